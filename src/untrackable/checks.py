@@ -1,0 +1,86 @@
+"""Argument checks: TypeError for the wrong kind, ValueError for the wrong range, both naming the parameter."""
+
+import math
+import operator
+from collections.abc import Iterable
+from typing import SupportsFloat, SupportsIndex
+
+
+def integer(name: str, given: SupportsIndex, *, low: int, high: int | None = None) -> int:
+    """An integer in [low, high]."""
+    if isinstance(given, bool):
+        raise TypeError(f"{name} must be an integer, not bool")
+    try:
+        number = operator.index(given)
+    except TypeError:
+        raise TypeError(f"{name} must be an integer, not {type(given).__name__}") from None
+    if number < low or (high is not None and number > high):
+        allowed = f"at least {low}" if high is None else f"between {low} and {high}"
+        raise ValueError(f"{name} must be {allowed}, got {number}")
+    return number
+
+
+def real(name: str, given: SupportsFloat) -> float:
+    """A finite or infinite real number, not NaN."""
+    if isinstance(given, (str, bytes, bool)):
+        raise TypeError(f"{name} must be a number, not {type(given).__name__}")
+    try:
+        number = float(given)
+    except TypeError:
+        raise TypeError(f"{name} must be a number, not {type(given).__name__}") from None
+    if math.isnan(number):
+        raise ValueError(f"{name} must be a number, got nan")
+    return number
+
+
+def positive(name: str, given: SupportsFloat) -> float:
+    """A finite number above zero."""
+    number = real(name, given)
+    if not 0 < number < math.inf:
+        raise ValueError(f"{name} must be positive and finite, got {number}")
+    return number
+
+
+def non_negative(name: str, given: SupportsFloat) -> float:
+    """A number that is zero or more, infinity allowed."""
+    number = real(name, given)
+    if number < 0:
+        raise ValueError(f"{name} must be at least 0, got {number}")
+    return number
+
+
+def probability(name: str, given: SupportsFloat) -> float:
+    """A number in [0, 1]."""
+    number = real(name, given)
+    if not 0 <= number <= 1:
+        raise ValueError(f"{name} must be between 0 and 1, got {number}")
+    return number
+
+
+def open_probability(name: str, given: SupportsFloat) -> float:
+    """A number strictly between 0 and 1."""
+    number = real(name, given)
+    if not 0 < number < 1:
+        raise ValueError(f"{name} must be strictly between 0 and 1, got {number}")
+    return number
+
+
+def choice(name: str, given: str, allowed: Iterable[str]) -> str:
+    """One of a few words."""
+    options = tuple(allowed)
+    if given not in options:
+        raise ValueError(f"{name} must be one of {', '.join(options)}, got {given!r}")
+    return given
+
+
+def private_integer(name: str, given: SupportsIndex, *, below: int) -> int:
+    """A private integer in [0, below); the error names the range and never the value."""
+    if isinstance(given, bool):
+        given = int(given)
+    try:
+        number = operator.index(given)
+    except TypeError:
+        raise TypeError(f"{name} must be an integer between 0 and {below - 1}") from None
+    if not 0 <= number < below:
+        raise ValueError(f"{name} must be between 0 and {below - 1}; the one given is not (it is not shown)")
+    return number

@@ -1,0 +1,25 @@
+"""What can go wrong, by name. No message ever contains a value or a state."""
+
+
+class UntrackableError(Exception):
+    """Base of the errors that are about data or protocol rather than about arguments."""
+
+
+class StateError(UntrackableError):
+    """Bytes that are not a state of this mechanism: damaged, truncated, or another mechanism's."""
+
+
+class DeckEmpty(UntrackableError):  # noqa: N818 - reads as what happened
+    """Every card has been dealt; this client answers no further round."""
+
+
+class ValueChangeRefused(UntrackableError):  # noqa: N818 - reads as what happened
+    """This mechanism's state is about one value; a changed value needs a new client, and costs again."""
+
+
+class MergeError(UntrackableError):
+    """Two aggregates that were collected under different parameters."""
+
+
+class RoundPassed(UntrackableError):  # noqa: N818 - reads as what happened
+    """A client was asked about a round that lies before one it has already answered."""

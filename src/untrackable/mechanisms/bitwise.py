@@ -1,0 +1,120 @@
+"""Bitwise Everlasting Privacy [NV]: a noisy copy of one bit, reported through more noise."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from untrackable import checks
+from untrackable.mechanisms.base import Pair, Served, Values, exchangeable_splits, integer_population, worst
+from untrackable.mechanisms.chances import Chance, flip_chance, flip_eps
+from untrackable.mechanisms.entropy import Entropy
+from untrackable.mechanisms.estimates import BitAggregator, Reports
+from untrackable.mechanisms.fresh import everything_told
+from untrackable.mechanisms.states import pack_integers, unpack_integers
+from untrackable.theory.coordinate import Noise, detection_factor, privacy_factor, tracking_factor
+from untrackable.theory.experiment import Experiment
+from untrackable.theory.factor import Factor, response_factor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bitwise(Served):
+    """Keeps the bit flipped with probability 1/(e^eps_state + 1), reports it flipped again, afresh each round."""
+
+    eps_state: float
+    eps_report: float
+    state_flip: Chance = field(init=False, repr=False)
+    report_flip: Chance = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        checks.positive("eps_state", self.eps_state)
+        checks.positive("eps_report", self.eps_report)
+        object.__setattr__(self, "state_flip", flip_chance(self.eps_state))
+        object.__setattr__(self, "report_flip", flip_chance(self.eps_report))
+
+    report_bits = 1
+
+    def aggregator(self, round: int = 1) -> BitAggregator:
+        """Empty sums for one round; a client's rounds share its state, so they do not merge."""
+        state, report = self.state_flip.probability, self.report_flip.probability
+        lie = state + report - 2 * state * report
+        key = (self, checks.integer("round", round, low=1))
+        return BitAggregator(key, truth=1 - lie, lie=lie)
+
+    def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Experiment:
+        """Fixed value: the state itself, or `reports` reports of it (exact).
+
+        Any sequence of values, a client keeping one state per value: no two mixtures of reports are further
+        apart than two reports of different states, so `reports` randomised responses dominate (upper).
+        """
+        checks.choice("values", values, ("fixed", "any"))
+        count = None if reports is None else checks.integer("reports", reports, low=1)
+        if values == "any":
+            if count is None:
+                return everything_told()
+            return Experiment([(response_factor(flip_eps(self.report_flip)), count)], certainty="upper")
+        flip = self.state_flip.probability
+        if count is None:
+            eps = flip_eps(self.state_flip)
+            return Experiment([Factor([1 - flip, flip], [flip, 1 - flip], [eps, -eps])])
+        return Experiment([privacy_factor(1 - flip, flip, self._noise, count)])
+
+    def tracking(
+        self,
+        *,
+        rounds: Iterable[int] | None = None,
+        first: Iterable[int] | None = None,
+        reports: int | None = None,
+        split: int | None = None,
+    ) -> Pair:
+        """One coordinate, exact; the two values are mirror images."""
+        count, splits = exchangeable_splits(rounds=rounds, first=first, reports=reports, split=split)
+        one = 1 - self.state_flip.probability
+        return worst(
+            [
+                Experiment([tracking_factor(one, self._noise, count, j)])
+                for j in splits or range(min(1, count // 2), count // 2 + 1)
+            ]
+        )
+
+    def detection(
+        self,
+        *,
+        rounds: Iterable[int] | None = None,
+        first: Iterable[int] | None = None,
+        reports: int | None = None,
+        split: int | None = None,
+    ) -> Pair:
+        """One coordinate, the second user's with the opposite bias; exact."""
+        count, splits = exchangeable_splits(rounds=rounds, first=first, reports=reports, split=split)
+        flip = self.state_flip.probability
+        return worst(
+            [Experiment([detection_factor(1 - flip, flip, self._noise, count, j)]) for j in splits or range(count)]
+        )
+
+    @property
+    def _noise(self) -> Noise:
+        flip = self.report_flip.probability
+        return Noise(q=1 - flip, p=flip)
+
+    def _new_state(self, value: int, source: Entropy) -> int:
+        return checks.private_integer("value", value, below=2) ^ self.state_flip.happens(source)
+
+    def _report(self, state: int, round: int, source: Entropy) -> tuple[int, int]:
+        return state ^ self.report_flip.happens(source), state
+
+    def _pack(self, state: int) -> bytes:
+        return pack_integers([state], 1)
+
+    def _unpack(self, payload: bytes) -> int:
+        return unpack_integers(payload, 1, 1)[0]
+
+    def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
+        return integer_population(values, 2, rounds, may_change=False)
+
+    def _simulate(self, values: NDArray[Any], rounds: tuple[int, ...], rng: np.random.Generator) -> Reports:
+        states = values ^ self.state_flip.simulate(rng, values.shape)
+        flips = self.report_flip.simulate(rng, (states.size, len(rounds)))
+        return (states[:, None] ^ flips).astype(np.uint64, copy=False)

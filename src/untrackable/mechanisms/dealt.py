@@ -1,0 +1,190 @@
+"""The same executions, dealt without replacement: slot t is for round t, each used once."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from untrackable import checks
+from untrackable.errors import DeckEmpty, StateError, ValueChangeRefused
+from untrackable.mechanisms.base import Local, Pair, Served, Values, integer_population, round_sets, worst
+from untrackable.mechanisms.entropy import Entropy
+from untrackable.mechanisms.estimates import Aggregator, Reports
+from untrackable.mechanisms.fresh import per_round
+from untrackable.mechanisms.states import pack_integers, unpack_integers
+from untrackable.theory.experiment import Experiment
+from untrackable.theory.factor import Factor
+
+
+class Hand(NamedTuple):
+    """A dealt state: the cards, and for each whether it has been sent."""
+
+    cards: tuple[int, ...]
+    sent: tuple[bool, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Dealt(Served):
+    """Keeps `slots` executions and sends the t-th at round t.
+
+    For as long as the deck lasts the reports are independent given the value, so one user and two look exactly
+    alike; and every card answers one round only, so the value may change from round to round at no cost. When it
+    is empty, `stop` sends no more, `replay` deals the same cards again: still private for ever, but a replayed
+    card gives the user away.
+    """
+
+    base: Local
+    slots: int
+    when_empty: Literal["stop", "replay"] = "stop"
+
+    def __post_init__(self) -> None:
+        checks.integer("slots", self.slots, low=1)
+        checks.choice("when_empty", self.when_empty, ("stop", "replay"))
+
+    @property
+    def report_bits(self) -> int:
+        """Width of a report."""
+        return self.base.report_bits
+
+    def aggregator(self, round: int = 1) -> Aggregator:
+        """Empty sums; rounds of one deck may be merged, since its cards are independent."""
+        deck = (self._number(round) - 1) // self.slots
+        return self.base.aggregator((self, deck))
+
+    def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Experiment:
+        """All cards, or the first `reports`; exact, and the same for any sequence of values.
+
+        A card depends on the value at one round only, the first at which it is sent; replays repeat it.
+        """
+        checks.choice("values", values, ("fixed", "any"))
+        count = self.slots if reports is None else min(self.slots, checks.integer("reports", reports, low=1))
+        return Experiment([(self.base.privacy_factor(), count)])
+
+    def tracking(
+        self,
+        *,
+        rounds: Iterable[int] | None = None,
+        first: Iterable[int] | None = None,
+        reports: int | None = None,
+        split: int | None = None,
+    ) -> Pair:
+        """Nothing to see, except for cards that a replay shows on both sides."""
+        numbers, candidates = self._observed(rounds, first, reports, split)
+        members = {self._crossings(numbers, mine) for mine in candidates}
+        factor = self.base.repeat_factor()
+        return worst([Experiment([(factor, crossings)]) for crossings in sorted(members)])
+
+    def detection(
+        self,
+        *,
+        rounds: Iterable[int] | None = None,
+        first: Iterable[int] | None = None,
+        reports: int | None = None,
+        split: int | None = None,
+    ) -> Pair:
+        """The cards after the change; a card that a replay shows on both sides tells for itself."""
+        numbers, candidates = self._observed(rounds, first, reports, split)
+        seen = set()
+        for mine in candidates:
+            after = {self._slot(r) for r in numbers if r not in mine}
+            crossed = after & {self._slot(r) for r in mine}
+            seen.add((len(crossed), len(after - crossed)))
+        base = self.base.privacy_factor()
+        # A replayed card against a card of another value: granted as told apart for certain, an upper bound.
+        told = Factor([1.0, 0.0], [0.0, 1.0])
+        return worst([Experiment([(told, a), (base, b)], certainty="upper" if a else "exact") for a, b in seen])
+
+    def _observed(
+        self,
+        rounds: Iterable[int] | None,
+        first: Iterable[int] | None,
+        reports: int | None,
+        split: int | None,
+    ) -> tuple[list[int], list[set[int]]]:
+        """The rounds, and the sets J that need to be looked at."""
+        if (rounds is None) == (reports is None):
+            raise ValueError("give either rounds (with first) or reports (with split)")
+        if rounds is not None:
+            if split is not None:
+                raise ValueError("split goes with reports; rounds go with first")
+            numbers, mine = round_sets((self._number(r) for r in rounds), first)
+        else:
+            if first is not None:
+                raise ValueError("first goes with rounds; reports go with split")
+            count = checks.integer("reports", reports, low=1)  # type: ignore[arg-type]
+            if count > self.slots:
+                raise ValueError(
+                    f"reports must be at most slots, {self.slots}, since rounds beyond are not alike, got {count}; "
+                    "give rounds and first instead"
+                )
+            numbers, mine = list(range(1, count + 1)), None
+            if split is not None:
+                mine = set(numbers[: checks.integer("split", split, low=0, high=count)])
+        return numbers, self._worst_sets(numbers) if mine is None else [mine]
+
+    def _worst_sets(self, numbers: list[int]) -> list[set[int]]:
+        """Sets that cross as many cards as possible after each number of own rounds; J = ∅ is full detection."""
+        by_slot: dict[int, list[int]] = {}
+        for number in numbers:
+            by_slot.setdefault(self._slot(number), []).append(number)
+        repeated = [group[0] for group in by_slot.values() if len(group) > 1]
+        return [set(repeated[:crossed]) for crossed in range(len(repeated) + 1)]
+
+    def _crossings(self, numbers: list[int], mine: set[int]) -> int:
+        return len({self._slot(r) for r in mine} & {self._slot(r) for r in numbers if r not in mine})
+
+    def _number(self, round: int) -> int:
+        last = self.slots if self.when_empty == "stop" else None
+        return checks.integer("round", round, low=1, high=last)
+
+    def _slot(self, round: int) -> int:
+        return (round - 1) % self.slots
+
+    def _new_state(self, value: int, source: Entropy) -> Hand:
+        checks.private_integer("value", value, below=self.base.values)
+        return Hand(tuple(self.base.draw(value, source) for _ in range(self.slots)), (False,) * self.slots)
+
+    def _report(self, state: Hand, round: int, source: Entropy) -> tuple[int, Hand]:
+        if self.when_empty == "stop" and round > self.slots:
+            raise DeckEmpty(f"the deck has {self.slots} cards; round {round} and later ones get no report")
+        slot = self._slot(round)
+        sent = (*state.sent[:slot], True, *state.sent[slot + 1 :])
+        return state.cards[slot], Hand(state.cards, sent)
+
+    def _with_value(self, state: Hand, value: int, source: Entropy) -> Hand:
+        """Deal every card that has not been sent anew."""
+        checks.private_integer("value", value, below=self.base.values)
+        if all(state.sent):
+            raise ValueChangeRefused("every card has been sent, so there is nothing left to deal for another value")
+        cards = (
+            card if sent else self.base.draw(value, source)
+            for card, sent in zip(state.cards, state.sent, strict=True)
+        )
+        return Hand(tuple(cards), state.sent)
+
+    def _pack(self, state: Hand) -> bytes:
+        flags = np.packbits(np.array(state.sent, dtype=np.uint8)).tobytes()
+        return flags + pack_integers(list(state.cards), self.report_bits)
+
+    def _unpack(self, payload: bytes) -> Hand:
+        size = (self.slots + 7) // 8
+        cards = unpack_integers(payload[size:], self.report_bits, self.slots)
+        flags = np.unpackbits(np.frombuffer(payload[:size], dtype=np.uint8))
+        if flags[self.slots :].any():
+            raise StateError("this state has bits set that its mechanism does not use")
+        return Hand(tuple(cards), tuple(bool(flag) for flag in flags[: self.slots]))
+
+    def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
+        return integer_population(values, self.base.values, rounds, may_change=True)
+
+    def _simulate(self, values: NDArray[Any], rounds: tuple[int, ...], rng: np.random.Generator) -> Reports:
+        for number in rounds:
+            self._number(number)
+        slots = np.array([self._slot(number) for number in rounds])
+        used, index, column = np.unique(slots, return_index=True, return_inverse=True)
+        if values.ndim == 2 and used.size < slots.size:
+            raise ValueError("values may not change once cards are replayed; give one value per client")
+        cards = self.base.simulate(per_round(values, len(rounds))[:, index], rng)
+        return cards[:, column]

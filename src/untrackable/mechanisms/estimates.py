@@ -1,0 +1,175 @@
+"""From reports to frequencies: sums that add and merge, and estimates that say how far off they may be."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from untrackable import checks
+from untrackable.errors import MergeError
+from untrackable.theory.accuracy import mean_radius
+
+FloatArray = NDArray[np.float64]
+Reports = NDArray[np.uint64] | NDArray[np.uint8]
+
+LARGEST_DENSE_BITS = 26
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimate:
+    """Estimated frequencies, unbiased, with how far each may be from the truth.
+
+    `radius` bounds the error of any one value chosen beforehand, and `simultaneous_radius` that of all values at
+    once, each except with probability `beta` (upper bounds). `standard_error` is estimated from the data.
+    """
+
+    frequencies: FloatArray
+    n: int
+    beta: float
+    radius: FloatArray
+    simultaneous_radius: FloatArray
+    standard_error: FloatArray
+
+
+class Aggregator(ABC):
+    """Sums of reports of one mechanism; merges only with its like.
+
+    `key` is what must agree: the mechanism, and the round where one client's rounds are not independent.
+    """
+
+    def __init__(self, key: tuple[object, ...]) -> None:
+        self.key = key
+        self.n = 0
+
+    def add(self, reports: Reports | Iterable[int]) -> Self:
+        """Count reports: an array as simulation yields it, or the integers that clients send."""
+        array = reports if isinstance(reports, np.ndarray) else self._array(list(reports))
+        self._add(self._checked(array))
+        return self
+
+    def merge(self, other: "Aggregator") -> Self:
+        """Add another aggregate's sums to this one."""
+        if not isinstance(other, type(self)) or other.key != self.key:
+            raise MergeError("these aggregates were collected under different parameters or rounds")
+        self._merge(other)
+        self.n += other.n
+        return self
+
+    def _counted(self) -> int:
+        if self.n == 0:
+            raise ValueError("there are no reports to estimate from")
+        return self.n
+
+    @abstractmethod
+    def _array(self, reports: list[int]) -> Reports: ...
+
+    @abstractmethod
+    def _checked(self, reports: Reports) -> Reports: ...
+
+    @abstractmethod
+    def _add(self, reports: Reports) -> None: ...
+
+    @abstractmethod
+    def _merge(self, other: Self) -> None: ...
+
+
+class BitAggregator(Aggregator):
+    """Ones among reported bits, where a 1 is reported with probability `truth` for a 1 and `lie` for a 0."""
+
+    def __init__(self, key: tuple[object, ...], *, truth: float, lie: float) -> None:
+        super().__init__(key)
+        self._truth, self._lie = truth, lie
+        self.ones = 0
+
+    def estimate(self, beta: float = 0.05) -> Estimate:
+        """Frequencies of 0 and 1: (share of ones - lie)/(truth - lie) for 1."""
+        n = self._counted()
+        beta = checks.open_probability("beta", beta)
+        gap = self._truth - self._lie
+        one = (self.ones / n - self._lie) / gap
+        held = min(1.0, max(0.0, one))
+        variance = held * self._truth * (1 - self._truth) + (1 - held) * self._lie * (1 - self._lie)
+        both = np.ones(2)
+        radius = mean_radius(n, beta, span=1 / abs(gap)) * both  # the two errors are one and the same
+        return Estimate(np.array([1 - one, one]), n, beta, radius, radius, np.sqrt(variance / n) / abs(gap) * both)
+
+    def _array(self, reports: list[int]) -> Reports:
+        return np.array(reports, dtype=np.uint64)
+
+    def _checked(self, reports: Reports) -> Reports:
+        if reports.size and int(reports.max()) > 1:
+            raise ValueError(f"a report must be 0 or 1, got {int(reports.max())}")
+        return reports
+
+    def _add(self, reports: Reports) -> None:
+        self.ones += int(np.count_nonzero(reports))
+        self.n += reports.size
+
+    def _merge(self, other: Self) -> None:
+        self.ones += other.ones
+
+
+class InnerProductAggregator(Aggregator):
+    """sums[v] = Σ (-1)^b over the reports (v, b): one Walsh-Hadamard transform away from every frequency."""
+
+    def __init__(self, key: tuple[object, ...], *, bits: int, flip: float) -> None:
+        super().__init__(key)
+        if bits > LARGEST_DENSE_BITS:
+            raise ValueError(f"bits must be at most {LARGEST_DENSE_BITS} to estimate all 2^bits values, got {bits}")
+        self._bits, self._flip = bits, flip
+        self.sums = np.zeros(1 << bits, dtype=np.int64)
+
+    def estimate(self, beta: float = 0.05) -> Estimate:
+        """(2^d-1)/2^d·1/(1-2η)·WHT(sums)/n + 2^-d for every value; they sum to one, as WHT(sums) sums to zero."""
+        n = self._counted()
+        beta = checks.open_probability("beta", beta)
+        values = 1 << self._bits
+        gap = 1 - 2 * self._flip
+        scale = (1 - 1 / values) / gap
+        frequencies = scale * walsh_hadamard(self.sums) / n + 1 / values
+        held = np.clip(frequencies, 0, 1)
+        mean_square = held * gap**2 + (1 - held) * (gap / (values - 1)) ** 2
+        span = 2 * scale
+        return Estimate(
+            frequencies,
+            n,
+            beta,
+            np.full(values, mean_radius(n, beta, span=span)),
+            np.full(values, mean_radius(n, beta, span=span, statistics=values)),
+            scale * np.sqrt((1 - mean_square) / n),
+        )
+
+    def _array(self, reports: list[int]) -> Reports:
+        if any(not 0 <= report < 1 << 64 for report in reports):
+            raise ValueError(f"a report must be between 2 and {(2 << self._bits) - 1}")
+        return np.array(reports, dtype=np.uint64)
+
+    def _checked(self, reports: Reports) -> Reports:
+        if reports.size and (int(reports.min()) < 2 or int(reports.max()) >= 2 << self._bits):
+            raise ValueError(f"a report must be between 2 and {(2 << self._bits) - 1}")
+        return reports
+
+    def _add(self, reports: Reports) -> None:
+        flat = reports.reshape(-1).astype(np.int64)
+        counts = np.bincount(flat, minlength=2 << self._bits)
+        self.sums += counts[0::2] - counts[1::2]
+        self.n += flat.size
+
+    def _merge(self, other: Self) -> None:
+        self.sums += other.sums
+
+
+def walsh_hadamard(sums: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Σ_v (-1)^⟨v,u⟩·sums[v] for every u, in integers."""
+    table = sums.copy()
+    half = 1
+    while half < table.size:
+        pairs = table.reshape(-1, 2, half)
+        left = pairs[:, 0, :] + pairs[:, 1, :]
+        pairs[:, 1, :] = pairs[:, 0, :] - pairs[:, 1, :]
+        pairs[:, 0, :] = left
+        half *= 2
+    return table

@@ -1,0 +1,225 @@
+"""No horizon: answers that grow fainter, so that all of them together stay private for ever."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import brentq
+from scipy.special import log_ndtr, ndtr, ndtri, zeta
+
+from untrackable import checks
+from untrackable.errors import RoundPassed, StateError
+from untrackable.mechanisms.base import Pair, Served, Values, integer_population, round_sets
+from untrackable.mechanisms.entropy import Entropy
+from untrackable.mechanisms.estimates import Aggregator, Reports
+from untrackable.mechanisms.fresh import per_round
+from untrackable.mechanisms.noisy_inner_product import LARGEST_BITS, NoisyInnerProduct
+from untrackable.mechanisms.states import pack_integers, unpack_integers
+from untrackable.theory.experiment import Experiment
+
+HEAD = 96
+"""Rounds that are accounted for one by one; all later ones are dominated by one Gaussian."""
+
+_ROUND_BITS = 64
+
+
+class Memory(NamedTuple):
+    """A client's state: the value, and the last round answered with its report (0 if none)."""
+
+    value: int
+    round: int
+    report: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fading(Served):
+    """Round t is answered with a noisy inner product of eps_t = scale·t^(-power), power > ½.
+
+    Rounds are independent given the value, so one user and two look exactly alike; Σ eps_t² is finite, so all
+    rounds together are (eps, delta)-private. The price is accuracy that fades: the error of round t grows as
+    t^power, for everyone, also for those who join late.
+    """
+
+    bits: int
+    eps: float
+    delta: float
+    power: float = 0.75
+
+    def __post_init__(self) -> None:
+        checks.integer("bits", self.bits, low=1, high=LARGEST_BITS)
+        checks.positive("eps", self.eps)
+        checks.open_probability("delta", self.delta)
+        if not 0.5 < checks.positive("power", self.power) <= 4:
+            raise ValueError(f"power must be above 0.5 and at most 4, got {self.power}")
+
+    @property
+    def scale(self) -> float:
+        """Eps of the first round."""
+        return _scale(self.bits, self.eps, self.delta, self.power)
+
+    def eps_report(self, round: int) -> float:
+        """eps_t of one round."""
+        return self.scale * math.pow(checks.integer("round", round, low=1), -self.power)
+
+    def base(self, round: int) -> NoisyInnerProduct:
+        """The local mechanism of one round."""
+        return NoisyInnerProduct(bits=self.bits, eps=self.eps_report(round))
+
+    @property
+    def report_bits(self) -> int:
+        """The vector and the bit."""
+        return self.bits + 1
+
+    def aggregator(self, round: int = 1) -> Aggregator:
+        """Empty sums for one round."""
+        return self.base(round).aggregator((self, round))
+
+    def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Experiment:
+        """All rounds, or the first `reports`, which are the ones that tell most.
+
+        The same for any sequence of values. Exact up to the rounds that are accounted for one by one, with a
+        rigorous Gaussian bound on all later ones (upper).
+        """
+        checks.choice("values", values, ("fixed", "any"))
+        last = math.inf if reports is None else checks.integer("reports", reports, low=1)
+        return _all_rounds(self.bits, self.scale, self.power, last)
+
+    def tracking(
+        self,
+        *,
+        rounds: Iterable[int] | None = None,
+        first: Iterable[int] | None = None,
+        reports: int | None = None,
+        split: int | None = None,
+    ) -> Experiment:
+        """Nothing to see: rounds are independent given the value."""
+        _observed(rounds, first, reports, split)
+        return Experiment()
+
+    def detection(
+        self,
+        *,
+        rounds: Iterable[int] | None = None,
+        first: Iterable[int] | None = None,
+        reports: int | None = None,
+        split: int | None = None,
+    ) -> Pair:
+        """The rounds after the change, each as telling as its eps_t; all of them if none is named."""
+        numbers, mine = _observed(rounds, first, reports, split)
+        if len(numbers) > 20 * HEAD:
+            raise ValueError(f"detection takes at most {20 * HEAD} rounds, got {len(numbers)}")
+        return Experiment([self.base(r).privacy_factor() for r in numbers if r not in mine])
+
+    def _new_state(self, value: int, source: Entropy) -> Memory:
+        return Memory(checks.private_integer("value", value, below=1 << self.bits), 0, 0)
+
+    def _report(self, state: Memory, round: int, source: Entropy) -> tuple[int, Memory]:
+        if round < state.round:
+            raise RoundPassed(f"round {round} is over: a later one has been answered")
+        if round == state.round:
+            return state.report, state
+        report = self.base(round).draw(state.value, source)
+        return report, Memory(state.value, round, report)
+
+    def _with_value(self, state: Memory, value: int, source: Entropy) -> Memory:
+        return state._replace(value=checks.private_integer("value", value, below=1 << self.bits))
+
+    def _pack(self, state: Memory) -> bytes:
+        return (
+            pack_integers([state.round], _ROUND_BITS)
+            + pack_integers([state.value], self.bits)
+            + pack_integers([state.report], self.report_bits)
+        )
+
+    def _unpack(self, payload: bytes) -> Memory:
+        value_end = 8 + (self.bits + 7) // 8
+        (round,) = unpack_integers(payload[:8], _ROUND_BITS, 1)
+        (value,) = unpack_integers(payload[8:value_end], self.bits, 1)
+        (report,) = unpack_integers(payload[value_end:], self.report_bits, 1)
+        if (round == 0) != (report == 0):
+            raise StateError("this state has a round without a report, or a report without a round")
+        return Memory(value, round, report)
+
+    def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
+        return integer_population(values, 1 << self.bits, rounds, may_change=True)
+
+    def _simulate(self, values: NDArray[Any], rounds: tuple[int, ...], rng: np.random.Generator) -> Reports:
+        columns = per_round(values, len(rounds))
+        return np.column_stack([self.base(r).simulate(columns[:, i], rng) for i, r in enumerate(rounds)])
+
+
+def _observed(
+    rounds: Iterable[int] | None, first: Iterable[int] | None, reports: int | None, split: int | None
+) -> tuple[list[int], set[int]]:
+    """Rounds are not alike here, so `reports` stands for the first ones, with no split."""
+    if (rounds is None) == (reports is None):
+        raise ValueError("give either rounds (with first) or reports")
+    if split is not None:
+        raise ValueError("the rounds of Fading are not alike: give rounds and first instead of split")
+    if rounds is None:
+        rounds = range(1, checks.integer("reports", reports, low=1) + 1)  # type: ignore[arg-type]
+    numbers, mine = round_sets(rounds, first)
+    return numbers, mine or set()
+
+
+def _all_rounds(bits: int, scale: float, power: float, last: float) -> Experiment:
+    """Rounds 1 … last: the first `HEAD` as they are, the others dominated by a Gaussian shift."""
+    head = int(min(HEAD, last))
+    factors = [NoisyInnerProduct(bits=bits, eps=scale * t**-power).privacy_factor() for t in range(1, head + 1)]
+    if last <= HEAD:
+        return Experiment(factors)
+    return Experiment(factors, gaussian=_tail_shift(bits, scale, power, last), certainty="upper", grid=1 << 16)
+
+
+def _tail_shift(bits: int, scale: float, power: float, last: float) -> float:
+    """μ of the Gaussian that dominates rounds HEAD+1 … last together: √Σ μ(eps_t)².
+
+    One noisy inner product of parameter ε is dominated by N(0, 1) against N(μ, 1) as soon as the Gaussian
+    trade-off curve, which is convex, passes below the three-piece curve's vertex (ρ/(1+e^ε), 1 - ρe^ε/(1+e^ε)):
+    μ(ε) = Φ⁻¹(c + ρh) - Φ⁻¹(c - ρh), with c = 1 - ρ/2 and h = tanh(ε/2)/2. Gaussians compose by μ² = Σ μ_t².
+    As (Φ⁻¹)′ is convex, μ(ε)/h grows with ε, and h ≤ ε/4; so for all smaller ε, μ(ε) ≤ ε·μ(ε₀)/(4h(ε₀)).
+    """
+    differ = NoisyInnerProduct(bits=bits, eps=1.0).differing()
+    largest = scale * (HEAD + 1) ** -power
+    half = math.tanh(largest / 2) / 2
+    centre = 1 - differ / 2
+    vertex = float(ndtri(centre + differ * half) - ndtri(centre - differ * half))
+    squares = float(zeta(2 * power, HEAD + 1))
+    if last < math.inf:
+        squares -= float(zeta(2 * power, last + 1))
+    return (1 + 1e-9) * scale * math.sqrt(squares) * vertex / (4 * half)
+
+
+@lru_cache(maxsize=64)
+def _scale(bits: int, eps: float, delta: float, power: float) -> float:
+    """The largest first-round eps for which all rounds together are (eps, delta)-private, rounded down."""
+
+    def spent(scale: float) -> float:
+        return _all_rounds(bits, scale, power, math.inf).delta(eps).upper
+
+    # Were every round Gaussian with its own variance, this shift would spend delta: close to the answer.
+    shift = brentq(lambda m: math.log(max(_gaussian_delta(m, eps), 1e-300) / delta), 1e-4, 40.0)
+    guess = shift / math.sqrt(NoisyInnerProduct(bits=bits, eps=1.0).differing() * float(zeta(2 * power, 1)))
+    low = high = guess
+    while spent(low) > delta:
+        low *= 0.9
+    while spent(high) <= delta and high < 40:
+        high *= 1.05
+    if high >= 40:
+        return 40.0
+    found = float(brentq(lambda s: math.log(max(spent(s), 1e-300) / delta), low, high, xtol=1e-9, rtol=1e-7))
+    step = 1e-7 * found
+    while spent(found) > delta:
+        found, step = found - step, 2 * step
+    # Seven significant digits, rounded down, so that every platform arrives at the same number.
+    digits = 6 - math.floor(math.log10(found))
+    return math.floor(found * math.pow(10, digits)) / math.pow(10, digits)
+
+
+def _gaussian_delta(shift: float, eps: float) -> float:
+    """δ(ε) of N(0, 1) against N(μ, 1): Φ(μ/2 - ε/μ) - e^ε·Φ(-μ/2 - ε/μ)."""
+    return float(ndtr(shift / 2 - eps / shift) - np.exp(eps + log_ndtr(-shift / 2 - eps / shift)))

@@ -1,0 +1,100 @@
+"""No state at all: fresh noise for every report. Nothing to follow, and no privacy for long."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from untrackable import checks
+from untrackable.mechanisms.base import Local, Served, Values, exchangeable_splits, integer_population, worst
+from untrackable.mechanisms.base import Pair as Pair
+from untrackable.mechanisms.entropy import Entropy
+from untrackable.mechanisms.estimates import Aggregator, Reports
+from untrackable.mechanisms.states import pack_integers, unpack_integers
+from untrackable.theory.experiment import Experiment
+from untrackable.theory.factor import Factor
+
+
+@dataclass(frozen=True, slots=True)
+class Fresh(Served):
+    """One of the two extremes: (0, 0)-untrackable for ever, private only for as long as few reports are sent."""
+
+    base: Local
+
+    @property
+    def report_bits(self) -> int:
+        """Width of a report."""
+        return self.base.report_bits
+
+    def aggregator(self, round: int = 1) -> Aggregator:
+        """Empty sums; rounds may be merged, since reports are independent."""
+        checks.integer("round", round, low=1)
+        return self.base.aggregator((self,))
+
+    def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Experiment:
+        """The same for a fixed value and for any sequence; everlasting privacy there is none."""
+        checks.choice("values", values, ("fixed", "any"))
+        if reports is None:
+            return everything_told()
+        return Experiment([(self.base.privacy_factor(), checks.integer("reports", reports, low=1))])
+
+    def tracking(
+        self,
+        *,
+        rounds: Iterable[int] | None = None,
+        first: Iterable[int] | None = None,
+        reports: int | None = None,
+        split: int | None = None,
+    ) -> Experiment:
+        """Nothing to see: reports are independent given the value."""
+        exchangeable_splits(rounds=rounds, first=first, reports=reports, split=split)
+        return Experiment()
+
+    def detection(
+        self,
+        *,
+        rounds: Iterable[int] | None = None,
+        first: Iterable[int] | None = None,
+        reports: int | None = None,
+        split: int | None = None,
+    ) -> Pair:
+        """The reports after the change, each a fresh chance to tell the two values apart."""
+        count, splits = exchangeable_splits(rounds=rounds, first=first, reports=reports, split=split)
+        factor = self.base.privacy_factor()
+        return worst([Experiment([(factor, count - j)]) for j in (splits or [0])])
+
+    def _new_state(self, value: int, source: Entropy) -> int:
+        return checks.private_integer("value", value, below=self.base.values)
+
+    def _report(self, state: int, round: int, source: Entropy) -> tuple[int, int]:
+        return self.base.draw(state, source), state
+
+    def _with_value(self, state: int, value: int, source: Entropy) -> int:
+        return self._new_state(value, source)
+
+    def _value_bits(self) -> int:
+        return (self.base.values - 1).bit_length()
+
+    def _pack(self, state: int) -> bytes:
+        return pack_integers([state], self._value_bits())
+
+    def _unpack(self, payload: bytes) -> int:
+        return unpack_integers(payload, self._value_bits(), 1)[0]
+
+    def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
+        return integer_population(values, self.base.values, rounds, may_change=True)
+
+    def _simulate(self, values: NDArray[Any], rounds: tuple[int, ...], rng: np.random.Generator) -> Reports:
+        return self.base.simulate(per_round(values, len(rounds)), rng)
+
+
+def per_round(values: NDArray[Any], rounds: int) -> NDArray[Any]:
+    """One column per round, whether or not values change."""
+    return np.broadcast_to(values[:, None], (values.shape[0], rounds)) if values.ndim == 1 else values
+
+
+def everything_told() -> Experiment:
+    """The two worlds have nothing in common."""
+    return Experiment([Factor([1.0, 0.0], [0.0, 1.0])])

@@ -1,0 +1,293 @@
+"""RAPPOR (Erlingsson, Pihur, Korolova 2014): a Bloom filter, noisy once for ever and again in each report."""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from untrackable import checks
+from untrackable.mechanisms.base import Pair, Served, Values, exchangeable_splits, worst
+from untrackable.mechanisms.chances import Chance, chance_toward
+from untrackable.mechanisms.entropy import Entropy
+from untrackable.mechanisms.estimates import Aggregator, Estimate, Reports
+from untrackable.mechanisms.fresh import everything_told
+from untrackable.mechanisms.states import pack_integers, unpack_integers
+from untrackable.theory.accuracy import mean_radius
+from untrackable.theory.coordinate import (
+    Noise,
+    detection_factor,
+    privacy_factor,
+    tracking_factor,
+    tracking_losses,
+)
+from untrackable.theory.experiment import Experiment
+from untrackable.theory.factor import Factor, log_ratio, response_factor
+
+Value = str | int
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rappor(Served):
+    """A Bloom filter, each bit replaced once for ever by a coin with probability f, and reported through noise.
+
+    A report's bit is 1 with probability q or p as the kept bit is 1 or 0. Hashes as the published clients do:
+    hash i of a value is byte i of MD5(cohort 0 ‖ UTF-8) modulo `bloom_bits`.
+    """
+
+    bloom_bits: int
+    hashes: int
+    f: float
+    p: float
+    q: float
+    state_flip: Chance = field(init=False, repr=False)
+    zero_chance: Chance = field(init=False, repr=False)
+    one_chance: Chance = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        checks.integer("bloom_bits", self.bloom_bits, low=1, high=256)
+        checks.integer("hashes", self.hashes, low=1, high=16)
+        for name in ("f", "p", "q"):
+            checks.probability(name, getattr(self, name))
+        if self.p == self.q:
+            raise ValueError(f"p and q must differ, or reports say nothing; got {self.p} for both")
+        object.__setattr__(self, "state_flip", chance_toward(self.f / 2, 0.5))
+        object.__setattr__(self, "zero_chance", chance_toward(self.p, self.q))
+        object.__setattr__(self, "one_chance", chance_toward(self.q, self.p))
+
+    @property
+    def report_bits(self) -> int:
+        """One bit per place of the Bloom filter."""
+        return self.bloom_bits
+
+    def bloom(self, value: Value) -> int:
+        """The Bloom filter of a value as an integer, bit i being place i."""
+        digest = hashlib.md5(bytes(4) + str(value).encode(), usedforsecurity=False).digest()
+        filled = 0
+        for i in range(self.hashes):
+            filled |= 1 << digest[i] % self.bloom_bits
+        return filled
+
+    def aggregator(self, round: int = 1) -> "RapporAggregator":
+        """Empty sums for one round; a client's rounds share its state, so they do not merge."""
+        return RapporAggregator((self, checks.integer("round", round, low=1)), self)
+
+    def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Experiment:
+        """Fixed value: two values that share no bit of their Bloom filters; the state, or k reports (exact).
+
+        Any sequence of values, a client keeping one state per value: `reports` reports, each bit of each no
+        further apart than between two different states (upper).
+        """
+        checks.choice("values", values, ("fixed", "any"))
+        count = None if reports is None else checks.integer("reports", reports, low=1)
+        if values == "any":
+            if count is None:
+                return everything_told()
+            return Experiment([(response_factor(self._bit_eps()), self.bloom_bits * count)], certainty="upper")
+        flip = self.state_flip.probability
+        if count is None:
+            factor = Factor([1 - flip, flip], [flip, 1 - flip])
+        else:
+            factor = privacy_factor(1 - flip, flip, self._noise, count)
+        lost = min(self.hashes, self.bloom_bits)
+        gained = min(self.hashes, self.bloom_bits - lost)
+        return Experiment([(factor, lost), (factor.reversed(), gained)])
+
+    def tracking(
+        self,
+        *,
+        rounds: Iterable[int] | None = None,
+        first: Iterable[int] | None = None,
+        reports: int | None = None,
+        split: int | None = None,
+        ones: int | Literal["worst"] | None = None,
+    ) -> Pair:
+        """Independent coordinates, exact.
+
+        `ones` is how many bits the value's Bloom filter has set: `hashes` by default, as [NV] has it; fewer when
+        hashes collide, which may be more trackable; "worst" for the worst of 1 … hashes.
+        """
+        count, splits = exchangeable_splits(rounds=rounds, first=first, reports=reports, split=split)
+        most = min(self.hashes, self.bloom_bits)
+        if ones == "worst":
+            filled = list(range(1, most + 1))
+        else:
+            filled = [most if ones is None else checks.integer("ones", ones, low=0, high=most)]
+        splits = splits or list(range(min(1, count // 2), count // 2 + 1))
+        return worst([self._tracking(count, j, n) for j in splits for n in filled])
+
+    def _tracking(self, reports: int, split: int, ones: int) -> Experiment:
+        flip = self.state_flip.probability
+        set_bit = tracking_factor(1 - flip, self._noise, reports, split)
+        clear_bit = tracking_factor(flip, self._noise, reports, split)
+        return Experiment([(set_bit, ones), (clear_bit, self.bloom_bits - ones)])
+
+    def detection(
+        self,
+        *,
+        rounds: Iterable[int] | None = None,
+        first: Iterable[int] | None = None,
+        reports: int | None = None,
+        split: int | None = None,
+    ) -> Pair:
+        """The worst over how many bits the two values' Bloom filters share; exact for each."""
+        count, splits = exchangeable_splits(rounds=rounds, first=first, reports=reports, split=split)
+        most = min(self.hashes, self.bloom_bits)
+        shared = [n for n in range(most) if 2 * most - n <= self.bloom_bits] or [most]
+        return worst([self._detection(count, j, most, n) for j in splits or range(count) for n in shared])
+
+    def _detection(self, reports: int, split: int, ones: int, shared: int) -> Experiment:
+        flip = self.state_flip.probability
+        moved = ones - shared
+        kept = tracking_factor(1 - flip, self._noise, reports, split)
+        lost = detection_factor(1 - flip, flip, self._noise, reports, split)
+        gained = detection_factor(flip, 1 - flip, self._noise, reports, split)
+        clear = tracking_factor(flip, self._noise, reports, split)
+        return Experiment(
+            [(kept, shared), (lost, moved), (gained, moved), (clear, self.bloom_bits - shared - 2 * moved)]
+        )
+
+    def link_scores(self, first: Reports, second: Reports, value: Value) -> FloatArray:
+        """ln(one user/two users) for every pair of a row of `first` and a row of `second`.
+
+        Each row holds the reports of one pseudonym (rows × reports × bytes, as simulation yields them), all of
+        people holding `value`.
+        """
+        left, right = (_unpacked(reports, self.bloom_bits).sum(axis=1) for reports in (first, second))
+        splits = first.shape[1], second.shape[1]
+        flip = self.state_flip.probability
+        filled = _bits(self.bloom(value), self.bloom_bits).astype(bool)
+        scores = np.zeros((left.shape[0], right.shape[0]))
+        for places, one in ((filled, 1 - flip), (~filled, flip)):
+            table = tracking_losses(one, self._noise, *splits)
+            for ones in range(splits[0] + 1):
+                scores += (left[:, places] == ones).astype(np.float64) @ table[ones][right[:, places]].T
+        return scores
+
+    @property
+    def _noise(self) -> Noise:
+        return Noise(q=self.one_chance.probability, p=self.zero_chance.probability)
+
+    def _bit_eps(self) -> float:
+        """Privacy of one reported bit in the kept bit."""
+        high, low = sorted((self._noise.q, self._noise.p), reverse=True)
+        ratios = log_ratio(np.array([high, 1 - low]), np.array([low, 1 - high]))
+        return float(ratios.max())
+
+    def _new_state(self, value: Value, source: Entropy) -> int:
+        kept = self.bloom(_text_or_integer(value))
+        for place in range(self.bloom_bits):
+            kept ^= self.state_flip.happens(source) << place
+        return kept
+
+    def _report(self, state: int, round: int, source: Entropy) -> tuple[int, int]:
+        report = 0
+        for place in range(self.bloom_bits):
+            chance = self.one_chance if state >> place & 1 else self.zero_chance
+            report |= chance.happens(source) << place
+        return report, state
+
+    def _pack(self, state: int) -> bytes:
+        return pack_integers([state], self.bloom_bits)
+
+    def _unpack(self, payload: bytes) -> int:
+        return unpack_integers(payload, self.bloom_bits, 1)[0]
+
+    def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
+        array = np.asarray(values)
+        if array.ndim != 1:
+            raise ValueError(f"values must have one entry per client, got shape {array.shape}")
+        if array.dtype.kind not in "iuU":
+            raise TypeError(f"values must be integers or strings, not {array.dtype}")
+        return array
+
+    def _words(self) -> int:
+        return self.bloom_bits
+
+    def _simulate(self, values: NDArray[Any], rounds: tuple[int, ...], rng: np.random.Generator) -> Reports:
+        distinct, index = np.unique(values, return_inverse=True)
+        blooms = np.array([_bits(self.bloom(v), self.bloom_bits) for v in distinct.tolist()], dtype=np.bool_)
+        shape = (values.shape[0], self.bloom_bits)
+        kept = (blooms[index] ^ self.state_flip.simulate(rng, shape))[:, None, :]
+        wide = (values.shape[0], len(rounds), self.bloom_bits)
+        # One word decides both: the larger of the two thresholds is met whenever the smaller one is.
+        words = rng.integers(0, (1 << 64) - 1, size=wide, dtype=np.uint64, endpoint=True)
+        reports = np.where(kept, _under(words, self.one_chance), _under(words, self.zero_chance))
+        return np.packbits(reports, axis=-1, bitorder="little")
+
+
+class RapporAggregator(Aggregator):
+    """How many reports had each bit set."""
+
+    def __init__(self, key: tuple[object, ...], mechanism: Rappor) -> None:
+        super().__init__(key)
+        self._mechanism = mechanism
+        self.counts = np.zeros(mechanism.bloom_bits, dtype=np.int64)
+
+    def estimate(self, candidates: Sequence[Value], beta: float = 0.05) -> Estimate:
+        """Frequencies of known candidates, by least squares on the noise-corrected bit counts."""
+        n = self._counted()
+        beta = checks.open_probability("beta", beta)
+        m = self._mechanism
+        flip, noise = m.state_flip.probability, m._noise
+        if flip == 0.5:
+            raise ValueError(
+                "f must be below 1 to estimate anything: with f = 1 reports do not depend on the value"
+            )
+        one = (1 - flip) * noise.q + flip * noise.p
+        zero = flip * noise.q + (1 - flip) * noise.p
+        blooms = np.array([_bits(m.bloom(v), m.bloom_bits) for v in candidates], dtype=np.float64)
+        if np.linalg.matrix_rank(blooms) < len(candidates):
+            raise ValueError("candidates cannot be told apart: their Bloom filters are linearly dependent")
+        weights = np.linalg.pinv(blooms.T) / (one - zero)
+        shares = self.counts / n
+        held = np.clip((shares - zero) / (one - zero), 0, 1)
+        variance = held * one * (1 - one) + (1 - held) * zero * (1 - zero)
+        spans = np.abs(weights).sum(axis=1)
+        radius = np.array([mean_radius(n, beta, span=span) for span in spans])
+        together = np.array([mean_radius(n, beta, span=span, statistics=len(candidates)) for span in spans])
+        error = np.sqrt(weights**2 @ variance / n)
+        return Estimate(weights @ (shares - zero), n, beta, radius, together, error)
+
+    def _array(self, reports: list[int]) -> Reports:
+        size = (self._mechanism.bloom_bits + 7) // 8
+        if any(not 0 <= report < 1 << self._mechanism.bloom_bits for report in reports):
+            raise ValueError(f"a report must have {self._mechanism.bloom_bits} bits")
+        data = b"".join(report.to_bytes(size, "little") for report in reports)
+        return np.frombuffer(data, dtype=np.uint8).reshape(-1, size)
+
+    def _checked(self, reports: Reports) -> Reports:
+        size = (self._mechanism.bloom_bits + 7) // 8
+        if reports.dtype != np.uint8 or reports.shape[-1] != size:
+            raise ValueError(f"reports must be arrays of {size} bytes each, got shape {reports.shape}")
+        return reports.reshape(-1, size)
+
+    def _add(self, reports: Reports) -> None:
+        for start in range(0, reports.shape[0], 1 << 16):
+            bits = _unpacked(reports[start : start + (1 << 16)], self._mechanism.bloom_bits)
+            self.counts += bits.sum(axis=0, dtype=np.int64)
+        self.n += reports.shape[0]
+
+    def _merge(self, other: Self) -> None:
+        self.counts += other.counts
+
+
+def _text_or_integer(value: Value) -> Value:
+    if not isinstance(value, (str, int)):
+        raise TypeError("value must be a string or an integer")
+    return value
+
+
+def _bits(number: int, width: int) -> NDArray[np.uint8]:
+    return np.array([number >> i & 1 for i in range(width)], dtype=np.uint8)
+
+
+def _unpacked(reports: Reports, width: int) -> NDArray[np.uint8]:
+    return np.unpackbits(reports.astype(np.uint8, copy=False), axis=-1, count=width, bitorder="little")
+
+
+def _under(words: NDArray[np.uint64], chance: Chance) -> NDArray[np.bool_] | np.bool_:
+    return np.True_ if chance.threshold >> 64 else words < np.uint64(chance.threshold)

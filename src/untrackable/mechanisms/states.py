@@ -1,0 +1,50 @@
+"""States as bytes: version, which mechanism, payload, checksum. Secret, and never shown."""
+
+import hashlib
+import zlib
+
+from untrackable.errors import StateError
+
+_MAGIC = b"UTS\x01"
+_FINGERPRINT = 8
+_CHECKSUM = 4
+
+
+def seal(mechanism: object, payload: bytes) -> bytes:
+    """Frame a payload so that only the same mechanism opens it, and only undamaged."""
+    body = _MAGIC + _fingerprint(mechanism) + payload
+    return body + zlib.crc32(body).to_bytes(_CHECKSUM, "big")
+
+
+def unseal(mechanism: object, data: bytes) -> bytes:
+    """The payload of a sealed state."""
+    head = len(_MAGIC) + _FINGERPRINT
+    if len(data) < head + _CHECKSUM or data[: len(_MAGIC)] != _MAGIC:
+        raise StateError("these bytes are not a state, or are truncated")
+    body, checksum = data[:-_CHECKSUM], data[-_CHECKSUM:]
+    if zlib.crc32(body).to_bytes(_CHECKSUM, "big") != checksum:
+        raise StateError("this state is damaged: its checksum does not match")
+    if body[len(_MAGIC) : head] != _fingerprint(mechanism):
+        raise StateError(f"this state belongs to another mechanism than {mechanism!r}")
+    return body[head:]
+
+
+def _fingerprint(mechanism: object) -> bytes:
+    return hashlib.sha256(repr(mechanism).encode()).digest()[:_FINGERPRINT]
+
+
+def pack_integers(numbers: list[int], bits: int) -> bytes:
+    """Integers of a fixed width, each in ⌈bits/8⌉ bytes, big-endian."""
+    size = (bits + 7) // 8
+    return b"".join(number.to_bytes(size, "big") for number in numbers)
+
+
+def unpack_integers(data: bytes, bits: int, count: int) -> list[int]:
+    """The inverse; wrong length or surplus bits are an error."""
+    size = (bits + 7) // 8
+    if len(data) != size * count:
+        raise StateError(f"this state should have a payload of {size * count} bytes, it has {len(data)}")
+    numbers = [int.from_bytes(data[i : i + size], "big") for i in range(0, len(data), size)]
+    if any(number >> bits for number in numbers):
+        raise StateError("this state has bits set that its mechanism does not use")
+    return numbers

@@ -1,0 +1,133 @@
+"""The paper's general transformation: memorise a few executions, replay one at random [NV, RNIP]."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from untrackable import checks
+from untrackable.mechanisms.base import Local, Pair, Served, Values, exchangeable_splits, integer_population, worst
+from untrackable.mechanisms.entropy import Entropy, below
+from untrackable.mechanisms.estimates import Aggregator, Reports
+from untrackable.mechanisms.states import pack_integers, unpack_integers
+from untrackable.theory.collisions import repeat_probability, stored_detection, stored_privacy, stored_tracking
+from untrackable.theory.experiment import Experiment, Mixture
+from untrackable.theory.factor import Factor
+
+
+@dataclass(frozen=True, slots=True)
+class Stored(Served):
+    """Keeps `slots` executions of a local mechanism and sends one of them, drawn anew each round.
+
+    Everlastingly private because there are only so many executions; trackable once a slot shows up twice.
+    """
+
+    base: Local
+    slots: int
+
+    def __post_init__(self) -> None:
+        checks.integer("slots", self.slots, low=1)
+
+    @property
+    def report_bits(self) -> int:
+        """Width of a report."""
+        return self.base.report_bits
+
+    def aggregator(self, round: int = 1) -> Aggregator:
+        """Empty sums for one round; a client's rounds share slots, so they do not merge."""
+        return self.base.aggregator((self, checks.integer("round", round, low=1)))
+
+    def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Pair:
+        """Fixed value: all slots (exact), or the distinct ones among `reports` draws (upper).
+
+        Any sequence of values, a client keeping one set of slots per value: a repeated slot shows that a value
+        did not change, so it counts as giving everything away, on top of one execution per report (upper).
+        """
+        checks.choice("values", values, ("fixed", "any"))
+        base = self.base.privacy_factor()
+        if values == "fixed":
+            if reports is None:
+                return Experiment([(base, self.slots)])
+            return stored_privacy(base, self.slots, checks.integer("reports", reports, low=1))
+        draws = self.slots + 1 if reports is None else checks.integer("reports", reports, low=1)
+        repeat = repeat_probability(self.slots, draws)
+        gives_away = Factor([repeat, 0.0, 1 - repeat], [0.0, repeat, 1 - repeat])
+        return Experiment([gives_away, (base, draws)], certainty="upper")
+
+    def tracking(
+        self,
+        *,
+        rounds: Iterable[int] | None = None,
+        first: Iterable[int] | None = None,
+        reports: int | None = None,
+        split: int | None = None,
+    ) -> Pair:
+        """A slot on both sides; exact with one slot, otherwise an upper bound that long reports attain."""
+        count, splits = exchangeable_splits(rounds=rounds, first=first, reports=reports, split=split)
+        return worst([self._tracking(count, j) for j in splits or range(min(1, count // 2), count // 2 + 1)])
+
+    def _tracking(self, reports: int, split: int) -> Experiment:
+        if self.slots == 1:
+            both_sides = 0 < split < reports
+            return Experiment([self.base.repeat_factor()] if both_sides else [])
+        return stored_tracking(self.slots, reports, split)
+
+    def detection(
+        self,
+        *,
+        rounds: Iterable[int] | None = None,
+        first: Iterable[int] | None = None,
+        reports: int | None = None,
+        split: int | None = None,
+    ) -> Pair:
+        """A slot on both sides, or else the distinct slots after the change (upper)."""
+        count, splits = exchangeable_splits(rounds=rounds, first=first, reports=reports, split=split)
+        base = self.base.privacy_factor()
+        members: list[Experiment | Mixture] = [
+            stored_detection(base, self.slots, count, j) for j in splits or range(count)
+        ]
+        return worst(members)
+
+    def _new_state(self, value: int, source: Entropy) -> list[int]:
+        checks.private_integer("value", value, below=self.base.values)
+        return [self.base.draw(value, source) for _ in range(self.slots)]
+
+    def _report(self, state: list[int], round: int, source: Entropy) -> tuple[int, list[int]]:
+        return state[below(self.slots, source)], state
+
+    def _pack(self, state: list[int]) -> bytes:
+        return pack_integers(state, self.report_bits)
+
+    def _unpack(self, payload: bytes) -> list[int]:
+        return unpack_integers(payload, self.report_bits, self.slots)
+
+    def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
+        return integer_population(values, self.base.values, rounds, may_change=False)
+
+    def _simulate(self, values: NDArray[Any], rounds: tuple[int, ...], rng: np.random.Generator) -> Reports:
+        """Only the slots that are drawn get simulated: a repeated slot repeats its first execution."""
+        shape = (values.shape[0], len(rounds))
+        executions = self.base.simulate(np.broadcast_to(values[:, None], shape), rng)
+        slots = rng.integers(0, self.slots, size=shape)
+        order = np.argsort(slots, axis=1, kind="stable")
+        ordered = np.take_along_axis(slots, order, axis=1)
+        new = np.ones(shape, dtype=np.bool_)
+        new[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+        first = np.maximum.accumulate(np.where(new, np.arange(shape[1]), 0), axis=1)
+        source = np.empty_like(order)
+        np.put_along_axis(source, order, np.take_along_axis(order, first, axis=1), axis=1)
+        return np.take_along_axis(executions, source, axis=1)
+
+
+class Memoized(Stored):
+    """The other extreme: one noisy answer, sent for ever. As private as one report, and a perfect name tag."""
+
+    __slots__ = ()
+
+    def __init__(self, base: Local) -> None:
+        Stored.__init__(self, base, 1)
+
+    def __repr__(self) -> str:
+        return f"Memoized({self.base!r})"

@@ -1,0 +1,119 @@
+"""How far an estimated frequency can be from the true one.
+
+The radii hold with probability 1 - β over the clients' randomness, for every population, by Hoeffding's
+inequality: they are upper bounds, not approximations. `printed` forms are those of [NV], twice as large (in
+Bitwise's main text, eight times and in another form) as its own proofs give; see docs/errata.md.
+"""
+
+import math
+from typing import NamedTuple
+
+from untrackable import checks
+
+
+def mean_radius(people: int, beta: float, *, span: float = 1.0, statistics: int = 1) -> float:
+    """Span·√(ln(2m/β)/(2n)): n independent terms of the given span, m statistics at once [NV, Chernoff]."""
+    people = checks.integer("people", people, low=1)
+    beta = checks.open_probability("beta", beta)
+    return span * math.sqrt((math.log(2 / beta) + math.log(statistics)) / (2 * people))
+
+
+def bitwise_scale(eps_state: float, eps_report: float) -> float:
+    """(e^ε₁+1)(e^ε₂+1)/((e^ε₁-1)(e^ε₂-1)): what turns the share of ones into the frequency."""
+    return _inverse_tanh(eps_state) * _inverse_tanh(eps_report)
+
+
+def bitwise_radius(eps_state: float, eps_report: float, people: int, beta: float) -> float:
+    """The scale times √(ln(2/β)/(2n))."""
+    return bitwise_scale(eps_state, eps_report) * mean_radius(people, beta)
+
+
+def bitwise_radius_printed(eps_state: float, eps_report: float, people: int, beta: float) -> float:
+    """The scale times √(2 ln(2/β)/n) [NV, Theorem "bitwise accuracy"]."""
+    return 2 * bitwise_radius(eps_state, eps_report, people, beta)
+
+
+def bitwise_radius_printed_simple(eps_state: float, eps_report: float, people: int, beta: float) -> float:
+    """(ε₁+2)(ε₂+2)/(ε₁ε₂)·√(32 ln(2/β)/n) [NV, main text and corollary]."""
+    eps_state, eps_report = checks.positive("eps_state", eps_state), checks.positive("eps_report", eps_report)
+    scale = (eps_state + 2) * (eps_report + 2) / (eps_state * eps_report)
+    return 8 * scale * mean_radius(people, beta)
+
+
+def inner_product_scale(bits: int, eps_report: float) -> float:
+    """(2^d-1)/2^d·(e^ε'+1)/(e^ε'-1): what turns the mean of (-1)^(⟨v,u⟩⊕b) into the frequency of u."""
+    bits = checks.integer("bits", bits, low=1)
+    return -math.expm1(-bits * math.log(2)) * _inverse_tanh(eps_report)
+
+
+def inner_product_radius(
+    bits: int, eps_report: float, people: int, beta: float, *, simultaneous: bool = True
+) -> float:
+    """The scale times 2√(ln(2^(d+1)/β)/(2n)), or with ln(2/β) for one value chosen beforehand."""
+    span = 2 * inner_product_scale(bits, eps_report)
+    log_values = bits * math.log(2) if simultaneous else 0.0
+    beta = checks.open_probability("beta", beta)
+    people = checks.integer("people", people, low=1)
+    return span * math.sqrt((math.log(2 / beta) + log_values) / (2 * people))
+
+
+def inner_product_radius_printed(bits: int, eps_report: float, people: int, beta: float) -> float:
+    """(2^d-1)/2^(d-1)·(e^ε'+1)/(e^ε'-1)·√(2 ln(2^(d+1)/β)/n) [NV, Theorem "RNIP accuracy"]."""
+    return 2 * inner_product_radius(bits, eps_report, people, beta)
+
+
+def inner_product_radius_printed_simple(bits: int, eps_report: float, people: int, beta: float) -> float:
+    """(ε'+2)/ε'·√(8 ln(2^(d+1)/β)/n) [NV, Corollary]."""
+    eps_report = checks.positive("eps_report", eps_report)
+    return (eps_report + 2) / eps_report * 4 * _log_radius(bits, people, beta)
+
+
+class Selection(NamedTuple):
+    """What [NV, "Parameter Selection"] arrives at: eps' and slots, and delta of untrackability for k reports."""
+
+    eps_report: float
+    slots: int
+    delta: float
+
+
+def inner_product_selection(
+    bits: int,
+    eps: float,
+    delta: float,
+    radius: float,
+    people: int,
+    beta: float,
+    reports: int,
+    *,
+    printed: bool,
+) -> Selection:
+    """Accuracy α gives ε', ε' gives L, L gives k²/L.
+
+    Printed: ε' = (4/α)·√(2 ln(2^(d+1)/β)/n), which uses √2 where the accuracy corollary has √8. Otherwise the
+    smallest ε' whose sharp radius is α. In both, L = ⌊ε²/(8ε'² ln(1/δ))⌋ and the tracking bound is k²/L, its
+    L²/2^d left out as in the printed summary.
+    """
+    eps, radius = checks.positive("eps", eps), checks.positive("radius", radius)
+    delta = checks.open_probability("delta", delta)
+    reports = checks.integer("reports", reports, low=1)
+    root = _log_radius(bits, people, beta) * math.sqrt(2)  # √(ln(2^(d+1)/β)/n)
+    if printed:
+        eps_report = 4 / radius * math.sqrt(2) * root
+    else:
+        needed = radius / (2 * -math.expm1(-bits * math.log(2)) * root / math.sqrt(2))
+        if needed <= 1:
+            raise ValueError(f"radius {radius} cannot be reached by {people} people at any eps_report")
+        eps_report = 2 * math.atanh(1 / needed)
+    slots = math.floor(eps**2 / (8 * eps_report**2 * math.log(1 / delta)))
+    return Selection(eps_report, slots, min(1.0, reports**2 / slots) if slots else 1.0)
+
+
+def _log_radius(bits: int, people: int, beta: float) -> float:
+    """√(ln(2^(d+1)/β)/(2n))."""
+    bits, people = checks.integer("bits", bits, low=1), checks.integer("people", people, low=1)
+    beta = checks.open_probability("beta", beta)
+    return math.sqrt(((bits + 1) * math.log(2) - math.log(beta)) / (2 * people))
+
+
+def _inverse_tanh(eps: float) -> float:
+    return 1 / math.tanh(checks.positive("eps", eps) / 2)

@@ -1,0 +1,295 @@
+"""From factors to the law of their total loss, by the sharpest method that applies.
+
+1. `lattice`: all losses are multiples of one step (randomised response, inner products): direct convolution
+   of positive numbers, accurate in every digit of every tail.
+2. `enumerated`: few enough distinct outcomes to list them all.
+3. `gridded`: everything else, by one FFT on a grid of losses; rounding, truncation and FFT noise are bounded
+   and carried along, so that what comes out is a rigorous bracket.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import fft
+from scipy.special import gammaln, ndtr
+
+from untrackable.theory.factor import Factor, FloatArray
+from untrackable.theory.losses import RAREST, LossTable, Shift, World
+
+Counted = tuple[Factor, int]
+
+LARGEST_ENUMERATION = 2_000_000
+_LARGEST_LATTICE = 20_000_000
+_WORLDS: tuple[World, World] = ("P", "Q")
+_TRIM = 1e-60
+"""Mass that a lattice drops at each end of each convolution."""
+
+
+def total_loss(factors: Sequence[Counted], gaussian: float, grid: int) -> LossTable:
+    """The law of the summed loss of repeated factors and a Gaussian shift of the given size."""
+    if gaussian == 0:
+        step = lattice_step(factors)
+        if step is not None and _lattice_size(factors, step) <= _LARGEST_LATTICE:
+            return lattice(factors, step)
+        if enumeration_size(factors) <= LARGEST_ENUMERATION:
+            return enumerated(factors)
+    return gridded(factors, gaussian, grid)
+
+
+def only_masses(factors: Sequence[Counted]) -> tuple[float, float]:
+    """Masses at infinite loss: outcomes that only one of the worlds can produce, in any factor."""
+    p_stays = q_stays = 0.0
+    for factor, count in factors:
+        p_lone = float(factor.p[factor.loss == np.inf].sum())
+        q_lone = float(factor.q[factor.loss == -np.inf].sum())
+        p_stays += count * math.log1p(-p_lone) if p_lone < 1 else -math.inf
+        q_stays += count * math.log1p(-q_lone) if q_lone < 1 else -math.inf
+    return -math.expm1(p_stays), -math.expm1(q_stays)
+
+
+# --- on a lattice -----------------------------------------------------------------------------------------
+
+
+def lattice_step(factors: Sequence[Counted]) -> float | None:
+    """The step that all finite losses are multiples of, if there is an evident one."""
+    sizes = np.unique(np.concatenate([np.abs(f.loss[f.finite]) for f, _ in factors] or [np.zeros(0)]))
+    sizes = sizes[sizes > 0]
+    if sizes.size == 0:
+        return 1.0
+    for divisor in (1, 2, 3, 4):
+        step = float(sizes[0]) / divisor
+        multiples = sizes / step
+        if np.all(np.abs(multiples - np.rint(multiples)) <= 1e-12 * multiples):
+            return step
+    return None
+
+
+def _lattice_size(factors: Sequence[Counted], step: float) -> float:
+    spans = (float(np.ptp(f.loss[f.finite])) * count for f, count in factors if f.finite.any())
+    return sum(spans) / step
+
+
+def lattice(factors: Sequence[Counted], step: float) -> LossTable:
+    """Masses on multiples of the step, accurate in every digit down to the trimmed `_TRIM`."""
+    p, q = (_Masses(0, np.ones(1)), _Masses(0, np.ones(1)))
+    for factor, count in factors:
+        places = np.rint(factor.loss[factor.finite] / step).astype(np.int64)
+        p *= _Masses.at(places, _masses(factor, "P")).power(count)
+        q *= _Masses.at(places, _masses(factor, "Q")).power(count)
+    low, high = min(p.low, q.low), max(p.low + p.mass.size, q.low + q.mass.size)
+    loss = step * np.arange(low, high, dtype=np.float64)
+    trims = 4 * sum(count.bit_length() for _, count in factors)
+    lost = trims * _TRIM if p.trimmed or q.trimmed else 0.0
+    return LossTable(loss, p.spread(low, high), q.spread(low, high), *only_masses(factors), lost=lost)
+
+
+@dataclass(frozen=True)
+class _Masses:
+    """Masses on consecutive integers from `low` on; negligible ends are dropped."""
+
+    low: int
+    mass: FloatArray
+    trimmed: bool = False
+
+    @staticmethod
+    def at(places: NDArray[np.int64], mass: FloatArray) -> "_Masses":
+        if places.size == 0:
+            return _Masses(0, np.zeros(1))
+        low = int(places.min())
+        return _Masses(low, np.bincount(places - low, mass).astype(np.float64))
+
+    def __mul__(self, other: "_Masses") -> "_Masses":
+        mass = np.convolve(self.mass, other.mass)
+        start = int(np.searchsorted(np.cumsum(mass), _TRIM, "right"))
+        stop = mass.size - int(np.searchsorted(np.cumsum(mass[::-1]), _TRIM, "right"))
+        if start >= stop:  # no mass at all
+            start, stop = 0, 1
+        trimmed = self.trimmed or other.trimmed or bool(mass[:start].any() or mass[stop:].any())
+        return _Masses(self.low + other.low + start, mass[start:stop], trimmed)
+
+    def power(self, count: int) -> "_Masses":
+        result, square = _Masses(0, np.ones(1)), self
+        while True:
+            if count & 1:
+                result *= square
+            count >>= 1
+            if not count:
+                return result
+            square *= square
+
+    def spread(self, low: int, high: int) -> FloatArray:
+        return np.pad(self.mass, (self.low - low, high - self.low - self.mass.size))
+
+
+# --- by enumeration ---------------------------------------------------------------------------------------
+
+
+def enumeration_size(factors: Sequence[Counted]) -> float:
+    """How many outcomes remain when equal draws are counted rather than ordered."""
+    size = 1.0
+    for factor, count in factors:
+        kinds = int(factor.finite.sum())
+        size *= math.comb(count + kinds - 1, kinds - 1) if kinds and count + kinds < 10_000_000 else math.inf
+    return size
+
+
+def enumerated(factors: Sequence[Counted]) -> LossTable:
+    """Every combination of outcomes, with its multinomial mass in both worlds."""
+    loss, p, q = np.zeros(1), np.ones(1), np.ones(1)
+    for factor, count in factors:
+        one, in_p, in_q = _repeated(factor, count)
+        loss = np.add.outer(loss, one).ravel()
+        p = np.multiply.outer(p, in_p).ravel()
+        q = np.multiply.outer(q, in_q).ravel()
+    order = np.argsort(loss, kind="stable")
+    return LossTable(loss[order], p[order], q[order], *only_masses(factors))
+
+
+def _repeated(factor: Factor, count: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    finite = factor.finite
+    loss, p, q = factor.loss[finite], factor.p[finite], factor.q[finite]
+    if loss.size == 0:
+        return np.zeros(1), np.zeros(1), np.zeros(1)
+    if count == 1:
+        return loss, p, q
+    counts = _compositions(count, loss.size)
+    orders = gammaln(count + 1) - gammaln(counts + 1).sum(axis=1)
+    with np.errstate(divide="ignore"):
+        log_p, log_q = np.log(p), np.log(q)
+    # A mass that underflowed to 0 contributes nothing, also when it is drawn zero times.
+    in_p = np.where(counts > 0, counts * np.where(p > 0, log_p, -1e4), 0.0).sum(axis=1)
+    in_q = np.where(counts > 0, counts * np.where(q > 0, log_q, -1e4), 0.0).sum(axis=1)
+    return counts @ loss, np.exp(orders + in_p), np.exp(orders + in_q)
+
+
+def _compositions(total: int, parts: int) -> FloatArray:
+    """All ways to write `total` as an ordered sum of `parts` non-negative integers, one per row."""
+    rows: FloatArray = np.full((1, 1), float(total))
+    for _ in range(parts - 1):
+        left = rows[:, -1].astype(np.int64)
+        repeats = left + 1
+        grown = np.repeat(rows, repeats, axis=0)
+        starts = np.repeat(np.cumsum(repeats) - repeats, repeats)
+        taken = (np.arange(grown.shape[0]) - starts).astype(np.float64)
+        rows = np.column_stack((grown[:, :-1], taken, grown[:, -1] - taken))
+    return rows
+
+
+# --- on a grid --------------------------------------------------------------------------------------------
+
+
+def gridded(factors: Sequence[Counted], gaussian: float, grid: int) -> LossTable:
+    """Masses on a grid of about `grid` losses, with everything that rounding can have done bounded.
+
+    Each loss is rounded to the nearest grid point. The rounding errors of independent draws are independent,
+    their mean is known, and Bernstein's inequality bounds how far their sum strays from it: with n draws and
+    step h by about h·√n, where rounding in one direction alone would lose h·n.
+    """
+    low, high = _window(factors, gaussian)
+    narrowest = 1.01 * (high - low) / grid
+    stretches = np.linspace(1, 1.1, 33) if len(factors) <= 8 else (1.0,)
+    while True:
+        # Some steps happen to suit the heaviest losses: the best of a few costs nothing.
+        step, shifts = min(
+            ((h, _shifts(factors, gaussian, h)) for h in (narrowest * s for s in stretches)),
+            key=lambda candidate: candidate[1]["P"].variance + candidate[1]["Q"].variance,
+        )
+        slack = max(shift.slack(RAREST) for shift in shifts.values())
+        means = [shift.mean for shift in shifts.values()]
+        first = low - max(means) - slack
+        if high - min(means) + slack - first <= step * grid:
+            break
+        narrowest *= 1.1
+    base = math.floor(first / step)
+    masses, noise = _grid_masses(factors, gaussian, step, grid, base)
+    return LossTable(
+        step * np.arange(base, base + grid, dtype=np.float64),
+        masses[0],
+        masses[1],
+        *only_masses(factors),
+        p_shift=shifts["P"],
+        q_shift=shifts["Q"],
+        lost=noise + 4 * RAREST,
+    )
+
+
+def _masses(factor: Factor, world: World) -> FloatArray:
+    return (factor.p if world == "P" else factor.q)[factor.finite]
+
+
+def _shifts(factors: Sequence[Counted], gaussian: float, step: float) -> dict[World, Shift]:
+    shifts: dict[World, Shift] = {"P": Shift(), "Q": Shift()}
+    for world, shift in shifts.items():
+        for factor, count in factors:
+            loss = factor.loss[factor.finite]
+            shift.add(loss - step * np.rint(loss / step), _masses(factor, world), count)
+        if gaussian:
+            shift.add(np.array([-step / 2, step / 2]), np.array([0.5, 0.5]), 1)
+    return shifts
+
+
+def _grid_masses(
+    factors: Sequence[Counted], gaussian: float, step: float, grid: int, base: int
+) -> tuple[FloatArray, float]:
+    """The two worlds as two rows, transformed side by side."""
+    spectrum = np.ones((2, grid // 2 + 1), dtype=np.complex128)
+    draws = 0
+    for factor, count in factors:
+        places = np.rint(factor.loss[factor.finite] / step).astype(np.int64) % grid
+        rows = np.stack([np.bincount(places, _masses(factor, world), minlength=grid) for world in _WORLDS])
+        spectrum *= _power(fft.rfft(rows, workers=2), count)
+        draws += count
+    if gaussian:
+        drift = gaussian**2 / 2
+        rows = np.stack([_gaussian_masses(centre, gaussian, step, grid) for centre in (drift, -drift)])
+        spectrum *= fft.rfft(rows, workers=2)
+    masses = np.roll(fft.irfft(spectrum, n=grid, workers=2), -(base % grid), axis=1)
+    # Standard FFT error analysis: relative to the 2-norm, a few roundings for each doubling and each draw.
+    norm = float(np.linalg.norm(masses, axis=1).max())
+    noise = np.finfo(np.float64).eps * (draws + math.log2(grid)) * math.sqrt(grid) * norm
+    return np.maximum(masses, 0.0), noise
+
+
+def _gaussian_masses(centre: float, scale: float, step: float, grid: int) -> FloatArray:
+    """A normal law rounded to the grid."""
+    reach = 9 * scale
+    cells = np.arange(math.floor((centre - reach) / step), math.ceil((centre + reach) / step) + 1)
+    edges = ndtr((np.append(cells - 0.5, cells[-1] + 0.5) * step - centre) / scale)
+    return np.bincount(cells % grid, np.diff(edges), minlength=grid).astype(np.float64, copy=False)
+
+
+def _power(base: NDArray[np.complex128], exponent: int) -> NDArray[np.complex128]:
+    result: NDArray[np.complex128] | None = None
+    while True:
+        if exponent & 1:
+            result = base if result is None else result * base
+        exponent >>= 1
+        if not exponent:
+            return result if result is not None else np.ones_like(base)
+        base = base * base
+
+
+def _window(factors: Sequence[Counted], gaussian: float) -> tuple[float, float]:
+    """An interval that the total loss leaves with probability at most `RAREST` on each side, in either world."""
+    ends = [_chernoff(factors, gaussian, sign, world) for sign in (-1, 1) for world in ("P", "Q")]
+    return -max(ends[0], ends[1]), max(ends[2], ends[3])
+
+
+def _chernoff(factors: Sequence[Counted], gaussian: float, sign: int, world: World) -> float:
+    """The smallest x for which Chernoff's bound puts sign·loss above x with probability at most `RAREST`."""
+    drift = gaussian**2 / 2 if world == "P" else -(gaussian**2) / 2
+    largest, variance = (math.inf, gaussian**2) if gaussian else (0.0, 0.0)
+    for factor, count in factors:
+        loss, mass = sign * factor.loss[factor.finite], _masses(factor, world)
+        largest += count * float(loss.max())
+        variance += count * float(loss**2 @ mass)
+    tilts = np.geomspace(0.1, 200, 40) / math.sqrt(variance)
+    cumulants = tilts * sign * drift + tilts**2 * gaussian**2 / 2
+    for factor, count in factors:
+        loss, mass = sign * factor.loss[factor.finite], _masses(factor, world)
+        top = float(loss.max())
+        cumulants += count * (tilts * top + np.log(np.exp(np.outer(tilts, loss - top)) @ mass))
+    return min(largest, float(np.min((cumulants - math.log(RAREST)) / tilts)))

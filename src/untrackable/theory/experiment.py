@@ -1,0 +1,212 @@
+"""A pair of worlds as a product of independent factors: the engine behind every guarantee."""
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from untrackable import checks
+from untrackable.theory.convolution import Counted, total_loss
+from untrackable.theory.factor import Factor, FloatArray
+from untrackable.theory.losses import Ends, LossTable, World
+from untrackable.theory.questions import Questions
+
+GRID = 1 << 18
+"""Grid points for experiments that have no exact evaluation; more points narrow the bracket in proportion."""
+
+
+class Experiment(Questions):
+    """World P against world Q, seen through independent factors.
+
+    `factors` are factors or (factor, count) pairs. `gaussian` adds an observation of N(±μ/2, 1), which a
+    mechanism may use to dominate an infinite tail.
+    """
+
+    def __init__(
+        self,
+        factors: Iterable[Factor | Counted] = (),
+        *,
+        gaussian: float = 0.0,
+        certainty: Literal["exact", "upper"] = "exact",
+        grid: int = GRID,
+    ) -> None:
+        checks.choice("certainty", certainty, ("exact", "upper"))
+        self.certainty = certainty
+        self.gaussian = checks.non_negative("gaussian", gaussian)
+        self.grid = checks.integer("grid", grid, low=1 << 10, high=1 << 26)
+        pooled: dict[bytes, Counted] = {}
+        for item in factors:
+            factor, count = item if isinstance(item, tuple) else (item, 1)
+            count = checks.integer("count", count, low=0)
+            factor = factor.merged()
+            if count and np.any(factor.loss != 0):
+                pooled[factor.key] = (factor, count + pooled.get(factor.key, (factor, 0))[1])
+        self.factors: tuple[Counted, ...] = tuple(pooled.values())
+
+    def __add__(self, other: "Experiment") -> "Experiment":
+        """Both observations together, independently made: composition."""
+        if not isinstance(other, Experiment):
+            return NotImplemented
+        return Experiment(
+            self.factors + other.factors,
+            gaussian=float(np.hypot(self.gaussian, other.gaussian)),
+            certainty="exact" if self.certainty == other.certainty == "exact" else "upper",
+            grid=max(self.grid, other.grid),
+        )
+
+    def __mul__(self, times: int) -> "Experiment":
+        """The same observation made independently several times."""
+        times = checks.integer("times", times, low=0)
+        return Experiment(
+            [(factor, count * times) for factor, count in self.factors],
+            gaussian=self.gaussian * times**0.5,
+            certainty=self.certainty,
+            grid=self.grid,
+        )
+
+    def with_grid(self, grid: int) -> "Experiment":
+        """The same pair of worlds, evaluated on a finer or coarser grid where one is needed at all."""
+        return Experiment(self.factors, gaussian=self.gaussian, certainty=self.certainty, grid=grid)
+
+    def sample(self, rng: np.random.Generator, draws: int, world: World = "P") -> FloatArray:
+        """Losses ln(P/Q) of `draws` independent observations made in the given world."""
+        checks.choice("world", world, ("P", "Q"))
+        centre = self.gaussian**2 / 2 if world == "P" else -(self.gaussian**2) / 2
+        total = centre + self.gaussian * rng.standard_normal(draws) if self.gaussian else np.zeros(draws)
+        for factor, count in self.factors:
+            mass = factor.p if world == "P" else factor.q
+            counts = rng.multinomial(count, mass / mass.sum(), size=draws)
+            total += counts[:, factor.finite] @ factor.loss[factor.finite]
+            for sign in (np.inf, -np.inf):
+                total[counts[:, factor.loss == sign].any(axis=1)] = sign
+        return total
+
+    def _pure(self) -> Ends:
+        if self.gaussian:
+            return np.inf, np.inf
+        forward = sum(count * float(factor.loss.max()) for factor, count in self.factors)
+        backward = sum(count * float(-factor.loss.min()) for factor, count in self.factors)
+        return forward, backward
+
+    def _delta(self, gamma: float, direction: Literal["forward", "backward"]) -> Ends:
+        table = self._table
+        return table.delta_forward(gamma) if direction == "forward" else table.delta_backward(gamma)
+
+    def _cdf(self, loss: float, world: World) -> Ends:
+        return self._table.cdf(loss, world)
+
+    def _noise(self) -> float:
+        return self._table.lost
+
+    @cached_property
+    def _table(self) -> LossTable:
+        return total_loss(self.factors, self.gaussian, self.grid)
+
+    def __repr__(self) -> str:
+        parts = [f"{factor!r} × {count}" for factor, count in self.factors]
+        if self.gaussian:
+            parts.append(f"gaussian {self.gaussian:.6g}")
+        return f"Experiment({', '.join(parts) or 'nothing to see'}; {self.certainty})"
+
+
+class Mixture(Questions):
+    """Worlds in which an observer sees which of several experiments took place.
+
+    `components` are (weight in P, weight in Q, experiment). Where the weights differ, the choice itself is
+    evidence.
+    """
+
+    def __init__(self, components: Sequence[tuple[float, float, Experiment]]) -> None:
+        self.components = tuple((p, q, e) for p, q, e in components if p > 0 or q > 0)
+        if not self.components:
+            raise ValueError("components must not be empty")
+        for name, total in (("P", sum(p for p, _, _ in components)), ("Q", sum(q for _, q, _ in components))):
+            if abs(total - 1) > 1e-9:
+                raise ValueError(f"the weights in world {name} must sum to 1, got {total}")
+        exact = all(e.certainty == "exact" for _, _, e in self.components)
+        self.certainty = "exact" if exact else "upper"
+
+    def __add__(self, other: "Experiment | Mixture") -> "Mixture":
+        """Both observations together, independently made."""
+        if isinstance(other, Experiment):
+            return Mixture([(p, q, e + other) for p, q, e in self.components])
+        if isinstance(other, Mixture):
+            pairs = ((a, b) for a in self.components for b in other.components)
+            return Mixture([(a[0] * b[0], a[1] * b[1], a[2] + b[2]) for a, b in pairs])
+        return NotImplemented
+
+    __radd__ = __add__
+
+    def _pure(self) -> Ends:
+        forward, backward = zip(
+            *((f + _log_ratio(p, q), b - _log_ratio(p, q)) for p, q, e in self.components for f, b in [e._pure()]),
+            strict=True,
+        )
+        return max(forward), max(backward)
+
+    def _delta(self, gamma: float, direction: Literal["forward", "backward"]) -> Ends:
+        low = high = 0.0
+        for p, q, experiment in self.components:
+            here, there = (p, q) if direction == "forward" else (q, p)
+            if here == 0:
+                continue
+            ends = (1.0, 1.0) if there == 0 else experiment._delta(gamma - _log_ratio(here, there), direction)
+            low, high = low + here * ends[0], high + here * ends[1]
+        return low, min(1.0, high)
+
+    def _cdf(self, loss: float, world: World) -> Ends:
+        low = high = 0.0
+        for p, q, experiment in self.components:
+            ends = experiment._cdf(loss - _log_ratio(p, q), world) if p and q else (float(p == 0),) * 2
+            weight = p if world == "P" else q
+            low, high = low + weight * ends[0], high + weight * ends[1]
+        return low, min(1.0, high)
+
+    def _noise(self) -> float:
+        return max(e._noise() for _, _, e in self.components)
+
+    def __repr__(self) -> str:
+        return f"Mixture({len(self.components)} experiments; {self.certainty})"
+
+
+class Worst(Questions):
+    """The worst of several experiments, asked afresh for every question: no single one need be the worst."""
+
+    def __init__(self, members: Iterable[Experiment | Mixture]) -> None:
+        self.members = tuple(members)
+        if not self.members:
+            raise ValueError("members must not be empty")
+        exact = all(member.certainty == "exact" for member in self.members)
+        self.certainty = "exact" if exact else "upper"
+
+    def __add__(self, other: "Experiment | Mixture | Worst") -> "Worst":
+        """The worst of all combinations."""
+        others = other.members if isinstance(other, Worst) else (other,)
+        return Worst([a + b for a in self.members for b in others])
+
+    __radd__ = __add__
+
+    def _pure(self) -> Ends:
+        forward, backward = zip(*(member._pure() for member in self.members), strict=True)
+        return max(forward), max(backward)
+
+    def _delta(self, gamma: float, direction: Literal["forward", "backward"]) -> Ends:
+        low, high = zip(*(member._delta(gamma, direction) for member in self.members), strict=True)
+        return max(low), max(high)
+
+    def _cdf(self, loss: float, world: World) -> Ends:
+        raise TypeError("quantiles are about one experiment: ask one of .members")
+
+    def _noise(self) -> float:
+        return max(member._noise() for member in self.members)
+
+    def __repr__(self) -> str:
+        return f"Worst({len(self.members)} experiments; {self.certainty})"
+
+
+def _log_ratio(p: float, q: float) -> float:
+    """ln(p/q) of two weights, ±inf where one of them is 0."""
+    if p == 0 or q == 0:
+        return -np.inf if p == 0 else np.inf
+    return float(np.log(p) - np.log(q))

@@ -1,0 +1,100 @@
+"""One small observation, and its law in each of the two worlds."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from untrackable import checks
+
+FloatArray = NDArray[np.float64]
+
+_SUM_TOLERANCE = 1e-9
+_SAME_LOSS = 1e-13
+"""Relative difference up to which two losses are pooled into one outcome."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, init=False)
+class Factor:
+    """Two probability vectors over the same outcomes, and the loss ln(p/q) of each outcome.
+
+    The loss may be given when the caller knows it better than the ratio of two rounded masses tells
+    (log domain, underflow). It is +inf exactly where world Q cannot produce the outcome, -inf where P cannot.
+    """
+
+    p: FloatArray
+    q: FloatArray
+    loss: FloatArray
+
+    def __init__(self, p: ArrayLike, q: ArrayLike, loss: ArrayLike | None = None) -> None:
+        p = _probabilities("p", p)
+        q = _probabilities("q", q)
+        if p.shape != q.shape:
+            raise ValueError(f"p and q must have the same length, got {p.size} and {q.size}")
+        if loss is None:
+            keep = (p > 0) | (q > 0)
+            p, q = p[keep], q[keep]
+            loss = log_ratio(p, q)
+        else:
+            loss = np.asarray(loss, dtype=np.float64)
+            if loss.shape != p.shape:
+                raise ValueError(f"loss must have the length of p, {p.size}, got {loss.size}")
+        for name, array in (("p", p), ("q", q), ("loss", loss)):
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+
+    def reversed(self) -> "Factor":
+        """The same observation with the two worlds exchanged."""
+        return Factor(self.q, self.p, -self.loss)
+
+    def merged(self) -> "Factor":
+        """Outcomes of equal loss pooled: the sufficient statistic, and the smallest equal factor."""
+        order = np.argsort(self.loss, kind="stable")
+        loss = self.loss[order]
+        with np.errstate(invalid="ignore"):
+            apart = np.diff(loss) > _SAME_LOSS * np.maximum(1.0, np.abs(loss[1:]))
+        first = np.flatnonzero(np.concatenate(([True], apart)))
+        return Factor(np.add.reduceat(self.p[order], first), np.add.reduceat(self.q[order], first), loss[first])
+
+    @property
+    def finite(self) -> NDArray[np.bool_]:
+        """Which outcomes both worlds can produce."""
+        return np.isfinite(self.loss)
+
+    @property
+    def key(self) -> bytes:
+        """Equal for equal factors."""
+        return self.p.tobytes() + self.q.tobytes() + self.loss.tobytes()
+
+    def __repr__(self) -> str:
+        return f"Factor({self.p.size} outcomes, loss {self.loss.min():.6g} … {self.loss.max():.6g})"
+
+
+def log_ratio(p: FloatArray, q: FloatArray) -> FloatArray:
+    """ln(p/q), accurate also where p and q nearly agree; ±inf where one of them is 0."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        relative = (p - q) / q
+        near = np.abs(relative) < 0.5
+        return np.where(near, np.log1p(np.where(near, relative, 0.0)), np.log(p) - np.log(q))
+
+
+def response_factor(eps: float) -> Factor:
+    """Randomised response: outcomes +eps and -eps. Every eps-private pair of worlds is dominated by it."""
+    eps = checks.non_negative("eps", eps)
+    if eps == np.inf:
+        return Factor([1.0, 0.0], [0.0, 1.0])
+    truth = 1.0 / (1.0 + np.exp(-eps))
+    return Factor([truth, 1 - truth], [1 - truth, truth], [eps, -eps])
+
+
+def _probabilities(name: str, given: ArrayLike | Sequence[float]) -> FloatArray:
+    array = np.array(given, dtype=np.float64)
+    if array.ndim != 1 or array.size == 0:
+        raise ValueError(f"{name} must be a non-empty vector, got shape {array.shape}")
+    if not np.all(array >= 0):
+        raise ValueError(f"{name} must be non-negative, got a minimum of {array.min()}")
+    total = float(array.sum())
+    if abs(total - 1) > _SUM_TOLERANCE:
+        raise ValueError(f"{name} must sum to 1, got {total}")
+    return array

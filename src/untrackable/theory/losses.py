@@ -1,0 +1,122 @@
+"""The law of the total loss in both worlds, and what follows from it."""
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from untrackable.theory.factor import FloatArray
+
+World = Literal["P", "Q"]
+Ends = tuple[float, float]
+
+ROUNDING = 1e-10
+"""Relative error allowed for in sums that are exact but for floating point."""
+
+RAREST = 1e-16
+"""The smallest probability with which a bound on rounding errors is allowed to fail."""
+
+_QUANTILE_FAILURES = (1e-6, RAREST)
+
+
+@dataclass
+class Shift:
+    """By how much the true loss exceeds the tabulated one: a sum of independent errors of known law."""
+
+    mean: float = 0.0
+    variance: float = 0.0
+    largest: float = 0.0
+    """The largest single error, about its mean."""
+    total: float = 0.0
+    """The largest possible sum, about its mean."""
+
+    def add(self, error: FloatArray, mass: FloatArray, count: int) -> None:
+        """Include `count` independent errors of this law."""
+        total = float(mass.sum())
+        if total == 0:
+            return
+        mean = float(error @ mass) / total
+        about = error - mean
+        self.mean += count * mean
+        self.variance += count * float(about**2 @ mass) / total
+        single = float(np.abs(about).max())
+        self.largest = max(self.largest, single)
+        self.total += count * single
+
+    def slack(self, failure: float) -> float:
+        """Bernstein: the sum strays from its mean by more than this with probability at most `failure`."""
+        weight = math.log(2 / failure)
+        linear = self.largest * weight / 3
+        return min(self.total, linear + math.sqrt(linear**2 + 2 * weight * self.variance))
+
+
+@dataclass(frozen=True)
+class LossTable:
+    """Masses of both worlds on a sorted list of losses.
+
+    `p_only` and `q_only` are the masses at loss +inf and -inf. In an exact table nothing else is needed. In
+    a table on a grid, the true loss differs from the tabulated one by a `Shift`, and `lost` bounds the mass that
+    truncated tails and FFT noise account for.
+    """
+
+    loss: FloatArray
+    p: FloatArray
+    q: FloatArray
+    p_only: float = 0.0
+    q_only: float = 0.0
+    p_shift: Shift = field(default_factory=Shift)
+    q_shift: Shift = field(default_factory=Shift)
+    lost: float = 0.0
+
+    def delta_forward(self, gamma: float) -> Ends:
+        """Bracket of sup_T P(T) - e^gamma Q(T), the hockey-stick divergence of P from Q."""
+        return self._delta(self.loss, self.p, gamma - self.p_shift.mean, self.p_shift, self.p_only)
+
+    def delta_backward(self, gamma: float) -> Ends:
+        """The same with the worlds exchanged."""
+        return self._delta(-self.loss[::-1], self.q[::-1], gamma + self.q_shift.mean, self.q_shift, self.q_only)
+
+    def _delta(self, loss: FloatArray, mass: FloatArray, level: float, shift: Shift, only: float) -> Ends:
+        failure, slack = 0.0, 0.0
+        if shift.total:
+            slack = shift.slack(RAREST)
+            # A bound that fails with a ten-thousandth of the answer's own probability costs no accuracy.
+            failure = max(RAREST, 1e-4 * _excess(loss, mass, level - slack))
+            slack = shift.slack(failure)
+        lost = self.lost + failure
+        low = _excess(loss, mass, level + slack)
+        high = _excess(loss, mass, level - slack) if slack else low
+        lower = (only + max(0.0, low - lost)) * (1 - ROUNDING)
+        return max(0.0, lower), min(1.0, (only + high) * (1 + ROUNDING) + lost)
+
+    def cdf(self, loss: float, world: World) -> Ends:
+        """Bracket of the probability that the total loss is at most `loss`."""
+        if world == "P":
+            cumulative, shift, start = self._p_cumulative, self.p_shift, 0.0
+        else:
+            cumulative, shift, start = self._q_cumulative, self.q_shift, self.q_only
+        # A loss computed by the caller may differ from the table's in the last digits.
+        hair = 1e-12 * max(1.0, abs(loss)) if math.isfinite(loss) else 0.0
+        low, high = 0.0, 1.0
+        for failure in _QUANTILE_FAILURES if shift.total else (0.0,):
+            slack = hair + (shift.slack(failure) if failure else 0.0)
+            ends = np.searchsorted(self.loss, (loss - shift.mean - slack, loss - shift.mean + slack), "right")
+            low = max(low, start + float(cumulative[ends[0]]) - self.lost - failure)
+            high = min(high, start + float(cumulative[ends[1]]) + self.lost + failure)
+        return low, high
+
+    @cached_property
+    def _p_cumulative(self) -> FloatArray:
+        return np.concatenate(([0.0], np.cumsum(self.p)))
+
+    @cached_property
+    def _q_cumulative(self) -> FloatArray:
+        return np.concatenate(([0.0], np.cumsum(self.q)))
+
+
+def _excess(loss: FloatArray, mass: FloatArray, level: float) -> float:
+    """Σ mass·(1 - e^(level - loss)) over the losses above the level: sums of positive terms only."""
+    start = int(np.searchsorted(loss, level, "right"))
+    return float(np.sum(mass[start:] * -np.expm1(level - loss[start:])))
