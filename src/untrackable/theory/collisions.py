@@ -32,10 +32,12 @@ def cross_probability(slots: int, reports: int, split: int) -> float:
 
     [NV, tracking of RNIP] has k²/L + L²/2^d for it; P(cross) ≤ j(k-j)/L always suffices.
     """
+    if split in (0, reports):
+        return 0.0
     law = occupancy(split, slots)
     with np.errstate(divide="ignore"):
         missed = (reports - split) * np.log1p(-np.arange(law.size) / slots)
-    return float(law @ -np.expm1(missed)) if reports > split else 0.0
+    return float(law @ -np.expm1(missed))
 
 
 def repeat_probability(slots: int, draws: int) -> float:

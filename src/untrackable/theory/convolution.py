@@ -7,6 +7,7 @@
    and carried along, so that what comes out is a rigorous bracket.
 """
 
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ Counted = tuple[Factor, int]
 
 LARGEST_ENUMERATION = 2_000_000
 _LARGEST_LATTICE = 20_000_000
+_FEW = 4
 _WORLDS: tuple[World, World] = ("P", "Q")
 _TRIM = 1e-60
 """Mass that a lattice drops at each end of each convolution."""
@@ -30,6 +32,8 @@ _TRIM = 1e-60
 
 def total_loss(factors: Sequence[Counted], gaussian: float, grid: int) -> LossTable:
     """The law of the summed loss of repeated factors and a Gaussian shift of the given size."""
+    if any(not factor.finite.any() for factor, _ in factors):
+        return LossTable(np.zeros(1), np.zeros(1), np.zeros(1), *only_masses(factors))
     if gaussian == 0:
         step = lattice_step(factors)
         if step is not None and _lattice_size(factors, step) <= _LARGEST_LATTICE:
@@ -41,13 +45,18 @@ def total_loss(factors: Sequence[Counted], gaussian: float, grid: int) -> LossTa
 
 def only_masses(factors: Sequence[Counted]) -> tuple[float, float]:
     """Masses at infinite loss: outcomes that only one of the worlds can produce, in any factor."""
-    p_stays = q_stays = 0.0
+    p_only = q_only = 0.0
     for factor, count in factors:
-        p_lone = float(factor.p[factor.loss == np.inf].sum())
-        q_lone = float(factor.q[factor.loss == -np.inf].sum())
-        p_stays += count * math.log1p(-p_lone) if p_lone < 1 else -math.inf
-        q_stays += count * math.log1p(-q_lone) if q_lone < 1 else -math.inf
-    return -math.expm1(p_stays), -math.expm1(q_stays)
+        p_only = _at_least_once(p_only, float(factor.p[factor.loss == np.inf].sum()), count)
+        q_only = _at_least_once(q_only, float(factor.q[factor.loss == -np.inf].sum()), count)
+    return p_only, q_only
+
+
+def _at_least_once(before: float, chance: float, count: int) -> float:
+    """Probability of an event of probability `before`, or of any of `count` independent ones."""
+    if count > 1 and chance < 1:
+        chance = -math.expm1(count * math.log1p(-chance))
+    return before + chance - before * chance
 
 
 # --- on a lattice -----------------------------------------------------------------------------------------
@@ -68,7 +77,7 @@ def lattice_step(factors: Sequence[Counted]) -> float | None:
 
 
 def _lattice_size(factors: Sequence[Counted], step: float) -> float:
-    spans = (float(np.ptp(f.loss[f.finite])) * count for f, count in factors if f.finite.any())
+    spans = (float(np.ptp(f.loss[f.finite])) * count for f, count in factors)
     return sum(spans) / step
 
 
@@ -96,8 +105,6 @@ class _Masses:
 
     @staticmethod
     def at(places: NDArray[np.int64], mass: FloatArray) -> "_Masses":
-        if places.size == 0:
-            return _Masses(0, np.zeros(1))
         low = int(places.min())
         return _Masses(low, np.bincount(places - low, mass).astype(np.float64))
 
@@ -132,7 +139,7 @@ def enumeration_size(factors: Sequence[Counted]) -> float:
     size = 1.0
     for factor, count in factors:
         kinds = int(factor.finite.sum())
-        size *= math.comb(count + kinds - 1, kinds - 1) if kinds and count + kinds < 10_000_000 else math.inf
+        size *= math.comb(count + kinds - 1, kinds - 1) if count + kinds < 10_000_000 else math.inf
     return size
 
 
@@ -151,8 +158,6 @@ def enumerated(factors: Sequence[Counted]) -> LossTable:
 def _repeated(factor: Factor, count: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     finite = factor.finite
     loss, p, q = factor.loss[finite], factor.p[finite], factor.q[finite]
-    if loss.size == 0:
-        return np.zeros(1), np.zeros(1), np.zeros(1)
     if count == 1:
         return loss, p, q
     counts = _compositions(count, loss.size)
@@ -236,9 +241,13 @@ def _grid_masses(
 ) -> tuple[FloatArray, float]:
     """The two worlds as two rows, transformed side by side."""
     spectrum = np.ones((2, grid // 2 + 1), dtype=np.complex128)
+    few: list[tuple[NDArray[np.int64], FloatArray]] = []
     draws = 0
     for factor, count in factors:
         places = np.rint(factor.loss[factor.finite] / step).astype(np.int64) % grid
+        if count == 1 and places.size <= _FEW:
+            few.append((places, np.stack([_masses(factor, world) for world in _WORLDS])))
+            continue
         rows = np.stack([np.bincount(places, _masses(factor, world), minlength=grid) for world in _WORLDS])
         spectrum *= _power(fft.rfft(rows, workers=2), count)
         draws += count
@@ -247,6 +256,9 @@ def _grid_masses(
         rows = np.stack([_gaussian_masses(centre, gaussian, step, grid) for centre in (drift, -drift)])
         spectrum *= fft.rfft(rows, workers=2)
     masses = np.roll(fft.irfft(spectrum, n=grid, workers=2), -(base % grid), axis=1)
+    for places, weights in few:  # shifting beats transforming for a handful of outcomes
+        shifted = (weights[:, [i]] * np.roll(masses, place, axis=1) for i, place in enumerate(places))
+        masses = functools.reduce(np.add, shifted)
     # Standard FFT error analysis: relative to the 2-norm, a few roundings for each doubling and each draw.
     norm = float(np.linalg.norm(masses, axis=1).max())
     noise = np.finfo(np.float64).eps * (draws + math.log2(grid)) * math.sqrt(grid) * norm

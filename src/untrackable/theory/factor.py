@@ -53,7 +53,8 @@ class Factor:
         order = np.argsort(self.loss, kind="stable")
         loss = self.loss[order]
         with np.errstate(invalid="ignore"):
-            apart = np.diff(loss) > _SAME_LOSS * np.maximum(1.0, np.abs(loss[1:]))
+            apart = np.diff(loss) > _SAME_LOSS * np.maximum(1.0, np.abs(loss[:-1]))
+        apart |= (loss[:-1] == -np.inf) & (loss[1:] > -np.inf)
         first = np.flatnonzero(np.concatenate(([True], apart)))
         return Factor(np.add.reduceat(self.p[order], first), np.add.reduceat(self.q[order], first), loss[first])
 

@@ -88,8 +88,8 @@ class LossTable:
         lost = self.lost + failure
         low = _excess(loss, mass, level + slack)
         high = _excess(loss, mass, level - slack) if slack else low
-        lower = (only + max(0.0, low - lost)) * (1 - ROUNDING)
-        return max(0.0, lower), min(1.0, (only + high) * (1 + ROUNDING) + lost)
+        lower = only + max(0.0, low * (1 - ROUNDING) - lost)
+        return lower, max(lower, min(1.0, only + high * (1 + ROUNDING) + lost))
 
     def cdf(self, loss: float, world: World) -> Ends:
         """Bracket of the probability that the total loss is at most `loss`."""

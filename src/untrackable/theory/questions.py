@@ -138,7 +138,8 @@ def _crossing(delta_at: Callable[[float], float], delta: float, pure: float) -> 
     high = min(high, pure)
     if delta_at(high) > delta:
         return high
-    root = float(brentq(lambda g: delta_at(g) - delta, 0.0, high, xtol=1e-13, rtol=1e-13))
+    # A hair above delta, so that where the function stays at delta for a while its first such gamma is found.
+    root = float(brentq(lambda g: delta_at(g) - delta * (1 + 1e-12), 0.0, high, xtol=1e-13, rtol=1e-13))
     nudge = 1e-12 * max(1.0, root)
     while delta_at(root) > delta and root < high:
         root, nudge = min(high, root + nudge), 2 * nudge

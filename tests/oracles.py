@@ -1,0 +1,98 @@
+"""Each mechanism written down once more from its definition, as finite laws that can be enumerated."""
+
+import itertools
+import math
+from collections.abc import Callable, Hashable, Mapping
+
+from untrackable.theory.enumeration import Finite, Law
+
+
+def flip(eps: float) -> float:
+    return 1 / (math.exp(eps) + 1)
+
+
+def response(bit: int, lie: float) -> dict[Hashable, float]:
+    return {bit: 1 - lie, 1 - bit: lie}
+
+
+def inner_product(bits: int, eps: float) -> Callable[[Hashable], Law]:
+    """Law of (vector, bit) given the value."""
+
+    def law(value: Hashable) -> Law:
+        assert isinstance(value, int)
+        chance, lie = 1 / (2**bits - 1), flip(eps)
+        outcomes: dict[Hashable, float] = {}
+        for vector in range(1, 2**bits):
+            truth = bin(vector & value).count("1") % 2
+            outcomes[vector, truth] = chance * (1 - lie)
+            outcomes[vector, 1 - truth] = chance * lie
+        return outcomes
+
+    return law
+
+
+def bit_response(eps: float) -> Callable[[Hashable], Law]:
+    def law(value: Hashable) -> Law:
+        assert isinstance(value, int)
+        return response(value, flip(eps))
+
+    return law
+
+
+def bitwise(eps_state: float, eps_report: float) -> Finite:
+    def report(state: Hashable, round: int) -> Law:
+        assert isinstance(state, int)
+        return response(state, flip(eps_report))
+
+    return Finite([0, 1], bit_response(eps_state), report)
+
+
+def stored(base: Callable[[Hashable], Law], slots: int, values: int) -> Finite:
+    def report(state: Hashable, round: int) -> Law:
+        assert isinstance(state, tuple)
+        law: dict[Hashable, float] = {}
+        for execution in state:
+            law[execution] = law.get(execution, 0.0) + 1 / slots
+        return law
+
+    return Finite(range(values), lambda value: executions(base(value), slots), report)
+
+
+def dealt(base: Callable[[Hashable], Law], slots: int, values: int) -> Finite:
+    def report(state: Hashable, round: int) -> Law:
+        assert isinstance(state, tuple)
+        return {state[(round - 1) % slots]: 1.0}
+
+    return Finite(range(values), lambda value: executions(base(value), slots), report)
+
+
+def executions(base: Law, slots: int) -> Law:
+    law: dict[Hashable, float] = {}
+    for combination in itertools.product(base.items(), repeat=slots):
+        state = tuple(outcome for outcome, _ in combination)
+        law[state] = law.get(state, 0.0) + math.prod(p for _, p in combination)
+    return law
+
+
+def stateless(base: Callable[[Hashable, int], Law], values: int) -> Finite:
+    return Finite(range(values), lambda value: {value: 1.0}, base)
+
+
+def rappor(blooms: Mapping[Hashable, tuple[int, ...]], f: float, p: float, q: float) -> Finite:
+    """Values with given Bloom filters."""
+
+    def state(value: Hashable) -> Law:
+        return product([response(bit, f / 2) for bit in blooms[value]])
+
+    def report(kept: Hashable, round: int) -> Law:
+        assert isinstance(kept, tuple)
+        return product([{1: q, 0: 1 - q} if bit else {1: p, 0: 1 - p} for bit in kept])
+
+    return Finite(list(blooms), state, report)
+
+
+def product(laws: list[dict[Hashable, float]]) -> Law:
+    return {
+        tuple(outcome for outcome, _ in combination): math.prod(p for _, p in combination)
+        for combination in itertools.product(*(law.items() for law in laws))
+    }

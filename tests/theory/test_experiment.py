@@ -1,0 +1,290 @@
+"""The engine itself: each method of evaluation against enumeration, against the others, and against a peer."""
+
+import functools
+import itertools
+import math
+
+import numpy as np
+import pytest
+from dp_accounting.pld import privacy_loss_distribution as peer
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from untrackable import Experiment, Factor, Mixture, Rappor, Worst
+from untrackable.theory import convolution
+from untrackable.theory.factor import response_factor
+from untrackable.theory.losses import World
+from untrackable.theory.questions import Direction
+
+GAMMAS = (0.0, 0.1, 0.5, 1.0, 2.0)
+DIRECTIONS: tuple[Direction, ...] = ("forward", "backward", "both")
+WORLDS: tuple[World, ...] = ("P", "Q")
+
+
+def all_outcomes(factors: list[tuple[Factor, int]]) -> Factor:
+    """The product, outcome by outcome, with no grouping at all."""
+    p, q = np.ones(1), np.ones(1)
+    for factor, count in factors:
+        for _ in range(count):
+            p, q = np.outer(p, factor.p).ravel(), np.outer(q, factor.q).ravel()
+    return Factor(p / p.sum(), q / q.sum())
+
+
+def brute_delta(factor: Factor, gamma: float) -> tuple[float, float]:
+    forward = np.maximum(factor.p - math.exp(gamma) * factor.q, 0).sum()
+    backward = np.maximum(factor.q - math.exp(gamma) * factor.p, 0).sum()
+    return float(forward), float(backward)
+
+
+@st.composite
+def factors(draw: st.DrawFn, zeros: bool = True) -> Factor:
+    size = draw(st.integers(2, 4))
+    weights = st.integers(0 if zeros else 1, 9)
+    p = np.array(draw(st.lists(weights, min_size=size, max_size=size).filter(any)), dtype=float)
+    q = np.array(draw(st.lists(weights, min_size=size, max_size=size).filter(any)), dtype=float)
+    return Factor(p / p.sum(), q / q.sum())
+
+
+@given(st.lists(st.tuples(factors(), st.integers(1, 3)), min_size=1, max_size=2), st.sampled_from(GAMMAS))
+def test_products_against_every_outcome(parts: list[tuple[Factor, int]], gamma: float) -> None:
+    experiment, whole = Experiment(parts), all_outcomes(parts)
+    forward, backward = brute_delta(whole, gamma)
+    assert experiment.delta(gamma, "forward").upper == pytest.approx(forward, rel=1e-9, abs=1e-14)
+    assert experiment.delta(gamma, "backward").lower == pytest.approx(backward, rel=1e-9, abs=1e-14)
+    assert experiment.delta(gamma).upper == pytest.approx(max(forward, backward), rel=1e-9, abs=1e-14)
+    assert experiment.pure() == pytest.approx(float(np.abs(whole.loss).max()), rel=1e-9, abs=1e-12)
+
+
+@given(st.lists(st.tuples(factors(), st.integers(1, 3)), min_size=1, max_size=2), st.floats(1e-6, 0.9))
+def test_gamma_is_the_inverse_of_delta(parts: list[tuple[Factor, int]], delta: float) -> None:
+    experiment = Experiment(parts)
+    gamma = experiment.gamma(delta)
+    if gamma.upper < math.inf:
+        assert experiment.delta(gamma.upper).upper <= delta
+    if 0 < gamma.lower < math.inf:
+        assert experiment.delta(gamma.lower * (1 - 1e-6)).upper >= delta * (1 - 1e-9)
+    if gamma.upper == math.inf:
+        assert experiment.delta(1e6).lower > delta * (1 - 1e-9)
+
+
+@settings(deadline=None, max_examples=40)
+@given(factors(zeros=False), st.integers(5, 60), st.sampled_from(GAMMAS))
+def test_grid_brackets_contain_the_truth(factor: Factor, count: int, gamma: float) -> None:
+    merged = Experiment([(factor, count)])
+    if not merged.factors:
+        return
+    exact = convolution.enumerated(merged.factors)
+    gridded = convolution.gridded(merged.factors, 0.0, 1 << 14)
+    for truth, bracket in (
+        (exact.delta_forward(gamma), gridded.delta_forward(gamma)),
+        (exact.delta_backward(gamma), gridded.delta_backward(gamma)),
+        (exact.cdf(0.3, "P"), gridded.cdf(0.3, "P")),
+        (exact.cdf(-0.3, "Q"), gridded.cdf(-0.3, "Q")),
+    ):
+        assert bracket[0] <= truth[1] + 1e-15
+        assert truth[0] <= bracket[1] + 1e-15
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 40])
+def test_lattice_and_enumeration_agree(count: int) -> None:
+    lying = Factor([0.5, 0.2, 0.3], [0.2, 0.5, 0.3])
+    parts = Experiment([(lying, count), (response_factor(math.log(2.5) * 2), 2)]).factors
+    step = convolution.lattice_step(parts)
+    assert step is not None
+    assert step == pytest.approx(math.log(2.5))
+    one, other = convolution.lattice(parts, step), convolution.enumerated(parts)
+    for gamma in GAMMAS:
+        assert one.delta_forward(gamma) == pytest.approx(other.delta_forward(gamma), rel=1e-9)
+        assert one.delta_backward(gamma) == pytest.approx(other.delta_backward(gamma), rel=1e-9)
+
+
+def test_binomial_sum_of_randomised_response_in_integers() -> None:
+    """Exact rational arithmetic for e^eps = 3: delta of 200 repetitions at gamma = ln 3^190, far below 1e-14."""
+    times, excess = 200, 190
+    total = sum(
+        math.comb(times, wins) * (3**wins - 3**excess * 3 ** (times - wins))
+        for wins in range(times + 1)
+        if 2 * wins - times > excess
+    )
+    exact = total / 4**times
+    found = Experiment([(response_factor(math.log(3)), times)]).delta(excess * math.log(3))
+    assert exact < 1e-17
+    assert found.certainty == "exact"
+    assert found.upper == pytest.approx(exact, rel=1e-9)
+
+
+def test_infinite_losses_are_exact() -> None:
+    factor = Factor([0.25, 0.75, 0.0], [0.0, 0.9, 0.1])
+    experiment = Experiment([(factor, 3)])
+    assert experiment.pure() == math.inf
+    assert experiment.delta(50.0, "forward").upper == pytest.approx(1 - 0.75**3, rel=1e-12)
+    assert experiment.delta(50.0, "backward").upper == pytest.approx(1 - 0.9**3, rel=1e-12)
+    assert experiment.gamma(0.5).upper == math.inf
+    assert experiment.gamma(0.6).upper < math.inf
+    tiny = Factor([1e-12, 1 - 1e-12], [0.0, 1.0])
+    assert Experiment([(tiny, 3)]).delta(1.0, "forward").upper == pytest.approx(3e-12, rel=1e-9)
+
+
+def test_noise_is_called_noise() -> None:
+    rappor = Rappor(bloom_bits=128, hashes=2, f=0.5, p=0.5, q=0.75)
+    far = rappor.tracking(reports=15, split=7).delta(120.0)
+    assert far.certainty == "unresolved"
+    assert far.upper < 1e-12
+    assert "not resolved" in str(far)
+    assert rappor.tracking(reports=15, split=7).delta(300.0).upper == 0.0
+
+
+@pytest.mark.parametrize(("reports", "split"), [(7, 3), (15, 7)])
+def test_brackets_overlap_with_dp_accounting(reports: int, split: int) -> None:
+    """Its pessimistic and optimistic estimates, in both directions, on a coarser grid: they must enclose ours."""
+    experiment = Rappor(bloom_bits=128, hashes=2, f=0.5, p=0.5, q=0.75).tracking(reports=reports, split=split)
+    assert isinstance(experiment, Experiment)
+    for gamma in (2.0, 8.0):
+        ends = []
+        for pessimistic in (False, True):
+            composed = [
+                peer.from_two_probability_mass_functions(
+                    dict(enumerate(np.log(factor.q))),
+                    dict(enumerate(np.log(factor.p))),
+                    pessimistic,
+                    value_discretization_interval=1e-3,
+                    symmetric=False,
+                ).self_compose(count)
+                for factor, count in experiment.factors
+            ]
+            ends.append(functools.reduce(lambda a, b: a.compose(b), composed).get_delta_for_epsilon(gamma))
+        ours = experiment.delta(gamma)
+        assert ends[0] <= ours.upper
+        assert ours.lower <= ends[1]
+        assert ours.width < ends[1] - ends[0]
+
+
+def test_composition_and_repetition() -> None:
+    one, other = Factor([0.7, 0.3], [0.4, 0.6]), Factor([0.1, 0.9], [0.2, 0.8])
+    together = Experiment([one]) * 3 + Experiment([other])
+    assert together.delta(0.4) == Experiment([(one, 3), other]).delta(0.4)
+    assert Experiment([one] * 3).factors[0][1] == 3
+    assert (Experiment() + Experiment([one])).delta(0.1) == Experiment([one]).delta(0.1)
+    assert Experiment([Factor([0.5, 0.5], [0.5, 0.5])]).factors == ()
+    upper = Experiment([one], certainty="upper") + Experiment([other])
+    assert upper.certainty == "upper"
+    assert upper.delta(0.1).lower == 0
+
+
+def test_mixture_is_the_union_of_its_components() -> None:
+    one, other = Factor([0.7, 0.3], [0.4, 0.6]), Factor([0.1, 0.9], [0.2, 0.8])
+    weights = (0.3, 0.6)
+    mixture = Mixture([(0.3, 0.6, Experiment([one])), (0.7, 0.4, Experiment([other]))])
+    union = Factor(
+        np.concatenate((weights[0] * one.p, (1 - weights[0]) * other.p)),
+        np.concatenate((weights[1] * one.q, (1 - weights[1]) * other.q)),
+    )
+    truth = Experiment([union])
+    for gamma, direction in itertools.product(GAMMAS, DIRECTIONS):
+        assert mixture.delta(gamma, direction).upper == pytest.approx(truth.delta(gamma, direction).upper, rel=1e-9)
+    assert mixture.pure() == pytest.approx(truth.pure())
+    assert mixture.gamma(0.1).upper == pytest.approx(truth.gamma(0.1).upper, rel=1e-9)
+    assert mixture.loss_quantiles([0.2, 0.5])[1].upper == pytest.approx(truth.loss_quantiles([0.5])[0].upper)
+    extended = mixture + Experiment([one])
+    assert extended.delta(0.3).upper == pytest.approx((truth + Experiment([one])).delta(0.3).upper, rel=1e-9)
+    lone = Mixture([(0.2, 0.0, Experiment()), (0.8, 1.0, Experiment())])
+    assert lone.pure() == math.inf
+    assert lone.delta(3.0).upper == pytest.approx(0.2)
+
+
+def test_worst_asks_every_member_every_question() -> None:
+    often, hard = Experiment([(response_factor(0.3), 5)]), Experiment([Factor([0.01, 0.99], [1e-6, 1 - 1e-6])])
+    worst = Worst([often, hard])
+    assert worst.pure() == hard.pure()
+    assert worst.advantage() == often.advantage()
+    for gamma in GAMMAS:
+        assert worst.delta(gamma).upper == max(often.delta(gamma).upper, hard.delta(gamma).upper)
+    assert (worst + often).advantage() == (often + often).advantage()
+    with pytest.raises(TypeError, match="members"):
+        worst.loss_quantiles([0.5])
+
+
+@given(factors(zeros=False), st.integers(1, 4))
+def test_roc_against_the_neyman_pearson_curve(factor: Factor, count: int) -> None:
+    experiment = Experiment([(factor, count)])
+    whole = all_outcomes([(factor, count)])
+    order = np.argsort(-whole.loss)
+    fpr = np.concatenate(([0.0], np.cumsum(whole.q[order])))
+    tpr = np.concatenate(([0.0], np.cumsum(whole.p[order])))
+    roc = experiment.roc(points=21)
+    truth = np.interp(roc.fpr, fpr, tpr)
+    assert np.all(roc.lower <= truth + 1e-9)
+    assert np.all(truth <= roc.upper + 1e-9)
+    assert float(np.max(roc.upper - roc.lower)) < 0.1
+
+
+def test_quantiles_of_a_table_and_of_samples() -> None:
+    rappor = Rappor(bloom_bits=32, hashes=2, f=0.5, p=0.5, q=0.75)
+    experiment = rappor.tracking(reports=6, split=3)
+    assert isinstance(experiment, Experiment)
+    rng = np.random.default_rng(7)
+    for world in WORLDS:
+        levels = (0.1, 0.5, 0.9)
+        samples = np.sort(experiment.sample(rng, 100_000, world))
+        for level, bracket in zip(levels, experiment.loss_quantiles(levels, world), strict=True):
+            # A sample quantile's rank is binomial: 6.5 standard deviations fail once in 10^10.
+            reach = 6.5 * math.sqrt(100_000 * level * (1 - level))
+            low, high = samples[int(100_000 * level - reach)], samples[int(100_000 * level + reach)]
+            assert low <= bracket.upper
+            assert bracket.lower <= high
+            assert bracket.width < 0.01
+
+
+def test_sampled_losses_reject_a_slightly_wrong_law() -> None:
+    """Counts of the sampled loss against the table's masses: chi-square passes, and fails for 3 % off."""
+    right = Factor([0.6, 0.4], [0.3, 0.7])
+    wrong = Factor([0.62, 0.38], [0.3, 0.7])
+    draws = 200_000
+    ones = np.rint(
+        (Experiment([(right, 4)]).sample(np.random.default_rng(3), draws) - 4 * right.loss[1])
+        / (right.loss[0] - right.loss[1])
+    ).astype(int)
+    observed = np.bincount(ones, minlength=5)
+    statistic = []
+    for law in (right, wrong):
+        expected = draws * np.array([math.comb(4, i) * law.p[0] ** i * law.p[1] ** (4 - i) for i in range(5)])
+        statistic.append(float(np.sum((observed - expected) ** 2 / expected)))
+    assert statistic[0] < 52  # chi-square with 4 degrees of freedom exceeds 52 with probability 1.4e-10
+    assert statistic[1] > 200
+
+
+def test_a_gaussian_shift_has_its_closed_form() -> None:
+    from scipy.special import ndtr
+
+    for shift in (0.3, 1.0, 2.5):
+        for gamma in (0.0, 0.5, 2.0):
+            exact = ndtr(shift / 2 - gamma / shift) - math.exp(gamma) * ndtr(-shift / 2 - gamma / shift)
+            found = Experiment(gaussian=shift).delta(gamma)
+            assert exact in found
+            assert found.width < 2e-4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([0.5, 0.6], [0.5, 0.5]), "p must sum to 1"),
+        (([0.5, 0.5], [0.5, 0.5, 0.0]), "same length"),
+        (([-0.5, 1.5], [0.5, 0.5]), "non-negative"),
+        (([], []), "non-empty"),
+    ],
+)
+def test_bad_factors(arguments: tuple[list[float], list[float]], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Factor(*arguments)
+
+
+def test_bad_questions() -> None:
+    experiment = Experiment([response_factor(1.0)])
+    with pytest.raises(ValueError, match="gamma must be at least 0, got -1"):
+        experiment.delta(-1)
+    with pytest.raises(ValueError, match=r"delta must be between 0 and 1, got 1\.5"):
+        experiment.gamma(1.5)
+    with pytest.raises(ValueError, match="gamma must be a number, got nan"):
+        experiment.delta(math.nan)
+    with pytest.raises(ValueError, match="direction must be one of"):
+        experiment.delta(1.0, "sideways")  # type: ignore[arg-type]

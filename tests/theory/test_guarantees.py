@@ -1,0 +1,182 @@
+"""What the mechanisms promise, at the sizes at which people would use them."""
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from untrackable import (
+    Bitwise,
+    Dealt,
+    Deck,
+    Fading,
+    Fresh,
+    InnerProduct,
+    Memoized,
+    NoisyInnerProduct,
+    RandomizedResponse,
+    Rappor,
+)
+from untrackable.mechanisms.chances import flip_eps
+from untrackable.theory.collisions import cross_probability, occupancy, repeat_probability
+
+BITWISE = Bitwise(eps_state=1, eps_report=1)
+DEALT = Dealt(RandomizedResponse(eps=1), 3)
+PAPER = Rappor(bloom_bits=128, hashes=2, f=0.5, p=0.5, q=0.75)
+
+
+def test_budget_of_a_two_year_deck() -> None:
+    deck = Deck.for_budget(bits=16, slots=730, eps=1, delta=1e-6)
+    assert deck.eps_report == pytest.approx(0.01240, abs=0.00001)
+    assert deck.privacy().delta(1.0).upper <= 1e-6
+    bolder = Deck(bits=16, slots=730, eps_report=deck.eps_report * (1 + 1e-6))
+    assert bolder.privacy().delta(1.0).lower > 1e-6
+    paper = Deck.for_budget(bits=16, slots=730, eps=1, delta=1e-6, accounting="paper")
+    assert paper.eps_report == pytest.approx(0.00352, abs=0.000005)
+    assert (deck.eps_report / paper.eps_report) ** 2 == pytest.approx(12.4, abs=0.05)
+    stored = InnerProduct.for_budget(bits=16, slots=730, eps=1, delta=1e-6)
+    assert stored.eps_report == deck.eps_report
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.integers(1, 20), st.integers(1, 300), st.floats(0.05, 8), st.sampled_from((0.0, 1e-12, 1e-6, 1e-2)))
+def test_budgets_are_kept_and_used_up(bits: int, slots: int, eps: float, delta: float) -> None:
+    deck = Deck.for_budget(bits=bits, slots=slots, eps=eps, delta=delta)
+    assert deck.privacy().delta(eps).upper <= delta
+    if deck.eps_report < 40:
+        bolder = Deck(bits=bits, slots=slots, eps_report=deck.eps_report * (1 + 1e-6))
+        assert bolder.privacy().delta(eps).upper > delta
+
+
+def test_a_large_state_is_as_exact() -> None:
+    deck = Deck.for_budget(bits=16, slots=100_000, eps=1, delta=1e-6)
+    assert deck.privacy().delta(1.0).certainty == "exact"
+    assert deck.privacy().delta(1.0).upper == pytest.approx(1e-6, rel=1e-6)
+
+
+def test_accounting_uses_the_thresholds_that_are_drawn() -> None:
+    base = NoisyInnerProduct(bits=4, eps=45.0)  # 2^64/(e^45 + 1) is below one: rounded up to one
+    assert base.flip.threshold == 1
+    assert flip_eps(base.flip) == pytest.approx(64 * math.log(2))
+    assert base.privacy_factor().loss.max() == flip_eps(base.flip) < 45
+
+
+def test_rappor_at_fifteen_reports() -> None:
+    gamma = PAPER.tracking(reports=15, split=7).gamma(1e-6)
+    assert gamma.lower < 26.48 < gamma.upper
+    assert gamma.width < 0.05
+    assert PAPER.tracking(reports=15).pure() == pytest.approx(288.6453266158751, rel=1e-12)
+    assert PAPER.tracking(reports=15, ones="worst").pure() == pytest.approx(288.899, abs=0.001)
+    assert PAPER.privacy().pure() == pytest.approx(4 * math.log(3))
+
+
+@given(st.integers(1, 40), st.integers(2, 30), st.data())
+def test_crosses(slots: int, reports: int, data: st.DataObject) -> None:
+    split = data.draw(st.integers(0, reports))
+    cross = cross_probability(slots, reports, split)
+    assert 0 <= cross <= min(1.0, split * (reports - split) / slots) + 1e-12
+    assert cross == pytest.approx(cross_probability(slots, reports, reports - split), abs=1e-12)
+    stored = InnerProduct(bits=8, slots=slots, eps_report=1.0)
+    if slots > 1:
+        assert stored.tracking(reports=reports, split=split).advantage().upper == pytest.approx(cross, rel=1e-9)
+        assert cross <= reports**2 / slots
+    law = occupancy(reports, slots)
+    assert law.sum() == pytest.approx(1)
+    assert repeat_probability(slots, reports) == pytest.approx(1 - (law[reports] if reports <= slots else 0.0))
+
+
+def test_stored_detection_costs_at_least_its_parts() -> None:
+    stored = InnerProduct.for_budget(bits=16, slots=100, eps=1, delta=1e-6)
+    both = stored.detection(reports=20, split=10).advantage().upper
+    assert both >= stored.tracking(reports=20, split=10).advantage().upper
+    assert stored.detection(reports=20, split=0).advantage().upper == pytest.approx(
+        stored.privacy(reports=20).advantage().upper, rel=1e-6
+    )
+    assert stored.privacy(reports=20).gamma(1e-6).upper < stored.privacy().gamma(1e-6).upper
+    assert stored.privacy(values="any").advantage().upper == 1.0
+
+
+def test_extremes() -> None:
+    fresh, memoized = Fresh(RandomizedResponse(eps=1.0)), Memoized(NoisyInnerProduct(bits=16, eps=1.0))
+    assert fresh.privacy().pure() == math.inf
+    assert fresh.privacy(reports=3).pure() == pytest.approx(3.0)
+    assert fresh.tracking(reports=1000).advantage().upper == 0
+    assert memoized.privacy().pure() == pytest.approx(1.0)
+    assert memoized.tracking(reports=2).advantage().lower > 0.99999
+    assert memoized.privacy(reports=5, values="any").advantage().upper == 1.0
+
+
+def test_deck_replay_keeps_privacy_and_loses_untrackability() -> None:
+    deck = Deck(bits=16, slots=4, eps_report=0.5, when_empty="replay")
+    assert deck.privacy(reports=9).delta(1.0) == deck.privacy().delta(1.0) == deck.privacy(values="any").delta(1.0)
+    assert deck.tracking(rounds=[1, 2, 3, 4]).advantage().upper == 0
+    assert deck.tracking(rounds=[1, 5], first=[1]).advantage().lower > 0.99
+    assert deck.tracking(rounds=[1, 5], first=[1, 5]).advantage().upper == 0
+    with pytest.raises(ValueError, match="reports must be at most slots, 4"):
+        deck.tracking(reports=5)
+
+
+@pytest.mark.parametrize("power", [0.55, 0.75, 1.5])
+def test_fading_stays_within_its_budget_for_ever(power: float) -> None:
+    fading = Fading(bits=8, eps=1.0, delta=1e-6, power=power)
+    everlasting = fading.privacy()
+    assert everlasting.certainty == "upper"
+    assert everlasting.delta(1.0).upper <= 1e-6
+    finite = [fading.privacy(reports=k).gamma(1e-6).upper for k in (1, 10, 90, 200, 10_000)]
+    assert finite == sorted(finite)
+    assert finite[-1] <= everlasting.gamma(1e-6).upper * (1 + 1e-6)
+    bolder = Fading(bits=8, eps=1.02, delta=1e-6, power=power)
+    assert bolder.scale > fading.scale
+
+
+def test_the_tail_of_fading_dominates_its_rounds() -> None:
+    """Rounds beyond the head, accounted one by one, never exceed the Gaussian that stands for them."""
+    from untrackable.mechanisms import fading as module
+    from untrackable.theory.experiment import Experiment
+
+    scale, power, last = 3.0, 0.75, module.HEAD + 60
+    rounds = [
+        NoisyInnerProduct(bits=3, eps=scale * t**-power).privacy_factor() for t in range(module.HEAD + 1, last + 1)
+    ]
+    one_by_one = Experiment(rounds)
+    tail = Experiment(gaussian=module._tail_shift(3, scale, power, last))
+    for gamma in (0.0, 0.2, 0.5, 1.0, 1.5):
+        assert one_by_one.delta(gamma).lower <= tail.delta(gamma).upper
+
+
+def test_fading_fades() -> None:
+    fading = Fading(bits=4, eps=1.0, delta=1e-6)
+    assert fading.eps_report(1) / fading.eps_report(100) == pytest.approx(100**0.75)  # 31.6 times the error
+    with pytest.raises(ValueError, match="the rounds of Fading are not alike"):
+        fading.tracking(reports=4, split=2)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: BITWISE.tracking(reports=4, split=5),
+            "split must be between 0 and 4, got 5",
+        ),
+        (lambda: BITWISE.tracking(), "give either rounds"),
+        (lambda: PAPER.tracking(rounds=[1, 1], first=[1]), "rounds must be distinct"),
+        (lambda: PAPER.tracking(rounds=[1, 2], first=[3]), "first must be a subset of rounds"),
+        (lambda: PAPER.tracking(rounds=[1, 2], split=1), "split goes with reports"),
+        (lambda: PAPER.tracking(reports=2, first=[1]), "first goes with rounds"),
+        (lambda: PAPER.tracking(reports=2, ones=3), "ones must be between 0 and 2, got 3"),
+        (lambda: PAPER.privacy(values="some"), "values must be one of fixed, any"),  # type: ignore[arg-type]
+        (
+            lambda: DEALT.tracking(rounds=[4], first=[]),
+            "round must be between 1 and 3, got 4",
+        ),
+        (lambda: Deck.for_budget(bits=4, slots=3, eps=-1, delta=0.1), "eps must be positive and finite, got -1"),
+        (lambda: Deck.for_budget(bits=4, slots=3, eps=1, delta=1.0), "delta must be below 1"),
+        (lambda: Fading(bits=4, eps=1, delta=1e-6, power=0.5), "power must be above 0.5"),
+        (lambda: Fading(bits=4, eps=1, delta=0.0), "delta must be strictly between 0 and 1, got 0"),
+    ],
+)
+def test_bad_arguments_name_themselves(call: object, message: str) -> None:
+    assert callable(call)
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -1,0 +1,327 @@
+"""Golden vectors of the client format, one JSON file per mechanism; `make vectors` writes them.
+
+A client in another language reads a case's entropy in order and must arrive at the same states and reports. All
+integers that may not fit a double (values, reports, thresholds over 2^64) are decimal strings; entropy and
+states are hexadecimal. `changes` is the value from that round on, or null where it stays. The entropy is SHA-256
+of a label in counter mode, with hand-made words spliced in where a rare branch must be taken; all of it is used.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from untrackable.mechanisms import states
+from untrackable.mechanisms.base import Mechanism
+from untrackable.mechanisms.bitwise import Bitwise
+from untrackable.mechanisms.dealt import Dealt
+from untrackable.mechanisms.entropy import Recorded
+from untrackable.mechanisms.fading import Fading
+from untrackable.mechanisms.fresh import Fresh
+from untrackable.mechanisms.inner_product import Deck, InnerProduct
+from untrackable.mechanisms.noisy_inner_product import NoisyInnerProduct
+from untrackable.mechanisms.randomized_response import RandomizedResponse
+from untrackable.mechanisms.rappor import Rappor
+from untrackable.mechanisms.stored import Memoized, Stored
+
+HERE = Path(__file__).parent
+HIGHEST_WORD = bytes([255]) * 8
+
+Json = dict[str, Any]
+
+
+def stream(label: str, size: int) -> bytes:
+    """SHA-256 of label ‖ counter, for counter 0, 1, …"""
+    blocks = (hashlib.sha256(f"{label}/{i}".encode()).digest() for i in range(size // 32 + 1))
+    return b"".join(blocks)[:size]
+
+
+def case(
+    mechanism: Mechanism,
+    value: int | str,
+    rounds: Iterable[int],
+    *,
+    label: str,
+    changes: dict[int, int] | None = None,
+    first: bytes = b"",
+    then: bytes = b"",
+) -> Json:
+    """One client's life; `first` are its first bytes of entropy, `then` the first after its state is made."""
+    material = first + stream(label, 1 << 14)
+    if then:
+        made = Recorded(material)
+        mechanism._new_state(value, made)
+        material = material[: made.used] + then + material[made.used :]
+    source = Recorded(material)
+    state = mechanism._new_state(value, source)
+    before = sealed(mechanism, state)
+    numbers, changes, reports = list(rounds), changes or {}, []
+    for number in numbers:
+        if number in changes:
+            state = mechanism._with_value(state, changes[number], source)
+        report, state = mechanism._report(state, number, source)
+        reports.append(str(report))
+    return {
+        "label": label,
+        "entropy": material[: source.used].hex(),
+        "value": str(value),
+        "state": before,
+        "rounds": numbers,
+        "changes": [str(changes[number]) if number in changes else None for number in numbers],
+        "reports": reports,
+        "state_after": sealed(mechanism, state),
+    }
+
+
+def sealed(mechanism: Mechanism, state: object) -> str:
+    """A state as the client keeps it."""
+    return states.seal(mechanism, mechanism._pack(state)).hex()
+
+
+def group(mechanism: Mechanism, parameters: Json, thresholds: Json, cases: Iterable[Json]) -> Json:
+    """All cases of one choice of parameters; `mechanism` is the text that the state's fingerprint hashes."""
+    numbers = {name: str(threshold) for name, threshold in thresholds.items()}
+    return {
+        "mechanism": repr(mechanism),
+        "parameters": parameters,
+        "thresholds": numbers,
+        "cases": list(cases),
+    }
+
+
+def words(*numbers: int) -> bytes:
+    """64-bit words, as entropy."""
+    return b"".join(number.to_bytes(8, "big") for number in numbers)
+
+
+def bitwise() -> Iterator[Json]:
+    """Both values, and words on either side of both thresholds."""
+    for eps_state, eps_report in ((1.0, 0.5), (0.1, 3.0), (60.0, 1e-3)):
+        m = Bitwise(eps_state=eps_state, eps_report=eps_report)
+        kept, told = m.state_flip.threshold, m.report_flip.threshold
+        edges = {
+            "state flipped at threshold - 1": words(kept - 1, told, told - 1),
+            "state kept at threshold": words(kept, told - 1, told),
+        }
+        yield group(
+            m,
+            {"eps_state": eps_state, "eps_report": eps_report},
+            {"state_flip": kept, "report_flip": told},
+            [
+                *(case(m, v, range(1, 9), label=f"Bitwise value {v}") for v in (0, 1)),
+                *(case(m, 1, [1, 2], label=label, first=first) for label, first in edges.items()),
+            ],
+        )
+
+
+def inner_product() -> Iterator[Json]:
+    """Odd widths, a redrawn zero vector, a rejected slot."""
+    # bits, slots, eps_report, value, bytes whose `bits` low bits are zero
+    for bits, slots, eps, value, zero in (
+        (1, 2, 1.0, 1, "fe"),
+        (8, 3, 0.5, 0xA5, "00"),
+        (13, 5, 0.25, 0x1BEE, "e000"),
+        (16, 3, 2.0, 48879, "0000"),
+        (64, 7, 0.0124, (1 << 64) - 3, "00" * 8),
+    ):
+        m = InnerProduct(bits=bits, slots=slots, eps_report=eps)
+        reject = HIGHEST_WORD if slots == 3 else b""
+        cases = [
+            case(m, value, [1, 2, 3, 7, 7], label=f"InnerProduct {bits} bits"),
+            case(m, 0, [1, 2], label=f"InnerProduct {bits} bits value 0"),
+            case(m, value, [1], label=f"InnerProduct {bits} bits zero vector redrawn", first=bytes.fromhex(zero)),
+        ]
+        if reject:
+            last_usable = words((1 << 64) - 2)
+            label = f"InnerProduct {bits} bits slot redrawn"
+            cases.append(case(m, value, [1, 2, 3], label=label, then=reject + last_usable + reject + reject))
+        parameters = {"bits": bits, "slots": slots, "eps_report": eps}
+        yield group(m, parameters, {"flip": m.base.flip.threshold}, cases)
+
+
+def deck() -> Iterator[Json]:
+    """Odd widths and slots, a changed value, skipped rounds, replay."""
+    for bits, slots, eps, value, other in (
+        (1, 3, 1.0, 1, 0),
+        (8, 8, 0.5, 0xA5, 0x5A),
+        (13, 9, 0.25, 0x1BEE, 7),
+        (16, 4, 2.0, 48879, 1),
+        (64, 2, 0.0124, (1 << 64) - 3, 0),
+    ):
+        last = range(1, slots + 1)
+        m = Deck(bits=bits, slots=slots, eps_report=eps)
+        middle = slots // 2 + 1
+        zero = bytes((bits + 7) // 8)
+        parameters: Json = {"bits": bits, "slots": slots, "eps_report": eps, "when_empty": "stop"}
+        thresholds = {"flip": m.base.flip.threshold}
+        yield group(
+            m,
+            parameters,
+            thresholds,
+            [
+                case(m, value, last, label=f"Deck {bits} bits"),
+                case(m, value, [slots, 1, 1], label=f"Deck {bits} bits skipped and repeated"),
+                case(m, value, last, label=f"Deck {bits} bits changed", changes={middle: other}),
+                case(m, value, [1], label=f"Deck {bits} bits zero vector redrawn", first=zero + zero),
+            ],
+        )
+        m = Deck(bits=bits, slots=slots, eps_report=eps, when_empty="replay")
+        twice = range(1, 2 * slots + 2)
+        yield group(
+            m,
+            {**parameters, "when_empty": "replay"},
+            thresholds,
+            [
+                case(m, value, twice, label=f"Deck {bits} bits replayed"),
+                case(m, value, twice, label=f"Deck {bits} bits changed, then replayed", changes={middle: other}),
+            ],
+        )
+
+
+def fading() -> Iterator[Json]:
+    """Rounds at which round^-power is a power of two, so that no platform's pow can round it differently."""
+    for bits, eps, delta, power, rounds, value, other in (
+        (2, 4.0, 1e-2, 0.75, [1, 16, 16, 256], 3, 0),
+        (13, 2.0, 1e-5, 1.0, [1, 1, 2, 8, 8, 64], 0x1BEE, 3),
+    ):
+        m = Fading(bits=bits, eps=eps, delta=delta, power=power)
+        yield group(
+            m,
+            {"bits": bits, "eps": eps, "delta": delta, "power": power, "scale": m.scale},
+            {f"flip at round {r}": m.base(r).flip.threshold for r in sorted(set(rounds))},
+            [
+                case(m, value, rounds, label=f"Fading {bits} bits"),
+                case(m, value, rounds, label=f"Fading {bits} bits changed", changes={rounds[-1]: other}),
+                case(m, value, [], label=f"Fading {bits} bits, nothing answered yet"),
+            ],
+        )
+
+
+def rappor() -> Iterator[Json]:
+    """Widths that do and do not fill bytes; thresholds rounded either way; certain and impossible events."""
+    for bloom_bits, hashes, f, p, q in (
+        (1, 1, 0.5, 0.25, 0.75),
+        (8, 2, 0.3, 0.6, 0.1),
+        (13, 3, 0.0, 0.0, 1.0),
+        (64, 2, 1.0, 0.35, 0.65),
+        (128, 2, 0.323, 0.584, 0.867),
+    ):
+        m = Rappor(bloom_bits=bloom_bits, hashes=hashes, f=f, p=p, q=q)
+        yield group(
+            m,
+            {"bloom_bits": bloom_bits, "hashes": hashes, "f": f, "p": p, "q": q},
+            {
+                "state_flip": m.state_flip.threshold,
+                "zero_chance": m.zero_chance.threshold,
+                "one_chance": m.one_chance.threshold,
+            },
+            [
+                case(m, value, [1, 2, 3], label=f"Rappor {bloom_bits} bits {value}")
+                for value in ("", "48879", "grüße, 世界")
+            ],
+        )
+
+
+Bases = Iterator[tuple[Any, Json, list[int]]]
+
+
+def bases() -> Bases:
+    """The local mechanisms, and values to try."""
+    for eps in (1.0, 0.0124):
+        yield RandomizedResponse(eps=eps), {"name": "RandomizedResponse", "eps": eps}, [0, 1]
+    for bits, eps, value in ((1, 0.5, 1), (13, 1.0, 0x1BEE), (64, 3.0, (1 << 64) - 3)):
+        yield (
+            NoisyInnerProduct(bits=bits, eps=eps),
+            {"name": "NoisyInnerProduct", "bits": bits, "eps": eps},
+            [value, 0],
+        )
+
+
+def fresh() -> Iterator[Json]:
+    """Over both bases, with a changed value."""
+    for base, described, values in bases():
+        m = Fresh(base)
+        cases = [case(m, v, range(1, 5), label=f"{m!r} value {v}") for v in values]
+        cases.append(case(m, values[0], range(1, 5), label=f"{m!r} changed", changes={3: values[1]}))
+        yield group(m, {"base": described}, {"flip": base.flip.threshold}, cases)
+
+
+def memoized() -> Iterator[Json]:
+    """Over both bases; the only slot is drawn from a whole word all the same."""
+    for base, described, values in bases():
+        m = Memoized(base)
+        cases = [case(m, v, range(1, 4), label=f"{m!r} value {v}") for v in values]
+        yield group(m, {"base": described}, {"flip": base.flip.threshold}, cases)
+
+
+def stored() -> Iterator[Json]:
+    """Over randomised response."""
+    for slots in (2, 3, 10):
+        base = RandomizedResponse(eps=1.0)
+        m = Stored(base, slots)
+        described = {"name": "RandomizedResponse", "eps": base.eps}
+        cases = [case(m, v, range(1, 6), label=f"{m!r} value {v}") for v in (0, 1)]
+        if slots == 3:
+            cases.append(case(m, 1, [1, 2], label=f"{m!r} slot redrawn", then=HIGHEST_WORD))
+        yield group(m, {"base": described, "slots": slots}, {"flip": base.flip.threshold}, cases)
+
+
+def dealt() -> Iterator[Json]:
+    """Over randomised response."""
+    for slots in (1, 8, 9):
+        base = RandomizedResponse(eps=1.0)
+        described = {"name": "RandomizedResponse", "eps": base.eps}
+        thresholds = {"flip": base.flip.threshold}
+        stop = Dealt(base, slots)
+        yield group(
+            stop,
+            {"base": described, "slots": slots, "when_empty": "stop"},
+            thresholds,
+            [case(stop, v, range(1, slots + 1), label=f"{stop!r} value {v}") for v in (0, 1)],
+        )
+        replay = Dealt(base, slots, "replay")
+        yield group(
+            replay,
+            {"base": described, "slots": slots, "when_empty": "replay"},
+            thresholds,
+            [case(replay, 1, range(1, 2 * slots + 2), label=f"{replay!r} changed", changes={1: 0})],
+        )
+
+
+MAKERS: dict[str, Callable[[], Iterator[Json]]] = {
+    "Bitwise": bitwise,
+    "Dealt": dealt,
+    "Deck": deck,
+    "Fading": fading,
+    "Fresh": fresh,
+    "InnerProduct": inner_product,
+    "Memoized": memoized,
+    "Rappor": rappor,
+    "Stored": stored,
+}
+
+
+def vectors() -> dict[str, str]:
+    """File name → text, for every file; one line per case."""
+    return {f"{name.lower()}.json": written(name, list(maker())) for name, maker in MAKERS.items()}
+
+
+def written(name: str, groups: list[Json]) -> str:
+    """JSON that a person can read and a diff can show."""
+    shown = []
+    for content in groups:
+        head = ",\n".join(f"   {compact(key)}: {compact(content[key])}" for key in content if key != "cases")
+        cases = ",\n".join(f"    {compact(each)}" for each in content["cases"])
+        shown.append(f'  {{\n{head},\n   "cases": [\n{cases}\n   ]\n  }}')
+    return f'{{\n "name": {compact(name)},\n "groups": [\n' + ",\n".join(shown) + "\n ]\n}\n"
+
+
+def compact(content: object) -> str:
+    """JSON on one line."""
+    return json.dumps(content, ensure_ascii=False)
+
+
+if __name__ == "__main__":
+    for name, text in vectors().items():
+        (HERE / name).write_text(text, encoding="utf-8")
