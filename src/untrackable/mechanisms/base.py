@@ -16,7 +16,7 @@ from untrackable import checks
 from untrackable.errors import ValueChangeRefused
 from untrackable.mechanisms import entropy, states
 from untrackable.mechanisms.entropy import Entropy
-from untrackable.mechanisms.estimates import Aggregator, Reports
+from untrackable.mechanisms.estimates import Aggregator, FrequencyAggregator, Reports
 from untrackable.theory.experiment import Experiment, Mixture, Worst
 from untrackable.theory.factor import Factor
 
@@ -53,7 +53,7 @@ class Local(Protocol):
     def repeat_factor(self) -> Factor:
         """One report seen twice (P) against two independent reports of the same value (Q)."""
 
-    def aggregator(self, key: tuple[object, ...]) -> Aggregator:
+    def aggregator(self, key: tuple[object, ...]) -> FrequencyAggregator:
         """Empty sums."""
 
 

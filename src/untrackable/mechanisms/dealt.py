@@ -11,7 +11,7 @@ from untrackable import checks
 from untrackable.errors import DeckEmpty, StateError, ValueChangeRefused
 from untrackable.mechanisms.base import Local, Pair, Served, Values, integer_population, round_sets, worst
 from untrackable.mechanisms.entropy import Entropy
-from untrackable.mechanisms.estimates import Aggregator, Reports
+from untrackable.mechanisms.estimates import FrequencyAggregator, Reports
 from untrackable.mechanisms.fresh import per_round
 from untrackable.mechanisms.states import pack_integers, unpack_integers
 from untrackable.theory.experiment import Experiment
@@ -48,7 +48,7 @@ class Dealt(Served):
         """Width of a report."""
         return self.base.report_bits
 
-    def aggregator(self, round: int = 1) -> Aggregator:
+    def aggregator(self, round: int = 1) -> FrequencyAggregator:
         """Empty sums; rounds of one deck may be merged, since its cards are independent."""
         deck = (self._number(round) - 1) // self.slots
         return self.base.aggregator((self, deck))
@@ -95,6 +95,13 @@ class Dealt(Served):
         # A replayed card against a card of another value: granted as told apart for certain, an upper bound.
         told = Factor([1.0, 0.0], [0.0, 1.0])
         return worst([Experiment([(told, a), (base, b)], certainty="upper" if a else "exact") for a, b in seen])
+
+    def link_scores(self, first: Reports, second: Reports, value: int) -> NDArray[np.float64]:
+        """ln(one user/two users) for every pair of a row of `first` and a row of `second`, all of one deck.
+
+        Cards of different rounds are independent given the value, so every pair scores 0: nothing to match by.
+        """
+        return np.zeros((first.shape[0], second.shape[0]))
 
     def _observed(
         self,

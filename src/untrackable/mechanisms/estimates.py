@@ -76,7 +76,15 @@ class Aggregator(ABC):
     def _merge(self, other: Self) -> None: ...
 
 
-class BitAggregator(Aggregator):
+class FrequencyAggregator(Aggregator):
+    """Sums from which the frequency of every value follows."""
+
+    @abstractmethod
+    def estimate(self, beta: float = 0.05) -> Estimate:
+        """Frequencies of all values, with radii that fail with probability at most `beta`."""
+
+
+class BitAggregator(FrequencyAggregator):
     """Ones among reported bits, where a 1 is reported with probability `truth` for a 1 and `lie` for a 0."""
 
     def __init__(self, key: tuple[object, ...], *, truth: float, lie: float) -> None:
@@ -112,7 +120,7 @@ class BitAggregator(Aggregator):
         self.ones += other.ones
 
 
-class InnerProductAggregator(Aggregator):
+class InnerProductAggregator(FrequencyAggregator):
     """sums[v] = Σ (-1)^b over the reports (v, b): one Walsh-Hadamard transform away from every frequency."""
 
     def __init__(self, key: tuple[object, ...], *, bits: int, flip: float) -> None:

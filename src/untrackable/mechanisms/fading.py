@@ -15,13 +15,13 @@ from untrackable import checks
 from untrackable.errors import RoundPassed, StateError
 from untrackable.mechanisms.base import Pair, Served, Values, integer_population, round_sets
 from untrackable.mechanisms.entropy import Entropy
-from untrackable.mechanisms.estimates import Aggregator, Reports
+from untrackable.mechanisms.estimates import FrequencyAggregator, Reports
 from untrackable.mechanisms.fresh import per_round
 from untrackable.mechanisms.noisy_inner_product import LARGEST_BITS, NoisyInnerProduct
 from untrackable.mechanisms.states import pack_integers, unpack_integers
 from untrackable.theory.experiment import Experiment
 
-HEAD = 96
+HEAD = 64
 """Rounds that are accounted for one by one; all later ones are dominated by one Gaussian."""
 
 _ROUND_BITS = 64
@@ -74,7 +74,7 @@ class Fading(Served):
         """The vector and the bit."""
         return self.bits + 1
 
-    def aggregator(self, round: int = 1) -> Aggregator:
+    def aggregator(self, round: int = 1) -> FrequencyAggregator:
         """Empty sums for one round."""
         return self.base(round).aggregator((self, round))
 

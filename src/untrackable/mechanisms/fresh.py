@@ -11,7 +11,7 @@ from untrackable import checks
 from untrackable.mechanisms.base import Local, Served, Values, exchangeable_splits, integer_population, worst
 from untrackable.mechanisms.base import Pair as Pair
 from untrackable.mechanisms.entropy import Entropy
-from untrackable.mechanisms.estimates import Aggregator, Reports
+from untrackable.mechanisms.estimates import FrequencyAggregator, Reports
 from untrackable.mechanisms.states import pack_integers, unpack_integers
 from untrackable.theory.experiment import Experiment
 from untrackable.theory.factor import Factor
@@ -28,7 +28,7 @@ class Fresh(Served):
         """Width of a report."""
         return self.base.report_bits
 
-    def aggregator(self, round: int = 1) -> Aggregator:
+    def aggregator(self, round: int = 1) -> FrequencyAggregator:
         """Empty sums; rounds may be merged, since reports are independent."""
         checks.integer("round", round, low=1)
         return self.base.aggregator((self,))

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from untrackable import checks
 from untrackable.mechanisms.base import Local, Pair, Served, Values, exchangeable_splits, integer_population, worst
 from untrackable.mechanisms.entropy import Entropy, below
-from untrackable.mechanisms.estimates import Aggregator, Reports
+from untrackable.mechanisms.estimates import FrequencyAggregator, Reports
 from untrackable.mechanisms.states import pack_integers, unpack_integers
 from untrackable.theory.collisions import repeat_probability, stored_detection, stored_privacy, stored_tracking
 from untrackable.theory.experiment import Experiment, Mixture
@@ -35,7 +35,7 @@ class Stored(Served):
         """Width of a report."""
         return self.base.report_bits
 
-    def aggregator(self, round: int = 1) -> Aggregator:
+    def aggregator(self, round: int = 1) -> FrequencyAggregator:
         """Empty sums for one round; a client's rounds share slots, so they do not merge."""
         return self.base.aggregator((self, checks.integer("round", round, low=1)))
 

@@ -68,6 +68,17 @@ def inner_product_radius_printed_simple(bits: int, eps_report: float, people: in
     return (eps_report + 2) / eps_report * 4 * _log_radius(bits, people, beta)
 
 
+def inner_product_eps_printed(bits: int, radius: float, people: int, beta: float) -> float:
+    """2√(2 ln(2^(d+1)/β))/(α√n - √(2 ln(2^(d+1)/β))) [NV, "Parameter Selection"].
+
+    It solves (ε'+2)/ε'·√(2 ln(2^(d+1)/β)/n) = α, with √2 where the corollary has √8.
+    """
+    root = 2 * _log_radius(bits, people, beta)
+    if checks.positive("radius", radius) <= root:
+        raise ValueError(f"radius must be above {root:.3g} for {people} people, got {radius}")
+    return 2 * root / (radius - root)
+
+
 class Selection(NamedTuple):
     """What [NV, "Parameter Selection"] arrives at: eps' and slots, and delta of untrackability for k reports."""
 
@@ -89,9 +100,9 @@ def inner_product_selection(
 ) -> Selection:
     """Accuracy α gives ε', ε' gives L, L gives k²/L.
 
-    Printed: ε' = (4/α)·√(2 ln(2^(d+1)/β)/n), which uses √2 where the accuracy corollary has √8. Otherwise the
-    smallest ε' whose sharp radius is α. In both, L = ⌊ε²/(8ε'² ln(1/δ))⌋ and the tracking bound is k²/L, its
-    L²/2^d left out as in the printed summary.
+    Printed: ε' = (4/α)·√(2 ln(2^(d+1)/β)/n), at least `inner_product_eps_printed` for α > 2√(2 ln(2^(d+1)/β)/n).
+    Otherwise the smallest ε' whose sharp radius is α. In both, L = ⌊ε²/(8ε'² ln(1/δ))⌋ and the tracking bound is
+    k²/L, its L²/2^d left out as in the printed summary.
     """
     eps, radius = checks.positive("eps", eps), checks.positive("radius", radius)
     delta = checks.open_probability("delta", delta)

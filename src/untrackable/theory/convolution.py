@@ -7,7 +7,6 @@
    and carried along, so that what comes out is a rigorous bracket.
 """
 
-import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +23,6 @@ Counted = tuple[Factor, int]
 
 LARGEST_ENUMERATION = 2_000_000
 _LARGEST_LATTICE = 20_000_000
-_FEW = 4
 _WORLDS: tuple[World, World] = ("P", "Q")
 _TRIM = 1e-60
 """Mass that a lattice drops at each end of each convolution."""
@@ -241,13 +239,9 @@ def _grid_masses(
 ) -> tuple[FloatArray, float]:
     """The two worlds as two rows, transformed side by side."""
     spectrum = np.ones((2, grid // 2 + 1), dtype=np.complex128)
-    few: list[tuple[NDArray[np.int64], FloatArray]] = []
     draws = 0
     for factor, count in factors:
         places = np.rint(factor.loss[factor.finite] / step).astype(np.int64) % grid
-        if count == 1 and places.size <= _FEW:
-            few.append((places, np.stack([_masses(factor, world) for world in _WORLDS])))
-            continue
         rows = np.stack([np.bincount(places, _masses(factor, world), minlength=grid) for world in _WORLDS])
         spectrum *= _power(fft.rfft(rows, workers=2), count)
         draws += count
@@ -256,9 +250,6 @@ def _grid_masses(
         rows = np.stack([_gaussian_masses(centre, gaussian, step, grid) for centre in (drift, -drift)])
         spectrum *= fft.rfft(rows, workers=2)
     masses = np.roll(fft.irfft(spectrum, n=grid, workers=2), -(base % grid), axis=1)
-    for places, weights in few:  # shifting beats transforming for a handful of outcomes
-        shifted = (weights[:, [i]] * np.roll(masses, place, axis=1) for i, place in enumerate(places))
-        masses = functools.reduce(np.add, shifted)
     # Standard FFT error analysis: relative to the 2-norm, a few roundings for each doubling and each draw.
     norm = float(np.linalg.norm(masses, axis=1).max())
     noise = np.finfo(np.float64).eps * (draws + math.log2(grid)) * math.sqrt(grid) * norm

@@ -1,0 +1,1 @@
+"""How well do reports identify a person?"""

@@ -1,0 +1,139 @@
+"""`untrackable paper`: the paper's numbers beside ours."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from untrackable.cli.terminal import print_json, progress
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from untrackable.brackets import Bracket
+    from untrackable.paper.reproduce import Reproduction
+    from untrackable.paper.rows import Row
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
+@click.option(
+    "--plots", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="Write the two figures to DIR."
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="For the sampled percentiles."
+)
+def paper(as_json: bool, plots: Path | None, seed: int) -> None:
+    """Compute every number that the paper prints and set it beside the printed one.
+
+    A statement that differs names its entry in docs/errata.md. Exits with 1 if one differs without an entry.
+
+    Example: untrackable paper --plots figures
+    """
+    from untrackable.paper.reproduce import reproduce
+
+    with progress() as told:
+        found = reproduce(seed, told)
+        written = _write(plots, found) if plots else []
+    if as_json:
+        print_json(
+            {
+                "rows": [dataclasses.asdict(row) for row in found.rows],
+                "percentiles": [dataclasses.asdict(point) for point in found.points],
+                "plots": [str(path) for path in written],
+            }
+        )
+    else:
+        _print(found, written)
+    if any(row.verdict == "differs" and not row.erratum for row in found.rows):
+        raise SystemExit(1)
+
+
+def _write(plots: Path, found: Reproduction) -> list[Path]:
+    from untrackable.paper import figures
+
+    try:
+        return figures.write(plots, found.points)
+    except OSError as error:
+        raise click.ClickException(f"cannot write figures to {plots}: {error.strerror}") from None
+
+
+def _print(found: Reproduction, written: list[Path]) -> None:
+    from rich.console import Console
+
+    console = Console()
+    percentiles = {row.statement for row in found.rows if row.section.endswith("τ") and " for " in row.statement}
+    by_section: dict[str, list[Row]] = {}
+    for row in found.rows:
+        if row.statement not in percentiles:
+            by_section.setdefault(row.section, []).append(row)
+    for section, rows in by_section.items():
+        _section(console, section, rows)
+    _points(console, found)
+    differs = [row for row in found.rows if row.verdict == "differs"]
+    console.print(
+        f"[bold]{len(found.rows) - len(differs)} pass, {len(differs)} differ[/bold]; "
+        "each difference is explained in docs/errata.md under its number."
+    )
+    for path in written:
+        console.print(f"wrote {path}")
+
+
+def _section(console: Console, section: str, rows: list[Row]) -> None:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(title=section, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, expand=True)
+    table.add_column("statement", ratio=5)
+    table.add_column("published", ratio=2, justify="right")
+    table.add_column("ours", ratio=3, justify="right")
+    table.add_column("is")
+    table.add_column("verdict", no_wrap=True)
+    for row in rows:
+        table.add_row(row.statement, row.published, row.ours, row.kind, _verdict(row))
+    console.print(table)
+
+
+def _points(console: Console, found: Reproduction) -> None:
+    from rich import box
+    from rich.table import Table
+
+    verdicts = {row.statement: row for row in found.rows}
+    table = Table(
+        title="RAPPOR, percentiles of τ, point by point",
+        title_justify="left",
+        title_style="bold",
+        caption=(
+            "k reports; published and sampled are 95 % intervals of 10,000 draws; signed and absolute are exact, ± a "
+            "rigorous bracket; the verdict is on published against signed"
+        ),
+        caption_justify="left",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+    )
+    for name in ("k", "level", "published", "signed", "absolute", "sampled"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    for point in found.points:
+        name = "median" if point.level == 0.5 else "90th percentile"
+        table.add_row(
+            str(point.reports),
+            f"{point.level:.0%}",
+            f"[{point.plotted[1]:.3f}, {point.plotted[2]:.3f}]",
+            _short(point.signed),
+            _short(point.absolute),
+            f"[{point.sampled.lower:.3f}, {point.sampled.upper:.3f}]",
+            _verdict(verdicts[f"{name} for {point.reports} reports"]),
+        )
+    console.print(table)
+
+
+def _short(bracket: Bracket) -> str:
+    return f"{(bracket.lower + bracket.upper) / 2:.3f} ± {bracket.width / 2:.3f}"
+
+
+def _verdict(row: Row) -> str:
+    return "[green]pass[/green]" if row.verdict == "pass" else f"[yellow]differs[/yellow] {row.erratum}"

@@ -1,0 +1,54 @@
+"""What the commands share: progress on standard error, JSON on standard output."""
+
+import json
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import click
+
+
+class Told(Protocol):
+    """Told what is going on and, where known, how much of it is done."""
+
+    def __call__(self, what: str, done: float | None = None) -> None:
+        """Show it."""
+
+
+@contextmanager
+def progress() -> Iterator[Told]:
+    """A progress bar on standard error, which a pipe does not see."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        tasks: dict[str, Any] = {}
+        current: list[str] = []
+
+        def told(what: str, done: float | None = None) -> None:
+            if what not in tasks:
+                if current and done is None:
+                    bar.update(tasks[current[-1]], total=1.0, completed=1.0, visible=False)
+                tasks[what] = bar.add_task(what, total=None if done is None else 1.0)
+                current.append(what)
+            if done is not None:
+                bar.update(tasks[what], completed=done)
+
+        yield told
+
+
+def print_json(data: Any) -> None:
+    """Valid JSON: numbers that JSON cannot say become strings."""
+    click.echo(json.dumps(_plain(data), indent=2, ensure_ascii=False))
+
+
+def _plain(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {str(key): _plain(item) for key, item in data.items()}
+    if isinstance(data, (list, tuple)):
+        return [_plain(item) for item in data]
+    if isinstance(data, float) and not math.isfinite(data):
+        return str(data)
+    return data

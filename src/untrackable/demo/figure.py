@@ -1,0 +1,64 @@
+"""The demonstration as a picture: what is learned, and who is followed."""
+
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from untrackable.demo.collection import HOMEPAGES, ROUNDS, Outcome
+from untrackable.mechanisms.inner_product import InnerProduct
+
+_DECK, _RAPPOR, _STORED, _TRUTH = "#1b6ca8", "#d1495b", "#e09f3e", "#222222"
+
+
+def write(path: Path, outcome: Outcome) -> None:
+    """Write the picture; the ending of the file's name chooses the format."""
+    figure = Figure(figsize=(11, 4.6), layout="constrained")
+    left, right = figure.subplots(1, 2, width_ratios=(3, 2))
+    _learned(left, outcome)
+    _followed(right, outcome)
+    figure.savefig(path, dpi=140, metadata={"Software": None} if path.suffix == ".png" else None)
+
+
+def _learned(axes: Axes, outcome: Outcome) -> None:
+    places = np.arange(len(HOMEPAGES))
+    for shift, estimate, color, name in (
+        (-0.15, outcome.deck_pooled, _DECK, f"Deck, {ROUNDS} rounds pooled"),
+        (0.15, outcome.rappor_round, _RAPPOR, f"RAPPOR, round {ROUNDS}"),
+    ):
+        axes.errorbar(
+            places + shift, estimate.frequencies, yerr=estimate.radius, fmt=".", color=color, capsize=2, label=name
+        )
+    axes.plot(places, outcome.truth, "_", ms=14, mew=1.6, color=_TRUTH, label="truth", zorder=1)
+    axes.set_xticks(places, HOMEPAGES, rotation=45, ha="right")
+    axes.set(ylabel="share of people", title="What the collector learns (bars: 95 % error radius, upper)")
+    axes.legend(frameon=False, fontsize=9)
+    _finish(axes)
+
+
+def _followed(axes: Axes, outcome: Outcome) -> None:
+    """Exact advantage of an observer who asks: one person or two?"""
+    reports = list(range(2, ROUNDS + 1))
+    stored = InnerProduct(bits=outcome.deck.bits, slots=outcome.deck.slots, eps_report=outcome.deck.eps_report)
+    for mechanism, color, name, at in (
+        (outcome.rappor, _RAPPOR, "RAPPOR (upper)", (2.2, 0.72)),
+        (stored, _STORED, "the same cards, replayed\nat random: RNIP (upper)", (9.0, 0.42)),
+        (outcome.deck, _DECK, "Deck (exactly 0)", (13.0, 0.04)),
+    ):
+        edge = [mechanism.tracking(reports=k).advantage().upper for k in reports]
+        axes.plot(reports, edge, color=color, lw=2.2, clip_on=False)
+        axes.text(*at, name, color=color, fontsize=9)
+    axes.set(
+        xlabel="reports the observer holds",
+        ylabel="advantage",
+        title="One person or two? The best observer's edge",
+        ylim=(0, 1),
+    )
+    axes.set_xticks(range(2, ROUNDS + 1, 3))
+    _finish(axes)
+
+
+def _finish(axes: Axes) -> None:
+    axes.grid(alpha=0.3)
+    axes.spines[["top", "right"]].set_visible(False)
