@@ -13,7 +13,7 @@ test: $(VENV)/.ready
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --dist loadgroup
 
 bench: $(VENV)/.ready
 	@for b in benchmarks/*.py; do $(BIN)/python $$b || exit 1; done

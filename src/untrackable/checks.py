@@ -20,22 +20,27 @@ def integer(name: str, given: SupportsIndex, *, low: int, high: int | None = Non
     return number
 
 
-def real(name: str, given: SupportsFloat) -> float:
-    """A finite or infinite real number, not NaN."""
+def settle(instance: object, **fields: object) -> None:
+    """Replace fields of a frozen instance by their checked values, so that equal parameters are equal objects."""
+    for name, value in fields.items():
+        object.__setattr__(instance, name, value)
+
+
+def _real(name: str, given: SupportsFloat) -> float:
     if isinstance(given, (str, bytes, bool)):
         raise TypeError(f"{name} must be a number, not {type(given).__name__}")
     try:
         number = float(given)
     except TypeError:
         raise TypeError(f"{name} must be a number, not {type(given).__name__}") from None
-    if math.isnan(number):
-        raise ValueError(f"{name} must be a number, got nan")
+    except OverflowError:
+        return math.inf
     return number
 
 
 def positive(name: str, given: SupportsFloat) -> float:
     """A finite number above zero."""
-    number = real(name, given)
+    number = _real(name, given)
     if not 0 < number < math.inf:
         raise ValueError(f"{name} must be positive and finite, got {number}")
     return number
@@ -43,15 +48,15 @@ def positive(name: str, given: SupportsFloat) -> float:
 
 def non_negative(name: str, given: SupportsFloat) -> float:
     """A number that is zero or more, infinity allowed."""
-    number = real(name, given)
-    if number < 0:
+    number = _real(name, given)
+    if not number >= 0:
         raise ValueError(f"{name} must be at least 0, got {number}")
     return number
 
 
 def probability(name: str, given: SupportsFloat) -> float:
     """A number in [0, 1]."""
-    number = real(name, given)
+    number = _real(name, given)
     if not 0 <= number <= 1:
         raise ValueError(f"{name} must be between 0 and 1, got {number}")
     return number
@@ -59,7 +64,7 @@ def probability(name: str, given: SupportsFloat) -> float:
 
 def open_probability(name: str, given: SupportsFloat) -> float:
     """A number strictly between 0 and 1."""
-    number = real(name, given)
+    number = _real(name, given)
     if not 0 < number < 1:
         raise ValueError(f"{name} must be strictly between 0 and 1, got {number}")
     return number

@@ -2,10 +2,13 @@
 
 import dataclasses
 import math
+import traceback
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from functools import partial
 from typing import Any, Literal
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -25,7 +28,7 @@ from untrackable import (
 )
 from untrackable.errors import DeckEmpty, RoundPassed, StateError, UntrackableError, ValueChangeRefused
 from untrackable.mechanisms import states
-from untrackable.mechanisms.base import Client, Local, Mechanism
+from untrackable.mechanisms.base import LAST_ROUND, Client, Local, Mechanism
 
 FADING = Fading(bits=2, eps=4.0, delta=0.01)
 RR = RandomizedResponse(eps=1.0)
@@ -261,9 +264,8 @@ def test_replay_goes_on_with_the_same_cards() -> None:
     reports = [client.report(number) for number in range(1, 5)]
     client = saved_and_restored(mechanism, client)
     assert [client.report(number) for number in range(5, 13)] == 2 * reports
-    assert client.report(4 * 10**18 + 3) == reports[2]
-    with pytest.raises(ValueChangeRefused, match="every card"):
-        client.report(13, 6)
+    assert client.report(4 * 10**15 + 3) == reports[2]
+    assert client.report(13, 6) == reports[0]  # every card has been sent: nothing is left to deal for another value
 
 
 @pytest.mark.parametrize("name", ["Bitwise", "InnerProduct", "Rappor", "Memoized", "Memoized bit", "Stored"])
@@ -464,14 +466,14 @@ INTEGERS: list[tuple[str, int, int | None, Maker]] = [
     ("slots", 1, None, lambda x: Dealt(RR, x)),
     ("bloom_bits", 1, 256, lambda x: Rappor(bloom_bits=x, hashes=2, f=0.5, p=0.25, q=0.75)),
     ("hashes", 1, 16, lambda x: Rappor(bloom_bits=8, hashes=x, f=0.5, p=0.25, q=0.75)),
-    ("round", 1, None, lambda x: Bitwise(eps_state=1.0, eps_report=1.0).client(1).report(x)),
-    ("round", 1, None, lambda x: Bitwise(eps_state=1.0, eps_report=1.0).aggregator(x)),
-    ("round", 1, None, lambda x: Fresh(RR).aggregator(x)),
-    ("round", 1, None, lambda x: Stored(RR, 2).aggregator(x)),
+    ("round", 1, LAST_ROUND, lambda x: Bitwise(eps_state=1.0, eps_report=1.0).client(1).report(x)),
+    ("round", 1, LAST_ROUND, lambda x: Bitwise(eps_state=1.0, eps_report=1.0).aggregator(x)),
+    ("round", 1, LAST_ROUND, lambda x: Fresh(RR).aggregator(x)),
+    ("round", 1, LAST_ROUND, lambda x: Stored(RR, 2).aggregator(x)),
     ("round", 1, 2, lambda x: Dealt(RR, 2).aggregator(x)),
-    ("round", 1, None, lambda x: Dealt(RR, 2, "replay").aggregator(x)),
-    ("round", 1, None, lambda x: FADING.eps_report(x)),
-    ("round", 1, None, lambda x: Fresh(RR).simulate([1], rounds=[x], seed=1)),
+    ("round", 1, LAST_ROUND, lambda x: Dealt(RR, 2, "replay").aggregator(x)),
+    ("round", 1, LAST_ROUND, lambda x: FADING.eps_report(x)),
+    ("round", 1, LAST_ROUND, lambda x: Fresh(RR).simulate([1], rounds=[x], seed=1)),
     ("seed", 0, None, lambda x: Fresh(RR).simulate([1], rounds=1, seed=x)),
 ]
 
@@ -537,3 +539,50 @@ def test_mechanisms_are_values(name: str) -> None:
     frozen: Any = mechanism
     with pytest.raises(dataclasses.FrozenInstanceError):
         setattr(frozen, dataclasses.fields(frozen)[0].name, 1)
+
+
+def test_equal_parameters_make_equal_mechanisms_and_shared_states() -> None:
+    pairs: list[tuple[Mechanism, Mechanism]] = [
+        (Bitwise(eps_state=1, eps_report=2), Bitwise(eps_state=1.0, eps_report=np.float64(2))),
+        (Stored(RR, np.int64(3)), Stored(RR, 3)),  # type: ignore[arg-type]
+        (Rappor(bloom_bits=8, hashes=1, f=1, p=0, q=1), Rappor(bloom_bits=8, hashes=1, f=1.0, p=0.0, q=1.0)),
+        (Deck(bits=3, slots=2, eps_report=Fraction(1, 2)), Deck(bits=3, slots=2, eps_report=0.5)),  # type: ignore[arg-type]
+    ]
+    for one, other in pairs:
+        assert one == other
+        assert repr(one) == repr(other)
+        other.restore(one.client(1).to_bytes())
+
+
+def test_fading_carries_its_scale() -> None:
+    assert f"scale={FADING.scale!r}" in repr(FADING)
+    same = Fading(bits=2, eps=4.0, delta=0.01, scale=FADING.scale)
+    assert same == FADING
+    smaller = Fading(bits=2, eps=4.0, delta=0.01, scale=FADING.scale / 2)
+    with pytest.raises(StateError, match="another mechanism"):
+        smaller.restore(FADING.client(1).to_bytes())
+    with pytest.raises(ValueError, match="is too large"):
+        Fading(bits=2, eps=4.0, delta=0.01, scale=FADING.scale * 1.1)
+
+
+def test_text_that_cannot_be_encoded_is_not_shown() -> None:
+    with pytest.raises(ValueError, match="UTF-8") as caught:
+        Rappor(bloom_bits=8, hashes=1, f=0.5, p=0.2, q=0.8).client("Rosebud\ud800")
+    told = "".join(traceback.format_exception(caught.value, chain=True)[-1:])
+    assert "Rosebud" not in told
+    assert caught.value.__suppress_context__
+
+
+@pytest.mark.parametrize("eps", [1e-19, 5e-324])
+def test_an_epsilon_that_would_not_matter_is_refused(eps: float) -> None:
+    with pytest.raises(ValueError, match="eps must be large enough to matter"):
+        RandomizedResponse(eps=eps)
+    with pytest.raises(ValueError, match="eps must be positive and finite, got inf"):
+        RandomizedResponse(eps=10**400)
+
+
+def test_cards_that_cannot_be_are_refused() -> None:
+    mechanism = InnerProduct(bits=3, slots=2, eps_report=1.0)
+    with pytest.raises(StateError, match="cannot have made"):
+        mechanism.restore(states.seal(mechanism, bytes([1, 5])))
+    assert mechanism.restore(states.seal(mechanism, bytes([2, 15]))).report(1) in (2, 15)

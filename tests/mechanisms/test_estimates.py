@@ -401,3 +401,30 @@ def test_a_wrong_standard_error_is_noticed_almost_surely() -> None:
     low, high = band(2000, 1e-9)
     assert chi2.sf(low * 2000 * 1.25**2 / (1 + SLACK), 2000) < 1e-8
     assert chi2.cdf(high * 2000 * 0.8**2 / (1 - SLACK), 2000) < 1e-8
+
+
+@pytest.mark.parametrize("mechanism", [Fresh(RR), Fresh(NoisyInnerProduct(bits=3, eps=1.0))], ids=["bit", "inner"])
+@pytest.mark.parametrize("reports", [[0.7], [2.7], np.array([0.7]), np.array([1.0]), ["1"]])
+def test_reports_must_be_integers(mechanism: Mechanism, reports: Any) -> None:
+    sums = mechanism.aggregator()
+    with pytest.raises(TypeError):
+        sums.add(reports)
+    assert sums.n == 0
+
+
+@pytest.mark.parametrize("reports", [[-1], [1 << 64], np.array([-1, -1]), np.array([2], dtype=np.uint8)])
+def test_bits_must_be_bits(reports: Any) -> None:
+    sums = Fresh(RR).aggregator()
+    with pytest.raises(ValueError, match="a report must be between 0 and 1"):
+        sums.add(reports)
+    assert sums.n == 0
+
+
+def test_rappor_reports_have_no_surplus_bits() -> None:
+    rappor = Rappor(bloom_bits=13, hashes=2, f=0.5, p=0.25, q=0.75)
+    sums = rappor.aggregator()
+    for bad in (np.array([[0xFF, 0xFF]], dtype=np.uint8), [0xFFFF]):
+        with pytest.raises(ValueError, match="a report must have 13 bits and no more"):
+            sums.add(bad)
+    assert sums.n == 0
+    assert sums.add(np.array([[0xFF, 0x1F]], dtype=np.uint8)).add([np.int64(3)]).n == 2  # type: ignore[list-item]

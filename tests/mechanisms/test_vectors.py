@@ -294,7 +294,7 @@ def test_independent_thresholds_of_fading() -> None:
 
 def build(kind: str, given: Json) -> Mechanism:
     """The mechanism of a group, made from its parameters."""
-    given = {key: value for key, value in given.items() if key != "scale"}
+    given = dict(given)
     if "base" in given:
         base = dict(given.pop("base"))
         makers = {"RandomizedResponse": RandomizedResponse, "NoisyInnerProduct": NoisyInnerProduct}

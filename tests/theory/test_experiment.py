@@ -284,7 +284,7 @@ def test_bad_questions() -> None:
         experiment.delta(-1)
     with pytest.raises(ValueError, match=r"delta must be between 0 and 1, got 1\.5"):
         experiment.gamma(1.5)
-    with pytest.raises(ValueError, match="gamma must be a number, got nan"):
+    with pytest.raises(ValueError, match="gamma must be at least 0, got nan"):
         experiment.delta(math.nan)
     with pytest.raises(ValueError, match="direction must be one of"):
         experiment.delta(1.0, "sideways")  # type: ignore[arg-type]

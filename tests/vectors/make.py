@@ -181,14 +181,14 @@ def deck() -> Iterator[Json]:
 
 def fading() -> Iterator[Json]:
     """Rounds at which round^-power is a power of two, so that no platform's pow can round it differently."""
-    for bits, eps, delta, power, rounds, value, other in (
-        (2, 4.0, 1e-2, 0.75, [1, 16, 16, 256], 3, 0),
-        (13, 2.0, 1e-5, 1.0, [1, 1, 2, 8, 8, 64], 0x1BEE, 3),
+    for bits, eps, delta, power, scale, rounds, value, other in (
+        (2, 4.0, 1e-2, 0.75, 1.2, [1, 16, 16, 256], 3, 0),
+        (13, 2.0, 1e-5, 1.0, 0.4, [1, 1, 2, 8, 8, 64], 0x1BEE, 3),
     ):
-        m = Fading(bits=bits, eps=eps, delta=delta, power=power)
+        m = Fading(bits=bits, eps=eps, delta=delta, power=power, scale=scale)
         yield group(
             m,
-            {"bits": bits, "eps": eps, "delta": delta, "power": power, "scale": m.scale},
+            {"bits": bits, "eps": eps, "delta": delta, "power": power, "scale": scale},
             {f"flip at round {r}": m.base(r).flip.threshold for r in sorted(set(rounds))},
             [
                 case(m, value, rounds, label=f"Fading {bits} bits"),
@@ -206,6 +206,8 @@ def rappor() -> Iterator[Json]:
         (13, 3, 0.0, 0.0, 1.0),
         (64, 2, 1.0, 0.35, 0.65),
         (128, 2, 0.323, 0.584, 0.867),
+        (8, 2, 2e-5, 1e-5, 3e-5),  # so small that the float is between two thresholds: either way of rounding
+        (8, 2, 1e-5, 3e-5, 1e-5),
     ):
         m = Rappor(bloom_bits=bloom_bits, hashes=hashes, f=f, p=p, q=q)
         yield group(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -86,15 +87,23 @@ def _section(console: Console, section: str, rows: list[Row]) -> None:
     from rich import box
     from rich.table import Table
 
-    table = Table(title=section, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, expand=True)
-    table.add_column("statement", ratio=5)
-    table.add_column("published", ratio=2, justify="right")
-    table.add_column("ours", ratio=3, justify="right")
-    table.add_column("is")
+    table = Table(
+        title=section,
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+        show_edge=False,
+    )
+    table.add_column("statement")
+    table.add_column("published", justify="right", no_wrap=True)
+    table.add_column("ours", justify="right", min_width=18)
+    table.add_column("is", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
     for row in rows:
         table.add_row(row.statement, row.published, row.ours, row.kind, _verdict(row))
     console.print(table)
+    console.print()
 
 
 def _points(console: Console, found: Reproduction) -> None:
@@ -107,14 +116,15 @@ def _points(console: Console, found: Reproduction) -> None:
         title_justify="left",
         title_style="bold",
         caption=(
-            "k reports; published and sampled are 95 % intervals of 10,000 draws; signed and absolute are exact, ± a "
-            "rigorous bracket; the verdict is on published against signed"
+            "k reports; published and sampled are 95 % intervals of 10,000 draws; signed and absolute are exact, "
+            "± a rigorous bracket; the verdict is on published against signed"
         ),
         caption_justify="left",
         box=box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
+        show_edge=False,
     )
-    for name in ("k", "level", "published", "signed", "absolute", "sampled"):
+    for name in ("k", "at", "published", "signed", "absolute", "sampled"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
     for point in found.points:
@@ -122,17 +132,23 @@ def _points(console: Console, found: Reproduction) -> None:
         table.add_row(
             str(point.reports),
             f"{point.level:.0%}",
-            f"[{point.plotted[1]:.3f}, {point.plotted[2]:.3f}]",
+            f"{_five(point.plotted[1])} – {_five(point.plotted[2])}",
             _short(point.signed),
             _short(point.absolute),
-            f"[{point.sampled.lower:.3f}, {point.sampled.upper:.3f}]",
+            f"{_five(point.sampled.lower)} – {_five(point.sampled.upper)}",
             _verdict(verdicts[f"{name} for {point.reports} reports"]),
         )
     console.print(table)
 
 
 def _short(bracket: Bracket) -> str:
-    return f"{(bracket.lower + bracket.upper) / 2:.3f} ± {bracket.width / 2:.3f}"
+    middle = _five((bracket.lower + bracket.upper) / 2)
+    return middle if bracket.certainty == "exact" else f"{middle} ±{math.ceil(500 * bracket.width) / 1000:.3f}"
+
+
+def _five(number: float) -> str:
+    """Five characters, whatever the size."""
+    return f"{number:.3f}" if number < 9.9995 else f"{number:.2f}"
 
 
 def _verdict(row: Row) -> str:

@@ -7,7 +7,7 @@ populations, aggregates reports, and describes its three experiments. Reports ar
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,6 +25,9 @@ Values = Literal["fixed", "any"]
 
 Pair = Experiment | Mixture | Worst
 """A pair of worlds in any description; all answer the same questions."""
+
+LAST_ROUND = 1 << 53
+"""Rounds are numbers that every language can count to."""
 
 _BATCH = 1 << 21
 """Random words that one simulated batch may need at a time."""
@@ -46,6 +49,9 @@ class Local(Protocol):
 
     def simulate(self, values: NDArray[np.uint64], rng: np.random.Generator) -> NDArray[np.uint64]:
         """One independent report for every entry."""
+
+    def possible(self, report: int) -> bool:
+        """Whether this can be a report."""
 
     def privacy_factor(self) -> Factor:
         """One value against another, the pair that is easiest to tell apart."""
@@ -121,7 +127,7 @@ class Client:
 
     def report(self, round: int, value: Any = None) -> int:
         """The report for a round; with `value`, the value from now on, where the mechanism allows a change."""
-        round = checks.integer("round", round, low=1)
+        round = round_number(round)
         state = self._state
         if value is not None:
             state = self._mechanism._with_value(state, value, entropy.system)
@@ -140,7 +146,7 @@ class Client:
 class Batch:
     """Reports of consecutive simulated clients: `reports[i, t]` is of client `start + i` at `rounds[t]`.
 
-    Reports of more than 64 bits have a third axis, their bytes, least significant first.
+    RAPPOR's reports have a third axis, their bytes, least significant first.
     """
 
     start: int
@@ -167,11 +173,10 @@ class Served:
         `values` has one entry per client, or one row with an entry per round where values may change. `rounds` is
         how many (1 … rounds) or which.
         """
-        numbers = tuple(range(1, rounds + 1)) if isinstance(rounds, int) else tuple(rounds)
-        for number in numbers:
-            checks.integer("round", number, low=1)
+        numbers = _round_numbers(rounds)
         array = self._population(values, len(numbers))
         seed = checks.integer("seed", seed, low=0)
+        self._simulate(array[:0], numbers, np.random.default_rng(seed))  # whatever is wrong, say so now
         size = max(1, _BATCH // max(1, len(numbers) * self._words()))
 
         def batches() -> Iterator[Batch]:
@@ -196,17 +201,31 @@ class Served:
         raise ValueChangeRefused(f"{type(self).__name__} keeps its state for one value; make a new client instead")
 
 
-def integer_population(values: ArrayLike, below: int, rounds: int, *, may_change: bool) -> NDArray[np.uint64]:
-    """Integer values of a population, checked; the error says the range and shows no value."""
+def _round_numbers(rounds: int | Sequence[int]) -> tuple[int, ...]:
+    if isinstance(rounds, (bool, SupportsIndex)):
+        return tuple(range(1, checks.integer("rounds", rounds, low=1, high=LAST_ROUND) + 1))
+    numbers = tuple(rounds)
+    round_sets(numbers, None)
+    return tuple(int(number) for number in numbers)
+
+
+def integer_population(values: ArrayLike, below: int, rounds: int, *, may_change: bool) -> NDArray[Any]:
+    """Integer values of a population, checked but not copied; the error says the range and shows no value."""
     array = np.asarray(values)
-    if array.dtype.kind not in "iub":
+    if array.dtype.kind not in "iub" and array.size:
         raise TypeError(f"values must be integers, not {array.dtype}")
     if array.ndim != 1 and not (may_change and array.ndim == 2 and array.shape[1] == rounds):
         allowed = f"one entry per client, or one row of {rounds} each" if may_change else "one entry per client"
         raise ValueError(f"values must have {allowed}, got shape {array.shape}")
     if array.size and (array.min() < 0 or array.max() >= below):
         raise ValueError(f"values must be between 0 and {below - 1}; some are not (they are not shown)")
-    return array.astype(np.uint64, copy=False)
+    return array
+
+
+def per_round(values: NDArray[Any], rounds: int) -> NDArray[np.uint64]:
+    """One column per round, whether or not values change."""
+    wide = values.astype(np.uint64, copy=False)
+    return np.broadcast_to(wide[:, None], (wide.shape[0], rounds)) if wide.ndim == 1 else wide
 
 
 def exchangeable_splits(
@@ -230,9 +249,14 @@ def exchangeable_splits(
     return count, None if split is None else [checks.integer("split", split, low=0, high=count)]
 
 
+def round_number(round: SupportsIndex) -> int:
+    """A round, checked."""
+    return checks.integer("round", round, low=1, high=LAST_ROUND)
+
+
 def round_sets(rounds: Iterable[int], first: Iterable[int] | None) -> tuple[list[int], set[int] | None]:
     """Distinct rounds in order, and the subset that belongs to the first user."""
-    numbers = sorted(checks.integer("round", number, low=1) for number in rounds)
+    numbers = sorted(round_number(number) for number in rounds)
     if not numbers or len(set(numbers)) != len(numbers):
         raise ValueError(f"rounds must be distinct and at least one, got {numbers}")
     if first is None:

@@ -8,7 +8,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
-from untrackable.mechanisms.base import Pair, Served, Values, exchangeable_splits, integer_population, worst
+from untrackable.mechanisms.base import (
+    Pair,
+    Served,
+    Values,
+    exchangeable_splits,
+    integer_population,
+    round_number,
+    worst,
+)
 from untrackable.mechanisms.chances import Chance, flip_chance, flip_eps
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.estimates import BitAggregator, Reports
@@ -29,10 +37,9 @@ class Bitwise(Served):
     report_flip: Chance = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        checks.positive("eps_state", self.eps_state)
-        checks.positive("eps_report", self.eps_report)
-        object.__setattr__(self, "state_flip", flip_chance(self.eps_state))
-        object.__setattr__(self, "report_flip", flip_chance(self.eps_report))
+        for name in ("eps_state", "eps_report"):
+            checks.settle(self, **{name: checks.positive(name, getattr(self, name))})
+        checks.settle(self, state_flip=flip_chance(self.eps_state), report_flip=flip_chance(self.eps_report))
 
     report_bits = 1
 
@@ -40,7 +47,7 @@ class Bitwise(Served):
         """Empty sums for one round; a client's rounds share its state, so they do not merge."""
         state, report = self.state_flip.probability, self.report_flip.probability
         lie = state + report - 2 * state * report
-        key = (self, checks.integer("round", round, low=1))
+        key = (self, round_number(round))
         return BitAggregator(key, truth=1 - lie, lie=lie)
 
     def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Experiment:
@@ -115,6 +122,6 @@ class Bitwise(Served):
         return integer_population(values, 2, rounds, may_change=False)
 
     def _simulate(self, values: NDArray[Any], rounds: tuple[int, ...], rng: np.random.Generator) -> Reports:
-        states = values ^ self.state_flip.simulate(rng, values.shape)
+        states = values.astype(np.uint64, copy=False) ^ self.state_flip.simulate(rng, values.shape)
         flips = self.report_flip.simulate(rng, (states.size, len(rounds)))
         return (states[:, None] ^ flips).astype(np.uint64, copy=False)

@@ -40,7 +40,10 @@ def flip_chance(eps: float) -> Chance:
     """Probability 1/(e^eps + 1) of lying in randomised response, rounded up."""
     with decimal.localcontext(prec=60):
         odds = decimal.Decimal(min(eps, 100.0)).exp() + 1
-        return Chance(math.ceil(Fraction(_WHOLE) / Fraction(odds)))
+        threshold = math.ceil(Fraction(_WHOLE) / Fraction(odds))
+    if 2 * threshold >= _WHOLE:
+        raise ValueError(f"eps must be large enough to matter, at least 2.2e-19, got {eps}")
+    return Chance(threshold)
 
 
 def flip_eps(flip: Chance) -> float:

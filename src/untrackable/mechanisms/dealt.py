@@ -8,12 +8,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
-from untrackable.errors import DeckEmpty, StateError, ValueChangeRefused
-from untrackable.mechanisms.base import Local, Pair, Served, Values, integer_population, round_sets, worst
+from untrackable.errors import DeckEmpty, StateError
+from untrackable.mechanisms.base import (
+    Local,
+    Pair,
+    Served,
+    Values,
+    integer_population,
+    per_round,
+    round_number,
+    round_sets,
+    worst,
+)
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.estimates import FrequencyAggregator, Reports
-from untrackable.mechanisms.fresh import per_round
-from untrackable.mechanisms.states import pack_integers, unpack_integers
+from untrackable.mechanisms.states import pack_integers, unpack_reports
 from untrackable.theory.experiment import Experiment
 from untrackable.theory.factor import Factor
 
@@ -40,7 +49,7 @@ class Dealt(Served):
     when_empty: Literal["stop", "replay"] = "stop"
 
     def __post_init__(self) -> None:
-        checks.integer("slots", self.slots, low=1)
+        checks.settle(self, slots=checks.integer("slots", self.slots, low=1))
         checks.choice("when_empty", self.when_empty, ("stop", "replay"))
 
     @property
@@ -143,8 +152,9 @@ class Dealt(Served):
         return len({self._slot(r) for r in mine} & {self._slot(r) for r in numbers if r not in mine})
 
     def _number(self, round: int) -> int:
-        last = self.slots if self.when_empty == "stop" else None
-        return checks.integer("round", round, low=1, high=last)
+        if self.when_empty == "replay":
+            return round_number(round)
+        return checks.integer("round", round, low=1, high=self.slots)
 
     def _slot(self, round: int) -> int:
         return (round - 1) % self.slots
@@ -161,10 +171,8 @@ class Dealt(Served):
         return state.cards[slot], Hand(state.cards, sent)
 
     def _with_value(self, state: Hand, value: int, source: Entropy) -> Hand:
-        """Deal every card that has not been sent anew."""
+        """Deal every card that has not been sent anew; those that have been sent stay what they are."""
         checks.private_integer("value", value, below=self.base.values)
-        if all(state.sent):
-            raise ValueChangeRefused("every card has been sent, so there is nothing left to deal for another value")
         cards = (
             card if sent else self.base.draw(value, source)
             for card, sent in zip(state.cards, state.sent, strict=True)
@@ -177,7 +185,7 @@ class Dealt(Served):
 
     def _unpack(self, payload: bytes) -> Hand:
         size = (self.slots + 7) // 8
-        cards = unpack_integers(payload[size:], self.report_bits, self.slots)
+        cards = unpack_reports(payload[size:], self.report_bits, self.slots, self.base.possible)
         flags = np.unpackbits(np.frombuffer(payload[:size], dtype=np.uint8))
         if flags[self.slots :].any():
             raise StateError("this state has bits set that its mechanism does not use")

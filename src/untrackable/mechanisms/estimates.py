@@ -1,5 +1,6 @@
 """From reports to frequencies: sums that add and merge, and estimates that say how far off they may be."""
 
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -46,8 +47,11 @@ class Aggregator(ABC):
 
     def add(self, reports: Reports | Iterable[int]) -> Self:
         """Count reports: an array as simulation yields it, or the integers that clients send."""
-        array = reports if isinstance(reports, np.ndarray) else self._array(list(reports))
-        self._add(self._checked(array))
+        if not isinstance(reports, np.ndarray):
+            reports = self._array([operator.index(report) for report in reports])
+        elif reports.dtype.kind not in "iu":
+            raise TypeError(f"reports must be integers, not {reports.dtype}")
+        self._add(self._checked(reports))
         return self
 
     def merge(self, other: "Aggregator") -> Self:
@@ -105,12 +109,10 @@ class BitAggregator(FrequencyAggregator):
         return Estimate(np.array([1 - one, one]), n, beta, radius, radius, np.sqrt(variance / n) / abs(gap) * both)
 
     def _array(self, reports: list[int]) -> Reports:
-        return np.array(reports, dtype=np.uint64)
+        return _words(reports, 0, 1)
 
     def _checked(self, reports: Reports) -> Reports:
-        if reports.size and int(reports.max()) > 1:
-            raise ValueError(f"a report must be 0 or 1, got {int(reports.max())}")
-        return reports
+        return _within(reports, 0, 1)
 
     def _add(self, reports: Reports) -> None:
         self.ones += int(np.count_nonzero(reports))
@@ -151,14 +153,10 @@ class InnerProductAggregator(FrequencyAggregator):
         )
 
     def _array(self, reports: list[int]) -> Reports:
-        if any(not 0 <= report < 1 << 64 for report in reports):
-            raise ValueError(f"a report must be between 2 and {(2 << self._bits) - 1}")
-        return np.array(reports, dtype=np.uint64)
+        return _words(reports, 2, (2 << self._bits) - 1)
 
     def _checked(self, reports: Reports) -> Reports:
-        if reports.size and (int(reports.min()) < 2 or int(reports.max()) >= 2 << self._bits):
-            raise ValueError(f"a report must be between 2 and {(2 << self._bits) - 1}")
-        return reports
+        return _within(reports, 2, (2 << self._bits) - 1)
 
     def _add(self, reports: Reports) -> None:
         flat = reports.reshape(-1).astype(np.int64)
@@ -168,6 +166,18 @@ class InnerProductAggregator(FrequencyAggregator):
 
     def _merge(self, other: Self) -> None:
         self.sums += other.sums
+
+
+def _words(reports: list[int], low: int, high: int) -> Reports:
+    if any(not low <= report <= high for report in reports):
+        raise ValueError(f"a report must be between {low} and {high}")
+    return np.array(reports, dtype=np.uint64)
+
+
+def _within(reports: Reports, low: int, high: int) -> Reports:
+    if reports.size and (int(reports.min()) < low or int(reports.max()) > high):
+        raise ValueError(f"a report must be between {low} and {high}")
+    return reports
 
 
 def walsh_hadamard(sums: NDArray[np.int64]) -> NDArray[np.int64]:

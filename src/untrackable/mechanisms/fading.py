@@ -13,10 +13,17 @@ from scipy.special import log_ndtr, ndtr, ndtri, zeta
 
 from untrackable import checks
 from untrackable.errors import RoundPassed, StateError
-from untrackable.mechanisms.base import Pair, Served, Values, integer_population, round_sets
+from untrackable.mechanisms.base import (
+    Pair,
+    Served,
+    Values,
+    integer_population,
+    per_round,
+    round_number,
+    round_sets,
+)
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.estimates import FrequencyAggregator, Reports
-from untrackable.mechanisms.fresh import per_round
 from untrackable.mechanisms.noisy_inner_product import LARGEST_BITS, NoisyInnerProduct
 from untrackable.mechanisms.states import pack_integers, unpack_integers
 from untrackable.theory.experiment import Experiment
@@ -42,28 +49,38 @@ class Fading(Served):
     Rounds are independent given the value, so one user and two look exactly alike; Σ eps_t² is finite, so all
     rounds together are (eps, delta)-private. The price is accuracy that fades: the error of round t grows as
     t^power, for everyone, also for those who join late.
+
+    `scale` is eps of the first round: the largest that the budget allows unless given. It is part of the recipe, so
+    that all clients and the collector agree on it whichever way it was computed.
     """
 
     bits: int
     eps: float
     delta: float
     power: float = 0.75
+    scale: float = 0.0
 
     def __post_init__(self) -> None:
-        checks.integer("bits", self.bits, low=1, high=LARGEST_BITS)
-        checks.positive("eps", self.eps)
-        checks.open_probability("delta", self.delta)
-        if not 0.5 < checks.positive("power", self.power) <= 4:
+        checks.settle(
+            self,
+            bits=checks.integer("bits", self.bits, low=1, high=LARGEST_BITS),
+            eps=checks.positive("eps", self.eps),
+            delta=checks.open_probability("delta", self.delta),
+            power=checks.positive("power", self.power),
+            scale=checks.non_negative("scale", self.scale),
+        )
+        if not 0.5 < self.power <= 4:
             raise ValueError(f"power must be above 0.5 and at most 4, got {self.power}")
-
-    @property
-    def scale(self) -> float:
-        """Eps of the first round."""
-        return _scale(self.bits, self.eps, self.delta, self.power)
+        if self.scale == 0:
+            checks.settle(self, scale=_scale(self.bits, self.eps, self.delta, self.power))
+        elif _spent(self.bits, self.eps, self.power, self.scale) > self.delta:
+            raise ValueError(
+                f"scale must keep all rounds ({self.eps}, {self.delta})-private, {self.scale} is too large"
+            )
 
     def eps_report(self, round: int) -> float:
         """eps_t of one round."""
-        return self.scale * math.pow(checks.integer("round", round, low=1), -self.power)
+        return self.scale * math.pow(round_number(round), -self.power)
 
     def base(self, round: int) -> NoisyInnerProduct:
         """The local mechanism of one round."""
@@ -140,7 +157,7 @@ class Fading(Served):
         (round,) = unpack_integers(payload[:8], _ROUND_BITS, 1)
         (value,) = unpack_integers(payload[8:value_end], self.bits, 1)
         (report,) = unpack_integers(payload[value_end:], self.report_bits, 1)
-        if (round == 0) != (report == 0):
+        if (round == 0) != (report == 0) or report == 1:
             raise StateError("this state has a round without a report, or a report without a round")
         return Memory(value, round, report)
 
@@ -194,12 +211,16 @@ def _tail_shift(bits: int, scale: float, power: float, last: float) -> float:
     return (1 + 1e-9) * scale * math.sqrt(squares) * vertex / (4 * half)
 
 
+def _spent(bits: int, eps: float, power: float, scale: float) -> float:
+    return _all_rounds(bits, scale, power, math.inf).delta(eps).upper
+
+
 @lru_cache(maxsize=64)
 def _scale(bits: int, eps: float, delta: float, power: float) -> float:
     """The largest first-round eps for which all rounds together are (eps, delta)-private, rounded down."""
 
     def spent(scale: float) -> float:
-        return _all_rounds(bits, scale, power, math.inf).delta(eps).upper
+        return _spent(bits, eps, power, scale)
 
     # Were every round Gaussian with its own variance, this shift would spend delta: close to the answer.
     shift = brentq(lambda m: math.log(max(_gaussian_delta(m, eps), 1e-300) / delta), 1e-4, 40.0)
@@ -215,7 +236,7 @@ def _scale(bits: int, eps: float, delta: float, power: float) -> float:
     step = 1e-7 * found
     while spent(found) > delta:
         found, step = found - step, 2 * step
-    # Seven significant digits, rounded down, so that every platform arrives at the same number.
+    # Seven significant digits, rounded down.
     digits = 6 - math.floor(math.log10(found))
     return math.floor(found * math.pow(10, digits)) / math.pow(10, digits)
 

@@ -8,8 +8,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
-from untrackable.mechanisms.base import Local, Served, Values, exchangeable_splits, integer_population, worst
-from untrackable.mechanisms.base import Pair as Pair
+from untrackable.mechanisms.base import (
+    Local,
+    Pair,
+    Served,
+    Values,
+    exchangeable_splits,
+    integer_population,
+    per_round,
+    round_number,
+    worst,
+)
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.estimates import FrequencyAggregator, Reports
 from untrackable.mechanisms.states import pack_integers, unpack_integers
@@ -30,7 +39,7 @@ class Fresh(Served):
 
     def aggregator(self, round: int = 1) -> FrequencyAggregator:
         """Empty sums; rounds may be merged, since reports are independent."""
-        checks.integer("round", round, low=1)
+        round_number(round)
         return self.base.aggregator((self,))
 
     def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Experiment:
@@ -88,11 +97,6 @@ class Fresh(Served):
 
     def _simulate(self, values: NDArray[Any], rounds: tuple[int, ...], rng: np.random.Generator) -> Reports:
         return self.base.simulate(per_round(values, len(rounds)), rng)
-
-
-def per_round(values: NDArray[Any], rounds: int) -> NDArray[Any]:
-    """One column per round, whether or not values change."""
-    return np.broadcast_to(values[:, None], (values.shape[0], rounds)) if values.ndim == 1 else values
 
 
 def everything_told() -> Experiment:

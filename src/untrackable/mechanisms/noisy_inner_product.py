@@ -12,7 +12,7 @@ from untrackable.mechanisms.estimates import InnerProductAggregator
 from untrackable.theory.factor import Factor
 
 LARGEST_BITS = 256
-LARGEST_SIMULATED_BITS = 62
+LARGEST_SIMULATED_BITS = 63
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,9 +27,9 @@ class NoisyInnerProduct:
     flip: Chance = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        checks.integer("bits", self.bits, low=1, high=LARGEST_BITS)
-        checks.positive("eps", self.eps)
-        object.__setattr__(self, "flip", flip_chance(self.eps))
+        bits = checks.integer("bits", self.bits, low=1, high=LARGEST_BITS)
+        checks.settle(self, bits=bits, eps=checks.positive("eps", self.eps))
+        checks.settle(self, flip=flip_chance(self.eps))
 
     @property
     def values(self) -> int:
@@ -56,6 +56,10 @@ class NoisyInnerProduct:
         parity = np.bitwise_count(vectors & values) & np.uint8(1)
         reports: NDArray[np.uint64] = (vectors << np.uint64(1)) | (parity ^ self.flip.simulate(rng, values.shape))
         return reports
+
+    def possible(self, report: int) -> bool:
+        """Whether this can be a report: its vector is not zero."""
+        return 2 <= report < 2 * self.values
 
     def differing(self) -> float:
         """ρ = 2^(d-1)/(2^d - 1), the share of vectors on which two given values differ."""

@@ -20,8 +20,8 @@ class RandomizedResponse:
     flip: Chance = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        checks.positive("eps", self.eps)
-        object.__setattr__(self, "flip", flip_chance(self.eps))
+        checks.settle(self, eps=checks.positive("eps", self.eps))
+        checks.settle(self, flip=flip_chance(self.eps))
 
     values = 2
     report_bits = 1
@@ -33,6 +33,10 @@ class RandomizedResponse:
     def simulate(self, values: NDArray[np.uint64], rng: np.random.Generator) -> NDArray[np.uint64]:
         """One independent report for every entry."""
         return values ^ self.flip.simulate(rng, values.shape)
+
+    def possible(self, report: int) -> bool:
+        """Whether this can be a report."""
+        return report in (0, 1)
 
     def privacy_factor(self) -> Factor:
         """Losses ±eps of the very probabilities that are drawn."""

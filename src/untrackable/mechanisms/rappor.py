@@ -1,15 +1,16 @@
 """RAPPOR (Erlingsson, Pihur, Korolova 2014): a Bloom filter, noisy once for ever and again in each report."""
 
 import hashlib
+import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
-from untrackable.mechanisms.base import Pair, Served, Values, exchangeable_splits, worst
+from untrackable.mechanisms.base import Pair, Served, Values, exchangeable_splits, round_number, worst
 from untrackable.mechanisms.chances import Chance, chance_toward
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.estimates import Aggregator, Estimate, Reports
@@ -26,7 +27,7 @@ from untrackable.theory.coordinate import (
 from untrackable.theory.experiment import Experiment
 from untrackable.theory.factor import Factor, log_ratio, response_factor
 
-Value = str | int
+Value = str | SupportsIndex
 FloatArray = NDArray[np.float64]
 
 
@@ -48,15 +49,21 @@ class Rappor(Served):
     one_chance: Chance = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        checks.integer("bloom_bits", self.bloom_bits, low=1, high=256)
-        checks.integer("hashes", self.hashes, low=1, high=16)
+        checks.settle(
+            self,
+            bloom_bits=checks.integer("bloom_bits", self.bloom_bits, low=1, high=256),
+            hashes=checks.integer("hashes", self.hashes, low=1, high=16),
+        )
         for name in ("f", "p", "q"):
-            checks.probability(name, getattr(self, name))
+            checks.settle(self, **{name: checks.probability(name, getattr(self, name))})
         if self.p == self.q:
             raise ValueError(f"p and q must differ, or reports say nothing; got {self.p} for both")
-        object.__setattr__(self, "state_flip", chance_toward(self.f / 2, 0.5))
-        object.__setattr__(self, "zero_chance", chance_toward(self.p, self.q))
-        object.__setattr__(self, "one_chance", chance_toward(self.q, self.p))
+        checks.settle(
+            self,
+            state_flip=chance_toward(self.f / 2, 0.5),
+            zero_chance=chance_toward(self.p, self.q),
+            one_chance=chance_toward(self.q, self.p),
+        )
 
     @property
     def report_bits(self) -> int:
@@ -65,7 +72,7 @@ class Rappor(Served):
 
     def bloom(self, value: Value) -> int:
         """The Bloom filter of a value as an integer, bit i being place i."""
-        digest = hashlib.md5(bytes(4) + str(value).encode(), usedforsecurity=False).digest()
+        digest = hashlib.md5(bytes(4) + _utf8(value), usedforsecurity=False).digest()
         filled = 0
         for i in range(self.hashes):
             filled |= 1 << digest[i] % self.bloom_bits
@@ -73,7 +80,7 @@ class Rappor(Served):
 
     def aggregator(self, round: int = 1) -> "RapporAggregator":
         """Empty sums for one round; a client's rounds share its state, so they do not merge."""
-        return RapporAggregator((self, checks.integer("round", round, low=1)), self)
+        return RapporAggregator((self, round_number(round)), self)
 
     def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Experiment:
         """Fixed value: two values that share no bit of their Bloom filters; the state, or k reports (exact).
@@ -178,7 +185,7 @@ class Rappor(Served):
         return float(ratios.max())
 
     def _new_state(self, value: Value, source: Entropy) -> int:
-        kept = self.bloom(_text_or_integer(value))
+        kept = self.bloom(value)
         for place in range(self.bloom_bits):
             kept ^= self.state_flip.happens(source) << place
         return kept
@@ -200,7 +207,7 @@ class Rappor(Served):
         array = np.asarray(values)
         if array.ndim != 1:
             raise ValueError(f"values must have one entry per client, got shape {array.shape}")
-        if array.dtype.kind not in "iuU":
+        if array.dtype.kind not in "iuU" and array.size:
             raise TypeError(f"values must be integers or strings, not {array.dtype}")
         return array
 
@@ -210,6 +217,7 @@ class Rappor(Served):
     def _simulate(self, values: NDArray[Any], rounds: tuple[int, ...], rng: np.random.Generator) -> Reports:
         distinct, index = np.unique(values, return_inverse=True)
         blooms = np.array([_bits(self.bloom(v), self.bloom_bits) for v in distinct.tolist()], dtype=np.bool_)
+        blooms = blooms.reshape(-1, self.bloom_bits)
         shape = (values.shape[0], self.bloom_bits)
         kept = (blooms[index] ^ self.state_flip.simulate(rng, shape))[:, None, :]
         wide = (values.shape[0], len(rounds), self.bloom_bits)
@@ -253,17 +261,23 @@ class RapporAggregator(Aggregator):
         return Estimate(weights @ (shares - zero), n, beta, radius, together, error)
 
     def _array(self, reports: list[int]) -> Reports:
-        size = (self._mechanism.bloom_bits + 7) // 8
-        if any(not 0 <= report < 1 << self._mechanism.bloom_bits for report in reports):
-            raise ValueError(f"a report must have {self._mechanism.bloom_bits} bits")
+        size, width = self._size(), self._mechanism.bloom_bits
+        if any(not 0 <= report < 1 << width for report in reports):
+            raise ValueError(f"a report must have {width} bits and no more")
         data = b"".join(report.to_bytes(size, "little") for report in reports)
         return np.frombuffer(data, dtype=np.uint8).reshape(-1, size)
 
     def _checked(self, reports: Reports) -> Reports:
-        size = (self._mechanism.bloom_bits + 7) // 8
-        if reports.dtype != np.uint8 or reports.shape[-1] != size:
-            raise ValueError(f"reports must be arrays of {size} bytes each, got shape {reports.shape}")
-        return reports.reshape(-1, size)
+        size, width = self._size(), self._mechanism.bloom_bits
+        if reports.dtype != np.uint8 or reports.shape[-1:] != (size,):
+            raise ValueError(f"reports must be arrays of {size} bytes each, got {reports.dtype} {reports.shape}")
+        rows = reports.reshape(-1, size)
+        if width % 8 and np.any(rows[:, -1] >> (width % 8)):
+            raise ValueError(f"a report must have {width} bits and no more")
+        return rows
+
+    def _size(self) -> int:
+        return (self._mechanism.bloom_bits + 7) // 8
 
     def _add(self, reports: Reports) -> None:
         for start in range(0, reports.shape[0], 1 << 16):
@@ -275,10 +289,16 @@ class RapporAggregator(Aggregator):
         self.counts += other.counts
 
 
-def _text_or_integer(value: Value) -> Value:
-    if not isinstance(value, (str, int)):
+def _utf8(value: Value) -> bytes:
+    """The text of a value; an integer's is its decimal digits."""
+    if isinstance(value, bool) or not isinstance(value, (str, SupportsIndex)):
         raise TypeError("value must be a string or an integer")
-    return value
+    try:
+        return (value if isinstance(value, str) else str(operator.index(value))).encode()
+    except UnicodeEncodeError:
+        raise ValueError(
+            "value must be text that UTF-8 can encode; the one given is not (it is not shown)"
+        ) from None
 
 
 def _bits(number: int, width: int) -> NDArray[np.uint8]:

@@ -2,6 +2,7 @@
 
 import hashlib
 import zlib
+from collections.abc import Callable
 
 from untrackable.errors import StateError
 
@@ -37,6 +38,14 @@ def pack_integers(numbers: list[int], bits: int) -> bytes:
     """Integers of a fixed width, each in ⌈bits/8⌉ bytes, big-endian."""
     size = (bits + 7) // 8
     return b"".join(number.to_bytes(size, "big") for number in numbers)
+
+
+def unpack_reports(data: bytes, bits: int, count: int, possible: Callable[[int], bool]) -> list[int]:
+    """Stored reports; one that its mechanism cannot have made is an error."""
+    reports = unpack_integers(data, bits, count)
+    if not all(possible(report) for report in reports):
+        raise StateError("this state holds a report that its mechanism cannot have made")
+    return reports
 
 
 def unpack_integers(data: bytes, bits: int, count: int) -> list[int]:

@@ -8,10 +8,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
-from untrackable.mechanisms.base import Local, Pair, Served, Values, exchangeable_splits, integer_population, worst
+from untrackable.mechanisms.base import (
+    Local,
+    Pair,
+    Served,
+    Values,
+    exchangeable_splits,
+    integer_population,
+    per_round,
+    round_number,
+    worst,
+)
 from untrackable.mechanisms.entropy import Entropy, below
 from untrackable.mechanisms.estimates import FrequencyAggregator, Reports
-from untrackable.mechanisms.states import pack_integers, unpack_integers
+from untrackable.mechanisms.states import pack_integers, unpack_reports
 from untrackable.theory.collisions import repeat_probability, stored_detection, stored_privacy, stored_tracking
 from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor
@@ -28,7 +38,7 @@ class Stored(Served):
     slots: int
 
     def __post_init__(self) -> None:
-        checks.integer("slots", self.slots, low=1)
+        checks.settle(self, slots=checks.integer("slots", self.slots, low=1))
 
     @property
     def report_bits(self) -> int:
@@ -37,7 +47,7 @@ class Stored(Served):
 
     def aggregator(self, round: int = 1) -> FrequencyAggregator:
         """Empty sums for one round; a client's rounds share slots, so they do not merge."""
-        return self.base.aggregator((self, checks.integer("round", round, low=1)))
+        return self.base.aggregator((self, round_number(round)))
 
     def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Pair:
         """Fixed value: all slots (exact), or the distinct ones among `reports` draws (upper).
@@ -101,7 +111,7 @@ class Stored(Served):
         return pack_integers(state, self.report_bits)
 
     def _unpack(self, payload: bytes) -> list[int]:
-        return unpack_integers(payload, self.report_bits, self.slots)
+        return unpack_reports(payload, self.report_bits, self.slots, self.base.possible)
 
     def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
         return integer_population(values, self.base.values, rounds, may_change=False)
@@ -109,7 +119,7 @@ class Stored(Served):
     def _simulate(self, values: NDArray[Any], rounds: tuple[int, ...], rng: np.random.Generator) -> Reports:
         """Only the slots that are drawn get simulated: a repeated slot repeats its first execution."""
         shape = (values.shape[0], len(rounds))
-        executions = self.base.simulate(np.broadcast_to(values[:, None], shape), rng)
+        executions = self.base.simulate(per_round(values, len(rounds)), rng)
         slots = rng.integers(0, self.slots, size=shape)
         order = np.argsort(slots, axis=1, kind="stable")
         ordered = np.take_along_axis(slots, order, axis=1)

@@ -93,27 +93,33 @@ class LossTable:
 
     def cdf(self, loss: float, world: World) -> Ends:
         """Bracket of the probability that the total loss is at most `loss`."""
-        if world == "P":
-            cumulative, shift, start = self._p_cumulative, self.p_shift, 0.0
-        else:
-            cumulative, shift, start = self._q_cumulative, self.q_shift, self.q_only
+        cumulative, mean, slacks = self._p_cumulative if world == "P" else self._q_cumulative
         # A loss computed by the caller may differ from the table's in the last digits.
         hair = 1e-12 * max(1.0, abs(loss)) if math.isfinite(loss) else 0.0
         low, high = 0.0, 1.0
-        for failure in _QUANTILE_FAILURES if shift.total else (0.0,):
-            slack = hair + (shift.slack(failure) if failure else 0.0)
-            ends = np.searchsorted(self.loss, (loss - shift.mean - slack, loss - shift.mean + slack), "right")
-            low = max(low, start + float(cumulative[ends[0]]) - self.lost - failure)
-            high = min(high, start + float(cumulative[ends[1]]) + self.lost + failure)
+        for failure, slack in slacks:
+            below = self.loss.searchsorted(loss - mean - slack - hair, "right")
+            upto = self.loss.searchsorted(loss - mean + slack + hair, "right")
+            low = max(low, cumulative.item(below) - self.lost - failure)
+            high = min(high, cumulative.item(upto) + self.lost + failure)
         return low, high
 
     @cached_property
-    def _p_cumulative(self) -> FloatArray:
-        return np.concatenate(([0.0], np.cumsum(self.p)))
+    def _p_cumulative(self) -> "_Cumulative":
+        return _cumulative(self.p, 0.0, self.p_shift)
 
     @cached_property
-    def _q_cumulative(self) -> FloatArray:
-        return np.concatenate(([0.0], np.cumsum(self.q)))
+    def _q_cumulative(self) -> "_Cumulative":
+        return _cumulative(self.q, self.q_only, self.q_shift)
+
+
+_Cumulative = tuple[FloatArray, float, list[tuple[float, float]]]
+"""Masses up to each loss, the mean shift, and slacks with the probabilities at which they fail."""
+
+
+def _cumulative(mass: FloatArray, start: float, shift: Shift) -> _Cumulative:
+    slacks = [(failure, shift.slack(failure)) for failure in _QUANTILE_FAILURES] if shift.total else [(0.0, 0.0)]
+    return start + np.concatenate(([0.0], np.cumsum(mass))), shift.mean, slacks
 
 
 def _excess(loss: FloatArray, mass: FloatArray, level: float) -> float:

@@ -1,0 +1,73 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from untrackable.cli import main
+
+
+@pytest.mark.parametrize("name", sorted(main.commands))
+def test_every_command_has_json_and_an_example(name: str) -> None:
+    command = main.commands[name]
+    assert any("--json" in parameter.opts for parameter in command.params)
+    text = CliRunner().invoke(main, [name, "--help"]).output
+    assert f"Example: untrackable {name}" in text
+    readme = (Path(__file__).parent.parent.parent / "README.md").read_text(encoding="utf-8")
+    assert f"untrackable {name}" in readme or f"make {name}" in readme
+
+
+def test_help_and_version() -> None:
+    assert "Example:" in CliRunner().invoke(main, ["--help"]).output
+    assert "0.1.0" in CliRunner().invoke(main, ["--version"]).output
+    assert isinstance(main, click.Group)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["paper", "--seed", "-1"], "-1 is not in the range"),
+        (["demo", "--seed", "x"], "not a valid integer"),
+        (["nothing"], "No such command"),
+        (["demo", "--plot", "."], "is a directory"),
+    ],
+)
+def test_bad_arguments(arguments: list[str], message: str) -> None:
+    run = CliRunner().invoke(main, arguments)
+    assert run.exit_code == 2
+    assert message in run.stderr
+
+
+@pytest.mark.slow
+def test_demo_in_a_terminal(tmp_path: Path) -> None:
+    """The README's command, as a program: numbers on standard output, a picture, nothing on standard error."""
+    picture = tmp_path / "demo.png"
+    command = [sys.executable, "-m", "untrackable.cli", "demo", "--json", "--plot", str(picture)]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
+    data = json.loads(run.stdout)
+    assert data["people"] == 100_000
+    rappor, deck = data["matched_sampled"]["rappor"], data["matched_sampled"]["deck"]
+    assert 0.8 < rappor["sampled"] < 0.95
+    assert deck["sampled"] == pytest.approx(0.001)
+    for estimate in data["estimates"].values():
+        errors = [abs(a - b) for a, b in zip(estimate["frequencies"], data["truth"], strict=True)]
+        assert sum(e > r for e, r in zip(errors, estimate["radius_upper"], strict=True)) <= 1
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.slow
+def test_demo_says_when_a_picture_cannot_be_written(tmp_path: Path) -> None:
+    run = CliRunner().invoke(main, ["demo", "--plot", str(tmp_path / "missing" / "demo.png")])
+    assert run.exit_code == 1
+    assert "cannot write" in run.stderr
+
+
+@pytest.mark.slow
+def test_demo_text() -> None:
+    text = CliRunner().invoke(main, ["demo"]).stdout
+    assert "(exact)" in text
+    assert "(sampled; 95 % interval" in text
+    assert "upper" in text
