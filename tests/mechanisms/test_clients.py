@@ -28,7 +28,8 @@ from untrackable import (
 )
 from untrackable.errors import DeckEmpty, RoundPassed, StateError, UntrackableError, ValueChangeRefused
 from untrackable.mechanisms import states
-from untrackable.mechanisms.base import LAST_ROUND, Client, Local, Mechanism
+from untrackable.mechanisms.base import Client, Local, Mechanism
+from untrackable.mechanisms.observed import LAST_ROUND
 
 FADING = Fading(bits=2, eps=4.0, delta=0.01)
 RR = RandomizedResponse(eps=1.0)

@@ -5,6 +5,7 @@ populations, aggregates reports, and describes its three experiments. Reports ar
 2^report_bits; rounds are public and count from 1.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, SupportsIndex
@@ -17,6 +18,7 @@ from untrackable.errors import ValueChangeRefused
 from untrackable.mechanisms import entropy, states
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.estimates import Aggregator, FrequencyAggregator, Reports
+from untrackable.mechanisms.observed import LAST_ROUND, Observed, distinct_rounds, round_number
 from untrackable.theory.experiment import Experiment, Mixture, Worst
 from untrackable.theory.factor import Factor
 
@@ -25,9 +27,6 @@ Values = Literal["fixed", "any"]
 
 Pair = Experiment | Mixture | Worst
 """A pair of worlds in any description; all answer the same questions."""
-
-LAST_ROUND = 1 << 53
-"""Rounds are numbers that every language can count to."""
 
 _BATCH = 1 << 21
 """Random words that one simulated batch may need at a time."""
@@ -154,8 +153,8 @@ class Batch:
     reports: Reports
 
 
-class Served:
-    """The parts of a mechanism that are the same for all: clients in and out, and simulation in batches."""
+class Served(ABC):
+    """The parts of a mechanism that are the same for all: clients, simulation in batches, and who saw what."""
 
     __slots__ = ()
 
@@ -186,16 +185,51 @@ class Served:
 
         return batches()
 
+    def tracking(
+        self,
+        *,
+        rounds: Iterable[int] | None = None,
+        first: Iterable[int] | None = None,
+        reports: int | None = None,
+        split: int | None = None,
+    ) -> Pair:
+        """One user against two of the same value; the worst split if none is given.
+
+        `rounds` and the first user's among them, or in short how many `reports` there are and of how many the
+        first user's part is, where rounds are all alike.
+        """
+        return worst(self._trackings(Observed.of(rounds, first, reports, split)))
+
+    def detection(
+        self,
+        *,
+        rounds: Iterable[int] | None = None,
+        first: Iterable[int] | None = None,
+        reports: int | None = None,
+        split: int | None = None,
+    ) -> Pair:
+        """One user against a user and, for the remaining rounds, another of another value; arguments as above."""
+        return worst(self._detections(Observed.of(rounds, first, reports, split)))
+
+    @abstractmethod
+    def _trackings(self, seen: Observed) -> Sequence[Experiment | Mixture]:
+        """The experiments whose worst is the answer."""
+
+    @abstractmethod
+    def _detections(self, seen: Observed) -> Sequence[Experiment | Mixture]:
+        """The experiments whose worst is the answer."""
+
     def _words(self) -> int:
         """Random words per simulated report, which bounds the size of a batch."""
         return 2
 
+    @abstractmethod
     def _simulate(self, values: NDArray[Any], rounds: tuple[int, ...], rng: np.random.Generator) -> Reports:
-        raise TypeError(f"{type(self).__name__} cannot be simulated")
+        """Reports of a batch of clients."""
 
+    @abstractmethod
     def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
         """The values as an array, checked."""
-        return np.asarray(values)
 
     def _with_value(self, state: Any, value: Any, source: Entropy) -> Any:
         raise ValueChangeRefused(f"{type(self).__name__} keeps its state for one value; make a new client instead")
@@ -204,67 +238,8 @@ class Served:
 def _round_numbers(rounds: int | Sequence[int]) -> tuple[int, ...]:
     if isinstance(rounds, (bool, SupportsIndex)):
         return tuple(range(1, checks.integer("rounds", rounds, low=1, high=LAST_ROUND) + 1))
-    numbers = tuple(rounds)
-    round_sets(numbers, None)
-    return tuple(int(number) for number in numbers)
-
-
-def integer_population(values: ArrayLike, below: int, rounds: int, *, may_change: bool) -> NDArray[Any]:
-    """Integer values of a population, checked but not copied; the error says the range and shows no value."""
-    array = np.asarray(values)
-    if array.dtype.kind not in "iub" and array.size:
-        raise TypeError(f"values must be integers, not {array.dtype}")
-    if array.ndim != 1 and not (may_change and array.ndim == 2 and array.shape[1] == rounds):
-        allowed = f"one entry per client, or one row of {rounds} each" if may_change else "one entry per client"
-        raise ValueError(f"values must have {allowed}, got shape {array.shape}")
-    if array.size and (array.min() < 0 or array.max() >= below):
-        raise ValueError(f"values must be between 0 and {below - 1}; some are not (they are not shown)")
-    return array
-
-
-def per_round(values: NDArray[Any], rounds: int) -> NDArray[np.uint64]:
-    """One column per round, whether or not values change."""
-    wide = values.astype(np.uint64, copy=False)
-    return np.broadcast_to(wide[:, None], (wide.shape[0], rounds)) if wide.ndim == 1 else wide
-
-
-def exchangeable_splits(
-    *,
-    rounds: Iterable[int] | None,
-    first: Iterable[int] | None,
-    reports: int | None,
-    split: int | None,
-) -> tuple[int, list[int] | None]:
-    """The number of reports, and the split if one is given, of a mechanism whose rounds are all alike."""
-    if (rounds is None) == (reports is None):
-        raise ValueError("give either rounds (with first) or reports (with split)")
-    if rounds is not None:
-        numbers, mine = round_sets(rounds, first)
-        if split is not None:
-            raise ValueError("split goes with reports; rounds go with first")
-        return len(numbers), None if mine is None else [len(mine)]
-    if first is not None:
-        raise ValueError("first goes with rounds; reports go with split")
-    count = checks.integer("reports", reports, low=1)  # type: ignore[arg-type]
-    return count, None if split is None else [checks.integer("split", split, low=0, high=count)]
-
-
-def round_number(round: SupportsIndex) -> int:
-    """A round, checked."""
-    return checks.integer("round", round, low=1, high=LAST_ROUND)
-
-
-def round_sets(rounds: Iterable[int], first: Iterable[int] | None) -> tuple[list[int], set[int] | None]:
-    """Distinct rounds in order, and the subset that belongs to the first user."""
-    numbers = sorted(round_number(number) for number in rounds)
-    if not numbers or len(set(numbers)) != len(numbers):
-        raise ValueError(f"rounds must be distinct and at least one, got {numbers}")
-    if first is None:
-        return numbers, None
-    mine = {checks.integer("first", number, low=1) for number in first}
-    if not mine <= set(numbers):
-        raise ValueError(f"first must be a subset of rounds, got {sorted(mine - set(numbers))} besides")
-    return numbers, mine
+    distinct_rounds(rounds)
+    return tuple(int(number) for number in rounds)
 
 
 def worst(members: Sequence[Experiment | Mixture]) -> Pair:

@@ -1,6 +1,5 @@
 """Bitwise Everlasting Privacy [NV]: a noisy copy of one bit, reported through more noise."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,22 +7,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
-from untrackable.mechanisms.base import (
-    Pair,
-    Served,
-    Values,
-    exchangeable_splits,
-    integer_population,
-    round_number,
-    worst,
-)
+from untrackable.mechanisms.base import Served, Values
 from untrackable.mechanisms.chances import Chance, flip_chance, flip_eps
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.estimates import BitAggregator, Reports
 from untrackable.mechanisms.fresh import everything_told
+from untrackable.mechanisms.observed import Observed, round_number
+from untrackable.mechanisms.populations import integer_population
 from untrackable.mechanisms.states import pack_integers, unpack_integers
 from untrackable.theory.coordinate import Noise, detection_factor, privacy_factor, tracking_factor
-from untrackable.theory.experiment import Experiment
+from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor, response_factor
 
 
@@ -68,38 +61,18 @@ class Bitwise(Served):
             return Experiment([Factor([1 - flip, flip], [flip, 1 - flip], [eps, -eps])])
         return Experiment([privacy_factor(1 - flip, flip, self._noise, count)])
 
-    def tracking(
-        self,
-        *,
-        rounds: Iterable[int] | None = None,
-        first: Iterable[int] | None = None,
-        reports: int | None = None,
-        split: int | None = None,
-    ) -> Pair:
+    def _trackings(self, seen: Observed) -> list[Experiment | Mixture]:
         """One coordinate, exact; the two values are mirror images."""
-        count, splits = exchangeable_splits(rounds=rounds, first=first, reports=reports, split=split)
         one = 1 - self.state_flip.probability
-        return worst(
-            [
-                Experiment([tracking_factor(one, self._noise, count, j)])
-                for j in splits or range(min(1, count // 2), count // 2 + 1)
-            ]
-        )
+        return [Experiment([tracking_factor(one, self._noise, seen.reports, j)]) for j in seen.tracking_splits()]
 
-    def detection(
-        self,
-        *,
-        rounds: Iterable[int] | None = None,
-        first: Iterable[int] | None = None,
-        reports: int | None = None,
-        split: int | None = None,
-    ) -> Pair:
+    def _detections(self, seen: Observed) -> list[Experiment | Mixture]:
         """One coordinate, the second user's with the opposite bias; exact."""
-        count, splits = exchangeable_splits(rounds=rounds, first=first, reports=reports, split=split)
         flip = self.state_flip.probability
-        return worst(
-            [Experiment([detection_factor(1 - flip, flip, self._noise, count, j)]) for j in splits or range(count)]
-        )
+        return [
+            Experiment([detection_factor(1 - flip, flip, self._noise, seen.reports, j)])
+            for j in seen.detection_splits()
+        ]
 
     @property
     def _noise(self) -> Noise:

@@ -1,6 +1,5 @@
 """The same executions, dealt without replacement: slot t is for round t, each used once."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -9,21 +8,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
 from untrackable.errors import DeckEmpty, StateError
-from untrackable.mechanisms.base import (
-    Local,
-    Pair,
-    Served,
-    Values,
-    integer_population,
-    per_round,
-    round_number,
-    round_sets,
-    worst,
-)
+from untrackable.mechanisms.base import Local, Served, Values
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.estimates import FrequencyAggregator, Reports
+from untrackable.mechanisms.observed import Observed, round_number
+from untrackable.mechanisms.populations import integer_population, per_round
 from untrackable.mechanisms.states import pack_integers, unpack_reports
-from untrackable.theory.experiment import Experiment
+from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor
 
 
@@ -71,39 +62,20 @@ class Dealt(Served):
         count = self.slots if reports is None else min(self.slots, checks.integer("reports", reports, low=1))
         return Experiment([(self.base.privacy_factor(), count)])
 
-    def tracking(
-        self,
-        *,
-        rounds: Iterable[int] | None = None,
-        first: Iterable[int] | None = None,
-        reports: int | None = None,
-        split: int | None = None,
-    ) -> Pair:
+    def _trackings(self, seen: Observed) -> list[Experiment | Mixture]:
         """Nothing to see, except for cards that a replay shows on both sides."""
-        numbers, candidates = self._observed(rounds, first, reports, split)
-        members = {self._crossings(numbers, mine) for mine in candidates}
-        factor = self.base.repeat_factor()
-        return worst([Experiment([(factor, crossings)]) for crossings in sorted(members)])
+        crossings = {crossed for crossed, _ in self._crossings(seen)}
+        return [Experiment([(self.base.repeat_factor(), crossed)]) for crossed in sorted(crossings)]
 
-    def detection(
-        self,
-        *,
-        rounds: Iterable[int] | None = None,
-        first: Iterable[int] | None = None,
-        reports: int | None = None,
-        split: int | None = None,
-    ) -> Pair:
+    def _detections(self, seen: Observed) -> list[Experiment | Mixture]:
         """The cards after the change; a card that a replay shows on both sides tells for itself."""
-        numbers, candidates = self._observed(rounds, first, reports, split)
-        seen = set()
-        for mine in candidates:
-            after = {self._slot(r) for r in numbers if r not in mine}
-            crossed = after & {self._slot(r) for r in mine}
-            seen.add((len(crossed), len(after - crossed)))
         base = self.base.privacy_factor()
         # A replayed card against a card of another value: granted as told apart for certain, an upper bound.
         told = Factor([1.0, 0.0], [0.0, 1.0])
-        return worst([Experiment([(told, a), (base, b)], certainty="upper" if a else "exact") for a, b in seen])
+        return [
+            Experiment([(told, crossed), (base, after)], certainty="upper" if crossed else "exact")
+            for crossed, after in sorted(self._crossings(seen))
+        ]
 
     def link_scores(self, first: Reports, second: Reports, value: int) -> NDArray[np.float64]:
         """ln(one user/two users) for every pair of a row of `first` and a row of `second`, all of one deck.
@@ -112,44 +84,27 @@ class Dealt(Served):
         """
         return np.zeros((first.shape[0], second.shape[0]))
 
-    def _observed(
-        self,
-        rounds: Iterable[int] | None,
-        first: Iterable[int] | None,
-        reports: int | None,
-        split: int | None,
-    ) -> tuple[list[int], list[set[int]]]:
-        """The rounds, and the sets J that need to be looked at."""
-        if (rounds is None) == (reports is None):
-            raise ValueError("give either rounds (with first) or reports (with split)")
-        if rounds is not None:
-            if split is not None:
-                raise ValueError("split goes with reports; rounds go with first")
-            numbers, mine = round_sets((self._number(r) for r in rounds), first)
-        else:
-            if first is not None:
-                raise ValueError("first goes with rounds; reports go with split")
-            count = checks.integer("reports", reports, low=1)  # type: ignore[arg-type]
-            if count > self.slots:
-                raise ValueError(
-                    f"reports must be at most slots, {self.slots}, since rounds beyond are not alike, got {count}; "
-                    "give rounds and first instead"
-                )
-            numbers, mine = list(range(1, count + 1)), None
-            if split is not None:
-                mine = set(numbers[: checks.integer("split", split, low=0, high=count)])
-        return numbers, self._worst_sets(numbers) if mine is None else [mine]
+    def _crossings(self, seen: Observed) -> set[tuple[int, int]]:
+        """How many cards show on both sides, and how many only on the second: for each set J to be looked at."""
+        if seen.counted and seen.reports > self.slots:
+            raise ValueError(
+                f"reports must be at most slots, {self.slots}, as later rounds are not alike, got {seen.reports}; "
+                "give rounds and first instead"
+            )
+        slots = {r: self._slot(self._number(r)) for r in seen.rounds}
+        found = set()
+        for mine in [seen.first] if seen.first is not None else self._worst_sets(slots):
+            before, after = ({slots[r] for r in slots if (r in mine) == side} for side in (True, False))
+            found.add((len(before & after), len(after - before)))
+        return found
 
-    def _worst_sets(self, numbers: list[int]) -> list[set[int]]:
-        """Sets that cross as many cards as possible after each number of own rounds; J = ∅ is full detection."""
-        by_slot: dict[int, list[int]] = {}
-        for number in numbers:
-            by_slot.setdefault(self._slot(number), []).append(number)
-        repeated = [group[0] for group in by_slot.values() if len(group) > 1]
-        return [set(repeated[:crossed]) for crossed in range(len(repeated) + 1)]
-
-    def _crossings(self, numbers: list[int], mine: set[int]) -> int:
-        return len({self._slot(r) for r in mine} & {self._slot(r) for r in numbers if r not in mine})
+    def _worst_sets(self, slots: dict[int, int]) -> list[frozenset[int]]:
+        """J = ∅, and J that make 1, 2, … of the repeated cards cross, each by its first round only."""
+        rounds: dict[int, list[int]] = {}
+        for number, slot in slots.items():
+            rounds.setdefault(slot, []).append(number)
+        repeated = [group[0] for group in rounds.values() if len(group) > 1]
+        return [frozenset(repeated[:crossed]) for crossed in range(len(repeated) + 1)]
 
     def _number(self, round: int) -> int:
         if self.when_empty == "replay":

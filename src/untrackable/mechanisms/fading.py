@@ -1,7 +1,6 @@
 """No horizon: answers that grow fainter, so that all of them together stay private for ever."""
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -13,25 +12,20 @@ from scipy.special import log_ndtr, ndtr, ndtri, zeta
 
 from untrackable import checks
 from untrackable.errors import RoundPassed, StateError
-from untrackable.mechanisms.base import (
-    Pair,
-    Served,
-    Values,
-    integer_population,
-    per_round,
-    round_number,
-    round_sets,
-)
+from untrackable.mechanisms.base import Served, Values
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.estimates import FrequencyAggregator, Reports
 from untrackable.mechanisms.noisy_inner_product import LARGEST_BITS, NoisyInnerProduct
+from untrackable.mechanisms.observed import Observed, round_number
+from untrackable.mechanisms.populations import integer_population, per_round
 from untrackable.mechanisms.states import pack_integers, unpack_integers
-from untrackable.theory.experiment import Experiment
+from untrackable.theory.experiment import Experiment, Mixture
 
 HEAD = 64
 """Rounds that are accounted for one by one; all later ones are dominated by one Gaussian."""
 
 _ROUND_BITS = 64
+_LARGEST_DETECTION = 2000
 
 
 class Memory(NamedTuple):
@@ -105,31 +99,22 @@ class Fading(Served):
         last = math.inf if reports is None else checks.integer("reports", reports, low=1)
         return _all_rounds(self.bits, self.scale, self.power, last)
 
-    def tracking(
-        self,
-        *,
-        rounds: Iterable[int] | None = None,
-        first: Iterable[int] | None = None,
-        reports: int | None = None,
-        split: int | None = None,
-    ) -> Experiment:
+    def _trackings(self, seen: Observed) -> list[Experiment | Mixture]:
         """Nothing to see: rounds are independent given the value."""
-        _observed(rounds, first, reports, split)
-        return Experiment()
+        self._unlike(seen)
+        return [Experiment()]
 
-    def detection(
-        self,
-        *,
-        rounds: Iterable[int] | None = None,
-        first: Iterable[int] | None = None,
-        reports: int | None = None,
-        split: int | None = None,
-    ) -> Pair:
+    def _detections(self, seen: Observed) -> list[Experiment | Mixture]:
         """The rounds after the change, each as telling as its eps_t; all of them if none is named."""
-        numbers, mine = _observed(rounds, first, reports, split)
-        if len(numbers) > 20 * HEAD:
-            raise ValueError(f"detection takes at most {20 * HEAD} rounds, got {len(numbers)}")
-        return Experiment([self.base(r).privacy_factor() for r in numbers if r not in mine])
+        self._unlike(seen)
+        if seen.reports > _LARGEST_DETECTION:
+            raise ValueError(f"detection takes at most {_LARGEST_DETECTION} rounds, got {seen.reports}")
+        before = seen.first or frozenset()
+        return [Experiment([self.base(r).privacy_factor() for r in seen.rounds if r not in before])]
+
+    def _unlike(self, seen: Observed) -> None:
+        if seen.counted and seen.first is not None:
+            raise ValueError("the rounds of Fading are not alike: give rounds and first instead of split")
 
     def _new_state(self, value: int, source: Entropy) -> Memory:
         return Memory(checks.private_integer("value", value, below=1 << self.bits), 0, 0)
@@ -167,20 +152,6 @@ class Fading(Served):
     def _simulate(self, values: NDArray[Any], rounds: tuple[int, ...], rng: np.random.Generator) -> Reports:
         columns = per_round(values, len(rounds))
         return np.column_stack([self.base(r).simulate(columns[:, i], rng) for i, r in enumerate(rounds)])
-
-
-def _observed(
-    rounds: Iterable[int] | None, first: Iterable[int] | None, reports: int | None, split: int | None
-) -> tuple[list[int], set[int]]:
-    """Rounds are not alike here, so `reports` stands for the first ones, with no split."""
-    if (rounds is None) == (reports is None):
-        raise ValueError("give either rounds (with first) or reports")
-    if split is not None:
-        raise ValueError("the rounds of Fading are not alike: give rounds and first instead of split")
-    if rounds is None:
-        rounds = range(1, checks.integer("reports", reports, low=1) + 1)  # type: ignore[arg-type]
-    numbers, mine = round_sets(rounds, first)
-    return numbers, mine or set()
 
 
 def _all_rounds(bits: int, scale: float, power: float, last: float) -> Experiment:

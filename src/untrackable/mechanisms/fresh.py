@@ -1,6 +1,5 @@
 """No state at all: fresh noise for every report. Nothing to follow, and no privacy for long."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,21 +7,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
-from untrackable.mechanisms.base import (
-    Local,
-    Pair,
-    Served,
-    Values,
-    exchangeable_splits,
-    integer_population,
-    per_round,
-    round_number,
-    worst,
-)
+from untrackable.mechanisms.base import Local, Served, Values
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.estimates import FrequencyAggregator, Reports
+from untrackable.mechanisms.observed import Observed, round_number
+from untrackable.mechanisms.populations import integer_population, per_round
 from untrackable.mechanisms.states import pack_integers, unpack_integers
-from untrackable.theory.experiment import Experiment
+from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor
 
 
@@ -49,30 +40,13 @@ class Fresh(Served):
             return everything_told()
         return Experiment([(self.base.privacy_factor(), checks.integer("reports", reports, low=1))])
 
-    def tracking(
-        self,
-        *,
-        rounds: Iterable[int] | None = None,
-        first: Iterable[int] | None = None,
-        reports: int | None = None,
-        split: int | None = None,
-    ) -> Experiment:
+    def _trackings(self, seen: Observed) -> list[Experiment | Mixture]:
         """Nothing to see: reports are independent given the value."""
-        exchangeable_splits(rounds=rounds, first=first, reports=reports, split=split)
-        return Experiment()
+        return [Experiment()]
 
-    def detection(
-        self,
-        *,
-        rounds: Iterable[int] | None = None,
-        first: Iterable[int] | None = None,
-        reports: int | None = None,
-        split: int | None = None,
-    ) -> Pair:
+    def _detections(self, seen: Observed) -> list[Experiment | Mixture]:
         """The reports after the change, each a fresh chance to tell the two values apart."""
-        count, splits = exchangeable_splits(rounds=rounds, first=first, reports=reports, split=split)
-        factor = self.base.privacy_factor()
-        return worst([Experiment([(factor, count - j)]) for j in (splits or [0])])
+        return [Experiment([(self.base.privacy_factor(), seen.reports - j)]) for j in seen.detection_splits()]
 
     def _new_state(self, value: int, source: Entropy) -> int:
         return checks.private_integer("value", value, below=self.base.values)

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
-from untrackable.mechanisms.base import Pair, Served, Values, exchangeable_splits, round_number, worst
+from untrackable.mechanisms.base import Pair, Served, Values, worst
 from untrackable.mechanisms.chances import Chance, chance_toward
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.estimates import Aggregator, Estimate, Reports
 from untrackable.mechanisms.fresh import everything_told
+from untrackable.mechanisms.observed import Observed, round_number
 from untrackable.mechanisms.states import pack_integers, unpack_integers
 from untrackable.theory.accuracy import mean_radius
 from untrackable.theory.coordinate import (
@@ -24,7 +25,7 @@ from untrackable.theory.coordinate import (
     tracking_factor,
     tracking_losses,
 )
-from untrackable.theory.experiment import Experiment
+from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor, log_ratio, response_factor
 
 Value = str | SupportsIndex
@@ -117,14 +118,16 @@ class Rappor(Served):
         `ones` is how many bits the value's Bloom filter has set: `hashes` by default, as [NV] has it; fewer when
         hashes collide, which may be more trackable; "worst" for the worst of 1 … hashes.
         """
-        count, splits = exchangeable_splits(rounds=rounds, first=first, reports=reports, split=split)
-        most = min(self.hashes, self.bloom_bits)
+        seen, most = Observed.of(rounds, first, reports, split), min(self.hashes, self.bloom_bits)
         if ones == "worst":
             filled = list(range(1, most + 1))
         else:
             filled = [most if ones is None else checks.integer("ones", ones, low=0, high=most)]
-        splits = splits or list(range(min(1, count // 2), count // 2 + 1))
-        return worst([self._tracking(count, j, n) for j in splits for n in filled])
+        return worst([self._tracking(seen.reports, j, n) for j in seen.tracking_splits() for n in filled])
+
+    def _trackings(self, seen: Observed) -> list[Experiment | Mixture]:
+        most = min(self.hashes, self.bloom_bits)
+        return [self._tracking(seen.reports, j, most) for j in seen.tracking_splits()]
 
     def _tracking(self, reports: int, split: int, ones: int) -> Experiment:
         flip = self.state_flip.probability
@@ -132,19 +135,11 @@ class Rappor(Served):
         clear_bit = tracking_factor(flip, self._noise, reports, split)
         return Experiment([(set_bit, ones), (clear_bit, self.bloom_bits - ones)])
 
-    def detection(
-        self,
-        *,
-        rounds: Iterable[int] | None = None,
-        first: Iterable[int] | None = None,
-        reports: int | None = None,
-        split: int | None = None,
-    ) -> Pair:
+    def _detections(self, seen: Observed) -> list[Experiment | Mixture]:
         """The worst over how many bits the two values' Bloom filters share; exact for each."""
-        count, splits = exchangeable_splits(rounds=rounds, first=first, reports=reports, split=split)
         most = min(self.hashes, self.bloom_bits)
         shared = [n for n in range(most) if 2 * most - n <= self.bloom_bits] or [most]
-        return worst([self._detection(count, j, most, n) for j in splits or range(count) for n in shared])
+        return [self._detection(seen.reports, j, most, n) for j in seen.detection_splits() for n in shared]
 
     def _detection(self, reports: int, split: int, ones: int, shared: int) -> Experiment:
         flip = self.state_flip.probability

@@ -1,6 +1,5 @@
 """The paper's general transformation: memorise a few executions, replay one at random [NV, RNIP]."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,19 +7,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
-from untrackable.mechanisms.base import (
-    Local,
-    Pair,
-    Served,
-    Values,
-    exchangeable_splits,
-    integer_population,
-    per_round,
-    round_number,
-    worst,
-)
+from untrackable.mechanisms.base import Local, Pair, Served, Values
 from untrackable.mechanisms.entropy import Entropy, below
 from untrackable.mechanisms.estimates import FrequencyAggregator, Reports
+from untrackable.mechanisms.observed import Observed, round_number
+from untrackable.mechanisms.populations import integer_population, per_round
 from untrackable.mechanisms.states import pack_integers, unpack_reports
 from untrackable.theory.collisions import repeat_probability, stored_detection, stored_privacy, stored_tracking
 from untrackable.theory.experiment import Experiment, Mixture
@@ -66,17 +57,9 @@ class Stored(Served):
         gives_away = Factor([repeat, 0.0, 1 - repeat], [0.0, repeat, 1 - repeat])
         return Experiment([gives_away, (base, draws)], certainty="upper")
 
-    def tracking(
-        self,
-        *,
-        rounds: Iterable[int] | None = None,
-        first: Iterable[int] | None = None,
-        reports: int | None = None,
-        split: int | None = None,
-    ) -> Pair:
+    def _trackings(self, seen: Observed) -> list[Experiment | Mixture]:
         """A slot on both sides; exact with one slot, otherwise an upper bound that long reports attain."""
-        count, splits = exchangeable_splits(rounds=rounds, first=first, reports=reports, split=split)
-        return worst([self._tracking(count, j) for j in splits or range(min(1, count // 2), count // 2 + 1)])
+        return [self._tracking(seen.reports, j) for j in seen.tracking_splits()]
 
     def _tracking(self, reports: int, split: int) -> Experiment:
         if self.slots == 1:
@@ -84,21 +67,10 @@ class Stored(Served):
             return Experiment([self.base.repeat_factor()] if both_sides else [])
         return stored_tracking(self.slots, reports, split)
 
-    def detection(
-        self,
-        *,
-        rounds: Iterable[int] | None = None,
-        first: Iterable[int] | None = None,
-        reports: int | None = None,
-        split: int | None = None,
-    ) -> Pair:
+    def _detections(self, seen: Observed) -> list[Experiment | Mixture]:
         """A slot on both sides, or else the distinct slots after the change (upper)."""
-        count, splits = exchangeable_splits(rounds=rounds, first=first, reports=reports, split=split)
         base = self.base.privacy_factor()
-        members: list[Experiment | Mixture] = [
-            stored_detection(base, self.slots, count, j) for j in splits or range(count)
-        ]
-        return worst(members)
+        return [stored_detection(base, self.slots, seen.reports, j) for j in seen.detection_splits()]
 
     def _new_state(self, value: int, source: Entropy) -> list[int]:
         checks.private_integer("value", value, below=self.base.values)

@@ -1,0 +1,75 @@
+"""Which reports an observer holds, and whose they are alleged to be."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import SupportsIndex
+
+from untrackable import checks
+
+LAST_ROUND = 1 << 53
+"""Rounds are numbers that every language can count to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """Distinct rounds in order, and those alleged to be the first user's; None: the worst are to be searched for.
+
+    `counted` says that only the numbers of reports were given, as suits mechanisms whose rounds are all alike.
+    """
+
+    rounds: Sequence[int]
+    first: frozenset[int] | None
+    counted: bool
+
+    @staticmethod
+    def of(
+        rounds: Iterable[int] | None, first: Iterable[int] | None, reports: int | None, split: int | None
+    ) -> "Observed":
+        """From rounds and the first user's rounds, or in short from how many there are of each."""
+        if reports is None and rounds is not None:
+            if split is not None:
+                raise ValueError("split goes with reports; rounds go with first")
+            numbers = distinct_rounds(rounds)
+            return Observed(numbers, None if first is None else _subset(first, numbers), counted=False)
+        if rounds is not None or reports is None:
+            raise ValueError("give either rounds (with first) or reports (with split)")
+        if first is not None:
+            raise ValueError("first goes with rounds; reports go with split")
+        count = checks.integer("reports", reports, low=1)
+        mine = None if split is None else range(1, checks.integer("split", split, low=0, high=count) + 1)
+        return Observed(range(1, count + 1), None if mine is None else frozenset(mine), counted=True)
+
+    @property
+    def reports(self) -> int:
+        """How many reports there are in all, k."""
+        return len(self.rounds)
+
+    def tracking_splits(self) -> Iterable[int]:
+        """The split, or all that differ when the two sides are exchanged: 1 … ⌊k/2⌋."""
+        if self.first is not None:
+            return [len(self.first)]
+        return range(min(1, self.reports // 2), self.reports // 2 + 1)
+
+    def detection_splits(self) -> Iterable[int]:
+        """The split, or all of 0 … k-1: how many reports come before the change."""
+        return range(self.reports) if self.first is None else [len(self.first)]
+
+
+def round_number(round: SupportsIndex) -> int:
+    """A round, checked."""
+    return checks.integer("round", round, low=1, high=LAST_ROUND)
+
+
+def distinct_rounds(rounds: Iterable[SupportsIndex]) -> list[int]:
+    """Rounds in order, at least one and none twice."""
+    numbers = sorted(round_number(number) for number in rounds)
+    if not numbers or len(set(numbers)) != len(numbers):
+        raise ValueError(f"rounds must be distinct and at least one, got {numbers}")
+    return numbers
+
+
+def _subset(first: Iterable[SupportsIndex], numbers: list[int]) -> frozenset[int]:
+    mine = frozenset(round_number(number) for number in first)
+    if not mine <= set(numbers):
+        raise ValueError(f"first must be a subset of rounds, got {sorted(mine - set(numbers))} besides")
+    return mine
