@@ -62,65 +62,12 @@ class Local(Protocol):
         """Empty sums."""
 
 
-class Mechanism(Protocol):
-    """The five duties of a mechanism; `Client` and `batches` below do the first three for all of them."""
-
-    @property
-    def report_bits(self) -> int:
-        """Width of a report."""
-
-    def client(self, value: Any) -> "Client":
-        """A new client, its state drawn from the operating system's entropy."""
-
-    def restore(self, state: bytes) -> "Client":
-        """The client that was saved as these bytes."""
-
-    def simulate(self, values: ArrayLike, *, rounds: int | Sequence[int], seed: int) -> Iterator["Batch"]:
-        """Reports of a whole population, in batches of bounded size."""
-
-    def aggregator(self, round: int = 1) -> Aggregator:
-        """Empty sums for the reports of one round."""
-
-    def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Pair:
-        """Everlasting privacy, or that of the first `reports` reports."""
-
-    def tracking(
-        self,
-        *,
-        rounds: Iterable[int] | None = None,
-        first: Iterable[int] | None = None,
-        reports: int | None = None,
-        split: int | None = None,
-    ) -> Pair:
-        """One user against two of the same value; the worst split if none is given."""
-
-    def detection(
-        self,
-        *,
-        rounds: Iterable[int] | None = None,
-        first: Iterable[int] | None = None,
-        reports: int | None = None,
-        split: int | None = None,
-    ) -> Pair:
-        """One user against a user and, for the remaining rounds, another of another value."""
-
-    def _new_state(self, value: Any, source: Entropy) -> Any: ...
-
-    def _report(self, state: Any, round: int, source: Entropy) -> tuple[int, Any]: ...
-
-    def _with_value(self, state: Any, value: Any, source: Entropy) -> Any: ...
-
-    def _pack(self, state: Any) -> bytes: ...
-
-    def _unpack(self, payload: bytes) -> Any: ...
-
-
 class Client:
     """What runs beside the person: keeps the secret state, sends one report a round."""
 
     __slots__ = ("_mechanism", "_state")
 
-    def __init__(self, mechanism: Mechanism, state: Any) -> None:
+    def __init__(self, mechanism: "Mechanism", state: Any) -> None:
         self._mechanism = mechanism
         self._state = state
 
@@ -153,16 +100,32 @@ class Batch:
     reports: Reports
 
 
-class Served(ABC):
-    """The parts of a mechanism that are the same for all: clients, simulation in batches, and who saw what."""
+class Mechanism(ABC):
+    """A mechanism: it makes clients, simulates populations, aggregates reports and describes its experiments.
+
+    Public methods fetch entropy and check arguments; the private ones that a mechanism supplies are deterministic.
+    """
 
     __slots__ = ()
 
-    def client(self: Mechanism, value: Any) -> Client:
+    @property
+    @abstractmethod
+    def report_bits(self) -> int:
+        """Width of a report."""
+
+    @abstractmethod
+    def aggregator(self, round: int = 1) -> Aggregator:
+        """Empty sums for the reports of one round."""
+
+    @abstractmethod
+    def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Pair:
+        """Everlasting privacy, or that of the first `reports` reports."""
+
+    def client(self, value: Any) -> Client:
         """A new client, its state drawn from the operating system's entropy."""
         return Client(self, self._new_state(value, entropy.system))
 
-    def restore(self: Mechanism, state: bytes) -> Client:
+    def restore(self, state: bytes) -> Client:
         """The client that was saved as these bytes."""
         return Client(self, self._unpack(states.unseal(self, state)))
 
@@ -231,8 +194,25 @@ class Served(ABC):
     def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
         """The values as an array, checked."""
 
+    @abstractmethod
+    def _new_state(self, value: Any, source: Entropy) -> Any:
+        """The secret state of a new client."""
+
+    @abstractmethod
+    def _report(self, state: Any, round: int, source: Entropy) -> tuple[int, Any]:
+        """The report of a round, and the state after it."""
+
     def _with_value(self, state: Any, value: Any, source: Entropy) -> Any:
+        """The state once the value has changed."""
         raise ValueChangeRefused(f"{type(self).__name__} keeps its state for one value; make a new client instead")
+
+    @abstractmethod
+    def _pack(self, state: Any) -> bytes:
+        """The state's payload."""
+
+    @abstractmethod
+    def _unpack(self, payload: bytes) -> Any:
+        """The state of a payload, checked."""
 
 
 def _round_numbers(rounds: int | Sequence[int]) -> tuple[int, ...]:

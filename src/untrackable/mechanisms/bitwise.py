@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
-from untrackable.mechanisms.base import Served, Values
+from untrackable.mechanisms.base import Mechanism, Values
 from untrackable.mechanisms.chances import Chance, flip_chance, flip_eps
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.estimates import BitAggregator, Reports
@@ -21,7 +21,7 @@ from untrackable.theory.factor import Factor, response_factor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bitwise(Served):
+class Bitwise(Mechanism):
     """Keeps the bit flipped with probability 1/(e^eps_state + 1), reports it flipped again, afresh each round."""
 
     eps_state: float

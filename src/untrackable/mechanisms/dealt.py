@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
 from untrackable.errors import DeckEmpty, StateError
-from untrackable.mechanisms.base import Local, Served, Values
+from untrackable.mechanisms.base import Local, Mechanism, Values
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.estimates import FrequencyAggregator, Reports
 from untrackable.mechanisms.observed import Observed, round_number
@@ -26,7 +26,7 @@ class Hand(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Dealt(Served):
+class Dealt(Mechanism):
     """Keeps `slots` executions and sends the t-th at round t.
 
     For as long as the deck lasts the reports are independent given the value, so one user and two look exactly

@@ -12,7 +12,7 @@ from scipy.special import log_ndtr, ndtr, ndtri, zeta
 
 from untrackable import checks
 from untrackable.errors import RoundPassed, StateError
-from untrackable.mechanisms.base import Served, Values
+from untrackable.mechanisms.base import Mechanism, Values
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.estimates import FrequencyAggregator, Reports
 from untrackable.mechanisms.noisy_inner_product import LARGEST_BITS, NoisyInnerProduct
@@ -37,7 +37,7 @@ class Memory(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fading(Served):
+class Fading(Mechanism):
     """Round t is answered with a noisy inner product of eps_t = scale·t^(-power), power > ½.
 
     Rounds are independent given the value, so one user and two look exactly alike; Σ eps_t² is finite, so all

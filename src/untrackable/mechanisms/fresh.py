@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
-from untrackable.mechanisms.base import Local, Served, Values
+from untrackable.mechanisms.base import Local, Mechanism, Values
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.estimates import FrequencyAggregator, Reports
 from untrackable.mechanisms.observed import Observed, round_number
@@ -18,7 +18,7 @@ from untrackable.theory.factor import Factor
 
 
 @dataclass(frozen=True, slots=True)
-class Fresh(Served):
+class Fresh(Mechanism):
     """One of the two extremes: (0, 0)-untrackable for ever, private only for as long as few reports are sent."""
 
     base: Local

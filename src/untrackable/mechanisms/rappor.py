@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
-from untrackable.mechanisms.base import Pair, Served, Values, worst
+from untrackable.mechanisms.base import Mechanism, Pair, Values, worst
 from untrackable.mechanisms.chances import Chance, chance_toward
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.estimates import Aggregator, Estimate, Reports
@@ -33,7 +33,7 @@ FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rappor(Served):
+class Rappor(Mechanism):
     """A Bloom filter, each bit replaced once for ever by a coin with probability f, and reported through noise.
 
     A report's bit is 1 with probability q or p as the kept bit is 1 or 0. Hashes as the published clients do:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
-from untrackable.mechanisms.base import Local, Pair, Served, Values
+from untrackable.mechanisms.base import Local, Mechanism, Pair, Values
 from untrackable.mechanisms.entropy import Entropy, below
 from untrackable.mechanisms.estimates import FrequencyAggregator, Reports
 from untrackable.mechanisms.observed import Observed, round_number
@@ -19,7 +19,7 @@ from untrackable.theory.factor import Factor
 
 
 @dataclass(frozen=True, slots=True)
-class Stored(Served):
+class Stored(Mechanism):
     """Keeps `slots` executions of a local mechanism and sends one of them, drawn anew each round.
 
     Everlastingly private because there are only so many executions; trackable once a slot shows up twice.
