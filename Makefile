@@ -27,7 +27,7 @@ vectors: $(VENV)/.ready
 
 lock: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+	$(BIN)/uv pip compile --universal --fork-strategy fewest --python-version 3.11 --generate-hashes --no-header --no-annotate \
 		--group dev pyproject.toml --upgrade --quiet --output-file requirements.lock
 
 clean:
