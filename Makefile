@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 PYTHON := $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 
-.PHONY: demo test bench paper figures vectors lock clean
+.PHONY: demo test bench figures vectors lock clean
 
 demo: $(VENV)/.ready
 	@$(BIN)/untrackable demo
@@ -18,8 +18,9 @@ test: $(VENV)/.ready
 bench: $(VENV)/.ready
 	@for b in benchmarks/*.py; do $(BIN)/python $$b || exit 1; done
 
-# Regenerates what is committed: the README picture and the golden vectors.
+# Regenerates what is committed: the pictures and the golden vectors.
 figures: $(VENV)/.ready
+	$(BIN)/untrackable demo --plot docs/figures/demo.png
 	$(BIN)/untrackable paper --plots docs/figures
 
 vectors: $(VENV)/.ready

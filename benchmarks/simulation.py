@@ -52,7 +52,7 @@ def main() -> None:
         rate = people / ours / 1e6
         print(f"  {type(mechanism).__name__:12} {ours / limit:6.2f}   ({rate:.2f} million reports/s here)")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"  peak memory of this process {peak:.0f} MiB, whatever the number of people")
+    print(f"  peak memory of this process {peak:.0f} MiB")
 
 
 if __name__ == "__main__":

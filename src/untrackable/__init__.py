@@ -1,4 +1,9 @@
-"""Private telemetry that cannot be used to follow people."""
+"""Private telemetry that cannot be used to follow people.
+
+Mechanisms: `Deck`, `Fading`, `Bitwise`, `InnerProduct`, `Rappor`, `Stored`, `Dealt`, `Fresh`, `Memoized`, over the
+local mechanisms `RandomizedResponse` and `NoisyInnerProduct`. Their guarantees are asked of an `Experiment`, a
+`Mixture` or a `Worst`, made of `Factor`s, and answered by `Bracket`s. Bounds and theorems: `untrackable.theory`.
+"""
 
 import importlib
 from typing import TYPE_CHECKING, Any
@@ -56,6 +61,11 @@ __all__ = [
     "Stored",
     "Worst",
 ]
+
+
+def __dir__() -> list[str]:
+    """The public names, loaded or not."""
+    return sorted([*__all__, "__version__"])
 
 
 def __getattr__(name: str) -> Any:

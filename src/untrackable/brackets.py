@@ -10,7 +10,7 @@ _EXACT = 1e-9
 """Relative width up to which a bracket is called exact."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Bracket:
     """A number known to lie in [lower, upper].
 
@@ -30,16 +30,21 @@ class Bracket:
         """Which kind of statement this is."""
         if not self.resolved:
             return "unresolved"
-        if self.lower == self.upper or self.upper - self.lower <= 2 * _EXACT * abs(self.upper):
+        if self.lower == self.upper:
             return "exact"
-        if self.upper == math.inf:
+        if self.upper == math.inf and self.lower > 0:
             return "lower"
-        return "upper" if self.lower == 0 else "bracket"
+        if self.lower == 0 or self.upper == math.inf:
+            return "upper"
+        return "exact" if self.upper - self.lower <= 2 * _EXACT * abs(self.upper) else "bracket"
 
     @property
     def width(self) -> float:
         """How far apart the two ends are."""
         return 0.0 if self.lower == self.upper else self.upper - self.lower
+
+    def __repr__(self) -> str:
+        return f"Bracket({self.lower!r}, {self.upper!r}; {self.certainty})"
 
     def __contains__(self, number: float) -> bool:
         return self.lower <= number <= self.upper
@@ -61,10 +66,3 @@ class Bracket:
     def point(number: float) -> "Bracket":
         """A number known outright."""
         return Bracket(number, number)
-
-    @staticmethod
-    def largest(*brackets: "Bracket") -> "Bracket":
-        """The bracket of the largest of several numbers."""
-        upper = max(brackets, key=lambda b: b.upper)
-        lower = max(b.lower for b in brackets)
-        return Bracket(lower, upper.upper, resolved=upper.resolved or lower > 0)

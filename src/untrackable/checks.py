@@ -5,6 +5,9 @@ import operator
 from collections.abc import Iterable
 from typing import SupportsFloat, SupportsIndex
 
+SMALLEST_EPSILON = 2.2e-19
+"""Below, randomised response rounds to a fair coin."""
+
 
 def integer(name: str, given: SupportsIndex, *, low: int, high: int | None = None) -> int:
     """An integer in [low, high]."""
@@ -43,6 +46,14 @@ def positive(name: str, given: SupportsFloat) -> float:
     number = _real(name, given)
     if not 0 < number < math.inf:
         raise ValueError(f"{name} must be positive and finite, got {number}")
+    return number
+
+
+def epsilon(name: str, given: SupportsFloat) -> float:
+    """A privacy parameter: positive, finite, and large enough to change a probability of 64 bits."""
+    number = positive(name, given)
+    if number < SMALLEST_EPSILON:
+        raise ValueError(f"{name} must be at least {SMALLEST_EPSILON}, or it would not matter, got {number}")
     return number
 
 

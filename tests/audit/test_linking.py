@@ -3,7 +3,7 @@ import pytest
 
 from untrackable import Deck, Rappor
 from untrackable.audit.linking import match
-from untrackable.theory.coordinate import Noise, tracking_factor
+from untrackable.theory.coordinate import Coin, Noise, tracking_factor
 
 
 def test_ties_count_as_chance() -> None:
@@ -36,8 +36,11 @@ def test_rappor_scores_are_the_likelihood_ratios() -> None:
     (batch,) = rappor.simulate(np.array([value] * 6), rounds=5, seed=4)
     scores = rappor.link_scores(batch.reports[:, :2], batch.reports[:, 2:], value)
     bits = np.unpackbits(batch.reports.astype(np.uint8), axis=-1, count=12, bitorder="little")
-    noise = Noise(q=0.8, p=0.4)
-    tables = {one: tracking_factor(0.75 if one else 0.25, noise, 5, 2).loss.reshape(3, 4) for one in (True, False)}
+    noise = Noise.of(0.8, 0.4)
+    tables = {
+        one: tracking_factor(Coin.of(0.75 if one else 0.25), noise, 5, 2).loss.reshape(3, 4)
+        for one in (True, False)
+    }
     for a in range(6):
         for b in range(6):
             total = 0.0

@@ -45,8 +45,9 @@ def test_bad_arguments(arguments: list[str], message: str) -> None:
 def test_demo_in_a_terminal(tmp_path: Path) -> None:
     """The README's command, as a program: numbers on standard output, a picture, nothing on standard error."""
     picture = tmp_path / "demo.png"
-    command = [sys.executable, "-m", "untrackable.cli", "demo", "--json", "--plot", str(picture)]
+    command = [sys.executable, "-m", "untrackable", "demo", "--json", "--plot", str(picture)]
     run = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
+    assert run.stderr == ""
     data = json.loads(run.stdout)
     assert data["people"] == 100_000
     rappor, deck = data["matched_sampled"]["rappor"], data["matched_sampled"]["deck"]
@@ -58,11 +59,20 @@ def test_demo_in_a_terminal(tmp_path: Path) -> None:
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.slow
-def test_demo_says_when_a_picture_cannot_be_written(tmp_path: Path) -> None:
-    run = CliRunner().invoke(main, ["demo", "--plot", str(tmp_path / "missing" / "demo.png")])
-    assert run.exit_code == 1
-    assert "cannot write" in run.stderr
+@pytest.mark.parametrize("name", ["missing/demo.png", "demo", "demo.txt"])
+def test_a_picture_that_cannot_be_written_is_refused_at_once(name: str, tmp_path: Path) -> None:
+    run = CliRunner().invoke(main, ["demo", "--plot", str(tmp_path / name)])
+    assert run.exit_code == 2
+    assert "--plot" in run.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_is_an_error_in_one_line() -> None:
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "untrackable", "--help"]
+        run = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)  # noqa: S603
+    assert run.returncode == 1
+    assert run.stderr == "Error: cannot write the output: No space left on device\n"
 
 
 @pytest.mark.slow

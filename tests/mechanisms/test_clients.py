@@ -29,6 +29,7 @@ from untrackable import (
 from untrackable.errors import DeckEmpty, RoundPassed, StateError, UntrackableError, ValueChangeRefused
 from untrackable.mechanisms import states
 from untrackable.mechanisms.base import Client, Local, Mechanism
+from untrackable.mechanisms.estimates import Source
 from untrackable.mechanisms.observed import LAST_ROUND
 
 FADING = Fading(bits=2, eps=4.0, delta=0.01)
@@ -495,7 +496,11 @@ PROBABILITIES: list[tuple[str, str, Maker]] = [
     ("p", "between 0 and 1", lambda x: Rappor(bloom_bits=8, hashes=2, f=0.5, p=x, q=0.75)),
     ("q", "between 0 and 1", lambda x: Rappor(bloom_bits=8, hashes=2, f=0.5, p=0.25, q=x)),
     ("delta", "strictly between 0 and 1", lambda x: Fading(bits=2, eps=1.0, delta=x)),
-    ("beta", "strictly between 0 and 1", lambda x: RR.aggregator(()).add([1]).estimate(beta=x)),
+    (
+        "beta",
+        "strictly between 0 and 1",
+        lambda x: RR.aggregator(Source(None, 0, pools=True)).add([1]).estimate(beta=x),
+    ),
 ]
 
 
@@ -576,7 +581,7 @@ def test_text_that_cannot_be_encoded_is_not_shown() -> None:
 
 @pytest.mark.parametrize("eps", [1e-19, 5e-324])
 def test_an_epsilon_that_would_not_matter_is_refused(eps: float) -> None:
-    with pytest.raises(ValueError, match="eps must be large enough to matter"):
+    with pytest.raises(ValueError, match=r"eps must be at least 2\.2e-19"):
         RandomizedResponse(eps=eps)
     with pytest.raises(ValueError, match="eps must be positive and finite, got inf"):
         RandomizedResponse(eps=10**400)
@@ -587,3 +592,19 @@ def test_cards_that_cannot_be_are_refused() -> None:
     with pytest.raises(StateError, match="cannot have made"):
         mechanism.restore(states.seal(mechanism, bytes([1, 5])))
     assert mechanism.restore(states.seal(mechanism, bytes([2, 15]))).report(1) in (2, 15)
+
+
+@pytest.mark.parametrize("base", [None, 3, Bitwise(eps_state=1, eps_report=1), "RandomizedResponse"])
+def test_a_base_must_be_a_local_mechanism(base: Any) -> None:
+    for make in (Fresh, Memoized, partial(Stored, slots=2), partial(Dealt, slots=2)):
+        with pytest.raises(TypeError, match="base must be a local mechanism"):
+            make(base)
+
+
+def test_errors_name_the_parameter_that_was_given() -> None:
+    with pytest.raises(ValueError, match=r"^eps_report must be at least"):
+        Deck(bits=2, slots=2, eps_report=1e-30)
+    with pytest.raises(TypeError, match=r"^state must be bytes"):
+        Fresh(RR).restore(None)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"^rounds must be a collection of integers, not int"):
+        Fresh(RR).tracking(rounds=3)  # type: ignore[arg-type]

@@ -35,6 +35,7 @@ from untrackable.mechanisms.estimates import (
     Estimate,
     InnerProductAggregator,
     Reports,
+    Source,
     walsh_hadamard,
 )
 from untrackable.mechanisms.rappor import RapporAggregator
@@ -294,7 +295,7 @@ def test_walsh_hadamard_is_its_definition(bits: int) -> None:
 def test_inner_product_estimates_sum_to_one(bits: int, eps: float, data: st.DataObject) -> None:
     """Whatever the reports: no report has the zero vector, so the transform sums to zero, in integers."""
     reports = data.draw(st.lists(st.integers(2, (2 << bits) - 1), min_size=1, max_size=50))
-    aggregator = NoisyInnerProduct(bits=bits, eps=eps).aggregator(()).add(reports)
+    aggregator = NoisyInnerProduct(bits=bits, eps=eps).aggregator(Source(None, 0, pools=True)).add(reports)
     transformed = walsh_hadamard(aggregator.sums)
     assert transformed.dtype == np.int64
     assert int(transformed.sum()) == 0
@@ -319,7 +320,7 @@ def test_inner_product_estimate_is_the_formula() -> None:
     """(2^d-1)/2^d·(e^eps+1)/(e^eps-1)·Σ_reports (-1)^(⟨v,u⟩ ⊕ b)/n + 2^-d, report by report."""
     eps, bits = 0.7, 3
     reports = np.random.default_rng(15).integers(2, 16, size=500).tolist()
-    result = NoisyInnerProduct(bits=bits, eps=eps).aggregator(()).add(reports).estimate()
+    result = NoisyInnerProduct(bits=bits, eps=eps).aggregator(Source(None, 0, pools=True)).add(reports).estimate()
     scale = 7 / 8 * (math.exp(eps) + 1) / (math.exp(eps) - 1)
     for u in range(8):
         mean = sum((-1) ** (bin((r >> 1) & u).count("1") + (r & 1)) for r in reports) / 500
@@ -428,3 +429,29 @@ def test_rappor_reports_have_no_surplus_bits() -> None:
             sums.add(bad)
     assert sums.n == 0
     assert sums.add(np.array([[0xFF, 0x1F]], dtype=np.uint8)).add([np.int64(3)]).n == 2  # type: ignore[list-item]
+
+
+def test_rounds_that_do_not_pool_are_refused() -> None:
+    for mechanism in (Memoized(RR), Bitwise(eps_state=1, eps_report=1), Stored(RR, 2), FADING):
+        (batch,) = mechanism.simulate(np.zeros(50, dtype=int), rounds=3, seed=1)
+        sums = mechanism.aggregator(2)
+        with pytest.raises(ValueError, match="of 3 rounds, which do not pool"):
+            sums.add(batch.reports)
+        assert sums.n == 0
+        assert sums.add(batch.reports[:, 1]).n == 50
+        assert sums.add(batch.reports[:, [1]]).n == 100
+    rappor = Rappor(bloom_bits=13, hashes=2, f=0.5, p=0.25, q=0.75)
+    (batch,) = rappor.simulate(np.zeros(50, dtype=int), rounds=3, seed=1)
+    with pytest.raises(ValueError, match="do not pool"):
+        rappor.aggregator().add(batch.reports)
+    assert rappor.aggregator().add(batch.reports[:, 0]).n == 50
+    deck = Deck(bits=3, slots=3, eps_report=1.0)
+    (batch,) = deck.simulate(np.zeros(50, dtype=int), rounds=3, seed=1)
+    assert deck.aggregator().add(batch.reports).n == 150
+
+
+def test_an_aggregate_does_not_count_itself_twice() -> None:
+    sums = Fresh(RR).aggregator().add([1, 0])
+    with pytest.raises(MergeError, match="with itself"):
+        sums.merge(sums)
+    assert sums.n == 2

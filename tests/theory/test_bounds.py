@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests import oracles
 from untrackable import Bitwise, Experiment, Factor, Rappor
 from untrackable.theory import accuracy, composition, tracking
-from untrackable.theory.coordinate import Noise, partition_factor
+from untrackable.theory.coordinate import Coin, Noise, partition_factor
 from untrackable.theory.enumeration import pair
 from untrackable.theory.factor import response_factor
 
@@ -48,7 +48,7 @@ def set_partitions(items: list[int], parts: int) -> list[list[list[int]]]:
 
 def bitwise_partition(eps_state: float, eps_report: float, one: list[list[int]], two: list[list[int]]) -> Factor:
     lie = oracles.flip(eps_report)
-    return partition_factor(1 - oracles.flip(eps_state), Noise(q=1 - lie, p=lie), one, two)
+    return partition_factor(Coin.of(1 - oracles.flip(eps_state)), Noise.of(1 - lie, lie), one, two)
 
 
 @pytest.mark.parametrize(("eps_state", "eps_report"), [(0.5, 1.0), (2.0, 0.4)])

@@ -107,9 +107,12 @@ def test_rappor_with_colliding_hashes_has_fewer_ones() -> None:
 
 def test_rappor_detection_looks_at_every_overlap() -> None:
     mechanism = Rappor(bloom_bits=4, hashes=2, f=0.5, p=0.3, q=0.8)
-    oracle = oracles.rappor({"a": (1, 1, 0, 0), "b": (0, 1, 1, 0), "c": (0, 0, 1, 1)}, 0.5, 0.3, 0.8)
+    filters = [(1, 0, 0, 0), (1, 1, 0, 0), (0, 1, 1, 0), (0, 0, 1, 1), (0, 0, 0, 1)]  # every overlap occurs
+    oracle = oracles.rappor(dict(zip(filters, filters, strict=True)), 0.5, 0.3, 0.8)
     found = mechanism.detection(reports=2, split=1)
-    truths = [Experiment([oracle.detection("a", other, [1, 2], [1])]) for other in ("b", "c")]
+    truths = [
+        Experiment([oracle.detection(one, other, [1, 2], [1])]) for one, other in itertools.permutations(filters, 2)
+    ]
     for gamma in GAMMAS:
         assert found.delta(gamma).upper == pytest.approx(max(t.delta(gamma).upper for t in truths), rel=1e-9)
 
@@ -306,3 +309,30 @@ def test_any_sequence_of_values_is_bounded() -> None:
     # and it is no empty statement: a state that persists makes sequences easier to tell apart than fixed values
     exact = max(Experiment([f]).pure() for f in sequences_apart(oracles.bitwise(0.5, 1.0), 2, 3))
     assert exact > Bitwise(eps_state=0.5, eps_report=1.0).privacy(reports=3).pure()
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        Rappor(bloom_bits=4, hashes=3, f=0.25, p=0.785, q=0.4),
+        Rappor(bloom_bits=6, hashes=3, f=0.1105, p=0.00147, q=0.09598),
+        Rappor(bloom_bits=2, hashes=2, f=0.5, p=0.2, q=0.9),
+    ],
+)
+@pytest.mark.parametrize("reports", [1, 2, 6])
+def test_detecting_a_change_is_no_harder_than_telling_values_apart(mechanism: Rappor, reports: int) -> None:
+    """With no report before the change, detection is privacy; filters with colliding hashes included."""
+    for gamma in GAMMAS:
+        apart = mechanism.detection(reports=reports, split=0).delta(gamma).upper
+        assert apart == pytest.approx(mechanism.privacy(reports=reports).delta(gamma).upper, rel=1e-9, abs=1e-13)
+    assert mechanism.detection(reports=reports).pure() >= mechanism.privacy(reports=reports).pure() - 1e-12
+
+
+def test_rappor_privacy_with_little_room_is_the_worst_over_all_filters() -> None:
+    mechanism = Rappor(bloom_bits=3, hashes=2, f=0.3, p=0.2, q=0.6)
+    filters = [bits for bits in itertools.product((0, 1), repeat=3) if sum(bits) in (1, 2)]
+    oracle = oracles.rappor(dict(zip(filters, filters, strict=True)), 0.3, 0.2, 0.6)
+    truths = [Experiment([oracle.privacy(a, b, [1, 2])]) for a, b in itertools.permutations(filters, 2)]
+    for gamma, direction in itertools.product(GAMMAS, DIRECTIONS):
+        found = mechanism.privacy(reports=2).delta(gamma, direction).upper
+        assert found == pytest.approx(max(t.delta(gamma, direction).upper for t in truths), rel=1e-9, abs=1e-13)

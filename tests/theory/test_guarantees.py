@@ -2,6 +2,7 @@
 
 import math
 
+import mpmath
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -180,3 +181,59 @@ def test_bad_arguments_name_themselves(call: object, message: str) -> None:
     assert callable(call)
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_probabilities_next_to_one_keep_their_complement() -> None:
+    """Against the closed form in 60 digits: two reports on each side, all ones against all zeros."""
+    mpmath.mp.dps = 60
+    for eps_state, eps_report, half in ((38.0, 10.0, 10), (20.0, 1.0, 3), (1.0, 40.0, 1), (1.0, 1e-6, 1)):
+        mechanism = Bitwise(eps_state=eps_state, eps_report=eps_report)
+        flips = [mpmath.mpf(c.threshold) / 2**64 for c in (mechanism.state_flip, mechanism.report_flip)]
+        a, b = 1 - flips[0], flips[0]
+        ratio = ((1 - flips[1]) / flips[1]) ** half
+        losses = [
+            mpmath.log((a * r * s + b) / ((a * r + b) * (a * s + b)))
+            for r in (ratio, 1 / ratio)
+            for s in (ratio, 1 / ratio)
+        ]
+        found = mechanism.tracking(reports=2 * half, split=half).pure()
+        assert found == pytest.approx(float(max(abs(loss) for loss in losses)), rel=1e-9)
+
+
+def test_small_epsilons_keep_their_digits() -> None:
+    for eps, truth in ((1e-4, 9.83059665e-10), (1e-6, 9.8306e-14)):
+        found = Bitwise(eps_state=1, eps_report=eps).tracking(reports=2, split=1).advantage().upper
+        assert found == pytest.approx(truth, rel=1e-5)
+    state = Bitwise(eps_state=1e-12, eps_report=1)
+    assert state.privacy(reports=10).pure() == pytest.approx(1e-12 * math.tanh(5.0), rel=1e-6)
+
+
+def test_many_slots() -> None:
+    for slots in (10**7, 10**9):
+        stored = InnerProduct(bits=16, slots=slots, eps_report=0.01)
+        tracking = stored.tracking(reports=4, split=2)
+        assert tracking.delta(0.0, "backward").upper == pytest.approx(4 / slots, rel=1e-3)
+        assert stored.detection(reports=4, split=2).advantage().upper > 0
+
+
+def test_a_single_possible_filter_tells_nothing() -> None:
+    alone = Rappor(bloom_bits=1, hashes=2, f=0.5, p=0.2, q=0.7)
+    assert alone.privacy().advantage().upper == 0.0
+    assert alone.detection(reports=3).advantage().upper == 0.0
+    assert Rappor(bloom_bits=2, hashes=2, f=0.5, p=0.2, q=0.7).detection(reports=2, split=0).advantage().lower > 0
+
+
+def test_what_is_not_known_for_ever_is_no_exact_statement() -> None:
+    for mechanism in (BITWISE, PAPER):
+        assert mechanism.privacy(values="any").certainty == "upper"
+    assert Fresh(RandomizedResponse(eps=1)).privacy(values="any").certainty == "exact"
+
+
+@pytest.mark.parametrize("eps", [1e-4, 1.0, 20.0])
+def test_fading_of_any_size(eps: float) -> None:
+    assert Fading(bits=8, eps=eps, delta=1e-6).privacy().delta(eps).upper <= 1e-6
+
+
+def test_fading_refuses_what_it_cannot_resolve() -> None:
+    with pytest.raises(ValueError, match="delta must be at least 1e-11"):
+        Fading(bits=8, eps=1.0, delta=1e-20)

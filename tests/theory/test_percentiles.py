@@ -20,12 +20,10 @@ def experiments(mechanism: Rappor, reports: int) -> list[Experiment]:
     ("reports", "absolute", "signed"), [(2, 0.590, 0.315), (7, 3.341, 2.667), (15, 10.983, 10.099)]
 )
 def test_exact_medians_of_rappor(reports: int, absolute: float, signed: float) -> None:
-    trials = experiments(PAPER, reports)
+    trials = [trial.with_grid(1 << 22) for trial in experiments(PAPER, reports)]
     for variant, median in (("absolute", absolute), ("signed", signed)):
         found = Trackability(trials, variant).quantile(0.5)  # type: ignore[arg-type]
-        assert (found.lower + found.upper) / 2 == pytest.approx(median, abs=0.001)
-        assert found.lower - 0.001 <= median <= found.upper + 0.001
-        assert found.width < 0.015
+        assert median - 0.001 <= found.lower <= found.upper <= median + 0.001  # the bracket itself certifies it
 
 
 def test_tau_against_enumeration_of_all_trials() -> None:

@@ -1,5 +1,7 @@
 """The command line: thin commands over the library."""
 
+import sys
+
 import click
 
 from untrackable import __version__
@@ -18,3 +20,16 @@ def main() -> None:
 
 main.add_command(demo)
 main.add_command(paper)
+
+
+def run() -> None:
+    """The `untrackable` command; output that cannot be written is an error in one line."""
+    try:
+        try:
+            main(prog_name="untrackable")
+        finally:
+            sys.stdout.flush()
+    except OSError as error:
+        sys.stdout = None  # or the interpreter would try to flush it again
+        click.echo(f"Error: cannot write the output: {error.strerror}", err=True)
+        sys.exit(1)

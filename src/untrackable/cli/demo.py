@@ -10,6 +10,8 @@ import click
 
 from untrackable.cli.terminal import print_json, progress
 
+_FORMATS = (".png", ".svg", ".pdf")
+
 if TYPE_CHECKING:
     from untrackable.audit.linking import Matched
     from untrackable.demo.collection import Outcome
@@ -29,17 +31,21 @@ def demo(as_json: bool, plot: Path | None, seed: int) -> None:
 
     Example: untrackable demo --plot demo.png
     """
+    if plot is not None and (plot.suffix not in _FORMATS or not plot.parent.is_dir()):
+        raise click.BadParameter(
+            f"{plot} must end in {', '.join(_FORMATS)} and be in a folder that exists", param_hint="--plot"
+        )
     from untrackable.demo.collection import run
 
     with progress() as told:
         outcome = run(seed, told)
-    if plot is not None:
-        _plot(plot, outcome)
     if as_json:
         print_json(_as_json(outcome))
     else:
         _print(outcome)
-        if plot is not None:
+    if plot is not None:
+        _plot(plot, outcome)
+        if not as_json:
             click.echo(f"wrote {plot}")
 
 
@@ -48,8 +54,8 @@ def _plot(path: Path, outcome: Outcome) -> None:
 
     try:
         write(path, outcome)
-    except (OSError, ValueError) as error:
-        raise click.ClickException(f"cannot write {path}: {error}") from None
+    except OSError as error:
+        raise click.ClickException(f"cannot write {path}: {error.strerror}") from None
 
 
 def _print(outcome: Outcome) -> None:
@@ -69,21 +75,24 @@ def _print(outcome: Outcome) -> None:
     table = Table(
         box=box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
-        caption="│ truth   █ estimate   ─ error radius: no further off, 95 % for each value (upper)",
+        caption="│ truth, █ estimate, ╪ both; ─ and ±: no further off, 95 % for each value (upper)",
         caption_justify="left",
     )
-    width = min(40, max(8, (console.width - 54) // 2))
+    width = min(40, (console.width - 54) // 2) if console.width >= 76 else 0
     table.add_column("homepage", no_wrap=True)
     table.add_column("truth", justify="right", no_wrap=True)
     for title in (f"Deck, {ROUNDS} rounds pooled", f"RAPPOR, round {ROUNDS}"):
         table.add_column(title, justify="right", min_width=13)
-        table.add_column("", no_wrap=True)
+        if width:
+            table.add_column("", no_wrap=True)
     top = float(max(outcome.truth)) * 1.25
     for i, name in enumerate(HOMEPAGES):
         cells = [name, f"{outcome.truth[i]:.3f}"]
         for estimate in (outcome.deck_pooled, outcome.rappor_round):
             value, radius = float(estimate.frequencies[i]), float(estimate.radius[i])
-            cells += [f"{value:.3f} ± {radius:.3f}", _bar(value, radius, float(outcome.truth[i]), top, width)]
+            cells.append(f"{value:.3f} ± {radius:.3f}")
+            if width:
+                cells.append(_bar(value, radius, float(outcome.truth[i]), top, width))
         table.add_row(*cells)
     console.print(table)
     console.print(
@@ -112,8 +121,8 @@ def _bar(value: float, radius: float, truth: float, top: float, width: int) -> s
     line = [" "] * width
     for i in range(place(value - radius), place(value + radius) + 1):
         line[i] = "─"
-    line[place(truth)] = "│"
     line[place(value)] = "█"
+    line[place(truth)] = "╪" if place(truth) == place(value) else "│"
     return "".join(line)
 
 

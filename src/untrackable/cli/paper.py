@@ -34,6 +34,8 @@ def paper(as_json: bool, plots: Path | None, seed: int) -> None:
 
     Example: untrackable paper --plots figures
     """
+    if plots is not None:
+        _prepare(plots)
     from untrackable.paper.reproduce import reproduce
 
     with progress() as told:
@@ -51,6 +53,14 @@ def paper(as_json: bool, plots: Path | None, seed: int) -> None:
         _print(found, written)
     if any(row.verdict == "differs" and not row.erratum for row in found.rows):
         raise SystemExit(1)
+
+
+def _prepare(plots: Path) -> None:
+    """Make the folder before the work, so that a bad place is known at once."""
+    try:
+        plots.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise click.ClickException(f"cannot write figures to {plots}: {error.strerror}") from None
 
 
 def _write(plots: Path, found: Reproduction) -> list[Path]:
@@ -96,8 +106,9 @@ def _section(console: Console, section: str, rows: list[Row]) -> None:
         show_edge=False,
     )
     table.add_column("statement")
-    table.add_column("published", justify="right", no_wrap=True)
-    table.add_column("ours", justify="right", min_width=18)
+    wide = console.width >= 78
+    table.add_column("published", justify="right", no_wrap=wide)
+    table.add_column("ours", justify="right", min_width=18 if wide else None)
     table.add_column("is", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
     for row in rows:
@@ -116,28 +127,29 @@ def _points(console: Console, found: Reproduction) -> None:
         title_justify="left",
         title_style="bold",
         caption=(
-            "k reports; published and sampled are 95 % intervals of 10,000 draws; signed and absolute are exact, "
-            "± a rigorous bracket; the verdict is on published against signed"
+            "k reports; published and sampled are 95 % intervals of 10,000 draws; signed and absolute are the true "
+            "quantiles, known to the given ±; the verdict is on published against signed"
         ),
         caption_justify="left",
         box=box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
         show_edge=False,
     )
-    for name in ("k", "at", "published", "signed", "absolute", "sampled"):
-        table.add_column(name, justify="right", no_wrap=True)
+    wide = console.width >= 78
+    for name in ("k", "at", "published", "signed", "absolute", "sampled")[: 6 if wide else 5]:
+        table.add_column(name, justify="right", no_wrap=wide or name in ("k", "at"))
     table.add_column("verdict", no_wrap=True)
     for point in found.points:
         name = "median" if point.level == 0.5 else "90th percentile"
-        table.add_row(
+        cells = [
             str(point.reports),
             f"{point.level:.0%}",
             f"{_five(point.plotted[1])} – {_five(point.plotted[2])}",
             _short(point.signed),
             _short(point.absolute),
             f"{_five(point.sampled.lower)} – {_five(point.sampled.upper)}",
-            _verdict(verdicts[f"{name} for {point.reports} reports"]),
-        )
+        ]
+        table.add_row(*cells[: 6 if wide else 5], _verdict(verdicts[f"{name} for {point.reports} reports"]))
     console.print(table)
 
 

@@ -42,7 +42,7 @@ def _followed(axes: Axes, outcome: Outcome) -> None:
     reports = list(range(2, ROUNDS + 1))
     stored = InnerProduct(bits=outcome.deck.bits, slots=outcome.deck.slots, eps_report=outcome.deck.eps_report)
     for mechanism, color, name, at in (
-        (outcome.rappor, _RAPPOR, "RAPPOR (upper)", (2.2, 0.72)),
+        (outcome.rappor, _RAPPOR, "RAPPOR (to ±0.002)", (2.2, 0.72)),
         (stored, _STORED, "the same cards, replayed\nat random: RNIP (upper)", (9.0, 0.42)),
         (outcome.deck, _DECK, "Deck (exactly 0)", (13.0, 0.04)),
     ):
@@ -51,7 +51,7 @@ def _followed(axes: Axes, outcome: Outcome) -> None:
         axes.text(*at, name, color=color, fontsize=9)
     axes.set(
         xlabel="reports the observer holds",
-        ylabel="advantage",
+        ylabel="advantage (0: a guess, 1: certainty)",
         title="One person or two? The best observer's edge",
         ylim=(0, 1),
     )

@@ -5,10 +5,11 @@ populations, aggregates reports, and describes its three experiments. Reports ar
 2^report_bits; rounds are public and count from 1.
 """
 
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, SupportsIndex
+from typing import Any, Literal, Protocol, SupportsIndex, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +18,7 @@ from untrackable import checks
 from untrackable.errors import ValueChangeRefused
 from untrackable.mechanisms import entropy, states
 from untrackable.mechanisms.entropy import Entropy
-from untrackable.mechanisms.estimates import Aggregator, FrequencyAggregator, Reports
+from untrackable.mechanisms.estimates import Aggregator, FrequencyAggregator, Reports, Source
 from untrackable.mechanisms.observed import LAST_ROUND, Observed, distinct_rounds, round_number
 from untrackable.theory.experiment import Experiment, Mixture, Worst
 from untrackable.theory.factor import Factor
@@ -32,6 +33,7 @@ _BATCH = 1 << 21
 """Random words that one simulated batch may need at a time."""
 
 
+@runtime_checkable
 class Local(Protocol):
     """A stateless mechanism for one report: what `Fresh`, `Memoized`, `Stored` and `Dealt` build on."""
 
@@ -58,7 +60,7 @@ class Local(Protocol):
     def repeat_factor(self) -> Factor:
         """One report seen twice (P) against two independent reports of the same value (Q)."""
 
-    def aggregator(self, key: tuple[object, ...]) -> FrequencyAggregator:
+    def aggregator(self, source: Source) -> FrequencyAggregator:
         """Empty sums."""
 
 
@@ -127,6 +129,8 @@ class Mechanism(ABC):
 
     def restore(self, state: bytes) -> Client:
         """The client that was saved as these bytes."""
+        if not isinstance(state, bytes):
+            raise TypeError(f"state must be bytes, not {type(state).__name__}")
         return Client(self, self._unpack(states.unseal(self, state)))
 
     def simulate(self, values: ArrayLike, *, rounds: int | Sequence[int], seed: int) -> Iterator[Batch]:
@@ -219,7 +223,17 @@ def _round_numbers(rounds: int | Sequence[int]) -> tuple[int, ...]:
     if isinstance(rounds, (bool, SupportsIndex)):
         return tuple(range(1, checks.integer("rounds", rounds, low=1, high=LAST_ROUND) + 1))
     distinct_rounds(rounds)
-    return tuple(int(number) for number in rounds)
+    return tuple(operator.index(number) for number in rounds)
+
+
+def local_base(base: object) -> Local:
+    """A local mechanism to build on, checked."""
+    if isinstance(base, Mechanism) or not isinstance(base, Local):
+        raise TypeError(
+            "base must be a local mechanism, such as RandomizedResponse or NoisyInnerProduct, "
+            f"not {type(base).__name__}"
+        )
+    return base
 
 
 def worst(members: Sequence[Experiment | Mixture]) -> Pair:

@@ -8,14 +8,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
 from untrackable.mechanisms.base import Mechanism, Values
-from untrackable.mechanisms.chances import Chance, flip_chance, flip_eps
+from untrackable.mechanisms.chances import Chance, coin, flip_chance, flip_eps, noise
 from untrackable.mechanisms.entropy import Entropy
-from untrackable.mechanisms.estimates import BitAggregator, Reports
+from untrackable.mechanisms.estimates import BitAggregator, Reports, Source
 from untrackable.mechanisms.fresh import everything_told
 from untrackable.mechanisms.observed import Observed, round_number
 from untrackable.mechanisms.populations import integer_population
 from untrackable.mechanisms.states import pack_integers, unpack_integers
-from untrackable.theory.coordinate import Noise, detection_factor, privacy_factor, tracking_factor
+from untrackable.theory.coordinate import Coin, Noise, detection_factor, privacy_factor, tracking_factor
 from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor, response_factor
 
@@ -31,7 +31,7 @@ class Bitwise(Mechanism):
 
     def __post_init__(self) -> None:
         for name in ("eps_state", "eps_report"):
-            checks.settle(self, **{name: checks.positive(name, getattr(self, name))})
+            checks.settle(self, **{name: checks.epsilon(name, getattr(self, name))})
         checks.settle(self, state_flip=flip_chance(self.eps_state), report_flip=flip_chance(self.eps_report))
 
     report_bits = 1
@@ -40,8 +40,7 @@ class Bitwise(Mechanism):
         """Empty sums for one round; a client's rounds share its state, so they do not merge."""
         state, report = self.state_flip.probability, self.report_flip.probability
         lie = state + report - 2 * state * report
-        key = (self, round_number(round))
-        return BitAggregator(key, truth=1 - lie, lie=lie)
+        return BitAggregator(Source(self, round_number(round), pools=False), truth=1 - lie, lie=lie)
 
     def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Experiment:
         """Fixed value: the state itself, or `reports` reports of it (exact).
@@ -53,31 +52,36 @@ class Bitwise(Mechanism):
         count = None if reports is None else checks.integer("reports", reports, low=1)
         if values == "any":
             if count is None:
-                return everything_told()
+                return everything_told("upper")
             return Experiment([(response_factor(flip_eps(self.report_flip)), count)], certainty="upper")
-        flip = self.state_flip.probability
+        kept = self._kept
         if count is None:
             eps = flip_eps(self.state_flip)
-            return Experiment([Factor([1 - flip, flip], [flip, 1 - flip], [eps, -eps])])
-        return Experiment([privacy_factor(1 - flip, flip, self._noise, count)])
+            return Experiment([Factor([kept.one, kept.zero], [kept.zero, kept.one], [eps, -eps])])
+        return Experiment([privacy_factor(kept, kept.mirrored(), self._noise, count)])
 
     def _trackings(self, seen: Observed) -> list[Experiment | Mixture]:
         """One coordinate, exact; the two values are mirror images."""
-        one = 1 - self.state_flip.probability
-        return [Experiment([tracking_factor(one, self._noise, seen.reports, j)]) for j in seen.tracking_splits()]
+        return [
+            Experiment([tracking_factor(self._kept, self._noise, seen.reports, j)]) for j in seen.tracking_splits()
+        ]
 
     def _detections(self, seen: Observed) -> list[Experiment | Mixture]:
         """One coordinate, the second user's with the opposite bias; exact."""
-        flip = self.state_flip.probability
+        kept = self._kept
         return [
-            Experiment([detection_factor(1 - flip, flip, self._noise, seen.reports, j)])
+            Experiment([detection_factor(kept, kept.mirrored(), self._noise, seen.reports, j)])
             for j in seen.detection_splits()
         ]
 
     @property
+    def _kept(self) -> Coin:
+        """The kept bit of someone who holds a 1."""
+        return coin(self.state_flip).mirrored()
+
+    @property
     def _noise(self) -> Noise:
-        flip = self.report_flip.probability
-        return Noise(q=1 - flip, p=flip)
+        return noise(self.report_flip.opposite(), self.report_flip)
 
     def _new_state(self, value: int, source: Entropy) -> int:
         return checks.private_integer("value", value, below=2) ^ self.state_flip.happens(source)

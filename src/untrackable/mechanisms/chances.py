@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from untrackable.mechanisms.entropy import Entropy, word
+from untrackable.theory.coordinate import Coin, Noise
 
 _WHOLE = 1 << 64
 
@@ -24,6 +25,10 @@ class Chance:
         """The probability, correctly rounded."""
         return self.threshold / _WHOLE
 
+    def opposite(self) -> "Chance":
+        """That it does not happen."""
+        return Chance(_WHOLE - self.threshold)
+
     def happens(self, entropy: Entropy) -> bool:
         """Draw the event from 8 bytes of entropy."""
         return word(entropy) < self.threshold
@@ -36,14 +41,34 @@ class Chance:
         return words < np.uint64(self.threshold)
 
 
+def coin(chance: Chance) -> Coin:
+    """The event as a coin, its complement and its bias taken from the integers."""
+    rest = _WHOLE - chance.threshold
+    return Coin(chance.probability, rest / _WHOLE, (chance.threshold - rest) / _WHOLE)
+
+
+def noise(one: Chance, zero: Chance) -> Noise:
+    """The law of a reported bit given a kept 1 and a kept 0."""
+    return Noise(
+        coin(one),
+        coin(zero),
+        _log_ratio(one.threshold, zero.threshold),
+        _log_ratio(_WHOLE - one.threshold, _WHOLE - zero.threshold),
+    )
+
+
+def _log_ratio(one: int, other: int) -> float:
+    if one == 0 or other == 0:
+        return 0.0 if one == other else math.inf if other == 0 else -math.inf
+    excess = (one - other) / other
+    return math.log1p(excess) if abs(excess) < 0.5 else math.log(one / other)
+
+
 def flip_chance(eps: float) -> Chance:
     """Probability 1/(e^eps + 1) of lying in randomised response, rounded up."""
     with decimal.localcontext(prec=60):
         odds = decimal.Decimal(min(eps, 100.0)).exp() + 1
-        threshold = math.ceil(Fraction(_WHOLE) / Fraction(odds))
-    if 2 * threshold >= _WHOLE:
-        raise ValueError(f"eps must be large enough to matter, at least 2.2e-19, got {eps}")
-    return Chance(threshold)
+        return Chance(math.ceil(Fraction(_WHOLE) / Fraction(odds)))
 
 
 def flip_eps(flip: Chance) -> float:

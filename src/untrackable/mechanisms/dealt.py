@@ -8,9 +8,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
 from untrackable.errors import DeckEmpty, StateError
-from untrackable.mechanisms.base import Local, Mechanism, Values
+from untrackable.mechanisms.base import Local, Mechanism, Values, local_base
 from untrackable.mechanisms.entropy import Entropy
-from untrackable.mechanisms.estimates import FrequencyAggregator, Reports
+from untrackable.mechanisms.estimates import FrequencyAggregator, Reports, Source
 from untrackable.mechanisms.observed import Observed, round_number
 from untrackable.mechanisms.populations import integer_population, per_round
 from untrackable.mechanisms.states import pack_integers, unpack_reports
@@ -40,7 +40,7 @@ class Dealt(Mechanism):
     when_empty: Literal["stop", "replay"] = "stop"
 
     def __post_init__(self) -> None:
-        checks.settle(self, slots=checks.integer("slots", self.slots, low=1))
+        checks.settle(self, base=local_base(self.base), slots=checks.integer("slots", self.slots, low=1))
         checks.choice("when_empty", self.when_empty, ("stop", "replay"))
 
     @property
@@ -51,7 +51,7 @@ class Dealt(Mechanism):
     def aggregator(self, round: int = 1) -> FrequencyAggregator:
         """Empty sums; rounds of one deck may be merged, since its cards are independent."""
         deck = (self._number(round) - 1) // self.slots
-        return self.base.aggregator((self, deck))
+        return self.base.aggregator(Source(self, deck, pools=True))
 
     def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Experiment:
         """All cards, or the first `reports`; exact, and the same for any sequence of values.

@@ -35,28 +35,51 @@ class Estimate:
     standard_error: FloatArray
 
 
-class Aggregator(ABC):
-    """Sums of reports of one mechanism; merges only with its like.
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Whose reports an aggregate may hold: of one mechanism, and of one round unless its rounds `pool`.
 
-    `key` is what must agree: the mechanism, and the round where one client's rounds are not independent.
+    Rounds pool when one client's reports are independent given its values and equally noisy; otherwise an error
+    radius that counts them as so many people would be too small.
     """
 
-    def __init__(self, key: tuple[object, ...]) -> None:
-        self.key = key
+    mechanism: object
+    part: int
+    pools: bool
+
+
+class Aggregator(ABC):
+    """Sums of reports of one source; merges only with its like."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
         self.n = 0
 
     def add(self, reports: Reports | Iterable[int]) -> Self:
         """Count reports: an array as simulation yields it, or the integers that clients send."""
         if not isinstance(reports, np.ndarray):
-            reports = self._array([operator.index(report) for report in reports])
+            try:
+                reports = self._array([operator.index(report) for report in reports])
+            except TypeError:
+                raise TypeError("reports must be integers, or an array of them") from None
         elif reports.dtype.kind not in "iu":
             raise TypeError(f"reports must be integers, not {reports.dtype}")
+        elif not self.source.pools and reports.ndim > self._axes and reports.shape[1] > 1:
+            raise ValueError(
+                f"these reports are of {reports.shape[1]} rounds, which do not pool for this mechanism: "
+                "add one round at a time, reports[:, i]"
+            )
         self._add(self._checked(reports))
         return self
 
+    _axes = 1
+    """Axes of an array of reports of one round."""
+
     def merge(self, other: "Aggregator") -> Self:
         """Add another aggregate's sums to this one."""
-        if not isinstance(other, type(self)) or other.key != self.key:
+        if other is self:
+            raise MergeError("an aggregate cannot be merged with itself: its reports would count twice")
+        if not isinstance(other, type(self)) or other.source != self.source:
             raise MergeError("these aggregates were collected under different parameters or rounds")
         self._merge(other)
         self.n += other.n
@@ -91,8 +114,8 @@ class FrequencyAggregator(Aggregator):
 class BitAggregator(FrequencyAggregator):
     """Ones among reported bits, where a 1 is reported with probability `truth` for a 1 and `lie` for a 0."""
 
-    def __init__(self, key: tuple[object, ...], *, truth: float, lie: float) -> None:
-        super().__init__(key)
+    def __init__(self, source: Source, *, truth: float, lie: float) -> None:
+        super().__init__(source)
         self._truth, self._lie = truth, lie
         self.ones = 0
 
@@ -125,8 +148,8 @@ class BitAggregator(FrequencyAggregator):
 class InnerProductAggregator(FrequencyAggregator):
     """sums[v] = Σ (-1)^b over the reports (v, b): one Walsh-Hadamard transform away from every frequency."""
 
-    def __init__(self, key: tuple[object, ...], *, bits: int, flip: float) -> None:
-        super().__init__(key)
+    def __init__(self, source: Source, *, bits: int, flip: float) -> None:
+        super().__init__(source)
         if bits > LARGEST_DENSE_BITS:
             raise ValueError(f"bits must be at most {LARGEST_DENSE_BITS} to estimate all 2^bits values, got {bits}")
         self._bits, self._flip = bits, flip

@@ -14,7 +14,7 @@ from untrackable import checks
 from untrackable.errors import RoundPassed, StateError
 from untrackable.mechanisms.base import Mechanism, Values
 from untrackable.mechanisms.entropy import Entropy
-from untrackable.mechanisms.estimates import FrequencyAggregator, Reports
+from untrackable.mechanisms.estimates import FrequencyAggregator, Reports, Source
 from untrackable.mechanisms.noisy_inner_product import LARGEST_BITS, NoisyInnerProduct
 from untrackable.mechanisms.observed import Observed, round_number
 from untrackable.mechanisms.populations import integer_population, per_round
@@ -26,6 +26,8 @@ HEAD = 64
 
 _ROUND_BITS = 64
 _LARGEST_DETECTION = 2000
+_SMALLEST_DELTA = 1e-11
+_SUMMED = 10_000
 
 
 class Memory(NamedTuple):
@@ -65,6 +67,8 @@ class Fading(Mechanism):
         )
         if not 0.5 < self.power <= 4:
             raise ValueError(f"power must be above 0.5 and at most 4, got {self.power}")
+        if self.delta < _SMALLEST_DELTA:
+            raise ValueError(f"delta must be at least {_SMALLEST_DELTA}, which is resolved, got {self.delta}")
         if self.scale == 0:
             checks.settle(self, scale=_scale(self.bits, self.eps, self.delta, self.power))
         elif _spent(self.bits, self.eps, self.power, self.scale) > self.delta:
@@ -87,7 +91,7 @@ class Fading(Mechanism):
 
     def aggregator(self, round: int = 1) -> FrequencyAggregator:
         """Empty sums for one round."""
-        return self.base(round).aggregator((self, round))
+        return self.base(round).aggregator(Source(self, round, pools=False))
 
     def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Experiment:
         """All rounds, or the first `reports`, which are the ones that tell most.
@@ -175,10 +179,15 @@ def _tail_shift(bits: int, scale: float, power: float, last: float) -> float:
     largest = scale * (HEAD + 1) ** -power
     half = math.tanh(largest / 2) / 2
     centre = 1 - differ / 2
-    vertex = float(ndtri(centre + differ * half) - ndtri(centre - differ * half))
-    squares = float(zeta(2 * power, HEAD + 1))
-    if last < math.inf:
-        squares -= float(zeta(2 * power, last + 1))
+    if differ * half > 1e-4:
+        vertex = float(ndtri(centre + differ * half) - ndtri(centre - differ * half))
+    else:  # the difference would cancel: at most twice ρh times the steepest slope, that at the upper end
+        steepest = math.sqrt(2 * math.pi) * math.exp(float(ndtri(centre + differ * half)) ** 2 / 2)
+        vertex = 2 * differ * half * steepest
+    if last - HEAD <= _SUMMED:
+        squares = math.fsum(t ** (-2 * power) for t in range(HEAD + 1, int(last) + 1))
+    else:
+        squares = float(zeta(2 * power, HEAD + 1)) - (float(zeta(2 * power, last + 1)) if last < math.inf else 0.0)
     return (1 + 1e-9) * scale * math.sqrt(squares) * vertex / (4 * half)
 
 
@@ -194,7 +203,7 @@ def _scale(bits: int, eps: float, delta: float, power: float) -> float:
         return _spent(bits, eps, power, scale)
 
     # Were every round Gaussian with its own variance, this shift would spend delta: close to the answer.
-    shift = brentq(lambda m: math.log(max(_gaussian_delta(m, eps), 1e-300) / delta), 1e-4, 40.0)
+    shift = brentq(lambda m: math.log(max(_gaussian_delta(m, eps), 1e-300) / delta), 1e-12, 60.0)
     guess = shift / math.sqrt(NoisyInnerProduct(bits=bits, eps=1.0).differing() * float(zeta(2 * power, 1)))
     low = high = guess
     while spent(low) > delta:

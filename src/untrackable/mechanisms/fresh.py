@@ -1,15 +1,15 @@
 """No state at all: fresh noise for every report. Nothing to follow, and no privacy for long."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
-from untrackable.mechanisms.base import Local, Mechanism, Values
+from untrackable.mechanisms.base import Local, Mechanism, Values, local_base
 from untrackable.mechanisms.entropy import Entropy
-from untrackable.mechanisms.estimates import FrequencyAggregator, Reports
+from untrackable.mechanisms.estimates import FrequencyAggregator, Reports, Source
 from untrackable.mechanisms.observed import Observed, round_number
 from untrackable.mechanisms.populations import integer_population, per_round
 from untrackable.mechanisms.states import pack_integers, unpack_integers
@@ -23,6 +23,9 @@ class Fresh(Mechanism):
 
     base: Local
 
+    def __post_init__(self) -> None:
+        checks.settle(self, base=local_base(self.base))
+
     @property
     def report_bits(self) -> int:
         """Width of a report."""
@@ -31,13 +34,13 @@ class Fresh(Mechanism):
     def aggregator(self, round: int = 1) -> FrequencyAggregator:
         """Empty sums; rounds may be merged, since reports are independent."""
         round_number(round)
-        return self.base.aggregator((self,))
+        return self.base.aggregator(Source(self, 0, pools=True))
 
     def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Experiment:
         """The same for a fixed value and for any sequence; everlasting privacy there is none."""
         checks.choice("values", values, ("fixed", "any"))
         if reports is None:
-            return everything_told()
+            return everything_told("exact")
         return Experiment([(self.base.privacy_factor(), checks.integer("reports", reports, low=1))])
 
     def _trackings(self, seen: Observed) -> list[Experiment | Mixture]:
@@ -73,6 +76,6 @@ class Fresh(Mechanism):
         return self.base.simulate(per_round(values, len(rounds)), rng)
 
 
-def everything_told() -> Experiment:
-    """The two worlds have nothing in common."""
-    return Experiment([Factor([1.0, 0.0], [0.0, 1.0])])
+def everything_told(certainty: Literal["exact", "upper"]) -> Experiment:
+    """The two worlds have nothing in common, or nothing better is known."""
+    return Experiment([Factor([1.0, 0.0], [0.0, 1.0])], certainty=certainty)

@@ -125,4 +125,4 @@ def largest_eps_report(*, bits: int, slots: int, eps: float, delta: float, accou
 
 
 def _base(bits: int, eps_report: float) -> NoisyInnerProduct:
-    return NoisyInnerProduct(bits=bits, eps=checks.positive("eps_report", eps_report))
+    return NoisyInnerProduct(bits=bits, eps=checks.epsilon("eps_report", eps_report))

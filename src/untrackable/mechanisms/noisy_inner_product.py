@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from untrackable import checks
 from untrackable.mechanisms.chances import Chance, flip_chance, flip_eps
 from untrackable.mechanisms.entropy import Entropy, nonzero_vector
-from untrackable.mechanisms.estimates import InnerProductAggregator
+from untrackable.mechanisms.estimates import InnerProductAggregator, Source
 from untrackable.theory.factor import Factor
 
 LARGEST_BITS = 256
@@ -28,7 +28,7 @@ class NoisyInnerProduct:
 
     def __post_init__(self) -> None:
         bits = checks.integer("bits", self.bits, low=1, high=LARGEST_BITS)
-        checks.settle(self, bits=bits, eps=checks.positive("eps", self.eps))
+        checks.settle(self, bits=bits, eps=checks.epsilon("eps", self.eps))
         checks.settle(self, flip=flip_chance(self.eps))
 
     @property
@@ -79,6 +79,6 @@ class NoisyInnerProduct:
         equal = [(1 - lie) ** 2 * chance, lie**2 * chance]
         return Factor([1 - lie, lie, 0.0], [*equal, 1 - sum(equal)])
 
-    def aggregator(self, key: tuple[object, ...]) -> InnerProductAggregator:
+    def aggregator(self, source: Source) -> InnerProductAggregator:
         """Sums by vector."""
-        return InnerProductAggregator(key, bits=self.bits, flip=self.flip.probability)
+        return InnerProductAggregator(source, bits=self.bits, flip=self.flip.probability)

@@ -62,6 +62,8 @@ def round_number(round: SupportsIndex) -> int:
 
 def distinct_rounds(rounds: Iterable[SupportsIndex]) -> list[int]:
     """Rounds in order, at least one and none twice."""
+    if not isinstance(rounds, Iterable):
+        raise TypeError(f"rounds must be a collection of integers, not {type(rounds).__name__}")
     numbers = sorted(round_number(number) for number in rounds)
     if not numbers or len(set(numbers)) != len(numbers):
         raise ValueError(f"rounds must be distinct and at least one, got {numbers}")

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from untrackable import checks
 from untrackable.mechanisms.chances import Chance, flip_chance, flip_eps
 from untrackable.mechanisms.entropy import Entropy
-from untrackable.mechanisms.estimates import BitAggregator
+from untrackable.mechanisms.estimates import BitAggregator, Source
 from untrackable.theory.factor import Factor
 
 
@@ -20,7 +20,7 @@ class RandomizedResponse:
     flip: Chance = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        checks.settle(self, eps=checks.positive("eps", self.eps))
+        checks.settle(self, eps=checks.epsilon("eps", self.eps))
         checks.settle(self, flip=flip_chance(self.eps))
 
     values = 2
@@ -48,7 +48,7 @@ class RandomizedResponse:
         lie = self.flip.probability
         return Factor([1 - lie, lie, 0.0], [(1 - lie) ** 2, lie**2, 2 * lie * (1 - lie)])
 
-    def aggregator(self, key: tuple[object, ...]) -> BitAggregator:
+    def aggregator(self, source: Source) -> BitAggregator:
         """Sums of reported bits."""
         lie = self.flip.probability
-        return BitAggregator(key, truth=1 - lie, lie=lie)
+        return BitAggregator(source, truth=1 - lie, lie=lie)

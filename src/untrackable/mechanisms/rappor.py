@@ -11,14 +11,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
 from untrackable.mechanisms.base import Mechanism, Pair, Values, worst
-from untrackable.mechanisms.chances import Chance, chance_toward
+from untrackable.mechanisms.chances import Chance, chance_toward, coin, noise
 from untrackable.mechanisms.entropy import Entropy
-from untrackable.mechanisms.estimates import Aggregator, Estimate, Reports
+from untrackable.mechanisms.estimates import Aggregator, Estimate, Reports, Source
 from untrackable.mechanisms.fresh import everything_told
 from untrackable.mechanisms.observed import Observed, round_number
 from untrackable.mechanisms.states import pack_integers, unpack_integers
 from untrackable.theory.accuracy import mean_radius
 from untrackable.theory.coordinate import (
+    Coin,
     Noise,
     detection_factor,
     privacy_factor,
@@ -26,7 +27,7 @@ from untrackable.theory.coordinate import (
     tracking_losses,
 )
 from untrackable.theory.experiment import Experiment, Mixture
-from untrackable.theory.factor import Factor, log_ratio, response_factor
+from untrackable.theory.factor import Factor, response_factor
 
 Value = str | SupportsIndex
 FloatArray = NDArray[np.float64]
@@ -81,10 +82,12 @@ class Rappor(Mechanism):
 
     def aggregator(self, round: int = 1) -> "RapporAggregator":
         """Empty sums for one round; a client's rounds share its state, so they do not merge."""
-        return RapporAggregator((self, round_number(round)), self)
+        return RapporAggregator(Source(self, round_number(round), pools=False), self)
 
-    def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Experiment:
-        """Fixed value: two values that share no bit of their Bloom filters; the state, or k reports (exact).
+    def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Pair:
+        """Fixed value: the two values that are easiest to tell apart; the state, or k reports (exact).
+
+        Those share no bit of their Bloom filters and set as many as they can: `hashes` each, if there is room.
 
         Any sequence of values, a client keeping one state per value: `reports` reports, each bit of each no
         further apart than between two different states (upper).
@@ -93,16 +96,18 @@ class Rappor(Mechanism):
         count = None if reports is None else checks.integer("reports", reports, low=1)
         if values == "any":
             if count is None:
-                return everything_told()
+                return everything_told("upper")
             return Experiment([(response_factor(self._bit_eps()), self.bloom_bits * count)], certainty="upper")
-        flip = self.state_flip.probability
+        kept = self._kept
         if count is None:
-            factor = Factor([1 - flip, flip], [flip, 1 - flip])
+            factor = Factor([kept.one, kept.zero], [kept.zero, kept.one])
         else:
-            factor = privacy_factor(1 - flip, flip, self._noise, count)
-        lost = min(self.hashes, self.bloom_bits)
-        gained = min(self.hashes, self.bloom_bits - lost)
-        return Experiment([(factor, lost), (factor.reversed(), gained)])
+            factor = privacy_factor(kept, kept.mirrored(), self._noise, count)
+        moved = {(lost, gained) for _, lost, gained in self._filter_pairs()}
+        widest = [(a, b) for a, b in moved if not {(a + 1, b), (a, b + 1)} & moved]
+        return worst(
+            [Experiment([(factor, a), (factor.reversed(), b)]) for a, b in sorted(widest)] or [Experiment()]
+        )
 
     def tracking(
         self,
@@ -118,7 +123,7 @@ class Rappor(Mechanism):
         `ones` is how many bits the value's Bloom filter has set: `hashes` by default, as [NV] has it; fewer when
         hashes collide, which may be more trackable; "worst" for the worst of 1 … hashes.
         """
-        seen, most = Observed.of(rounds, first, reports, split), min(self.hashes, self.bloom_bits)
+        seen, most = Observed.of(rounds, first, reports, split), self._most
         if ones == "worst":
             filled = list(range(1, most + 1))
         else:
@@ -126,31 +131,47 @@ class Rappor(Mechanism):
         return worst([self._tracking(seen.reports, j, n) for j in seen.tracking_splits() for n in filled])
 
     def _trackings(self, seen: Observed) -> list[Experiment | Mixture]:
-        most = min(self.hashes, self.bloom_bits)
-        return [self._tracking(seen.reports, j, most) for j in seen.tracking_splits()]
+        return [self._tracking(seen.reports, j, self._most) for j in seen.tracking_splits()]
 
     def _tracking(self, reports: int, split: int, ones: int) -> Experiment:
-        flip = self.state_flip.probability
-        set_bit = tracking_factor(1 - flip, self._noise, reports, split)
-        clear_bit = tracking_factor(flip, self._noise, reports, split)
+        set_bit = tracking_factor(self._kept, self._noise, reports, split)
+        clear_bit = tracking_factor(self._kept.mirrored(), self._noise, reports, split)
         return Experiment([(set_bit, ones), (clear_bit, self.bloom_bits - ones)])
 
     def _detections(self, seen: Observed) -> list[Experiment | Mixture]:
-        """The worst over how many bits the two values' Bloom filters share; exact for each."""
-        most = min(self.hashes, self.bloom_bits)
-        shared = [n for n in range(most) if 2 * most - n <= self.bloom_bits] or [most]
-        return [self._detection(seen.reports, j, most, n) for j in seen.detection_splits() for n in shared]
+        """The worst over every pair of Bloom filters of 1 … `hashes` bits, shared or not; exact for each."""
+        pairs = self._filter_pairs()
+        return [e for j in seen.detection_splits() for e in self._detection(seen.reports, j, pairs)] or [
+            Experiment()
+        ]
 
-    def _detection(self, reports: int, split: int, ones: int, shared: int) -> Experiment:
-        flip = self.state_flip.probability
-        moved = ones - shared
-        kept = tracking_factor(1 - flip, self._noise, reports, split)
-        lost = detection_factor(1 - flip, flip, self._noise, reports, split)
-        gained = detection_factor(flip, 1 - flip, self._noise, reports, split)
-        clear = tracking_factor(flip, self._noise, reports, split)
-        return Experiment(
-            [(kept, shared), (lost, moved), (gained, moved), (clear, self.bloom_bits - shared - 2 * moved)]
-        )
+    def _filter_pairs(self) -> list[tuple[int, int, int]]:
+        """Bits that two different filters share, that only the first has, and that only the second has."""
+        most = self._most
+        return [
+            (kept, lost, gained)
+            for kept in range(most + 1)
+            for lost in range(most - kept + 1)
+            for gained in range(most - kept + 1)
+            if min(lost + gained, kept + lost, kept + gained) > 0 and kept + lost + gained <= self.bloom_bits
+        ]
+
+    def _detection(self, reports: int, split: int, pairs: list[tuple[int, int, int]]) -> list[Experiment]:
+        one, zero = self._kept, self._kept.mirrored()
+        stays = tracking_factor(one, self._noise, reports, split)
+        goes = detection_factor(one, zero, self._noise, reports, split)
+        comes = detection_factor(zero, one, self._noise, reports, split)
+        never = tracking_factor(zero, self._noise, reports, split)
+        return [
+            Experiment([(stays, kept), (goes, lost), (comes, gained), (never, self.bloom_bits - sum(pair))])
+            for pair in pairs
+            for kept, lost, gained in [pair]
+        ]
+
+    @property
+    def _most(self) -> int:
+        """The most bits that a value can set."""
+        return min(self.hashes, self.bloom_bits)
 
     def link_scores(self, first: Reports, second: Reports, value: Value) -> FloatArray:
         """ln(one user/two users) for every pair of a row of `first` and a row of `second`.
@@ -160,24 +181,26 @@ class Rappor(Mechanism):
         """
         left, right = (_unpacked(reports, self.bloom_bits).sum(axis=1) for reports in (first, second))
         splits = first.shape[1], second.shape[1]
-        flip = self.state_flip.probability
         filled = _bits(self.bloom(value), self.bloom_bits).astype(bool)
         scores = np.zeros((left.shape[0], right.shape[0]))
-        for places, one in ((filled, 1 - flip), (~filled, flip)):
-            table = tracking_losses(one, self._noise, *splits)
+        for places, kept in ((filled, self._kept), (~filled, self._kept.mirrored())):
+            table = tracking_losses(kept, self._noise, *splits)
             for ones in range(splits[0] + 1):
                 scores += (left[:, places] == ones).astype(np.float64) @ table[ones][right[:, places]].T
         return scores
 
     @property
+    def _kept(self) -> Coin:
+        """The kept bit of a place that the value's Bloom filter sets."""
+        return coin(self.state_flip).mirrored()
+
+    @property
     def _noise(self) -> Noise:
-        return Noise(q=self.one_chance.probability, p=self.zero_chance.probability)
+        return noise(self.one_chance, self.zero_chance)
 
     def _bit_eps(self) -> float:
         """Privacy of one reported bit in the kept bit."""
-        high, low = sorted((self._noise.q, self._noise.p), reverse=True)
-        ratios = log_ratio(np.array([high, 1 - low]), np.array([low, 1 - high]))
-        return float(ratios.max())
+        return max(abs(self._noise.ones), abs(self._noise.zeros))
 
     def _new_state(self, value: Value, source: Entropy) -> int:
         kept = self.bloom(value)
@@ -225,23 +248,30 @@ class Rappor(Mechanism):
 class RapporAggregator(Aggregator):
     """How many reports had each bit set."""
 
-    def __init__(self, key: tuple[object, ...], mechanism: Rappor) -> None:
-        super().__init__(key)
+    _axes = 2
+
+    def __init__(self, source: Source, mechanism: Rappor) -> None:
+        super().__init__(source)
         self._mechanism = mechanism
         self.counts = np.zeros(mechanism.bloom_bits, dtype=np.int64)
 
     def estimate(self, candidates: Sequence[Value], beta: float = 0.05) -> Estimate:
-        """Frequencies of known candidates, by least squares on the noise-corrected bit counts."""
+        """Frequencies of known candidates, by least squares on the noise-corrected bit counts.
+
+        Unbiased if everyone holds one of the candidates; the bits of other values are attributed to them otherwise.
+        """
         n = self._counted()
+        if isinstance(candidates, str) or not len(candidates):
+            raise ValueError("candidates must be a sequence of values, at least one")
         beta = checks.open_probability("beta", beta)
         m = self._mechanism
-        flip, noise = m.state_flip.probability, m._noise
+        flip, q, p = (chance.probability for chance in (m.state_flip, m.one_chance, m.zero_chance))
         if flip == 0.5:
             raise ValueError(
                 "f must be below 1 to estimate anything: with f = 1 reports do not depend on the value"
             )
-        one = (1 - flip) * noise.q + flip * noise.p
-        zero = flip * noise.q + (1 - flip) * noise.p
+        one = (1 - flip) * q + flip * p
+        zero = flip * q + (1 - flip) * p
         blooms = np.array([_bits(m.bloom(v), m.bloom_bits) for v in candidates], dtype=np.float64)
         if np.linalg.matrix_rank(blooms) < len(candidates):
             raise ValueError("candidates cannot be told apart: their Bloom filters are linearly dependent")

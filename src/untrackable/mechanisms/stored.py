@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
-from untrackable.mechanisms.base import Local, Mechanism, Pair, Values
+from untrackable.mechanisms.base import Local, Mechanism, Pair, Values, local_base
 from untrackable.mechanisms.entropy import Entropy, below
-from untrackable.mechanisms.estimates import FrequencyAggregator, Reports
+from untrackable.mechanisms.estimates import FrequencyAggregator, Reports, Source
 from untrackable.mechanisms.observed import Observed, round_number
 from untrackable.mechanisms.populations import integer_population, per_round
 from untrackable.mechanisms.states import pack_integers, unpack_reports
@@ -29,7 +29,7 @@ class Stored(Mechanism):
     slots: int
 
     def __post_init__(self) -> None:
-        checks.settle(self, slots=checks.integer("slots", self.slots, low=1))
+        checks.settle(self, base=local_base(self.base), slots=checks.integer("slots", self.slots, low=1))
 
     @property
     def report_bits(self) -> int:
@@ -38,7 +38,7 @@ class Stored(Mechanism):
 
     def aggregator(self, round: int = 1) -> FrequencyAggregator:
         """Empty sums for one round; a client's rounds share slots, so they do not merge."""
-        return self.base.aggregator((self, round_number(round)))
+        return self.base.aggregator(Source(self, round_number(round), pools=False))
 
     def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Pair:
         """Fixed value: all slots (exact), or the distinct ones among `reports` draws (upper).

@@ -49,8 +49,10 @@ def _percentiles(directory: Path, points: list[Point]) -> Path:
     for axes, level, name in ((left, 0.5, "median"), (right, 0.9, "90th percentile")):
         mine = [p for p in points if p.level == level]
         reports = [p.reports for p in mine]
-        axes.plot(reports, [_middle(p.absolute) for p in mine], color=_OTHER, label="absolute, as defined (exact)")
-        axes.plot(reports, [_middle(p.signed) for p in mine], color=_OURS, label="signed (exact)")
+        axes.plot(
+            reports, [_middle(p.absolute) for p in mine], color=_OTHER, label="absolute, as defined (to ±0.006)"
+        )
+        axes.plot(reports, [_middle(p.signed) for p in mine], color=_OURS, label="signed (to ±0.006)")
         axes.errorbar(
             reports,
             [p.plotted[0] for p in mine],

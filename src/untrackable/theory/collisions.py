@@ -5,26 +5,46 @@ so the experiments here dominate the mechanism's for every base, and are attaine
 unique.
 """
 
+from functools import lru_cache
+
 import numpy as np
-from scipy.special import gammaln
 
 from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor, FloatArray
 
+_REMEMBERED = 2048
 _NEGLIGIBLE = 1e-18
 """Patterns rarer than this are counted as if they gave everything away."""
 
 
 def occupancy(draws: int, slots: int) -> FloatArray:
-    """Law of the number M of distinct slots among `draws` uniform draws, indexed by M = 0 … min(draws, slots)."""
-    law = np.zeros(min(draws, slots) + 1)
-    law[0] = 1.0
-    distinct = np.arange(law.size)
+    """Law of the number M of distinct slots among uniform draws, indexed by M = 0 … min(draws, slots)."""
+    remembered = draws <= _REMEMBERED
+    law = _occupancies(1 << draws.bit_length(), slots)[draws] if remembered else _after(draws, slots)
+    return np.array(law[: min(draws, slots) + 1])
+
+
+@lru_cache(maxsize=4)
+def _occupancies(draws: int, slots: int) -> list[FloatArray]:
+    """The laws after 0, 1, … draws: a search over splits needs them all."""
+    laws = [np.eye(1, min(draws, slots) + 1)[0]]
     for _ in range(draws):
-        seen_again = law * distinct / slots
-        seen_again[1:] += law[:-1] * (slots - distinct[:-1]) / slots
-        law = seen_again
+        laws.append(_one_more(laws[-1], slots))
+    return laws
+
+
+def _after(draws: int, slots: int) -> FloatArray:
+    law: FloatArray = np.eye(1, min(draws, slots) + 1)[0]
+    for _ in range(draws):
+        law = _one_more(law, slots)
     return law
+
+
+def _one_more(law: FloatArray, slots: int) -> FloatArray:
+    distinct = np.arange(law.size)
+    after: FloatArray = law * distinct / slots
+    after[1:] += law[:-1] * (slots - distinct[:-1]) / slots
+    return after
 
 
 def cross_probability(slots: int, reports: int, split: int) -> float:
@@ -53,9 +73,16 @@ def stored_tracking(slots: int, reports: int, split: int) -> Experiment:
     A pattern without a cross and with m and m' distinct slots has
     P/Q = (L-m)!(L-m')! / ((L-m-m')! L!), which is at most 1.
     """
-    p, q, loss = _patterns(slots, reports, split)
-    cross = cross_probability(slots, reports, split)
-    factor = Factor(_completed(p.ravel(), cross), np.append(q.ravel(), 0.0), np.append(loss.ravel(), np.inf))
+    p, q, loss = (table.ravel() for table in _patterns(slots, reports, split))
+    usual = (p > _NEGLIGIBLE) & (q > _NEGLIGIBLE)
+    q_lone = float(q[~usual].sum())
+    p_lone = cross_probability(slots, reports, split) + float(p[~usual].sum())
+    scale = (1 - p_lone) / p[usual].sum() if usual.any() else 0.0
+    factor = Factor(
+        np.concatenate((scale * p[usual], [p_lone, 0.0])),
+        np.concatenate((q[usual], [0.0, q_lone])),
+        np.concatenate((loss[usual], [np.inf, -np.inf])),
+    )
     return Experiment([factor], certainty="upper")
 
 
@@ -91,16 +118,9 @@ def stored_detection(base: Factor, slots: int, reports: int, split: int) -> Mixt
 def _patterns(slots: int, reports: int, split: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Masses without a cross in both worlds and their loss, by distinct slots on the two sides."""
     left, right = occupancy(split, slots), occupancy(reports - split, slots)
-    m, n = np.ogrid[: left.size, : right.size]
-    with np.errstate(invalid="ignore"):
-        loss = gammaln(slots - m + 1.0) + gammaln(slots - n + 1.0) - gammaln(slots + 1.0)
-        loss = np.where(m + n <= slots, loss - gammaln(np.maximum(slots - m - n, 0) + 1.0), -np.inf)
-    loss = np.minimum(loss, 0.0)  # exact zeros where a side is empty, whatever gammaln rounds to
+    drawn, avoided = np.arange(left.size - 1)[:, None], np.arange(right.size)[None, :]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        one_by_one = np.where(avoided < slots - drawn, np.log1p(-avoided / (slots - drawn)), -np.inf)
+    loss = np.vstack((np.zeros((1, right.size)), np.cumsum(one_by_one, axis=0)))
     q = np.outer(left, right)
     return q * np.exp(loss), q, loss
-
-
-def _completed(masses: FloatArray, cross: float) -> FloatArray:
-    """The masses without a cross, scaled to what the cross leaves, and the cross."""
-    total = masses.sum()
-    return np.append(masses * ((1 - cross) / total) if total > 0 else masses, cross)

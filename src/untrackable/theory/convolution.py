@@ -17,12 +17,13 @@ from scipy import fft
 from scipy.special import gammaln, ndtr
 
 from untrackable.theory.factor import Factor, FloatArray
-from untrackable.theory.losses import RAREST, LossTable, Shift, World
+from untrackable.theory.losses import RAREST, ROUNDING, LossTable, Shift, World
 
 Counted = tuple[Factor, int]
 
-LARGEST_ENUMERATION = 2_000_000
-_LARGEST_LATTICE = 20_000_000
+_LARGEST_ENUMERATION = 2_000_000
+_LARGEST_LATTICE = 100_000
+_UNIT = float(np.finfo(np.float64).eps)
 _WORLDS: tuple[World, World] = ("P", "Q")
 _TRIM = 1e-60
 """Mass that a lattice drops at each end of each convolution."""
@@ -34,11 +35,18 @@ def total_loss(factors: Sequence[Counted], gaussian: float, grid: int) -> LossTa
         return LossTable(np.zeros(1), np.zeros(1), np.zeros(1), *only_masses(factors))
     if gaussian == 0:
         step = lattice_step(factors)
-        if step is not None and _lattice_size(factors, step) <= _LARGEST_LATTICE:
+        draws = sum(count for _, count in factors)
+        if step is not None and _lattice_size(factors, step) <= max(_LARGEST_LATTICE, 100 * draws):
             return lattice(factors, step)
-        if enumeration_size(factors) <= LARGEST_ENUMERATION:
+        if enumerable(factors):
             return enumerated(factors)
     return gridded(factors, gaussian, grid)
+
+
+def _hair(factors: Sequence[Counted]) -> float:
+    """A few units in the last place of the largest total loss."""
+    largest = sum(count * float(np.abs(f.loss[f.finite]).max()) for f, count in factors)
+    return 8 * _UNIT * largest
 
 
 def only_masses(factors: Sequence[Counted]) -> tuple[float, float]:
@@ -69,7 +77,7 @@ def lattice_step(factors: Sequence[Counted]) -> float | None:
     for divisor in (1, 2, 3, 4):
         step = float(sizes[0]) / divisor
         multiples = sizes / step
-        if np.all(np.abs(multiples - np.rint(multiples)) <= 1e-12 * multiples):
+        if np.all(np.abs(multiples - np.rint(multiples)) <= 8 * _UNIT * multiples):
             return step
     return None
 
@@ -88,9 +96,18 @@ def lattice(factors: Sequence[Counted], step: float) -> LossTable:
         q *= _Masses.at(places, _masses(factor, "Q")).power(count)
     low, high = min(p.low, q.low), max(p.low + p.mass.size, q.low + q.mass.size)
     loss = step * np.arange(low, high, dtype=np.float64)
-    trims = 4 * sum(count.bit_length() for _, count in factors)
-    lost = trims * _TRIM if p.trimmed or q.trimmed else 0.0
-    return LossTable(loss, p.spread(low, high), q.spread(low, high), *only_masses(factors), lost=lost)
+    draws = sum(count for _, count in factors)
+    # What is dropped from a square is dropped from all later powers: at most 4 for each draw.
+    lost = 4 * draws * _TRIM if p.trimmed or q.trimmed else 0.0
+    return LossTable(
+        loss,
+        p.spread(low, high),
+        q.spread(low, high),
+        *only_masses(factors),
+        lost=lost,
+        hair=_hair(factors),
+        rounding=ROUNDING + 4 * _UNIT * draws,
+    )
 
 
 @dataclass(frozen=True)
@@ -132,13 +149,18 @@ class _Masses:
 # --- by enumeration ---------------------------------------------------------------------------------------
 
 
-def enumeration_size(factors: Sequence[Counted]) -> float:
-    """How many outcomes remain when equal draws are counted rather than ordered."""
-    size = 1.0
+def enumerable(factors: Sequence[Counted]) -> bool:
+    """Whether few enough outcomes remain when equal draws are counted rather than ordered."""
+    size = 1
     for factor, count in factors:
         kinds = int(factor.finite.sum())
-        size *= math.comb(count + kinds - 1, kinds - 1) if count + kinds < 10_000_000 else math.inf
-    return size
+        if count + kinds > _LARGEST_ENUMERATION:
+            return False
+        rows = math.comb(count + kinds - 1, kinds - 1) if min(count, kinds - 1) < 64 else _LARGEST_ENUMERATION + 1
+        size *= rows
+        if size > _LARGEST_ENUMERATION or rows * kinds > 8 * _LARGEST_ENUMERATION:
+            return False
+    return True
 
 
 def enumerated(factors: Sequence[Counted]) -> LossTable:
@@ -150,7 +172,14 @@ def enumerated(factors: Sequence[Counted]) -> LossTable:
         p = np.multiply.outer(p, in_p).ravel()
         q = np.multiply.outer(q, in_q).ravel()
     order = np.argsort(loss, kind="stable")
-    return LossTable(loss[order], p[order], q[order], *only_masses(factors))
+    return LossTable(
+        loss[order],
+        p[order],
+        q[order],
+        *only_masses(factors),
+        hair=_hair(factors),
+        rounding=ROUNDING + 16 * _UNIT * sum(math.lgamma(count + 1) for _, count in factors),
+    )
 
 
 def _repeated(factor: Factor, count: int) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -192,7 +221,9 @@ def gridded(factors: Sequence[Counted], gaussian: float, grid: int) -> LossTable
     step h by about h·√n, where rounding in one direction alone would lose h·n.
     """
     low, high = _window(factors, gaussian)
-    narrowest = 1.01 * (high - low) / grid
+    if not low <= high:  # in neither world is any finite loss left
+        return LossTable(np.zeros(1), np.zeros(1), np.zeros(1), *only_masses(factors))
+    narrowest = 1.01 * max(high - low, 1e-9) / grid
     stretches = np.linspace(1, 1.1, 33) if len(factors) <= 8 else (1.0,)
     while True:
         # Some steps happen to suit the heaviest losses: the best of a few costs nothing.
@@ -203,7 +234,7 @@ def gridded(factors: Sequence[Counted], gaussian: float, grid: int) -> LossTable
         slack = max(shift.slack(RAREST) for shift in shifts.values())
         means = [shift.mean for shift in shifts.values()]
         first = low - max(means) - slack
-        if high - min(means) + slack - first <= step * grid:
+        if high - min(means) + slack - first <= step * (grid - 2):
             break
         narrowest *= 1.1
     base = math.floor(first / step)
@@ -250,9 +281,9 @@ def _grid_masses(
         rows = np.stack([_gaussian_masses(centre, gaussian, step, grid) for centre in (drift, -drift)])
         spectrum *= fft.rfft(rows, workers=2)
     masses = np.roll(fft.irfft(spectrum, n=grid, workers=2), -(base % grid), axis=1)
-    # Standard FFT error analysis: relative to the 2-norm, a few roundings for each doubling and each draw.
+    # Standard FFT error analysis, relative to the 2-norm: a rounding for each doubling, and powers multiply it.
     norm = float(np.linalg.norm(masses, axis=1).max())
-    noise = np.finfo(np.float64).eps * (draws + math.log2(grid)) * math.sqrt(grid) * norm
+    noise = _UNIT * (draws + 1) * math.log2(grid) * math.sqrt(grid) * norm
     return np.maximum(masses, 0.0), noise
 
 
@@ -285,14 +316,21 @@ def _chernoff(factors: Sequence[Counted], gaussian: float, sign: int, world: Wor
     """The smallest x for which Chernoff's bound puts sign·loss above x with probability at most `RAREST`."""
     drift = gaussian**2 / 2 if world == "P" else -(gaussian**2) / 2
     largest, variance = (math.inf, gaussian**2) if gaussian else (0.0, 0.0)
+    laws = []
     for factor, count in factors:
-        loss, mass = sign * factor.loss[factor.finite], _masses(factor, world)
+        mass = _masses(factor, world)
+        # Given that all losses are finite; outcomes whose mass underflowed do not occur.
+        loss, mass = sign * factor.loss[factor.finite][mass > 0], mass[mass > 0] / mass.sum()
+        if loss.size == 0:
+            return -math.inf
+        laws.append((loss, mass, count))
         largest += count * float(loss.max())
         variance += count * float(loss**2 @ mass)
+    if variance == 0:
+        return largest
     tilts = np.geomspace(0.1, 200, 40) / math.sqrt(variance)
     cumulants = tilts * sign * drift + tilts**2 * gaussian**2 / 2
-    for factor, count in factors:
-        loss, mass = sign * factor.loss[factor.finite], _masses(factor, world)
+    for loss, mass, count in laws:
         top = float(loss.max())
         cumulants += count * (tilts * top + np.log(np.exp(np.outer(tilts, loss - top)) @ mass))
     return min(largest, float(np.min((cumulants - math.log(RAREST)) / tilts)))

@@ -4,81 +4,116 @@ A coordinate is 1 with probability a; a report bit is 1 with probability q or p 
 Bitwise is one coordinate, RAPPOR and the memoised unary encodings are several independent ones. Reports
 are exchangeable within a cell, a set of rounds that both worlds attribute alike, so the numbers of ones per
 cell are sufficient.
+
+With Λ the log-likelihood ratio (coordinate 1 over 0) of a user's cells, the user's likelihood is that of a 0
+times (1-a) + a·e^Λ. What is common to both worlds cancels, and losses are computed from Λ alone, so that neither a
+probability next to 1 nor a difference next to 0 loses digits.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import gammaln, xlog1py, xlogy
+from scipy.special import gammaln, xlogy
 
 from untrackable import checks
-from untrackable.theory.factor import Factor, FloatArray
-
-Part = tuple[float, tuple[int, ...]]
-"""One user of a world: the probability that the user's coordinate is 1, and the cells that are the user's."""
+from untrackable.theory.factor import Factor, FloatArray, log_ratio
 
 _LARGEST = 5_000_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Noise:
-    """Probability of reporting 1 when the coordinate is 1 (q) and when it is 0 (p)."""
+@dataclass(frozen=True, slots=True)
+class Coin:
+    """Probability of a 1, of a 0, and their difference, each known to full relative precision."""
 
-    q: float
-    p: float
+    one: float
+    zero: float
+    gap: float
+
+    @staticmethod
+    def of(probability: float) -> "Coin":
+        """From the probability of a 1."""
+        probability = checks.probability("probability", probability)
+        return Coin(probability, 1 - probability, 2 * probability - 1)
+
+    def mirrored(self) -> "Coin":
+        """The same with 0 and 1 exchanged."""
+        return Coin(self.zero, self.one, -self.gap)
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """The report's law when the coordinate is 1 and when it is 0, and what a reported 1 or 0 says of it.
+
+    `ones` is ln(q/p) and `zeros` is ln((1-q)/(1-p)).
+    """
+
+    given_one: Coin
+    given_zero: Coin
+    ones: float
+    zeros: float
+
+    @staticmethod
+    def of(q: float, p: float) -> "Noise":
+        """From the probabilities of reporting 1."""
+        one, zero = Coin.of(q), Coin.of(p)
+        ratios = log_ratio(np.array([one.one, one.zero]), np.array([zero.one, zero.zero]))
+        return Noise(one, zero, float(ratios[0]), float(ratios[1]))
+
+    def evidence(self, ones: FloatArray, reports: int) -> FloatArray:
+        """Λ of so many ones among so many reports."""
+        with np.errstate(invalid="ignore"):
+            told = np.where(ones > 0, ones * self.ones, 0.0)
+            return told + np.where(ones < reports, (reports - ones) * self.zeros, 0.0)
+
+
+Part = tuple[Coin, tuple[int, ...]]
+"""One user of a world: the law of the user's coordinate, and the cells that are the user's."""
 
 
 def coordinate_factor(cells: Sequence[int], first: Sequence[Part], second: Sequence[Part], noise: Noise) -> Factor:
     """World `first` against world `second` for one coordinate, `cells` being the numbers of reports.
 
-    P(x) = Π over users [a·Π_c Bin(x_c; n_c, q) + (1-a)·Π_c Bin(x_c; n_c, p)], c running over the user's cells.
+    P(x) = Π over users [a·Π_c Bin(x_c; n_c, q) + (1-a)·Π_c Bin(x_c; n_c, p)], c over the user's cells.
     """
-    sizes = [checks.integer("cell size", size, low=0) for size in cells]
-    outcomes = 1
-    for size in sizes:
-        outcomes *= size + 1
-    if outcomes > _LARGEST:
-        raise ValueError(f"cells give {outcomes} outcomes, more than the {_LARGEST} that are enumerated")
+    table = _Table.of(cells, noise)
     for name, world in (("first", first), ("second", second)):
-        if sorted(cell for _, part in world for cell in part) != list(range(len(sizes))):
-            raise ValueError(f"{name} must assign each of the {len(sizes)} cells to exactly one user")
-    ones = np.meshgrid(*(np.arange(size + 1.0) for size in sizes), indexing="ij", sparse=True)
-    orders = sum(
-        (gammaln(n + 1) - gammaln(x + 1) - gammaln(n - x + 1) for n, x in zip(sizes, ones, strict=True)),
-        start=np.zeros([1] * len(sizes)),
-    )
-    log_p = _log_likelihood(ones, sizes, first, noise)
-    log_q = _log_likelihood(ones, sizes, second, noise)
-    possible = np.isfinite(log_p) | np.isfinite(log_q)
-    orders, log_p, log_q = (np.broadcast_to(a, possible.shape)[possible] for a in (orders, log_p, log_q))
-    return Factor(_normalised(orders + log_p), _normalised(orders + log_q), log_p - log_q)
+        if sorted(cell for _, part in world for cell in part) != list(range(len(cells))):
+            raise ValueError(f"{name} must assign each of the {len(cells)} cells to exactly one user")
+    loss = sum((_log_mixed(coin, table.evidence(part)) for coin, part in first), start=np.zeros(1))
+    loss = loss - sum((_log_mixed(coin, table.evidence(part)) for coin, part in second), start=np.zeros(1))
+    return table.factor(first, second, loss)
 
 
-def tracking_factor(one: float, noise: Noise, reports: int, split: int) -> Factor:
-    """One user against two, both with the same probability of a 1."""
-    return coordinate_factor((split, reports - split), [(one, (0, 1))], [(one, (0,)), (one, (1,))], noise)
+def tracking_factor(coin: Coin, noise: Noise, reports: int, split: int) -> Factor:
+    """One user against two, whose coordinates follow the same law."""
+    table = _Table.of((split, reports - split), noise)
+    loss = _tracking_loss(coin, table.evidence((0,)), table.evidence((1,)))
+    return table.factor([(coin, (0, 1))], [(coin, (0,)), (coin, (1,))], loss)
 
 
-def tracking_losses(one: float, noise: Noise, left: int, right: int) -> FloatArray:
+def tracking_losses(coin: Coin, noise: Noise, left: int, right: int) -> FloatArray:
     """ln(one user/two users) by the numbers of ones among `left` and among `right` reports."""
-    ones = list(np.ogrid[: left + 1.0, : right + 1.0])
-    two_users = _log_likelihood(ones, (left, right), [(one, (0,)), (one, (1,))], noise)
-    return _log_likelihood(ones, (left, right), [(one, (0, 1))], noise) - two_users
+    table = _Table.of((left, right), noise)
+    return _tracking_loss(coin, table.evidence((0,)), table.evidence((1,)))
 
 
-def detection_factor(one: float, changed: float, noise: Noise, reports: int, split: int) -> Factor:
+def detection_factor(coin: Coin, changed: Coin, noise: Noise, reports: int, split: int) -> Factor:
     """One user against a user for the first `split` reports and one with another value for the rest."""
-    return coordinate_factor((split, reports - split), [(one, (0, 1))], [(one, (0,)), (changed, (1,))], noise)
+    table = _Table.of((split, reports - split), noise)
+    before, after = table.evidence((0,)), table.evidence((1,))
+    loss = _tracking_loss(coin, before, after) + _privacy_loss(coin, changed, after)
+    return table.factor([(coin, (0, 1))], [(coin, (0,)), (changed, (1,))], loss)
 
 
-def privacy_factor(one: float, other: float, noise: Noise, reports: int) -> Factor:
+def privacy_factor(coin: Coin, other: Coin, noise: Noise, reports: int) -> Factor:
     """All reports of a user with one value against all those of a user with another."""
-    return coordinate_factor((reports,), [(one, (0,))], [(other, (0,))], noise)
+    table = _Table.of((reports,), noise)
+    return table.factor([(coin, (0,))], [(other, (0,))], _privacy_loss(coin, other, table.evidence((0,))))
 
 
 def partition_factor(
-    one: float, noise: Noise, first: Sequence[Sequence[int]], second: Sequence[Sequence[int]]
+    coin: Coin, noise: Noise, first: Sequence[Sequence[int]], second: Sequence[Sequence[int]]
 ) -> Factor:
     """One way of attributing the rounds to users against another [NV, discussion of the definition].
 
@@ -96,30 +131,98 @@ def partition_factor(
         cells[pair] = cells.get(pair, 0) + 1
     pairs = list(cells)
     worlds = [
-        [(one, tuple(c for c, pair in enumerate(pairs) if pair[side] == user)) for user in {p[side] for p in pairs}]
+        [
+            (coin, tuple(c for c, pair in enumerate(pairs) if pair[side] == user))
+            for user in {pair[side] for pair in pairs}
+        ]
         for side in (0, 1)
     ]
     return coordinate_factor(list(cells.values()), worlds[0], worlds[1], noise)
 
 
-def _log_likelihood(
-    ones: Sequence[FloatArray], sizes: Sequence[int], world: Sequence[Part], noise: Noise
-) -> FloatArray:
-    """Log probability of one particular stream with these numbers of ones."""
-    total: FloatArray = np.zeros([1] * len(sizes))
-    for a, cells in world:
-        given_one: FloatArray = np.full([1] * len(sizes), _log(a))
-        given_zero: FloatArray = np.full([1] * len(sizes), _log(1 - a))
-        for cell in cells:
-            x, n = ones[cell], sizes[cell]
-            given_one = given_one + xlogy(x, noise.q) + xlog1py(n - x, -noise.q)
-            given_zero = given_zero + xlogy(x, noise.p) + xlog1py(n - x, -noise.p)
-        total = total + np.logaddexp(given_one, given_zero)
-    return total
+@dataclass(frozen=True)
+class _Table:
+    """All numbers of ones per cell, as arrays with one axis for each cell."""
+
+    sizes: list[int]
+    ones: list[FloatArray]
+    noise: Noise
+
+    @staticmethod
+    def of(cells: Sequence[int], noise: Noise) -> "_Table":
+        sizes = [checks.integer("cell size", size, low=0) for size in cells]
+        outcomes = 1
+        for size in sizes:
+            outcomes *= size + 1
+        if outcomes > _LARGEST:
+            raise ValueError(f"cells give {outcomes} outcomes, more than the {_LARGEST} that are enumerated")
+        ones = np.meshgrid(*(np.arange(size + 1.0) for size in sizes), indexing="ij", sparse=True)
+        return _Table(sizes, list(ones), noise)
+
+    def evidence(self, cells: Sequence[int]) -> FloatArray:
+        """Λ of the given cells together."""
+        with np.errstate(invalid="ignore"):
+            return sum(
+                (self.noise.evidence(self.ones[cell], self.sizes[cell]) for cell in cells), start=np.zeros(1)
+            )
+
+    def factor(self, first: Sequence[Part], second: Sequence[Part], loss: FloatArray) -> Factor:
+        """Masses of both worlds; losses as given wherever both worlds can produce the outcome."""
+        pairs = list(zip(self.sizes, self.ones, strict=True))
+        orders = sum((gammaln(n + 1) - gammaln(x + 1) - gammaln(n - x + 1) for n, x in pairs), start=np.zeros(1))
+        log_p, log_q = self._log_likelihood(first), self._log_likelihood(second)
+        possible = np.isfinite(log_p) | np.isfinite(log_q)
+        orders, log_p, log_q, loss = (
+            np.broadcast_to(a, possible.shape)[possible] for a in (orders, log_p, log_q, loss)
+        )
+        both = np.isfinite(log_p) & np.isfinite(log_q) & np.isfinite(loss)
+        with np.errstate(invalid="ignore"):
+            loss = np.where(both, loss, log_p - log_q)
+        return Factor(_normalised(orders + log_p), _normalised(orders + log_q), loss)
+
+    def _log_likelihood(self, world: Sequence[Part]) -> FloatArray:
+        """Log probability of one particular stream with these numbers of ones."""
+        total: FloatArray = np.zeros([1] * len(self.sizes))
+        for coin, cells in world:
+            sides = []
+            for chance, law in ((coin.one, self.noise.given_one), (coin.zero, self.noise.given_zero)):
+                side: FloatArray = np.full([1] * len(self.sizes), np.log(chance) if chance > 0 else -np.inf)
+                for cell in cells:
+                    x, n = self.ones[cell], self.sizes[cell]
+                    side = side + xlogy(x, law.one) + xlogy(n - x, law.zero)
+                sides.append(side)
+            total = total + np.logaddexp(*sides)
+        return total
 
 
-def _log(number: float) -> float:
-    return float(np.log(number)) if number > 0 else -np.inf
+def _log_mixed(coin: Coin, evidence: FloatArray) -> FloatArray:
+    """ln((1-a) + a·e^Λ)."""
+    near = np.abs(evidence) < 1
+    with np.errstate(divide="ignore"):
+        far = np.logaddexp(np.log(coin.zero), np.log(coin.one) + evidence)
+    return np.where(near, np.log1p(coin.one * np.expm1(np.where(near, evidence, 0.0))), far)
+
+
+def _tracking_loss(coin: Coin, before: FloatArray, after: FloatArray) -> FloatArray:
+    """Ln P/Q = ln(1 + a(1-a)(r-1)(r'-1)/((1-a+a·r)(1-a+a·r'))), r and r' being e^Λ of the two sides."""
+    near = (np.abs(before) < 1) & (np.abs(after) < 1)
+    r, s = (np.expm1(np.where(near, side, 0.0)) for side in (before, after))
+    close = np.log1p(coin.one * coin.zero * r * s / ((1 + coin.one * r) * (1 + coin.one * s)))
+    with np.errstate(invalid="ignore"):
+        far = _log_mixed(coin, before + after) - _log_mixed(coin, before) - _log_mixed(coin, after)
+    return np.where(near, close, far)
+
+
+def _privacy_loss(coin: Coin, other: Coin, evidence: FloatArray) -> FloatArray:
+    """Ln P/Q = ln(1 + (a-a')(r-1)/(1-a'+a'·r)), with numerator and denominator divided by max(1, r)."""
+    shrunk = np.exp(-np.abs(evidence))
+    grown = -np.expm1(-np.abs(evidence))  # |r-1|/max(1, r)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        up = grown / (other.one + other.zero * shrunk)
+        down = -grown / (other.zero + other.one * shrunk)
+        close = np.log1p((coin.gap - other.gap) / 2 * np.where(evidence > 0, up, down))
+        far = _log_mixed(coin, evidence) - _log_mixed(other, evidence)
+    return np.where(np.abs(close) < 0.5, close, far)
 
 
 def _normalised(log_mass: FloatArray) -> FloatArray:

@@ -11,9 +11,13 @@ from untrackable.theory.convolution import Counted, total_loss
 from untrackable.theory.factor import Factor, FloatArray
 from untrackable.theory.losses import Ends, LossTable, World
 from untrackable.theory.questions import Questions
+from untrackable.theory.roc import Roc
 
 GRID = 1 << 18
 """Grid points for experiments that have no exact evaluation; more points narrow the bracket in proportion."""
+
+
+_MOST_CORNERS = 5000
 
 
 class Experiment(Questions):
@@ -99,6 +103,11 @@ class Experiment(Questions):
     def _noise(self) -> float:
         return self._table.lost
 
+    def _corners(self) -> FloatArray | None:
+        table = self._table
+        few = table.p_shift.total == 0 and table.loss.size <= _MOST_CORNERS
+        return table.loss if few else None
+
     @cached_property
     def _table(self) -> LossTable:
         return total_loss(self.factors, self.gaussian, self.grid)
@@ -139,11 +148,13 @@ class Mixture(Questions):
     __radd__ = __add__
 
     def _pure(self) -> Ends:
-        forward, backward = zip(
-            *((f + _log_ratio(p, q), b - _log_ratio(p, q)) for p, q, e in self.components for f, b in [e._pure()]),
-            strict=True,
-        )
-        return max(forward), max(backward)
+        forward = backward = -np.inf
+        for p, q, experiment in self.components:
+            ahead, behind = experiment._pure()
+            # A component that only one world shows is told apart whatever happens in it.
+            forward = max(forward, np.inf if q == 0 else ahead + _log_ratio(p, q) if p else -np.inf)
+            backward = max(backward, np.inf if p == 0 else behind - _log_ratio(p, q) if q else -np.inf)
+        return forward, backward
 
     def _delta(self, gamma: float, direction: Literal["forward", "backward"]) -> Ends:
         low = high = 0.0
@@ -186,6 +197,12 @@ class Worst(Questions):
         return Worst([a + b for a in self.members for b in others])
 
     __radd__ = __add__
+
+    def roc(self, points: int = 201) -> Roc:
+        """The pointwise best of the members' curves."""
+        curves = [member.roc(points) for member in self.members]
+        lower, upper = (np.max([getattr(c, end) for c in curves], axis=0) for end in ("lower", "upper"))
+        return Roc(curves[0].fpr, lower if self.certainty == "exact" else curves[0].fpr, upper, self.certainty)
 
     def _pure(self) -> Ends:
         forward, backward = zip(*(member._pure() for member in self.members), strict=True)

@@ -12,7 +12,7 @@ from untrackable.theory.factor import FloatArray
 World = Literal["P", "Q"]
 Ends = tuple[float, float]
 
-ROUNDING = 1e-10
+ROUNDING = 1e-11
 """Relative error allowed for in sums that are exact but for floating point."""
 
 RAREST = 1e-16
@@ -69,6 +69,10 @@ class LossTable:
     p_shift: Shift = field(default_factory=Shift)
     q_shift: Shift = field(default_factory=Shift)
     lost: float = 0.0
+    hair: float = 0.0
+    """By how much floating point may have moved a total loss."""
+    rounding: float = ROUNDING
+    """By how much, relatively, floating point may have changed a mass or a sum of masses."""
 
     def delta_forward(self, gamma: float) -> Ends:
         """Bracket of sup_T P(T) - e^gamma Q(T), the hockey-stick divergence of P from Q."""
@@ -85,23 +89,23 @@ class LossTable:
             # A bound that fails with a ten-thousandth of the answer's own probability costs no accuracy.
             failure = max(RAREST, 1e-4 * _excess(loss, mass, level - slack))
             slack = shift.slack(failure)
-        lost = self.lost + failure
+        lost, slack = self.lost + failure, slack + self.hair
         low = _excess(loss, mass, level + slack)
         high = _excess(loss, mass, level - slack) if slack else low
-        lower = only + max(0.0, low * (1 - ROUNDING) - lost)
-        return lower, max(lower, min(1.0, only + high * (1 + ROUNDING) + lost))
+        lower = only + max(0.0, low * (1 - self.rounding) - lost)
+        return lower, max(lower, min(1.0, only + high * (1 + self.rounding) + lost))
 
     def cdf(self, loss: float, world: World) -> Ends:
         """Bracket of the probability that the total loss is at most `loss`."""
         cumulative, mean, slacks = self._p_cumulative if world == "P" else self._q_cumulative
         # A loss computed by the caller may differ from the table's in the last digits.
-        hair = 1e-12 * max(1.0, abs(loss)) if math.isfinite(loss) else 0.0
+        hair = self.hair + (1e-12 * max(1.0, abs(loss)) if math.isfinite(loss) else 0.0)
         low, high = 0.0, 1.0
         for failure, slack in slacks:
             below = self.loss.searchsorted(loss - mean - slack - hair, "right")
             upto = self.loss.searchsorted(loss - mean + slack + hair, "right")
-            low = max(low, cumulative.item(below) - self.lost - failure)
-            high = min(high, cumulative.item(upto) + self.lost + failure)
+            low = max(low, cumulative.item(below) * (1 - self.rounding) - self.lost - failure)
+            high = min(high, cumulative.item(upto) * (1 + self.rounding) + self.lost + failure)
         return low, high
 
     @cached_property
@@ -125,4 +129,6 @@ def _cumulative(mass: FloatArray, start: float, shift: Shift) -> _Cumulative:
 def _excess(loss: FloatArray, mass: FloatArray, level: float) -> float:
     """Σ mass·(1 - e^(level - loss)) over the losses above the level: sums of positive terms only."""
     start = int(np.searchsorted(loss, level, "right"))
+    if start == loss.size:
+        return 0.0
     return float(np.sum(mass[start:] * -np.expm1(level - loss[start:])))

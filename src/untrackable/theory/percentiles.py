@@ -29,6 +29,8 @@ class Trackability:
         if not experiments:
             raise ValueError("experiments must not be empty")
         checks.choice("variant", variant, ("absolute", "signed"))
+        if any(experiment.certainty == "upper" for experiment in experiments):
+            raise TypeError("the law of τ is known of exact experiments only; some of these are upper bounds")
         self.experiments = tuple(experiments)
         self.variant = variant
 

@@ -2,31 +2,21 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
-import numpy as np
 from scipy.optimize import brentq
 
 from untrackable import checks
 from untrackable.brackets import Bracket
 from untrackable.theory.factor import FloatArray
 from untrackable.theory.losses import Ends, World
+from untrackable.theory.roc import Roc, roc_curve
 
 Direction = Literal["forward", "backward", "both"]
 
 _FARTHEST = 1e9
 """Losses beyond this are called infinite."""
-
-
-@dataclass(frozen=True)
-class Roc:
-    """How often P is recognised (`lower`, `upper`) when Q is mistaken for it with probability `fpr`."""
-
-    fpr: FloatArray
-    lower: FloatArray
-    upper: FloatArray
 
 
 class Questions(ABC):
@@ -70,6 +60,7 @@ class Questions(ABC):
     def gamma(self, delta: float, direction: Direction = "both") -> Bracket:
         """The smallest gamma ≥ 0 at which `delta` suffices. Infinite if no gamma does."""
         delta = checks.probability("delta", delta)
+        checks.choice("direction", direction, ("forward", "backward", "both"))
         forward, backward = self._pure()
         pure = max(0.0, {"forward": forward, "backward": backward}.get(direction, max(forward, backward)))
         if delta == 0:
@@ -79,36 +70,34 @@ class Questions(ABC):
         return self._bracket(min(lower, upper), upper)
 
     def loss_quantiles(self, levels: Sequence[float], world: World = "P") -> list[Bracket]:
-        """Quantiles of the loss ln(P/Q) when world P (or Q) is the true one."""
+        """Quantiles of the loss ln(P/Q) when world P (or Q) is the true one.
+
+        Only of an exact experiment: worlds that dominate others are easier to tell apart, but their losses need not
+        be larger in every quantile.
+        """
         checks.choice("world", world, ("P", "Q"))
+        if self.certainty == "upper":
+            raise TypeError("quantiles are known of an exact experiment only; this one is an upper bound")
+        if not isinstance(levels, Iterable):
+            raise TypeError(f"levels must be a sequence of numbers, not {type(levels).__name__}")
         return [self._quantile(checks.open_probability("level", level), world) for level in levels]
 
     def roc(self, points: int = 201) -> Roc:
-        """The best distinguisher's true positive rate at evenly spaced false positive rates.
-
-        The curve is x ↦ min over gamma of delta(gamma) + e^gamma·x; a finite set of gammas brackets it.
-        """
+        """The best distinguisher's true positive rate at evenly spaced false positive rates."""
         points = checks.integer("points", points, low=2)
-        fpr = np.linspace(0, 1, points)
-        forward, backward = (min(60.0, max(1e-9, end)) for end in self._pure())
-        gammas = np.unique(np.concatenate((np.linspace(-backward, forward, 400), [0.0])))
-        ends = np.array([self._delta(float(g), "forward") for g in gammas])
-        rates = np.exp(gammas)[:, None] * fpr
-        upper = np.minimum(1.0, np.min(ends[:, 1, None] + rates, axis=0))
-        # Between two gammas delta is at least its value at the larger, and e^gamma at least that of the smaller.
-        between = np.min(ends[1:, 0, None] + rates[:-1], axis=0)
-        beyond = ends[-1, 0] + rates[-1] if forward < 60 else ends[-1, 0] + 0 * fpr
-        lower = np.clip(np.minimum(between, beyond), fpr, 1.0)
-        if self.certainty == "upper":
-            lower = fpr
-        return Roc(fpr, np.minimum(lower, upper), upper)
+        fpr, lower, upper = roc_curve(lambda g: self._delta(g, "forward"), self._pure(), self._corners(), points)
+        return Roc(fpr, lower if self.certainty == "exact" else fpr, upper, self.certainty)
+
+    def _corners(self) -> FloatArray | None:
+        """All gammas at which delta has a corner, if they are known and few."""
+        return None
 
     def _delta_ends(self, gamma: float, direction: Direction) -> Ends:
         checks.choice("direction", direction, ("forward", "backward", "both"))
         if direction == "both":
             forward, backward = self._delta_ends(gamma, "forward"), self._delta_ends(gamma, "backward")
             return max(forward[0], backward[0]), max(forward[1], backward[1])
-        if gamma >= self._pure()[0 if direction == "forward" else 1]:
+        if self._pure()[0 if direction == "forward" else 1] <= min(gamma, _FARTHEST):
             return 0.0, 0.0
         return self._delta(gamma, direction)
 
@@ -121,8 +110,6 @@ class Questions(ABC):
         forward, backward = self._pure()
         low, high = -min(backward, _FARTHEST), min(forward, _FARTHEST)
         ends = [_first(lambda x, end=end: self._cdf(x, world)[end] >= level, low, high) for end in (1, 0)]  # type: ignore[misc]
-        if self.certainty == "upper":
-            return Bracket(-math.inf, ends[1])
         return Bracket(ends[0], max(ends))
 
 
