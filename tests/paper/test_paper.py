@@ -89,6 +89,8 @@ def test_command_line(found: reproduce.Reproduction, monkeypatch: pytest.MonkeyP
     data = json.loads(run.stdout)
     assert len(data["rows"]) == len(found.rows)
     assert len(data["percentiles"]) == 28
+    numbers = [(row["published_number"], row["ours_number"]) for row in data["rows"]]
+    assert sum(None not in pair for pair in numbers) >= 30
     for path in data["plots"]:
         assert Path(path).read_bytes().startswith(b"\x89PNG")
     text = CliRunner().invoke(main, ["paper"]).stdout

@@ -13,7 +13,10 @@ Kind = Literal["exact", "upper", "lower", "sampled", "bracket", "unresolved"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """`ours` says for itself what it is by `kind`; `erratum` names the entry of docs/errata.md if they differ."""
+    """`kind` says what `ours` is; `erratum` names the entry of docs/errata.md if they differ.
+
+    The numbers are there where each side is a single one.
+    """
 
     section: str
     statement: str
@@ -22,6 +25,8 @@ class Row:
     kind: Kind
     verdict: Verdict
     erratum: str = ""
+    published_number: float | None = None
+    ours_number: float | None = None
 
 
 def published() -> dict[str, Any]:
