@@ -42,13 +42,15 @@ def _followed(axes: Axes, outcome: Outcome) -> None:
     reports = list(range(2, ROUNDS + 1))
     stored = InnerProduct(bits=outcome.deck.bits, slots=outcome.deck.slots, eps_report=outcome.deck.eps_report)
     for mechanism, color, name, at in (
-        (outcome.rappor, _RAPPOR, "RAPPOR (to ±0.002)", (2.2, 0.72)),
-        (stored, _STORED, "the same cards, replayed\nat random: RNIP (upper)", (9.0, 0.42)),
-        (outcome.deck, _DECK, "Deck (exactly 0)", (13.0, 0.04)),
+        (outcome.rappor, _RAPPOR, "RAPPOR\n", (2.3, 0.8)),
+        (stored, _STORED, "the same cards, replayed\nat random: RNIP ", (9.0, 0.4)),
+        (outcome.deck, _DECK, "Deck ", (13.0, 0.04)),
     ):
-        edge = [mechanism.tracking(reports=k).advantage().upper for k in reports]
-        axes.plot(reports, edge, color=color, lw=2.2, clip_on=False)
-        axes.text(*at, name, color=color, fontsize=9)
+        edge = [mechanism.tracking(reports=k).advantage() for k in reports]
+        known = max(bracket.width for bracket in edge) / 2
+        certainty = "upper" if edge[-1].certainty == "upper" else f"exact to ±{known:.1g}" if known else "exactly 0"
+        axes.plot(reports, [bracket.upper for bracket in edge], color=color, lw=2.2, clip_on=False)
+        axes.text(*at, f"{name}({certainty})", color=color, fontsize=9)
     axes.set(
         xlabel="reports the observer holds",
         ylabel="advantage (0: a guess, 1: certainty)",

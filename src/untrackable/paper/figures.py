@@ -5,7 +5,6 @@ from pathlib import Path
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from untrackable.brackets import Bracket
 from untrackable.paper import rappor
 from untrackable.paper.rappor import Point
 from untrackable.paper.rows import published
@@ -49,10 +48,13 @@ def _percentiles(directory: Path, points: list[Point]) -> Path:
     for axes, level, name in ((left, 0.5, "median"), (right, 0.9, "90th percentile")):
         mine = [p for p in points if p.level == level]
         reports = [p.reports for p in mine]
-        axes.plot(
-            reports, [_middle(p.absolute) for p in mine], color=_OTHER, label="absolute, as defined (to ±0.006)"
-        )
-        axes.plot(reports, [_middle(p.signed) for p in mine], color=_OURS, label="signed (to ±0.006)")
+        for brackets, color, label in (
+            ([p.absolute for p in mine], _OTHER, "absolute, as defined"),
+            ([p.signed for p in mine], _OURS, "signed"),
+        ):
+            middles = [(bracket.lower + bracket.upper) / 2 for bracket in brackets]
+            known = max(bracket.width for bracket in brackets) / 2
+            axes.plot(reports, middles, color=color, label=f"{label} (exact to ±{known:.1g})")
         axes.errorbar(
             reports,
             [p.plotted[0] for p in mine],
@@ -74,10 +76,6 @@ def _percentiles(directory: Path, points: list[Point]) -> Path:
         _finish(axes)
     left.set(ylabel="trackability τ", ylim=(0, None))
     return _save(figure, directory / "rappor-percentiles.png")
-
-
-def _middle(bracket: Bracket) -> float:
-    return (bracket.lower + bracket.upper) / 2
 
 
 def _finish(axes: Axes) -> None:
