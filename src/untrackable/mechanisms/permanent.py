@@ -1,0 +1,199 @@
+"""Places that are kept noisy for ever and reported through more noise: RAPPOR and the unary encodings."""
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from untrackable import checks
+from untrackable.mechanisms.base import Mechanism, Pair, Values, worst
+from untrackable.mechanisms.chances import Chance, coin, noise
+from untrackable.mechanisms.entropy import Entropy
+from untrackable.mechanisms.estimates import Reports
+from untrackable.mechanisms.fresh import everything_told
+from untrackable.mechanisms.observed import Observed
+from untrackable.mechanisms.states import pack_integers, unpack_integers
+from untrackable.theory.coordinate import (
+    Coin,
+    Noise,
+    detection_factor,
+    privacy_factor,
+    tracking_factor,
+    tracking_losses,
+)
+from untrackable.theory.experiment import Experiment, Mixture
+from untrackable.theory.factor import Factor, response_factor
+
+FloatArray = NDArray[np.float64]
+Moved = tuple[int, int, int]
+"""Places that two values both set, that only the first sets, and that only the second sets."""
+
+
+class Permanent(Mechanism):
+    """A value sets some places of a pattern; each is kept with one flip for ever, and reported with another.
+
+    What persists: the kept pattern, for as long as the client lives. Places are independent, so every experiment
+    is a product of coordinates.
+    """
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def places(self) -> int:
+        """How many places there are."""
+
+    @property
+    @abstractmethod
+    def _flips(self) -> tuple[Chance, Chance]:
+        """That a set place is kept as 0, and that a clear one is kept as 1."""
+
+    @property
+    @abstractmethod
+    def _told(self) -> tuple[Chance, Chance]:
+        """That 1 is reported of a kept 1, and of a kept 0."""
+
+    @abstractmethod
+    def _pattern(self, value: Any) -> int:
+        """The places that a value sets, as an integer, bit i being place i."""
+
+    @abstractmethod
+    def _moved(self) -> list[Moved]:
+        """Every way in which the patterns of two different values can overlap."""
+
+    @abstractmethod
+    def _ones(self) -> int:
+        """How many places a value sets, as far as tracking is concerned."""
+
+    @property
+    def report_bits(self) -> int:
+        """One bit per place."""
+        return self.places
+
+    def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Pair:
+        """Fixed value: the two values that are easiest to tell apart; what is kept, or k reports of it (exact).
+
+        Those share no place and set as many as they can.
+
+        Any sequence of values, a client keeping one state per value: `reports` reports, each place of each no
+        further apart than between two different states (upper).
+        """
+        checks.choice("values", values, ("fixed", "any"))
+        count = None if reports is None else checks.integer("reports", reports, low=1)
+        if values == "any":
+            if count is None:
+                return everything_told("upper")
+            place = max(abs(self._noise.ones), abs(self._noise.zeros))
+            return Experiment([(response_factor(place), self.places * count)], certainty="upper")
+        one, zero = self._kept
+        if count is None:
+            lost = Factor([one.one, one.zero], [zero.one, zero.zero])
+        else:
+            lost = privacy_factor(one, zero, self._noise, count)
+        moved = {(a, b) for _, a, b in self._moved()}
+        widest = [(a, b) for a, b in moved if not {(a + 1, b), (a, b + 1)} & moved]
+        return worst([Experiment([(lost, a), (lost.reversed(), b)]) for a, b in sorted(widest)] or [Experiment()])
+
+    def _trackings(self, seen: Observed) -> list[Experiment | Mixture]:
+        """Independent coordinates, exact."""
+        return [self._tracking(seen.reports, j, self._ones()) for j in seen.tracking_splits()]
+
+    def _tracking(self, reports: int, split: int, ones: int) -> Experiment:
+        set_place, clear_place = (tracking_factor(kept, self._noise, reports, split) for kept in self._kept)
+        return Experiment([(set_place, ones), (clear_place, self.places - ones)])
+
+    def _detections(self, seen: Observed) -> list[Experiment | Mixture]:
+        """The worst over every overlap of two patterns; exact for each."""
+        return [e for j in seen.detection_splits() for e in self._detection(seen.reports, j)] or [Experiment()]
+
+    def _detection(self, reports: int, split: int) -> list[Experiment]:
+        one, zero = self._kept
+        stays = tracking_factor(one, self._noise, reports, split)
+        goes = detection_factor(one, zero, self._noise, reports, split)
+        comes = detection_factor(zero, one, self._noise, reports, split)
+        never = tracking_factor(zero, self._noise, reports, split)
+        return [
+            Experiment([(stays, kept), (goes, lost), (comes, gained), (never, self.places - sum(pair))])
+            for pair in self._moved()
+            for kept, lost, gained in [pair]
+        ]
+
+    def link_scores(self, first: Reports, second: Reports, value: Any) -> FloatArray:
+        """ln(one user/two users) for every pair of a row of `first` and a row of `second`.
+
+        Each row holds the reports of one pseudonym (rows × reports × bytes, as simulation yields them), all of
+        people holding `value`.
+        """
+        left, right = (unpacked(reports, self.places).sum(axis=1) for reports in (first, second))
+        splits = first.shape[1], second.shape[1]
+        filled = bits_of(self._pattern(value), self.places).astype(bool)
+        scores = np.zeros((left.shape[0], right.shape[0]))
+        for places, kept in zip((filled, ~filled), self._kept, strict=True):
+            table = tracking_losses(kept, self._noise, *splits)
+            for ones in range(splits[0] + 1):
+                scores += (left[:, places] == ones).astype(np.float64) @ table[ones][right[:, places]].T
+        return scores
+
+    @property
+    def _kept(self) -> tuple[Coin, Coin]:
+        """What is kept of a place that the value sets, and of one that it leaves clear."""
+        lost, gained = self._flips
+        return coin(lost).mirrored(), coin(gained)
+
+    @property
+    def _noise(self) -> Noise:
+        return noise(*self._told)
+
+    def _new_state(self, value: Any, source: Entropy) -> int:
+        pattern = self._pattern(value)
+        kept = 0
+        for place in range(self.places):
+            is_set = pattern >> place & 1
+            kept |= (is_set ^ self._flips[1 - is_set].happens(source)) << place
+        return kept
+
+    def _report(self, state: int, round: int, source: Entropy) -> tuple[int, int]:
+        report = 0
+        for place in range(self.places):
+            report |= self._told[1 - (state >> place & 1)].happens(source) << place
+        return report, state
+
+    def _pack(self, state: int) -> bytes:
+        return pack_integers([state], self.places)
+
+    def _unpack(self, payload: bytes) -> int:
+        return unpack_integers(payload, self.places, 1)[0]
+
+    def _words(self) -> int:
+        return self.places
+
+    def _simulate(self, values: NDArray[Any], rounds: tuple[int, ...], rng: np.random.Generator) -> Reports:
+        distinct, index = np.unique(values, return_inverse=True)
+        patterns = np.array([bits_of(self._pattern(v), self.places) for v in distinct.tolist()], dtype=np.bool_)
+        is_set = patterns.reshape(-1, self.places)[index]
+        flips = _either(rng, is_set, self._flips)
+        kept = np.broadcast_to((is_set ^ flips)[:, None, :], (values.shape[0], len(rounds), self.places))
+        return np.packbits(_either(rng, kept, self._told), axis=-1, bitorder="little")
+
+
+def bits_of(number: int, width: int) -> NDArray[np.uint8]:
+    """The bits of an integer, the lowest first."""
+    return np.array([number >> i & 1 for i in range(width)], dtype=np.uint8)
+
+
+def unpacked(reports: Reports, width: int) -> NDArray[np.uint8]:
+    """Reports as bits, place 0 first."""
+    return np.unpackbits(reports.astype(np.uint8, copy=False), axis=-1, count=width, bitorder="little")
+
+
+def _either(
+    rng: np.random.Generator, which: NDArray[np.bool_], chances: tuple[Chance, Chance]
+) -> NDArray[np.bool_]:
+    """The first event where `which` holds and the second elsewhere, from one word for each place."""
+    words = rng.integers(0, (1 << 64) - 1, size=which.shape, dtype=np.uint64, endpoint=True)
+    return np.where(which, _under(words, chances[0]), _under(words, chances[1]))
+
+
+def _under(words: NDArray[np.uint64], chance: Chance) -> NDArray[np.bool_] | np.bool_:
+    return np.True_ if chance.threshold >> 64 else words < np.uint64(chance.threshold)
