@@ -91,6 +91,18 @@ def rappor(blooms: Mapping[Hashable, tuple[int, ...]], f: float, p: float, q: fl
     return Finite(list(blooms), state, report)
 
 
+def unary(values: int, keep: float, add: float, q: float, p: float) -> Finite:
+    def state(value: Hashable) -> Law:
+        chances = [keep if place == value else add for place in range(values)]
+        return product([{1: chance, 0: 1 - chance} for chance in chances])
+
+    def report(kept: Hashable, round: int) -> Law:
+        assert isinstance(kept, tuple)
+        return product([{1: q, 0: 1 - q} if bit else {1: p, 0: 1 - p} for bit in kept])
+
+    return Finite(range(values), state, report)
+
+
 def product(laws: list[dict[Hashable, float]]) -> Law:
     return {
         tuple(outcome for outcome, _ in combination): math.prod(p for _, p in combination)

@@ -1,8 +1,9 @@
 """Private telemetry that cannot be used to follow people.
 
-Mechanisms: `Deck`, `Fading`, `Bitwise`, `InnerProduct`, `Rappor`, `Stored`, `Dealt`, `Fresh`, `Memoized`, over the
-local mechanisms `RandomizedResponse` and `NoisyInnerProduct`. Their guarantees are asked of an `Experiment`, a
-`Mixture` or a `Worst`, made of `Factor`s, and answered by `Bracket`s. Bounds and theorems: `untrackable.theory`.
+Mechanisms: `Deck`, `Fading`, `Bitwise`, `InnerProduct`, `Rappor`, `Unary`, `Stored`, `Dealt`, `Fresh`, `Memoized`,
+over the local mechanisms `RandomizedResponse` and `NoisyInnerProduct`. Their guarantees are asked of an
+`Experiment`, a `Mixture` or a `Worst`, made of `Factor`s, and answered by `Bracket`s. Bounds and theorems are in
+`untrackable.theory`.
 """
 
 import importlib
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from untrackable.mechanisms.randomized_response import RandomizedResponse
     from untrackable.mechanisms.rappor import Rappor
     from untrackable.mechanisms.stored import Memoized, Stored
+    from untrackable.mechanisms.unary import Unary
     from untrackable.theory.experiment import Experiment, Mixture, Worst
     from untrackable.theory.factor import Factor
 
@@ -40,6 +42,7 @@ _HOMES = {
     "RandomizedResponse": "mechanisms.randomized_response",
     "Rappor": "mechanisms.rappor",
     "Stored": "mechanisms.stored",
+    "Unary": "mechanisms.unary",
     "Worst": "theory.experiment",
 }
 
@@ -59,6 +62,7 @@ __all__ = [
     "RandomizedResponse",
     "Rappor",
     "Stored",
+    "Unary",
     "Worst",
 ]
 

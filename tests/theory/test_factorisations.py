@@ -19,9 +19,11 @@ from untrackable import (
     RandomizedResponse,
     Rappor,
     Stored,
+    Unary,
     Worst,
 )
 from untrackable.mechanisms.base import Pair
+from untrackable.mechanisms.unary import Preset
 from untrackable.theory.enumeration import Finite, Stream, pair, subsets
 from untrackable.theory.questions import Direction
 
@@ -336,3 +338,15 @@ def test_rappor_privacy_with_little_room_is_the_worst_over_all_filters() -> None
     for gamma, direction in itertools.product(GAMMAS, DIRECTIONS):
         found = mechanism.privacy(reports=2).delta(gamma, direction).upper
         assert found == pytest.approx(max(t.delta(gamma, direction).upper for t in truths), rel=1e-9, abs=1e-13)
+
+
+@pytest.mark.parametrize("preset", ["L-SUE", "L-OSUE", "L-OUE", "L-SOUE"])
+@pytest.mark.parametrize("reports", [1, 2, 3])
+def test_unary(preset: Preset, reports: int) -> None:
+    mechanism = Unary.preset(preset, values=3, eps=2.0, eps_report=1.2)
+    oracle = oracles.unary(3, mechanism.keep, mechanism.add, mechanism.q, mechanism.p)
+    rounds = list(range(1, reports + 1))
+    assert_equal(mechanism.privacy(reports=reports), oracle.privacy(0, 2, rounds))
+    for first in proper_subsets(rounds):
+        assert_equal(mechanism.tracking(rounds=rounds, first=first), oracle.tracking(1, rounds, first))
+        assert_equal(mechanism.detection(rounds=rounds, first=first), oracle.detection(1, 0, rounds, first))

@@ -1,7 +1,7 @@
 """Places that are kept noisy for ever and reported through more noise: RAPPOR and the unary encodings."""
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,7 @@ from untrackable import checks
 from untrackable.mechanisms.base import Mechanism, Pair, Values, worst
 from untrackable.mechanisms.chances import Chance, coin, noise
 from untrackable.mechanisms.entropy import Entropy
-from untrackable.mechanisms.estimates import Reports
+from untrackable.mechanisms.estimates import Aggregator, Reports, Source
 from untrackable.mechanisms.fresh import everything_told
 from untrackable.mechanisms.observed import Observed
 from untrackable.mechanisms.states import pack_integers, unpack_integers
@@ -28,6 +28,10 @@ from untrackable.theory.factor import Factor, response_factor
 FloatArray = NDArray[np.float64]
 Moved = tuple[int, int, int]
 """Places that two values both set, that only the first sets, and that only the second sets."""
+
+
+_ROWS = 1 << 14
+"""Reports that are unpacked at a time."""
 
 
 class Permanent(Mechanism):
@@ -175,6 +179,41 @@ class Permanent(Mechanism):
         flips = _either(rng, is_set, self._flips)
         kept = np.broadcast_to((is_set ^ flips)[:, None, :], (values.shape[0], len(rounds), self.places))
         return np.packbits(_either(rng, kept, self._told), axis=-1, bitorder="little")
+
+
+class PlaceCounts(Aggregator):
+    """How many reports had each place set."""
+
+    _axes = 2
+
+    def __init__(self, source: Source, places: int) -> None:
+        super().__init__(source)
+        self.counts = np.zeros(places, dtype=np.int64)
+
+    def _array(self, reports: list[int]) -> Reports:
+        size, width = (self.counts.size + 7) // 8, self.counts.size
+        if any(not 0 <= report < 1 << width for report in reports):
+            raise ValueError(f"a report must have {width} bits and no more")
+        data = b"".join(report.to_bytes(size, "little") for report in reports)
+        return np.frombuffer(data, dtype=np.uint8).reshape(-1, size)
+
+    def _checked(self, reports: Reports) -> Reports:
+        size, width = (self.counts.size + 7) // 8, self.counts.size
+        if reports.dtype != np.uint8 or reports.shape[-1:] != (size,):
+            raise ValueError(f"reports must be arrays of {size} bytes each, got {reports.dtype} {reports.shape}")
+        rows = reports.reshape(-1, size)
+        if width % 8 and np.any(rows[:, -1] >> (width % 8)):
+            raise ValueError(f"a report must have {width} bits and no more")
+        return rows
+
+    def _add(self, reports: Reports) -> None:
+        for start in range(0, reports.shape[0], _ROWS):
+            bits = unpacked(reports[start : start + _ROWS], self.counts.size)
+            self.counts += bits.sum(axis=0, dtype=np.int64)
+        self.n += reports.shape[0]
+
+    def _merge(self, other: Self) -> None:
+        self.counts += other.counts
 
 
 def bits_of(number: int, width: int) -> NDArray[np.uint8]:

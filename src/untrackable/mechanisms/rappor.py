@@ -4,7 +4,7 @@ import hashlib
 import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Self, SupportsIndex
+from typing import Any, Literal, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from untrackable import checks
 from untrackable.mechanisms.base import Pair, worst
 from untrackable.mechanisms.chances import Chance, chance_toward
-from untrackable.mechanisms.estimates import Aggregator, Estimate, Reports, Source
+from untrackable.mechanisms.estimates import Estimate, Source
 from untrackable.mechanisms.observed import Observed, round_number
-from untrackable.mechanisms.permanent import Moved, Permanent, bits_of, unpacked
+from untrackable.mechanisms.permanent import Moved, Permanent, PlaceCounts, bits_of
 from untrackable.theory.accuracy import mean_radius
 
 Value = str | SupportsIndex
@@ -127,15 +127,12 @@ class Rappor(Permanent):
         return array
 
 
-class RapporAggregator(Aggregator):
+class RapporAggregator(PlaceCounts):
     """How many reports had each bit set."""
 
-    _axes = 2
-
     def __init__(self, source: Source, mechanism: Rappor) -> None:
-        super().__init__(source)
+        super().__init__(source, mechanism.bloom_bits)
         self._mechanism = mechanism
-        self.counts = np.zeros(mechanism.bloom_bits, dtype=np.int64)
 
     def estimate(self, candidates: Sequence[Value], beta: float = 0.05) -> Estimate:
         """Frequencies of known candidates, by least squares on the noise-corrected bit counts.
@@ -166,34 +163,6 @@ class RapporAggregator(Aggregator):
         together = np.array([mean_radius(n, beta, span=span, statistics=len(candidates)) for span in spans])
         error = np.sqrt(weights**2 @ variance / n)
         return Estimate(weights @ (shares - zero), n, beta, radius, together, error)
-
-    def _array(self, reports: list[int]) -> Reports:
-        size, width = self._size(), self._mechanism.bloom_bits
-        if any(not 0 <= report < 1 << width for report in reports):
-            raise ValueError(f"a report must have {width} bits and no more")
-        data = b"".join(report.to_bytes(size, "little") for report in reports)
-        return np.frombuffer(data, dtype=np.uint8).reshape(-1, size)
-
-    def _checked(self, reports: Reports) -> Reports:
-        size, width = self._size(), self._mechanism.bloom_bits
-        if reports.dtype != np.uint8 or reports.shape[-1:] != (size,):
-            raise ValueError(f"reports must be arrays of {size} bytes each, got {reports.dtype} {reports.shape}")
-        rows = reports.reshape(-1, size)
-        if width % 8 and np.any(rows[:, -1] >> (width % 8)):
-            raise ValueError(f"a report must have {width} bits and no more")
-        return rows
-
-    def _size(self) -> int:
-        return (self._mechanism.bloom_bits + 7) // 8
-
-    def _add(self, reports: Reports) -> None:
-        for start in range(0, reports.shape[0], 1 << 16):
-            bits = unpacked(reports[start : start + (1 << 16)], self._mechanism.bloom_bits)
-            self.counts += bits.sum(axis=0, dtype=np.int64)
-        self.n += reports.shape[0]
-
-    def _merge(self, other: Self) -> None:
-        self.counts += other.counts
 
 
 def _utf8(value: Value) -> bytes:
