@@ -29,11 +29,12 @@ from untrackable import (
     RandomizedResponse,
     Rappor,
     Stored,
+    Unary,
 )
 from untrackable.mechanisms.base import Mechanism
 
 VECTORS = Path(__file__).parent.parent / "vectors"
-NAMES = ("bitwise", "dealt", "deck", "fading", "fresh", "innerproduct", "memoized", "rappor", "stored")
+NAMES = ("bitwise", "dealt", "deck", "fading", "fresh", "innerproduct", "memoized", "rappor", "stored", "unary")
 WHOLE = 1 << 64
 
 Json = dict[str, Any]
@@ -156,6 +157,24 @@ class RapporClient:
         return integers([sum(bit << i for i, bit in enumerate(self.kept))], self.bits)
 
 
+class UnaryClient:
+    def __init__(self, given: Json, value: str, tape: Tape) -> None:
+        chances = thresholds("Unary", given)
+        self.one, self.zero = chances["one_chance"], chances["zero_chance"]
+        self.kept = [
+            1 ^ tape.happens(chances["lost_chance"])
+            if place == int(value)
+            else tape.happens(chances["added_chance"])
+            for place in range(given["values"])
+        ]
+
+    def report(self, round: int, tape: Tape) -> int:
+        return sum(tape.happens(self.one if bit else self.zero) << i for i, bit in enumerate(self.kept))
+
+    def payload(self) -> bytes:
+        return integers([sum(bit << i for i, bit in enumerate(self.kept))], len(self.kept))
+
+
 class StoredClient:
     def __init__(self, given: Json, value: str, tape: Tape) -> None:
         self.base = local(given)
@@ -237,6 +256,7 @@ CLIENTS: dict[str, Callable[[Json, str, Tape], Any]] = {
     "InnerProduct": StoredClient,
     "Memoized": StoredClient,
     "Rappor": RapporClient,
+    "Unary": UnaryClient,
     "Stored": StoredClient,
 }
 
@@ -250,6 +270,13 @@ def thresholds(name: str, given: Json) -> dict[str, int]:
             "state_flip": toward(given["f"] / 2, 0.5),
             "zero_chance": toward(p, q),
             "one_chance": toward(q, p),
+        }
+    if name == "Unary":
+        return {
+            "lost_chance": toward(1 - given["keep"], 1),
+            "added_chance": toward(given["add"], 1),
+            "one_chance": toward(given["q"], given["p"]),
+            "zero_chance": toward(given["p"], given["q"]),
         }
     return {"flip": flip(local(given).eps)}
 
@@ -309,6 +336,7 @@ def build(kind: str, given: Json) -> Mechanism:
         "Memoized": Memoized,
         "Rappor": Rappor,
         "Stored": Stored,
+        "Unary": Unary,
     }
     return mechanisms[kind](**given)
 

@@ -24,6 +24,7 @@ from untrackable.mechanisms.noisy_inner_product import NoisyInnerProduct
 from untrackable.mechanisms.randomized_response import RandomizedResponse
 from untrackable.mechanisms.rappor import Rappor
 from untrackable.mechanisms.stored import Memoized, Stored
+from untrackable.mechanisms.unary import Unary
 
 HERE = Path(__file__).parent
 HIGHEST_WORD = bytes([255]) * 8
@@ -225,6 +226,23 @@ def rappor() -> Iterator[Json]:
         )
 
 
+def unary() -> Iterator[Json]:
+    """Widths that do and do not fill bytes; certain and impossible events among the ordinary ones."""
+    for values, keep, add, q, p in ((2, 0.75, 0.25, 0.8, 0.3), (9, 0.5, 0.1, 0.5, 0.07), (16, 1.0, 0.0, 0.9, 1e-5)):
+        m = Unary(values=values, keep=keep, add=add, q=q, p=p)
+        yield group(
+            m,
+            {"values": values, "keep": keep, "add": add, "q": q, "p": p},
+            {
+                "lost_chance": m.lost_chance.threshold,
+                "added_chance": m.added_chance.threshold,
+                "one_chance": m.one_chance.threshold,
+                "zero_chance": m.zero_chance.threshold,
+            },
+            [case(m, value, [1, 2, 3], label=f"Unary {values} values {value}") for value in (0, values - 1)],
+        )
+
+
 Bases = Iterator[tuple[Any, Json, list[int]]]
 
 
@@ -301,6 +319,7 @@ MAKERS: dict[str, Callable[[], Iterator[Json]]] = {
     "Memoized": memoized,
     "Rappor": rappor,
     "Stored": stored,
+    "Unary": unary,
 }
 
 
