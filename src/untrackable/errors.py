@@ -23,3 +23,7 @@ class MergeError(UntrackableError):
 
 class RoundPassed(UntrackableError):  # noqa: N818 - reads as what happened
     """A client was asked about a round that lies before one it has already answered."""
+
+
+class FadedAway(UntrackableError):  # noqa: N818 - reads as what happened
+    """The answer has become so faint that it would say nothing."""

@@ -28,7 +28,7 @@ from untrackable import (
 )
 from untrackable.errors import DeckEmpty, RoundPassed, StateError, UntrackableError, ValueChangeRefused
 from untrackable.mechanisms import states
-from untrackable.mechanisms.base import Client, Local, Mechanism
+from untrackable.mechanisms.base import LARGEST_SLOTS, Client, Local, Mechanism
 from untrackable.mechanisms.estimates import Source
 from untrackable.mechanisms.observed import LAST_ROUND
 
@@ -79,7 +79,7 @@ def clients(draw: st.DrawFn) -> tuple[Mechanism, Client]:
         )
     )
     chances = st.floats(0, 1)
-    p, q = draw(st.tuples(chances, chances).filter(lambda both: both[0] != both[1]))
+    p, q = draw(st.tuples(chances, chances).filter(lambda both: abs(both[0] - both[1]) > 1e-15))
     mechanisms: list[Mechanism] = [
         Bitwise(eps_state=draw(eps), eps_report=draw(eps)),
         InnerProduct(bits=bits, slots=slots, eps_report=draw(eps)),
@@ -462,10 +462,10 @@ INTEGERS: list[tuple[str, int, int | None, Maker]] = [
     ("bits", 1, 256, lambda x: InnerProduct(bits=x, slots=2, eps_report=1.0)),
     ("bits", 1, 256, lambda x: Deck(bits=x, slots=2, eps_report=1.0)),
     ("bits", 1, 256, lambda x: Fading(bits=x, eps=1.0, delta=0.01)),
-    ("slots", 1, None, lambda x: InnerProduct(bits=2, slots=x, eps_report=1.0)),
-    ("slots", 1, None, lambda x: Deck(bits=2, slots=x, eps_report=1.0)),
-    ("slots", 1, None, lambda x: Stored(RR, x)),
-    ("slots", 1, None, lambda x: Dealt(RR, x)),
+    ("slots", 1, LARGEST_SLOTS, lambda x: InnerProduct(bits=2, slots=x, eps_report=1.0)),
+    ("slots", 1, LARGEST_SLOTS, lambda x: Deck(bits=2, slots=x, eps_report=1.0)),
+    ("slots", 1, LARGEST_SLOTS, lambda x: Stored(RR, x)),
+    ("slots", 1, LARGEST_SLOTS, lambda x: Dealt(RR, x)),
     ("bloom_bits", 1, 256, lambda x: Rappor(bloom_bits=x, hashes=2, f=0.5, p=0.25, q=0.75)),
     ("hashes", 1, 16, lambda x: Rappor(bloom_bits=8, hashes=x, f=0.5, p=0.25, q=0.75)),
     ("round", 1, LAST_ROUND, lambda x: Bitwise(eps_state=1.0, eps_report=1.0).client(1).report(x)),

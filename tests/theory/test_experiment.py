@@ -385,3 +385,19 @@ def test_enumeration_does_not_ask_for_the_moon() -> None:
     wide = Factor(rng.dirichlet(np.ones(1999)), rng.dirichlet(np.ones(1999)))
     assert not convolution.enumerable(Experiment([(wide, 2)]).factors)
     assert convolution.enumerable(Experiment([(wide, 1)]).factors)
+
+
+def test_the_largest_loss_is_a_quantile_like_any_other() -> None:
+    found = Experiment([response_factor(3.0)]).loss_quantiles([0.9, 0.01])
+    assert found[0].lower == pytest.approx(3.0)
+    assert found[0].upper == pytest.approx(3.0)
+    assert found[1].upper == pytest.approx(-3.0)
+
+
+def test_gamma_just_below_the_advantage_and_of_tiny_losses() -> None:
+    experiment = Experiment([response_factor(1.0)])
+    delta = float(np.nextafter(experiment.advantage().upper, 0))
+    assert 0 <= experiment.gamma(delta).upper < 1e-9
+    tiny = Experiment([response_factor(1e-10)]).gamma(1e-11)
+    assert tiny.upper == pytest.approx(8e-11, rel=1e-6)
+    assert tiny.lower <= tiny.upper

@@ -19,8 +19,11 @@ from untrackable import (
     RandomizedResponse,
     Rappor,
 )
+from untrackable.errors import FadedAway
+from untrackable.mechanisms import fading
 from untrackable.mechanisms.chances import flip_eps
 from untrackable.theory.collisions import cross_probability, occupancy, repeat_probability
+from untrackable.theory.experiment import Experiment
 
 BITWISE = Bitwise(eps_state=1, eps_report=1)
 DEALT = Dealt(RandomizedResponse(eps=1), 3)
@@ -120,37 +123,34 @@ def test_deck_replay_keeps_privacy_and_loses_untrackability() -> None:
 
 @pytest.mark.parametrize("power", [0.55, 0.75, 1.5])
 def test_fading_stays_within_its_budget_for_ever(power: float) -> None:
-    fading = Fading(bits=8, eps=1.0, delta=1e-6, power=power)
-    everlasting = fading.privacy()
+    mechanism = Fading(bits=8, eps=1.0, delta=1e-6, power=power)
+    everlasting = mechanism.privacy()
     assert everlasting.certainty == "upper"
     assert everlasting.delta(1.0).upper <= 1e-6
-    finite = [fading.privacy(reports=k).gamma(1e-6).upper for k in (1, 10, 90, 200, 10_000)]
+    finite = [mechanism.privacy(reports=k).gamma(1e-6).upper for k in (1, 10, 90, 200, 10_000)]
     assert finite == sorted(finite)
     assert finite[-1] <= everlasting.gamma(1e-6).upper * (1 + 1e-6)
     bolder = Fading(bits=8, eps=1.02, delta=1e-6, power=power)
-    assert bolder.scale > fading.scale
+    assert bolder.scale > mechanism.scale
 
 
 def test_the_tail_of_fading_dominates_its_rounds() -> None:
     """Rounds beyond the head, accounted one by one, never exceed the Gaussian that stands for them."""
-    from untrackable.mechanisms import fading as module
-    from untrackable.theory.experiment import Experiment
-
-    scale, power, last = 3.0, 0.75, module.HEAD + 60
+    scale, power, last = 3.0, 0.75, fading.HEAD + 60
     rounds = [
-        NoisyInnerProduct(bits=3, eps=scale * t**-power).privacy_factor() for t in range(module.HEAD + 1, last + 1)
+        NoisyInnerProduct(bits=3, eps=scale * t**-power).privacy_factor() for t in range(fading.HEAD + 1, last + 1)
     ]
     one_by_one = Experiment(rounds)
-    tail = Experiment(gaussian=module._tail_shift(3, scale, power, last))
+    tail = Experiment(gaussian=fading._tail_shift(3, scale, power, last))
     for gamma in (0.0, 0.2, 0.5, 1.0, 1.5):
         assert one_by_one.delta(gamma).lower <= tail.delta(gamma).upper
 
 
 def test_fading_fades() -> None:
-    fading = Fading(bits=4, eps=1.0, delta=1e-6)
-    assert fading.eps_report(1) / fading.eps_report(100) == pytest.approx(100**0.75)  # 31.6 times the error
+    mechanism = Fading(bits=4, eps=1.0, delta=1e-6)
+    assert mechanism.eps_report(1) / mechanism.eps_report(100) == pytest.approx(100**0.75)  # 31.6 times the error
     with pytest.raises(ValueError, match="the rounds of Fading are not alike"):
-        fading.tracking(reports=4, split=2)
+        mechanism.tracking(reports=4, split=2)
 
 
 @pytest.mark.parametrize(
@@ -237,3 +237,76 @@ def test_fading_of_any_size(eps: float) -> None:
 def test_fading_refuses_what_it_cannot_resolve() -> None:
     with pytest.raises(ValueError, match="delta must be at least 1e-11"):
         Fading(bits=8, eps=1.0, delta=1e-20)
+
+
+@pytest.mark.parametrize(
+    ("eps_state", "eps_report", "reports", "split", "truth"),
+    [
+        (20.0, 1.0000001, 2, 1, 8.80328203758e-10),
+        (20.0, 3.0, 2, 1, 3.37737894418e-9),
+        (36.0, 10.0, 2, 1, 4.638e-16),
+        (40.0, 1.0000001, 2, 1, 1.83e-18),
+    ],
+)
+def test_strong_states_keep_their_digits(
+    eps_state: float, eps_report: float, reports: int, split: int, truth: float
+) -> None:
+    """Values computed with 80 digits."""
+    found = Bitwise(eps_state=eps_state, eps_report=eps_report).tracking(reports=reports, split=split)
+    bracket = found.delta(0.0, "forward")
+    assert bracket.lower <= truth * (1 + 1e-3)
+    assert bracket.upper >= truth * (1 - 1e-3)
+    if truth > 1e-10:
+        assert bracket.upper == pytest.approx(truth, rel=1e-9)
+
+
+def test_a_state_without_noise_tells_nothing_of_the_user() -> None:
+    for p in (0.25, 0.0):
+        bare = Rappor(bloom_bits=8, hashes=2, f=0, p=p, q=0.75)
+        assert bare.tracking(reports=40, split=20).pure() == 0.0
+
+
+def test_many_reports_of_one_bit_are_exact() -> None:
+    found = Bitwise(eps_state=1, eps_report=0.05).tracking(reports=1000, split=500).advantage()
+    assert found.certainty == "exact"
+    assert found.upper == pytest.approx(0.07057199, abs=1e-8)
+
+
+def test_a_side_without_reports_tells_nothing() -> None:
+    stored = InnerProduct(bits=32, slots=16, eps_report=1)
+    assert stored.tracking(reports=1).pure() == 0.0
+    assert stored.tracking(reports=3, split=0).gamma(0).upper == 0.0
+    assert stored.tracking(reports=4, split=2).gamma(0, "backward").upper < math.inf
+
+
+def test_large_counts_end_soon() -> None:
+    fresh = Fresh(RandomizedResponse(eps=1e-4)).privacy(reports=10**8)
+    assert fresh.delta(1.0).lower <= fresh.delta(1.0).upper < 1
+    assert InnerProduct(bits=64, slots=1 << 53, eps_report=1e-9).privacy().advantage().upper > 0
+    with pytest.raises(ValueError, match="detection looks at every overlap"):
+        Rappor(bloom_bits=256, hashes=16, f=0.5, p=0.25, q=0.75).detection(reports=3, split=1)
+
+
+def test_probabilities_that_rounding_would_exchange_are_refused() -> None:
+    for p, q in ((1e-20, 2e-20), (0.0, 1e-20)):
+        with pytest.raises(ValueError, match="must differ by more than"):
+            Rappor(bloom_bits=8, hashes=2, f=0.5, p=p, q=q)
+
+
+def test_fading_until_it_has_faded() -> None:
+    steep = Fading(bits=8, eps=1, delta=1e-6, power=4.0, scale=0.01)
+    client = steep.client(3)
+    assert client.report(1000) >= 2
+    with pytest.raises(FadedAway, match="fair coin"):
+        client.report(10**5)
+    assert Fading(bits=8, eps=3000, delta=1e-6).privacy().delta(3000).upper <= 1e-6
+
+
+@pytest.mark.parametrize("power", [0.5 + 1e-9, 0.51, 0.75, 2.0])
+@pytest.mark.parametrize("last", [100, 20_000, math.inf])
+def test_sums_of_squares_are_bounded_from_above(power: float, last: float) -> None:
+    mpmath.mp.dps = 40
+    exact = mpmath.zeta(2 * mpmath.mpf(power), fading.HEAD + 1)
+    exact -= mpmath.zeta(2 * mpmath.mpf(power), int(last) + 1) if last < math.inf else 0
+    found = fading._squares(power, fading.HEAD, last)
+    assert float(exact) * (1 - 1e-12) <= found <= float(exact) * (1 + 1e-3)

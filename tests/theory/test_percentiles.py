@@ -4,7 +4,7 @@ import math
 import numpy as np
 import pytest
 
-from untrackable import Experiment, Factor, Rappor
+from untrackable import Bitwise, Experiment, Factor, Rappor
 from untrackable.theory.percentiles import Trackability, confidence_level, order_interval
 
 PAPER = Rappor(bloom_bits=128, hashes=2, f=0.5, p=0.5, q=0.75)
@@ -105,3 +105,12 @@ def test_coverage_of_the_interval() -> None:
     level = interval.level
     assert covered >= runs * level - 6 * math.sqrt(runs * level * (1 - level))
     assert covered <= runs * level + 6 * math.sqrt(runs * level * (1 - level))
+
+
+def test_tiny_losses_have_tiny_quantiles() -> None:
+    mechanism = Bitwise(eps_state=1, eps_report=3e-6)
+    trial = mechanism.tracking(reports=2, split=1)
+    assert isinstance(trial, Experiment)
+    found = Trackability([trial]).quantile(0.1)
+    assert found.lower == pytest.approx(1.7695e-12, rel=1e-3)
+    assert found.upper == pytest.approx(1.7695e-12, rel=1e-3)

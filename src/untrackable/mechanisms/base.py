@@ -29,6 +29,9 @@ Values = Literal["fixed", "any"]
 Pair = Experiment | Mixture | Worst
 """A pair of worlds in any description; all answer the same questions."""
 
+LARGEST_SLOTS = 1 << 53
+"""More would not be counted exactly."""
+
 _BATCH = 1 << 21
 """Random words that one simulated batch may need at a time."""
 

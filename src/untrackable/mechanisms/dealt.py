@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
 from untrackable.errors import DeckEmpty, StateError
-from untrackable.mechanisms.base import Local, Mechanism, Values, local_base
+from untrackable.mechanisms.base import LARGEST_SLOTS, Local, Mechanism, Values, local_base
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.estimates import FrequencyAggregator, Reports, Source
 from untrackable.mechanisms.observed import Observed, round_number
@@ -40,7 +40,9 @@ class Dealt(Mechanism):
     when_empty: Literal["stop", "replay"] = "stop"
 
     def __post_init__(self) -> None:
-        checks.settle(self, base=local_base(self.base), slots=checks.integer("slots", self.slots, low=1))
+        checks.settle(
+            self, base=local_base(self.base), slots=checks.integer("slots", self.slots, low=1, high=LARGEST_SLOTS)
+        )
         checks.choice("when_empty", self.when_empty, ("stop", "replay"))
 
     @property

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
-from scipy.special import log_ndtr, ndtr, ndtri, zeta
+from scipy.special import log_ndtr, ndtr, ndtri
 
 from untrackable import checks
-from untrackable.errors import RoundPassed, StateError
+from untrackable.errors import FadedAway, RoundPassed, StateError
 from untrackable.mechanisms.base import Mechanism, Values
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.estimates import FrequencyAggregator, Reports, Source
@@ -27,7 +27,7 @@ HEAD = 64
 _ROUND_BITS = 64
 _LARGEST_DETECTION = 2000
 _SMALLEST_DELTA = 1e-11
-_SUMMED = 10_000
+_SUMMED = 5_000
 
 
 class Memory(NamedTuple):
@@ -128,6 +128,8 @@ class Fading(Mechanism):
             raise RoundPassed(f"round {round} is over: a later one has been answered")
         if round == state.round:
             return state.report, state
+        if self.eps_report(round) < checks.SMALLEST_EPSILON:
+            raise FadedAway(f"the answer of round {round} would be a fair coin: no report, now or later")
         report = self.base(round).draw(state.value, source)
         return report, Memory(state.value, round, report)
 
@@ -184,11 +186,17 @@ def _tail_shift(bits: int, scale: float, power: float, last: float) -> float:
     else:  # the difference would cancel: at most twice ρh times the steepest slope, that at the upper end
         steepest = math.sqrt(2 * math.pi) * math.exp(float(ndtri(centre + differ * half)) ** 2 / 2)
         vertex = 2 * differ * half * steepest
-    if last - HEAD <= _SUMMED:
-        squares = math.fsum(t ** (-2 * power) for t in range(HEAD + 1, int(last) + 1))
-    else:
-        squares = float(zeta(2 * power, HEAD + 1)) - (float(zeta(2 * power, last + 1)) if last < math.inf else 0.0)
+    squares = _squares(power, HEAD, last)
     return (1 + 1e-9) * scale * math.sqrt(squares) * vertex / (4 * half)
+
+
+def _squares(power: float, after: int, last: float) -> float:
+    """Σ t^(-2·power) for t = after+1 … last, at most: a few thousand terms, and an integral above all others."""
+    summed = int(min(last, after + _SUMMED))
+    total = math.fsum(math.pow(t, -2 * power) for t in range(after + 1, summed + 1))
+    falls = 2 * power - 1
+    left = 1.0 if last == math.inf else -math.expm1(-falls * math.log(last / summed))
+    return total + math.pow(summed, -falls) * left / falls
 
 
 def _spent(bits: int, eps: float, power: float, scale: float) -> float:
@@ -203,9 +211,9 @@ def _scale(bits: int, eps: float, delta: float, power: float) -> float:
         return _spent(bits, eps, power, scale)
 
     # Were every round Gaussian with its own variance, this shift would spend delta: close to the answer.
-    shift = brentq(lambda m: math.log(max(_gaussian_delta(m, eps), 1e-300) / delta), 1e-12, 60.0)
-    guess = shift / math.sqrt(NoisyInnerProduct(bits=bits, eps=1.0).differing() * float(zeta(2 * power, 1)))
-    low = high = guess
+    shift = brentq(lambda m: math.log(max(_gaussian_delta(m, eps), 1e-300) / delta), 1e-12, 60 + 3 * math.sqrt(eps))
+    guess = shift / math.sqrt(NoisyInnerProduct(bits=bits, eps=1.0).differing() * _squares(power, 0, math.inf))
+    low = high = min(guess, 39.0)
     while spent(low) > delta:
         low *= 0.9
     while spent(high) <= delta and high < 40:

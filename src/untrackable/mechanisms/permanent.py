@@ -30,6 +30,7 @@ Moved = tuple[int, int, int]
 """Places that two values both set, that only the first sets, and that only the second sets."""
 
 
+_MOST_OVERLAPS = 400
 _ROWS = 1 << 14
 """Reports that are unpacked at a time."""
 
@@ -109,6 +110,11 @@ class Permanent(Mechanism):
 
     def _detections(self, seen: Observed) -> list[Experiment | Mixture]:
         """The worst over every overlap of two patterns; exact for each."""
+        if len(self._moved()) > _MOST_OVERLAPS:
+            raise ValueError(
+                f"detection looks at every overlap of two patterns, at most {_MOST_OVERLAPS}; "
+                f"with up to {self._ones()} places set there are {len(self._moved())}"
+            )
         return [e for j in seen.detection_splits() for e in self._detection(seen.reports, j)] or [Experiment()]
 
     def _detection(self, reports: int, split: int) -> list[Experiment]:
@@ -179,6 +185,12 @@ class Permanent(Mechanism):
         flips = _either(rng, is_set, self._flips)
         kept = np.broadcast_to((is_set ^ flips)[:, None, :], (values.shape[0], len(rounds), self.places))
         return np.packbits(_either(rng, kept, self._told), axis=-1, bitorder="little")
+
+
+def ordered(one: str, other: str, first: Chance, second: Chance, *, above: bool) -> None:
+    """Refuse two probabilities that rounding to 64 bits makes equal, or exchanges."""
+    if first.threshold == second.threshold or (first.threshold > second.threshold) != above:
+        raise ValueError(f"{one} and {other} must differ by more than 2^-63 to be drawn apart")
 
 
 class PlaceCounts(Aggregator):

@@ -14,7 +14,7 @@ from untrackable.mechanisms.base import Pair, worst
 from untrackable.mechanisms.chances import Chance, chance_toward
 from untrackable.mechanisms.estimates import Estimate, Source
 from untrackable.mechanisms.observed import Observed, round_number
-from untrackable.mechanisms.permanent import Moved, Permanent, PlaceCounts, bits_of
+from untrackable.mechanisms.permanent import Moved, Permanent, PlaceCounts, bits_of, ordered
 from untrackable.theory.accuracy import mean_radius
 
 Value = str | SupportsIndex
@@ -53,6 +53,7 @@ class Rappor(Permanent):
             zero_chance=chance_toward(self.p, self.q),
             one_chance=chance_toward(self.q, self.p),
         )
+        ordered("q", "p", self.one_chance, self.zero_chance, above=self.q > self.p)
 
     @property
     def places(self) -> int:

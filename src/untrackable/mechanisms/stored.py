@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
-from untrackable.mechanisms.base import Local, Mechanism, Pair, Values, local_base
+from untrackable.mechanisms.base import LARGEST_SLOTS, Local, Mechanism, Pair, Values, local_base
 from untrackable.mechanisms.entropy import Entropy, below
 from untrackable.mechanisms.estimates import FrequencyAggregator, Reports, Source
 from untrackable.mechanisms.observed import Observed, round_number
@@ -29,7 +29,9 @@ class Stored(Mechanism):
     slots: int
 
     def __post_init__(self) -> None:
-        checks.settle(self, base=local_base(self.base), slots=checks.integer("slots", self.slots, low=1))
+        checks.settle(
+            self, base=local_base(self.base), slots=checks.integer("slots", self.slots, low=1, high=LARGEST_SLOTS)
+        )
 
     @property
     def report_bits(self) -> int:

@@ -17,7 +17,7 @@ from untrackable import checks
 from untrackable.mechanisms.chances import Chance, chance_toward
 from untrackable.mechanisms.estimates import Estimate, FrequencyAggregator, Source
 from untrackable.mechanisms.observed import round_number
-from untrackable.mechanisms.permanent import Moved, Permanent, PlaceCounts
+from untrackable.mechanisms.permanent import Moved, Permanent, PlaceCounts, ordered
 from untrackable.mechanisms.populations import integer_population
 from untrackable.theory.accuracy import mean_radius
 
@@ -65,6 +65,8 @@ class Unary(Permanent):
             one_chance=chance_toward(self.q, self.p),
             zero_chance=chance_toward(self.p, self.q),
         )
+        ordered("keep", "add", self.lost_chance.opposite(), self.added_chance, above=True)
+        ordered("q", "p", self.one_chance, self.zero_chance, above=True)
 
     @classmethod
     def preset(cls, name: Preset, *, values: int, eps: float, eps_report: float) -> Self:

@@ -78,12 +78,9 @@ def stored_tracking(slots: int, reports: int, split: int) -> Experiment:
     q_lone = float(q[~usual].sum())
     p_lone = cross_probability(slots, reports, split) + float(p[~usual].sum())
     scale = (1 - p_lone) / p[usual].sum() if usual.any() else 0.0
-    factor = Factor(
-        np.concatenate((scale * p[usual], [p_lone, 0.0])),
-        np.concatenate((q[usual], [0.0, q_lone])),
-        np.concatenate((loss[usual], [np.inf, -np.inf])),
-    )
-    return Experiment([factor], certainty="upper")
+    lone = [(p_lone, 0.0, np.inf)] * (p_lone > 0) + [(0.0, q_lone, -np.inf)] * (q_lone > 0)
+    masses = np.array([*zip(scale * p[usual], q[usual], loss[usual], strict=True), *lone])
+    return Experiment([Factor(*masses.T)], certainty="upper")
 
 
 def stored_privacy(base: Factor, slots: int, reports: int) -> Mixture:

@@ -22,7 +22,7 @@ from untrackable.theory.losses import RAREST, ROUNDING, LossTable, Shift, World
 Counted = tuple[Factor, int]
 
 _LARGEST_ENUMERATION = 2_000_000
-_LARGEST_LATTICE = 100_000
+_WIDEST_LATTICE = 40_000
 _UNIT = float(np.finfo(np.float64).eps)
 _WORLDS: tuple[World, World] = ("P", "Q")
 _TRIM = 1e-60
@@ -35,18 +35,22 @@ def total_loss(factors: Sequence[Counted], gaussian: float, grid: int) -> LossTa
         return LossTable(np.zeros(1), np.zeros(1), np.zeros(1), *only_masses(factors))
     if gaussian == 0:
         step = lattice_step(factors)
-        draws = sum(count for _, count in factors)
-        if step is not None and _lattice_size(factors, step) <= max(_LARGEST_LATTICE, 100 * draws):
+        if step is not None and _lattice_fits(factors, step):
             return lattice(factors, step)
         if enumerable(factors):
             return enumerated(factors)
     return gridded(factors, gaussian, grid)
 
 
+def _errors(factors: Sequence[Counted]) -> float:
+    """Relative error that the factors' own masses bring along."""
+    return sum(count * factor.error for factor, count in factors)
+
+
 def _hair(factors: Sequence[Counted]) -> float:
     """A few units in the last place of the largest total loss."""
     largest = sum(count * float(np.abs(f.loss[f.finite]).max()) for f, count in factors)
-    return 8 * _UNIT * largest
+    return 32 * _UNIT * largest
 
 
 def only_masses(factors: Sequence[Counted]) -> tuple[float, float]:
@@ -82,9 +86,17 @@ def lattice_step(factors: Sequence[Counted]) -> float | None:
     return None
 
 
-def _lattice_size(factors: Sequence[Counted], step: float) -> float:
-    spans = (float(np.ptp(f.loss[f.finite])) * count for f, count in factors)
-    return sum(spans) / step
+def _lattice_fits(factors: Sequence[Counted], step: float) -> bool:
+    """Whether direct convolution is cheap: of the width that remains trimmed, and with the worlds not far apart."""
+    span, spread, apart = 0.0, 0.0, 0.0
+    for factor, count in factors:
+        loss = factor.loss[factor.finite] / step
+        p, q = (_masses(factor, world) / max(_masses(factor, world).sum(), 1e-300) for world in _WORLDS)
+        span += count * float(np.ptp(loss))
+        spread += count * max(float(loss**2 @ mass - (loss @ mass) ** 2) for mass in (p, q))
+        apart += count * abs(float(loss @ (p - q)))
+    width = min(span, 34 * math.sqrt(max(spread, 0.0)) + 1)
+    return width <= _WIDEST_LATTICE and min(span, width + apart) <= 100 * _WIDEST_LATTICE
 
 
 def lattice(factors: Sequence[Counted], step: float) -> LossTable:
@@ -106,7 +118,7 @@ def lattice(factors: Sequence[Counted], step: float) -> LossTable:
         *only_masses(factors),
         lost=lost,
         hair=_hair(factors),
-        rounding=ROUNDING + 4 * _UNIT * draws,
+        rounding=ROUNDING + 4 * _UNIT * draws + _errors(factors),
     )
 
 
@@ -154,11 +166,11 @@ def enumerable(factors: Sequence[Counted]) -> bool:
     size = 1
     for factor, count in factors:
         kinds = int(factor.finite.sum())
-        if count + kinds > _LARGEST_ENUMERATION:
+        if count + kinds > 2 * _LARGEST_ENUMERATION:
             return False
         rows = math.comb(count + kinds - 1, kinds - 1) if min(count, kinds - 1) < 64 else _LARGEST_ENUMERATION + 1
         size *= rows
-        if size > _LARGEST_ENUMERATION or rows * kinds > 8 * _LARGEST_ENUMERATION:
+        if size > _LARGEST_ENUMERATION or (count > 1 and rows * kinds > 8 * _LARGEST_ENUMERATION):
             return False
     return True
 
@@ -178,7 +190,7 @@ def enumerated(factors: Sequence[Counted]) -> LossTable:
         q[order],
         *only_masses(factors),
         hair=_hair(factors),
-        rounding=ROUNDING + 16 * _UNIT * sum(math.lgamma(count + 1) for _, count in factors),
+        rounding=ROUNDING + 16 * _UNIT * sum(math.lgamma(count + 1) for _, count in factors) + _errors(factors),
     )
 
 
@@ -261,7 +273,7 @@ def _shifts(factors: Sequence[Counted], gaussian: float, step: float) -> dict[Wo
             loss = factor.loss[factor.finite]
             shift.add(loss - step * np.rint(loss / step), _masses(factor, world), count)
         if gaussian:
-            shift.add(np.array([-step / 2, step / 2]), np.array([0.5, 0.5]), 1)
+            shift.fixed += step / 2
     return shifts
 
 
@@ -328,7 +340,8 @@ def _chernoff(factors: Sequence[Counted], gaussian: float, sign: int, world: Wor
         variance += count * float(loss**2 @ mass)
     if variance == 0:
         return largest
-    tilts = np.geomspace(0.1, 200, 40) / math.sqrt(variance)
+    few = 40 if max(loss.size for loss, _, _ in laws or [(np.zeros(1), 0, 0)]) < 200_000 else 12
+    tilts = np.geomspace(0.1, 200, few) / math.sqrt(variance)
     cumulants = tilts * sign * drift + tilts**2 * gaussian**2 / 2
     for loss, mass, count in laws:
         top = float(loss.max())

@@ -10,6 +10,7 @@ times (1-a) + a·e^Λ. What is common to both worlds cancels, and losses are com
 probability next to 1 nor a difference next to 0 loses digits.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -36,6 +37,14 @@ class Coin:
         probability = checks.probability("probability", probability)
         return Coin(probability, 1 - probability, 2 * probability - 1)
 
+    def minus(self, other: "Coin") -> float:
+        """The difference of the probabilities of a 1, from whichever numbers are smallest."""
+        if self.one < 0.5 and other.one < 0.5:
+            return self.one - other.one
+        if self.zero < 0.5 and other.zero < 0.5:
+            return other.zero - self.zero
+        return (self.gap - other.gap) / 2
+
     def mirrored(self) -> "Coin":
         """The same with 0 and 1 exchanged."""
         return Coin(self.zero, self.one, -self.gap)
@@ -58,7 +67,8 @@ class Noise:
         """From the probabilities of reporting 1."""
         one, zero = Coin.of(q), Coin.of(p)
         ratios = log_ratio(np.array([one.one, one.zero]), np.array([zero.one, zero.zero]))
-        return Noise(one, zero, float(ratios[0]), float(ratios[1]))
+        precise = abs(p - q) < 0.5 * (1 - p)
+        return Noise(one, zero, float(ratios[0]), math.log1p((p - q) / (1 - p)) if precise else float(ratios[1]))
 
     def evidence(self, ones: FloatArray, reports: int) -> FloatArray:
         """Λ of so many ones among so many reports."""
@@ -178,7 +188,9 @@ class _Table:
         both = np.isfinite(log_p) & np.isfinite(log_q) & np.isfinite(loss)
         with np.errstate(invalid="ignore"):
             loss = np.where(both, loss, log_p - log_q)
-        return Factor(_normalised(orders + log_p), _normalised(orders + log_q), loss)
+        # Logarithms of this size, each rounded a few times, become relative errors of the masses.
+        error = 8 * float(np.finfo(np.float64).eps) * sum(math.lgamma(n + 1) for n in self.sizes)
+        return Factor(_normalised(orders + log_p), _normalised(orders + log_q), loss, error=error)
 
     def _log_likelihood(self, world: Sequence[Part]) -> FloatArray:
         """Log probability of one particular stream with these numbers of ones."""
@@ -203,24 +215,28 @@ def _log_mixed(coin: Coin, evidence: FloatArray) -> FloatArray:
     return np.where(near, np.log1p(coin.one * np.expm1(np.where(near, evidence, 0.0))), far)
 
 
+def _excess(coin: Coin, evidence: FloatArray) -> FloatArray:
+    """(r-1)/(1-a+a·r) with r = e^Λ, numerator and denominator divided by max(1, r)."""
+    shrunk, grown = np.exp(-np.abs(evidence)), -np.expm1(-np.abs(evidence))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        up = grown / (coin.one + coin.zero * shrunk)
+        return np.where(evidence > 0, up, -grown / (coin.zero + coin.one * shrunk))
+
+
 def _tracking_loss(coin: Coin, before: FloatArray, after: FloatArray) -> FloatArray:
     """Ln P/Q = ln(1 + a(1-a)(r-1)(r'-1)/((1-a+a·r)(1-a+a·r'))), r and r' being e^Λ of the two sides."""
-    near = (np.abs(before) < 1) & (np.abs(after) < 1)
-    r, s = (np.expm1(np.where(near, side, 0.0)) for side in (before, after))
-    close = np.log1p(coin.one * coin.zero * r * s / ((1 + coin.one * r) * (1 + coin.one * s)))
-    with np.errstate(invalid="ignore"):
+    if coin.one == 0 or coin.zero == 0:
+        return np.zeros(np.broadcast_shapes(before.shape, after.shape))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        close = np.log1p(coin.one * coin.zero * _excess(coin, before) * _excess(coin, after))
         far = _log_mixed(coin, before + after) - _log_mixed(coin, before) - _log_mixed(coin, after)
-    return np.where(near, close, far)
+    return np.where(close > -0.5, close, far)
 
 
 def _privacy_loss(coin: Coin, other: Coin, evidence: FloatArray) -> FloatArray:
-    """Ln P/Q = ln(1 + (a-a')(r-1)/(1-a'+a'·r)), with numerator and denominator divided by max(1, r)."""
-    shrunk = np.exp(-np.abs(evidence))
-    grown = -np.expm1(-np.abs(evidence))  # |r-1|/max(1, r)
+    """Ln P/Q = ln(1 + (a-a')(r-1)/(1-a'+a'·r))."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        up = grown / (other.one + other.zero * shrunk)
-        down = -grown / (other.zero + other.one * shrunk)
-        close = np.log1p((coin.gap - other.gap) / 2 * np.where(evidence > 0, up, down))
+        close = np.log1p(coin.minus(other) * _excess(other, evidence))
         far = _log_mixed(coin, evidence) - _log_mixed(other, evidence)
     return np.where(np.abs(close) < 0.5, close, far)
 

@@ -105,7 +105,7 @@ class Experiment(Questions):
 
     def _corners(self) -> FloatArray | None:
         table = self._table
-        few = table.p_shift.total == 0 and table.loss.size <= _MOST_CORNERS
+        few = table.p_shift.slack(0.5) == 0 and table.loss.size <= _MOST_CORNERS
         return table.loss if few else None
 
     @cached_property

@@ -11,22 +11,24 @@ from untrackable import checks
 FloatArray = NDArray[np.float64]
 
 _SUM_TOLERANCE = 1e-9
-_DIGITS = 2.0**46
+_DIGITS = 2.0**48
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
 class Factor:
     """Two probability vectors over the same outcomes, and the loss ln(p/q) of each outcome.
 
-    The loss may be given when the caller knows it better than the ratio of two rounded masses tells
-    (log domain, underflow). It is +inf exactly where world Q cannot produce the outcome, -inf where P cannot.
+    The loss may be given when the caller knows it better than the ratio of two rounded masses tells (log domain,
+    underflow). It is +inf exactly where world Q cannot produce the outcome, -inf where P cannot. `error` bounds the
+    relative error of the masses where that is more than a few roundings.
     """
 
     p: FloatArray
     q: FloatArray
     loss: FloatArray
+    error: float
 
-    def __init__(self, p: ArrayLike, q: ArrayLike, loss: ArrayLike | None = None) -> None:
+    def __init__(self, p: ArrayLike, q: ArrayLike, loss: ArrayLike | None = None, *, error: float = 0.0) -> None:
         p = _probabilities("p", p)
         q = _probabilities("q", q)
         if p.shape != q.shape:
@@ -42,22 +44,23 @@ class Factor:
         for name, array in (("p", p), ("q", q), ("loss", loss)):
             array.flags.writeable = False
             object.__setattr__(self, name, array)
+        object.__setattr__(self, "error", error)
 
     def reversed(self) -> "Factor":
         """The same observation with the two worlds exchanged."""
-        return Factor(self.q, self.p, -self.loss)
+        return Factor(self.q, self.p, -self.loss, error=self.error)
 
     def merged(self) -> "Factor":
         """Outcomes of equal loss pooled: the sufficient statistic, and the smallest equal factor.
 
-        Equal means equal in the first 46 binary digits, so that losses of different sign or size never meet.
+        Equal means equal in the first 48 binary digits, so that losses of different sign or size never meet.
         """
         digits, exponent = np.frexp(self.loss)
         digits = np.where(np.isfinite(self.loss), np.rint(digits * _DIGITS) / _DIGITS, self.loss)
         with np.errstate(invalid="ignore"):
             coarse = np.where(np.isfinite(self.loss), np.ldexp(digits, exponent), self.loss)
         _, first, group = np.unique(coarse, return_index=True, return_inverse=True)
-        return Factor(np.bincount(group, self.p), np.bincount(group, self.q), self.loss[first])
+        return Factor(np.bincount(group, self.p), np.bincount(group, self.q), self.loss[first], error=self.error)
 
     @property
     def finite(self) -> NDArray[np.bool_]:

@@ -31,6 +31,8 @@ class Shift:
     """The largest single error, about its mean."""
     total: float = 0.0
     """The largest possible sum, about its mean."""
+    fixed: float = 0.0
+    """What further errors of unknown law may amount to."""
 
     def add(self, error: FloatArray, mass: FloatArray, count: int) -> None:
         """Include `count` independent errors of this law."""
@@ -49,7 +51,7 @@ class Shift:
         """Bernstein: the sum strays from its mean by more than this with probability at most `failure`."""
         weight = math.log(2 / failure)
         linear = self.largest * weight / 3
-        return min(self.total, linear + math.sqrt(linear**2 + 2 * weight * self.variance))
+        return self.fixed + min(self.total, linear + math.sqrt(linear**2 + 2 * weight * self.variance))
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ class LossTable:
 
     def _delta(self, loss: FloatArray, mass: FloatArray, level: float, shift: Shift, only: float) -> Ends:
         failure, slack = 0.0, 0.0
-        if shift.total:
+        if shift.total or shift.fixed:
             slack = shift.slack(RAREST)
             # A bound that fails with a ten-thousandth of the answer's own probability costs no accuracy.
             failure = max(RAREST, 1e-4 * _excess(loss, mass, level - slack))
@@ -98,8 +100,7 @@ class LossTable:
     def cdf(self, loss: float, world: World) -> Ends:
         """Bracket of the probability that the total loss is at most `loss`."""
         cumulative, mean, slacks = self._p_cumulative if world == "P" else self._q_cumulative
-        # A loss computed by the caller may differ from the table's in the last digits.
-        hair = self.hair + (1e-12 * max(1.0, abs(loss)) if math.isfinite(loss) else 0.0)
+        hair = self._hair
         low, high = 0.0, 1.0
         for failure, slack in slacks:
             below = self.loss.searchsorted(loss - mean - slack - hair, "right")
@@ -107,6 +108,11 @@ class LossTable:
             low = max(low, cumulative.item(below) * (1 - self.rounding) - self.lost - failure)
             high = min(high, cumulative.item(upto) * (1 + self.rounding) + self.lost + failure)
         return low, high
+
+    @cached_property
+    def _hair(self) -> float:
+        """A loss computed by the caller may differ from the table's in the last digits."""
+        return self.hair + 1e-12 * float(np.abs(self.loss[[0, -1]]).max())
 
     @cached_property
     def _p_cumulative(self) -> "_Cumulative":
@@ -122,7 +128,9 @@ _Cumulative = tuple[FloatArray, float, list[tuple[float, float]]]
 
 
 def _cumulative(mass: FloatArray, start: float, shift: Shift) -> _Cumulative:
-    slacks = [(failure, shift.slack(failure)) for failure in _QUANTILE_FAILURES] if shift.total else [(0.0, 0.0)]
+    slacks = [(failure, shift.slack(failure)) for failure in _QUANTILE_FAILURES]
+    if not shift.total and not shift.fixed:
+        slacks = [(0.0, 0.0)]
     return start + np.concatenate(([0.0], np.cumsum(mass))), shift.mean, slacks
 
 

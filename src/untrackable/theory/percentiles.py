@@ -20,6 +20,8 @@ from untrackable.theory.losses import World
 
 Variant = Literal["absolute", "signed"]
 _WORLDS: tuple[World, World] = ("P", "Q")
+_FARTHEST = 1e9
+"""Losses beyond this are called infinite."""
 
 
 class Trackability:
@@ -42,7 +44,7 @@ class Trackability:
         for experiment in self.experiments:
             for world in _WORLDS:
                 # at most tau: loss ≥ -tau (signed), and loss ≤ tau as well (absolute)
-                below = experiment._cdf(math.nextafter(-tau, -math.inf) - 1e-11 * max(1.0, tau), world)
+                below = experiment._cdf(math.nextafter(-tau, -math.inf), world)
                 upto = (1.0, 1.0) if self.variant == "signed" else experiment._cdf(tau, world)
                 low *= max(0.0, upto[0] - below[1])
                 high *= min(1.0, max(0.0, upto[1] - below[0]))
@@ -51,22 +53,21 @@ class Trackability:
     def quantile(self, level: float) -> Bracket:
         """Bracket of the level-quantile of τ."""
         level = checks.open_probability("level", level)
-        farthest = max(experiment.pure() for experiment in self.experiments)
-        ends = [self._first(level, end, farthest) for end in (1, 0)]
-        return Bracket(ends[0], max(ends))
+        farthest = min(_FARTHEST, max(experiment.pure() for experiment in self.experiments))
+        first, last = self._first(level, 1, farthest)[0], self._first(level, 0, farthest)[1]
+        return Bracket(first, max(first, last))
 
-    def _first(self, level: float, end: int, farthest: float) -> float:
+    def _first(self, level: float, end: int, farthest: float) -> tuple[float, float]:
+        """Where one end of the distribution function first reaches the level: just before, and there or after."""
         if self.cdf(0.0)[end] >= level:
-            return 0.0
-        low, high = 0.0, min(1.0, farthest)
-        while self.cdf(high)[end] < level:
-            if high >= farthest:
-                return farthest
-            low, high = high, min(2 * high, farthest)
-        while high - low > 1e-10 * max(1.0, high):
+            return 0.0, 0.0
+        low, high = 0.0, 1.001 * farthest
+        if self.cdf(high)[end] < level:
+            return math.inf, math.inf
+        while high - low > 1e-13 * farthest:
             middle = (low + high) / 2
             low, high = (low, middle) if self.cdf(middle)[end] >= level else (middle, high)
-        return high
+        return low, high
 
     def sample(self, rng: np.random.Generator, draws: int) -> FloatArray:
         """Sorted samples of τ [NV, Algorithm 1], the trials drawn from the sufficient statistics' exact law."""

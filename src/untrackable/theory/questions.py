@@ -5,8 +5,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
-from scipy.optimize import brentq
-
 from untrackable import checks
 from untrackable.brackets import Bracket
 from untrackable.theory.factor import FloatArray
@@ -65,8 +63,8 @@ class Questions(ABC):
         pure = max(0.0, {"forward": forward, "backward": backward}.get(direction, max(forward, backward)))
         if delta == 0:
             return self._bracket(pure, pure)
-        upper = _crossing(lambda g: self._delta_ends(g, direction)[1], delta, pure)
-        lower = _crossing(lambda g: self._delta_ends(g, direction)[0], delta, upper)
+        upper = _crossing(lambda g: self._delta_ends(g, direction)[1], delta, pure)[1]
+        lower = _crossing(lambda g: self._delta_ends(g, direction)[0], delta, upper)[0]
         return self._bracket(min(lower, upper), upper)
 
     def loss_quantiles(self, levels: Sequence[float], world: World = "P") -> list[Bracket]:
@@ -107,42 +105,53 @@ class Questions(ABC):
         return Bracket(lower if self.certainty == "exact" else 0.0, upper, resolved=resolved)
 
     def _quantile(self, level: float, world: World) -> Bracket:
-        forward, backward = self._pure()
-        low, high = -min(backward, _FARTHEST), min(forward, _FARTHEST)
-        ends = [_first(lambda x, end=end: self._cdf(x, world)[end] >= level, low, high) for end in (1, 0)]  # type: ignore[misc]
-        return Bracket(ends[0], max(ends))
+        forward, backward = (min(end, _FARTHEST) for end in self._pure())
+        margin = 1e-3 * (forward + backward)  # the end points may themselves be the quantile
+        low, high = -backward - margin, forward + margin
+        first = _first(lambda x: self._cdf(x, world)[1] >= level, low, high)[0]
+        last = _first(lambda x: self._cdf(x, world)[0] >= level, low, high)[1]
+        lowest, highest = -self._pure()[1], self._pure()[0]
+        return Bracket(min(max(first, lowest), highest), min(max(first, last, lowest), highest))
 
 
-def _crossing(delta_at: Callable[[float], float], delta: float, pure: float) -> float:
-    """The smallest gamma in [0, pure] at which a decreasing function is at most delta."""
+def _crossing(delta_at: Callable[[float], float], delta: float, pure: float) -> tuple[float, float]:
+    """Where a decreasing function first is at most delta: just before (still above), and at that point or after."""
     if delta_at(0.0) <= delta:
-        return 0.0
-    high = 1.0
+        return 0.0, 0.0
+    low, high = 0.0, min(1.0, pure)
     while high < pure and delta_at(high) > delta:
-        high *= 2
         if high > _FARTHEST:
-            return math.inf
-    high = min(high, pure)
-    if delta_at(high) > delta:
-        return high
-    # A hair above delta, so that where the function stays at delta for a while its first such gamma is found.
-    root = float(brentq(lambda g: delta_at(g) - delta * (1 + 1e-12), 0.0, high, xtol=1e-13, rtol=1e-13))
-    nudge = 1e-12 * max(1.0, root)
-    while delta_at(root) > delta and root < high:
-        root, nudge = min(high, root + nudge), 2 * nudge
-    return root
+            return math.inf, math.inf
+        low, high = high, min(2 * high, pure)
+    above, below = delta_at(low), delta_at(high)
+    if below > delta:
+        return high, high
+    for step in range(200):
+        if high - low <= 1e-14 * high:
+            break
+        # Regula falsi on ln(delta), with a bisection every third step so that it always ends.
+        share = 0.5
+        if step % 3 and 0 < below < delta < above:
+            share = math.log(above / delta) / math.log(above / below)
+        middle = low + min(0.999, max(0.001, share)) * (high - low)
+        found = delta_at(middle)
+        if found > delta:
+            low, above = middle, found
+        else:
+            high, below = middle, found
+    return low, high
 
 
-def _first(holds: Callable[[float], bool], low: float, high: float) -> float:
-    """The smallest x in [low, high] where an upward-closed condition holds; ±inf outside."""
-    if holds(low - 1.0):
-        return -math.inf
+def _first(holds: Callable[[float], bool], low: float, high: float) -> tuple[float, float]:
+    """Where an upward-closed condition first holds: just before, and at that point or after; ±inf outside."""
+    if holds(low):
+        return -math.inf, -math.inf
     if not holds(high):
-        return math.inf
-    low -= 1.0
-    while high - low > 1e-13 * max(1.0, abs(high), abs(low)):
+        return math.inf, math.inf
+    narrow = 1e-14 * (high - low)
+    while high - low > narrow:
         middle = (low + high) / 2
         if middle in (low, high):
             break
         low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
+    return low, high
