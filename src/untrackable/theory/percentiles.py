@@ -64,7 +64,9 @@ class Trackability:
         low, high = 0.0, 1.001 * farthest
         if self.cdf(high)[end] < level:
             return math.inf, math.inf
-        while high - low > 1e-13 * farthest:
+        # There is no point in going far below what the tables themselves leave open.
+        narrow = 1e-13 * farthest + 1e-3 * max(e._table.p_shift.slack(0.5) for e in self.experiments)
+        while high - low > narrow:
             middle = (low + high) / 2
             low, high = (low, middle) if self.cdf(middle)[end] >= level else (middle, high)
         return low, high
