@@ -401,3 +401,14 @@ def test_gamma_just_below_the_advantage_and_of_tiny_losses() -> None:
     tiny = Experiment([response_factor(1e-10)]).gamma(1e-11)
     assert tiny.upper == pytest.approx(8e-11, rel=1e-6)
     assert tiny.lower <= tiny.upper
+
+
+def test_quantiles_beside_infinite_losses() -> None:
+    partly = Experiment([Factor([0.5, 0.3, 0.2], [0.6, 0.4, 0.0])])
+    found = partly.loss_quantiles([0.2, 0.7, 0.9])
+    assert found[0].upper == pytest.approx(math.log(0.3 / 0.4), rel=1e-9)
+    assert found[1].upper == pytest.approx(math.log(0.5 / 0.6), rel=1e-9)
+    assert found[2].lower == found[2].upper == math.inf
+    balanced = Experiment([Factor([0.25, 0.5, 0.25], [0.3, 0.5, 0.2])]).loss_quantiles([0.5])[0]
+    assert balanced.lower == pytest.approx(0.0, abs=1e-10)
+    assert balanced.upper == pytest.approx(0.0, abs=1e-10)

@@ -259,6 +259,7 @@ def gridded(factors: Sequence[Counted], gaussian: float, grid: int) -> LossTable
         p_shift=shifts["P"],
         q_shift=shifts["Q"],
         lost=noise + 4 * RAREST,
+        rounding=ROUNDING + _errors(factors),
     )
 
 

@@ -22,6 +22,7 @@ Variant = Literal["absolute", "signed"]
 _WORLDS: tuple[World, World] = ("P", "Q")
 _FARTHEST = 1e9
 """Losses beyond this are called infinite."""
+_HALVINGS = 200
 
 
 class Trackability:
@@ -65,8 +66,10 @@ class Trackability:
         if self.cdf(high)[end] < level:
             return math.inf, math.inf
         # There is no point in going far below what the tables themselves leave open.
-        narrow = 1e-13 * farthest + 1e-3 * max(e._table.p_shift.slack(0.5) for e in self.experiments)
-        while high - low > narrow:
+        narrow = 1e-3 * max(e._table.p_shift.slack(0.5) for e in self.experiments)
+        for _ in range(_HALVINGS):
+            if high - low <= max(narrow, 1e-13 * high):
+                break
             middle = (low + high) / 2
             low, high = (low, middle) if self.cdf(middle)[end] >= level else (middle, high)
         return low, high

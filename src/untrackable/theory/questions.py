@@ -15,6 +15,8 @@ Direction = Literal["forward", "backward", "both"]
 
 _FARTHEST = 1e9
 """Losses beyond this are called infinite."""
+_HALVINGS = 200
+"""Bisections after which a point next to 0 is called 0."""
 
 
 class Questions(ABC):
@@ -61,11 +63,12 @@ class Questions(ABC):
         checks.choice("direction", direction, ("forward", "backward", "both"))
         forward, backward = self._pure()
         pure = max(0.0, {"forward": forward, "backward": backward}.get(direction, max(forward, backward)))
+        exact = self.certainty == "exact"
         if delta == 0:
-            return self._bracket(pure, pure)
+            return Bracket(pure if exact else 0.0, pure)
         upper = _crossing(lambda g: self._delta_ends(g, direction)[1], delta, pure)[1]
         lower = _crossing(lambda g: self._delta_ends(g, direction)[0], delta, upper)[0]
-        return self._bracket(min(lower, upper), upper)
+        return Bracket(min(lower, upper) if exact else 0.0, upper)
 
     def loss_quantiles(self, levels: Sequence[float], world: World = "P") -> list[Bracket]:
         """Quantiles of the loss ln(P/Q) when world P (or Q) is the true one.
@@ -148,10 +151,9 @@ def _first(holds: Callable[[float], bool], low: float, high: float) -> tuple[flo
         return -math.inf, -math.inf
     if not holds(high):
         return math.inf, math.inf
-    narrow = 1e-14 * (high - low)
-    while high - low > narrow:
-        middle = (low + high) / 2
-        if middle in (low, high):
+    for _ in range(_HALVINGS):
+        if high - low <= 1e-14 * max(abs(low), abs(high)):
             break
+        middle = (low + high) / 2
         low, high = (low, middle) if holds(middle) else (middle, high)
     return low, high
