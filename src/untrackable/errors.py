@@ -9,11 +9,11 @@ class StateError(UntrackableError):
     """Bytes that are not a state of this mechanism: damaged, truncated, or another mechanism's."""
 
 
-class DeckEmpty(UntrackableError):  # noqa: N818 - reads as what happened
+class DeckEmpty(UntrackableError):
     """Every card has been dealt; this client answers no further round."""
 
 
-class ValueChangeRefused(UntrackableError):  # noqa: N818 - reads as what happened
+class ValueChangeRefused(UntrackableError):
     """This mechanism's state is about one value; a changed value needs a new client, and costs again."""
 
 
@@ -21,9 +21,9 @@ class MergeError(UntrackableError):
     """Two aggregates that were collected under different parameters."""
 
 
-class RoundPassed(UntrackableError):  # noqa: N818 - reads as what happened
+class RoundPassed(UntrackableError):
     """A client was asked about a round that lies before one it has already answered."""
 
 
-class FadedAway(UntrackableError):  # noqa: N818 - reads as what happened
+class FadedAway(UntrackableError):
     """The answer has become so faint that it would say nothing."""

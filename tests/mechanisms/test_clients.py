@@ -110,7 +110,7 @@ def clients(draw: st.DrawFn) -> tuple[Mechanism, Client]:
 
 
 @given(clients())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_state_survives_saving(made: tuple[Mechanism, Client]) -> None:
     mechanism, client = made
     saved = client.to_bytes()
@@ -142,7 +142,7 @@ def test_every_flipped_bit_is_noticed(name: str) -> None:
 
 
 @given(st.binary(max_size=60))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_other_bytes_are_no_state(data: bytes) -> None:
     for mechanism, _ in ONE_OF_EACH.values():
         with pytest.raises(StateError):

@@ -291,7 +291,7 @@ def test_walsh_hadamard_is_its_definition(bits: int) -> None:
 
 
 @given(st.integers(1, 10), st.floats(0.01, 20), st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_inner_product_estimates_sum_to_one(bits: int, eps: float, data: st.DataObject) -> None:
     """Whatever the reports: no report has the zero vector, so the transform sums to zero, in integers."""
     reports = data.draw(st.lists(st.integers(2, (2 << bits) - 1), min_size=1, max_size=50))

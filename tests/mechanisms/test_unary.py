@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.mechanisms.laws import FloatArray, agrees, tilted
@@ -15,7 +15,6 @@ from untrackable.mechanisms.unary import Preset
 PRESETS: list[Preset] = ["L-SUE", "L-OSUE", "L-OUE", "L-SOUE"]
 
 
-@settings(deadline=None)
 @given(st.sampled_from(PRESETS), st.floats(0.2, 8.0), st.floats(0.05, 0.95), st.integers(2, 40))
 def test_presets_keep_both_promises(name: Preset, eps: float, share: float, values: int) -> None:
     try:

@@ -4,7 +4,7 @@ import itertools
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import oracles
@@ -120,7 +120,6 @@ def test_undetectable_bound_is_the_printed_one() -> None:
 
 
 @given(st.floats(0.01, 1.0), st.integers(1, 60), st.sampled_from((1e-3, 1e-6)))
-@settings(deadline=None)
 def test_advanced_and_basic_composition_are_above_the_exact_one(eps: float, times: int, slack: float) -> None:
     exact = composition.exact(eps, 0.0, times, slack)
     assert exact.upper <= composition.advanced(eps, 0.0, times, slack).eps * (1 + 1e-9)

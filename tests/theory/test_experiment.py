@@ -69,7 +69,7 @@ def test_gamma_is_the_inverse_of_delta(parts: list[tuple[Factor, int]], delta: f
         assert experiment.delta(1e6).lower > delta * (1 - 1e-9)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(factors(zeros=False), st.integers(5, 60), st.sampled_from(GAMMAS))
 def test_grid_brackets_contain_the_truth(factor: Factor, count: int, gamma: float) -> None:
     merged = Experiment([(factor, count)])

@@ -43,7 +43,7 @@ def test_budget_of_a_two_year_deck() -> None:
     assert stored.eps_report == deck.eps_report
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(st.integers(1, 20), st.integers(1, 300), st.floats(0.05, 8), st.sampled_from((0.0, 1e-12, 1e-6, 1e-2)))
 def test_budgets_are_kept_and_used_up(bits: int, slots: int, eps: float, delta: float) -> None:
     deck = Deck.for_budget(bits=bits, slots=slots, eps=eps, delta=delta)

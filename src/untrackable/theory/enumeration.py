@@ -76,10 +76,10 @@ def subsets(rounds: Sequence[int]) -> Iterable[tuple[int, ...]]:
 
 
 def projection_gap(law: Mapping[Stream, float], split: int, streams: set[Stream], gamma: float) -> float:
-    """Pr[T] - e^γ·Pr[T_J]·Pr[T_Jᶜ] with the *projections* of T, as the definition is printed.
+    """Pr[T_J]·Pr[T_Jᶜ] - e^γ·Pr[T] with the *projections* of T: the δ that the definition as printed demands.
 
-    [NV, Definition of untrackable] bounds the reverse, Pr[T_J]·Pr[T_Jᶜ] ≤ e^γ·Pr[T] + δ, by the same symbol:
-    `projection_gap` with gamma negated and scaled shows that fresh randomised response already violates it.
+    [NV, Definition of untrackable]. J is the first `split` reports, both users follow `law`. Fresh randomised
+    response and T = {00, 11} make it positive, though no mechanism could be harder to track.
     """
     left = {s[:split] for s in streams}
     right = {s[split:] for s in streams}
