@@ -1,10 +1,12 @@
 """Each mechanism written down once more from its definition, as finite laws that can be enumerated."""
 
+import dataclasses
 import itertools
 import math
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
-from untrackable.theory.enumeration import Finite, Law
+from untrackable.mechanisms.rappor import Rappor
+from untrackable.theory.enumeration import Finite, Law, Stream
 
 
 def flip(eps: float) -> float:
@@ -89,6 +91,51 @@ def rappor(blooms: Mapping[Hashable, tuple[int, ...]], f: float, p: float, q: fl
         return product([{1: q, 0: 1 - q} if bit else {1: p, 0: 1 - p} for bit in kept])
 
     return Finite(list(blooms), state, report)
+
+
+def rappor_cohorts(mechanism: Rappor, values: Sequence[Hashable]) -> Finite:
+    """Filters of the published hashes; a report is the filter's bits, then the cohort's, lowest first."""
+    m = mechanism
+    width = (m.cohorts - 1).bit_length()
+
+    def state(value: Hashable) -> Law:
+        assert isinstance(value, str)
+        law: dict[Hashable, float] = {}
+        for cohort in range(m.cohorts):
+            bloom = [m.bloom(value, cohort) >> i & 1 for i in range(m.bloom_bits)]
+            for kept, chance in product([response(bit, m.f / 2) for bit in bloom]).items():
+                law[kept, cohort] = chance / m.cohorts
+        return law
+
+    def report(state: Hashable, round: int) -> Law:
+        assert isinstance(state, tuple)
+        kept, cohort = state
+        shown = tuple(cohort >> i & 1 for i in range(width))
+        bits = product([{1: m.q, 0: 1 - m.q} if bit else {1: m.p, 0: 1 - m.p} for bit in kept])
+        return {(*told, *shown): chance for told, chance in bits.items() if isinstance(told, tuple)}
+
+    return Finite(values, state, report)
+
+
+def same_cohort_change(
+    mechanism: Rappor, value: str, other: str, rounds: Sequence[int], first: Iterable[int]
+) -> dict[Stream, float]:
+    """One client that keeps its cohort and has a filter for each of two values, the first at the rounds `first`."""
+    single = dataclasses.replace(mechanism, cohorts=1)
+    mine = sorted(first)
+    rest = [r for r in rounds if r not in mine]
+    width = (mechanism.cohorts - 1).bit_length()
+    total: dict[Stream, float] = {}
+    for cohort in range(mechanism.cohorts):
+        blooms: dict[Hashable, tuple[int, ...]] = {
+            v: tuple(mechanism.bloom(v, cohort) >> i & 1 for i in range(single.places)) for v in (value, other)
+        }
+        law = rappor(blooms, single.f, single.p, single.q).users([(value, mine), (other, rest)])
+        shown = tuple(cohort >> i & 1 for i in range(width))
+        for stream, chance in law.items():
+            tagged = tuple((*report, *shown) for report in stream if isinstance(report, tuple))
+            total[tagged] = chance / mechanism.cohorts
+    return total
 
 
 def unary(values: int, keep: float, add: float, q: float, p: float) -> Finite:

@@ -18,7 +18,7 @@ PRESETS: list[Preset] = ["L-SUE", "L-OSUE", "L-OUE", "L-SOUE"]
 @given(st.sampled_from(PRESETS), st.floats(0.2, 8.0), st.floats(0.05, 0.95), st.integers(2, 40))
 def test_presets_keep_both_promises(name: Preset, eps: float, share: float, values: int) -> None:
     try:
-        mechanism = Unary.preset(name, values=values, eps=eps, eps_report=share * eps)
+        mechanism = Unary.for_budget(name, values=values, eps=eps, eps_report=share * eps)
     except ValueError as error:
         assert name in ("L-OUE", "L-SOUE")
         assert "all that" in str(error)  # noqa: PT017
@@ -31,17 +31,17 @@ def test_presets_keep_both_promises(name: Preset, eps: float, share: float, valu
 
 def test_published_steps() -> None:
     """Symmetric: e^(ε/2)/(e^(ε/2)+1); optimised: ½ and 1/(e^ε+1)."""
-    symmetric = Unary.preset("L-SUE", values=5, eps=2.0, eps_report=1.0)
+    symmetric = Unary.for_budget("L-SUE", values=5, eps=2.0, eps_report=1.0)
     assert symmetric.keep == pytest.approx(math.e / (math.e + 1))
     assert symmetric.add == pytest.approx(1 / (math.e + 1))
     assert symmetric.q + symmetric.p == pytest.approx(1)
-    optimised = Unary.preset("L-OUE", values=5, eps=2.0, eps_report=1.0)
+    optimised = Unary.for_budget("L-OUE", values=5, eps=2.0, eps_report=1.0)
     assert (optimised.keep, optimised.q) == (0.5, 0.5)
     assert optimised.add == pytest.approx(1 / (math.exp(2) + 1))
 
 
 def test_what_persists_gives_the_person_away() -> None:
-    mechanism = Unary.preset("L-OSUE", values=100, eps=2.0, eps_report=1.0)
+    mechanism = Unary.for_budget("L-OSUE", values=100, eps=2.0, eps_report=1.0)
     assert mechanism.tracking(reports=10).advantage().lower > 0.99
 
 
@@ -57,7 +57,7 @@ def joint(mechanism: Unary, is_set: bool) -> FloatArray:
 @pytest.mark.parametrize("name", PRESETS)
 def test_samplers_follow_their_law(name: Preset) -> None:
     """Clients and simulation, the joint law of two reports of a set and of a clear place; rates as in laws.py."""
-    mechanism = Unary.preset(name, values=2, eps=2.0, eps_report=1.0)
+    mechanism = Unary.for_budget(name, values=2, eps=2.0, eps_report=1.0)
     pairs = []
     for _ in range(30_000):
         client = mechanism.client(1)
@@ -75,7 +75,7 @@ def test_samplers_follow_their_law(name: Preset) -> None:
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_estimates(name: Preset) -> None:
-    mechanism = Unary.preset(name, values=7, eps=3.0, eps_report=1.0)
+    mechanism = Unary.for_budget(name, values=7, eps=3.0, eps_report=1.0)
     truth = np.array([0.4, 0.3, 0.1, 0.1, 0.05, 0.05, 0.0])
     values = np.repeat(np.arange(7), np.rint(truth * 200_000).astype(int))
     sums = mechanism.aggregator()
@@ -89,20 +89,20 @@ def test_estimates(name: Preset) -> None:
 
 
 def test_states_and_refusals() -> None:
-    mechanism = Unary.preset("L-SUE", values=9, eps=2.0, eps_report=1.0)
+    mechanism = Unary.for_budget("L-SUE", values=9, eps=2.0, eps_report=1.0)
     client = mechanism.client(4)
     state = client.to_bytes()
     assert mechanism.restore(state).to_bytes() == state
     with pytest.raises(ValueChangeRefused):
         client.report(1, 5)
     with pytest.raises(StateError):
-        Unary.preset("L-OUE", values=9, eps=2.0, eps_report=1.0).restore(state)
+        Unary.for_budget("L-OUE", values=9, eps=2.0, eps_report=1.0).restore(state)
     with pytest.raises(ValueError, match="value must be between 0 and 8") as caught:
         mechanism.client(48879)
     assert "48879" not in str(caught.value)
     with pytest.raises(ValueError, match=r"eps_report must be below eps, 1\.0, got 2\.0"):
-        Unary.preset("L-SUE", values=9, eps=1.0, eps_report=2.0)
+        Unary.for_budget("L-SUE", values=9, eps=1.0, eps_report=2.0)
     with pytest.raises(ValueError, match="keep must be above add"):
         Unary(values=3, keep=0.2, add=0.3, q=0.7, p=0.2)
     with pytest.raises(ValueError, match="name must be one of L-SUE"):
-        Unary.preset("L-UE", values=9, eps=2.0, eps_report=1.0)  # type: ignore[arg-type]
+        Unary.for_budget("L-UE", values=9, eps=2.0, eps_report=1.0)  # type: ignore[arg-type]

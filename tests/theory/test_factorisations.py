@@ -24,7 +24,7 @@ from untrackable import (
 )
 from untrackable.mechanisms.base import Pair
 from untrackable.mechanisms.unary import Preset
-from untrackable.theory.enumeration import Finite, Stream, pair, subsets
+from untrackable.theory.enumeration import Finite, Law, Stream, pair, subsets
 from untrackable.theory.questions import Direction
 
 GAMMAS = (0.0, 0.03, 0.2, 0.7, 1.5, 4.0)
@@ -343,10 +343,49 @@ def test_rappor_privacy_with_little_room_is_the_worst_over_all_filters() -> None
 @pytest.mark.parametrize("preset", ["L-SUE", "L-OSUE", "L-OUE", "L-SOUE"])
 @pytest.mark.parametrize("reports", [1, 2, 3])
 def test_unary(preset: Preset, reports: int) -> None:
-    mechanism = Unary.preset(preset, values=3, eps=2.0, eps_report=1.2)
+    mechanism = Unary.for_budget(preset, values=3, eps=2.0, eps_report=1.2)
     oracle = oracles.unary(3, mechanism.keep, mechanism.add, mechanism.q, mechanism.p)
     rounds = list(range(1, reports + 1))
     assert_equal(mechanism.privacy(reports=reports), oracle.privacy(0, 2, rounds))
     for first in proper_subsets(rounds):
         assert_equal(mechanism.tracking(rounds=rounds, first=first), oracle.tracking(1, rounds, first))
         assert_equal(mechanism.detection(rounds=rounds, first=first), oracle.detection(1, 0, rounds, first))
+
+
+@pytest.mark.parametrize("reports", [2, 3])
+def test_rappor_with_cohorts(reports: int) -> None:
+    """The cohort number is itself an identifier: its factor times the filter's, exactly."""
+    mechanism = Rappor(bloom_bits=2, hashes=1, f=0.4, p=0.3, q=0.8, cohorts=3)
+    patterns = {v: [mechanism.bloom(v, c) for c in range(3)] for v in map(str, range(200))}
+    value = "0"
+    other = next(v for v, p in patterns.items() if all(x != y for x, y in zip(p, patterns[value], strict=True)))
+    oracle = oracles.rappor_cohorts(mechanism, [value, other])
+    rounds = list(range(1, reports + 1))
+    assert_equal(mechanism.privacy(reports=reports), oracle.privacy(value, other, rounds))
+    for first in proper_subsets(rounds):
+        assert_equal(mechanism.tracking(rounds=rounds, first=first), oracle.tracking(value, rounds, first))
+        found = mechanism.detection(rounds=rounds, first=first)
+        assert_equal(found, oracle.detection(value, other, rounds, first))
+        # the same client: one cohort, and within it a filter for each value
+        same = pair(
+            oracle.streams(value, rounds), oracles.same_cohort_change(mechanism, value, other, rounds, first)
+        )
+        assert_equal(mechanism.detection(rounds=rounds, first=first, after="same"), same)
+
+
+@pytest.mark.parametrize(("eps_state", "eps_report"), [(1.0, 0.7), (0.2, 3.0), (4.0, 1.0)])
+@pytest.mark.parametrize("reports", [1, 2, 4])
+def test_bitwise_remembers_its_flip(eps_state: float, eps_report: float, reports: int) -> None:
+    """The same client after a change: its kept bit is the new bit under the old flip."""
+    mechanism = Bitwise(eps_state=eps_state, eps_report=eps_report)
+    oracle = oracles.bitwise(eps_state, eps_report)
+    rounds = list(range(1, reports + 1))
+    for first in proper_subsets(rounds):
+
+        def report(kept: Hashable, r: int, first: tuple[int, ...] = tuple(first)) -> Law:
+            assert isinstance(kept, int)
+            return oracle.report(kept if r in first else 1 - kept, r)
+
+        changed = Finite([0, 1], oracle.state, report)
+        truth = pair(oracle.streams(1, rounds), changed.streams(1, rounds))
+        assert_equal(mechanism.detection(rounds=rounds, first=first, after="same"), truth)

@@ -7,9 +7,9 @@ populations, aggregates reports, and describes its three experiments. Reports ar
 
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, SupportsIndex, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, Self, SupportsIndex, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,13 +18,17 @@ from untrackable import checks
 from untrackable.errors import ValueChangeRefused
 from untrackable.mechanisms import entropy, states
 from untrackable.mechanisms.entropy import Entropy
-from untrackable.mechanisms.estimates import Aggregator, FrequencyAggregator, Reports, Source
+from untrackable.mechanisms.estimates import Aggregator, FloatArray, FrequencyAggregator, Reports, Source
 from untrackable.mechanisms.observed import LAST_ROUND, Observed, distinct_rounds, round_number
+from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.experiment import Experiment, Mixture, Worst
 from untrackable.theory.factor import Factor
 
 Values = Literal["fixed", "any"]
 """Privacy of a value that never changes, or of any sequence of values."""
+
+After = Literal["fresh", "same"]
+"""Who reports after a change of value: a fresh generator, as in [NV], or the same client with what it remembers."""
 
 Pair = Experiment | Mixture | Worst
 """A pair of worlds in any description; all answer the same questions."""
@@ -63,6 +67,12 @@ class Local(Protocol):
     def repeat_factor(self) -> Factor:
         """One report seen twice (P) against two independent reports of the same value (Q)."""
 
+    def log_likelihood(self, reports: Reports, value: Any) -> FloatArray:
+        """Log probability of every report, up to a constant."""
+
+    def accuracy(self, people: int, beta: float) -> Accuracy:
+        """Of one report per person."""
+
     def aggregator(self, source: Source) -> FrequencyAggregator:
         """Empty sums."""
 
@@ -97,7 +107,7 @@ class Client:
 class Batch:
     """Reports of consecutive simulated clients: `reports[i, t]` is of client `start + i` at `rounds[t]`.
 
-    RAPPOR's reports have a third axis, their bytes, least significant first.
+    Reports wider than 64 bits, and those of kept places, have a third axis: their bytes, least significant first.
     """
 
     start: int
@@ -113,10 +123,42 @@ class Mechanism(ABC):
 
     __slots__ = ()
 
+    published: ClassVar[str] = ""
+    """Where the mechanism comes from."""
+    persists: ClassVar[str] = ""
+    """What of a client's reports stays the same from round to round, in plain words."""
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    """Published parameters, by name."""
+    pools: ClassVar[bool] = False
+    """Whether a client's rounds may be pooled, being independent given its values and equally noisy."""
+
+    @classmethod
+    def preset(cls, name: str) -> Self:
+        """The mechanism with published parameters."""
+        return cls(**cls.presets[checks.choice("preset", name, cls.presets)])
+
     @property
     @abstractmethod
     def report_bits(self) -> int:
         """Width of a report."""
+
+    @abstractmethod
+    def accuracy(self, people: int, *, beta: float = 0.05, round: int = 1) -> Accuracy:
+        """How far off one value's frequency is, estimated from the reports of one round."""
+
+    @abstractmethod
+    def log_likelihood(self, reports: Reports, value: Any, rounds: Sequence[int]) -> FloatArray:
+        """Log probability that one user holding `value` sends each row of reports at these rounds.
+
+        Up to a constant that depends on how many reports there are and on nothing else.
+        """
+
+    @abstractmethod
+    def link_scores(self, first: Reports, second: Reports, value: Any) -> FloatArray:
+        """ln(one user/two users) for every pair of a row of `first` and a row of `second`, all holding `value`.
+
+        Rows are as simulation yields them: reports of one pseudonym each, all at different rounds.
+        """
 
     @abstractmethod
     def aggregator(self, round: int = 1) -> Aggregator:
@@ -177,16 +219,22 @@ class Mechanism(ABC):
         first: Iterable[int] | None = None,
         reports: int | None = None,
         split: int | None = None,
+        after: After = "fresh",
     ) -> Pair:
-        """One user against a user and, for the remaining rounds, another of another value; arguments as above."""
-        return worst(self._detections(Observed.of(rounds, first, reports, split)))
+        """One user against a user who holds another value at the remaining rounds; arguments as above.
+
+        After the change reports come from a fresh generator, as in [NV], or from the same client, which keeps
+        whatever does not depend on the value.
+        """
+        checks.choice("after", after, ("fresh", "same"))
+        return worst(self._detections(Observed.of(rounds, first, reports, split), after))
 
     @abstractmethod
     def _trackings(self, seen: Observed) -> Sequence[Experiment | Mixture]:
         """The experiments whose worst is the answer."""
 
     @abstractmethod
-    def _detections(self, seen: Observed) -> Sequence[Experiment | Mixture]:
+    def _detections(self, seen: Observed, after: After) -> Sequence[Experiment | Mixture]:
         """The experiments whose worst is the answer."""
 
     def _words(self) -> int:

@@ -1,5 +1,6 @@
 """Bitwise Everlasting Privacy [NV]: a noisy copy of one bit, reported through more noise."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -7,15 +8,25 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
-from untrackable.mechanisms.base import Mechanism, Values
+from untrackable.mechanisms.base import After, Mechanism, Values
 from untrackable.mechanisms.chances import Chance, coin, flip_chance, flip_eps, noise
 from untrackable.mechanisms.entropy import Entropy
-from untrackable.mechanisms.estimates import BitAggregator, Reports, Source
+from untrackable.mechanisms.estimates import BitAggregator, FloatArray, Reports, Source
 from untrackable.mechanisms.fresh import everything_told
 from untrackable.mechanisms.observed import Observed, round_number
 from untrackable.mechanisms.populations import integer_population
 from untrackable.mechanisms.states import pack_integers, unpack_integers
-from untrackable.theory.coordinate import Coin, Noise, detection_factor, privacy_factor, tracking_factor
+from untrackable.theory.accuracy import Accuracy
+from untrackable.theory.coordinate import (
+    Coin,
+    Noise,
+    detection_factor,
+    kept_likelihood,
+    privacy_factor,
+    remembered_factor,
+    tracking_factor,
+    tracking_losses,
+)
 from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor, response_factor
 
@@ -35,12 +46,37 @@ class Bitwise(Mechanism):
         checks.settle(self, state_flip=flip_chance(self.eps_state), report_flip=flip_chance(self.eps_report))
 
     report_bits = 1
+    published = "[NV], Bitwise Everlasting Privacy"
+    persists = "the kept bit, seen through the noise of every report"
+
+    def accuracy(self, people: int, *, beta: float = 0.05, round: int = 1) -> Accuracy:
+        """Of the bit flipped twice."""
+        lie = self._lie
+        return Accuracy.of_shares(people, beta, there=1 - lie, elsewhere=lie)
+
+    def log_likelihood(self, reports: Reports, value: int, rounds: Sequence[int]) -> FloatArray:
+        """One kept bit behind all reports."""
+        kept = self._kept if value else self._kept.mirrored()
+        return kept_likelihood(kept, self._noise, reports.sum(axis=1, dtype=np.int64), reports.shape[1])
+
+    def link_scores(self, first: Reports, second: Reports, value: int) -> FloatArray:
+        """One coordinate: by the numbers of ones on the two sides."""
+        kept = self._kept if value else self._kept.mirrored()
+        table = tracking_losses(kept, self._noise, first.shape[1], second.shape[1])
+        ones = first.sum(axis=1, dtype=np.int64), second.sum(axis=1, dtype=np.int64)
+        scores: FloatArray = table[ones[0][:, None], ones[1][None, :]]
+        return scores
+
+    @property
+    def _lie(self) -> float:
+        """That a report is not the bit."""
+        state, report = self.state_flip.probability, self.report_flip.probability
+        return state + report - 2 * state * report
 
     def aggregator(self, round: int = 1) -> BitAggregator:
         """Empty sums for one round; a client's rounds share its state, so they do not merge."""
-        state, report = self.state_flip.probability, self.report_flip.probability
-        lie = state + report - 2 * state * report
-        return BitAggregator(Source(self, round_number(round), pools=False), truth=1 - lie, lie=lie)
+        source = Source(self, round_number(round), pools=False)
+        return BitAggregator(source, truth=1 - self._lie, lie=self._lie)
 
     def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Experiment:
         """Fixed value: the state itself, or `reports` reports of it (exact).
@@ -66,13 +102,15 @@ class Bitwise(Mechanism):
             Experiment([tracking_factor(self._kept, self._noise, seen.reports, j)]) for j in seen.tracking_splits()
         ]
 
-    def _detections(self, seen: Observed) -> list[Experiment | Mixture]:
-        """One coordinate, the second user's with the opposite bias; exact."""
+    def _detections(self, seen: Observed, after: After) -> list[Experiment | Mixture]:
+        """One coordinate, exact: a fresh one with the opposite bias, or the same flip on the other bit."""
         kept = self._kept
-        return [
-            Experiment([detection_factor(kept, kept.mirrored(), self._noise, seen.reports, j)])
-            for j in seen.detection_splits()
-        ]
+        if after == "same":
+            factors = [remembered_factor(kept, self._noise, seen.reports, j) for j in seen.detection_splits()]
+        else:
+            other = kept.mirrored()
+            factors = [detection_factor(kept, other, self._noise, seen.reports, j) for j in seen.detection_splits()]
+        return [Experiment([factor]) for factor in factors]
 
     @property
     def _kept(self) -> Coin:

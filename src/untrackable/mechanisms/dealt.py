@@ -1,5 +1,6 @@
 """The same executions, dealt without replacement: slot t is for round t, each used once."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -8,12 +9,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
 from untrackable.errors import DeckEmpty, StateError
-from untrackable.mechanisms.base import LARGEST_SLOTS, Local, Mechanism, Values, local_base
+from untrackable.mechanisms.base import LARGEST_SLOTS, After, Local, Mechanism, Values, local_base
 from untrackable.mechanisms.entropy import Entropy
-from untrackable.mechanisms.estimates import FrequencyAggregator, Reports, Source
+from untrackable.mechanisms.estimates import FloatArray, FrequencyAggregator, Reports, Source
 from untrackable.mechanisms.observed import Observed, round_number
 from untrackable.mechanisms.populations import integer_population, per_round
 from untrackable.mechanisms.states import pack_integers, unpack_reports
+from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor
 
@@ -39,6 +41,9 @@ class Dealt(Mechanism):
     slots: int
     when_empty: Literal["stop", "replay"] = "stop"
 
+    persists = "nothing while the deck lasts; with replay, every card from its second showing on"
+    pools = True
+
     def __post_init__(self) -> None:
         checks.settle(
             self, base=local_base(self.base), slots=checks.integer("slots", self.slots, low=1, high=LARGEST_SLOTS)
@@ -49,6 +54,15 @@ class Dealt(Mechanism):
     def report_bits(self) -> int:
         """Width of a report."""
         return self.base.report_bits
+
+    def accuracy(self, people: int, *, beta: float = 0.05, round: int = 1) -> Accuracy:
+        """That of one report of the base."""
+        return self.base.accuracy(people, beta)
+
+    def log_likelihood(self, reports: Reports, value: int, rounds: Sequence[int]) -> FloatArray:
+        """Independent cards, all of one deck."""
+        total: FloatArray = self.base.log_likelihood(reports, value).sum(axis=1)
+        return total
 
     def aggregator(self, round: int = 1) -> FrequencyAggregator:
         """Empty sums; rounds of one deck may be merged, since its cards are independent."""
@@ -69,7 +83,7 @@ class Dealt(Mechanism):
         crossings = {crossed for crossed, _ in self._crossings(seen)}
         return [Experiment([(self.base.repeat_factor(), crossed)]) for crossed in sorted(crossings)]
 
-    def _detections(self, seen: Observed) -> list[Experiment | Mixture]:
+    def _detections(self, seen: Observed, after: After) -> list[Experiment | Mixture]:
         """The cards after the change; a card that a replay shows on both sides tells for itself."""
         base = self.base.privacy_factor()
         # A replayed card against a card of another value: granted as told apart for certain, an upper bound.
@@ -79,11 +93,8 @@ class Dealt(Mechanism):
             for crossed, after in sorted(self._crossings(seen))
         ]
 
-    def link_scores(self, first: Reports, second: Reports, value: int) -> NDArray[np.float64]:
-        """ln(one user/two users) for every pair of a row of `first` and a row of `second`, all of one deck.
-
-        Cards of different rounds are independent given the value, so every pair scores 0: nothing to match by.
-        """
+    def link_scores(self, first: Reports, second: Reports, value: int) -> FloatArray:
+        """All 0 within one deck: cards of different rounds are independent given the value."""
         return np.zeros((first.shape[0], second.shape[0]))
 
     def _crossings(self, seen: Observed) -> set[tuple[int, int]]:

@@ -1,6 +1,7 @@
 """No horizon: answers that grow fainter, so that all of them together stay private for ever."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -12,13 +13,14 @@ from scipy.special import log_ndtr, ndtr, ndtri
 
 from untrackable import checks
 from untrackable.errors import FadedAway, RoundPassed, StateError
-from untrackable.mechanisms.base import Mechanism, Values
+from untrackable.mechanisms.base import After, Mechanism, Values
 from untrackable.mechanisms.entropy import Entropy
-from untrackable.mechanisms.estimates import FrequencyAggregator, Reports, Source
+from untrackable.mechanisms.estimates import FloatArray, FrequencyAggregator, Reports, Source
 from untrackable.mechanisms.noisy_inner_product import LARGEST_BITS, NoisyInnerProduct
 from untrackable.mechanisms.observed import Observed, round_number
 from untrackable.mechanisms.populations import integer_population, per_round
 from untrackable.mechanisms.states import pack_integers, unpack_integers
+from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.experiment import Experiment, Mixture
 
 HEAD = 64
@@ -56,6 +58,8 @@ class Fading(Mechanism):
     power: float = 0.75
     scale: float = 0.0
 
+    persists = "nothing"
+
     def __post_init__(self) -> None:
         checks.settle(
             self,
@@ -89,6 +93,21 @@ class Fading(Mechanism):
         """The vector and the bit."""
         return self.bits + 1
 
+    def accuracy(self, people: int, *, beta: float = 0.05, round: int = 1) -> Accuracy:
+        """That of the round's noisy inner product."""
+        return self.base(round).accuracy(people, beta)
+
+    def log_likelihood(self, reports: Reports, value: int, rounds: Sequence[int]) -> FloatArray:
+        """Independent reports, each as noisy as its round."""
+        total = np.zeros(reports.shape[0])
+        for i, r in enumerate(rounds):
+            total += self.base(r).log_likelihood(reports[:, i], value)
+        return total
+
+    def link_scores(self, first: Reports, second: Reports, value: int) -> FloatArray:
+        """All 0: rounds are independent given the value."""
+        return np.zeros((first.shape[0], second.shape[0]))
+
     def aggregator(self, round: int = 1) -> FrequencyAggregator:
         """Empty sums for one round."""
         return self.base(round).aggregator(Source(self, round, pools=False))
@@ -108,7 +127,7 @@ class Fading(Mechanism):
         self._unlike(seen)
         return [Experiment()]
 
-    def _detections(self, seen: Observed) -> list[Experiment | Mixture]:
+    def _detections(self, seen: Observed, after: After) -> list[Experiment | Mixture]:
         """The rounds after the change, each as telling as its eps_t; all of them if none is named."""
         self._unlike(seen)
         if seen.reports > _LARGEST_DETECTION:

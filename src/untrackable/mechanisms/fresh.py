@@ -1,5 +1,6 @@
 """No state at all: fresh noise for every report. Nothing to follow, and no privacy for long."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -7,12 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
-from untrackable.mechanisms.base import Local, Mechanism, Values, local_base
+from untrackable.mechanisms.base import After, Local, Mechanism, Values, local_base
 from untrackable.mechanisms.entropy import Entropy
-from untrackable.mechanisms.estimates import FrequencyAggregator, Reports, Source
+from untrackable.mechanisms.estimates import FloatArray, FrequencyAggregator, Reports, Source
 from untrackable.mechanisms.observed import Observed, round_number
 from untrackable.mechanisms.populations import integer_population, per_round
 from untrackable.mechanisms.states import pack_integers, unpack_integers
+from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor
 
@@ -23,6 +25,9 @@ class Fresh(Mechanism):
 
     base: Local
 
+    persists = "nothing"
+    pools = True
+
     def __post_init__(self) -> None:
         checks.settle(self, base=local_base(self.base))
 
@@ -30,6 +35,19 @@ class Fresh(Mechanism):
     def report_bits(self) -> int:
         """Width of a report."""
         return self.base.report_bits
+
+    def accuracy(self, people: int, *, beta: float = 0.05, round: int = 1) -> Accuracy:
+        """That of one report of the base."""
+        return self.base.accuracy(people, beta)
+
+    def log_likelihood(self, reports: Reports, value: int, rounds: Sequence[int]) -> FloatArray:
+        """Independent reports."""
+        total: FloatArray = self.base.log_likelihood(reports, value).sum(axis=1)
+        return total
+
+    def link_scores(self, first: Reports, second: Reports, value: int) -> FloatArray:
+        """All 0: nothing to match by."""
+        return np.zeros((first.shape[0], second.shape[0]))
 
     def aggregator(self, round: int = 1) -> FrequencyAggregator:
         """Empty sums; rounds may be merged, since reports are independent."""
@@ -47,7 +65,7 @@ class Fresh(Mechanism):
         """Nothing to see: reports are independent given the value."""
         return [Experiment()]
 
-    def _detections(self, seen: Observed) -> list[Experiment | Mixture]:
+    def _detections(self, seen: Observed, after: After) -> list[Experiment | Mixture]:
         """The reports after the change, each a fresh chance to tell the two values apart."""
         return [Experiment([(self.base.privacy_factor(), seen.reports - j)]) for j in seen.detection_splits()]
 

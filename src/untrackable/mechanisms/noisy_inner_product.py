@@ -1,5 +1,6 @@
 """The noisy inner product: a random vector and one noisy bit about a d-bit value [NV, RNIP]."""
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -8,7 +9,8 @@ from numpy.typing import NDArray
 from untrackable import checks
 from untrackable.mechanisms.chances import Chance, flip_chance, flip_eps
 from untrackable.mechanisms.entropy import Entropy, nonzero_vector
-from untrackable.mechanisms.estimates import InnerProductAggregator, Source
+from untrackable.mechanisms.estimates import FloatArray, InnerProductAggregator, Reports, Source
+from untrackable.theory.accuracy import Accuracy, inner_product_scale
 from untrackable.theory.factor import Factor
 
 LARGEST_BITS = 256
@@ -78,6 +80,19 @@ class NoisyInnerProduct:
         chance = 1 / (self.values - 1)
         equal = [(1 - lie) ** 2 * chance, lie**2 * chance]
         return Factor([1 - lie, lie, 0.0], [*equal, 1 - sum(equal)])
+
+    def log_likelihood(self, reports: Reports, value: int) -> FloatArray:
+        """Log probability of every report."""
+        lie = self.flip.probability
+        parity = np.bitwise_count((reports >> np.uint64(1)) & np.uint64(value)) & np.uint8(1)
+        told = np.equal(parity, reports & np.uint64(1))
+        return np.log(np.where(told, 1 - lie, lie)) - math.log(self.values - 1)
+
+    def accuracy(self, people: int, beta: float) -> Accuracy:
+        """Of one report per person: mean of ±1 for the vector, scaled."""
+        scale = inner_product_scale(self.bits, flip_eps(self.flip))
+        mean = (1 - 2 * self.flip.probability) / (self.values - 1)
+        return Accuracy.of(people, beta, span=2 * scale, variance=scale**2 * (1 - mean**2))
 
     def aggregator(self, source: Source) -> InnerProductAggregator:
         """Sums by vector."""

@@ -1,13 +1,14 @@
 """Places that are kept noisy for ever and reported through more noise: RAPPOR and the unary encodings."""
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from untrackable import checks
-from untrackable.mechanisms.base import Mechanism, Pair, Values, worst
+from untrackable.mechanisms.base import After, Mechanism, Pair, Values, worst
 from untrackable.mechanisms.chances import Chance, coin, noise
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.estimates import Aggregator, Reports, Source
@@ -18,6 +19,7 @@ from untrackable.theory.coordinate import (
     Coin,
     Noise,
     detection_factor,
+    kept_likelihood,
     privacy_factor,
     tracking_factor,
     tracking_losses,
@@ -26,6 +28,7 @@ from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor, response_factor
 
 FloatArray = NDArray[np.float64]
+Counts = NDArray[np.int64]
 Moved = tuple[int, int, int]
 """Places that two values both set, that only the first sets, and that only the second sets."""
 
@@ -38,11 +41,30 @@ _ROWS = 1 << 14
 class Permanent(Mechanism):
     """A value sets some places of a pattern; each is kept with one flip for ever, and reported with another.
 
-    What persists: the kept pattern, for as long as the client lives. Places are independent, so every experiment
-    is a product of coordinates.
+    What persists: the kept pattern, for as long as the client lives, and whatever travels in the clear beside it (a
+    cohort, a set of buckets: `clear_bits` above the places). Places are independent, so every experiment is a
+    product of coordinates.
     """
 
     __slots__ = ()
+    persists = "the kept pattern, seen through the noise of every report"
+
+    @property
+    def clear_bits(self) -> int:
+        """Width of what is drawn once and travels with every report in the clear."""
+        return 0
+
+    def _clear(self, source: Entropy) -> int:
+        """What travels in the clear, drawn once."""
+        return 0
+
+    def _simulate_clear(self, people: int, rng: np.random.Generator) -> NDArray[np.uint8]:
+        """The same for many, as bits, the lowest first."""
+        return np.zeros((people, 0), dtype=np.uint8)
+
+    def _persistent(self) -> list[Factor]:
+        """What the clear part says of one user against two that send on both sides."""
+        return []
 
     @property
     @abstractmethod
@@ -60,8 +82,8 @@ class Permanent(Mechanism):
         """That 1 is reported of a kept 1, and of a kept 0."""
 
     @abstractmethod
-    def _pattern(self, value: Any) -> int:
-        """The places that a value sets, as an integer, bit i being place i."""
+    def _pattern(self, value: Any, clear: int) -> int:
+        """The places that a value sets, as an integer, bit i being place i, given what is in the clear."""
 
     @abstractmethod
     def _moved(self) -> list[Moved]:
@@ -73,8 +95,8 @@ class Permanent(Mechanism):
 
     @property
     def report_bits(self) -> int:
-        """One bit per place."""
-        return self.places
+        """One bit per place, and what is in the clear above them."""
+        return self.places + self.clear_bits
 
     def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Pair:
         """Fixed value: the two values that are easiest to tell apart; what is kept, or k reports of it (exact).
@@ -106,44 +128,90 @@ class Permanent(Mechanism):
 
     def _tracking(self, reports: int, split: int, ones: int) -> Experiment:
         set_place, clear_place = (tracking_factor(kept, self._noise, reports, split) for kept in self._kept)
-        return Experiment([(set_place, ones), (clear_place, self.places - ones)])
+        seen_twice = self._persistent() if 0 < split < reports else []
+        return Experiment([*seen_twice, (set_place, ones), (clear_place, self.places - ones)])
 
-    def _detections(self, seen: Observed) -> list[Experiment | Mixture]:
-        """The worst over every overlap of two patterns; exact for each."""
+    def _detections(self, seen: Observed, after: After) -> list[Experiment | Mixture]:
+        """The worst over every overlap of two patterns; exact for each.
+
+        The same client keeps what is in the clear, and a pattern for each value.
+        """
         if len(self._moved()) > _MOST_OVERLAPS:
             raise ValueError(
                 f"detection looks at every overlap of two patterns, at most {_MOST_OVERLAPS}; "
                 f"with up to {self._ones()} places set there are {len(self._moved())}"
             )
-        return [e for j in seen.detection_splits() for e in self._detection(seen.reports, j)] or [Experiment()]
+        found = [e for j in seen.detection_splits() for e in self._detection(seen.reports, j, after)]
+        return [*found] or [Experiment()]
 
-    def _detection(self, reports: int, split: int) -> list[Experiment]:
+    def _detection(self, reports: int, split: int, after: After) -> list[Experiment]:
+        seen_twice = self._persistent() if 0 < split < reports and after == "fresh" else []
         one, zero = self._kept
         stays = tracking_factor(one, self._noise, reports, split)
         goes = detection_factor(one, zero, self._noise, reports, split)
         comes = detection_factor(zero, one, self._noise, reports, split)
         never = tracking_factor(zero, self._noise, reports, split)
         return [
-            Experiment([(stays, kept), (goes, lost), (comes, gained), (never, self.places - sum(pair))])
-            for pair in self._moved()
-            for kept, lost, gained in [pair]
+            Experiment([*seen_twice, (stays, a), (goes, b), (comes, c), (never, self.places - a - b - c)])
+            for a, b, c in self._moved()
         ]
 
-    def link_scores(self, first: Reports, second: Reports, value: Any) -> FloatArray:
-        """ln(one user/two users) for every pair of a row of `first` and a row of `second`.
+    def log_likelihood(self, reports: Reports, value: Any, rounds: Sequence[int]) -> FloatArray:
+        """Independent places; what is in the clear is equally likely whatever it is, and must not change."""
+        ones, clear, steady = self._counted(reports)
+        is_set = self._patterns(np.array([value] * len(clear)), clear)
+        sides = [kept_likelihood(kept, self._noise, ones, reports.shape[1]) for kept in self._kept]
+        total: FloatArray = np.where(is_set, *sides).sum(axis=1)
+        return np.where(steady, total, -np.inf)
 
-        Each row holds the reports of one pseudonym (rows × reports × bytes, as simulation yields them), all of
-        people holding `value`.
-        """
-        left, right = (unpacked(reports, self.places).sum(axis=1) for reports in (first, second))
-        splits = first.shape[1], second.shape[1]
-        filled = bits_of(self._pattern(value), self.places).astype(bool)
+    def link_scores(self, first: Reports, second: Reports, value: Any) -> FloatArray:
+        """Independent places, after what is in the clear: unequal, and it is not the same user."""
+        (left, tags, steady), (right, other, calm) = self._counted(first), self._counted(second)
+        scores = np.full((len(tags), len(other)), -np.inf)
+        for group in np.unique(tags[steady], axis=0):
+            rows = np.flatnonzero(steady & (tags == group).all(axis=1))
+            columns = np.flatnonzero(calm & (other == group).all(axis=1))
+            if columns.size:
+                is_set = self._patterns(np.array([value]), group[None, :])[0]
+                splits = first.shape[1], second.shape[1]
+                scores[np.ix_(rows, columns)] = self._scores(left[rows], right[columns], splits, is_set)
+        return scores + sum(float(factor.loss.max()) for factor in self._persistent())
+
+    def _scores(
+        self, left: Counts, right: Counts, splits: tuple[int, int], is_set: NDArray[np.bool_]
+    ) -> FloatArray:
+        """By the numbers of ones on the two sides of each place: one product of matrices for each number."""
         scores = np.zeros((left.shape[0], right.shape[0]))
-        for places, kept in zip((filled, ~filled), self._kept, strict=True):
+        for places, kept in zip((is_set, ~is_set), self._kept, strict=True):
             table = tracking_losses(kept, self._noise, *splits)
             for ones in range(splits[0] + 1):
                 scores += (left[:, places] == ones).astype(np.float64) @ table[ones][right[:, places]].T
         return scores
+
+    def _counted(self, reports: Reports) -> tuple[Counts, NDArray[np.uint8], NDArray[np.bool_]]:
+        """Of each row: ones by place, what is in the clear, and whether that is the same in all its reports."""
+        ones = np.zeros((reports.shape[0], self.places), dtype=np.int64)
+        clear = np.zeros((reports.shape[0], self.clear_bits), dtype=np.uint8)
+        steady = np.ones(reports.shape[0], dtype=np.bool_)
+        size = max(1, _ROWS // max(1, reports.shape[1]))
+        for start in range(0, reports.shape[0], size):
+            rows = slice(start, start + size)
+            bits = unpacked(reports[rows], self.report_bits)
+            ones[rows] = bits[..., : self.places].sum(axis=1, dtype=np.int64)
+            clear[rows] = bits[:, 0, self.places :]
+            steady[rows] = (bits[..., self.places :] == bits[:, :1, self.places :]).all(axis=(1, 2))
+        return ones, clear, steady
+
+    def _patterns(self, values: NDArray[Any], clear: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """The places that each value sets, given what each has in the clear."""
+        held, which = np.unique(values, return_inverse=True)
+        tags, tag = np.unique(clear, axis=0, return_inverse=True) if self.clear_bits else (clear[:1], 0 * which)
+        pairs, pair = np.unique(which * max(1, len(tags)) + tag.reshape(-1), return_inverse=True)
+        shown, names = [number_of(row) for row in tags], held.tolist()
+        patterns = [self._pattern(names[i // len(tags)], shown[i % len(tags)]) for i in pairs.tolist()]
+        known = np.array([bits_of(pattern, self.places) for pattern in patterns], dtype=np.bool_)
+        result: NDArray[np.bool_] = known.reshape(-1, self.places)[pair.reshape(-1)]
+        return result
 
     @property
     def _kept(self) -> tuple[Coin, Coin]:
@@ -156,35 +224,40 @@ class Permanent(Mechanism):
         return noise(*self._told)
 
     def _new_state(self, value: Any, source: Entropy) -> int:
-        pattern = self._pattern(value)
-        kept = 0
+        clear = self._clear(source)
+        pattern = self._pattern(value, clear)
+        kept = clear << self.places
         for place in range(self.places):
             is_set = pattern >> place & 1
             kept |= (is_set ^ self._flips[1 - is_set].happens(source)) << place
         return kept
 
     def _report(self, state: int, round: int, source: Entropy) -> tuple[int, int]:
-        report = 0
+        report = state >> self.places << self.places
         for place in range(self.places):
             report |= self._told[1 - (state >> place & 1)].happens(source) << place
         return report, state
 
     def _pack(self, state: int) -> bytes:
-        return pack_integers([state], self.places)
+        return pack_integers([state], self.report_bits)
 
     def _unpack(self, payload: bytes) -> int:
-        return unpack_integers(payload, self.places, 1)[0]
+        return unpack_integers(payload, self.report_bits, 1)[0]
 
     def _words(self) -> int:
         return self.places
 
     def _simulate(self, values: NDArray[Any], rounds: tuple[int, ...], rng: np.random.Generator) -> Reports:
-        distinct, index = np.unique(values, return_inverse=True)
-        patterns = np.array([bits_of(self._pattern(v), self.places) for v in distinct.tolist()], dtype=np.bool_)
-        is_set = patterns.reshape(-1, self.places)[index]
+        people = values.shape[0]
+        clear = self._simulate_clear(people, rng)
+        is_set = self._patterns(values, clear)
         flips = _either(rng, is_set, self._flips)
-        kept = np.broadcast_to((is_set ^ flips)[:, None, :], (values.shape[0], len(rounds), self.places))
-        return np.packbits(_either(rng, kept, self._told), axis=-1, bitorder="little")
+        kept = np.broadcast_to((is_set ^ flips)[:, None, :], (people, len(rounds), self.places))
+        told = _either(rng, kept, self._told)
+        if self.clear_bits:
+            shown = np.broadcast_to(clear[:, None, :], (people, len(rounds), self.clear_bits))
+            told = np.concatenate((told, shown.astype(np.bool_)), axis=-1)
+        return np.packbits(told, axis=-1, bitorder="little")
 
 
 def ordered(one: str, other: str, first: Chance, second: Chance, *, above: bool) -> None:
@@ -194,23 +267,28 @@ def ordered(one: str, other: str, first: Chance, second: Chance, *, above: bool)
 
 
 class PlaceCounts(Aggregator):
-    """How many reports had each place set."""
+    """How many reports had each place set; what is in the clear is told apart by `_tally`."""
 
     _axes = 2
 
-    def __init__(self, source: Source, places: int) -> None:
+    def __init__(self, source: Source, width: int, shape: tuple[int, ...]) -> None:
         super().__init__(source)
-        self.counts = np.zeros(places, dtype=np.int64)
+        self._width = width
+        self.counts = np.zeros(shape, dtype=np.int64)
+
+    def _tally(self, bits: NDArray[np.uint8]) -> None:
+        """Count reports, given as bits."""
+        self.counts += bits.sum(axis=0, dtype=np.int64)
 
     def _array(self, reports: list[int]) -> Reports:
-        size, width = (self.counts.size + 7) // 8, self.counts.size
+        size, width = (self._width + 7) // 8, self._width
         if any(not 0 <= report < 1 << width for report in reports):
             raise ValueError(f"a report must have {width} bits and no more")
         data = b"".join(report.to_bytes(size, "little") for report in reports)
         return np.frombuffer(data, dtype=np.uint8).reshape(-1, size)
 
     def _checked(self, reports: Reports) -> Reports:
-        size, width = (self.counts.size + 7) // 8, self.counts.size
+        size, width = (self._width + 7) // 8, self._width
         if reports.dtype != np.uint8 or reports.shape[-1:] != (size,):
             raise ValueError(f"reports must be arrays of {size} bytes each, got {reports.dtype} {reports.shape}")
         rows = reports.reshape(-1, size)
@@ -220,8 +298,7 @@ class PlaceCounts(Aggregator):
 
     def _add(self, reports: Reports) -> None:
         for start in range(0, reports.shape[0], _ROWS):
-            bits = unpacked(reports[start : start + _ROWS], self.counts.size)
-            self.counts += bits.sum(axis=0, dtype=np.int64)
+            self._tally(unpacked(reports[start : start + _ROWS], self._width))
         self.n += reports.shape[0]
 
     def _merge(self, other: Self) -> None:
@@ -231,6 +308,11 @@ class PlaceCounts(Aggregator):
 def bits_of(number: int, width: int) -> NDArray[np.uint8]:
     """The bits of an integer, the lowest first."""
     return np.array([number >> i & 1 for i in range(width)], dtype=np.uint8)
+
+
+def number_of(bits: NDArray[np.uint8]) -> int:
+    """The integer with these bits, the lowest first."""
+    return int.from_bytes(np.packbits(bits, bitorder="little").tobytes(), "little")
 
 
 def unpacked(reports: Reports, width: int) -> NDArray[np.uint8]:

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from untrackable import checks
 from untrackable.mechanisms.chances import Chance, flip_chance, flip_eps
 from untrackable.mechanisms.entropy import Entropy
-from untrackable.mechanisms.estimates import BitAggregator, Source
+from untrackable.mechanisms.estimates import BitAggregator, FloatArray, Reports, Source
+from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.factor import Factor
 
 
@@ -47,6 +48,16 @@ class RandomizedResponse:
         """Seen twice: equal for certain. Two reports: equal by chance."""
         lie = self.flip.probability
         return Factor([1 - lie, lie, 0.0], [(1 - lie) ** 2, lie**2, 2 * lie * (1 - lie)])
+
+    def log_likelihood(self, reports: Reports, value: int) -> FloatArray:
+        """Log probability of every report."""
+        lie = self.flip.probability
+        return np.log(np.where(np.equal(reports, value), 1 - lie, lie))
+
+    def accuracy(self, people: int, beta: float) -> Accuracy:
+        """Of one report per person."""
+        lie = self.flip.probability
+        return Accuracy.of_shares(people, beta, there=1 - lie, elsewhere=lie)
 
     def aggregator(self, source: Source) -> BitAggregator:
         """Sums of reported bits."""

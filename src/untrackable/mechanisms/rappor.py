@@ -2,20 +2,23 @@
 
 import hashlib
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, SupportsIndex
+from typing import Any, ClassVar, Literal, Self, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
+from untrackable.errors import StateError
 from untrackable.mechanisms.base import Pair, worst
 from untrackable.mechanisms.chances import Chance, chance_toward
-from untrackable.mechanisms.estimates import Estimate, Source
+from untrackable.mechanisms.entropy import Entropy, below
+from untrackable.mechanisms.estimates import Estimate, FloatArray, Reports, Source
 from untrackable.mechanisms.observed import Observed, round_number
-from untrackable.mechanisms.permanent import Moved, Permanent, PlaceCounts, bits_of, ordered
-from untrackable.theory.accuracy import mean_radius
+from untrackable.mechanisms.permanent import Moved, Permanent, PlaceCounts, bits_of, ordered, unpacked
+from untrackable.theory.accuracy import Accuracy, mean_radius
+from untrackable.theory.factor import Factor, persistent_factor
 
 Value = str | SupportsIndex
 
@@ -25,7 +28,8 @@ class Rappor(Permanent):
     """A Bloom filter, each bit replaced once for ever by a coin with probability f, and reported through noise.
 
     A report's bit is 1 with probability q or p as the kept bit is 1 or 0. Hashes as the published clients do:
-    hash i of a value is byte i of MD5(cohort 0 ‖ UTF-8) modulo `bloom_bits`.
+    hash i of a value is byte i of MD5(cohort as 4 bytes ‖ UTF-8) modulo `bloom_bits`. What persists: the kept Bloom
+    filter; and with several cohorts the cohort number, in the clear above the filter's bits.
     """
 
     bloom_bits: int
@@ -33,15 +37,26 @@ class Rappor(Permanent):
     f: float
     p: float
     q: float
+    cohorts: int = 1
     state_flip: Chance = field(init=False, repr=False)
     zero_chance: Chance = field(init=False, repr=False)
     one_chance: Chance = field(init=False, repr=False)
+
+    published = "Erlingsson, Pihur, Korolova, RAPPOR (CCS 2014)"
+    persists = "the kept Bloom filter, seen through the noise of every report; the cohort number, in the clear"
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        # Section 5 of the publication, Windows process names of Chrome users; cohorts as in its section 5.1
+        "chrome": {"bloom_bits": 128, "hashes": 2, "f": 0.5, "p": 0.5, "q": 0.75, "cohorts": 8},
+        # the same without its cohorts, as [NV] analyses it
+        "paper": {"bloom_bits": 128, "hashes": 2, "f": 0.5, "p": 0.5, "q": 0.75},
+    }
 
     def __post_init__(self) -> None:
         checks.settle(
             self,
             bloom_bits=checks.integer("bloom_bits", self.bloom_bits, low=1, high=256),
             hashes=checks.integer("hashes", self.hashes, low=1, high=16),
+            cohorts=checks.integer("cohorts", self.cohorts, low=1, high=1 << 16),
         )
         for name in ("f", "p", "q"):
             checks.settle(self, **{name: checks.probability(name, getattr(self, name))})
@@ -60,9 +75,32 @@ class Rappor(Permanent):
         """One place per bit of the Bloom filter."""
         return self.bloom_bits
 
-    def bloom(self, value: Value) -> int:
+    @property
+    def clear_bits(self) -> int:
+        """Width of the cohort number."""
+        return (self.cohorts - 1).bit_length()
+
+    def _clear(self, source: Entropy) -> int:
+        return below(self.cohorts, source) if self.cohorts > 1 else 0
+
+    def _simulate_clear(self, people: int, rng: np.random.Generator) -> NDArray[np.uint8]:
+        cohorts = (
+            rng.integers(0, self.cohorts, size=people) if self.cohorts > 1 else np.zeros(people, dtype=np.int64)
+        )
+        return (cohorts[:, None] >> np.arange(self.clear_bits) & 1).astype(np.uint8)
+
+    def _persistent(self) -> list[Factor]:
+        return [persistent_factor(self.cohorts)] if self.cohorts > 1 else []
+
+    def _unpack(self, payload: bytes) -> int:
+        state = Permanent._unpack(self, payload)
+        if state >> self.places >= self.cohorts:
+            raise StateError("this state has a cohort that its mechanism does not have")
+        return state
+
+    def bloom(self, value: Value, cohort: int = 0) -> int:
         """The Bloom filter of a value as an integer, bit i being place i."""
-        digest = hashlib.md5(bytes(4) + _utf8(value), usedforsecurity=False).digest()
+        digest = hashlib.md5(cohort.to_bytes(4, "big") + _utf8(value), usedforsecurity=False).digest()
         filled = 0
         for i in range(self.hashes):
             filled |= 1 << digest[i] % self.bloom_bits
@@ -71,6 +109,17 @@ class Rappor(Permanent):
     def aggregator(self, round: int = 1) -> "RapporAggregator":
         """Empty sums for one round; a client's rounds share its state, so they do not merge."""
         return RapporAggregator(Source(self, round_number(round), pools=False), self)
+
+    def accuracy(
+        self, people: int, *, beta: float = 0.05, round: int = 1, candidates: Sequence[Value] = tuple(range(16))
+    ) -> Accuracy:
+        """Of the least accurate of the candidates, sixteen numbers unless others are given.
+
+        The standard error is exact where all candidates are equally frequent.
+        """
+        fit = _Fit(self, candidates)
+        variances = fit.variances(np.full(len(candidates), 1 / len(candidates)))
+        return Accuracy.of(people, beta, span=float(fit.spans.max()), variance=float(variances.max()))
 
     def tracking(
         self,
@@ -116,8 +165,8 @@ class Rappor(Permanent):
     def _told(self) -> tuple[Chance, Chance]:
         return self.one_chance, self.zero_chance
 
-    def _pattern(self, value: Value) -> int:
-        return self.bloom(value)
+    def _pattern(self, value: Value, clear: int) -> int:
+        return self.bloom(value, clear)
 
     def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
         array = np.asarray(values)
@@ -129,14 +178,35 @@ class Rappor(Permanent):
 
 
 class RapporAggregator(PlaceCounts):
-    """How many reports had each bit set."""
+    """How many reports of each cohort had each bit set."""
 
     def __init__(self, source: Source, mechanism: Rappor) -> None:
-        super().__init__(source, mechanism.bloom_bits)
+        super().__init__(source, mechanism.report_bits, (mechanism.cohorts, mechanism.bloom_bits))
         self._mechanism = mechanism
+        self.cohorts = np.zeros(mechanism.cohorts, dtype=np.int64)
+
+    def _tally(self, bits: NDArray[np.uint8]) -> None:
+        m = self._mechanism
+        cohort = bits[:, m.places :] @ (1 << np.arange(m.clear_bits))
+        self.cohorts += np.bincount(cohort, minlength=m.cohorts)
+        for number in np.unique(cohort):
+            self.counts[number] += bits[cohort == number, : m.places].sum(axis=0, dtype=np.int64)
+
+    def _checked(self, reports: Reports) -> Reports:
+        rows = super()._checked(reports)
+        m = self._mechanism
+        if m.cohorts != 1 << m.clear_bits:
+            cohort = unpacked(rows, self._width)[:, m.places :] @ (1 << np.arange(m.clear_bits))
+            if np.any(cohort >= m.cohorts):
+                raise ValueError(f"a report must be of a cohort below {m.cohorts}")
+        return rows
+
+    def _merge(self, other: Self) -> None:
+        super()._merge(other)
+        self.cohorts += other.cohorts
 
     def estimate(self, candidates: Sequence[Value], beta: float = 0.05) -> Estimate:
-        """Frequencies of known candidates, by least squares on the noise-corrected bit counts.
+        """Frequencies of known candidates, by least squares on the noise-corrected bit counts of all cohorts.
 
         Unbiased if everyone holds one of the candidates; the bits of other values are attributed to them otherwise.
         """
@@ -144,26 +214,50 @@ class RapporAggregator(PlaceCounts):
         if isinstance(candidates, str) or not len(candidates):
             raise ValueError("candidates must be a sequence of values, at least one")
         beta = checks.open_probability("beta", beta)
-        m = self._mechanism
+        fit = _Fit(self._mechanism, candidates)
+        excess = self.counts - fit.zero * self.cohorts[:, None]
+        frequencies = fit.weights @ excess.reshape(-1) / n
+        radius = np.array([mean_radius(n, beta, span=span) for span in fit.spans])
+        together = np.array([mean_radius(n, beta, span=span, statistics=len(candidates)) for span in fit.spans])
+        error = np.sqrt(fit.variances(np.clip(frequencies, 0, 1)) / n)
+        return Estimate(frequencies, n, beta, radius, together, error)
+
+
+class _Fit:
+    """Least squares over all cohorts, as weights of the bits of a single report.
+
+    A client of cohort c adds Σ_i w[c, i]·(bit_i - zero), whose mean over cohorts and noise is 1 for the value held
+    and 0 for every other candidate. Clients are independent, so Hoeffding's inequality holds.
+    """
+
+    def __init__(self, mechanism: Rappor, candidates: Sequence[Value]) -> None:
+        m = mechanism
         flip, q, p = (chance.probability for chance in (m.state_flip, m.one_chance, m.zero_chance))
         if flip == 0.5:
             raise ValueError(
                 "f must be below 1 to estimate anything: with f = 1 reports do not depend on the value"
             )
-        one = (1 - flip) * q + flip * p
-        zero = flip * q + (1 - flip) * p
-        blooms = np.array([bits_of(m.bloom(v), m.bloom_bits) for v in candidates], dtype=np.float64)
-        if np.linalg.matrix_rank(blooms) < len(candidates):
+        self.one, self.zero = (1 - flip) * q + flip * p, flip * q + (1 - flip) * p
+        filters = [[bits_of(m.bloom(v, c), m.bloom_bits) for c in range(m.cohorts)] for v in candidates]
+        self.blooms = np.array(filters, dtype=np.float64)
+        stacked = self.blooms.reshape(len(candidates), -1)
+        if np.linalg.matrix_rank(stacked) < len(candidates):
             raise ValueError("candidates cannot be told apart: their Bloom filters are linearly dependent")
-        weights = np.linalg.pinv(blooms.T) / (one - zero)
-        shares = self.counts / n
-        held = np.clip((shares - zero) / (one - zero), 0, 1)
-        variance = held * one * (1 - one) + (1 - held) * zero * (1 - zero)
-        spans = np.abs(weights).sum(axis=1)
-        radius = np.array([mean_radius(n, beta, span=span) for span in spans])
-        together = np.array([mean_radius(n, beta, span=span, statistics=len(candidates)) for span in spans])
-        error = np.sqrt(weights**2 @ variance / n)
-        return Estimate(weights @ (shares - zero), n, beta, radius, together, error)
+        self.weights = m.cohorts * np.linalg.pinv(stacked.T) / (self.one - self.zero)
+        self._by_cohort = self.weights.reshape(len(candidates), m.cohorts, m.bloom_bits)
+        self.spans = np.abs(self._by_cohort).sum(axis=2).max(axis=1)
+
+    def variances(self, held: FloatArray) -> FloatArray:
+        """Variance of what one client adds to each candidate, averaged over what people hold."""
+        w, blooms = self._by_cohort, self.blooms
+        noise_one, noise_zero = self.one * (1 - self.one), self.zero * (1 - self.zero)
+        sets = np.tensordot(held, blooms, axes=1)  # how often each bit of each cohort is set
+        noise = noise_zero + (noise_one - noise_zero) * np.clip(sets, 0, 1)
+        within = np.einsum("kcb,cb->k", w**2, noise) / w.shape[1]
+        means = np.einsum("kcb,vcb->kvc", w, blooms) * (self.one - self.zero)
+        between = np.einsum("v,kvc->k", held, means**2) / w.shape[1] - held
+        result: FloatArray = within + np.maximum(0.0, between)
+        return result
 
 
 def _utf8(value: Value) -> bytes:

@@ -1,5 +1,6 @@
 """The paper's general transformation: memorise a few executions, replay one at random [NV, RNIP]."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,12 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
-from untrackable.mechanisms.base import LARGEST_SLOTS, Local, Mechanism, Pair, Values, local_base
+from untrackable.mechanisms import replays
+from untrackable.mechanisms.base import LARGEST_SLOTS, After, Local, Mechanism, Pair, Values, local_base
 from untrackable.mechanisms.entropy import Entropy, below
-from untrackable.mechanisms.estimates import FrequencyAggregator, Reports, Source
+from untrackable.mechanisms.estimates import FloatArray, FrequencyAggregator, Reports, Source
 from untrackable.mechanisms.observed import Observed, round_number
 from untrackable.mechanisms.populations import integer_population, per_round
 from untrackable.mechanisms.states import pack_integers, unpack_reports
+from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.collisions import repeat_probability, stored_detection, stored_privacy, stored_tracking
 from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor
@@ -28,6 +31,9 @@ class Stored(Mechanism):
     base: Local
     slots: int
 
+    published = "[NV], the general transformation; RNIP is that of the noisy inner product"
+    persists = "every stored execution, word for word, whenever it is drawn again"
+
     def __post_init__(self) -> None:
         checks.settle(
             self, base=local_base(self.base), slots=checks.integer("slots", self.slots, low=1, high=LARGEST_SLOTS)
@@ -37,6 +43,30 @@ class Stored(Mechanism):
     def report_bits(self) -> int:
         """Width of a report."""
         return self.base.report_bits
+
+    def accuracy(self, people: int, *, beta: float = 0.05, round: int = 1) -> Accuracy:
+        """That of one report of the base."""
+        return self.base.accuracy(people, beta)
+
+    def log_likelihood(self, reports: Reports, value: int, rounds: Sequence[int]) -> FloatArray:
+        """Exact: equal reports may or may not be the same execution."""
+        (identities,), chances = self._identities(value, reports)
+        return replays.log_likelihood(identities, chances, self.slots)
+
+    def link_scores(self, first: Reports, second: Reports, value: int) -> FloatArray:
+        """Exact: a report on both sides is an execution seen twice, or a coincidence."""
+        (left, right), chances = self._identities(value, first, second)
+        return replays.link_scores(left, right, chances, self.slots)
+
+    def _identities(self, value: int, *sides: Reports) -> tuple[list[replays.Identities], FloatArray]:
+        """Reports numbered by what they say, and the log probability of each number."""
+        wide = sides[0].ndim == 3
+        flat = np.concatenate([side.reshape(-1, side.shape[-1]) if wide else side.reshape(-1) for side in sides])
+        distinct, numbers = np.unique(flat, axis=0, return_inverse=True)
+        ends = np.cumsum([side.shape[0] * side.shape[1] for side in sides])[:-1]
+        parts = np.split(numbers.reshape(-1), ends)
+        shaped = [part.reshape(side.shape[:2]) for part, side in zip(parts, sides, strict=True)]
+        return shaped, self.base.log_likelihood(distinct, value)
 
     def aggregator(self, round: int = 1) -> FrequencyAggregator:
         """Empty sums for one round; a client's rounds share slots, so they do not merge."""
@@ -69,8 +99,11 @@ class Stored(Mechanism):
             return Experiment([self.base.repeat_factor()] if both_sides else [])
         return stored_tracking(self.slots, reports, split)
 
-    def _detections(self, seen: Observed) -> list[Experiment | Mixture]:
-        """A slot on both sides, or else the distinct slots after the change (upper)."""
+    def _detections(self, seen: Observed, after: After) -> list[Experiment | Mixture]:
+        """A slot on both sides, or else the distinct slots after the change (upper).
+
+        The same client keeps one set of slots for each value, so it looks like a fresh one.
+        """
         base = self.base.privacy_factor()
         return [stored_detection(base, self.slots, seen.reports, j) for j in seen.detection_splits()]
 
@@ -102,13 +135,14 @@ class Stored(Mechanism):
         first = np.maximum.accumulate(np.where(new, np.arange(shape[1]), 0), axis=1)
         source = np.empty_like(order)
         np.put_along_axis(source, order, np.take_along_axis(order, first, axis=1), axis=1)
-        return np.take_along_axis(executions, source, axis=1)
+        return executions[np.arange(shape[0])[:, None], source]
 
 
 class Memoized(Stored):
     """The other extreme: one noisy answer, sent for ever. As private as one report, and a perfect name tag."""
 
     __slots__ = ()
+    persists = "the whole report, word for word"
 
     def __init__(self, base: Local) -> None:
         Stored.__init__(self, base, 1)

@@ -19,7 +19,7 @@ from untrackable.mechanisms.estimates import Estimate, FrequencyAggregator, Sour
 from untrackable.mechanisms.observed import round_number
 from untrackable.mechanisms.permanent import Moved, Permanent, PlaceCounts, ordered
 from untrackable.mechanisms.populations import integer_population
-from untrackable.theory.accuracy import mean_radius
+from untrackable.theory.accuracy import Accuracy, mean_radius
 
 Preset = Literal["L-SUE", "L-OSUE", "L-OUE", "L-SOUE"]
 
@@ -69,7 +69,7 @@ class Unary(Permanent):
         ordered("q", "p", self.one_chance, self.zero_chance, above=True)
 
     @classmethod
-    def preset(cls, name: Preset, *, values: int, eps: float, eps_report: float) -> Self:
+    def for_budget(cls, name: Preset, *, values: int, eps: float, eps_report: float) -> Self:
         """A published encoding: everlastingly `eps`-private, and `eps_report`-private for a single report.
 
         The first step is symmetric (keep = e^(ε/2)/(e^(ε/2)+1), add = 1 - keep) or optimised (keep = ½,
@@ -94,6 +94,17 @@ class Unary(Permanent):
         """One for each value."""
         return self.values
 
+    def accuracy(self, people: int, *, beta: float = 0.05, round: int = 1) -> Accuracy:
+        """By the value's place alone."""
+        there, elsewhere = self._shares()
+        return Accuracy.of_shares(people, beta, there=there, elsewhere=elsewhere)
+
+    def _shares(self) -> tuple[float, float]:
+        """Probabilities of a reported 1 at the value's place and elsewhere."""
+        chances = (self.lost_chance, self.added_chance, self.one_chance, self.zero_chance)
+        lost, added, q, p = (chance.probability for chance in chances)
+        return (1 - lost) * q + lost * p, added * q + (1 - added) * p
+
     def aggregator(self, round: int = 1) -> "UnaryAggregator":
         """Empty sums for one round; a client's rounds share its state, so they do not merge."""
         return UnaryAggregator(Source(self, round_number(round), pools=False), self)
@@ -112,7 +123,7 @@ class Unary(Permanent):
     def _told(self) -> tuple[Chance, Chance]:
         return self.one_chance, self.zero_chance
 
-    def _pattern(self, value: int) -> int:
+    def _pattern(self, value: int, clear: int) -> int:
         return 1 << checks.private_integer("value", value, below=self.values)
 
     def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
@@ -123,7 +134,7 @@ class UnaryAggregator(PlaceCounts, FrequencyAggregator):
     """How many reports had each value's place set."""
 
     def __init__(self, source: Source, mechanism: Unary) -> None:
-        super().__init__(source, mechanism.values)
+        super().__init__(source, mechanism.values, (mechanism.values,))
         self._mechanism = mechanism
 
     def estimate(self, beta: float = 0.05) -> Estimate:
@@ -131,8 +142,7 @@ class UnaryAggregator(PlaceCounts, FrequencyAggregator):
         n = self._counted()
         beta = checks.open_probability("beta", beta)
         m = self._mechanism
-        lost, added, q, p = (c.probability for c in (m.lost_chance, m.added_chance, m.one_chance, m.zero_chance))
-        there, elsewhere = (1 - lost) * q + lost * p, added * q + (1 - added) * p
+        there, elsewhere = m._shares()
         frequencies = (self.counts / n - elsewhere) / (there - elsewhere)
         held = np.clip(frequencies, 0, 1)
         variance = held * there * (1 - there) + (1 - held) * elsewhere * (1 - elsewhere)

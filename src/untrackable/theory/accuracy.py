@@ -11,6 +11,30 @@ from typing import NamedTuple
 from untrackable import checks
 
 
+class Accuracy(NamedTuple):
+    """How far one value's estimated frequency is from the truth, one round of `people` reports.
+
+    `radius` is an upper bound that fails with probability at most `beta`, whatever people hold; `standard_error` is
+    exact, for a value that nobody holds: the noise that every value has at least about.
+    """
+
+    people: int
+    beta: float
+    radius: float
+    standard_error: float
+
+    @staticmethod
+    def of(people: int, beta: float, *, span: float, variance: float) -> "Accuracy":
+        """From the span of what one report adds, and its variance for a value that its sender does not hold."""
+        return Accuracy(people, beta, mean_radius(people, beta, span=span), math.sqrt(variance / people))
+
+    @staticmethod
+    def of_shares(people: int, beta: float, *, there: float, elsewhere: float) -> "Accuracy":
+        """Of an estimate (share - elsewhere)/(there - elsewhere), from the probabilities that a report counts."""
+        span = 1 / abs(there - elsewhere)
+        return Accuracy.of(people, beta, span=span, variance=span**2 * elsewhere * (1 - elsewhere))
+
+
 def mean_radius(people: int, beta: float, *, span: float = 1.0, statistics: int = 1) -> float:
     """Span·√(ln(2m/β)/(2n)): n independent terms of the given span, m statistics at once [NV, Chernoff]."""
     people = checks.integer("people", people, low=1)

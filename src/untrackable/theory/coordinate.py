@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import gammaln, xlogy
 
 from untrackable import checks
@@ -116,6 +117,36 @@ def detection_factor(coin: Coin, changed: Coin, noise: Noise, reports: int, spli
     return table.factor([(coin, (0, 1))], [(coin, (0,)), (changed, (1,))], loss)
 
 
+def remembered_factor(coin: Coin, noise: Noise, reports: int, split: int) -> Factor:
+    """One user against the same client whose coordinate is the other one from report `split` on.
+
+    The client remembers its flip, not its noisy bit: ln P/Q = ln(1 + (r'-1)(a·r - (1-a))/(a·r + (1-a)·r')).
+    """
+    table = _Table.of((split, reports - split), noise)
+    before, after = table.evidence((0,)), table.evidence((1,))
+    top = np.maximum(0.0, np.maximum(before, after))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        stays, moves = coin.one * np.exp(before - top), coin.zero * np.exp(after - top)
+        close = np.log1p(
+            np.expm1(after) * (coin.one * np.exp(before - top) - coin.zero * np.exp(-top)) / (stays + moves)
+        )
+        one, zero = np.log(coin.one), np.log(coin.zero)
+        far = np.logaddexp(zero, one + before + after) - np.logaddexp(one + before, zero + after)
+    loss = np.where(np.abs(close) < 0.5, close, far)
+    user: list[Part] = [(coin, (0, 1))]
+    return table.factor(user, user, loss, mirrored=(1,))
+
+
+def kept_likelihood(coin: Coin, noise: Noise, ones: NDArray[np.int64], reports: int) -> FloatArray:
+    """Log probability of one stream with so many ones among so many reports."""
+    sides = [
+        (np.log(chance) if chance > 0 else -np.inf) + xlogy(ones, law.one) + xlogy(reports - ones, law.zero)
+        for chance, law in ((coin.one, noise.given_one), (coin.zero, noise.given_zero))
+    ]
+    total: FloatArray = np.logaddexp(sides[0], sides[1])
+    return total
+
+
 def privacy_factor(coin: Coin, other: Coin, noise: Noise, reports: int) -> Factor:
     """All reports of a user with one value against all those of a user with another."""
     table = _Table.of((reports,), noise)
@@ -176,11 +207,13 @@ class _Table:
                 (self.noise.evidence(self.ones[cell], self.sizes[cell]) for cell in cells), start=np.zeros(1)
             )
 
-    def factor(self, first: Sequence[Part], second: Sequence[Part], loss: FloatArray) -> Factor:
+    def factor(
+        self, first: Sequence[Part], second: Sequence[Part], loss: FloatArray, mirrored: tuple[int, ...] = ()
+    ) -> Factor:
         """Masses of both worlds; losses as given wherever both worlds can produce the outcome."""
         pairs = list(zip(self.sizes, self.ones, strict=True))
         orders = sum((gammaln(n + 1) - gammaln(x + 1) - gammaln(n - x + 1) for n, x in pairs), start=np.zeros(1))
-        log_p, log_q = self._log_likelihood(first), self._log_likelihood(second)
+        log_p, log_q = self._log_likelihood(first), self._log_likelihood(second, mirrored)
         possible = np.isfinite(log_p) | np.isfinite(log_q)
         orders, log_p, log_q, loss = (
             np.broadcast_to(a, possible.shape)[possible] for a in (orders, log_p, log_q, loss)
@@ -192,16 +225,20 @@ class _Table:
         error = 8 * float(np.finfo(np.float64).eps) * sum(math.lgamma(n + 1) for n in self.sizes)
         return Factor(_normalised(orders + log_p), _normalised(orders + log_q), loss, error=error)
 
-    def _log_likelihood(self, world: Sequence[Part]) -> FloatArray:
-        """Log probability of one particular stream with these numbers of ones."""
+    def _log_likelihood(self, world: Sequence[Part], mirrored: tuple[int, ...] = ()) -> FloatArray:
+        """Log probability of one particular stream with these numbers of ones.
+
+        In the `mirrored` cells the coordinate is the other one.
+        """
         total: FloatArray = np.zeros([1] * len(self.sizes))
+        one, zero = self.noise.given_one, self.noise.given_zero
         for coin, cells in world:
             sides = []
-            for chance, law in ((coin.one, self.noise.given_one), (coin.zero, self.noise.given_zero)):
+            for chance, law, other in ((coin.one, one, zero), (coin.zero, zero, one)):
                 side: FloatArray = np.full([1] * len(self.sizes), np.log(chance) if chance > 0 else -np.inf)
                 for cell in cells:
-                    x, n = self.ones[cell], self.sizes[cell]
-                    side = side + xlogy(x, law.one) + xlogy(n - x, law.zero)
+                    x, n, told = self.ones[cell], self.sizes[cell], other if cell in mirrored else law
+                    side = side + xlogy(x, told.one) + xlogy(n - x, told.zero)
                 sides.append(side)
             total = total + np.logaddexp(*sides)
         return total

@@ -93,6 +93,19 @@ def response_factor(eps: float) -> Factor:
     return Factor([truth, lie], [lie, truth], [eps, -eps])
 
 
+def persistent_factor(possibilities: float) -> Factor:
+    """Something that travels in the clear and never changes, one of m equally likely: cohort, seed, bucket set.
+
+    One user shows the same on both sides for certain, two users by chance 1/m. Exact, times whatever else is seen.
+    """
+    possibilities = checks.positive("possibilities", possibilities)
+    if possibilities < 1:
+        raise ValueError(f"possibilities must be at least 1, got {possibilities}")
+    if possibilities == 1:
+        return Factor([1.0], [1.0])
+    return Factor([1.0, 0.0], [1 / possibilities, 1 - 1 / possibilities], [np.log(possibilities), -np.inf])
+
+
 def _probabilities(name: str, given: ArrayLike | Sequence[float]) -> FloatArray:
     array = np.array(given, dtype=np.float64)
     if array.ndim != 1 or array.size == 0:
