@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtr
 
-from untrackable import Experiment, Factor, Mixture, NoisyInnerProduct, Rappor, Worst
+from untrackable import Bracket, Experiment, Factor, Mixture, NoisyInnerProduct, Rappor, Worst
 from untrackable.theory import convolution
-from untrackable.theory.factor import response_factor
+from untrackable.theory.factor import FloatArray, response_factor
 from untrackable.theory.losses import World
 from untrackable.theory.questions import Direction
 
@@ -412,3 +412,54 @@ def test_quantiles_beside_infinite_losses() -> None:
     balanced = Experiment([Factor([0.25, 0.5, 0.25], [0.3, 0.5, 0.2])]).loss_quantiles([0.5])[0]
     assert balanced.lower == pytest.approx(0.0, abs=1e-10)
     assert balanced.upper == pytest.approx(0.0, abs=1e-10)
+
+
+def _best_test(p: FloatArray, q: FloatArray, fpr: float) -> float:
+    """Neyman and Pearson: take outcomes by falling p/q until the false positives are spent."""
+    order = np.argsort(-np.divide(p, q, out=np.full(p.shape, np.inf), where=q > 0), kind="stable")
+    power, left = 0.0, fpr
+    for i in order:
+        share = 1.0 if q[i] <= left else left / q[i]
+        power, left = power + share * p[i], left - share * q[i]
+    return float(power)
+
+
+@given(st.integers(2, 6), st.integers(0, 10**6), st.floats(0, 1))
+def test_power_and_area_are_those_of_the_best_test(outcomes: int, seed: int, fpr: float) -> None:
+    rng = np.random.default_rng(seed)
+    p, q = rng.dirichlet(np.ones(outcomes), size=2)
+    if seed % 3 == 0:
+        p[0], q[-1] = 0.0, 0.0
+        p, q = p / p.sum(), q / q.sum()
+    experiment = Experiment([Factor(p, q)])
+    found = experiment.power(fpr)
+    assert found.lower - 1e-9 <= _best_test(p, q, fpr) <= found.upper + 1e-9
+    assert found.width < 0.05
+    ratio = np.divide(p, q, out=np.full(p.shape, np.inf), where=q > 0)
+    wins = (ratio[:, None] > ratio[None, :]) + 0.5 * (ratio[:, None] == ratio[None, :])
+    area = experiment.auc()
+    assert area.lower - 1e-9 <= float(p @ wins @ q) <= area.upper + 1e-9
+    assert area.width < 2e-3
+
+
+def test_power_on_a_grid_agrees_with_the_sampled_test() -> None:
+    """RAPPOR, ten reports each: the threshold that 0.1 % of strangers pass, and how many friends do."""
+    experiment = Rappor(bloom_bits=128, hashes=2, f=0.5, p=0.5, q=0.75).tracking(reports=20, split=10)
+    assert isinstance(experiment, Experiment)
+    rng = np.random.default_rng(8)
+    strangers, friends = (experiment.sample(rng, 200_000, world) for world in WORLDS[::-1])
+    threshold = np.quantile(strangers, 0.999)
+    passed = float((friends > threshold).mean())
+    found = experiment.power(0.001)
+    assert found.width < 2e-3
+    # the threshold's own rate is 0.001 ± 0.0003 but for a chance of 1e-5; the power there moves by less than 0.03
+    assert abs(passed - found.upper) < 0.03
+    wins = np.searchsorted(np.sort(strangers), friends) / strangers.size
+    assert abs(float(wins.mean()) - experiment.auc().upper) < 1e-3
+
+
+def test_nothing_to_see_is_chance() -> None:
+    assert Experiment().power(0.001) == Bracket.point(0.001)
+    assert Experiment().auc() == Bracket.point(0.5)
+    with pytest.raises(ValueError, match="fpr must be between 0 and 1, got 2"):
+        Experiment().power(2)

@@ -55,8 +55,8 @@ class Local(Protocol):
     def draw(self, value: int, entropy: Entropy) -> int:
         """One report."""
 
-    def simulate(self, values: NDArray[np.uint64], rng: np.random.Generator) -> NDArray[np.uint64]:
-        """One independent report for every entry."""
+    def simulate(self, values: NDArray[np.uint64], rng: np.random.Generator) -> Reports:
+        """One independent report for every entry; those wider than 64 bits as bytes along a last axis."""
 
     def possible(self, report: int) -> bool:
         """Whether this can be a report."""
@@ -68,7 +68,7 @@ class Local(Protocol):
         """One report seen twice (P) against two independent reports of the same value (Q)."""
 
     def log_likelihood(self, reports: Reports, value: Any) -> FloatArray:
-        """Log probability of every report, up to a constant."""
+        """Log probability of every report."""
 
     def accuracy(self, people: int, beta: float) -> Accuracy:
         """Of one report per person."""
@@ -148,10 +148,7 @@ class Mechanism(ABC):
 
     @abstractmethod
     def log_likelihood(self, reports: Reports, value: Any, rounds: Sequence[int]) -> FloatArray:
-        """Log probability that one user holding `value` sends each row of reports at these rounds.
-
-        Up to a constant that depends on how many reports there are and on nothing else.
-        """
+        """Log probability that one user holding `value` sends each row of reports at these rounds."""
 
     @abstractmethod
     def link_scores(self, first: Reports, second: Reports, value: Any) -> FloatArray:

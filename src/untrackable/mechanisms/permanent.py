@@ -161,7 +161,7 @@ class Permanent(Mechanism):
         ones, clear, steady = self._counted(reports)
         is_set = self._patterns(np.array([value] * len(clear)), clear)
         sides = [kept_likelihood(kept, self._noise, ones, reports.shape[1]) for kept in self._kept]
-        total: FloatArray = np.where(is_set, *sides).sum(axis=1)
+        total: FloatArray = np.where(is_set, *sides).sum(axis=1) - self._possibilities()
         return np.where(steady, total, -np.inf)
 
     def link_scores(self, first: Reports, second: Reports, value: Any) -> FloatArray:
@@ -175,7 +175,11 @@ class Permanent(Mechanism):
                 is_set = self._patterns(np.array([value]), group[None, :])[0]
                 splits = first.shape[1], second.shape[1]
                 scores[np.ix_(rows, columns)] = self._scores(left[rows], right[columns], splits, is_set)
-        return scores + sum(float(factor.loss.max()) for factor in self._persistent())
+        return scores + self._possibilities()
+
+    def _possibilities(self) -> float:
+        """The log of how many things may be in the clear."""
+        return sum(float(factor.loss.max()) for factor in self._persistent())
 
     def _scores(
         self, left: Counts, right: Counts, splits: tuple[int, int], is_set: NDArray[np.bool_]

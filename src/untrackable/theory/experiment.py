@@ -97,11 +97,18 @@ class Experiment(Questions):
         table = self._table
         return table.delta_forward(gamma) if direction == "forward" else table.delta_backward(gamma)
 
+    def _deltas(self, gammas: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return self._table.deltas_forward(gammas)
+
     def _cdf(self, loss: float, world: World) -> Ends:
         return self._table.cdf(loss, world)
 
     def _noise(self) -> float:
         return self._table.lost
+
+    def _coarseness(self) -> float:
+        """By how much the tabulated losses are usually off."""
+        return self._table.p_shift.slack(0.5)
 
     def _corners(self) -> FloatArray | None:
         table = self._table
@@ -166,6 +173,15 @@ class Mixture(Questions):
             low, high = low + here * ends[0], high + here * ends[1]
         return low, min(1.0, high)
 
+    def _deltas(self, gammas: FloatArray) -> tuple[FloatArray, FloatArray]:
+        low, high = np.zeros(gammas.shape), np.zeros(gammas.shape)
+        for p, q, experiment in self.components:
+            if p:
+                ones = np.ones(gammas.shape)
+                ends = (ones, ones) if q == 0 else experiment._deltas(gammas - _log_ratio(p, q))
+                low, high = low + p * ends[0], high + p * ends[1]
+        return low, np.minimum(1.0, high)
+
     def _cdf(self, loss: float, world: World) -> Ends:
         low = high = 0.0
         for p, q, experiment in self.components:
@@ -176,6 +192,20 @@ class Mixture(Questions):
 
     def _noise(self) -> float:
         return max(e._noise() for _, _, e in self.components)
+
+    def _coarseness(self) -> float:
+        """By how much the tabulated losses are usually off."""
+        return max(e._coarseness() for _, _, e in self.components)
+
+    def sample(self, rng: np.random.Generator, draws: int, world: World = "P") -> FloatArray:
+        """Losses ln(P/Q) of `draws` independent observations made in the given world."""
+        weights = np.array([p if world == "P" else q for p, q, _ in self.components])
+        counts = rng.multinomial(draws, weights / weights.sum())
+        losses = [
+            experiment.sample(rng, int(count), world) + _log_ratio(p, q)
+            for (p, q, experiment), count in zip(self.components, counts, strict=True)
+        ]
+        return rng.permutation(np.concatenate(losses))
 
     def __repr__(self) -> str:
         return f"Mixture({len(self.components)} experiments; {self.certainty})"
@@ -211,6 +241,10 @@ class Worst(Questions):
     def _delta(self, gamma: float, direction: Literal["forward", "backward"]) -> Ends:
         low, high = zip(*(member._delta(gamma, direction) for member in self.members), strict=True)
         return max(low), max(high)
+
+    def _deltas(self, gammas: FloatArray) -> tuple[FloatArray, FloatArray]:
+        low, high = zip(*(member._deltas(gammas) for member in self.members), strict=True)
+        return np.max(low, axis=0), np.max(high, axis=0)
 
     def _cdf(self, loss: float, world: World) -> Ends:
         raise TypeError("quantiles are about one experiment: ask one of .members")

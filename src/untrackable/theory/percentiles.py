@@ -14,7 +14,7 @@ from scipy.special import bdtr
 
 from untrackable import checks
 from untrackable.brackets import Bracket
-from untrackable.theory.experiment import Experiment
+from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import FloatArray
 from untrackable.theory.losses import World
 
@@ -28,7 +28,7 @@ _HALVINGS = 200
 class Trackability:
     """Exact law of τ, given the tracking experiments of the splits 1 … ⌊k/2⌋."""
 
-    def __init__(self, experiments: Sequence[Experiment], variant: Variant = "absolute") -> None:
+    def __init__(self, experiments: Sequence[Experiment | Mixture], variant: Variant = "absolute") -> None:
         if not experiments:
             raise ValueError("experiments must not be empty")
         checks.choice("variant", variant, ("absolute", "signed"))
@@ -66,7 +66,7 @@ class Trackability:
         if self.cdf(high)[end] < level:
             return math.inf, math.inf
         # There is no point in going far below what the tables themselves leave open.
-        narrow = 1e-3 * max(e._table.p_shift.slack(0.5) for e in self.experiments)
+        narrow = 1e-3 * max(e._coarseness() for e in self.experiments)
         for _ in range(_HALVINGS):
             if high - low <= max(narrow, 1e-13 * high):
                 break

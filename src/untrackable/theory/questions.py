@@ -5,16 +5,20 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
+import numpy as np
+
 from untrackable import checks
 from untrackable.brackets import Bracket
 from untrackable.theory.factor import FloatArray
 from untrackable.theory.losses import Ends, World
-from untrackable.theory.roc import Roc, roc_curve
+from untrackable.theory.roc import Roc, best_power, roc_curve
 
 Direction = Literal["forward", "backward", "both"]
 
 _FARTHEST = 1e9
 """Losses beyond this are called infinite."""
+_AREAS = 2000
+"""Strips into which the area below a ROC curve is cut."""
 _HALVINGS = 200
 """Bisections after which a point next to 0 is called 0."""
 
@@ -86,8 +90,36 @@ class Questions(ABC):
     def roc(self, points: int = 201) -> Roc:
         """The best distinguisher's true positive rate at evenly spaced false positive rates."""
         points = checks.integer("points", points, low=2)
-        fpr, lower, upper = roc_curve(lambda g: self._delta(g, "forward"), self._pure(), self._corners(), points)
+        fpr, lower, upper = roc_curve(self._deltas, self._pure(), self._corners(), points)
         return Roc(fpr, lower if self.certainty == "exact" else fpr, upper, self.certainty)
+
+    def power(self, fpr: float) -> Bracket:
+        """The largest probability of recognising P when Q is mistaken for it with probability `fpr`.
+
+        An observer who must pick one person's reports out of those of M people, alike in everything else, is right
+        with probability at most power(1/M).
+        """
+        fpr = checks.probability("fpr", fpr)
+        if self.pure() == 0:
+            return Bracket.point(fpr)
+        lower, upper = best_power(self._deltas, self._pure(), fpr)
+        return Bracket(lower if self.certainty == "exact" else fpr, upper)
+
+    def auc(self) -> Bracket:
+        """Probability that what is seen in P looks more like P than what is seen in Q, half of it where they tie.
+
+        The area below the ROC curve, which is concave: trapezoids below it, a staircase above.
+        """
+        if self.pure() == 0:
+            return Bracket.point(0.5)
+        curve = self.roc(_AREAS + 1)
+        lower = float((curve.lower[1:] + curve.lower[:-1]).sum()) / (2 * _AREAS)
+        return Bracket(lower, max(lower, float(curve.upper[1:].sum()) / _AREAS))
+
+    def _deltas(self, gammas: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Both ends of the forward divergence at many gammas, for curves."""
+        ends = np.array([self._delta(float(gamma), "forward") for gamma in gammas])
+        return ends[:, 0], ends[:, 1]
 
     def _corners(self) -> FloatArray | None:
         """All gammas at which delta has a corner, if they are known and few."""

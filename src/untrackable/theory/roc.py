@@ -13,6 +13,10 @@ _FARTHEST = 60.0
 """Gammas beyond this change rates by less than e^-60."""
 
 
+Deltas = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+"""Both ends of the forward divergence at many gammas."""
+
+
 @dataclass(frozen=True)
 class Roc:
     """How often P is recognised, between `lower` and `upper`, when Q is mistaken for it with probability `fpr`.
@@ -26,29 +30,58 @@ class Roc:
     certainty: Literal["exact", "upper"]
 
 
-def roc_curve(
-    delta: Callable[[float], Ends], pure: Ends, corners: FloatArray | None, points: int
-) -> tuple[FloatArray, ...]:
+def roc_curve(deltas: Deltas, pure: Ends, corners: FloatArray | None, points: int) -> tuple[FloatArray, ...]:
     """False positive rates, and brackets of the true positive rates.
 
     The curve is x ↦ min over t = e^gamma ≥ 0 of delta(gamma) + t·x. delta is convex and decreasing in t, 1 at
     t = 0, and straight between its corners; so all corners together give it exactly, and any gammas bracket it.
     """
     fpr = np.linspace(0, 1, points)
-    if corners is not None:
-        gammas = np.clip(corners, -700, 700)
-    else:
-        forward, backward = (min(_FARTHEST, max(1e-9, end)) for end in pure)
-        gammas = np.unique(np.concatenate((np.linspace(-backward, forward, 400), [0.0])))
-    ends = np.array([delta(float(gamma)) for gamma in gammas])
+    gammas = np.clip(corners, -700, 700) if corners is not None else _spread(pure, 1000)
+    low, high = deltas(gammas)
     rates = np.exp(gammas)[:, None] * fpr
-    upper = np.minimum(1.0, np.min(ends[:, 1, None] + rates, axis=0))
-    beyond = delta(np.inf)[0] + rates[-1]
+    upper = np.minimum(1.0, np.min(high[:, None] + rates, axis=0))
+    beyond = deltas(np.array([np.inf]))[0] + rates[-1]
     if corners is not None:
-        lower = np.minimum(np.min(ends[:, 0, None] + rates, axis=0), beyond)
+        lower = np.minimum(np.min(low[:, None] + rates, axis=0), beyond)
     else:
         # Between two gammas delta is at least its value at the larger, and t at least that of the smaller.
-        between = np.min(ends[1:, 0, None] + rates[:-1], axis=0)
-        before = ends[0, 0] + (rates[0] if pure[1] < _FARTHEST else 0.0)
+        between = np.min(low[1:, None] + rates[:-1], axis=0)
+        before = low[0] + (rates[0] if pure[1] < _FARTHEST else 0.0)
         lower = np.minimum(np.minimum(between, beyond), before)
     return fpr, np.minimum(np.clip(lower, fpr, 1.0), upper), upper
+
+
+def best_power(deltas: Deltas, pure: Ends, fpr: float) -> Ends:
+    """Bracket of the true positive rate at one false positive rate.
+
+    It is the minimum over t = e^gamma of delta(gamma) + t·fpr, which is convex in t: the minimum lies between the
+    neighbours of the best of several points, and of several points among these again.
+    """
+    if fpr == 0:
+        low, high = deltas(np.array([np.inf]))
+        return float(low[0]), float(high[0])
+    lower = _lowest(lambda gammas: deltas(gammas)[0], _spread(pure, 65), fpr)[0]
+    upper = min(1.0, max(fpr, _lowest(lambda gammas: deltas(gammas)[1], _spread(pure, 65), fpr)[1]))
+    return min(upper, max(fpr, lower)), upper
+
+
+def _lowest(delta: Callable[[FloatArray], FloatArray], gammas: FloatArray, fpr: float) -> Ends:
+    """Bracket of the minimum of delta(gamma) + e^gamma·fpr."""
+    found = 0.0, 1.0
+    for _ in range(3):
+        deltas, rates = delta(gammas), np.exp(gammas) * fpr
+        best = int(np.argmin(deltas + rates))
+        near = slice(max(0, best - 1), best + 2)
+        # Between two gammas delta is at least its value at the larger, and t at least that of the smaller.
+        found = float((deltas[near][1:] + rates[near][:-1]).min()), float(deltas[best] + rates[best])
+        gammas = np.linspace(gammas[near][0], gammas[near][-1], 33)
+    return found
+
+
+def _spread(pure: Ends, points: int) -> FloatArray:
+    """Gammas from one end to the other, closer together about 0."""
+    forward, backward = (min(_FARTHEST, max(1e-9, end)) for end in pure)
+    return np.unique(
+        np.concatenate((np.sinh(np.linspace(-np.arcsinh(backward), np.arcsinh(forward), points)), [0.0]))
+    )
