@@ -7,16 +7,18 @@ from typing import Literal
 import numpy as np
 
 from untrackable import checks
+from untrackable.brackets import Bracket
 from untrackable.theory.convolution import Counted, total_loss
 from untrackable.theory.factor import Factor, FloatArray
 from untrackable.theory.losses import Ends, LossTable, World
-from untrackable.theory.questions import Questions
+from untrackable.theory.questions import Direction, Questions
 from untrackable.theory.roc import Roc
 
 GRID = 1 << 18
 """Grid points for experiments that have no exact evaluation; more points narrow the bracket in proportion."""
 
 
+_ROUGH = 1 << 14
 _MOST_CORNERS = 5000
 
 
@@ -234,23 +236,50 @@ class Worst(Questions):
         lower, upper = (np.max([getattr(c, end) for c in curves], axis=0) for end in ("lower", "upper"))
         return Roc(curves[0].fpr, lower if self.certainty == "exact" else curves[0].fpr, upper, self.certainty)
 
+    def gamma(self, delta: float, direction: Direction = "both") -> Bracket:
+        """The largest of the members'; those that a coarse grid shows to be smaller are left at that."""
+        rough = [member.gamma(delta, direction) for member in self._rough]
+        low, high = max(bracket.lower for bracket in rough), 0.0
+        for i in sorted(range(len(rough)), key=lambda i: -rough[i].upper):
+            if rough[i].upper < low:
+                break
+            found = self._precise(i).gamma(delta, direction)
+            low, high = max(low, found.lower), max(high, found.upper)
+        return Bracket(low if self.certainty == "exact" else 0.0, max(low, high))
+
+    def power(self, fpr: float) -> Bracket:
+        """The best of the members'."""
+        found = [member.power(fpr) for member in self.members]
+        return Bracket(max(power.lower for power in found), max(power.upper for power in found))
+
     def _pure(self) -> Ends:
         forward, backward = zip(*(member._pure() for member in self.members), strict=True)
         return max(forward), max(backward)
 
     def _delta(self, gamma: float, direction: Literal["forward", "backward"]) -> Ends:
-        low, high = zip(*(member._delta(gamma, direction) for member in self.members), strict=True)
-        return max(low), max(high)
+        rough = [member._delta(gamma, direction) for member in self._rough]
+        low, high = max(low for low, _ in rough), 0.0
+        for i in sorted(range(len(rough)), key=lambda i: -rough[i][1]):
+            if rough[i][1] < low:
+                break  # nor can any other be the worst
+            ends = self._precise(i)._delta(gamma, direction)
+            low, high = max(low, ends[0]), max(high, ends[1])
+        return low, max(low, high)
 
-    def _deltas(self, gammas: FloatArray) -> tuple[FloatArray, FloatArray]:
-        low, high = zip(*(member._deltas(gammas) for member in self.members), strict=True)
-        return np.max(low, axis=0), np.max(high, axis=0)
+    @cached_property
+    def _rough(self) -> list[Experiment | Mixture]:
+        """The members on a coarse grid, which tells most of them apart from the worst."""
+        return [m.with_grid(_ROUGH) if isinstance(m, Experiment) else m for m in self.members]
+
+    def _precise(self, i: int) -> Experiment | Mixture:
+        """A member on its own grid, unless the coarse one needed none."""
+        return self._rough[i] if self._rough[i]._coarseness() == 0 else self.members[i]
 
     def _cdf(self, loss: float, world: World) -> Ends:
         raise TypeError("quantiles are about one experiment: ask one of .members")
 
     def _noise(self) -> float:
-        return max(member._noise() for member in self.members)
+        return max(member._noise() for member in self._rough)
 
     def __repr__(self) -> str:
         return f"Worst({len(self.members)} experiments; {self.certainty})"
