@@ -1,69 +1,114 @@
 """Private telemetry that cannot be used to follow people.
 
-Mechanisms: `Deck`, `Fading`, `Bitwise`, `InnerProduct`, `Rappor`, `Unary`, `Stored`, `Dealt`, `Fresh`, `Memoized`,
-over the local mechanisms `RandomizedResponse` and `NoisyInnerProduct`. Their guarantees are asked of an
-`Experiment`, a `Mixture` or a `Worst`, made of `Factor`s, and answered by `Bracket`s. Bounds and theorems are in
-`untrackable.theory`.
+Mechanisms: `Deck`, `Fading`, `Bitwise`, `InnerProduct`, `Stored`, `Dealt`, `Fresh`, `Memoized`, over the local
+mechanisms `RandomizedResponse`, `NoisyInnerProduct`, `CountMeanSketch` and `HadamardSketch`; and those of others:
+`Rappor`, `Unary`, `Lgrr`, `Loloha`, `DBitFlip`, `FixedVector`, `Assigned`, `OneChange`, `Votes`.
+
+`audit` examines a mechanism (an `Audit`), `compare` all of them at the same privacy, `audit_file` recorded reports
+and `audit_client` an implementation as a black box.
+
+Guarantees are asked of an `Experiment`, a `Mixture` or a `Worst`, made of `Factor`s, and answered by `Bracket`s.
+Bounds and theorems are in `untrackable.theory`.
 """
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from untrackable.auditing.audits import Audit, audit
+    from untrackable.auditing.comparison import compare
+    from untrackable.auditing.implementations import audit_client
+    from untrackable.auditing.recorded import audit_file
     from untrackable.brackets import Bracket
+    from untrackable.mechanisms.assigned import Assigned
     from untrackable.mechanisms.bitwise import Bitwise
+    from untrackable.mechanisms.dbitflip import DBitFlip
     from untrackable.mechanisms.dealt import Dealt
     from untrackable.mechanisms.fading import Fading
+    from untrackable.mechanisms.fixed_vector import FixedVector
     from untrackable.mechanisms.fresh import Fresh
     from untrackable.mechanisms.inner_product import Deck, InnerProduct
+    from untrackable.mechanisms.lgrr import Lgrr
+    from untrackable.mechanisms.loloha import Loloha
     from untrackable.mechanisms.noisy_inner_product import NoisyInnerProduct
+    from untrackable.mechanisms.one_change import OneChange
     from untrackable.mechanisms.randomized_response import RandomizedResponse
     from untrackable.mechanisms.rappor import Rappor
+    from untrackable.mechanisms.sketches import CountMeanSketch, HadamardSketch
     from untrackable.mechanisms.stored import Memoized, Stored
     from untrackable.mechanisms.unary import Unary
+    from untrackable.mechanisms.votes import Votes
     from untrackable.theory.experiment import Experiment, Mixture, Worst
     from untrackable.theory.factor import Factor
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Assigned": "mechanisms.assigned",
+    "Audit": "auditing.audits",
     "Bitwise": "mechanisms.bitwise",
     "Bracket": "brackets",
+    "CountMeanSketch": "mechanisms.sketches",
+    "DBitFlip": "mechanisms.dbitflip",
     "Dealt": "mechanisms.dealt",
     "Deck": "mechanisms.inner_product",
     "Experiment": "theory.experiment",
     "Factor": "theory.factor",
     "Fading": "mechanisms.fading",
+    "FixedVector": "mechanisms.fixed_vector",
     "Fresh": "mechanisms.fresh",
+    "HadamardSketch": "mechanisms.sketches",
     "InnerProduct": "mechanisms.inner_product",
+    "Lgrr": "mechanisms.lgrr",
+    "Loloha": "mechanisms.loloha",
     "Memoized": "mechanisms.stored",
     "Mixture": "theory.experiment",
     "NoisyInnerProduct": "mechanisms.noisy_inner_product",
+    "OneChange": "mechanisms.one_change",
     "RandomizedResponse": "mechanisms.randomized_response",
     "Rappor": "mechanisms.rappor",
     "Stored": "mechanisms.stored",
     "Unary": "mechanisms.unary",
+    "Votes": "mechanisms.votes",
     "Worst": "theory.experiment",
+    "audit": "auditing.audits",
+    "audit_client": "auditing.implementations",
+    "audit_file": "auditing.recorded",
+    "compare": "auditing.comparison",
 }
 
 __all__ = [
+    "Assigned",
+    "Audit",
     "Bitwise",
     "Bracket",
+    "CountMeanSketch",
+    "DBitFlip",
     "Dealt",
     "Deck",
     "Experiment",
     "Factor",
     "Fading",
+    "FixedVector",
     "Fresh",
+    "HadamardSketch",
     "InnerProduct",
+    "Lgrr",
+    "Loloha",
     "Memoized",
     "Mixture",
     "NoisyInnerProduct",
+    "OneChange",
     "RandomizedResponse",
     "Rappor",
     "Stored",
     "Unary",
+    "Votes",
     "Worst",
+    "audit",
+    "audit_client",
+    "audit_file",
+    "compare",
 ]
 
 

@@ -27,3 +27,7 @@ class RoundPassed(UntrackableError):
 
 class FadedAway(UntrackableError):
     """The answer has become so faint that it would say nothing."""
+
+
+class AuditError(UntrackableError):
+    """A client, or a file of reports, that cannot be audited."""

@@ -345,7 +345,7 @@ def test_vectors_are_what_make_vectors_writes() -> None:
     """Every byte: this also runs all private deterministic functions against what is committed."""
     made = runpy.run_path(str(VECTORS / "make.py"))["vectors"]()
     assert {path.name for path in VECTORS.glob("*.json")} == set(made)
-    assert set(made) == {f"{name}.json" for name in NAMES}
+    assert set(made) > {f"{name}.json" for name in NAMES}  # the others have clients of their own
     for name, text in made.items():
         assert (VECTORS / name).read_bytes() == text.encode("utf-8"), name
 

@@ -13,18 +13,26 @@ from pathlib import Path
 from typing import Any
 
 from untrackable.mechanisms import states
+from untrackable.mechanisms.assigned import Assigned
 from untrackable.mechanisms.base import Mechanism
 from untrackable.mechanisms.bitwise import Bitwise
+from untrackable.mechanisms.dbitflip import DBitFlip
 from untrackable.mechanisms.dealt import Dealt
 from untrackable.mechanisms.entropy import Recorded
 from untrackable.mechanisms.fading import Fading
+from untrackable.mechanisms.fixed_vector import FixedVector
 from untrackable.mechanisms.fresh import Fresh
 from untrackable.mechanisms.inner_product import Deck, InnerProduct
+from untrackable.mechanisms.lgrr import Lgrr
+from untrackable.mechanisms.loloha import Loloha
 from untrackable.mechanisms.noisy_inner_product import NoisyInnerProduct
+from untrackable.mechanisms.one_change import OneChange
 from untrackable.mechanisms.randomized_response import RandomizedResponse
 from untrackable.mechanisms.rappor import Rappor
+from untrackable.mechanisms.sketches import CountMeanSketch, HadamardSketch
 from untrackable.mechanisms.stored import Memoized, Stored
 from untrackable.mechanisms.unary import Unary
+from untrackable.mechanisms.votes import Votes
 
 HERE = Path(__file__).parent
 HIGHEST_WORD = bytes([255]) * 8
@@ -309,17 +317,204 @@ def dealt() -> Iterator[Json]:
         )
 
 
+# --- dBitFlipPM and the sketches ---------------------------------------------------------------------------------
+
+
+def dbitflip() -> Iterator[Json]:
+    """A set drawn with and without a repeated number; widths that do and do not fill bytes; words at thresholds."""
+    for buckets, sampled, eps, output_flip in (
+        (2, 1, 1.0, 0.0),
+        (5, 3, 0.5, 0.2),
+        (9, 9, 2.0, 1e-5),
+        (32, 4, 1.0, 0.2),
+    ):
+        m = DBitFlip(buckets=buckets, sampled=sampled, eps=eps, output_flip=output_flip)
+        kept, told = m.state_flip.threshold, m.report_flip.threshold
+        label = f"DBitFlip {buckets} buckets"
+        cases = [case(m, value, [1, 2, 3], label=f"{label} value {value}") for value in (0, buckets - 1)]
+        first = words(*[0] * sampled, *[kept - 1, kept] * sampled)[: 16 * sampled]
+        cases.append(case(m, 0, [1], label=f"{label} the same number drawn again, flips at threshold", first=first))
+        yield group(
+            m,
+            {"buckets": buckets, "sampled": sampled, "eps": eps, "output_flip": output_flip},
+            {"state_flip": kept, "report_flip": told},
+            cases,
+        )
+
+
+def sketches() -> Iterator[Json]:
+    """Both sketches, sent fresh and memoised; widths that do and do not fill bytes; a redrawn row."""
+    for kind, hashes, width, eps, values in (
+        (CountMeanSketch, 1, 8, 2.0, 1 << 64),
+        (CountMeanSketch, 3, 13, 1.0, 2600),
+        (CountMeanSketch, 65536, 64, 4.0, 1 << 32),
+        (HadamardSketch, 1, 2, 1.0, 2),
+        (HadamardSketch, 3, 16, 4.0, 1 << 64),
+        (HadamardSketch, 1024, 32768, 4.0, 1 << 32),
+    ):
+        base = kind(hashes=hashes, width=width, eps=eps, values=values)
+        described = {"name": kind.__name__, "hashes": hashes, "width": width, "eps": eps, "values": str(values)}
+        redrawn = HIGHEST_WORD if hashes == 3 else b""
+        for m in (Fresh(base), Memoized(base)):
+            name = type(m).__name__
+            rounds = range(1, 4)
+            cases = [case(m, v, rounds, label=f"{name} {base!r} value {v}") for v in (0, values - 1)]
+            if redrawn:
+                cases.append(case(m, 1, [1], label=f"{name} {base!r} row redrawn", first=redrawn))
+            yield group(m, {"wrapper": name, "base": described}, {"flip": base.flip.threshold}, cases)
+
+
+# -----------------------------------------------------------------------------------------------------------------
+
+
+# --- the protocols that [NV] discusses --------------------------------------------------------------------------
+
+
+def fixed_vector() -> Iterator[Json]:
+    """Odd widths, a redrawn zero vector, a changed value where the noise is fresh."""
+    for bits, eps, value in ((1, 1.0, 1), (13, 0.25, 0x1BEE), (64, 3.0, (1 << 64) - 3)):
+        zero = bytes((bits + 7) // 8)
+        for noise in ("fixed", "fresh"):
+            m = FixedVector(bits=bits, eps=eps, noise=noise)
+            label = f"FixedVector {bits} bits {noise} noise"
+            cases = [
+                case(m, value, [1, 2, 3], label=label),
+                case(m, 0, [1, 5], label=f"{label} value 0"),
+                case(m, value, [1], label=f"{label} zero redrawn", first=zero),
+            ]
+            if noise == "fresh":
+                cases.append(case(m, value, [1, 2, 3], label=f"{label} changed", changes={2: 0}))
+            yield group(m, {"bits": bits, "eps": eps, "noise": noise}, {"flip": m.base.flip.threshold}, cases)
+
+
+def assigned() -> Iterator[Json]:
+    """More people than vectors and fewer; a redrawn number; a changed value where the noise is fresh."""
+    for bits, eps, people, value in (
+        (1, 1.0, 3, 1),
+        (5, 0.5, 100, 21),
+        (13, 0.25, 1 << 20, 0x1BEE),
+        (63, 3.0, 3, 5),
+    ):
+        for noise in ("fixed", "fresh"):
+            m = Assigned(bits=bits, eps=eps, people=people, noise=noise)
+            label = f"Assigned {bits} bits {people} people {noise} noise"
+            cases = [case(m, v, [1, 2, 3], label=f"{label} value {v}") for v in (value, 0)]
+            if people == 3:
+                cases.append(case(m, value, [1], label=f"{label} number redrawn", first=HIGHEST_WORD))
+            if noise == "fresh":
+                cases.append(case(m, value, [1, 2, 3], label=f"{label} changed", changes={2: 0}))
+            parameters = {"bits": bits, "eps": eps, "people": people, "noise": noise}
+            yield group(m, parameters, {"flip": m.base.flip.threshold}, cases)
+
+
+def one_change() -> Iterator[Json]:
+    """Every level and chosen change, told and not; skipped and repeated rounds; a redrawn level."""
+    for rounds, changes, eps in ((1, 1, 1.0), (4, 3, 0.5), (8, 2, 3.0)):
+        m = OneChange(rounds=rounds, changes=changes, eps=eps)
+        every = range(1, rounds + 1)
+        turns = {t: t % 4 // 2 for t in every if t % 2 == 0}  # to 1 at rounds 2 and 6, back at 4 and 8
+        label = f"OneChange {rounds} rounds"
+        cases = [case(m, v, every, label=f"{label} value {v}") for v in (0, 1)]
+        for level in range(m.levels):
+            for chosen in range(changes):
+                name = f"{label} level {level} change {chosen}"
+                cases.append(case(m, 0, every, label=name, changes=turns, first=words(level, chosen)))
+        if rounds == 4:
+            told = m.flip.threshold
+            first = words(0, 0, told - 1, told, 1 << 63, (1 << 63) - 1)
+            cases.append(case(m, 1, every, label=f"{label} words at thresholds", first=first))
+            cases.append(case(m, 1, every, label=f"{label} level redrawn", first=HIGHEST_WORD))
+            cases.append(case(m, 0, [2, 2, 4], label=f"{label} skipped and repeated", changes={4: 1}))
+        yield group(m, {"rounds": rounds, "changes": changes, "eps": eps}, {"flip": m.flip.threshold}, cases)
+
+
+def votes() -> Iterator[Json]:
+    """Updates that are told and that are not, budgets that run out, missed and repeated rounds."""
+    for most, estimates, updates in ((2, 1, [1, 4]), (3, 2, [2, 3, 6]), (9, 9, [1])):
+        m = Votes(eps_vote=1.0, eps_estimate=0.5, votes=most, estimates=estimates, updates=tuple(updates))
+        label = f"Votes {updates}"
+        yield group(
+            m,
+            {"eps_vote": 1.0, "eps_estimate": 0.5, "votes": most, "estimates": estimates, "updates": updates},
+            {"vote_flip": m.vote_flip.threshold, "estimate_flip": m.estimate_flip.threshold},
+            [
+                *(case(m, v, range(1, 8), label=f"{label} value {v}") for v in (0, 1)),
+                case(m, 0, range(1, 8), label=f"{label} changed", changes={2: 1, 5: 0, 6: 1}),
+                case(m, 1, [1, 3, 3, 5, 7], label=f"{label} missed and repeated", changes={5: 0, 7: 1}),
+            ],
+        )
+
+
+# -----------------------------------------------------------------------------------------------------------------
+
+
+# --- one kept symbol: L-GRR and LOLOHA ---------------------------------------------------------------------------
+
+
+def lgrr() -> Iterator[Json]:
+    """Few and many values; words on either side of both thresholds; a redrawn step; certain events."""
+    for values, keep, tell in ((2, 0.75, 0.625), (4, 0.5, 0.4), (300, 0.3, 0.01), (1 << 20, 1.0, 1e-5)):
+        m = Lgrr(values=values, keep=keep, tell=tell)
+        kept, told = m.keep_lie.threshold, m.tell_lie.threshold
+        cases = [case(m, value, range(1, 5), label=f"Lgrr {values} values {value}") for value in (0, values - 1)]
+        if kept:
+            edges = words(kept - 1, values, told, told - 1, values + 1)
+            cases.append(case(m, 1, [1, 2], label=f"Lgrr {values} values, a lie at threshold - 1", first=edges))
+        edges = words(kept, told - 1, 7)
+        cases.append(case(m, 1, [1], label=f"Lgrr {values} values, kept at threshold", first=edges))
+        if values == 4:  # 2^64 - 1 is a multiple of 3, so only the highest word is redrawn
+            edges = words(kept - 1) + HIGHEST_WORD + words((1 << 64) - 2)
+            cases.append(case(m, 1, [1], label="Lgrr 4 values, step redrawn", first=edges))
+        parameters = {"values": values, "keep": keep, "tell": tell}
+        yield group(m, parameters, {"keep_lie": kept, "tell_lie": told}, cases)
+
+
+def loloha() -> Iterator[Json]:
+    """Widths that do and do not fill bytes; changed values; a redrawn step."""
+    for values, symbols, keep, tell, seed_bits in (
+        (2, 2, 0.75, 0.625, 1),
+        (360, 4, 0.5, 0.4, 32),
+        (4096, 257, 0.3, 0.01, 48),
+        (100, 3, 1.0, 0.5, 13),
+    ):
+        m = Loloha(values=values, symbols=symbols, keep=keep, tell=tell, seed_bits=seed_bits)
+        label = f"Loloha {symbols} symbols"
+        cases = [case(m, value, range(1, 4), label=f"{label} value {value}") for value in (0, values - 1)]
+        changes = {2: values - 1, 4: 1}
+        cases.append(case(m, 1, range(1, 6), label=f"{label} changed", changes=changes))
+        if symbols == 4:
+            edges = words(5, m.keep_lie.threshold - 1) + HIGHEST_WORD + words(m.keep_lie.threshold)
+            cases.append(case(m, 7, [1], label=f"{label}, step redrawn", first=edges))
+        yield group(
+            m,
+            {"values": values, "symbols": symbols, "keep": keep, "tell": tell, "seed_bits": seed_bits},
+            {"keep_lie": m.keep_lie.threshold, "tell_lie": m.tell_lie.threshold},
+            cases,
+        )
+
+
+# -----------------------------------------------------------------------------------------------------------------
+
+
 MAKERS: dict[str, Callable[[], Iterator[Json]]] = {
+    "Assigned": assigned,
     "Bitwise": bitwise,
+    "DBitFlip": dbitflip,
     "Dealt": dealt,
     "Deck": deck,
     "Fading": fading,
+    "FixedVector": fixed_vector,
     "Fresh": fresh,
     "InnerProduct": inner_product,
+    "Lgrr": lgrr,
+    "Loloha": loloha,
     "Memoized": memoized,
+    "OneChange": one_change,
     "Rappor": rappor,
+    "Sketches": sketches,
     "Stored": stored,
     "Unary": unary,
+    "Votes": votes,
 }
 
 

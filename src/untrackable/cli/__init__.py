@@ -5,6 +5,10 @@ import sys
 import click
 
 from untrackable import __version__
+from untrackable.cli.audit import audit
+from untrackable.cli.audit_client import audit_client
+from untrackable.cli.audit_file import audit_file
+from untrackable.cli.compare import compare
 from untrackable.cli.demo import demo
 from untrackable.cli.paper import paper
 
@@ -18,6 +22,10 @@ def main() -> None:
     """
 
 
+main.add_command(audit)
+main.add_command(audit_client)
+main.add_command(audit_file)
+main.add_command(compare)
 main.add_command(demo)
 main.add_command(paper)
 

@@ -13,7 +13,7 @@ from untrackable.cli.terminal import print_json, progress
 _FORMATS = (".png", ".svg", ".pdf")
 
 if TYPE_CHECKING:
-    from untrackable.audit.linking import Matched
+    from untrackable.auditing.linking import Matched
     from untrackable.demo.collection import Outcome
 
 

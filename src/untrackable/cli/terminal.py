@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Protocol
 
 import click
@@ -38,6 +39,26 @@ def progress() -> Iterator[Told]:
                 bar.update(tasks[what], completed=done)
 
         yield told
+
+
+@contextmanager
+def failing() -> Iterator[None]:
+    """What is wrong with an argument, as one line."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        raise click.ClickException(str(error)) from None
+
+
+def write_page(path: Path, page: str) -> None:
+    """Write a page whole or not at all."""
+    part = path.with_name(path.name + ".part")
+    try:
+        part.write_text(page, encoding="utf-8")
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise click.ClickException(f"cannot write {path}: {error.strerror}") from None
 
 
 def print_json(data: Any) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from untrackable.audit.linking import Matched, match
+from untrackable.auditing.linking import Matched, match
 from untrackable.mechanisms.estimates import Estimate
 from untrackable.mechanisms.inner_product import Deck
 from untrackable.mechanisms.rappor import Rappor

@@ -131,6 +131,8 @@ class Mechanism(ABC):
     """Published parameters, by name."""
     pools: ClassVar[bool] = False
     """Whether a client's rounds may be pooled, being independent given its values and equally noisy."""
+    independent: ClassVar[bool] = False
+    """Whether they are independent given its values, each of them telling the frequencies, equally noisy or not."""
 
     @classmethod
     def preset(cls, name: str) -> Self:

@@ -43,6 +43,7 @@ class Dealt(Mechanism):
 
     persists = "nothing while the deck lasts; with replay, every card from its second showing on"
     pools = True
+    independent = True
 
     def __post_init__(self) -> None:
         checks.settle(
@@ -158,6 +159,9 @@ class Dealt(Mechanism):
         if flags[self.slots :].any():
             raise StateError("this state has bits set that its mechanism does not use")
         return Hand(tuple(cards), tuple(bool(flag) for flag in flags[: self.slots]))
+
+    def _words(self) -> int:
+        return getattr(self.base, "words", 2)
 
     def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
         return integer_population(values, self.base.values, rounds, may_change=True)

@@ -59,6 +59,7 @@ class Fading(Mechanism):
     scale: float = 0.0
 
     persists = "nothing"
+    independent = True
 
     def __post_init__(self) -> None:
         checks.settle(

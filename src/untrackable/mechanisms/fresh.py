@@ -27,6 +27,7 @@ class Fresh(Mechanism):
 
     persists = "nothing"
     pools = True
+    independent = True
 
     def __post_init__(self) -> None:
         checks.settle(self, base=local_base(self.base))
@@ -86,6 +87,9 @@ class Fresh(Mechanism):
 
     def _unpack(self, payload: bytes) -> int:
         return unpack_integers(payload, self._value_bits(), 1)[0]
+
+    def _words(self) -> int:
+        return getattr(self.base, "words", 2)
 
     def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
         return integer_population(values, self.base.values, rounds, may_change=True)

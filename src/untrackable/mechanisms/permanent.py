@@ -188,8 +188,13 @@ class Permanent(Mechanism):
         scores = np.zeros((left.shape[0], right.shape[0]))
         for places, kept in zip((is_set, ~is_set), self._kept, strict=True):
             table = tracking_losses(kept, self._noise, *splits)
+            possible = np.isfinite(table)  # without noise, a place is either always told as 1 or never
+            losses, gives_away = np.where(possible, table, 0.0), not possible.all()
             for ones in range(splits[0] + 1):
-                scores += (left[:, places] == ones).astype(np.float64) @ table[ones][right[:, places]].T
+                mine, theirs = (left[:, places] == ones).astype(np.float64), right[:, places]
+                scores += mine @ losses[ones][theirs].T
+                if gives_away:
+                    scores[mine @ (~possible[ones][theirs]).T.astype(np.float64) > 0] = -np.inf
         return scores
 
     def _counted(self, reports: Reports) -> tuple[Counts, NDArray[np.uint8], NDArray[np.bool_]]:

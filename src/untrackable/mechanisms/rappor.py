@@ -43,7 +43,7 @@ class Rappor(Permanent):
     one_chance: Chance = field(init=False, repr=False)
 
     published = "Erlingsson, Pihur, Korolova, RAPPOR (CCS 2014)"
-    persists = "the kept Bloom filter, seen through the noise of every report; the cohort number, in the clear"
+    persists = "the kept Bloom filter, seen through the noise of every report; of several cohorts, the number"
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         # Section 5 of the publication, Windows process names of Chrome users; cohorts as in its section 5.1
         "chrome": {"bloom_bits": 128, "hashes": 2, "f": 0.5, "p": 0.5, "q": 0.75, "cohorts": 8},

@@ -81,7 +81,7 @@ class Stored(Mechanism):
         checks.choice("values", values, ("fixed", "any"))
         base = self.base.privacy_factor()
         if values == "fixed":
-            if reports is None:
+            if reports is None or self.slots == 1:
                 return Experiment([(base, self.slots)])
             return stored_privacy(base, self.slots, checks.integer("reports", reports, low=1))
         draws = self.slots + 1 if reports is None else checks.integer("reports", reports, low=1)
@@ -119,6 +119,9 @@ class Stored(Mechanism):
 
     def _unpack(self, payload: bytes) -> list[int]:
         return unpack_reports(payload, self.report_bits, self.slots, self.base.possible)
+
+    def _words(self) -> int:
+        return getattr(self.base, "words", 2)
 
     def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
         return integer_population(values, self.base.values, rounds, may_change=False)

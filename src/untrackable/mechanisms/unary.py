@@ -49,6 +49,9 @@ class Unary(Permanent):
     one_chance: Chance = field(init=False, repr=False)
     zero_chance: Chance = field(init=False, repr=False)
 
+    published = "Arcolezi, Couchot, Al Bouna, Xiao (2022); L-SUE: Erlingsson, Pihur, Korolova (CCS 2014)"
+    persists = "the kept vector, one place for each value, seen through the noise of every report"
+
     def __post_init__(self) -> None:
         checks.settle(self, values=checks.integer("values", self.values, low=2, high=LARGEST))
         for name in ("keep", "add", "q", "p"):

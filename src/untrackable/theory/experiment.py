@@ -240,6 +240,8 @@ class Worst(Questions):
         """The largest of the members'; those that a coarse grid shows to be smaller are left at that."""
         rough = [member.gamma(delta, direction) for member in self._rough]
         low, high = max(bracket.lower for bracket in rough), 0.0
+        if low == np.inf:
+            return Bracket.point(low)
         for i in sorted(range(len(rough)), key=lambda i: -rough[i].upper):
             if rough[i].upper < low:
                 break

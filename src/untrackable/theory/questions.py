@@ -103,7 +103,7 @@ class Questions(ABC):
         if self.pure() == 0:
             return Bracket.point(fpr)
         lower, upper = best_power(self._deltas, self._pure(), fpr)
-        return Bracket(lower if self.certainty == "exact" else fpr, upper)
+        return Bracket(lower if self.certainty == "exact" else 0.0, upper)
 
     def auc(self) -> Bracket:
         """Probability that what is seen in P looks more like P than what is seen in Q, half of it where they tie.
@@ -114,7 +114,8 @@ class Questions(ABC):
             return Bracket.point(0.5)
         curve = self.roc(_AREAS + 1)
         lower = float((curve.lower[1:] + curve.lower[:-1]).sum()) / (2 * _AREAS)
-        return Bracket(lower, max(lower, float(curve.upper[1:].sum()) / _AREAS))
+        upper = max(lower, float(curve.upper[1:].sum()) / _AREAS)
+        return Bracket(lower if self.certainty == "exact" else 0.0, upper)
 
     def _deltas(self, gammas: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Both ends of the forward divergence at many gammas, for curves."""
@@ -153,6 +154,8 @@ def _crossing(delta_at: Callable[[float], float], delta: float, pure: float) -> 
     """Where a decreasing function first is at most delta: just before (still above), and at that point or after."""
     if delta_at(0.0) <= delta:
         return 0.0, 0.0
+    if pure == math.inf and delta_at(math.inf) > delta:
+        return math.inf, math.inf
     low, high = 0.0, min(1.0, pure)
     while high < pure and delta_at(high) > delta:
         if high > _FARTHEST:

@@ -10,7 +10,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.special import logsumexp
 
 from untrackable import checks
-from untrackable.audit.intervals import clopper_pearson
+from untrackable.auditing.intervals import clopper_pearson
 from untrackable.brackets import Bracket
 from untrackable.mechanisms.base import Mechanism
 

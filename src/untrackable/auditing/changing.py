@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from untrackable import checks
-from untrackable.audit.linking import Matched, Progress, area, share
+from untrackable.auditing.linking import Matched, Progress, area, share
 from untrackable.brackets import Bracket
 from untrackable.mechanisms.base import Mechanism
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from untrackable import Deck, Rappor
-from untrackable.audit.linking import match
+from untrackable.auditing.linking import match
 from untrackable.theory.coordinate import Coin, Noise, tracking_factor
 
 

@@ -1,0 +1,258 @@
+"""One mechanism examined: every guarantee, the attacks, and the curves that show them."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+
+import numpy as np
+
+from untrackable import checks
+from untrackable.auditing.changing import Changed, find_changes
+from untrackable.auditing.linking import Linked, Progress, link
+from untrackable.brackets import Bracket
+from untrackable.mechanisms.base import Mechanism, Pair
+from untrackable.theory.accuracy import Accuracy
+from untrackable.theory.experiment import Experiment, Mixture, Worst
+from untrackable.theory.percentiles import Trackability
+
+T = TypeVar("T")
+
+_MOST_POINTS = 8
+"""Numbers of reports at which the curves are drawn."""
+_GAMMAS = 41
+_LEVELS = tuple(i / 20 for i in range(1, 20))
+_RATES = 201
+
+
+@runtime_checkable
+class Auditable(Protocol):
+    """What an audit needs at least: how one user differs from two. What else there is, is audited too."""
+
+    def tracking(self, *, reports: int, split: int) -> Pair:
+        """One user against two, `split` of the reports being the first one's."""
+
+
+class Apart(NamedTuple):
+    """How far apart two worlds are: the largest loss, gamma at the audit's delta, the best observer's advantage."""
+
+    pure: Bracket
+    gamma: Bracket
+    advantage: Bracket
+
+    @staticmethod
+    def of(pair: Pair, delta: float) -> "Apart":
+        """Ask all three."""
+        pure = pair.pure()
+        return Apart(Bracket(pure if pair.certainty == "exact" else 0.0, pure), pair.gamma(delta), pair.advantage())
+
+
+class Point(NamedTuple):
+    """One number of reports on the curves: the worst split's guarantees, and recognition when split in half."""
+
+    reports: int
+    tracking: Apart
+    recognised: Bracket
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Curves:
+    """What is drawn, each as lists of x and of brackets."""
+
+    points: tuple[Point, ...]
+    gammas: tuple[float, ...]
+    deltas: tuple[Bracket, ...]
+    levels: tuple[float, ...]
+    taus: tuple[Bracket, ...]
+    rates: tuple[float, ...]
+    powers: tuple[Bracket, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Audit:
+    """Everything that an audit found. Numbers are brackets, or say sampled; None where `missing` says why.
+
+    `everlasting` is about all reports ever sent, `lasting` about the first `reports`, each for a fixed value and
+    for any sequence of values; `tracking` is the worst split of `reports`; `recognised` bounds how often the owner
+    of one half of them is picked out of a crowd by the other half; `detection_fresh` and `detection_same` are a
+    change of value, after which a fresh generator or the same client reports.
+    """
+
+    mechanism: str
+    published: str
+    persists: str
+    reports: int
+    delta: float
+    crowd: int
+    everlasting: Apart | None
+    everlasting_any: Apart | None
+    lasting: Apart | None
+    lasting_any: Apart | None
+    one_report: Bracket | None
+    tracking: Apart
+    recognised: Bracket
+    tau_median: Bracket | None
+    tau_90: Bracket | None
+    detection_fresh: Apart | None
+    detection_same: Apart | None
+    accuracy: Accuracy | None
+    pools: bool
+    linked: Linked | None
+    changed: Changed | None
+    curves: Curves
+    missing: dict[str, str] = field(default_factory=dict)
+
+
+def audit(
+    mechanism: Auditable,
+    *,
+    reports: int = 20,
+    delta: float = 1e-6,
+    people: int = 100_000,
+    crowd: int = 1000,
+    attack: bool = True,
+    seed: int = 1,
+    progress: Progress = lambda what, done: None,
+) -> Audit:
+    """Examine a mechanism as seen by someone who holds `reports` of its reports.
+
+    `people` answer a round, which gives the accuracy; `crowd` people is whom one person is to be recognised among.
+    Without `attack` nothing is simulated.
+    """
+    if not isinstance(mechanism, Auditable):
+        raise TypeError(
+            f"mechanism must have a method tracking(reports=, split=), {type(mechanism).__name__} has none"
+        )
+    reports = checks.integer("reports", reports, low=2)
+    delta = checks.open_probability("delta", delta)
+    people, crowd = checks.integer("people", people, low=1), checks.integer("crowd", crowd, low=2)
+    asked = _Asked(mechanism, delta)
+    progress("guarantees", 0.0)
+    worst, half = asked.worst(reports), asked.split(reports, reports // 2)
+    everlasting, everlasting_any = (asked.privacy(None, values) for values in ("fixed", "any"))
+    lasting, lasting_any = (asked.privacy(reports, values) for values in ("fixed", "any"))
+    one = asked.maybe("one report", lambda: _pure(_method(mechanism, "privacy")(reports=1)))
+    fresh, same = (asked.detection(reports, after) for after in ("fresh", "same"))
+    tau = asked.maybe("τ", lambda: Trackability([*asked.halves(reports)]))
+    accuracy = asked.maybe("accuracy", lambda: _method(mechanism, "accuracy")(people))
+    curves = asked.curves(reports, crowd, worst, half, tau, progress)
+    base = getattr(mechanism, "base", None)
+    linked = changed = None
+    if attack and isinstance(mechanism, Mechanism):
+        linked = asked.maybe(
+            "linking", lambda: link(mechanism, people=crowd, reports=reports // 2, seed=seed, progress=progress)
+        )
+        changed = asked.maybe(
+            "changes",
+            lambda: find_changes(mechanism, people=min(crowd, 1000), reports=reports, seed=seed, progress=progress),
+        )
+    return Audit(
+        repr(mechanism),
+        "; ".join(filter(None, (getattr(part, "published", "") for part in (mechanism, base)))),
+        getattr(mechanism, "persists", ""),
+        reports,
+        delta,
+        crowd,
+        everlasting,
+        everlasting_any,
+        lasting,
+        lasting_any,
+        one,
+        Apart.of(worst, delta),
+        half.power(1 / crowd),
+        None if tau is None else tau.quantile(0.5),
+        None if tau is None else tau.quantile(0.9),
+        fresh,
+        same,
+        accuracy,
+        getattr(mechanism, "pools", False),
+        linked,
+        changed,
+        curves,
+        asked.missing,
+    )
+
+
+class _Asked:
+    """A mechanism being asked; what it cannot say is remembered with the reason."""
+
+    def __init__(self, mechanism: Auditable, delta: float) -> None:
+        self.mechanism, self.delta = mechanism, delta
+        self.missing: dict[str, str] = {}
+
+    def maybe(self, what: str, ask: Callable[[], T]) -> T | None:
+        """The answer, or None and why there is none."""
+        try:
+            return ask()
+        except (TypeError, ValueError, AttributeError) as error:
+            self.missing[what] = str(error)
+            return None
+
+    def split(self, reports: int, split: int) -> Pair:
+        """The first `split` reports against the others."""
+        if isinstance(self.mechanism, Mechanism):
+            return self.mechanism.tracking(rounds=range(1, reports + 1), first=range(1, split + 1))
+        return self.mechanism.tracking(reports=reports, split=split)
+
+    def halves(self, reports: int) -> Iterable[Experiment | Mixture]:
+        """Every split up to the even one, as τ needs them."""
+        for split in range(1, reports // 2 + 1):
+            pair = self.split(reports, split)
+            if isinstance(pair, Worst):
+                raise TypeError("τ is about one pair of worlds; this mechanism gives the worst of several")
+            yield pair
+
+    def worst(self, reports: int) -> Pair:
+        """The worst split."""
+        if isinstance(self.mechanism, Mechanism):
+            return self.mechanism.tracking(rounds=range(1, reports + 1))
+        return Worst([*self.halves(reports)]) if reports > 1 else Experiment()
+
+    def privacy(self, reports: int | None, values: str) -> Apart | None:
+        """All reports, or so many, of a value or a sequence of values."""
+        name = f"privacy of {'all' if reports is None else reports} reports, {values} values"
+        ask = _method(self.mechanism, "privacy")
+        return self.maybe(name, lambda: Apart.of(ask(reports=reports, values=values), self.delta))
+
+    def detection(self, reports: int, after: str) -> Apart | None:
+        """The worst moment of a change."""
+        ask = _method(self.mechanism, "detection")
+        rounds = range(1, reports + 1)
+        return self.maybe(
+            f"detection, {after} client", lambda: Apart.of(ask(rounds=rounds, after=after), self.delta)
+        )
+
+    def curves(
+        self, reports: int, crowd: int, worst: Pair, half: Pair, tau: Trackability | None, progress: Progress
+    ) -> Curves:
+        """Guarantees against the number of reports, and the laws behind the last of them."""
+        numbers = sorted({*np.linspace(2, reports, _MOST_POINTS).round().astype(int).tolist(), reports})
+        points = []
+        for number in numbers:
+            last = number == reports
+            pair, even = (worst, half) if last else (self.worst(number), self.split(number, number // 2))
+            points.append(Point(number, Apart.of(pair, self.delta), even.power(1 / crowd)))
+            progress("guarantees", len(points) / len(numbers))
+        end = max(1e-3, points[-1].tracking.gamma.upper)
+        gammas = tuple(np.linspace(0, end if np.isfinite(end) else 20.0, _GAMMAS).tolist())
+        curve = half.roc(_RATES)
+        powers = tuple(Bracket(float(a), float(b)) for a, b in zip(curve.lower, curve.upper, strict=True))
+        return Curves(
+            tuple(points),
+            gammas,
+            tuple(worst.delta(gamma) for gamma in gammas),
+            _LEVELS if tau is not None else (),
+            tuple(tau.quantile(level) for level in _LEVELS) if tau is not None else (),
+            tuple(curve.fpr.tolist()),
+            powers,
+        )
+
+
+def _method(mechanism: object, name: str) -> Callable[..., Any]:
+    def absent(**_: object) -> Any:
+        raise AttributeError(f"this mechanism has no {name}")
+
+    return getattr(mechanism, name, absent)
+
+
+def _pure(pair: Pair) -> Bracket:
+    return Bracket(pair.pure() if pair.certainty == "exact" else 0.0, pair.pure())

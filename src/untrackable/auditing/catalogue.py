@@ -1,0 +1,269 @@
+"""The mechanisms that people deploy or that the paper discusses, by name: how to make each, and at what privacy."""
+
+import inspect
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from untrackable import checks
+from untrackable.mechanisms.assigned import Assigned
+from untrackable.mechanisms.base import Mechanism
+from untrackable.mechanisms.bitwise import Bitwise
+from untrackable.mechanisms.dbitflip import DBitFlip
+from untrackable.mechanisms.fading import Fading
+from untrackable.mechanisms.fixed_vector import FixedVector
+from untrackable.mechanisms.fresh import Fresh
+from untrackable.mechanisms.inner_product import Deck, InnerProduct, largest_eps_report
+from untrackable.mechanisms.lgrr import Lgrr
+from untrackable.mechanisms.loloha import Loloha
+from untrackable.mechanisms.noisy_inner_product import NoisyInnerProduct
+from untrackable.mechanisms.one_change import OneChange
+from untrackable.mechanisms.rappor import Rappor
+from untrackable.mechanisms.sketches import CountMeanSketch, HadamardSketch
+from untrackable.mechanisms.stored import Memoized
+from untrackable.mechanisms.unary import Unary
+from untrackable.mechanisms.votes import Votes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Goal:
+    """The same demands on every mechanism: a question with so many answers, private for ever, asked so often."""
+
+    values: int = 16
+    eps: float = 2.0
+    delta: float = 1e-6
+    reports: int = 20
+    people: int = 100_000
+
+    def __post_init__(self) -> None:
+        checks.settle(
+            self,
+            values=checks.integer("values", self.values, low=2, high=4096),
+            eps=checks.epsilon("eps", self.eps),
+            delta=checks.open_probability("delta", self.delta),
+            reports=checks.integer("reports", self.reports, low=2),
+            people=checks.integer("people", self.people, low=1),
+        )
+
+    @property
+    def bits(self) -> int:
+        """Width of an encoded value."""
+        return (self.values - 1).bit_length()
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One mechanism: how to make it from parameters, its published ones, and the one that meets a goal.
+
+    `at` raises ValueError, saying why, where no parameters do. `lasts` is False where privacy holds for the goal's
+    reports only. `cost` says how an audit's time and memory grow with the number of reports k.
+    """
+
+    name: str
+    make: Callable[..., Mechanism]
+    at: Callable[[Goal], Mechanism]
+    cost: str
+    presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    lasts: bool = True
+
+    def parameters(self) -> dict[str, inspect.Parameter]:
+        """What `make` takes."""
+        return dict(inspect.signature(self.make).parameters)
+
+
+def _rappor(goal: Goal) -> Rappor:
+    """128 bits and two hashes as published, with the f that has the goal's eps = 2h·ln((1-f/2)/(f/2))."""
+    return Rappor(bloom_bits=128, hashes=2, f=2 / (1 + math.exp(goal.eps / 4)), p=0.5, q=0.75, cohorts=8)
+
+
+def _unary(name: Any) -> Entry:
+    def make(*, values: int, eps: float, eps_report: float) -> Unary:
+        return Unary.for_budget(name, values=values, eps=eps, eps_report=eps_report)
+
+    return Entry(
+        name.lower(),
+        make,
+        lambda goal: make(values=goal.values, eps=goal.eps, eps_report=goal.eps / 4),
+        "time k³, memory k²; the number of values costs nothing",
+    )
+
+
+def _loloha(name: Any) -> Entry:
+    def make(*, values: int, eps: float, eps_report: float, seed_bits: int = 32) -> Loloha:
+        return Loloha.for_budget(
+            name, values=values, eps=eps, eps_report=eps_report, seed_bits=seed_bits, step="exact"
+        )
+
+    return Entry(
+        name.lower(),
+        make,
+        lambda goal: make(values=goal.values, eps=goal.eps, eps_report=goal.eps / 4),
+        "exact up to 2 million outcomes (k = 20 for many symbols, 285 for two), beyond that a bound at no cost",
+        {name: Loloha.presets[name]},
+    )
+
+
+def _lgrr(*, values: int, eps: float, eps_report: float) -> Lgrr:
+    return Lgrr.for_budget(values=values, eps=eps, eps_report=eps_report, step="exact")
+
+
+def _memoized(*, bits: int, eps: float) -> Memoized:
+    return Memoized(NoisyInnerProduct(bits=bits, eps=eps))
+
+
+def _fresh(*, bits: int, eps: float) -> Fresh:
+    return Fresh(NoisyInnerProduct(bits=bits, eps=eps))
+
+
+def _sketch(base: type[CountMeanSketch] | type[HadamardSketch], keep: type[Memoized] | type[Fresh]) -> Any:
+    def make(*, hashes: int, width: int, eps: float) -> Mechanism:
+        return keep(base(hashes=hashes, width=width, eps=eps))
+
+    return make
+
+
+def _each(goal: Goal) -> float:
+    """The largest eps of one report when all of them together may spend the budget."""
+    return largest_eps_report(
+        bits=goal.bits, slots=goal.reports, eps=goal.eps, delta=goal.delta, accounting="exact"
+    )
+
+
+def _two(goal: Goal) -> None:
+    if goal.values != 2:
+        raise ValueError(f"it answers yes/no questions only, not one with {goal.values} answers")
+
+
+def _one_bit(make: Callable[[Goal], Mechanism]) -> Callable[[Goal], Mechanism]:
+    def at(goal: Goal) -> Mechanism:
+        _two(goal)
+        return make(goal)
+
+    return at
+
+
+def _votes(goal: Goal) -> Votes:
+    """Two updates, each answered, and the published proportions, with what a fixed value may spend."""
+    updates = (1, goal.reports // 2 + 1)
+    published = Votes.for_budget(eps=goal.eps, changes=2, updates=updates)
+    scale = goal.eps / published.privacy().pure() * (1 - 1e-12)
+    return Votes.for_budget(eps=goal.eps * scale, changes=2, updates=updates)
+
+
+def _leaks(goal: Goal) -> Mechanism:
+    raise ValueError("fresh noise on a fixed vector tells one bit of the value in the end: no eps holds for ever")
+
+
+def _slots(goal: Goal) -> int:
+    """Enough for an advantage of a few percent."""
+    return 4 * goal.reports**2
+
+
+CATALOGUE: dict[str, Entry] = {
+    entry.name: entry
+    for entry in (
+        Entry("rappor", Rappor, _rappor, "time k³, memory k²; detection also grows with hashes³", Rappor.presets),
+        *map(_unary, ("L-SUE", "L-OSUE", "L-OUE", "L-SOUE")),
+        Entry(
+            "l-grr",
+            _lgrr,
+            lambda g: _lgrr(values=g.values, eps=g.eps, eps_report=g.eps / 4),
+            "exact up to 2 million outcomes (k = 20 for many values), beyond that a bound at no cost",
+        ),
+        *map(_loloha, ("BiLOLOHA", "OLOLOHA")),
+        Entry(
+            "dbitflip",
+            DBitFlip,
+            lambda g: DBitFlip(buckets=g.values, sampled=min(4, g.values), eps=g.eps),
+            "time k³, memory k²; without output noise constant",
+            DBitFlip.presets,
+        ),
+        Entry(
+            "cms",
+            _sketch(CountMeanSketch, Memoized),
+            lambda g: Memoized(CountMeanSketch(hashes=1024, width=1024, eps=g.eps)),
+            "constant in k and in the number of values",
+            CountMeanSketch.presets,
+        ),
+        Entry(
+            "cms-fresh",
+            _sketch(CountMeanSketch, Fresh),
+            lambda g: Fresh(CountMeanSketch(hashes=1024, width=1024, eps=_each(g))),
+            "constant in k and in the number of values",
+            CountMeanSketch.presets,
+            lasts=False,
+        ),
+        Entry(
+            "hcms",
+            _sketch(HadamardSketch, Memoized),
+            lambda g: Memoized(HadamardSketch(hashes=1024, width=1024, eps=g.eps)),
+            "constant in k and in the number of values",
+            HadamardSketch.presets,
+        ),
+        Entry(
+            "hcms-fresh",
+            _sketch(HadamardSketch, Fresh),
+            lambda g: Fresh(HadamardSketch(hashes=1024, width=1024, eps=_each(g))),
+            "constant in k and in the number of values",
+            HadamardSketch.presets,
+            lasts=False,
+        ),
+        Entry(
+            "fixed-vector",
+            FixedVector,
+            lambda g: FixedVector(bits=g.bits, eps=g.eps),
+            "constant in k",
+        ),
+        Entry(
+            "fixed-vector-fresh",
+            lambda *, bits, eps: FixedVector(bits=bits, eps=eps, noise="fresh"),
+            _leaks,
+            "time k, memory k",
+        ),
+        Entry(
+            "assigned",
+            Assigned,
+            lambda g: Assigned(bits=g.bits, eps=g.eps, people=g.people),
+            "constant in k",
+        ),
+        Entry(
+            "one-change",
+            OneChange,
+            _one_bit(lambda g: OneChange(rounds=1 << (g.reports - 1).bit_length(), changes=1, eps=g.eps)),
+            "time k² up to thousands of reports, beyond that a bound at no cost",
+        ),
+        Entry(
+            "votes",
+            Votes,
+            _one_bit(_votes),
+            "tracking constant; privacy and detection grow with the number of updates",
+        ),
+        Entry(
+            "bitwise",
+            Bitwise,
+            _one_bit(lambda g: Bitwise(eps_state=g.eps, eps_report=g.eps)),
+            "time k³ over all splits, memory k²",
+        ),
+        Entry(
+            "rnip",
+            InnerProduct,
+            lambda g: InnerProduct.for_budget(bits=g.bits, slots=_slots(g), eps=g.eps, delta=g.delta),
+            "time k³, memory k²; independent of the number of values",
+        ),
+        Entry(
+            "deck",
+            Deck,
+            lambda g: Deck.for_budget(bits=g.bits, slots=g.reports, eps=g.eps, delta=g.delta),
+            "constant",
+        ),
+        Entry(
+            "fading",
+            Fading,
+            lambda g: Fading(bits=g.bits, eps=g.eps, delta=g.delta),
+            "tracking constant; privacy the same for every k; detection time k",
+        ),
+        Entry("memoized", _memoized, lambda g: _memoized(bits=g.bits, eps=g.eps), "constant"),
+        Entry("fresh", _fresh, lambda g: _fresh(bits=g.bits, eps=_each(g)), "constant", lasts=False),
+    )
+}

@@ -1,0 +1,226 @@
+"""An audit in plain words: the verdict, and a table in which every number says how well it is known."""
+
+import dataclasses
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from untrackable.auditing.audits import Apart, Audit
+from untrackable.auditing.linking import Matched
+from untrackable.brackets import Bracket
+
+_DIGITS = 4
+
+
+class Line(NamedTuple):
+    """One row: under which heading, what it is, the number, how well it is known, what it means."""
+
+    heading: str
+    what: str
+    number: str
+    certainty: str
+    meaning: str
+
+
+def number(value: float) -> str:
+    """A number for people: four digits, ∞ for infinity."""
+    if math.isinf(value):
+        return "∞"
+    if value == 0 or 1e-3 <= abs(value) < 1e6:
+        text = f"{value:.{_DIGITS}g}"
+        return f"{value:,.0f}" if "e" in text else text
+    return f"{value:.2e}"
+
+
+def shown(bracket: Bracket) -> tuple[str, str]:
+    """A bracket as a number and how well it is known: exact, upper, lower, or exact up to the given ±."""
+    match bracket.certainty:
+        case "exact":
+            return number(bracket.upper), "exact"
+        case "lower":
+            return number(bracket.lower), "lower"
+        case "bracket" if math.isfinite(bracket.upper):
+            half = bracket.width / 2
+            return f"{number(bracket.lower + half)} ± {half:.1g}", "exact up to ±"
+        case _:
+            return number(bracket.upper), "upper"
+
+
+def said(bracket: Bracket) -> str:
+    """A bracket within a sentence."""
+    text, certainty = shown(bracket)
+    return f"{text} (exact)" if certainty == "exact up to ±" else f"{text} ({certainty})"
+
+
+def sampled(matched: Matched) -> str:
+    """A sampled share with its interval."""
+    return f"{number(matched.sampled)} ({number(matched.lower)} to {number(matched.upper)})"
+
+
+def verdict(audit: Audit) -> list[str]:
+    """The answer in a few sentences, the most important first."""
+    return [_recognition(audit), *_privacy(audit), *_change(audit), *_persistence(audit)]
+
+
+def _recognition(audit: Audit) -> str:
+    half, rest = audit.reports // 2, audit.reports - audit.reports // 2
+    each = (
+        f"{half} reports from each of two places" if half == rest else f"{half} and {rest} reports from two places"
+    )
+    who = f"An observer with {each} recognises this person among {audit.crowd:,}"
+    guess = 1 / audit.crowd
+    if audit.recognised.upper <= guess * (1 + 1e-6):
+        return (
+            f"An observer with {each} cannot tell this person from {audit.crowd - 1:,} others with the same value: "
+            f"picking the right one has probability 1/{audit.crowd:,}, a guess (exact)."
+        )
+    limit = number(audit.recognised.upper)
+    if audit.linked is None:
+        return f"{who} with probability at most {limit} (upper; a guess has {number(guess)})."
+    top = audit.linked.top1
+    return (
+        f"{who} with probability {number(top.sampled)} (sampled; {100 * top.level:g} % interval "
+        f"{number(top.lower)} to {number(top.upper)}; no observer can exceed {limit})."
+    )
+
+
+def _privacy(audit: Audit) -> list[str]:
+    if audit.everlasting is None:
+        return []
+    always, any_values = audit.everlasting, audit.everlasting_any
+    if math.isinf(always.gamma.lower):
+        sentences = ["Nothing stays private for ever: enough reports reveal the value."]
+        if audit.lasting is not None:
+            sentences.append(
+                f"The first {audit.reports} reports together are private up to eps = {said(audit.lasting.gamma)} "
+                f"at delta = {audit.delta:g}."
+            )
+        return sentences
+    if math.isinf(always.gamma.upper):
+        return ["No bound on everlasting privacy is known."]
+    sentence = (
+        "All reports ever sent, together, keep a value that never changes private up to "
+        f"eps = {said(always.gamma)} at delta = {audit.delta:g}"
+    )
+    if any_values is None:
+        return [sentence + "."]
+    if math.isinf(any_values.gamma.upper):
+        return [sentence + "; for values that change, no such promise can be made for ever."]
+    if any_values.gamma.upper <= always.gamma.upper * (1 + 1e-9):
+        return [sentence + ", and any sequence of values just as well."]
+    return [f"{sentence}, and any sequence of values up to eps = {said(any_values.gamma)}."]
+
+
+def _change(audit: Audit) -> list[str]:
+    if audit.detection_fresh is None:
+        return []
+    fresh = audit.detection_fresh.advantage
+    sentence = f"That a value changed, {audit.reports} reports show with advantage {said(fresh)}"
+    if audit.detection_same is not None and audit.detection_same.advantage != fresh:
+        sentence += f", if the same client goes on {said(audit.detection_same.advantage)}"
+    return [sentence + "."]
+
+
+def _persistence(audit: Audit) -> list[str]:
+    return [f"What persists from report to report: {audit.persists}."] if audit.persists else []
+
+
+def lines(audit: Audit) -> list[Line]:
+    """Every number of an audit."""
+    delta = f"{audit.delta:g}"
+    found: list[Line] = []
+
+    def add(heading: str, what: str, bracket: Bracket | None, meaning: str) -> None:
+        if bracket is not None:
+            found.append(Line(heading, what, *shown(bracket), meaning))
+
+    def apart(heading: str, what: str, answer: Apart | None, *, advantage: bool) -> None:
+        if answer is not None:
+            add(heading, f"{what}, worst case", answer.pure, "largest log-likelihood ratio, at delta = 0")
+            add(heading, f"{what} at delta = {delta}", answer.gamma, "all but a probability of delta")
+            if advantage:
+                add(heading, f"{what}, advantage", answer.advantage, "edge of the best observer over guessing")
+
+    k = audit.reports
+    apart("Privacy, all reports ever", "eps, fixed value", audit.everlasting, advantage=False)
+    apart("Privacy, all reports ever", "eps, any sequence", audit.everlasting_any, advantage=False)
+    apart(f"Privacy, {k} reports", "eps, fixed value", audit.lasting, advantage=False)
+    apart(f"Privacy, {k} reports", "eps, any sequence", audit.lasting_any, advantage=False)
+    add(f"Privacy, {k} reports", "eps of one report", audit.one_report, "")
+    heading = f"Tracking, {k} reports"
+    apart(heading, "gamma", audit.tracking, advantage=True)
+    add(heading, "τ, median", audit.tau_median, "what an observer usually meets")
+    add(heading, "τ, 90th percentile", audit.tau_90, "")
+    add(heading, f"recognised among {audit.crowd:,}, at most", audit.recognised, "half against half, best observer")
+    heading = f"Detecting a change, {k} reports"
+    apart(heading, "gamma, fresh client", audit.detection_fresh, advantage=True)
+    apart(heading, "gamma, same client", audit.detection_same, advantage=True)
+    found.extend(_simulated(audit))
+    found.extend(_accuracy(audit))
+    return found
+
+
+def _simulated(audit: Audit) -> Iterable[Line]:
+    linked, changed = audit.linked, audit.changed
+    if linked is not None:
+        heading = f"Linking {linked.people:,} people, {linked.reports} + {linked.reports} reports"
+        shares = [
+            ("first choice right", linked.top1, linked.top1_bound),
+            ("right among first five", linked.top5, linked.top5_bound),
+            ("all matched at once", linked.assignment, None),
+            ("area under the curve", linked.auc, linked.auc_bound),
+        ]
+        for what, matched, bound in shares:
+            if matched is not None:
+                limit = "" if bound is None else f"the engine allows at most {number(bound.upper)}"
+                yield Line(heading, what, sampled(matched), "sampled", limit)
+    if changed is not None:
+        heading = f"Finding changes of {changed.people:,} people, {changed.reports} reports"
+        yield Line(heading, "found at 5 % false alarms", sampled(changed.found), "sampled", "")
+        yield Line(heading, "moment named exactly", sampled(changed.when), "sampled", "")
+        limit = f"the engine allows at most {number(changed.auc_bound.upper)}"
+        yield Line(heading, "area under the curve", sampled(changed.auc), "sampled", limit)
+
+
+def _accuracy(audit: Audit) -> Iterable[Line]:
+    if audit.accuracy is None:
+        return
+    found = audit.accuracy
+    heading = f"Accuracy, {found.people:,} people"
+    yield Line(
+        heading,
+        "error radius, one round",
+        number(found.radius),
+        "upper",
+        f"{100 * (1 - found.beta):g} %, one value",
+    )
+    yield Line(heading, "standard error, one round", number(found.standard_error), "exact", "of a rare value")
+    if audit.pools:
+        radius = found.radius / math.sqrt(audit.reports)
+        yield Line(heading, f"error radius, {audit.reports} rounds pooled", number(radius), "upper", "")
+
+
+def as_dict(found: Any) -> Any:
+    """Anything an audit holds, as JSON can say it: brackets with their certainty, shares as sampled."""
+    if isinstance(found, Bracket):
+        return {"lower": found.lower, "upper": found.upper, "certainty": found.certainty}
+    if isinstance(found, Matched):
+        return {**dataclasses.asdict(found), "certainty": "sampled"}
+    if dataclasses.is_dataclass(found) and not isinstance(found, type):
+        return {f.name: as_dict(getattr(found, f.name)) for f in dataclasses.fields(found)}
+    if isinstance(found, tuple) and hasattr(found, "_fields"):
+        return {name: as_dict(getattr(found, name)) for name in found._fields}
+    if isinstance(found, Mapping):
+        return {str(key): as_dict(item) for key, item in found.items()}
+    if isinstance(found, (list, tuple)):
+        return [as_dict(item) for item in found]
+    return found
+
+
+def finite(data: Any) -> Any:
+    """The same with the numbers that JSON cannot say as strings."""
+    if isinstance(data, Mapping):
+        return {str(key): finite(item) for key, item in data.items()}
+    if isinstance(data, (list, tuple)):
+        return [finite(item) for item in data]
+    return str(data) if isinstance(data, float) and not math.isfinite(data) else data

@@ -1,0 +1,156 @@
+"""`untrackable audit`: how well do a mechanism's reports identify a person?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from untrackable.cli.terminal import failing, print_json, progress, write_page
+
+if TYPE_CHECKING:
+    from untrackable.auditing.audits import Audit
+
+
+@click.command()
+@click.argument("mechanism", required=False)
+@click.argument("parameters", nargs=-1)
+@click.option("--preset", metavar="NAME", help="Published parameters instead of your own.")
+@click.option(
+    "--reports", type=click.IntRange(min=2), default=20, show_default=True, help="Reports that an observer holds."
+)
+@click.option(
+    "--delta", type=float, default=1e-6, show_default=True, help="Probability set aside in gamma and eps."
+)
+@click.option(
+    "--people",
+    type=click.IntRange(min=1),
+    default=100_000,
+    show_default=True,
+    help="Answers a round, for the error.",
+)
+@click.option(
+    "--crowd", type=click.IntRange(min=2), default=1000, show_default=True, help="Whom to be recognised among."
+)
+@click.option("--no-attack", is_flag=True, help="Do not simulate the attacks.")
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="For the simulations.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+@click.option(
+    "--html", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write a self-contained page."
+)
+@click.option("--list", "listing", is_flag=True, help="List the mechanisms, their parameters and presets.")
+def audit(
+    mechanism: str | None,
+    parameters: tuple[str, ...],
+    preset: str | None,
+    reports: int,
+    delta: float,
+    people: int,
+    crowd: int,
+    no_attack: bool,
+    seed: int,
+    as_json: bool,
+    html: Path | None,
+    listing: bool,
+) -> None:
+    r"""Say how well the reports of MECHANISM identify a person, in words, in numbers and in pictures.
+
+    MECHANISM is a name that --list shows, with key=value PARAMETERS or a --preset, or MODULE:NAME of your own.
+
+    \b
+    Example: untrackable audit rappor --preset paper --html rappor.html
+             untrackable audit deck bits=4 slots=365 eps_report=0.02 --reports 30
+    """
+    if listing or mechanism is None:
+        _list(as_json)
+        return
+    with failing():
+        from untrackable.auditing import words
+        from untrackable.auditing.audits import audit as examine
+        from untrackable.auditing.catalogue import Goal
+        from untrackable.auditing.naming import resolve
+
+        goal = Goal(reports=reports, delta=delta, people=people)
+        examined = resolve(mechanism, parameters, preset, goal)
+        with progress() as told:
+            found = examine(
+                examined,
+                reports=reports,
+                delta=delta,
+                people=people,
+                crowd=crowd,
+                attack=not no_attack,
+                seed=seed,
+                progress=told,
+            )
+    if html is not None:
+        from untrackable.auditing.page import audit_page
+
+        write_page(html, audit_page(found, examined, _again(mechanism, parameters, preset, reports, delta, crowd)))
+    if as_json:
+        print_json({"verdict": words.verdict(found), **words.as_dict(found)})
+    else:
+        _print(found)
+        if html is not None:
+            click.echo(f"wrote {html}")
+
+
+def _again(
+    mechanism: str, parameters: tuple[str, ...], preset: str | None, reports: int, delta: float, crowd: int
+) -> list[str]:
+    named = ["--preset", preset] if preset else []
+    asked = ["--reports", str(reports), "--delta", f"{delta:g}", "--crowd", str(crowd)]
+    return ["audit", mechanism, *parameters, *named, *asked]
+
+
+def _list(as_json: bool) -> None:
+    from untrackable.auditing.catalogue import CATALOGUE
+
+    if as_json:
+        print_json(
+            [
+                {"name": e.name, "parameters": list(e.parameters()), "presets": dict(e.presets), "cost": e.cost}
+                for e in CATALOGUE.values()
+            ]
+        )
+        return
+    from rich.console import Console
+
+    console = Console(highlight=False, soft_wrap=True)
+    for entry in CATALOGUE.values():
+        takes = " ".join(f"{name}=" for name in entry.parameters())
+        presets = f"  presets: {', '.join(entry.presets)}" if entry.presets else ""
+        console.print(f"[bold]{entry.name:19}[/bold] {takes}{presets}")
+
+
+def _print(found: Audit) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    from untrackable.auditing import words
+
+    console = Console(highlight=False)
+    first, *others = words.verdict(found)
+    console.print(f"\n[bold]{first}[/bold]")
+    for sentence in others:
+        console.print(sentence)
+    console.print()
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
+    table.add_column(found.mechanism, overflow="fold", ratio=3)
+    table.add_column("", justify="right", no_wrap=True)
+    table.add_column("is", no_wrap=True)
+    if console.width >= 110:
+        table.add_column("")
+    columns = len(table.columns)
+    heading = ""
+    for line in words.lines(found):
+        if line.heading != heading:
+            heading = line.heading
+            blank: list[Any] = [f"[bold]{heading}[/bold]", *[""] * (columns - 1)]
+            table.add_row(*blank)
+        table.add_row(*(f"  {line.what}", line.number, line.certainty, f"[dim]{line.meaning}[/dim]")[:columns])
+    console.print(table)
+    for what, why in found.missing.items():
+        console.print(f"[dim]{what}: {why}[/dim]")

@@ -1,0 +1,149 @@
+"""`untrackable audit-client`: make many clients of any implementation, listen, and say what they give away."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from untrackable.cli.terminal import print_json, progress
+
+if TYPE_CHECKING:
+    from untrackable.auditing.implementations import ClientAudit
+
+
+@click.command("audit-client")
+@click.argument("where", metavar="MODULE:FACTORY")
+@click.option(
+    "--value", "values", multiple=True, required=True, help="A value that clients hold; at least two of them."
+)
+@click.option("--text", is_flag=True, help="Give values as text even where they look like integers.")
+@click.option("--reports", type=click.IntRange(min=2), required=True, metavar="K", help="Reports of each client.")
+@click.option("--claimed-eps", type=click.FloatRange(min=0), help="Claimed for all K reports together.")
+@click.option("--claimed-eps-one", type=click.FloatRange(min=0), help="Claimed for one report.")
+@click.option("--claimed-delta", type=click.FloatRange(0, 1), default=0.0, show_default=True, help="Of both.")
+@click.option(
+    "--clients", type=click.IntRange(min=64), default=2000, show_default=True, help="Clients of each value."
+)
+@click.option(
+    "--level",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.99,
+    show_default=True,
+    help="Confidence of each bound.",
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="For who is held out, not for clients."
+)
+@click.option("--check", is_flag=True, help="Exit with status 1 if a claim is refuted or randomness is shared.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+def audit_client(
+    where: str,
+    values: tuple[str, ...],
+    text: bool,
+    reports: int,
+    as_json: bool,
+    check: bool,
+    **options: Any,
+) -> None:
+    """Audit any client without knowing how it works: what do its reports give away at least?
+
+    FACTORY(value) in MODULE (found from the current folder, or installed) must return a client: something to call
+    for one report after another, or with .report(round). Reports are integers, strings, bytes, lists of integers,
+    or tuples of these.
+
+    Example: untrackable audit-client mine:make_client --value 0 --value 1 --reports 20 --claimed-eps 2
+    """
+    if len(set(values)) < 2:
+        raise click.BadParameter("give at least two different values", param_hint="--value")
+    factory = _factory(where)
+    held = [int(value) if not text and re.fullmatch(r"-?\d{1,1000}", value) else value for value in values]
+    from untrackable.auditing import implementations
+    from untrackable.errors import UntrackableError
+
+    try:
+        with progress() as told, contextlib.redirect_stdout(sys.stderr):
+            found = implementations.audit_client(factory, held, reports=reports, progress=told, **options)
+    except (UntrackableError, TypeError, ValueError) as error:
+        raise click.ClickException(str(error)) from None
+    if as_json:
+        print_json(found.as_dict())
+    else:
+        _print(where, found)
+    if check and (found.refuted or found.shares_randomness):
+        sys.exit(1)
+
+
+def _factory(where: str) -> Callable[[Any], Any]:
+    name, _, attribute = where.partition(":")
+    if not name or not attribute:
+        raise click.BadParameter("must be MODULE:FACTORY, such as mine:make_client", param_hint="MODULE:FACTORY")
+    if name.endswith(".py") or "/" in name:
+        raise click.BadParameter(
+            "name the module and not its file: mine:make_client for mine.py", param_hint="MODULE:FACTORY"
+        )
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            found: Any = importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        raise click.ClickException(f"there is no module {error.name} in this folder or installed") from None
+    except (Exception, SystemExit) as error:
+        raise click.ClickException(f"importing {name} raised {type(error).__name__}: {error}") from None
+    finally:
+        sys.path.remove(str(Path.cwd()))
+    for part in attribute.split("."):
+        if not hasattr(found, part):
+            raise click.ClickException(f"{name} has no {attribute}")
+        found = getattr(found, part)
+    if not callable(found):
+        raise click.ClickException(f"{where} is not callable: it is of type {type(found).__name__}")
+    return found  # type: ignore[no-any-return]
+
+
+def _print(where: str, found: ClientAudit) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    console.print(
+        f"\n[bold]{where}[/bold]: {found.clients:,} clients of each of {found.values} values, "
+        f"{found.reports} reports of each client\n"
+    )
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for title in ("", "lower", "sampled", "claimed", "by"):
+        number = title in ("lower", "sampled", "claimed")
+        table.add_column(title, justify="right" if number else "left", no_wrap=title != "by")
+    for name, eps, claim in (
+        (f"eps, {found.reports} reports", found.eps, found.claimed_eps),
+        ("eps, one report", found.eps_one, found.claimed_eps_one),
+    ):
+        table.add_row(name, f"{eps.lower:.3f}", f"{eps.sampled:.3f}", _claim(claim), eps.score)
+    tracking = found.tracking
+    table.add_row("tracking advantage", f"{tracking.lower:.3f}", f"{tracking.sampled:.3f}", "", tracking.similarity)
+    for name, share in (
+        (f"guessed, {found.reports} reports", found.recovered),
+        ("guessed, one report", found.recovered_one),
+    ):
+        table.add_row(name, f"{share.lower:.3f}", f"{share.sampled:.3f}", "", f"luck: {found.chance:.3f}")
+    console.print(table)
+    for name, test in (("something persists", found.persistence), ("randomness is shared", found.sharing)):
+        answer = "yes" if test.found else "not found"
+        console.print(
+            f"  {name + ':':22} {answer} ({test.positive} of {test.decided} signs, p = {test.p_value:.2g})"
+        )
+    console.print()
+    for sentence in found.sentences:
+        console.print(f"  {sentence}", soft_wrap=not console.is_terminal)
+    console.print()
+
+
+def _claim(claim: float | None) -> str:
+    return "" if claim is None else f"{claim:.3f}"

@@ -1,0 +1,126 @@
+"""`untrackable audit-file`: how well can the people in a file of reports be followed?"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from untrackable.cli.terminal import print_json, progress
+
+if TYPE_CHECKING:
+    from untrackable.auditing.recorded import FileAudit
+
+
+@click.command("audit-file")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--pseudonym", metavar="COLUMN", help="Who sent it [default: pseudonym, user, user_id or id].")
+@click.option("--window", metavar="COLUMN", help="Where or when [default: window, place, device or day, if any].")
+@click.option("--report", metavar="COLUMN", help="What was sent [default: report or irr].")
+@click.option("--windows", metavar="A,B", help="The two windows to compare [default: those of the most rows].")
+@click.option(
+    "--format",
+    type=click.Choice(["auto", "integer", "hex", "bits", "text"]),
+    default="auto",
+    show_default=True,
+    help="How reports are written.",
+)
+@click.option(
+    "--level",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.99,
+    show_default=True,
+    help="Confidence of the bound.",
+)
+@click.option(
+    "--people",
+    type=click.IntRange(min=16),
+    default=10_000,
+    show_default=True,
+    help="Most pseudonyms to look at; of more, a uniform sample.",
+)
+@click.option(
+    "--seed", type=click.IntRange(0, (1 << 64) - 1), default=0, show_default=True, help="For who is held out."
+)
+@click.option("--mechanism", metavar="NAME", help="Attack by the likelihood ratio of this mechanism.")
+@click.option("--parameter", "parameters", multiple=True, metavar="NAME=NUMBER", help="Of the mechanism.")
+@click.option("--preset", metavar="NAME", help="Parameters of a deployment of the mechanism.")
+@click.option("--value", help="The value that everyone is taken to hold; with --mechanism.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+def audit_file(
+    file: Path,
+    windows: str | None,
+    mechanism: str | None,
+    parameters: tuple[str, ...],
+    preset: str | None,
+    value: str | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Audit a file of reports: how well can an observer follow the people in it from one window to another?
+
+    FILE is CSV, Parquet or Arrow, with a column of pseudonyms, one of reports, and perhaps one that says in which
+    window (place, device, day) a report was seen; without it, a pseudonym's reports are put in two windows in turn.
+    It may be larger than memory. Pseudonyms and reports are never printed.
+
+    Example: untrackable audit-file reports.parquet --window place --windows home,work
+    """
+    if mechanism is None and (value is not None or parameters or preset):
+        raise click.UsageError("--value, --parameter and --preset need --mechanism")
+    if mechanism is not None and value is None:
+        raise click.UsageError("--mechanism needs --value, which everyone is taken to hold")
+    two = None if windows is None else tuple(window.strip() for window in windows.split(","))
+    if two is not None and len(two) != 2:
+        raise click.BadParameter("must be two windows with a comma between them", param_hint="--windows")
+    from untrackable.auditing import recorded
+    from untrackable.errors import UntrackableError
+
+    try:
+        by = None if mechanism is None else _resolve(mechanism, list(parameters), preset)
+        held = int(value) if value is not None and re.fullmatch(r"\d{1,1000}", value) else value
+        with progress() as told:
+            found = recorded.audit_file(file, windows=two, mechanism=by, value=held, progress=told, **options)
+    except (UntrackableError, TypeError, ValueError) as error:
+        raise click.ClickException(str(error)) from None
+    if as_json:
+        print_json(found.as_dict())
+    else:
+        _print(found)
+
+
+def _resolve(name: str, parameters: list[str], preset: str | None) -> Any:
+    from untrackable.auditing.naming import resolve
+
+    return resolve(name, parameters, preset)
+
+
+def _print(found: FileAudit) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    tracking, wrap = found.tracking, not console.is_terminal
+    windows = "alternate reports" if found.windows is None else " and ".join(found.windows)
+    console.print(
+        f"\n{found.path}: {found.rows:,} rows, {found.malformed:,} malformed", soft_wrap=wrap, markup=False
+    )
+    console.print(
+        f"{found.people:,} people with {found.reports:,} reports in both windows ({windows}), "
+        f"of {found.pseudonyms:,} pseudonyms{' that are a uniform sample' if found.sampled else ''}; "
+        f"reports are {found.format}",
+        soft_wrap=wrap,
+        markup=False,
+    )
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for title in ("called one person", "pairs", "sampled", f"{100 * found.level:.12g} % interval"):
+        table.add_column(title, justify="left" if title.startswith("called") else "right")
+    for name, share in (("two windows of one person", tracking.same), ("of two people", tracking.different)):
+        interval = f"{share.lower:.3f} … {share.upper:.3f}"
+        table.add_row(name, f"{share.trials:,}", f"{share.sampled:.3f}", interval)
+    console.print(table)
+    for sentence in (found.finding, *found.notes):
+        console.print(f"  {sentence}", soft_wrap=wrap, markup=False)
+    console.print()

@@ -1,0 +1,100 @@
+"""`untrackable compare`: all mechanisms at the same everlasting privacy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from untrackable.cli.terminal import failing, print_json, progress, write_page
+
+if TYPE_CHECKING:
+    from untrackable.auditing.comparison import Comparison
+
+
+@click.command()
+@click.option("--eps", type=float, default=2.0, show_default=True, help="Everlasting privacy of each mechanism.")
+@click.option(
+    "--delta", type=float, default=1e-6, show_default=True, help="Probability set aside in eps and gamma."
+)
+@click.option("--values", type=click.IntRange(2, 4096), default=16, show_default=True, help="Possible answers.")
+@click.option(
+    "--reports", type=click.IntRange(min=2), default=20, show_default=True, help="Reports that an observer holds."
+)
+@click.option(
+    "--users", "people", type=click.IntRange(min=1), default=100_000, show_default=True, help="Answers a round."
+)
+@click.option(
+    "--crowd", type=click.IntRange(min=2), default=1000, show_default=True, help="Whom to be recognised among."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+@click.option(
+    "--html", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write a self-contained page."
+)
+def compare(
+    eps: float, delta: float, values: int, reports: int, people: int, crowd: int, as_json: bool, html: Path | None
+) -> None:
+    r"""Set all mechanisms to the same everlasting privacy, and rank them by how well people can be followed.
+
+    \b
+    Example: untrackable compare --eps 1 --reports 30 --html compare.html
+             untrackable compare --values 2
+    """
+    with failing():
+        from untrackable.auditing import words
+        from untrackable.auditing.comparison import compare as rank
+
+        with progress() as told:
+            found = rank(
+                values=values,
+                eps=eps,
+                delta=delta,
+                reports=reports,
+                people=people,
+                crowd=crowd,
+                progress=lambda what, done: told("comparing", done),
+            )
+    if html is not None:
+        from untrackable.auditing.page import comparison_page
+
+        again = ["compare", "--eps", f"{eps:g}", "--delta", f"{delta:g}", "--values", str(values)]
+        again += ["--reports", str(reports), "--users", str(people), "--crowd", str(crowd)]
+        write_page(html, comparison_page(found, again))
+    if as_json:
+        print_json({"verdict": found.verdict(), **words.as_dict(found)})
+    else:
+        _print(found)
+        if html is not None:
+            click.echo(f"wrote {html}")
+
+
+def _print(found: Comparison) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    first, *others = found.verdict()
+    console.print(f"\n[bold]{first}[/bold]")
+    for sentence in others:
+        console.print(sentence)
+    console.print()
+    keep = [0, 1, 2, 10] if console.width < 100 else [0, 1, 2, 3, 5, 6, 7, 9, 10]
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        padding=(0, 2, 0, 0),
+        show_edge=False,
+        caption="exact unless marked ≤ (upper); error is the standard error of a rare value; * private for these "
+        "rounds only",
+        caption_justify="left",
+    )
+    columns = found.columns()
+    for i in keep:
+        table.add_column(columns[i], justify="left" if i == 0 else "right", overflow="fold")
+    for row in found.rows:
+        cells = row.cells()
+        table.add_row(*(cells[i] for i in keep))
+    console.print(table)
+    for name, why in found.left_out.items():
+        console.print(f"[dim]{name} is left out: {why}[/dim]")

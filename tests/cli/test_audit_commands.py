@@ -1,0 +1,203 @@
+"""The two empirical audits in a terminal."""
+
+import json
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from untrackable.cli.audit_client import audit_client
+from untrackable.cli.audit_file import audit_file
+
+HIDDEN = "9d41c0de"
+
+MODULE = """
+import random
+print("noise on standard output")
+coin = random.SystemRandom()
+
+def honest(value):
+    kept = value ^ (coin.random() < 0.25)
+    return lambda: kept
+
+def naked(value):
+    return lambda: value
+
+def failing(value):
+    raise RuntimeError(f"9d41c0de {value}")
+
+def floating(value):
+    return lambda: 0.5
+
+class Nested:
+    @staticmethod
+    def make(value):
+        return lambda: str(value)
+
+thing = 3
+"""
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    name = "module_under_audit"
+    (tmp_path / f"{name}.py").write_text(MODULE)
+    (tmp_path / "module_that_fails.py").write_text("1 / 0")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, name, raising=False)
+    return name
+
+
+CLIENT = ["--value", "0", "--value", "1", "--reports", "3", "--clients", "64"]
+
+
+@pytest.mark.parametrize("command", [audit_client, audit_file])
+def test_help_has_an_example(command: click.Command) -> None:
+    text = CliRunner().invoke(command, ["--help"]).output
+    assert f"Example: untrackable {command.name}" in text
+    assert "--json" in text
+
+
+def test_client_in_words(module: str) -> None:
+    run = CliRunner().invoke(audit_client, [f"{module}:naked", *CLIENT, "--claimed-eps", "1"])
+    assert run.exit_code == 0
+    assert "CLAIM REFUTED: for all 3 reports" in run.stdout
+    assert "noise" not in run.stdout
+    assert "noise on standard output" in run.stderr
+
+
+def test_client_as_json(module: str) -> None:
+    run = CliRunner().invoke(audit_client, [f"{module}:honest", *CLIENT, "--claimed-eps", "9", "--json"])
+    data = json.loads(run.stdout)
+    assert data["refuted"] is False
+    assert data["reports"] == 3
+    assert data["clients_per_value"] == 64
+    assert data["eps_lower"] <= 9
+
+
+def test_check_is_an_exit_status(module: str) -> None:
+    """The honest client has eps = ln 3 = 1.0986, so it fails with probability at most 1e-9."""
+    options = ["--value", "0", "--value", "1", "--reports", "2", "--clients", "400", "--level", "0.999999999"]
+    for factory, status in (("naked", 1), ("honest", 0)):
+        run = CliRunner().invoke(audit_client, [f"{module}:{factory}", *options, "--claimed-eps", "1.1", "--check"])
+        assert run.exit_code == status
+
+
+def test_values_may_be_text(module: str) -> None:
+    for text in ([], ["--text"]):
+        run = CliRunner().invoke(audit_client, [f"{module}:Nested.make", *CLIENT, *text])
+        assert run.exit_code == 0
+    run = CliRunner().invoke(audit_client, [f"{module}:honest", *CLIENT, "--text"])
+    assert "the factory raised TypeError" in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("where", "status", "message"),
+    [
+        ("{}", 2, "must be MODULE:FACTORY"),
+        ("{}.py:honest", 2, "name the module and not its file"),
+        ("{}:nothing", 1, "has no nothing"),
+        ("{}:thing", 1, "is not callable: it is of type int"),
+        ("{}:failing", 1, "the factory raised RuntimeError"),
+        ("{}:floating", 1, "not float"),
+        ("no_such_module:honest", 1, "there is no module no_such_module"),
+        ("module_that_fails:honest", 1, "importing module_that_fails raised ZeroDivisionError"),
+    ],
+)
+def test_clients_that_cannot_be_audited(module: str, where: str, status: int, message: str) -> None:
+    run = CliRunner().invoke(audit_client, [where.format(module), *CLIENT])
+    assert run.exit_code == status
+    assert message in run.stderr
+    assert run.stdout == ""
+    assert HIDDEN not in run.stderr
+
+
+def test_client_needs_two_values(module: str) -> None:
+    run = CliRunner().invoke(audit_client, [f"{module}:honest", "--value", "1", "--value", "1", "--reports", "3"])
+    assert run.exit_code == 2
+    assert "at least two different values" in run.stderr
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "reports.csv"
+    rows = [f"u{HIDDEN}{i % 200},{place},{i % 200 * 2654435761 % 65536:04x}" for place in "ab" for i in range(400)]
+    path.write_text("\n".join(["user,place,report", *rows[:10], f"{HIDDEN},a", *rows[10:]]))
+    return path
+
+
+def test_file_in_words(file: Path) -> None:
+    run = CliRunner().invoke(audit_file, [str(file)])
+    assert run.exit_code == 0
+    assert "People in this file can be followed" in run.stdout
+    assert "801 rows, 1 malformed" in run.stdout
+    assert "line 12: 2 columns instead of 3" in run.stdout
+    assert "200 people with 800 reports in both windows (a and b)" in run.stdout
+    assert "not about the definition" in run.stdout
+    assert HIDDEN not in run.output
+
+
+def test_file_as_json(file: Path) -> None:
+    run = CliRunner().invoke(
+        audit_file, [str(file), "--json", "--people", "100", "--level", "0.9", "--format", "hex"]
+    )
+    data = json.loads(run.stdout)
+    assert data["advantage_lower"] > 0.5
+    assert data["malformed_rows"] == 1
+    assert data["malformed_examples"] == [{"line": 12, "reason": "2 columns instead of 3"}]
+    assert data["people"] == 100
+    assert data["pseudonyms_are_a_sample"] is True
+    assert data["windows"] == ["a", "b"]
+    assert HIDDEN not in run.stdout
+
+
+def test_file_by_the_law_of_a_mechanism(file: Path) -> None:
+    """These reports never change, which this RAPPOR's law makes of one person for almost everyone."""
+    law = [f"--parameter={given}" for given in ("bloom_bits=16", "hashes=1", "f=0.75", "p=0.1", "q=0.9")]
+    run = CliRunner().invoke(audit_file, [str(file), "--mechanism", "rappor", *law, "--value", "x", "--json"])
+    data = json.loads(run.stdout)
+    assert data["tracking"]["similarity"] == "the mechanism's likelihood ratio"
+    assert data["tracking"]["same"]["trials"] == 100
+    assert data["advantage_lower"] > 0.3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["--mechanism", "nothing", "--value", "x"], 1, "mechanism must be one of"),
+        (["--windows", "a"], 2, "two windows with a comma"),
+        (["--windows", "a,z"], 1, "no row is in the window 'z'"),
+        (["--pseudonym", "who"], 1, "no pseudonym column called who: the first line names 3 columns"),
+        (["--report", "user", "--format", "integer"], 1, "no usable row"),
+        (["--format", "octal"], 2, "'octal' is not one of"),
+        (["--level", "1"], 2, "--level"),
+        (["--value", "x"], 2, "need --mechanism"),
+        (["--mechanism", "Rappor"], 2, "--mechanism needs --value"),
+    ],
+)
+def test_bad_file_arguments(file: Path, arguments: list[str], status: int, message: str) -> None:
+    run = CliRunner().invoke(audit_file, [str(file), *arguments])
+    assert run.exit_code == status
+    assert message in run.stderr
+    assert run.stdout == ""
+    assert HIDDEN not in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "is empty"),
+        (b"PAR1 and nothing more", "damaged or truncated Parquet"),
+        (b"ARROW1 and nothing more", "damaged or truncated Arrow"),
+        (bytes(range(256)), "neither CSV"),
+    ],
+)
+def test_bad_files(content: bytes, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "reports"
+    path.write_bytes(content)
+    run = CliRunner().invoke(audit_file, [str(path)])
+    assert run.exit_code == 1
+    assert message in run.stderr
+    assert run.stderr.count("\n") == 1
