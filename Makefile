@@ -4,16 +4,21 @@ BIN := $(VENV)/bin
 PYTHON := $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 
-.PHONY: demo test bench figures vectors lock clean
+.PHONY: demo test chromium bench figures vectors lock clean
 
 demo: $(VENV)/.ready
 	@$(BIN)/untrackable demo
 
-test: $(VENV)/.ready
+test: $(VENV)/.ready chromium
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/pytest -n auto --dist loadgroup
+
+# The pages are tested in a real browser.
+chromium:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null \
+		|| { echo "installing Chromium"; apt-get update -qq && apt-get install --yes -qq chromium >/dev/null; }
 
 bench: $(VENV)/.ready
 	@for b in benchmarks/*.py; do $(BIN)/python $$b || exit 1; done

@@ -1,8 +1,17 @@
+"""Matching people: ties, intervals, all at once, values that differ, and the most that the engine allows."""
+
+import itertools
+import math
+from typing import Any
+
 import numpy as np
 import pytest
 
-from untrackable import Deck, Rappor
-from untrackable.auditing.linking import match
+from tests import oracles
+from untrackable import Bitwise, Deck, Lgrr, Memoized, NoisyInnerProduct, Rappor, Unary
+from untrackable.auditing import linking
+from untrackable.auditing.linking import link, match
+from untrackable.mechanisms.base import Mechanism
 from untrackable.theory.coordinate import Coin, Noise, tracking_factor
 
 
@@ -50,10 +59,106 @@ def test_rappor_scores_are_the_likelihood_ratios() -> None:
             assert scores[a, b] == pytest.approx(total)
 
 
-def test_observer_follows_rappor_and_not_deck() -> None:
-    rappor = Rappor(bloom_bits=128, hashes=2, f=0.5, p=0.5, q=0.75)
-    reports = np.concatenate([b.reports for b in rappor.simulate(np.array(["x"] * 300), rounds=20, seed=9)])
-    assert match(rappor.link_scores(reports[:, :10], reports[:, 10:], "x")).sampled > 0.85
-    deck = Deck(bits=4, slots=20, eps_report=0.5)
-    cards = np.concatenate([b.reports for b in deck.simulate(np.zeros(300, dtype=int), rounds=20, seed=9)])
-    assert match(deck.link_scores(cards[:, :10], cards[:, 10:], 0)).sampled == pytest.approx(1 / 300)
+def test_the_published_parameters_of_rappor_are_followed_and_deck_is_not() -> None:
+    """1,000 people with equal values, ten reports from each of two places."""
+    found = link(Rappor.preset("paper"))
+    assert 0.84 < found.top1.sampled < 0.93
+    assert found.top1.lower < found.top1.sampled < found.top1.upper
+    assert found.assignment is not None
+    assert found.assignment.sampled > found.top1.sampled + 0.03
+    assert found.top1_bound is not None
+    assert found.top1.lower <= found.top1_bound.upper
+    deck = link(Deck(bits=4, slots=20, eps_report=0.5))
+    assert deck.top1.sampled == pytest.approx(0.001)
+    assert deck.top5.sampled == pytest.approx(0.005)
+    assert deck.auc.sampled == pytest.approx(0.5)
+    assert deck.assignment is not None
+    assert deck.assignment.sampled <= 0.01  # a random permutation has 1 hit in the mean; more than 10 once in 1e7
+
+
+PEOPLE = 400
+CASES: list[tuple[Mechanism, int]] = [
+    (Unary.for_budget("L-SUE", values=8, eps=2, eps_report=1), 4),
+    (Bitwise(eps_state=1, eps_report=1), 5),
+    (Lgrr.for_budget(values=12, eps=3, eps_report=1.5, step="exact"), 5),
+    (Rappor(bloom_bits=16, hashes=2, f=0.5, p=0.3, q=0.8, cohorts=4), 3),
+    (Memoized(NoisyInnerProduct(bits=6, eps=1)), 2),
+]
+
+
+@pytest.mark.parametrize(("mechanism", "reports"), CASES, ids=lambda case: type(case).__name__)
+def test_attacks_do_what_the_engine_says(mechanism: Mechanism, reports: int) -> None:
+    """Ten independent crowds: the area agrees with the engine's, matching never exceeds its bound.
+
+    The standard error over the crowds is estimated from them; beyond eight of them (Student, nine degrees of
+    freedom) lies a probability of 2e-5, twice five cases.
+    """
+    runs = [link(mechanism, people=PEOPLE, reports=reports, seed=seed) for seed in range(10)]
+    bound = runs[0]
+    assert bound.auc_bound is not None
+    assert bound.top1_bound is not None
+    assert bound.top5_bound is not None
+    areas = np.array([run.auc.sampled for run in runs])
+    off = 8 * areas.std(ddof=1) / math.sqrt(10) + 1e-4
+    assert bound.auc_bound.lower - off <= areas.mean() <= bound.auc_bound.upper + off
+    # and an engine that is off by a quarter of what there is to see would be noticed
+    assert off < 0.25 * (bound.auc_bound.upper - 0.5)
+    for name in ("top1", "top5"):
+        shares = np.array([getattr(run, name).sampled for run in runs])
+        limit = getattr(bound, f"{name}_bound").upper
+        assert shares.mean() <= limit + 8 * shares.std(ddof=1) / math.sqrt(10) + 1e-9
+        assert shares.mean() >= 1 / PEOPLE
+
+
+def test_many_people_are_matched_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    mechanism = Unary.for_budget("L-SUE", values=8, eps=2, eps_report=1)
+    whole = link(mechanism, people=300, reports=4)
+    monkeypatch.setattr(linking, "LARGEST_ASSIGNMENT", 100)
+    monkeypatch.setattr(linking, "_SCORES", 300 * 7)
+    blocks = link(mechanism, people=300, reports=4)
+    assert whole.assignment is not None
+    assert blocks.assignment is None
+    assert (blocks.top1, blocks.top5) == (whole.top1, whole.top5)
+    assert blocks.auc.sampled == pytest.approx(whole.auc.sampled, abs=1e-12)
+    monkeypatch.setattr(linking, "_STRANGERS", 300 * 50)
+    some = link(mechanism, people=300, reports=4)
+    assert some.top1 == whole.top1
+    assert some.auc.sampled == pytest.approx(whole.auc.sampled, abs=0.02)
+
+
+def test_scores_for_a_distribution_of_values() -> None:
+    """Ln of one person with an unknown value over two, each with their own: from the enumerated streams."""
+    mechanism, oracle = Bitwise(eps_state=1.5, eps_report=0.7), oracles.bitwise(1.5, 0.7)
+    weights = np.array([0.3, 0.7])
+    streams = list(itertools.product((0, 1), repeat=2))
+    table = np.array(streams, dtype=np.uint64)
+    found = linking._rows(mechanism, table, table, None, weights)(slice(None))
+    for (i, first), (j, second) in itertools.product(enumerate(streams), repeat=2):
+        one = two = other = 0.0
+        for value, weight in enumerate(weights):
+            law: Any = oracle.streams(value, [1, 2, 3, 4])
+            half: Any = oracle.streams(value, [1, 2])
+            one += weight * law[first + second]
+            two += weight * half[first]
+            other += weight * half[second]
+        assert found[i, j] == pytest.approx(math.log(one / (two * other)), abs=1e-9)
+
+
+def test_values_that_differ_help_to_match() -> None:
+    mechanism = Deck(bits=4, slots=10, eps_report=2.0)
+    assert link(mechanism, people=200, reports=5).auc.sampled == pytest.approx(0.5)
+    apart = link(mechanism, people=200, reports=5, distribution=[1.0] * 16)
+    assert apart.auc.lower > 0.6
+    assert apart.top1_bound is None
+    same = link(mechanism, people=200, reports=5, distribution=[0.0, 1.0])
+    assert same.auc.sampled == pytest.approx(0.5)
+
+
+def test_refusals() -> None:
+    deck = Deck(bits=4, slots=10, eps_report=1.0)
+    with pytest.raises(ValueError, match="people must be at least 2, got 1"):
+        link(deck, people=1, reports=2)
+    with pytest.raises(ValueError, match="distribution must be a list of weights"):
+        link(deck, people=10, reports=2, distribution=[-1.0, 2.0])
+    with pytest.raises(ValueError, match="round must be between 1 and 10"):
+        link(deck, people=10, reports=6)

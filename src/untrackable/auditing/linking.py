@@ -138,9 +138,11 @@ def _rows(
     """Scores of some rows against all columns."""
     if weights is None:
         return lambda some: mechanism.link_scores(first[some], second, value)
+    held = [v for v, weight in enumerate(weights) if weight > 0]
+    if len(held) == 1:
+        return lambda some: mechanism.link_scores(first[some], second, held[0])
     reports = first.shape[1]
     sides = first, range(1, reports + 1), second, range(reports + 1, 2 * reports + 1)
-    held = [v for v, weight in enumerate(weights) if weight > 0]
     logs = np.log(weights[held])[:, None]
     left, right = (
         logs + np.array([mechanism.log_likelihood(side, v, list(rounds)) for v in held])

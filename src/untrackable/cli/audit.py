@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from untrackable.cli.terminal import failing, print_json, progress, write_page
+from untrackable.cli.terminal import check_page, failing, print_json, progress, write_page
 
 if TYPE_CHECKING:
     from untrackable.auditing.audits import Audit
@@ -65,6 +65,7 @@ def audit(
     if listing or mechanism is None:
         _list(as_json)
         return
+    check_page(html)
     with failing():
         from untrackable.auditing import words
         from untrackable.auditing.audits import audit as examine

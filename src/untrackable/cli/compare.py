@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from untrackable.cli.terminal import failing, print_json, progress, write_page
+from untrackable.cli.terminal import check_page, failing, print_json, progress, write_page
 
 if TYPE_CHECKING:
     from untrackable.auditing.comparison import Comparison
@@ -41,6 +41,7 @@ def compare(
     Example: untrackable compare --eps 1 --reports 30 --html compare.html
              untrackable compare --values 2
     """
+    check_page(html)
     with failing():
         from untrackable.auditing import words
         from untrackable.auditing.comparison import compare as rank

@@ -50,6 +50,12 @@ def failing() -> Iterator[None]:
         raise click.ClickException(str(error)) from None
 
 
+def check_page(path: Path | None) -> None:
+    """Whether a page can be put there, known before the work."""
+    if path is not None and not path.parent.is_dir():
+        raise click.ClickException(f"cannot write {path}: there is no folder {path.parent}")
+
+
 def write_page(path: Path, page: str) -> None:
     """Write a page whole or not at all."""
     part = path.with_name(path.name + ".part")

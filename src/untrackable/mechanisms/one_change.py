@@ -209,7 +209,11 @@ class OneChange(Mechanism):
         `value` is one bit, held from the first round on, or one for each round.
         """
         read = _Read(self, reports, self._changes(value))
-        total = np.log1p(self.bias / self.changes * read.tilt) - np.log(2) * read.signs - np.log(self.levels)
+        with np.errstate(
+            invalid="ignore"
+        ):  # reports of several levels, which are impossible, may add up to anything
+            tilted = np.log1p(self.bias / self.changes * read.tilt)
+        total = tilted - np.log(2) * read.signs - np.log(self.levels)
         steady = read.steady & (read.rounds == np.array(rounds)).all(axis=1)
         return np.where(steady, total, -np.inf)
 

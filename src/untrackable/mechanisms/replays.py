@@ -10,10 +10,13 @@ chosen in L·(L-1)…(L-J+1) of the L^k ways. So the likelihood of k reports is 
 and that of two users' reports together, when they share none, is bilinear in their coefficients.
 """
 
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csc_array
 
 FloatArray = NDArray[np.float64]
 Identities = NDArray[np.int64]
@@ -22,35 +25,89 @@ Identities = NDArray[np.int64]
 
 def log_likelihood(reports: Identities, log_chance: FloatArray, slots: int) -> FloatArray:
     """Log probability of each row, `log_chance` being ln π of every identity."""
-    rows = [_Row(row, log_chance) for row in reports]
+    rows = [_Row.of(row, log_chance) for row in reports]
     weights = _weights(reports.shape[1], slots)
     with np.errstate(divide="ignore"):
         return np.array([np.log(row.ways @ weights[: row.ways.size]) + row.log_chance for row in rows])
 
 
 def link_scores(first: Identities, second: Identities, log_chance: FloatArray, slots: int) -> FloatArray:
-    """ln(one user/two users) for every pair of rows, exact."""
-    left, right = ([_Row(row, log_chance) for row in reports] for reports in (first, second))
+    """ln(one user/two users) for every pair of rows, exact.
+
+    Most pairs share no report, and all at once are a product of matrices. What others share matters only through
+    how many of their reports, of each probability, occur how often; each such pattern is worked out once.
+    """
+    left, right = ([_Row.of(row, log_chance) for row in reports] for reports in (first, second))
     together = _weights(first.shape[1] + second.shape[1], slots)
     ways, others = (np.array([row.ways for row in rows]) for rows in (left, right))
     joint = together[np.add.outer(np.arange(ways.shape[1]), np.arange(others.shape[1]))]
     alone = ways @ _weights(first.shape[1], slots), others @ _weights(second.shape[1], slots)
     with np.errstate(divide="ignore"):
-        scores: FloatArray = np.log(ways @ joint @ others.T) - np.log(alone[0])[:, None] - np.log(alone[1])[None, :]
-        for i, j in _sharing(first, second):
-            both = _Row(np.concatenate((first[i], second[j])), log_chance)
-            shared = both.log_chance - left[i].log_chance - right[j].log_chance
-            scores[i, j] = np.log(both.ways @ together) + shared - np.log(alone[0][i]) - np.log(alone[1][j])
-    return scores
+        scores: FloatArray = np.log(ways @ joint @ others.T)
+        chances, kind = np.unique(log_chance, return_inverse=True)
+        for (rows, columns), pattern in _shared(first, second, kind.reshape(-1)):
+            both = _Row.from_pattern(pattern, chances, together.size - 1)
+            apart = np.array([left[i].log_chance for i in rows]) + np.array([right[j].log_chance for j in columns])
+            scores[rows, columns] = np.log(both.ways @ together) + both.log_chance - apart
+        return scores - np.log(alone[0])[:, None] - np.log(alone[1])[None, :]
 
 
-def _sharing(first: Identities, second: Identities) -> set[tuple[int, int]]:
-    """Pairs of rows that have a report in common."""
-    holders: dict[int, list[int]] = {}
-    for j, row in enumerate(second.tolist()):
-        for report in set(row):
-            holders.setdefault(report, []).append(j)
-    return {(i, j) for i, row in enumerate(first.tolist()) for report in set(row) for j in holders.get(report, ())}
+def _shared(
+    first: Identities, second: Identities, kind: Identities
+) -> Iterator[tuple[tuple[Identities, Identities], dict[tuple[int, int], int]]]:
+    """Pairs of rows with a report in common, by pattern: how many reports of each kind occur so often in both."""
+    counts = [_counts(reports, kind.size) for reports in (first, second)]
+    common = counts[0].astype(np.bool_).astype(np.int32) @ counts[1].astype(np.bool_).astype(np.int32).T
+    rows, columns = common.nonzero()
+    if rows.size == 0:
+        return
+    # Only kinds of reports that occur on both sides make a difference; those of one side are counted with them.
+    largest = [int(side.max()) for side in counts]
+    features, found = [], []
+    for k in np.unique(kind[np.unique(np.concatenate((first.reshape(-1), second.reshape(-1))))]):
+        mine = [side[:, np.flatnonzero(kind == k)] for side in counts]
+        exactly = [[_equal(side, n) for n in range(1, most + 1)] for side, most in zip(mine, largest, strict=True)]
+        seen = {
+            (a, b): _at(exactly[0][a - 1] @ exactly[1][b - 1].T, rows, columns)
+            for a in range(1, largest[0] + 1)
+            for b in range(1, largest[1] + 1)
+        }
+        for n in range(1, sum(largest) + 1):
+            total = np.zeros(rows.size, dtype=np.int64)
+            if n <= largest[0]:
+                total += np.asarray(exactly[0][n - 1].sum(axis=1)).reshape(-1)[rows]
+                total -= sum(seen[n, b] for b in range(1, largest[1] + 1))
+            if n <= largest[1]:
+                total += np.asarray(exactly[1][n - 1].sum(axis=1)).reshape(-1)[columns]
+                total -= sum(seen[a, n] for a in range(1, largest[0] + 1))
+            total += sum(pairs for (a, b), pairs in seen.items() if a + b == n)
+            if total.any():
+                features.append((int(k), n))
+                found.append(total)
+    table = np.array(found)
+    order = np.lexsort(table)
+    new = (table[:, order[1:]] != table[:, order[:-1]]).any(axis=0)
+    for part in np.split(order, np.flatnonzero(new) + 1):
+        met = {feature: int(number) for feature, number in zip(features, table[:, part[0]], strict=True) if number}
+        yield (rows[part], columns[part]), met
+
+
+def _counts(reports: Identities, identities: int) -> csc_array:
+    """How often each row has each report."""
+    people = np.repeat(np.arange(reports.shape[0]), reports.shape[1])
+    ones = np.ones(people.size, dtype=np.int32)
+    return csc_array((ones, (people, reports.reshape(-1))), shape=(reports.shape[0], identities))
+
+
+def _equal(counts: csc_array, number: int) -> csc_array:
+    """1 where a count is this, which is not 0."""
+    same = counts.copy()
+    same.data = (same.data == number).astype(np.int32)
+    return same
+
+
+def _at(table: Any, rows: Identities, columns: Identities) -> Identities:
+    return np.asarray(table.toarray()[rows, columns], dtype=np.int64)
 
 
 class _Row:
@@ -58,15 +115,32 @@ class _Row:
 
     __slots__ = ("log_chance", "ways")
 
-    def __init__(self, reports: Identities, log_chance: FloatArray) -> None:
-        distinct, counts = np.unique(reports, return_counts=True)
-        self.log_chance = float(log_chance[distinct].sum())
-        self.ways = np.zeros(reports.size + 1)
-        self.ways[int((counts == 1).sum())] = 1.0
-        for report, count in zip(distinct[counts > 1], counts[counts > 1], strict=True):
-            group = np.array(_stirling(int(count))) * np.exp(np.arange(-1, count) * log_chance[report])
+    def __init__(self, groups: Iterable[tuple[float, int, int]], reports: int) -> None:
+        """From groups of so many distinct reports of a log probability, each occurring so often."""
+        self.log_chance, self.ways = 0.0, np.zeros(reports + 1)
+        self.ways[0] = 1.0
+        for chance, count, number in groups:
+            self.log_chance += number * chance
+            if count == 1:
+                self.ways = np.concatenate((np.zeros(number), self.ways))[: reports + 1]
+                continue
+            group = np.array(_stirling(count)) * np.exp(np.arange(-1, count) * chance)
             group[0] = 0.0
-            self.ways = np.convolve(self.ways, group)[: reports.size + 1]
+            for _ in range(number):
+                self.ways = np.convolve(self.ways, group)[: reports + 1]
+
+    @staticmethod
+    def of(reports: Identities, log_chance: FloatArray) -> "_Row":
+        """Of the reports themselves."""
+        distinct, counts = np.unique(reports, return_counts=True)
+        groups = ((float(log_chance[r]), int(count), 1) for r, count in zip(distinct, counts, strict=True))
+        return _Row(groups, reports.size)
+
+    @staticmethod
+    def from_pattern(pattern: dict[tuple[int, int], int], chances: FloatArray, reports: int) -> "_Row":
+        """Of how many reports of each kind occur how often."""
+        groups = ((float(chances[kind]), count, number) for (kind, count), number in pattern.items())
+        return _Row(groups, reports)
 
 
 @lru_cache(maxsize=256)

@@ -1,0 +1,89 @@
+"""`untrackable audit` and `untrackable compare`, as a person would use and misuse them."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from untrackable.auditing.catalogue import CATALOGUE
+from untrackable.cli import main
+
+QUICK = ["deck", "bits=4", "slots=10", "eps_report=0.2", "--reports", "6", "--crowd", "50"]
+
+
+def test_audit_in_words_and_numbers() -> None:
+    result = CliRunner(env={"COLUMNS": "120"}).invoke(main, ["audit", *QUICK])
+    assert result.exit_code == 0, result.output
+    assert "An observer with 3 reports from each of two places cannot tell this person from 49 others" in (
+        " ".join(result.output.split())
+    )
+    assert "gamma, worst case" in result.output
+    assert "sampled" in result.output
+
+
+def test_audit_as_json() -> None:
+    result = CliRunner().invoke(main, ["audit", *QUICK, "--json"])
+    found = json.loads(result.stdout)
+    assert found["tracking"]["advantage"] == {"lower": 0.0, "upper": 0.0, "certainty": "exact"}
+    assert found["linked"]["top1"]["certainty"] == "sampled"
+    assert found["everlasting_any"]["gamma"]["certainty"] == "exact"
+    assert found["verdict"][0].startswith("An observer with 3 reports")
+
+
+def test_audit_without_simulation_and_with_a_page(tmp_path: Path) -> None:
+    page = tmp_path / "deck.html"
+    result = CliRunner().invoke(main, ["audit", *QUICK, "--no-attack", "--html", str(page)])
+    assert result.exit_code == 0, result.output
+    assert "Linking" not in result.output
+    assert "untrackable audit deck bits=4 slots=10 eps_report=0.2 --reports 6" in page.read_text(encoding="utf-8")
+    assert list(tmp_path.iterdir()) == [page]
+
+
+def test_the_list_names_everything() -> None:
+    result = CliRunner().invoke(main, ["audit"])
+    for name in CATALOGUE:
+        assert name in result.output
+    entries = json.loads(CliRunner().invoke(main, ["audit", "--list", "--json"]).stdout)
+    assert {entry["name"] for entry in entries} == set(CATALOGUE)
+    assert all(entry["cost"] for entry in entries)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["audit", "rapor"], "mechanism must be one of rappor"),
+        (["audit", "deck", "bits=4"], "deck takes bits, slots, eps_report"),
+        (["audit", "deck", "bits=4", "slots=9", "eps_report=-1"], "eps_report must be positive and finite, got -1"),
+        (["audit", *QUICK[:4], "--reports", "30"], "round must be between 1 and 10, got 11"),
+        (["audit", *QUICK, "--delta", "0"], "delta must be strictly between 0 and 1"),
+        (["audit", *QUICK, "--delta", "x"], "'x' is not a valid float"),
+        (["audit", "rappor", "--preset", "edge"], "preset of rappor must be one of: chrome, paper"),
+        (["audit", "nowhere:thing"], "cannot import nowhere"),
+        (
+            ["audit", *QUICK, "--html", "/nowhere/at/all.html"],
+            "cannot write /nowhere/at/all.html: there is no folder /nowhere/at",
+        ),
+        (["compare", "--eps", "-2"], "eps must be positive and finite, got -2"),
+        (["compare", "--values", "1"], "1 is not in the range"),
+        (["compare", "--html", "/nowhere/at/all.html"], "cannot write /nowhere/at/all.html"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(arguments: list[str], message: str) -> None:
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code != 0
+    assert message in result.output
+    assert "Traceback" not in result.output
+
+
+def test_compare(tmp_path: Path) -> None:
+    page = tmp_path / "all.html"
+    result = CliRunner(env={"COLUMNS": "160"}).invoke(main, ["compare", "--reports", "4", "--html", str(page)])
+    assert result.exit_code == 0, result.output
+    assert "nobody can be followed (exact)" in result.output
+    assert "bitwise is left out: it answers yes/no questions only" in result.output
+    assert "rappor" in result.output
+    assert page.stat().st_size < 1_500_000
+    found = json.loads(CliRunner().invoke(main, ["compare", "--reports", "4", "--values", "2", "--json"]).stdout)
+    assert {row["name"] for row in found["rows"]} == set(CATALOGUE) - {"fixed-vector-fresh"}
+    assert found["left_out"].keys() == {"fixed-vector-fresh"}
