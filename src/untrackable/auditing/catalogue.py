@@ -85,7 +85,7 @@ def _unary(name: Any) -> Entry:
         name.lower(),
         make,
         lambda goal: make(values=goal.values, eps=goal.eps, eps_report=goal.eps / 4),
-        "time k³, memory k²; the number of values costs nothing",
+        "time k² to k³, memory k²; the number of values costs nothing",
     )
 
 
@@ -99,7 +99,7 @@ def _loloha(name: Any) -> Entry:
         name.lower(),
         make,
         lambda goal: make(values=goal.values, eps=goal.eps, eps_report=goal.eps / 4),
-        "exact up to 2 million outcomes (k = 20 for many symbols, 285 for two), beyond that a bound at no cost",
+        "exact up to 2 million outcomes (k = 20 for many symbols, 285 for two), beyond that a bound in seconds",
         {name: Loloha.presets[name]},
     )
 
@@ -160,37 +160,46 @@ def _slots(goal: Goal) -> int:
     return 4 * goal.reports**2
 
 
+_ONCE = "time k, beyond 2,048 reports k³ for detection; the number of values costs nothing"
+_AFRESH = "tracking constant, detection time k²; the number of values costs nothing"
+
 CATALOGUE: dict[str, Entry] = {
     entry.name: entry
     for entry in (
-        Entry("rappor", Rappor, _rappor, "time k³, memory k²; detection also grows with hashes³", Rappor.presets),
+        Entry(
+            "rappor",
+            Rappor,
+            _rappor,
+            "time k² to k³, a few MB for each report; detection as much for every overlap, of about hashes³",
+            Rappor.presets,
+        ),
         *map(_unary, ("L-SUE", "L-OSUE", "L-OUE", "L-SOUE")),
         Entry(
             "l-grr",
             _lgrr,
             lambda g: _lgrr(values=g.values, eps=g.eps, eps_report=g.eps / 4),
-            "exact up to 2 million outcomes (k = 20 for many values), beyond that a bound at no cost",
+            "exact up to 2 million outcomes (k = 20 for many values), beyond that a bound in seconds",
         ),
         *map(_loloha, ("BiLOLOHA", "OLOLOHA")),
         Entry(
             "dbitflip",
             DBitFlip,
             lambda g: DBitFlip(buckets=g.values, sampled=min(4, g.values), eps=g.eps),
-            "time k³, memory k²; without output noise constant",
+            "time k² to k³, memory k²; without output noise time k",
             DBitFlip.presets,
         ),
         Entry(
             "cms",
             _sketch(CountMeanSketch, Memoized),
             lambda g: Memoized(CountMeanSketch(hashes=1024, width=1024, eps=g.eps)),
-            "constant in k and in the number of values",
+            _ONCE,
             CountMeanSketch.presets,
         ),
         Entry(
             "cms-fresh",
             _sketch(CountMeanSketch, Fresh),
             lambda g: Fresh(CountMeanSketch(hashes=1024, width=1024, eps=_each(g))),
-            "constant in k and in the number of values",
+            _AFRESH,
             CountMeanSketch.presets,
             lasts=False,
         ),
@@ -198,14 +207,14 @@ CATALOGUE: dict[str, Entry] = {
             "hcms",
             _sketch(HadamardSketch, Memoized),
             lambda g: Memoized(HadamardSketch(hashes=1024, width=1024, eps=g.eps)),
-            "constant in k and in the number of values",
+            _ONCE,
             HadamardSketch.presets,
         ),
         Entry(
             "hcms-fresh",
             _sketch(HadamardSketch, Fresh),
             lambda g: Fresh(HadamardSketch(hashes=1024, width=1024, eps=_each(g))),
-            "constant in k and in the number of values",
+            _AFRESH,
             HadamardSketch.presets,
             lasts=False,
         ),
@@ -213,25 +222,25 @@ CATALOGUE: dict[str, Entry] = {
             "fixed-vector",
             FixedVector,
             lambda g: FixedVector(bits=g.bits, eps=g.eps),
-            "constant in k",
+            "time k, memory constant",
         ),
         Entry(
             "fixed-vector-fresh",
             lambda *, bits, eps: FixedVector(bits=bits, eps=eps, noise="fresh"),
             _leaks,
-            "time k, memory k",
+            "time k to k², memory k",
         ),
         Entry(
             "assigned",
             Assigned,
             lambda g: Assigned(bits=g.bits, eps=g.eps, people=g.people),
-            "constant in k",
+            "time k, memory constant",
         ),
         Entry(
             "one-change",
             OneChange,
             _one_bit(lambda g: OneChange(rounds=1 << (g.reports - 1).bit_length(), changes=1, eps=g.eps)),
-            "time k² up to thousands of reports, beyond that a bound at no cost",
+            "next to nothing for any k",
         ),
         Entry(
             "votes",
@@ -243,13 +252,13 @@ CATALOGUE: dict[str, Entry] = {
             "bitwise",
             Bitwise,
             _one_bit(lambda g: Bitwise(eps_state=g.eps, eps_report=g.eps)),
-            "time k³ over all splits, memory k²",
+            "time k² to k³, memory k²",
         ),
         Entry(
             "rnip",
             InnerProduct,
             lambda g: InnerProduct.for_budget(bits=g.bits, slots=_slots(g), eps=g.eps, delta=g.delta),
-            "time k³, memory k²; independent of the number of values",
+            "tracking time k² to k³, detection k³ and memory k²; the number of values costs nothing",
         ),
         Entry(
             "deck",
@@ -263,7 +272,7 @@ CATALOGUE: dict[str, Entry] = {
             lambda g: Fading(bits=g.bits, eps=g.eps, delta=g.delta),
             "tracking constant; privacy the same for every k; detection time k",
         ),
-        Entry("memoized", _memoized, lambda g: _memoized(bits=g.bits, eps=g.eps), "constant"),
-        Entry("fresh", _fresh, lambda g: _fresh(bits=g.bits, eps=_each(g)), "constant", lasts=False),
+        Entry("memoized", _memoized, lambda g: _memoized(bits=g.bits, eps=g.eps), _ONCE),
+        Entry("fresh", _fresh, lambda g: _fresh(bits=g.bits, eps=_each(g)), _AFRESH, lasts=False),
     )
 }

@@ -16,6 +16,8 @@ FloatArray = NDArray[np.float64]
 
 FALSE_ALARMS = 0.05
 _CERTAIN = 1e6
+_GRID = 1 << 14
+"""Enough for a bound that a simulation is compared with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,7 @@ def _ratios(mechanism: Mechanism, sent: NDArray[Any], value: Any, other: Any, pr
 def _bound(mechanism: Mechanism, reports: int) -> Bracket:
     """Knowing when can only help: the mean over t of the area below each curve."""
     rounds = range(1, reports + 1)
-    areas = [mechanism.detection(rounds=rounds, first=range(1, t + 1)).auc() for t in range(1, reports)]
+    pairs = (mechanism.detection(rounds=rounds, first=range(1, t + 1)) for t in range(1, reports))
+    areas = [pair.with_grid(_GRID).auc() for pair in pairs]
     lower, upper = (float(np.mean([getattr(a, end) for a in areas])) for end in ("lower", "upper"))
     return Bracket(lower, upper)

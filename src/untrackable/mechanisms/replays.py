@@ -18,6 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
+_PAIRS = 1 << 18
+"""Pairs of rows whose patterns are told apart at a time."""
+
 FloatArray = NDArray[np.float64]
 Identities = NDArray[np.int64]
 """One number per report, equal for equal reports: people × reports."""
@@ -45,10 +48,13 @@ def link_scores(first: Identities, second: Identities, log_chance: FloatArray, s
     with np.errstate(divide="ignore"):
         scores: FloatArray = np.log(ways @ joint @ others.T)
         chances, kind = np.unique(log_chance, return_inverse=True)
-        for (rows, columns), pattern in _shared(first, second, kind.reshape(-1)):
-            both = _Row.from_pattern(pattern, chances, together.size - 1)
-            apart = np.array([left[i].log_chance for i in rows]) + np.array([right[j].log_chance for j in columns])
-            scores[rows, columns] = np.log(both.ways @ together) + both.log_chance - apart
+        logs = [np.array([row.log_chance for row in rows]) for rows in (left, right)]
+        some = max(1, _PAIRS // max(1, len(right)))
+        for start in range(0, len(left), some):
+            for (rows, columns), pattern in _shared(first[start : start + some], second, kind.reshape(-1)):
+                both = _Row.from_pattern(pattern, chances, together.size - 1)
+                apart = logs[0][start + rows] + logs[1][columns]
+                scores[start + rows, columns] = np.log(both.ways @ together) + both.log_chance - apart
         return scores - np.log(alone[0])[:, None] - np.log(alone[1])[None, :]
 
 

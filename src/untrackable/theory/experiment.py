@@ -156,6 +156,10 @@ class Mixture(Questions):
 
     __radd__ = __add__
 
+    def with_grid(self, grid: int) -> "Mixture":
+        """The same, its parts evaluated on a finer or coarser grid."""
+        return Mixture([(p, q, e.with_grid(grid)) for p, q, e in self.components])
+
     def _pure(self) -> Ends:
         forward = backward = -np.inf
         for p, q, experiment in self.components:
@@ -230,6 +234,10 @@ class Worst(Questions):
 
     __radd__ = __add__
 
+    def with_grid(self, grid: int) -> "Worst":
+        """The same, the members evaluated on a finer or coarser grid."""
+        return Worst([member.with_grid(grid) for member in self.members])
+
     def roc(self, points: int = 201) -> Roc:
         """The pointwise best of the members' curves."""
         curves = [member.roc(points) for member in self.members]
@@ -271,7 +279,7 @@ class Worst(Questions):
     @cached_property
     def _rough(self) -> list[Experiment | Mixture]:
         """The members on a coarse grid, which tells most of them apart from the worst."""
-        return [m.with_grid(_ROUGH) if isinstance(m, Experiment) else m for m in self.members]
+        return [member.with_grid(_ROUGH) for member in self.members]
 
     def _precise(self, i: int) -> Experiment | Mixture:
         """A member on its own grid, unless the coarse one needed none."""
