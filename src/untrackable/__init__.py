@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from untrackable.auditing.audits import Audit, audit
     from untrackable.auditing.comparison import compare
-    from untrackable.auditing.implementations import audit_client
-    from untrackable.auditing.recorded import audit_file
+    from untrackable.auditing.evidence.implementations import audit_client
+    from untrackable.auditing.evidence.recorded import audit_file
     from untrackable.brackets import Bracket
     from untrackable.mechanisms.assigned import Assigned
     from untrackable.mechanisms.bitwise import Bitwise
@@ -72,8 +72,8 @@ _HOMES = {
     "Votes": "mechanisms.votes",
     "Worst": "theory.experiment",
     "audit": "auditing.audits",
-    "audit_client": "auditing.implementations",
-    "audit_file": "auditing.recorded",
+    "audit_client": "auditing.evidence.implementations",
+    "audit_file": "auditing.evidence.recorded",
     "compare": "auditing.comparison",
 }
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests import oracles
-from untrackable import Bitwise, Deck, Lgrr, Memoized, NoisyInnerProduct, Rappor, Unary
+from untrackable import Bitwise, Deck, Lgrr, Memoized, NoisyInnerProduct, Rappor, Stored, Unary
 from untrackable.auditing import linking
 from untrackable.auditing.linking import link, match
 from untrackable.mechanisms.base import Mechanism
@@ -162,3 +162,79 @@ def test_refusals() -> None:
         link(deck, people=10, reports=2, distribution=[-1.0, 2.0])
     with pytest.raises(ValueError, match="round must be between 1 and 10"):
         link(deck, people=10, reports=6)
+
+
+def test_attacks_draw_from_a_stream_of_their_own() -> None:
+    """Values that share random words with the noise would spoil the law of reports given the value."""
+    mechanism = Bitwise(eps_state=1, eps_report=3)
+    runs = [link(mechanism, people=400, reports=4, distribution=[1, 1], seed=seed) for seed in range(6)]
+    areas = np.array([run.auc.sampled for run in runs])
+    # By simulation with values drawn elsewhere: the same area, within eight standard errors of the difference.
+    truth = []
+    for seed in range(6):
+        values = np.random.default_rng(10_000 + seed).integers(0, 2, size=400)
+        (batch,) = mechanism.simulate(values, rounds=8, seed=seed)
+        scores = linking._rows(mechanism, batch.reports[:, :4], batch.reports[:, 4:], None, np.array([0.5, 0.5]))
+        table = scores(slice(None))
+        own = np.diag(table)
+        others = table[~np.eye(400, dtype=bool)]
+        truth.append(linking.area(own, others, 0.95).sampled)
+    reach = 8 * math.hypot(areas.std(ddof=1), float(np.std(truth, ddof=1))) / math.sqrt(6)
+    assert abs(areas.mean() - np.mean(truth)) < reach
+    assert reach < 0.06  # shared words made it 0.068 too small
+    assert not np.array_equal(
+        np.random.default_rng([1, 1, 400]).integers(0, 1 << 62, 4),
+        np.random.default_rng([1, 0]).integers(0, 1 << 62, 4),
+    )
+
+
+def test_a_filter_with_fewer_ones_has_its_own_bound() -> None:
+    """Eight hashes into eight places; this value sets three, and is easier to follow than one that sets eight."""
+    rappor = Rappor(bloom_bits=8, hashes=8, f=0.2, p=0.001, q=0.5)
+    value = next(v for v in range(200) if rappor.bloom(v).bit_count() == 3)
+    usual = rappor.tracking(reports=10, split=5).auc()
+    own = rappor.tracking_of(value, rounds=range(1, 11), first=range(1, 6)).auc()
+    assert own.lower > usual.upper + 0.01
+    found = link(rappor, people=300, reports=5, value=value)
+    assert found.auc_bound == own
+    assert found.auc.lower <= own.upper
+
+
+def test_reports_without_noise_are_scored_by_their_likelihood() -> None:
+    """A reported 1 that only a kept 1 can make is certainty, not a missing number."""
+    for mechanism in (
+        Rappor(bloom_bits=8, hashes=2, f=0.2, p=0.0, q=0.5),
+        Unary(values=4, keep=0.9, add=0.2, q=0.8, p=0.0),
+        Unary(values=4, keep=0.9, add=0.2, q=1.0, p=0.3),
+    ):
+        (batch,) = mechanism.simulate(np.zeros(40, dtype=int), rounds=6, seed=3)
+        scores = mechanism.link_scores(batch.reports[:, :3], batch.reports[:, 3:], 0)
+        rounds = list(range(1, 7))
+        left = mechanism.log_likelihood(batch.reports[:, :3], 0, rounds[:3])
+        right = mechanism.log_likelihood(batch.reports[:, 3:], 0, rounds[3:])
+        for i, j in itertools.product(range(40), repeat=2):
+            pair: Any = np.concatenate((batch.reports[i : i + 1, :3], batch.reports[j : j + 1, 3:]), axis=1)
+            one = mechanism.log_likelihood(pair, 0, rounds)[0]
+            assert scores[i, j] == pytest.approx(one - left[i] - right[j], abs=1e-9)
+        assert np.isfinite(np.diag(scores)).all()
+
+
+@pytest.mark.parametrize(
+    "mechanism", [Stored(NoisyInnerProduct(bits=8, eps=1.0), 200), Memoized(NoisyInnerProduct(bits=8, eps=1.0))]
+)
+def test_hundreds_of_reports_are_scored(mechanism: Mechanism) -> None:
+    found = link(mechanism, people=30, reports=160)
+    assert found.top1.sampled > 0.85
+    assert found.auc.sampled > 0.99
+
+
+def test_replayed_decks_are_not_called_unrecognisable() -> None:
+    deck = Deck(bits=8, slots=5, eps_report=1.0, when_empty="replay")
+    with pytest.raises(ValueError, match="reports must be of one deck, 5 in all"):
+        link(deck, people=20, reports=5)
+    (batch,) = deck.simulate(np.zeros(10, dtype=int), rounds=10, seed=1)
+    once = deck.log_likelihood(batch.reports[:, :5], 0, range(1, 6))
+    assert deck.log_likelihood(batch.reports, 0, range(1, 11)) == pytest.approx(once)
+    other = batch.reports.copy()
+    other[:, 7] ^= np.uint64(2)
+    assert np.isneginf(deck.log_likelihood(other, 0, range(1, 11))).all()

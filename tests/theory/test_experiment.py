@@ -14,7 +14,7 @@ from scipy.special import ndtr
 
 from untrackable import Bracket, Experiment, Factor, Mixture, NoisyInnerProduct, Rappor, Worst
 from untrackable.theory import convolution
-from untrackable.theory.factor import FloatArray, response_factor
+from untrackable.theory.factor import FloatArray, persistent_factor, response_factor
 from untrackable.theory.losses import World
 from untrackable.theory.questions import Direction
 
@@ -463,3 +463,30 @@ def test_nothing_to_see_is_chance() -> None:
     assert Experiment().auc() == Bracket.point(0.5)
     with pytest.raises(ValueError, match="fpr must be between 0 and 1, got 2"):
         Experiment().power(2)
+
+
+def test_the_worst_of_several_has_the_largest_area_and_not_that_of_a_patched_curve() -> None:
+    steep, late = Factor([0.5, 0.5], [0.0, 1.0]), Factor([1.0, 0.0], [0.5, 0.5])
+    members = [Experiment([steep]), Experiment([late])]
+    found = Worst(members).auc()
+    assert found.lower <= 0.75 <= found.upper
+    assert found.upper < 0.76
+    assert Worst(members).power(0.5).upper == pytest.approx(1.0)
+
+
+def test_tiny_false_positive_rates() -> None:
+    """One of 2^200 tags: recognised with probability 1e-70·2^200 at such a rate, and no more."""
+    found = Experiment([persistent_factor(2.0**200)]).power(1e-70)
+    assert found.lower <= 1e-70 * 2.0**200 * (1 + 1e-9) <= found.upper * (1 + 1e-6)
+    assert found.upper < 1e-9
+    assert Experiment([persistent_factor(2.0**200)]).power(0.0).upper < 1e-10
+
+
+def test_many_members_do_not_keep_their_tables() -> None:
+    rappor = Rappor(bloom_bits=16, hashes=2, f=0.5, p=0.4, q=0.7)
+    worst = rappor.detection(reports=6)
+    assert isinstance(worst, Worst)
+    worst.gamma(1e-6)
+    worst.advantage()
+    kept = sum("_table" in member.__dict__ for member in worst.members)
+    assert kept <= 16 < len(worst.members)

@@ -389,3 +389,10 @@ def test_bitwise_remembers_its_flip(eps_state: float, eps_report: float, reports
         changed = Finite([0, 1], oracle.state, report)
         truth = pair(oracle.streams(1, rounds), changed.streams(1, rounds))
         assert_equal(mechanism.detection(rounds=rounds, first=first, after="same"), truth)
+
+
+def test_a_redrawn_filter_shows_even_if_all_filters_are_one() -> None:
+    mechanism = Rappor(bloom_bits=1, hashes=1, f=0.5, p=0.1, q=0.9)
+    oracle = oracles.rappor({"one": (1,), "other": (1,)}, 0.5, 0.1, 0.9)
+    assert_equal(mechanism.detection(reports=3, split=1), oracle.detection("one", "other", [1, 2, 3], [1]))
+    assert mechanism.detection(reports=4).advantage().lower > 0.28

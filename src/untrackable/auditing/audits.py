@@ -11,6 +11,7 @@ from untrackable.auditing.changing import Changed, find_changes
 from untrackable.auditing.linking import Linked, Progress, link
 from untrackable.brackets import Bracket
 from untrackable.mechanisms.base import Mechanism, Pair
+from untrackable.mechanisms.rappor import Rappor
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.experiment import Experiment, Mixture, Worst
 from untrackable.theory.percentiles import Trackability
@@ -72,9 +73,10 @@ class Audit:
     """Everything that an audit found. Numbers are brackets, or say sampled; None where `missing` says why.
 
     `everlasting` is about all reports ever sent, `lasting` about the first `reports`, each for a fixed value and
-    for any sequence of values; `tracking` is the worst split of `reports`; `recognised` bounds how often the owner
-    of one half of them is picked out of a crowd by the other half; `detection_fresh` and `detection_same` are a
-    change of value, after which a fresh generator or the same client reports.
+    for any sequence of values; `tracking` is the worst split of `reports`, and `tracking_colliding`, of RAPPOR,
+    also over values whose hashes collide; `recognised` bounds how often the owner of one half of the reports is
+    picked out of a crowd by the other half, matched alone; `detection_fresh` and `detection_same` are a change of
+    value, after which a fresh generator or the same client reports.
     """
 
     mechanism: str
@@ -89,6 +91,7 @@ class Audit:
     lasting_any: Apart | None
     one_report: Bracket | None
     tracking: Apart
+    tracking_colliding: Apart | None
     recognised: Bracket
     tau_median: Bracket | None
     tau_90: Bracket | None
@@ -136,6 +139,9 @@ def audit(
     accuracy = asked.maybe("accuracy", lambda: _method(mechanism, "accuracy")(people))
     curves = asked.curves(reports, crowd, worst, half, tau, progress)
     base = getattr(mechanism, "base", None)
+    colliding = None
+    if isinstance(mechanism, Rappor) and mechanism.hashes > 1:
+        colliding = Apart.of(mechanism.tracking(reports=reports, ones="worst"), delta)
     linked = changed = None
     if attack and isinstance(mechanism, Mechanism):
         linked = asked.maybe(
@@ -158,6 +164,7 @@ def audit(
         lasting_any,
         one,
         Apart.of(worst, delta),
+        colliding,
         half.power(1 / crowd),
         None if tau is None else tau.quantile(0.5),
         None if tau is None else tau.quantile(0.9),
@@ -248,7 +255,7 @@ class _Asked:
 
 
 def _method(mechanism: object, name: str) -> Callable[..., Any]:
-    def absent(**_: object) -> Any:
+    def absent(*_: object, **__: object) -> Any:
         raise AttributeError(f"this mechanism has no {name}")
 
     return getattr(mechanism, name, absent)

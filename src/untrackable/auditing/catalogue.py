@@ -22,6 +22,7 @@ from untrackable.mechanisms.one_change import OneChange
 from untrackable.mechanisms.rappor import Rappor
 from untrackable.mechanisms.sketches import CountMeanSketch, HadamardSketch
 from untrackable.mechanisms.stored import Memoized
+from untrackable.mechanisms.symbols import Step
 from untrackable.mechanisms.unary import Unary
 from untrackable.mechanisms.votes import Votes
 
@@ -57,15 +58,23 @@ class Entry:
     """One mechanism: how to make it from parameters, its published ones, and the one that meets a goal.
 
     `at` raises ValueError, saying why, where no parameters do. `lasts` is False where privacy holds for the goal's
-    reports only. `cost` says how an audit's time and memory grow with the number of reports k.
+    reports only; `yes_no` says that there are two values; `cost` how an audit's time and memory grow with the
+    number of reports k.
     """
 
     name: str
     make: Callable[..., Mechanism]
     at: Callable[[Goal], Mechanism]
     cost: str
-    presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    presets: Mapping[str, Callable[[], Mechanism]] = field(default_factory=dict)
     lasts: bool = True
+    yes_no: bool = False
+
+    def meeting(self, goal: Goal) -> Mechanism:
+        """The mechanism that meets a goal."""
+        if self.yes_no and goal.values != 2:
+            raise ValueError(f"it answers yes/no questions only, not one with {goal.values} answers")
+        return self.at(goal)
 
     def parameters(self) -> dict[str, inspect.Parameter]:
         """What `make` takes."""
@@ -75,6 +84,17 @@ class Entry:
 def _rappor(goal: Goal) -> Rappor:
     """128 bits and two hashes as published, with the f that has the goal's eps = 2h·ln((1-f/2)/(f/2))."""
     return Rappor(bloom_bits=128, hashes=2, f=2 / (1 + math.exp(goal.eps / 4)), p=0.5, q=0.75, cohorts=8)
+
+
+def _presets(
+    owner: Any, keep: Callable[[Any], Mechanism] = lambda made: made
+) -> dict[str, Callable[[], Mechanism]]:
+    """The published parameters of a mechanism, or of what one is built on."""
+
+    def maker(name: str) -> Callable[[], Mechanism]:
+        return lambda: keep(owner.preset(name))
+
+    return {name: maker(name) for name in owner.presets}
 
 
 def _unary(name: Any) -> Entry:
@@ -90,22 +110,24 @@ def _unary(name: Any) -> Entry:
 
 
 def _loloha(name: Any) -> Entry:
-    def make(*, values: int, eps: float, eps_report: float, seed_bits: int = 32) -> Loloha:
+    def make(
+        *, values: int, eps: float, eps_report: float, step: Step = "published", seed_bits: int = 32
+    ) -> Loloha:
         return Loloha.for_budget(
-            name, values=values, eps=eps, eps_report=eps_report, seed_bits=seed_bits, step="exact"
+            name, values=values, eps=eps, eps_report=eps_report, step=step, seed_bits=seed_bits
         )
 
     return Entry(
         name.lower(),
         make,
-        lambda goal: make(values=goal.values, eps=goal.eps, eps_report=goal.eps / 4),
+        lambda goal: make(values=goal.values, eps=goal.eps, eps_report=goal.eps / 4, step="exact"),
         "exact up to 2 million outcomes (k = 20 for many symbols, 285 for two), beyond that a bound in seconds",
-        {name: Loloha.presets[name]},
+        {name: _presets(Loloha)[name]},
     )
 
 
-def _lgrr(*, values: int, eps: float, eps_report: float) -> Lgrr:
-    return Lgrr.for_budget(values=values, eps=eps, eps_report=eps_report, step="exact")
+def _lgrr(*, values: int, eps: float, eps_report: float, step: Step = "published") -> Lgrr:
+    return Lgrr.for_budget(values=values, eps=eps, eps_report=eps_report, step=step)
 
 
 def _memoized(*, bits: int, eps: float) -> Memoized:
@@ -123,24 +145,28 @@ def _sketch(base: type[CountMeanSketch] | type[HadamardSketch], keep: type[Memoi
     return make
 
 
-def _each(goal: Goal) -> float:
-    """The largest eps of one report when all of them together may spend the budget."""
-    return largest_eps_report(
-        bits=goal.bits, slots=goal.reports, eps=goal.eps, delta=goal.delta, accounting="exact"
-    )
+def _fresh_sketch(base: type[CountMeanSketch] | type[HadamardSketch]) -> Callable[[Goal], Fresh]:
+    """The largest eps of one report when all of them together may spend the budget, rounded down."""
 
+    def at(goal: Goal) -> Fresh:
+        def made(eps: float) -> Fresh:
+            return Fresh(base(hashes=1024, width=1024, eps=eps))
 
-def _two(goal: Goal) -> None:
-    if goal.values != 2:
-        raise ValueError(f"it answers yes/no questions only, not one with {goal.values} answers")
+        def spent(eps: float) -> float:
+            return made(eps).privacy(reports=goal.reports).delta(goal.eps).upper
 
-
-def _one_bit(make: Callable[[Goal], Mechanism]) -> Callable[[Goal], Mechanism]:
-    def at(goal: Goal) -> Mechanism:
-        _two(goal)
-        return make(goal)
+        low, high = goal.eps / goal.reports, goal.eps
+        while high - low > 1e-9 * high:
+            middle = (low + high) / 2
+            low, high = (middle, high) if spent(middle) <= goal.delta else (low, middle)
+        return made(low)
 
     return at
+
+
+def _fresh_at(goal: Goal) -> Fresh:
+    eps = largest_eps_report(bits=goal.bits, slots=goal.reports, eps=goal.eps, delta=goal.delta, accounting="exact")
+    return _fresh(bits=goal.bits, eps=eps)
 
 
 def _votes(goal: Goal) -> Votes:
@@ -171,14 +197,15 @@ CATALOGUE: dict[str, Entry] = {
             Rappor,
             _rappor,
             "time k² to k³, a few MB for each report; detection as much for every overlap, of about hashes³",
-            Rappor.presets,
+            _presets(Rappor),
         ),
         *map(_unary, ("L-SUE", "L-OSUE", "L-OUE", "L-SOUE")),
         Entry(
             "l-grr",
             _lgrr,
-            lambda g: _lgrr(values=g.values, eps=g.eps, eps_report=g.eps / 4),
+            lambda g: _lgrr(values=g.values, eps=g.eps, eps_report=g.eps / 4, step="exact"),
             "exact up to 2 million outcomes (k = 20 for many values), beyond that a bound in seconds",
+            _presets(Lgrr),
         ),
         *map(_loloha, ("BiLOLOHA", "OLOLOHA")),
         Entry(
@@ -186,21 +213,21 @@ CATALOGUE: dict[str, Entry] = {
             DBitFlip,
             lambda g: DBitFlip(buckets=g.values, sampled=min(4, g.values), eps=g.eps),
             "time k² to k³, memory k²; without output noise time k",
-            DBitFlip.presets,
+            _presets(DBitFlip),
         ),
         Entry(
             "cms",
             _sketch(CountMeanSketch, Memoized),
             lambda g: Memoized(CountMeanSketch(hashes=1024, width=1024, eps=g.eps)),
             _ONCE,
-            CountMeanSketch.presets,
+            _presets(CountMeanSketch, Memoized),
         ),
         Entry(
             "cms-fresh",
             _sketch(CountMeanSketch, Fresh),
-            lambda g: Fresh(CountMeanSketch(hashes=1024, width=1024, eps=_each(g))),
+            _fresh_sketch(CountMeanSketch),
             _AFRESH,
-            CountMeanSketch.presets,
+            _presets(CountMeanSketch, Fresh),
             lasts=False,
         ),
         Entry(
@@ -208,14 +235,14 @@ CATALOGUE: dict[str, Entry] = {
             _sketch(HadamardSketch, Memoized),
             lambda g: Memoized(HadamardSketch(hashes=1024, width=1024, eps=g.eps)),
             _ONCE,
-            HadamardSketch.presets,
+            _presets(HadamardSketch, Memoized),
         ),
         Entry(
             "hcms-fresh",
             _sketch(HadamardSketch, Fresh),
-            lambda g: Fresh(HadamardSketch(hashes=1024, width=1024, eps=_each(g))),
+            _fresh_sketch(HadamardSketch),
             _AFRESH,
-            HadamardSketch.presets,
+            _presets(HadamardSketch, Fresh),
             lasts=False,
         ),
         Entry(
@@ -239,20 +266,23 @@ CATALOGUE: dict[str, Entry] = {
         Entry(
             "one-change",
             OneChange,
-            _one_bit(lambda g: OneChange(rounds=1 << (g.reports - 1).bit_length(), changes=1, eps=g.eps)),
+            lambda g: OneChange(rounds=1 << (g.reports - 1).bit_length(), changes=1, eps=g.eps),
             "next to nothing for any k",
+            yes_no=True,
         ),
         Entry(
             "votes",
             Votes,
-            _one_bit(_votes),
+            _votes,
             "tracking constant; privacy and detection grow with the number of updates",
+            yes_no=True,
         ),
         Entry(
             "bitwise",
             Bitwise,
-            _one_bit(lambda g: Bitwise(eps_state=g.eps, eps_report=g.eps)),
+            lambda g: Bitwise(eps_state=g.eps, eps_report=g.eps),
             "time k² to k³, memory k²",
+            yes_no=True,
         ),
         Entry(
             "rnip",
@@ -273,6 +303,6 @@ CATALOGUE: dict[str, Entry] = {
             "tracking constant; privacy the same for every k; detection time k",
         ),
         Entry("memoized", _memoized, lambda g: _memoized(bits=g.bits, eps=g.eps), _ONCE),
-        Entry("fresh", _fresh, lambda g: _fresh(bits=g.bits, eps=_each(g)), _AFRESH, lasts=False),
+        Entry("fresh", _fresh, _fresh_at, _AFRESH, lasts=False),
     )
 }

@@ -54,7 +54,8 @@ def find_changes(
     likelihood ratio, averaged over when the change may have been.
     """
     people, reports = checks.integer("people", people, low=8), checks.integer("reports", reports, low=2)
-    rng = np.random.default_rng(checks.integer("seed", seed, low=0))
+    # A stream of its own: simulation draws from [seed, number of the first client].
+    rng = np.random.default_rng([checks.integer("seed", seed, low=0), 1, people])
     before, after = (
         np.concatenate([b.reports for b in mechanism.simulate(np.full(people, v), rounds=reports, seed=seed + i)])
         for i, v in enumerate((value, other))

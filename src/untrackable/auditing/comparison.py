@@ -36,13 +36,13 @@ class Row:
     def cells(self) -> tuple[str, ...]:
         """For a table."""
         return (
-            self.name,
+            self.name + ("" if self.lasts else " *"),
             _cell(self.recognised),
             _cell(self.tracking.advantage),
             _cell(self.tracking.gamma),
             _cell(self.tracking.pure),
             _cell(self.noticed),
-            _cell(self.privacy.gamma) + ("" if self.lasts else " *"),
+            _cell(self.privacy.gamma),
             _cell(self.privacy_any),
             _cell(self.one_report),
             number(self.standard_error),
@@ -132,11 +132,9 @@ def compare(
     for done, entry in enumerate(CATALOGUE.values()):
         progress(entry.name, done / len(CATALOGUE))
         try:
-            mechanism = entry.at(goal)
+            rows.append(_row(entry, entry.meeting(goal), goal, crowd))
         except ValueError as error:
             left_out[entry.name] = str(error)
-            continue
-        rows.append(_row(entry, mechanism, goal, crowd))
     rows.sort(key=lambda row: (round(row.recognised.upper, 3), row.all_rounds))
     return Comparison(goal.values, goal.eps, goal.delta, goal.reports, goal.people, crowd, tuple(rows), left_out)
 

@@ -40,12 +40,12 @@ class Matched:
 
 @dataclass(frozen=True, slots=True)
 class Linked:
-    """How well people were recognised (sampled), and the most that anyone could have done (by the engine).
+    """How well people were recognised (sampled), and the most that the engine allows.
 
     `top1` and `top5`: the right person came first, or among the first five, each person being matched alone, ties
     broken at random; `assignment`: all matched at once, None for more than `LARGEST_ASSIGNMENT` people; `auc`: a
-    person's own reports score higher than another's. `top1_bound`, `top5_bound` and `auc_bound` are what the
-    mechanism allows for people with equal values, None for a distribution of values.
+    person's own reports score higher than another's. `top1_bound`, `top5_bound` and `auc_bound` hold for people
+    with equal values, each matched alone; None for a distribution of values. Who matches all at once may do better.
     """
 
     people: int
@@ -78,7 +78,8 @@ def link(
     people, reports = checks.integer("people", people, low=2), checks.integer("reports", reports, low=1)
     level = checks.open_probability("level", level)
     weights = None if distribution is None else _weights(distribution)
-    rng = np.random.default_rng(checks.integer("seed", seed, low=0))
+    # A stream of its own: simulation draws from [seed, number of the first client].
+    rng = np.random.default_rng([checks.integer("seed", seed, low=0), 1, people])
     values = np.full(people, value) if weights is None else rng.choice(weights.size, size=people, p=weights)
     sent = []
     for batch in mechanism.simulate(values, rounds=2 * reports, seed=seed):
@@ -100,7 +101,7 @@ def link(
         others.append(_strangers(table, mine, rng))
         progress("matching", min(1.0, (start + size) / people))
     above, ties = np.concatenate(ranks, axis=1)
-    bounds = (None, None, None) if weights is not None else _bounds(mechanism, people, reports)
+    bounds = (None, None, None) if weights is not None else _bounds(mechanism, value, people, reports)
     return Linked(
         people,
         reports,
@@ -202,11 +203,11 @@ def _assigned(scores: FloatArray, places: NDArray[np.int64], level: float) -> Ma
     return share((columns[np.argsort(rows)] == places).astype(np.float64), level)
 
 
-def _bounds(mechanism: Mechanism, people: int, reports: int) -> tuple[Bracket, Bracket, Bracket]:
+def _bounds(mechanism: Mechanism, value: Any, people: int, reports: int) -> tuple[Bracket, Bracket, Bracket]:
     """The best power at false positive rates 1/M and 5/M, and the area below the curve.
 
     Someone who picks a partner among M is a test of one user against two: given reports that are somebody else's,
     all M are alike and each is picked with probability 1/M.
     """
-    pair = mechanism.tracking(rounds=range(1, 2 * reports + 1), first=range(1, reports + 1))
+    pair = mechanism.tracking_of(value, rounds=range(1, 2 * reports + 1), first=range(1, reports + 1))
     return pair.power(1 / people), pair.power(min(1.0, _SHORT / people)), pair.auc()

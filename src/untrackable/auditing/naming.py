@@ -1,5 +1,6 @@
 """From what a person types to a mechanism: a name of the catalogue, or MODULE:NAME of their own."""
 
+import dataclasses
 import importlib
 import inspect
 import sys
@@ -13,8 +14,9 @@ from untrackable.auditing.catalogue import CATALOGUE, Entry, Goal
 def resolve(name: str, parameters: Sequence[str] = (), preset: str | None = None, goal: Goal | None = None) -> Any:
     """The mechanism of that name with `key=value` parameters or a published preset.
 
-    With neither, the one that meets a goal: sixteen values, eps = 2. `MODULE:NAME` is imported, also from the
-    current folder, and called with the parameters unless it is a mechanism already.
+    With neither, the one that meets a goal: sixteen values (two, where only yes and no can be said), eps = 2.
+    `MODULE:NAME` is imported, also from the current folder, and called with the parameters unless it is a mechanism
+    already.
     """
     given = dict(_parameter(text) for text in parameters)
     if ":" in name:
@@ -29,7 +31,8 @@ def resolve(name: str, parameters: Sequence[str] = (), preset: str | None = None
             raise ValueError("give either parameters or a preset")
         return _preset(entry, preset)
     if not given:
-        return entry.at(goal or Goal())
+        wanted = goal or Goal()
+        return entry.meeting(dataclasses.replace(wanted, values=2) if entry.yes_no else wanted)
     return _called(entry.name, entry.make, given)
 
 
@@ -37,11 +40,7 @@ def _preset(entry: Entry, preset: str) -> Any:
     if preset not in entry.presets:
         known = ", ".join(entry.presets) or "none"
         raise ValueError(f"preset of {entry.name} must be one of: {known}; got {preset!r}")
-    if entry.name in ("biloloha", "ololoha"):
-        from untrackable.mechanisms.loloha import Loloha
-
-        return Loloha.preset(preset)
-    return entry.make(**entry.presets[preset])
+    return entry.presets[preset]()
 
 
 def _parameter(text: str) -> tuple[str, Any]:

@@ -17,8 +17,8 @@ _CAPTIONS = {
     "recognised": (
         "Recognised in a crowd",
         "How often one person is picked out of the crowd by reports from another place. The line is the most that "
-        "any observer can reach: the power of the best test that takes one in the crowd for the person. The "
-        "diamond is the attack carried out, with its interval.",
+        "anyone can reach who matches this person alone: the power of the best test that takes one in the crowd "
+        "for the person. The diamond is the attack carried out, with its interval.",
     ),
     "gammas": (
         "Worst case against the number of reports",

@@ -80,7 +80,7 @@ def _recognition(audit: Audit) -> str:
     top = audit.linked.top1
     return (
         f"{who} with probability {number(top.sampled)} (sampled; {100 * top.level:g} % interval "
-        f"{number(top.lower)} to {number(top.upper)}; no observer can exceed {limit})."
+        f"{number(top.lower)} to {number(top.upper)}; matching this person alone, nobody can exceed {limit})."
     )
 
 
@@ -149,6 +149,7 @@ def lines(audit: Audit) -> list[Line]:
     add(f"Privacy, {k} reports", "eps of one report", audit.one_report, "")
     heading = f"Tracking, {k} reports"
     apart(heading, "gamma", audit.tracking, advantage=True)
+    apart(heading, "gamma, colliding hashes", audit.tracking_colliding, advantage=True)
     add(heading, "τ, median", audit.tau_median, "what an observer usually meets")
     add(heading, "τ, 90th percentile", audit.tau_90, "")
     add(heading, f"recognised among {audit.crowd:,}, at most", audit.recognised, "half against half, best observer")

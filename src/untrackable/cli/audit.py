@@ -88,7 +88,8 @@ def audit(
     if html is not None:
         from untrackable.auditing.page import audit_page
 
-        write_page(html, audit_page(found, examined, _again(mechanism, parameters, preset, reports, delta, crowd)))
+        asked = {"reports": reports, "delta": delta, "users": people, "crowd": crowd, "seed": seed}
+        write_page(html, audit_page(found, examined, _again(mechanism, parameters, preset, asked)))
     if as_json:
         print_json({"verdict": words.verdict(found), **words.as_dict(found)})
     else:
@@ -97,12 +98,11 @@ def audit(
             click.echo(f"wrote {html}")
 
 
-def _again(
-    mechanism: str, parameters: tuple[str, ...], preset: str | None, reports: int, delta: float, crowd: int
-) -> list[str]:
+def _again(mechanism: str, parameters: tuple[str, ...], preset: str | None, asked: dict[str, Any]) -> list[str]:
+    """The command that makes the page again."""
     named = ["--preset", preset] if preset else []
-    asked = ["--reports", str(reports), "--delta", f"{delta:g}", "--crowd", str(crowd)]
-    return ["audit", mechanism, *parameters, *named, *asked]
+    options = [text for name, value in asked.items() for text in (f"--{name}", f"{value:g}")]
+    return ["audit", mechanism, *parameters, *named, *options]
 
 
 def _list(as_json: bool) -> None:
@@ -111,8 +111,13 @@ def _list(as_json: bool) -> None:
     if as_json:
         print_json(
             [
-                {"name": e.name, "parameters": list(e.parameters()), "presets": dict(e.presets), "cost": e.cost}
-                for e in CATALOGUE.values()
+                {
+                    "name": entry.name,
+                    "parameters": list(entry.parameters()),
+                    "presets": {name: repr(make()) for name, make in entry.presets.items()},
+                    "cost": entry.cost,
+                }
+                for entry in CATALOGUE.values()
             ]
         )
         return

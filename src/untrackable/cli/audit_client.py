@@ -15,7 +15,7 @@ import click
 from untrackable.cli.terminal import print_json, progress
 
 if TYPE_CHECKING:
-    from untrackable.auditing.implementations import ClientAudit
+    from untrackable.auditing.evidence.implementations import ClientAudit
 
 
 @click.command("audit-client")
@@ -64,7 +64,7 @@ def audit_client(
         raise click.BadParameter("give at least two different values", param_hint="--value")
     factory = _factory(where)
     held = [int(value) if not text and re.fullmatch(r"-?\d{1,1000}", value) else value for value in values]
-    from untrackable.auditing import implementations
+    from untrackable.auditing.evidence import implementations
     from untrackable.errors import UntrackableError
 
     try:

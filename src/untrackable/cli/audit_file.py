@@ -11,7 +11,7 @@ import click
 from untrackable.cli.terminal import print_json, progress
 
 if TYPE_CHECKING:
-    from untrackable.auditing.recorded import FileAudit
+    from untrackable.auditing.evidence.recorded import FileAudit
 
 
 @click.command("audit-file")
@@ -74,7 +74,7 @@ def audit_file(
     two = None if windows is None else tuple(window.strip() for window in windows.split(","))
     if two is not None and len(two) != 2:
         raise click.BadParameter("must be two windows with a comma between them", param_hint="--windows")
-    from untrackable.auditing import recorded
+    from untrackable.auditing.evidence import recorded
     from untrackable.errors import UntrackableError
 
     try:

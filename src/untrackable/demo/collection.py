@@ -79,7 +79,7 @@ def run(seed: int = 1, progress: Progress = lambda what, done: None) -> Outcome:
 def _population(seed: int) -> NDArray[np.int64]:
     """Everyone has a homepage; a few are popular."""
     weights = 1 / np.arange(1, len(HOMEPAGES) + 1)
-    return np.random.default_rng(seed).choice(len(HOMEPAGES), size=PEOPLE, p=weights / weights.sum())
+    return np.random.default_rng([seed, 1, PEOPLE]).choice(len(HOMEPAGES), size=PEOPLE, p=weights / weights.sum())
 
 
 def _follow_rappor(rappor: Rappor, seed: int, progress: Progress) -> Matched:

@@ -21,7 +21,7 @@ from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.estimates import Aggregator, FloatArray, FrequencyAggregator, Reports, Source
 from untrackable.mechanisms.observed import LAST_ROUND, Observed, distinct_rounds, round_number
 from untrackable.theory.accuracy import Accuracy
-from untrackable.theory.experiment import Experiment, Mixture, Worst
+from untrackable.theory.experiment import Certainty, Experiment, Mixture, Worst
 from untrackable.theory.factor import Factor
 
 Values = Literal["fixed", "any"]
@@ -60,6 +60,10 @@ class Local(Protocol):
 
     def possible(self, report: int) -> bool:
         """Whether this can be a report."""
+
+    @property
+    def certainty(self) -> Certainty:
+        """Whether `privacy_factor` is that of two of the values, or dominates it."""
 
     def privacy_factor(self) -> Factor:
         """One value against another, the pair that is easiest to tell apart."""
@@ -210,6 +214,10 @@ class Mechanism(ABC):
         first user's part is, where rounds are all alike.
         """
         return worst(self._trackings(Observed.of(rounds, first, reports, split)))
+
+    def tracking_of(self, value: Any, *, rounds: Iterable[int], first: Iterable[int]) -> Pair:
+        """The same for people who hold this value, where values are not all alike."""
+        return self.tracking(rounds=rounds, first=first)
 
     def detection(
         self,

@@ -52,9 +52,9 @@ class DBitFlip(Permanent):
     published = "Ding, Kulkarni, Yekhanin, Collecting Telemetry Data Privately (NeurIPS 2017)"
     persists = "the set of sampled buckets, in the clear; the kept bits, seen through the noise of every report"
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        # no default is published; after the histograms of its section 5, 32 buckets and four bits, at ε = 1
+        # no default is known to be published: sizes like those of its experiments, at ε = 1 (not verified)
         "evaluation": {"buckets": 32, "sampled": 4, "eps": 1.0},
-        # the same with the output perturbation of its section 4, γ = 0.2
+        # the same with output perturbation of γ = 0.2
         "perturbed": {"buckets": 32, "sampled": 4, "eps": 1.0, "output_flip": 0.2},
     }
 

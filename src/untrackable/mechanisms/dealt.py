@@ -61,9 +61,12 @@ class Dealt(Mechanism):
         return self.base.accuracy(people, beta)
 
     def log_likelihood(self, reports: Reports, value: int, rounds: Sequence[int]) -> FloatArray:
-        """Independent cards, all of one deck."""
-        total: FloatArray = self.base.log_likelihood(reports, value).sum(axis=1)
-        return total
+        """Independent cards; one that is dealt again must be the same, and counts once."""
+        slots = np.array([self._slot(self._number(r)) for r in rounds])
+        _, shown, again = np.unique(slots, return_index=True, return_inverse=True)
+        same = (reports == reports[:, shown[again]]).reshape(len(reports), -1).all(axis=1)
+        total: FloatArray = self.base.log_likelihood(reports[:, shown], value).sum(axis=1)
+        return np.where(same, total, -np.inf)
 
     def aggregator(self, round: int = 1) -> FrequencyAggregator:
         """Empty sums; rounds of one deck may be merged, since its cards are independent."""
@@ -77,7 +80,7 @@ class Dealt(Mechanism):
         """
         checks.choice("values", values, ("fixed", "any"))
         count = self.slots if reports is None else min(self.slots, checks.integer("reports", reports, low=1))
-        return Experiment([(self.base.privacy_factor(), count)])
+        return Experiment([(self.base.privacy_factor(), count)], certainty=self.base.certainty)
 
     def _trackings(self, seen: Observed) -> list[Experiment | Mixture]:
         """Nothing to see, except for cards that a replay shows on both sides."""
@@ -90,12 +93,16 @@ class Dealt(Mechanism):
         # A replayed card against a card of another value: granted as told apart for certain, an upper bound.
         told = Factor([1.0, 0.0], [0.0, 1.0])
         return [
-            Experiment([(told, crossed), (base, after)], certainty="upper" if crossed else "exact")
-            for crossed, after in sorted(self._crossings(seen))
+            Experiment([(told, crossed), (base, later)], certainty="upper" if crossed else self.base.certainty)
+            for crossed, later in sorted(self._crossings(seen))
         ]
 
     def link_scores(self, first: Reports, second: Reports, value: int) -> FloatArray:
-        """All 0 within one deck: cards of different rounds are independent given the value."""
+        """All 0 within one deck, more than which is refused: its cards are independent given the value."""
+        if first.shape[1] + second.shape[1] > self.slots:
+            raise ValueError(
+                f"reports must be of one deck, {self.slots} in all, as replayed cards match word for word"
+            )
         return np.zeros((first.shape[0], second.shape[0]))
 
     def _crossings(self, seen: Observed) -> set[tuple[int, int]]:

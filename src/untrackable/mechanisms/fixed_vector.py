@@ -263,7 +263,6 @@ class VectorQuestion(NoisyInnerProduct):
     """The noisy inner product, its vector seen as a question."""
 
     __slots__ = ()
-    certainty: Certainty = "exact"
 
     @property
     def questions(self) -> int:

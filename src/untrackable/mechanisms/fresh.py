@@ -60,7 +60,8 @@ class Fresh(Mechanism):
         checks.choice("values", values, ("fixed", "any"))
         if reports is None:
             return everything_told("exact")
-        return Experiment([(self.base.privacy_factor(), checks.integer("reports", reports, low=1))])
+        count = checks.integer("reports", reports, low=1)
+        return Experiment([(self.base.privacy_factor(), count)], certainty=self.base.certainty)
 
     def _trackings(self, seen: Observed) -> list[Experiment | Mixture]:
         """Nothing to see: reports are independent given the value."""
@@ -68,7 +69,10 @@ class Fresh(Mechanism):
 
     def _detections(self, seen: Observed, after: After) -> list[Experiment | Mixture]:
         """The reports after the change, each a fresh chance to tell the two values apart."""
-        return [Experiment([(self.base.privacy_factor(), seen.reports - j)]) for j in seen.detection_splits()]
+        apart = self.base.privacy_factor()
+        return [
+            Experiment([(apart, seen.reports - j)], certainty=self.base.certainty) for j in seen.detection_splits()
+        ]
 
     def _new_state(self, value: int, source: Entropy) -> int:
         return checks.private_integer("value", value, below=self.base.values)

@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 from untrackable import checks
 from untrackable.mechanisms.chances import Chance
 from untrackable.mechanisms.estimates import Estimate, FloatArray, FrequencyAggregator
+from untrackable.mechanisms.mixing import STEP, WORD, mixed, mixed_words
 from untrackable.theory.accuracy import Accuracy, mean_radius
+from untrackable.theory.experiment import Certainty
 
 LARGEST_HASHES = 1 << 16
 LARGEST_WIDTH = 1 << 16
@@ -26,23 +28,6 @@ LARGEST_SUMS = 1 << 26
 """Entries of the sums, hashes times width: 512 MiB."""
 _LARGEST_LOOKUP = 1 << 31
 _CHUNK = 1 << 21
-_WORD = (1 << 64) - 1
-_STEP = 0x9E3779B97F4A7C15
-_FIRST, _SECOND = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
-
-
-def mixed(word: int) -> int:
-    """The output function of SplitMix64 (Steele, Lea, Flood 2014), a bijection of 64-bit words."""
-    word = (word ^ word >> 30) * _FIRST & _WORD
-    word = (word ^ word >> 27) * _SECOND & _WORD
-    return word ^ word >> 31
-
-
-def mixed_words(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The same for an array."""
-    words = (words ^ words >> np.uint64(30)) * np.uint64(_FIRST)
-    words = (words ^ words >> np.uint64(27)) * np.uint64(_SECOND)
-    return words ^ words >> np.uint64(31)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +47,11 @@ class Sketch(ABC):
     persists: ClassVar[str] = "nothing while reports are fresh; memoised, the whole report, word for word"
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
 
+    @property
+    def certainty(self) -> Certainty:
+        """The factor is of two values that collide in no row; there may be none."""
+        return "upper"
+
     def __post_init__(self) -> None:
         checks.settle(
             self,
@@ -71,7 +61,7 @@ class Sketch(ABC):
             values=checks.integer("values", self.values, low=2, high=1 << 64),
         )
         checks.settle(self, flip=self._flip())
-        if 2 * self.flip.threshold > _WORD:
+        if 2 * self.flip.threshold > WORD:
             raise ValueError(f"eps is too small to be drawn from 64 bits, got {self.eps}")
 
     @classmethod
@@ -90,12 +80,12 @@ class Sketch(ABC):
 
     def place(self, row: int, value: int) -> int:
         """Where a row's hash function puts a value: the high half of a mixed word, scaled to the width."""
-        word = mixed(mixed(value + _STEP & _WORD) + (row + 1) * _STEP & _WORD)
+        word = mixed(mixed(value + STEP & WORD) + (row + 1) * STEP & WORD)
         return (word >> 32) * self.width >> 32
 
     def places(self, rows: NDArray[np.uint64], values: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """The same for arrays."""
-        words = mixed_words(values + np.uint64(_STEP)) + (rows + np.uint64(1)) * np.uint64(_STEP)
+        words = mixed_words(values + np.uint64(STEP)) + (rows + np.uint64(1)) * np.uint64(STEP)
         scaled: NDArray[np.uint64] = (mixed_words(words) >> np.uint64(32)) * np.uint64(self.width) >> np.uint64(32)
         return scaled
 

@@ -19,10 +19,12 @@ from untrackable.mechanisms.base import After
 from untrackable.mechanisms.chances import Chance
 from untrackable.mechanisms.entropy import Entropy, below
 from untrackable.mechanisms.estimates import FloatArray, Reports, Source
+from untrackable.mechanisms.mixing import STEP, mixed_words
 from untrackable.mechanisms.observed import Observed, round_number
 from untrackable.mechanisms.populations import integer_population
 from untrackable.mechanisms.states import pack_integers, unpack_integers
 from untrackable.mechanisms.symbols import KeptSymbol, ShareAggregator, Step, seen_once, steps_for
+from untrackable.theory.accuracy import Accuracy, mean_radius
 from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor, persistent_factor
 from untrackable.theory.symbols import stream_likelihood
@@ -139,7 +141,7 @@ class Loloha(KeptSymbol):
 
     def _hashes(self, seeds: Words, values: Words) -> Words:
         """The same for arrays, broadcast."""
-        return mix(_keys(seeds) ^ (values + np.uint64(1)) * _INCREMENT) % np.uint64(self.symbols)
+        return mixed_words(_keys(seeds) ^ (values + np.uint64(1)) * np.uint64(STEP)) % np.uint64(self.symbols)
 
     def _alphabet(self) -> int:
         return self.symbols
@@ -147,6 +149,19 @@ class Loloha(KeptSymbol):
     def _shares(self) -> tuple[float, float]:
         """A value that the sender does not hold is hashed to any symbol, over all seeds."""
         return self._kept.then(self._told), 1 / self.symbols
+
+    def _collisions(self, beta: float, pairs: int) -> float:
+        """By how much collisions may bias an estimate, hash values being uniform and independent.
+
+        Of the 2^b seeds a share c of about 1/g makes two values collide, which moves the one's frequency by
+        (c - 1/g)·g/(g-1) of the other's; Hoeffding's inequality over seeds for so many pairs of values.
+        """
+        return self.symbols / (self.symbols - 1) * mean_radius(1 << self.seed_bits, beta, statistics=pairs)
+
+    def accuracy(self, people: int, *, beta: float = 0.05, round: int = 1) -> Accuracy:
+        """By the share of reports that count for a value, and how unevenly values may collide."""
+        found = KeptSymbol.accuracy(self, people, beta=beta / 2)
+        return found._replace(beta=beta, radius=found.radius + self._collisions(beta / 2, self.values))
 
     def _persistent(self) -> list[Factor]:
         return [persistent_factor(2.0**self.seed_bits)]
@@ -245,7 +260,7 @@ class LolohaAggregator(ShareAggregator):
 
     def __init__(self, source: Source, mechanism: Loloha) -> None:
         largest = (1 << mechanism.report_bits) - 1
-        super().__init__(source, mechanism.values, mechanism._shares(), largest)
+        super().__init__(source, mechanism.values, mechanism._shares(), largest, mechanism._collisions)
         self._mechanism = mechanism
 
     def _checked(self, reports: Reports) -> Reports:
@@ -263,19 +278,8 @@ class LolohaAggregator(ShareAggregator):
             self.counts += np.count_nonzero(m._hashes(seeds[None, :], values) == symbols, axis=1)
 
 
-_INCREMENT = np.uint64(0x9E3779B97F4A7C15)
-_FINALISER = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
-
-
-def mix(words: Words) -> Words:
-    """The finaliser of SplitMix64 (Steele, Lea, Flood 2014): shifts, exclusive ors and products modulo 2^64."""
-    for shift, factor in _FINALISER:
-        words = (words ^ words >> np.uint64(shift)) * np.uint64(factor)
-    return words ^ words >> np.uint64(31)
-
-
 def _keys(seeds: Words) -> Words:
-    return mix((seeds + np.uint64(1)) * _INCREMENT)
+    return mixed_words((seeds + np.uint64(1)) * np.uint64(STEP))
 
 
 def _first_of_its_kind(symbols: Words) -> NDArray[np.int64]:

@@ -11,6 +11,7 @@ from untrackable.mechanisms.chances import Chance, flip_chance, flip_eps
 from untrackable.mechanisms.entropy import Entropy, nonzero_vector
 from untrackable.mechanisms.estimates import FloatArray, InnerProductAggregator, Reports, Source
 from untrackable.theory.accuracy import Accuracy, inner_product_scale
+from untrackable.theory.experiment import Certainty
 from untrackable.theory.factor import Factor
 
 LARGEST_BITS = 256
@@ -66,6 +67,11 @@ class NoisyInnerProduct:
     def differing(self) -> float:
         """ρ = 2^(d-1)/(2^d - 1), the share of vectors on which two given values differ."""
         return 0.5 / (1 - 0.5**self.bits)
+
+    @property
+    def certainty(self) -> Certainty:
+        """Every two values are those of the factor."""
+        return "exact"
 
     def privacy_factor(self) -> Factor:
         """Loss ±eps where the vector tells the two values apart, 0 elsewhere; the same for every two values."""

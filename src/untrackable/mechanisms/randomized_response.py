@@ -10,6 +10,7 @@ from untrackable.mechanisms.chances import Chance, flip_chance, flip_eps
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.estimates import BitAggregator, FloatArray, Reports, Source
 from untrackable.theory.accuracy import Accuracy
+from untrackable.theory.experiment import Certainty
 from untrackable.theory.factor import Factor
 
 
@@ -38,6 +39,11 @@ class RandomizedResponse:
     def possible(self, report: int) -> bool:
         """Whether this can be a report."""
         return report in (0, 1)
+
+    @property
+    def certainty(self) -> Certainty:
+        """Its two values are those of the factor."""
+        return "exact"
 
     def privacy_factor(self) -> Factor:
         """Losses ±eps of the very probabilities that are drawn."""

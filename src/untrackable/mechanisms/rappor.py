@@ -18,6 +18,7 @@ from untrackable.mechanisms.estimates import Estimate, FloatArray, Reports, Sour
 from untrackable.mechanisms.observed import Observed, round_number
 from untrackable.mechanisms.permanent import Moved, Permanent, PlaceCounts, bits_of, ordered, unpacked
 from untrackable.theory.accuracy import Accuracy, mean_radius
+from untrackable.theory.experiment import Mixture
 from untrackable.theory.factor import Factor, persistent_factor
 
 Value = str | SupportsIndex
@@ -142,19 +143,27 @@ class Rappor(Permanent):
             filled = [most if ones is None else checks.integer("ones", ones, low=0, high=most)]
         return worst([self._tracking(seen.reports, j, n) for j in seen.tracking_splits() for n in filled])
 
+    def tracking_of(self, value: Any, *, rounds: Iterable[int], first: Iterable[int]) -> Pair:
+        """By the filter that the value has in each cohort."""
+        seen = Observed.of(rounds, first, None, None)
+        (split,) = seen.tracking_splits()
+        ones = [self.bloom(value, cohort).bit_count() for cohort in range(self.cohorts)]
+        shares = [(n, ones.count(n) / self.cohorts) for n in sorted(set(ones))]
+        return Mixture([(share, share, self._tracking(seen.reports, split, n)) for n, share in shares])
+
     def _ones(self) -> int:
         """As many as there are hashes, as [NV] has it."""
         return min(self.hashes, self.bloom_bits)
 
     def _moved(self) -> list[Moved]:
-        """Bloom filters of 1 … `hashes` bits: fewer when hashes collide."""
+        """Bloom filters of 1 … `hashes` bits: fewer when hashes collide; two values may have the same."""
         most = self._ones()
         return [
             (kept, lost, gained)
             for kept in range(most + 1)
             for lost in range(most - kept + 1)
             for gained in range(most - kept + 1)
-            if min(lost + gained, kept + lost, kept + gained) > 0 and kept + lost + gained <= self.bloom_bits
+            if min(kept + lost, kept + gained) > 0 and kept + lost + gained <= self.bloom_bits
         ]
 
     @property
@@ -245,7 +254,9 @@ class _Fit:
             raise ValueError("candidates cannot be told apart: their Bloom filters are linearly dependent")
         self.weights = m.cohorts * np.linalg.pinv(stacked.T) / (self.one - self.zero)
         self._by_cohort = self.weights.reshape(len(candidates), m.cohorts, m.bloom_bits)
-        self.spans = np.abs(self._by_cohort).sum(axis=2).max(axis=1)
+        clear, filled = -self.zero * self._by_cohort, (1 - self.zero) * self._by_cohort
+        most, least = np.maximum(clear, filled).sum(axis=2), np.minimum(clear, filled).sum(axis=2)
+        self.spans = most.max(axis=1) - least.min(axis=1)
 
     def variances(self, held: FloatArray) -> FloatArray:
         """Variance of what one client adds to each candidate, averaged over what people hold."""

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array
+from scipy.special import logsumexp
 
 _PAIRS = 1 << 18
 """Pairs of rows whose patterns are told apart at a time."""
@@ -28,34 +29,45 @@ Identities = NDArray[np.int64]
 
 def log_likelihood(reports: Identities, log_chance: FloatArray, slots: int) -> FloatArray:
     """Log probability of each row, `log_chance` being ln π of every identity."""
+    weights = _log_weights(reports.shape[1], slots)
     rows = [_Row.of(row, log_chance) for row in reports]
-    weights = _weights(reports.shape[1], slots)
-    with np.errstate(divide="ignore"):
-        return np.array([np.log(row.ways @ weights[: row.ways.size]) + row.log_chance for row in rows])
+    return np.array([logsumexp(row.ways + weights) + row.log_chance for row in rows])
 
 
 def link_scores(first: Identities, second: Identities, log_chance: FloatArray, slots: int) -> FloatArray:
     """ln(one user/two users) for every pair of rows, exact.
 
-    Most pairs share no report, and all at once are a product of matrices. What others share matters only through
-    how many of their reports, of each probability, occur how often; each such pattern is worked out once.
+    Most pairs share no report, and all at once are a product of matrices: with a and b the laws of the numbers of
+    executions behind the two rows, Σ a_i·b_j·(L)_(i+j)/((L)_i·(L)_j), (L)_i = L·(L-1)…(L-i+1). What others share
+    matters only through how many of their reports, of each probability, occur how often; each such pattern is
+    worked out once.
     """
     left, right = ([_Row.of(row, log_chance) for row in reports] for reports in (first, second))
-    together = _weights(first.shape[1] + second.shape[1], slots)
-    ways, others = (np.array([row.ways for row in rows]) for rows in (left, right))
-    joint = together[np.add.outer(np.arange(ways.shape[1]), np.arange(others.shape[1]))]
-    alone = ways @ _weights(first.shape[1], slots), others @ _weights(second.shape[1], slots)
-    with np.errstate(divide="ignore"):
-        scores: FloatArray = np.log(ways @ joint @ others.T)
-        chances, kind = np.unique(log_chance, return_inverse=True)
-        logs = [np.array([row.log_chance for row in rows]) for rows in (left, right)]
-        some = max(1, _PAIRS // max(1, len(right)))
-        for start in range(0, len(left), some):
-            for (rows, columns), pattern in _shared(first[start : start + some], second, kind.reshape(-1)):
-                both = _Row.from_pattern(pattern, chances, together.size - 1)
-                apart = logs[0][start + rows] + logs[1][columns]
-                scores[start + rows, columns] = np.log(both.ways @ together) + both.log_chance - apart
-        return scores - np.log(alone[0])[:, None] - np.log(alone[1])[None, :]
+    sizes = first.shape[1], second.shape[1]
+    alone, laws = [], []
+    for side, size in ((left, sizes[0]), (right, sizes[1])):
+        terms = np.array([row.ways for row in side]) + _log_weights(size, slots)
+        alone.append(logsumexp(terms, axis=1))
+        laws.append(np.exp(terms - alone[-1][:, None]))
+    falling = _log_falling(sum(sizes), slots)
+    taken = [np.arange(size + 1) for size in sizes]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        both_taken = falling[np.add.outer(*taken)]
+        free = both_taken - falling[taken[0]][:, None] - falling[taken[1]][None, :]
+        free = np.where(np.isneginf(both_taken), -np.inf, free)
+        scores: FloatArray = np.log(laws[0] @ np.exp(free) @ laws[1].T)
+    chances, kind = np.unique(log_chance, return_inverse=True)
+    together = _log_weights(sum(sizes), slots)
+    given = [
+        ends + np.array([row.log_chance for row in rows]) for ends, rows in zip(alone, (left, right), strict=True)
+    ]
+    some = max(1, _PAIRS // max(1, len(right)))
+    for start in range(0, len(left), some):
+        for (rows, columns), pattern in _shared(first[start : start + some], second, kind.reshape(-1)):
+            both = _Row.from_pattern(pattern, chances, sum(sizes))
+            joint = logsumexp(both.ways + together) + both.log_chance
+            scores[start + rows, columns] = joint - given[0][start + rows] - given[1][columns]
+    return scores
 
 
 def _shared(
@@ -117,23 +129,22 @@ def _at(table: Any, rows: Identities, columns: Identities) -> Identities:
 
 
 class _Row:
-    """Coefficients of A(x) up to x^k, divided by Π π(r), whose logarithm is kept apart."""
+    """Logarithms of the coefficients of A(x) up to x^k, divided by Π π(r), whose logarithm is kept apart."""
 
     __slots__ = ("log_chance", "ways")
 
     def __init__(self, groups: Iterable[tuple[float, int, int]], reports: int) -> None:
         """From groups of so many distinct reports of a log probability, each occurring so often."""
-        self.log_chance, self.ways = 0.0, np.zeros(reports + 1)
-        self.ways[0] = 1.0
+        self.log_chance, self.ways = 0.0, np.full(reports + 1, -np.inf)
+        self.ways[0] = 0.0
         for chance, count, number in groups:
             self.log_chance += number * chance
             if count == 1:
-                self.ways = np.concatenate((np.zeros(number), self.ways))[: reports + 1]
+                self.ways = np.concatenate((np.full(number, -np.inf), self.ways))[: reports + 1]
                 continue
-            group = np.array(_stirling(count)) * np.exp(np.arange(-1, count) * chance)
-            group[0] = 0.0
+            group = _log_stirling(count)[1:] + np.arange(count) * chance  # of x, x², …
             for _ in range(number):
-                self.ways = np.convolve(self.ways, group)[: reports + 1]
+                self.ways = _times(self.ways, group)
 
     @staticmethod
     def of(reports: Identities, log_chance: FloatArray) -> "_Row":
@@ -149,19 +160,35 @@ class _Row:
         return _Row(groups, reports)
 
 
-@lru_cache(maxsize=256)
-def _stirling(n: int) -> tuple[float, ...]:
-    """S(n, 0) … S(n, n)."""
-    row = [1.0]
-    for _ in range(n):
-        row = [0.0, *(row[j] * j + row[j - 1] for j in range(1, len(row))), 1.0]
-    return tuple(row)
+def _times(ways: FloatArray, group: FloatArray) -> FloatArray:
+    """Coefficients of the product with Σ e^(group_j)·x^(j+1), cut off where `ways` ends."""
+    product = np.full(ways.size, -np.inf)
+    for j, log in enumerate(group[: ways.size - 1]):
+        np.logaddexp(product[j + 1 :], ways[: ways.size - j - 1] + log, out=product[j + 1 :])
+    return product
 
 
-def _weights(draws: int, slots: int) -> FloatArray:
-    """L!/(L-J)!/L^k for J = 0 … k."""
-    used = np.arange(draws + 1)
+@lru_cache(maxsize=1024)
+def _log_stirling(n: int) -> FloatArray:
+    """Ln S(n, 0) … ln S(n, n)."""
+    row = np.zeros(1)
+    for size in range(1, n + 1):
+        longer = np.full(size + 1, -np.inf)
+        longer[1:] = row
+        with np.errstate(divide="ignore"):
+            np.logaddexp(longer[:-1], row + np.log(np.arange(size)), out=longer[:-1])
+        row = longer
+    return row
+
+
+def _log_falling(draws: int, slots: int) -> FloatArray:
+    """Ln (L!/(L-J)!/L^J) for J = 0 … k."""
     with np.errstate(divide="ignore"):
-        steps = np.cumsum(np.concatenate(([0.0], np.log(np.maximum(0.0, 1 - used[:-1] / slots)))))
-    weights: FloatArray = np.exp(steps - (draws - used) * np.log(slots))
+        steps = np.log(np.maximum(0.0, 1 - np.arange(draws) / slots))
+    return np.concatenate(([0.0], np.cumsum(steps)))
+
+
+def _log_weights(draws: int, slots: int) -> FloatArray:
+    """Ln (L!/(L-J)!/L^k) for J = 0 … k."""
+    weights: FloatArray = _log_falling(draws, slots) - (draws - np.arange(draws + 1)) * np.log(slots)
     return weights

@@ -82,7 +82,7 @@ class Stored(Mechanism):
         base = self.base.privacy_factor()
         if values == "fixed":
             if reports is None or self.slots == 1:
-                return Experiment([(base, self.slots)])
+                return Experiment([(base, self.slots)], certainty=self.base.certainty)
             return stored_privacy(base, self.slots, checks.integer("reports", reports, low=1))
         draws = self.slots + 1 if reports is None else checks.integer("reports", reports, low=1)
         repeat = repeat_probability(self.slots, draws)

@@ -2,6 +2,7 @@
 
 import math
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -179,9 +180,17 @@ class KeptSymbol(Mechanism):
 class ShareAggregator(FrequencyAggregator):
     """How many reports count for each value."""
 
-    def __init__(self, source: Source, values: int, shares: tuple[float, float], largest: int) -> None:
+    def __init__(
+        self,
+        source: Source,
+        values: int,
+        shares: tuple[float, float],
+        largest: int,
+        bias: Callable[[float, int], float] | None = None,
+    ) -> None:
+        """`bias` bounds what hashing adds to the error, for a failure probability and so many pairs of values."""
         super().__init__(source)
-        self._shares, self._largest = shares, largest
+        self._shares, self._largest, self._bias = shares, largest, bias
         self.counts = np.zeros(values, dtype=np.int64)
 
     def estimate(self, beta: float = 0.05) -> Estimate:
@@ -193,12 +202,16 @@ class ShareAggregator(FrequencyAggregator):
         frequencies = (self.counts / n - elsewhere) * span
         held = np.clip(frequencies, 0, 1)
         variance = held * there * (1 - there) + (1 - held) * elsewhere * (1 - elsewhere)
+        radii = []
+        for number in (1, values):
+            noise = mean_radius(n, beta / 2 if self._bias else beta, span=span, statistics=number)
+            radii.append(noise + (self._bias(beta / 2, number * values) if self._bias else 0.0))
         return Estimate(
             frequencies,
             n,
             beta,
-            np.full(values, mean_radius(n, beta, span=span)),
-            np.full(values, mean_radius(n, beta, span=span, statistics=values)),
+            np.full(values, radii[0]),
+            np.full(values, radii[1]),
             span * np.sqrt(variance / n),
         )
 

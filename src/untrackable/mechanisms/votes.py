@@ -105,23 +105,18 @@ class Votes(Mechanism):
         """The updates at which bits are told."""
         return self.updates[: self.estimates]
 
-    @property
-    def _left(self) -> int:
-        """Yes votes that are left after the first update, until which everybody means yes."""
-        return max(0, self.votes - self.updates[0])
-
     def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Experiment:
         """Fixed value: votes say nothing, as after the first update it never means yes; the estimates (exact).
 
-        Any sequence of values: also the votes that one of two users means as yes, no more than both have left
-        (upper). All rounds, or the first `reports`. It holds as well if this user's votes decide on updates.
+        Any sequence of values: also the votes that one of two users means as yes, no more than both may (upper).
+        All rounds, or the first `reports`. It holds as well if this user's votes decide on updates.
         """
         checks.choice("values", values, ("fixed", "any"))
         last = LAST_ROUND if reports is None else checks.integer("reports", reports, low=1)
         told = sum(r <= last for r in self._telling)
         if values == "fixed":
             return self._responses(0, told)
-        return self._responses(min(2 * self._left, max(0, last - self.updates[0])), told)
+        return self._responses(min(2 * self.votes, max(0, last - self.updates[0])), told)
 
     def _responses(self, votes: int, estimates: int) -> Experiment:
         vote, estimate = RandomizedResponse(eps=self.eps_vote), RandomizedResponse(eps=self.eps_estimate)
@@ -146,7 +141,7 @@ class Votes(Mechanism):
             return [Experiment()]
         alone = seen.first is not None and not before
         voted = 0 if after == "fresh" or alone else sum(r > self.updates[0] for r in seen.rounds)
-        return [self._responses(min(self._left, voted), told)]
+        return [self._responses(min(self.votes, voted), told)]
 
     def log_likelihood(self, reports: Reports, value: Any, rounds: Sequence[int]) -> FloatArray:
         """Independent votes and estimates. `value` is one bit, or one for each round; the last one stays."""

@@ -19,6 +19,8 @@ _NEGLIGIBLE = 1e-18
 
 def occupancy(draws: int, slots: int) -> FloatArray:
     """Law of the number M of distinct slots among uniform draws, indexed by M = 0 … min(draws, slots)."""
+    if slots == 1 and draws > 0:
+        return np.array([0.0, 1.0])
     remembered = draws <= _REMEMBERED
     law = _occupancies(1 << draws.bit_length(), slots)[draws] if remembered else _after(draws, slots)
     return np.array(law[: min(draws, slots) + 1])

@@ -106,7 +106,11 @@ def tracking_factor(coin: Coin, noise: Noise, reports: int, split: int) -> Facto
 def tracking_losses(coin: Coin, noise: Noise, left: int, right: int) -> FloatArray:
     """ln(one user/two users) by the numbers of ones among `left` and among `right` reports."""
     table = _Table.of((left, right), noise)
-    return _tracking_loss(coin, table.evidence((0,)), table.evidence((1,)))
+    loss = _tracking_loss(coin, table.evidence((0,)), table.evidence((1,)))
+    one, two = (table._log_likelihood(world) for world in ([(coin, (0, 1))], [(coin, (0,)), (coin, (1,))]))
+    with np.errstate(invalid="ignore"):
+        certain = np.where(np.isneginf(one), -np.inf, one - two)
+    return np.where(np.isfinite(loss), loss, certain)
 
 
 def detection_factor(coin: Coin, changed: Coin, noise: Noise, reports: int, split: int) -> Factor:

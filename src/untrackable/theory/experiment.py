@@ -18,7 +18,12 @@ GRID = 1 << 18
 """Grid points for experiments that have no exact evaluation; more points narrow the bracket in proportion."""
 
 
+Certainty = Literal["exact", "upper"]
+"""Whether a pair of worlds is the mechanism's own, or dominates it."""
+
 _ROUGH = 1 << 14
+_REMEMBERED = 16
+"""Members of a `Worst` that keep their tables, of some megabytes each."""
 _MOST_CORNERS = 5000
 
 
@@ -34,7 +39,7 @@ class Experiment(Questions):
         factors: Iterable[Factor | Counted] = (),
         *,
         gaussian: float = 0.0,
-        certainty: Literal["exact", "upper"] = "exact",
+        certainty: Certainty = "exact",
         grid: int = GRID,
     ) -> None:
         checks.choice("certainty", certainty, ("exact", "upper"))
@@ -117,6 +122,10 @@ class Experiment(Questions):
         few = table.p_shift.slack(0.5) == 0 and table.loss.size <= _MOST_CORNERS
         return table.loss if few else None
 
+    def _forget(self) -> None:
+        """Let go of what can be computed again."""
+        self.__dict__.pop("_table", None)
+
     @cached_property
     def _table(self) -> LossTable:
         return total_loss(self.factors, self.gaussian, self.grid)
@@ -155,6 +164,10 @@ class Mixture(Questions):
         return NotImplemented
 
     __radd__ = __add__
+
+    def _forget(self) -> None:
+        for _, _, experiment in self.components:
+            experiment._forget()
 
     def with_grid(self, grid: int) -> "Mixture":
         """The same, its parts evaluated on a finer or coarser grid."""
@@ -226,6 +239,7 @@ class Worst(Questions):
             raise ValueError("members must not be empty")
         exact = all(member.certainty == "exact" for member in self.members)
         self.certainty = "exact" if exact else "upper"
+        self._recent: list[int] = []
 
     def __add__(self, other: "Experiment | Mixture | Worst") -> "Worst":
         """The worst of all combinations."""
@@ -262,6 +276,11 @@ class Worst(Questions):
         found = [member.power(fpr) for member in self.members]
         return Bracket(max(power.lower for power in found), max(power.upper for power in found))
 
+    def auc(self) -> Bracket:
+        """The largest of the members'."""
+        found = [member.auc() for member in self.members]
+        return Bracket(max(area.lower for area in found), max(area.upper for area in found))
+
     def _pure(self) -> Ends:
         forward, backward = zip(*(member._pure() for member in self.members), strict=True)
         return max(forward), max(backward)
@@ -282,8 +301,15 @@ class Worst(Questions):
         return [member.with_grid(_ROUGH) for member in self.members]
 
     def _precise(self, i: int) -> Experiment | Mixture:
-        """A member on its own grid, unless the coarse one needed none."""
-        return self._rough[i] if self._rough[i]._coarseness() == 0 else self.members[i]
+        """A member on its own grid, unless the coarse one needed none; only the last few keep their tables."""
+        if self._rough[i]._coarseness() == 0:
+            return self._rough[i]
+        if i in self._recent:
+            self._recent.remove(i)
+        self._recent.append(i)
+        if len(self._recent) > _REMEMBERED:
+            self.members[self._recent.pop(0)]._forget()
+        return self.members[i]
 
     def _cdf(self, loss: float, world: World) -> Ends:
         raise TypeError("quantiles are about one experiment: ask one of .members")

@@ -96,8 +96,8 @@ class Questions(ABC):
     def power(self, fpr: float) -> Bracket:
         """The largest probability of recognising P when Q is mistaken for it with probability `fpr`.
 
-        An observer who must pick one person's reports out of those of M people, alike in everything else, is right
-        with probability at most power(1/M).
+        An observer who knows one person's reports from one place and must pick that person's out of those of M
+        people from another, all alike otherwise, is right with probability at most power(1/M).
         """
         fpr = checks.probability("fpr", fpr)
         if self.pure() == 0:

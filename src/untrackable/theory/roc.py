@@ -9,6 +9,7 @@ import numpy as np
 from untrackable.theory.factor import FloatArray
 from untrackable.theory.losses import Ends
 
+_LARGEST = 700.0
 _FARTHEST = 60.0
 """Gammas beyond this change rates by less than e^-60."""
 
@@ -58,11 +59,14 @@ def best_power(deltas: Deltas, pure: Ends, fpr: float) -> Ends:
     It is the minimum over t = e^gamma of delta(gamma) + t·fpr, which is convex in t: the minimum lies between the
     neighbours of the best of several points, and of several points among these again.
     """
+    beyond = tuple(float(end[0]) for end in deltas(np.array([np.inf])))
     if fpr == 0:
-        low, high = deltas(np.array([np.inf]))
-        return float(low[0]), float(high[0])
-    lower = _lowest(lambda gammas: deltas(gammas)[0], _spread(pure, 65), fpr)[0]
-    upper = min(1.0, max(fpr, _lowest(lambda gammas: deltas(gammas)[1], _spread(pure, 65), fpr)[1]))
+        return beyond[0], beyond[1]
+    farthest = min(_LARGEST, 1 - float(np.log(fpr)))
+    lower = _lowest(lambda gammas: deltas(gammas)[0], _spread(pure, 65, farthest), fpr)[0]
+    upper = min(1.0, max(fpr, _lowest(lambda gammas: deltas(gammas)[1], _spread(pure, 65, farthest), fpr)[1]))
+    if farthest == _LARGEST:
+        lower = beyond[0]
     return min(upper, max(fpr, lower)), upper
 
 
@@ -79,9 +83,9 @@ def _lowest(delta: Callable[[FloatArray], FloatArray], gammas: FloatArray, fpr: 
     return found
 
 
-def _spread(pure: Ends, points: int) -> FloatArray:
+def _spread(pure: Ends, points: int, farthest: float = 0.0) -> FloatArray:
     """Gammas from one end to the other, closer together about 0."""
-    forward, backward = (min(_FARTHEST, max(1e-9, end)) for end in pure)
+    forward, backward = (min(max(_FARTHEST, farthest), max(1e-9, end)) for end in pure)
     return np.unique(
         np.concatenate((np.sinh(np.linspace(-np.arcsinh(backward), np.arcsinh(forward), points)), [0.0]))
     )

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from untrackable import checks
-from untrackable.auditing.empirical import FEWEST_PEOPLE, Advantage, Epsilon, advantage_lower, learnt
+from untrackable.auditing.evidence.empirical import FEWEST_PEOPLE, Advantage, Epsilon, advantage_lower, learnt
+from untrackable.auditing.evidence.signs import SignTest, identical, persistence, sharing
+from untrackable.auditing.evidence.similarities import halves
+from untrackable.auditing.evidence.streams import Factory, Streams, collect
+from untrackable.auditing.evidence.tokens import Told
 from untrackable.auditing.intervals import Share
-from untrackable.auditing.signs import SignTest, identical, persistence, sharing
-from untrackable.auditing.similarities import halves
-from untrackable.auditing.streams import Factory, Streams, collect
-from untrackable.auditing.tokens import Told
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from untrackable.auditing.tokens import Told, digest_bits
+from untrackable.auditing.evidence.tokens import Told, digest_bits
 from untrackable.errors import AuditError
 
 MOST_BITS = 1 << 30

@@ -13,9 +13,9 @@ import pytest
 from pyarrow import feather
 
 from untrackable import Deck, InnerProduct, Memoized, RandomizedResponse, Rappor
-from untrackable.auditing.formats import Layout, Unreadable
-from untrackable.auditing.people import MOST_HASHES, Half, People
-from untrackable.auditing.recorded import audit_file
+from untrackable.auditing.evidence.formats import Layout, Unreadable
+from untrackable.auditing.evidence.people import MOST_HASHES, Half, People
+from untrackable.auditing.evidence.recorded import audit_file
 from untrackable.errors import AuditError
 from untrackable.mechanisms.base import Mechanism
 

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from untrackable import checks
-from untrackable.auditing.empirical import FEWEST_PEOPLE, Advantage, advantage_lower, disjoint_pairs
-from untrackable.auditing.formats import FORMATS, Format, Layout, Unreadable
-from untrackable.auditing.people import Half, People, arrays, windows
-from untrackable.auditing.readers import Chunk, Row, Table, open_table
-from untrackable.auditing.tokens import Told
+from untrackable.auditing.evidence.empirical import FEWEST_PEOPLE, Advantage, advantage_lower, disjoint_pairs
+from untrackable.auditing.evidence.formats import FORMATS, Format, Layout, Unreadable
+from untrackable.auditing.evidence.people import Half, People, arrays, windows
+from untrackable.auditing.evidence.readers import Chunk, Row, Table, open_table
+from untrackable.auditing.evidence.tokens import Told
 from untrackable.errors import AuditError
 
 PSEUDONYMS = ("pseudonym", "user", "user_id", "id")

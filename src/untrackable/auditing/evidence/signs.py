@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binomtest
 
-from untrackable.auditing.streams import Streams
+from untrackable.auditing.evidence.streams import Streams
 
 ALARM = 1e-6
 """How often a test may find something where there is nothing."""

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from untrackable import Bitwise, Deck, InnerProduct, Memoized, RandomizedResponse, Rappor
-from untrackable.auditing.empirical import advantage_lower, disjoint_pairs, eps_lower
+from untrackable.auditing.evidence.empirical import advantage_lower, disjoint_pairs, eps_lower
+from untrackable.auditing.evidence.similarities import halves
+from untrackable.auditing.evidence.streams import Streams, from_bits
 from untrackable.auditing.intervals import Share, clopper_pearson, lower_bound, upper_bound
-from untrackable.auditing.similarities import halves
-from untrackable.auditing.streams import Streams, from_bits
 from untrackable.errors import AuditError
 from untrackable.mechanisms.base import Mechanism
 

@@ -27,9 +27,9 @@ from untrackable import (
     Rappor,
     Unary,
 )
-from untrackable.auditing.implementations import audit_client
-from untrackable.auditing.signs import ALARM, persistence, sharing
-from untrackable.auditing.streams import collect, from_bits
+from untrackable.auditing.evidence.implementations import audit_client
+from untrackable.auditing.evidence.signs import ALARM, persistence, sharing
+from untrackable.auditing.evidence.streams import collect, from_bits
 from untrackable.errors import AuditError
 from untrackable.mechanisms.base import Mechanism
 

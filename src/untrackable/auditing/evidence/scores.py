@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.special import xlogy
 from scipy.stats import chi2
 
-from untrackable.auditing.streams import FEW, Streams
+from untrackable.auditing.evidence.streams import FEW, Streams
 
 FloatArray = NDArray[np.float64]
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from untrackable.auditing.tokens import digest
+from untrackable.auditing.evidence.tokens import digest
 
 Format = Literal["auto", "integer", "hex", "bits", "text"]
 FORMATS: tuple[Format, ...] = ("auto", "integer", "hex", "bits", "text")

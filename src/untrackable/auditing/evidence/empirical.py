@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from untrackable import checks
+from untrackable.auditing.evidence.scores import scorers
+from untrackable.auditing.evidence.similarities import Index, Similarity, Window, similarities
+from untrackable.auditing.evidence.streams import Streams
 from untrackable.auditing.intervals import Share, lower_bound, upper_bound
-from untrackable.auditing.scores import scorers
-from untrackable.auditing.similarities import Index, Similarity, Window, similarities
-from untrackable.auditing.streams import Streams
 from untrackable.errors import AuditError
 
 FEWEST_PEOPLE = 16

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from untrackable.auditing.formats import places
-from untrackable.auditing.similarities import Window
-from untrackable.auditing.streams import FEW
-from untrackable.auditing.tokens import digest
+from untrackable.auditing.evidence.formats import places
+from untrackable.auditing.evidence.similarities import Window
+from untrackable.auditing.evidence.streams import FEW
+from untrackable.auditing.evidence.tokens import digest
 
 MOST_HASHES = 64
 """Different reports remembered of a person in a window: those of the smallest digests, the same in both windows."""
