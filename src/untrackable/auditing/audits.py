@@ -134,7 +134,7 @@ def audit(
     everlasting, everlasting_any = (asked.privacy(None, values) for values in ("fixed", "any"))
     lasting, lasting_any = (asked.privacy(reports, values) for values in ("fixed", "any"))
     one = asked.maybe("one report", lambda: _pure(_method(mechanism, "privacy")(reports=1)))
-    fresh, same = (asked.detection(reports, after) for after in ("fresh", "same"))
+    fresh, same = asked.detections(reports)
     tau = asked.maybe("τ", lambda: Trackability([*asked.halves(reports)]))
     accuracy = asked.maybe("accuracy", lambda: _method(mechanism, "accuracy")(people))
     curves = asked.curves(reports, crowd, worst, half, tau, progress)
@@ -220,13 +220,17 @@ class _Asked:
         ask = _method(self.mechanism, "privacy")
         return self.maybe(name, lambda: Apart.of(ask(reports=reports, values=values), self.delta))
 
-    def detection(self, reports: int, after: str) -> Apart | None:
-        """The worst moment of a change."""
-        ask = _method(self.mechanism, "detection")
-        rounds = range(1, reports + 1)
-        return self.maybe(
-            f"detection, {after} client", lambda: Apart.of(ask(rounds=rounds, after=after), self.delta)
+    def detections(self, reports: int) -> tuple[Apart | None, Apart | None]:
+        """The worst moment of a change, after which a fresh client reports, or the same one."""
+        ask, rounds = _method(self.mechanism, "detection"), range(1, reports + 1)
+        fresh, same = (
+            self.maybe(f"detection, {after} client", lambda after=after: ask(rounds=rounds, after=after))
+            for after in ("fresh", "same")
         )
+        found = None if fresh is None else Apart.of(fresh, self.delta)
+        if same is None or (fresh is not None and _content(fresh) == _content(same)):
+            return found, None if same is None else found
+        return found, Apart.of(same, self.delta)
 
     def curves(
         self, reports: int, crowd: int, worst: Pair, half: Pair, tau: Trackability | None, progress: Progress
@@ -259,6 +263,15 @@ def _method(mechanism: object, name: str) -> Callable[..., Any]:
         raise AttributeError(f"this mechanism has no {name}")
 
     return getattr(mechanism, name, absent)
+
+
+def _content(pair: Pair) -> object:
+    """Equal for equal pairs of worlds."""
+    if isinstance(pair, Worst):
+        return [_content(member) for member in pair.members]
+    if isinstance(pair, Mixture):
+        return [(p, q, _content(experiment)) for p, q, experiment in pair.components]
+    return pair.gaussian, pair.certainty, [(factor.key, count) for factor, count in pair.factors]
 
 
 def _pure(pair: Pair) -> Bracket:
