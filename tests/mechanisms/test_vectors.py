@@ -145,16 +145,21 @@ class RapporClient:
         self.bits = given["bloom_bits"]
         p, q = given["p"], given["q"]
         self.one, self.zero = toward(q, p), toward(p, q)
-        digest = hashlib.md5(b"\0\0\0\0" + value.encode("utf-8"), usedforsecurity=False).digest()
+        self.cohort = tape.below(given["cohorts"]) if given["cohorts"] > 1 else 0
+        self.width = self.bits + (given["cohorts"] - 1).bit_length()
+        salted = self.cohort.to_bytes(4, "big") + value.encode("utf-8")
+        digest = hashlib.md5(salted, usedforsecurity=False).digest()
         places = {byte % self.bits for byte in digest[: given["hashes"]]}
         lie = toward(given["f"] / 2, 0.5)
         self.kept = [int(place in places) ^ tape.happens(lie) for place in range(self.bits)]
 
     def report(self, round: int, tape: Tape) -> int:
-        return sum(tape.happens(self.one if bit else self.zero) << i for i, bit in enumerate(self.kept))
+        told = sum(tape.happens(self.one if bit else self.zero) << i for i, bit in enumerate(self.kept))
+        return self.cohort << self.bits | told
 
     def payload(self) -> bytes:
-        return integers([sum(bit << i for i, bit in enumerate(self.kept))], self.bits)
+        kept = sum(bit << i for i, bit in enumerate(self.kept))
+        return integers([self.cohort << self.bits | kept], self.width)
 
 
 class UnaryClient:

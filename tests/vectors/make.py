@@ -209,19 +209,21 @@ def fading() -> Iterator[Json]:
 
 def rappor() -> Iterator[Json]:
     """Widths that do and do not fill bytes; thresholds rounded either way; certain and impossible events."""
-    for bloom_bits, hashes, f, p, q in (
-        (1, 1, 0.5, 0.25, 0.75),
-        (8, 2, 0.3, 0.6, 0.1),
-        (13, 3, 0.0, 0.0, 1.0),
-        (64, 2, 1.0, 0.35, 0.65),
-        (128, 2, 0.323, 0.584, 0.867),
-        (8, 2, 2e-5, 1e-5, 3e-5),  # so small that the float is between two thresholds: either way of rounding
-        (8, 2, 1e-5, 3e-5, 1e-5),
+    for bloom_bits, hashes, f, p, q, cohorts in (
+        (1, 1, 0.5, 0.25, 0.75, 1),
+        (8, 2, 0.3, 0.6, 0.1, 1),
+        (13, 3, 0.0, 0.0, 1.0, 1),
+        (64, 2, 1.0, 0.35, 0.65, 1),
+        (128, 2, 0.323, 0.584, 0.867, 1),
+        (8, 2, 2e-5, 1e-5, 3e-5, 1),  # so small that the float is between two thresholds: either way of rounding
+        (8, 2, 1e-5, 3e-5, 1e-5, 1),
+        (16, 2, 0.5, 0.5, 0.75, 3),
+        (11, 2, 0.5, 0.5, 0.75, 300),
     ):
-        m = Rappor(bloom_bits=bloom_bits, hashes=hashes, f=f, p=p, q=q)
+        m = Rappor(bloom_bits=bloom_bits, hashes=hashes, f=f, p=p, q=q, cohorts=cohorts)
         yield group(
             m,
-            {"bloom_bits": bloom_bits, "hashes": hashes, "f": f, "p": p, "q": q},
+            {"bloom_bits": bloom_bits, "hashes": hashes, "f": f, "p": p, "q": q, "cohorts": cohorts},
             {
                 "state_flip": m.state_flip.threshold,
                 "zero_chance": m.zero_chance.threshold,

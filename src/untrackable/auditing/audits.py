@@ -223,10 +223,8 @@ class _Asked:
     def detections(self, reports: int) -> tuple[Apart | None, Apart | None]:
         """The worst moment of a change, after which a fresh client reports, or the same one."""
         ask, rounds = _method(self.mechanism, "detection"), range(1, reports + 1)
-        fresh, same = (
-            self.maybe(f"detection, {after} client", lambda after=after: ask(rounds=rounds, after=after))
-            for after in ("fresh", "same")
-        )
+        fresh: Pair | None = self.maybe("detection, fresh client", lambda: ask(rounds=rounds, after="fresh"))
+        same: Pair | None = self.maybe("detection, same client", lambda: ask(rounds=rounds, after="same"))
         found = None if fresh is None else Apart.of(fresh, self.delta)
         if same is None or (fresh is not None and _content(fresh) == _content(same)):
             return found, None if same is None else found
