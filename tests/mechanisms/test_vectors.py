@@ -155,7 +155,7 @@ class RapporClient:
 
     def report(self, round: int, tape: Tape) -> int:
         told = sum(tape.happens(self.one if bit else self.zero) << i for i, bit in enumerate(self.kept))
-        return self.cohort << self.bits | told
+        return int(self.cohort << self.bits | told)
 
     def payload(self) -> bytes:
         kept = sum(bit << i for i, bit in enumerate(self.kept))

@@ -29,6 +29,8 @@ Identities = NDArray[np.int64]
 
 def log_likelihood(reports: Identities, log_chance: FloatArray, slots: int) -> FloatArray:
     """Log probability of each row, `log_chance` being ln π of every identity."""
+    if slots == 1:
+        return np.where((reports == reports[:, :1]).all(axis=1), log_chance[reports[:, 0]], -np.inf)
     weights = _log_weights(reports.shape[1], slots)
     rows = [_Row.of(row, log_chance) for row in reports]
     return np.array([logsumexp(row.ways + weights) + row.log_chance for row in rows])
@@ -42,6 +44,10 @@ def link_scores(first: Identities, second: Identities, log_chance: FloatArray, s
     matters only through how many of their reports, of each probability, occur how often; each such pattern is
     worked out once.
     """
+    if slots == 1:
+        steady = np.outer(*((side == side[:, :1]).all(axis=1) for side in (first, second)))
+        same = steady & (first[:, :1] == second[:, 0][None, :])
+        return np.where(same, -log_chance[first[:, :1]], -np.inf)
     left, right = ([_Row.of(row, log_chance) for row in reports] for reports in (first, second))
     sizes = first.shape[1], second.shape[1]
     alone, laws = [], []
