@@ -31,6 +31,17 @@ def test_audit_as_json() -> None:
     assert found["verdict"][0].startswith("An observer with 3 reports")
 
 
+def test_people_who_differ_are_followed_too() -> None:
+    result = CliRunner().invoke(main, ["audit", *QUICK, "--distribution", "4,2,1,1", "--json"])
+    found = json.loads(result.stdout)
+    assert found["linked_apart"]["top1_bound"] is None
+    assert found["linked_apart"]["auc"]["sampled"] != found["linked"]["auc"]["sampled"]
+    for wrong in ("a,b", "-1,2", ""):
+        result = CliRunner().invoke(main, ["audit", *QUICK, "--distribution", wrong])
+        assert result.exit_code == 1
+        assert "Traceback" not in result.output
+
+
 def test_audit_without_simulation_and_with_a_page(tmp_path: Path) -> None:
     page = tmp_path / "deck.html"
     result = CliRunner().invoke(main, ["audit", *QUICK, "--no-attack", "--html", str(page)])

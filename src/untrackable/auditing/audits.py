@@ -1,6 +1,6 @@
 """One mechanism examined: every guarantee, the attacks, and the curves that show them."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
@@ -76,7 +76,8 @@ class Audit:
     for any sequence of values; `tracking` is the worst split of `reports`, and `tracking_colliding`, of RAPPOR,
     also over values whose hashes collide; `recognised` bounds how often the owner of one half of the reports is
     picked out of a crowd by the other half, matched alone; `detection_fresh` and `detection_same` are a change of
-    value, after which a fresh generator or the same client reports.
+    value, after which a fresh generator or the same client reports. `linked` is of people with equal values,
+    `linked_apart` of people who differ.
     """
 
     mechanism: str
@@ -100,6 +101,7 @@ class Audit:
     accuracy: Accuracy | None
     pools: bool
     linked: Linked | None
+    linked_apart: Linked | None
     changed: Changed | None
     curves: Curves
     missing: dict[str, str] = field(default_factory=dict)
@@ -113,13 +115,15 @@ def audit(
     people: int = 100_000,
     crowd: int = 1000,
     attack: bool = True,
+    distribution: Sequence[float] | None = None,
     seed: int = 1,
     progress: Progress = lambda what, done: None,
 ) -> Audit:
     """Examine a mechanism as seen by someone who holds `reports` of its reports.
 
     `people` answer a round, which gives the accuracy; `crowd` people is whom one person is to be recognised among.
-    Without `attack` nothing is simulated.
+    Without `attack` nothing is simulated. With a `distribution` of the values 0, 1, … people who differ are
+    followed as well.
     """
     if not isinstance(mechanism, Auditable):
         raise TypeError(
@@ -142,11 +146,20 @@ def audit(
     colliding = None
     if isinstance(mechanism, Rappor) and mechanism.hashes > 1:
         colliding = Apart.of(mechanism.tracking(reports=reports, ones="worst"), delta)
-    linked = changed = None
+    linked = apart = changed = None
     if attack and isinstance(mechanism, Mechanism):
         linked = asked.maybe(
             "linking", lambda: link(mechanism, people=crowd, reports=reports // 2, seed=seed, progress=progress)
         )
+        if distribution is not None:
+            apart = link(
+                mechanism,
+                people=crowd,
+                reports=reports // 2,
+                distribution=distribution,
+                seed=seed,
+                progress=progress,
+            )
         changed = asked.maybe(
             "changes",
             lambda: find_changes(mechanism, people=min(crowd, 1000), reports=reports, seed=seed, progress=progress),
@@ -173,6 +186,7 @@ def audit(
         accuracy,
         getattr(mechanism, "pools", False),
         linked,
+        apart,
         changed,
         curves,
         asked.missing,

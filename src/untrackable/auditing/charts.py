@@ -139,12 +139,14 @@ def comparison_chart(rows: list[dict[str, Any]], error: str) -> Spec:
             ],
         )
     )
-    names = (
-        alt.Chart(alt.InlineData(values=_named(rows)))
-        .mark_text(align="left", dx=8, dy=-8, fontSize=11)
+    labels = sorted(_named(rows), key=lambda row: (round(math.log10(row["recognised"]), 1), row["error"]))
+    names = [
+        alt.Chart(alt.InlineData(values=labels[start::2]))
+        .mark_text(align="left", dx=6, dy=dy, fontSize=11)
         .encode(x=across, y=up, text="name:N")
-    )
-    layered = alt.layer(points, names).properties(width="container", height=440, background="transparent")
+        for start, dy in ((0, -10), (1, 14))  # neighbours above and below their marks in turn
+    ]
+    layered = alt.layer(points, *names).properties(width="container", height=440, background="transparent")
     spec: Spec = layered.to_dict()
     return spec
 
@@ -154,7 +156,7 @@ def _named(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     labels: list[dict[str, Any]] = []
     for row in sorted(rows, key=lambda row: row["error"]):
         for label in labels:
-            near = abs(math.log(row["error"] / label["last"])) < 0.12
+            near = abs(math.log(row["error"] / label["last"])) < 0.15
             if near and abs(math.log(row["recognised"] / label["recognised"])) < 0.2:
                 label["name"] += f", {row['name']}"
                 label["last"] = row["error"]

@@ -162,9 +162,11 @@ def lines(audit: Audit) -> list[Line]:
 
 
 def _simulated(audit: Audit) -> Iterable[Line]:
-    linked, changed = audit.linked, audit.changed
-    if linked is not None:
-        heading = f"Linking {linked.people:,} people, {linked.reports} + {linked.reports} reports"
+    changed = audit.changed
+    for linked, who in ((audit.linked, "people"), (audit.linked_apart, "people who differ")):
+        if linked is None:
+            continue
+        heading = f"Linking {linked.people:,} {who}, {linked.reports} + {linked.reports} reports"
         shares = [
             ("first choice right", linked.top1, linked.top1_bound),
             ("right among first five", linked.top5, linked.top5_bound),

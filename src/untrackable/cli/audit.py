@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 @click.option(
     "--crowd", type=click.IntRange(min=2), default=1000, show_default=True, help="Whom to be recognised among."
 )
+@click.option(
+    "--distribution", metavar="W,W,…", help="Follow people who differ, too: weights of the values 0, 1, …."
+)
 @click.option("--no-attack", is_flag=True, help="Do not simulate the attacks.")
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="For the simulations.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
@@ -48,6 +51,7 @@ def audit(
     delta: float,
     people: int,
     crowd: int,
+    distribution: str | None,
     no_attack: bool,
     seed: int,
     as_json: bool,
@@ -82,6 +86,7 @@ def audit(
                 people=people,
                 crowd=crowd,
                 attack=not no_attack,
+                distribution=None if distribution is None else [float(w) for w in distribution.split(",")],
                 seed=seed,
                 progress=told,
             )
