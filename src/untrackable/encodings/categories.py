@@ -36,8 +36,9 @@ class Categories(Encoding):
             raise ValueError(f"names must be between 1 and {LARGEST_LIST}, got {len(names)}")
         places: dict[str, int] = {}
         for name in names:
-            if places.setdefault(name, len(places)) < len(places) - 1:
+            if name in places:
                 raise ValueError(f"names must be different, got {name!r} twice")
+            places[name] = len(places)
         if self.unknown == "other" and OTHER in places:
             raise ValueError(f'names must not contain {OTHER!r} where unknown="other" adds it')
         checks.settle(self, names=names, _places=places)

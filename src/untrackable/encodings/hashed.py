@@ -19,7 +19,7 @@ LONGEST = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HashedStrings(Encoding):
-    """The first `bits` bits, most significant first, of SHA-256(n ‖ salt ‖ string), n being the salt's length, a byte.
+    """The first `bits` bits of SHA-256(n ‖ salt ‖ string), most significant first; the byte n is the salt's length.
 
     The string is UTF-8, in Unicode's composed form (NFC), and may be empty. One of more than `longest` characters
     (code points) is refused (`too_long="error"`) or cut there (`too_long="truncate"`). The salt is public and the
@@ -111,8 +111,8 @@ class HashedStrings(Encoding):
     ) -> "Estimate":
         """Frequencies of known strings, in their order, from those of buckets; others' collisions are taken out.
 
-        `estimate` is of all 2^bits buckets, or of the encoded values `of`. An entry of `strings` may be a group that
-        shares a bucket (`grouped`) and is estimated together; others that share one are refused by name. The
+        `estimate` is of all 2^bits buckets, or of the encoded values `of`. An entry of `strings` may be a group
+        that shares a bucket (`grouped`) and is estimated together; others that share one are refused by name. The
         answer's `beta` is three times that of the estimate. See `untrackable.encodings.candidates`.
         """
         from untrackable.encodings.candidates import estimate_candidates

@@ -243,15 +243,10 @@ class Buckets(_Numbers):
         return f"[{_shown(self.edges[place])}, {_shown(self.edges[place + 1])}{closing}"
 
     def describe(self) -> str:
-        """How many buckets, their range, and what becomes of others."""
+        """The range, how many buckets, and what becomes of others."""
         low, high = self._ends
-        first = int(self.below == "separate")
-        shown = (
-            self.label(first)
-            if self._inside == 1
-            else f"{self.label(first)} to {self.label(first + self._inside - 1)}"
-        )
-        return f"a number from {low} to {high} in {self._inside} bucket{'s' * (self._inside > 1)}, {shown}; {self._outside_words()}"
+        first = self.label(int(self.below == "separate"))
+        return f"a number from {low} to {high}; buckets: {self._inside}, the first {first}; {self._outside_words()}"
 
 
 def _whole(raw: Any) -> int:
