@@ -4,6 +4,9 @@ Mechanisms: `Deck`, `Fading`, `Bitwise`, `InnerProduct`, `Stored`, `Dealt`, `Fre
 mechanisms `RandomizedResponse`, `NoisyInnerProduct`, `CountMeanSketch` and `HadamardSketch`; and those of others:
 `Rappor`, `Unary`, `Lgrr`, `Loloha`, `DBitFlip`, `FixedVector`, `Assigned`, `OneChange`, `Votes`.
 
+Encodings, from what people hold to integers and back: `Bit`, `IntegerRange`, `Buckets`, `Categories`,
+`HashedStrings`, each an `Encoding`.
+
 `audit` examines a mechanism (an `Audit`), `compare` all of them at the same privacy, `audit_file` recorded reports
 and `audit_client` an implementation as a black box.
 
@@ -20,6 +23,11 @@ if TYPE_CHECKING:
     from untrackable.auditing.evidence.implementations import audit_client
     from untrackable.auditing.evidence.recorded import audit_file
     from untrackable.brackets import Bracket
+    from untrackable.encodings.base import Encoding
+    from untrackable.encodings.bit import Bit
+    from untrackable.encodings.categories import Categories
+    from untrackable.encodings.hashed import HashedStrings
+    from untrackable.encodings.numbers import Buckets, IntegerRange
     from untrackable.mechanisms.assigned import Assigned
     from untrackable.mechanisms.bitwise import Bitwise
     from untrackable.mechanisms.dbitflip import DBitFlip
@@ -46,19 +54,25 @@ __version__ = "0.1.0"
 _HOMES = {
     "Assigned": "mechanisms.assigned",
     "Audit": "auditing.audits",
+    "Bit": "encodings.bit",
     "Bitwise": "mechanisms.bitwise",
     "Bracket": "brackets",
+    "Buckets": "encodings.numbers",
+    "Categories": "encodings.categories",
     "CountMeanSketch": "mechanisms.sketches",
     "DBitFlip": "mechanisms.dbitflip",
     "Dealt": "mechanisms.dealt",
     "Deck": "mechanisms.inner_product",
+    "Encoding": "encodings.base",
     "Experiment": "theory.experiment",
     "Factor": "theory.factor",
     "Fading": "mechanisms.fading",
     "FixedVector": "mechanisms.fixed_vector",
     "Fresh": "mechanisms.fresh",
     "HadamardSketch": "mechanisms.sketches",
+    "HashedStrings": "encodings.hashed",
     "InnerProduct": "mechanisms.inner_product",
+    "IntegerRange": "encodings.numbers",
     "Lgrr": "mechanisms.lgrr",
     "Loloha": "mechanisms.loloha",
     "Memoized": "mechanisms.stored",
@@ -80,19 +94,25 @@ _HOMES = {
 __all__ = [
     "Assigned",
     "Audit",
+    "Bit",
     "Bitwise",
     "Bracket",
+    "Buckets",
+    "Categories",
     "CountMeanSketch",
     "DBitFlip",
     "Dealt",
     "Deck",
+    "Encoding",
     "Experiment",
     "Factor",
     "Fading",
     "FixedVector",
     "Fresh",
     "HadamardSketch",
+    "HashedStrings",
     "InnerProduct",
+    "IntegerRange",
     "Lgrr",
     "Loloha",
     "Memoized",

@@ -29,7 +29,8 @@ def settle(instance: object, **fields: object) -> None:
         object.__setattr__(instance, name, value)
 
 
-def _real(name: str, given: SupportsFloat) -> float:
+def real(name: str, given: SupportsFloat) -> float:
+    """A number; one beyond the largest float is infinite."""
     if isinstance(given, (str, bytes, bool)):
         raise TypeError(f"{name} must be a number, not {type(given).__name__}")
     try:
@@ -43,7 +44,7 @@ def _real(name: str, given: SupportsFloat) -> float:
 
 def positive(name: str, given: SupportsFloat) -> float:
     """A finite number above zero."""
-    number = _real(name, given)
+    number = real(name, given)
     if not 0 < number < math.inf:
         raise ValueError(f"{name} must be positive and finite, got {number}")
     return number
@@ -59,7 +60,7 @@ def epsilon(name: str, given: SupportsFloat) -> float:
 
 def non_negative(name: str, given: SupportsFloat) -> float:
     """A number that is zero or more, infinity allowed."""
-    number = _real(name, given)
+    number = real(name, given)
     if not number >= 0:
         raise ValueError(f"{name} must be at least 0, got {number}")
     return number
@@ -67,7 +68,7 @@ def non_negative(name: str, given: SupportsFloat) -> float:
 
 def probability(name: str, given: SupportsFloat) -> float:
     """A number in [0, 1]."""
-    number = _real(name, given)
+    number = real(name, given)
     if not 0 <= number <= 1:
         raise ValueError(f"{name} must be between 0 and 1, got {number}")
     return number
@@ -75,7 +76,7 @@ def probability(name: str, given: SupportsFloat) -> float:
 
 def open_probability(name: str, given: SupportsFloat) -> float:
     """A number strictly between 0 and 1."""
-    number = _real(name, given)
+    number = real(name, given)
     if not 0 < number < 1:
         raise ValueError(f"{name} must be strictly between 0 and 1, got {number}")
     return number

@@ -31,3 +31,7 @@ class FadedAway(UntrackableError):
 
 class AuditError(UntrackableError):
     """A client, or a file of reports, that cannot be audited."""
+
+
+class EncodingError(UntrackableError):
+    """JSON that does not describe an encoding: unknown type or version, or a missing, unknown or wrong field."""

@@ -1,0 +1,62 @@
+"""Encodings of every kind, for tests that hold for all."""
+
+import math
+import unicodedata
+
+from hypothesis import strategies as st
+
+from untrackable import Bit, Buckets, Categories, Encoding, HashedStrings, IntegerRange
+from untrackable.encodings.numbers import LARGEST_INTEGER, Outside
+
+OUTSIDE: st.SearchStrategy[Outside] = st.sampled_from(["error", "clamp", "separate"])
+TEXT = st.text(max_size=12)  # hypothesis makes no surrogates unless asked
+FINITE = st.floats(allow_nan=False, allow_infinity=False)
+INTEGERS = st.integers(-LARGEST_INTEGER, LARGEST_INTEGER)
+
+
+@st.composite
+def integer_ranges(draw: st.DrawFn) -> IntegerRange:
+    low = draw(INTEGERS)
+    high = draw(st.integers(low, LARGEST_INTEGER) | st.integers(low, min(low + 50, LARGEST_INTEGER)))
+    below, above = draw(OUTSIDE), draw(OUTSIDE)
+    if low == high:
+        above = "separate"
+    return IntegerRange(low=low, high=high, below=below, above=above)
+
+
+@st.composite
+def buckets(draw: st.DrawFn) -> Buckets:
+    edges = sorted(draw(st.sets(FINITE | st.integers(-9, 9).map(float), min_size=3, max_size=20)))
+    return Buckets(edges=edges, below=draw(OUTSIDE), above=draw(OUTSIDE))
+
+
+@st.composite
+def categories(draw: st.DrawFn) -> Categories:
+    names = draw(st.lists(TEXT, min_size=2, max_size=12, unique_by=lambda name: unicodedata.normalize("NFC", name)))
+    unknown = "error" if "other" in names else draw(st.sampled_from(["error", "other"]))
+    return Categories(names=names, unknown=unknown)  # type: ignore[arg-type]
+
+
+@st.composite
+def hashed(draw: st.DrawFn) -> HashedStrings:
+    return HashedStrings(
+        bits=draw(st.integers(1, 256)),
+        salt=draw(st.binary(min_size=16, max_size=64)),
+        longest=draw(st.integers(1, 100)),
+        too_long=draw(st.sampled_from(["error", "truncate"])),
+    )
+
+
+def encodings() -> st.SearchStrategy[Encoding]:
+    return st.one_of(st.just(Bit()), integer_ranges(), buckets(), categories(), hashed())
+
+
+def one_of_each() -> list[Encoding]:
+    return [
+        Bit(zero="off", one="on"),
+        IntegerRange(low=-3, high=12, below="clamp", above="separate"),
+        Buckets.equal_width(0, math.pi, 7, below="separate", above="clamp"),
+        Buckets.log_scale(1e-3, 1e9, 12),
+        Categories(names=["red", "grün", "青"], unknown="other"),
+        HashedStrings(bits=20, salt=bytes(range(16)), longest=40, too_long="truncate"),
+    ]
