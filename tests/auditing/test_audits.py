@@ -116,7 +116,7 @@ def test_words() -> None:
     fresh = words.verdict(audit(Fresh(NoisyInnerProduct(bits=4, eps=1)), attack=False))
     assert fresh[1] == "Nothing stays private for ever: enough reports reveal the value."
     odd = words.verdict(audit(Bitwise(eps_state=1, eps_report=1), reports=5, attack=False))
-    assert "2 and 3 reports from two places" in odd[0]
+    assert "2 reports from each of two places" in odd[0]
     assert "at most" in odd[0]
     assert "if the same client goes on" in " ".join(odd)
 
@@ -153,7 +153,7 @@ def test_a_mechanism_of_ones_own() -> None:
     assert found.everlasting is None
     assert "no privacy" in found.missing["privacy of all reports, fixed values"]
     assert found.linked is None
-    assert "Tagged: can its reports be followed?" in audit_page(found, Tagged(), ["audit", "mine:Tagged"])
+    assert "Tagged: can its reports be followed?" in audit_page(found, Tagged(), "Tagged", ["audit", "mine:Tagged"])
     with pytest.raises(TypeError, match="mechanism must have a method tracking"):
         audit(object())  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="reports must be at least 2, got 1"):
@@ -173,7 +173,7 @@ def test_comparison_is_at_the_same_everlasting_privacy(values: int) -> None:
         assert row.privacy.gamma.upper <= 1.5 * (1 + 1e-6), row.name
         assert row.privacy.gamma.upper >= 1.0, row.name
         assert row.all_rounds <= row.standard_error * 2, row.name
-    ranked = [round(row.recognised.upper, 3) for row in found.rows]
+    ranked = [round(row.recognised.upper, 6) for row in found.rows]
     assert ranked == sorted(ranked)
     names = [row.name for row in found.rows]
     assert {"deck", "fading"} <= set(names[:6])
@@ -214,3 +214,21 @@ def test_a_fixed_vector_with_fresh_noise_leaks() -> None:
     assert found.everlasting.advantage.lower > 0.5
     with pytest.raises(ValueError, match="no eps holds for ever"):
         resolve("fixed-vector-fresh")
+
+
+def test_a_huge_crowd_is_bounded_and_not_simulated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("untrackable.auditing.audits.LARGEST_CROWD", 50)
+    found = audit(Bitwise(eps_state=1, eps_report=1), reports=5, crowd=10**9)
+    assert found.linked is not None
+    assert found.linked.people == 50
+    assert found.linked.reports == 2
+    first = words.verdict(found)[0]
+    assert "2 reports from each of two places" in first
+    assert "among 1,000,000,000 with probability at most" in first
+
+
+def test_bounds_at_delta_never_exceed_the_worst_case() -> None:
+    found = audit(resolve("rnip", ["bits=1", "slots=10000000000", "eps_report=1"]), reports=4, attack=False)
+    assert found.everlasting is not None
+    assert found.everlasting.gamma.upper <= found.everlasting.pure.upper
+    assert not any("Nothing stays private" in sentence for sentence in words.verdict(found))

@@ -45,7 +45,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     made = {}
     for name, mechanism in mechanisms.items():
         found = audit(mechanism, reports=4, crowd=50, people=1000)
-        made[name] = audit_page(found, mechanism, ["audit", name, "note=</script><b>&"])
+        made[name] = audit_page(found, mechanism, name, ["audit", name, "note=</script><b>&"])
     made["compared"] = comparison_page(compare(reports=4, crowd=50, people=1000), ["compare"])
     paths = {}
     for name, text in made.items():

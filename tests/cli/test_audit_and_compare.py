@@ -66,7 +66,7 @@ def test_the_list_names_everything() -> None:
         (["audit", "rapor"], "mechanism must be one of rappor"),
         (["audit", "deck", "bits=4"], "deck takes bits, slots, eps_report"),
         (["audit", "deck", "bits=4", "slots=9", "eps_report=-1"], "eps_report must be positive and finite, got -1"),
-        (["audit", *QUICK[:4], "--reports", "30"], "round must be between 1 and 10, got 11"),
+        (["audit", *QUICK[:4], "--reports", "30"], "round must be between 1 and 10, the cards of the deck, got 11"),
         (["audit", *QUICK, "--delta", "0"], "delta must be strictly between 0 and 1"),
         (["audit", *QUICK, "--delta", "x"], "'x' is not a valid float"),
         (["audit", "rappor", "--preset", "edge"], "preset of rappor must be one of: chrome, paper"),
@@ -98,3 +98,46 @@ def test_compare(tmp_path: Path) -> None:
     found = json.loads(CliRunner().invoke(main, ["compare", "--reports", "4", "--values", "2", "--json"]).stdout)
     assert {row["name"] for row in found["rows"]} == set(CATALOGUE) - {"fixed-vector-fresh"}
     assert found["left_out"].keys() == {"fixed-vector-fresh"}
+
+
+def test_pages_go_where_links_lead_and_devices_stay_devices(tmp_path: Path) -> None:
+    target, link = tmp_path / "target.html", tmp_path / "link.html"
+    target.write_text("old", encoding="utf-8")
+    link.symlink_to(target)
+    arguments = ["audit", *QUICK, "--no-attack", "--html"]
+    assert CliRunner().invoke(main, [*arguments, str(link)]).exit_code == 0
+    assert link.is_symlink()
+    assert "deck: can its reports be followed?" in target.read_text(encoding="utf-8")
+    if Path("/dev/full").is_char_device():
+        result = CliRunner().invoke(main, [*arguments, "/dev/full"])
+        assert result.exit_code == 1
+        assert "cannot write /dev/full: No space left" in result.output
+        assert Path("/dev/full").is_char_device()
+
+
+def test_the_command_on_the_page_makes_it_again(tmp_path: Path) -> None:
+    page, again = tmp_path / "a.html", tmp_path / "b.html"
+    CliRunner().invoke(main, ["audit", *QUICK, "--no-attack", "--html", str(page)])
+    text = page.read_text(encoding="utf-8")
+    command = text.split("<pre>")[1].split("</pre>")[0]
+    assert command.startswith("untrackable audit deck bits=4")
+    result = CliRunner().invoke(main, [*command.split()[1:], "--html", str(again)])
+    assert result.exit_code == 0, result.output
+    assert again.read_text(encoding="utf-8") == text
+
+
+def test_help_shows_its_examples_line_by_line() -> None:
+    for name in ("audit", "compare"):
+        text = CliRunner().invoke(main, [name, "--help"]).output
+        assert "\\b" not in text
+        assert f"\n           untrackable {name}" in text or f"\n             untrackable {name}" in text
+
+
+def test_what_is_too_large_is_refused_or_left_out() -> None:
+    result = CliRunner().invoke(main, ["audit", "bitwise", "--reports", "100000", "--no-attack"])
+    assert result.exit_code == 1
+    assert "the worst split of 100000 reports would take" in result.output
+    result = CliRunner().invoke(main, ["audit", "l-sue", "values=16", "eps=1000", "eps_report=250"])
+    assert "eps must be at most 64" in result.output
+    result = CliRunner().invoke(main, ["audit", *QUICK[:4], "--reports", "20"])
+    assert "round must be between 1 and 10, the cards of the deck, got 11" in result.output

@@ -18,6 +18,8 @@ from untrackable.theory.percentiles import Trackability
 
 T = TypeVar("T")
 
+LARGEST_CROWD = 10_000
+"""People who are simulated at most, however large the crowd."""
 _MOST_POINTS = 8
 """Numbers of reports at which the curves are drawn."""
 _GAMMAS = 41
@@ -134,10 +136,10 @@ def audit(
     people, crowd = checks.integer("people", people, low=1), checks.integer("crowd", crowd, low=2)
     asked = _Asked(mechanism, delta)
     progress("guarantees", 0.0)
-    worst, half = asked.worst(reports), asked.split(reports, reports // 2)
+    worst, half = asked.worst(reports), asked.halved(reports)
     everlasting, everlasting_any = (asked.privacy(None, values) for values in ("fixed", "any"))
     lasting, lasting_any = (asked.privacy(reports, values) for values in ("fixed", "any"))
-    one = asked.maybe("one report", lambda: _pure(_method(mechanism, "privacy")(reports=1)))
+    one = asked.maybe("one report", lambda: _pure(_method(mechanism, "privacy")(reports=1, values="fixed")))
     fresh, same = asked.detections(reports)
     tau = asked.maybe("τ", lambda: Trackability([*asked.halves(reports)]))
     accuracy = asked.maybe("accuracy", lambda: _method(mechanism, "accuracy")(people))
@@ -147,14 +149,15 @@ def audit(
     if isinstance(mechanism, Rappor) and mechanism.hashes > 1:
         colliding = Apart.of(mechanism.tracking(reports=reports, ones="worst"), delta)
     linked = apart = changed = None
+    followed = min(crowd, LARGEST_CROWD)
     if attack and isinstance(mechanism, Mechanism):
         linked = asked.maybe(
-            "linking", lambda: link(mechanism, people=crowd, reports=reports // 2, seed=seed, progress=progress)
+            "linking", lambda: link(mechanism, people=followed, reports=reports // 2, seed=seed, progress=progress)
         )
         if distribution is not None:
             apart = link(
                 mechanism,
-                people=crowd,
+                people=followed,
                 reports=reports // 2,
                 distribution=distribution,
                 seed=seed,
@@ -214,6 +217,10 @@ class _Asked:
             return self.mechanism.tracking(rounds=range(1, reports + 1), first=range(1, split + 1))
         return self.mechanism.tracking(reports=reports, split=split)
 
+    def halved(self, reports: int) -> Pair:
+        """As many reports on each side; of an odd number one is left out."""
+        return self.split(reports - reports % 2, reports // 2)
+
     def halves(self, reports: int) -> Iterable[Experiment | Mixture]:
         """Every split up to the even one, as τ needs them."""
         for split in range(1, reports // 2 + 1):
@@ -252,7 +259,7 @@ class _Asked:
         points = []
         for number in numbers:
             last = number == reports
-            pair, even = (worst, half) if last else (self.worst(number), self.split(number, number // 2))
+            pair, even = (worst, half) if last else (self.worst(number), self.halved(number))
             points.append(Point(number, Apart.of(pair, self.delta), even.power(1 / crowd)))
             progress("guarantees", len(points) / len(numbers))
         end = max(1e-3, points[-1].tracking.gamma.upper)

@@ -13,6 +13,7 @@ Spec = dict[str, Any]
 
 _HEIGHT = 240
 _LEGEND = alt.Legend(orient="top", symbolOpacity=1, labelLimit=400)
+_FEW = alt.Axis(tickCount=6)
 _COLOURS = ["#2a78b5", "#c8552b", "#3a8a4d", "#8a5fb0"]
 
 
@@ -49,7 +50,7 @@ def _lines(rows: list[dict[str, Any]], x: str, y: str, *, marks: bool = False, s
             alt.Tooltip("certainty:N", title="known as"),
         ],
     )
-    height = alt.Y("y:Q", title=y, scale=scale)
+    height = alt.Y("y:Q", title=y, scale=scale, axis=alt.Axis(tickCount=6))
     line = base.mark_line(strokeWidth=2, point=alt.OverlayMarkDef(size=45) if marks else False).encode(y=height)
     band = base.mark_area(opacity=0.15).encode(y=height, y2="low:Q")
     return alt.layer(band, line)
@@ -120,10 +121,10 @@ def _roc(audit: Audit) -> Spec:
 
 def comparison_chart(rows: list[dict[str, Any]], error: str) -> Spec:
     """Accuracy against trackability, one mark for each mechanism: the lower left is where one wants to be."""
-    across = alt.X("error:Q", title=error, scale=alt.Scale(type="log", nice=False, padding=25))
+    across = alt.X("error:Q", title=error, scale=alt.Scale(type="log", nice=False, padding=25), axis=_FEW)
     low = min(row["recognised"] for row in rows)
     scale = alt.Scale(type="log", domain=[low / 1.5, 1.6], nice=False)
-    up = alt.Y("recognised:Q", title="recognised in a crowd, at most", scale=scale)
+    up = alt.Y("recognised:Q", title="recognised in a crowd, at most", scale=scale, axis=_FEW)
     points = (
         alt.Chart(alt.InlineData(values=rows))
         .mark_point(filled=True, size=110, opacity=0.9)

@@ -135,7 +135,7 @@ def compare(
             rows.append(_row(entry, entry.meeting(goal), goal, crowd))
         except ValueError as error:
             left_out[entry.name] = str(error)
-    rows.sort(key=lambda row: (round(row.recognised.upper, 3), row.all_rounds))
+    rows.sort(key=lambda row: (round(row.recognised.upper, 6), row.all_rounds))
     return Comparison(goal.values, goal.eps, goal.delta, goal.reports, goal.people, crowd, tuple(rows), left_out)
 
 

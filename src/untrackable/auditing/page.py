@@ -74,11 +74,11 @@ _FORMULAS = (
 )
 
 
-def audit_page(audit: Audit, mechanism: object, command: list[str]) -> str:
-    """The page of one audit; `command` is what makes it again."""
+def audit_page(audit: Audit, mechanism: object, name: str, command: list[str]) -> str:
+    """The page of one audit of a mechanism by that name; `command` is what makes it again."""
     charts = audit_charts(audit)
     return _render(
-        title=f"{type(mechanism).__name__}: can its reports be followed?",
+        title=f"{name}: can its reports be followed?",
         lead=words.verdict(audit),
         pictures=[(name, *_CAPTIONS[name]) for name in _CAPTIONS if name in charts],
         specs=charts,
@@ -101,7 +101,11 @@ def comparison_page(comparison: Comparison, command: list[str]) -> str:
         title="Accuracy against trackability, at the same everlasting privacy",
         lead=comparison.verdict(),
         pictures=[("comparison", *_CAPTIONS["comparison"])],
-        specs={"comparison": comparison_chart([row.drawn() for row in comparison.rows], error)},
+        specs={
+            "comparison": comparison_chart(
+                [row.drawn() for row in sorted(comparison.rows, key=lambda row: row.lasts)], error
+            )
+        },
         tables=[("All mechanisms", comparison.columns(), cells)],
         missing=dict(comparison.left_out),
         formulas=_FORMULAS,
@@ -123,7 +127,9 @@ def _grouped(lines: list[words.Line]) -> list[tuple[str, list[tuple[str, ...]]]]
 def _how(mechanism: object) -> str:
     """What the mechanism's own description says of its tracking experiment."""
     method = getattr(type(mechanism), "_trackings", None) or getattr(type(mechanism), "tracking", None)
-    told = (inspect.getdoc(type(mechanism)), inspect.getdoc(method))
+    base = getattr(mechanism, "base", None)
+    about = base if base is not None and not callable(base) else None
+    told = (inspect.getdoc(type(mechanism)), inspect.getdoc(type(about)) if about else "", inspect.getdoc(method))
     return " ".join(part.replace("`", "") for part in told if part)
 
 

@@ -63,10 +63,8 @@ def verdict(audit: Audit) -> list[str]:
 
 
 def _recognition(audit: Audit) -> str:
-    half, rest = audit.reports // 2, audit.reports - audit.reports // 2
-    each = (
-        f"{half} reports from each of two places" if half == rest else f"{half} and {rest} reports from two places"
-    )
+    half = audit.reports // 2
+    each = f"{half} report{'s' * (half > 1)} from each of two places"
     who = f"An observer with {each} recognises this person among {audit.crowd:,}"
     guess = 1 / audit.crowd
     if audit.recognised.upper <= guess * (1 + 1e-6):
@@ -75,7 +73,7 @@ def _recognition(audit: Audit) -> str:
             f"picking the right one has probability 1/{audit.crowd:,}, a guess (exact)."
         )
     limit = number(audit.recognised.upper)
-    if audit.linked is None:
+    if audit.linked is None or audit.linked.people != audit.crowd:
         return f"{who} with probability at most {limit} (upper; a guess has {number(guess)})."
     top = audit.linked.top1
     return (
@@ -139,7 +137,12 @@ def lines(audit: Audit) -> list[Line]:
             add(heading, f"{what}, worst case", answer.pure, "largest log-likelihood ratio, at delta = 0")
             add(heading, f"{what} at delta = {delta}", answer.gamma, "all but a probability of delta")
             if advantage:
-                add(heading, f"{what}, advantage", answer.advantage, "edge of the best observer over guessing")
+                add(
+                    heading,
+                    what.replace("gamma", "advantage"),
+                    answer.advantage,
+                    "edge of the best observer over guessing",
+                )
 
     k = audit.reports
     apart("Privacy, all reports ever", "eps, fixed value", audit.everlasting, advantage=False)

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     "--delta", type=float, default=1e-6, show_default=True, help="Probability set aside in gamma and eps."
 )
 @click.option(
-    "--people",
+    "--users",
+    "people",
     type=click.IntRange(min=1),
     default=100_000,
     show_default=True,
@@ -58,14 +59,14 @@ def audit(
     html: Path | None,
     listing: bool,
 ) -> None:
-    r"""Say how well the reports of MECHANISM identify a person, in words, in numbers and in pictures.
+    """Say how well the reports of MECHANISM identify a person, in words, in numbers and in pictures.
 
     MECHANISM is a name that --list shows, with key=value PARAMETERS or a --preset, or MODULE:NAME of your own.
 
     \b
     Example: untrackable audit rappor --preset paper --html rappor.html
              untrackable audit deck bits=4 slots=365 eps_report=0.02 --reports 30
-    """
+    """  # noqa: D301
     if listing or mechanism is None:
         _list(as_json)
         return
@@ -94,7 +95,12 @@ def audit(
         from untrackable.auditing.page import audit_page
 
         asked = {"reports": reports, "delta": delta, "users": people, "crowd": crowd, "seed": seed}
-        write_page(html, audit_page(found, examined, _again(mechanism, parameters, preset, asked)))
+        write_page(
+            html,
+            audit_page(
+                found, examined, mechanism, _again(mechanism, parameters, preset, asked, distribution, no_attack)
+            ),
+        )
     if as_json:
         print_json({"verdict": words.verdict(found), **words.as_dict(found)})
     else:
@@ -103,11 +109,19 @@ def audit(
             click.echo(f"wrote {html}")
 
 
-def _again(mechanism: str, parameters: tuple[str, ...], preset: str | None, asked: dict[str, Any]) -> list[str]:
+def _again(
+    mechanism: str,
+    parameters: tuple[str, ...],
+    preset: str | None,
+    asked: dict[str, Any],
+    distribution: str | None,
+    no_attack: bool,
+) -> list[str]:
     """The command that makes the page again."""
     named = ["--preset", preset] if preset else []
-    options = [text for name, value in asked.items() for text in (f"--{name}", f"{value:g}")]
-    return ["audit", mechanism, *parameters, *named, *options]
+    options = [text for name, value in asked.items() for text in (f"--{name}", str(value))]
+    options += ["--distribution", distribution] if distribution else []
+    return ["audit", mechanism, *parameters, *named, *options, *(["--no-attack"] if no_attack else [])]
 
 
 def _list(as_json: bool) -> None:

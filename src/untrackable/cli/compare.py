@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 def compare(
     eps: float, delta: float, values: int, reports: int, people: int, crowd: int, as_json: bool, html: Path | None
 ) -> None:
-    r"""Set all mechanisms to the same everlasting privacy, and rank them by how well people can be followed.
+    """Set all mechanisms to the same everlasting privacy, and rank them by how well people can be followed.
 
     \b
     Example: untrackable compare --eps 1 --reports 30 --html compare.html
              untrackable compare --values 2
-    """
+    """  # noqa: D301
     check_page(html)
     with failing():
         from untrackable.auditing import words

@@ -57,7 +57,14 @@ def check_page(path: Path | None) -> None:
 
 
 def write_page(path: Path, page: str) -> None:
-    """Write a page whole or not at all."""
+    """Write a page whole or not at all; a device or a pipe is written to as it is."""
+    path = path.resolve()
+    if path.exists() and not path.is_file():
+        try:
+            path.write_text(page, encoding="utf-8")
+        except OSError as error:
+            raise click.ClickException(f"cannot write {path}: {error.strerror}") from None
+        return
     part = path.with_name(path.name + ".part")
     try:
         part.write_text(page, encoding="utf-8")

@@ -99,17 +99,19 @@ class Bitwise(Mechanism):
     def _trackings(self, seen: Observed) -> list[Experiment | Mixture]:
         """One coordinate, exact; the two values are mirror images."""
         return [
-            Experiment([tracking_factor(self._kept, self._noise, seen.reports, j)]) for j in seen.tracking_splits()
+            Experiment([tracking_factor(self._kept, self._noise, seen.reports, j)]) for j in seen.tracking_splits(1)
         ]
 
     def _detections(self, seen: Observed, after: After) -> list[Experiment | Mixture]:
         """One coordinate, exact: a fresh one with the opposite bias, or the same flip on the other bit."""
         kept = self._kept
         if after == "same":
-            factors = [remembered_factor(kept, self._noise, seen.reports, j) for j in seen.detection_splits()]
+            factors = [remembered_factor(kept, self._noise, seen.reports, j) for j in seen.detection_splits(1)]
         else:
             other = kept.mirrored()
-            factors = [detection_factor(kept, other, self._noise, seen.reports, j) for j in seen.detection_splits()]
+            factors = [
+                detection_factor(kept, other, self._noise, seen.reports, j) for j in seen.detection_splits(1)
+            ]
         return [Experiment([factor]) for factor in factors]
 
     @property

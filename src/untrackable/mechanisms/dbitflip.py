@@ -137,7 +137,7 @@ class DBitFlip(Permanent):
 
         Two users who show the same set show that of the first, so both worlds weigh the two cases alike.
         """
-        return [self._tracked(seen.reports, j) for j in seen.tracking_splits()]
+        return [self._tracked(seen.reports, j) for j in seen.tracking_splits(3)]
 
     def _tracked(self, reports: int, split: int) -> Experiment | Mixture:
         set_place, clear_place = (tracking_factor(kept, self._noise, reports, split) for kept in self._kept)
@@ -152,7 +152,7 @@ class DBitFlip(Permanent):
         A fresh client draws another set. The same client keeps its set, and bits for each value, so that even a
         change between two values that are not sampled shows: other bits are kept for the other value.
         """
-        return [self._detected(seen.reports, j, after) for j in seen.detection_splits()]
+        return [self._detected(seen.reports, j, after) for j in seen.detection_splits(6)]
 
     def _detected(self, reports: int, split: int, after: After) -> Experiment | Mixture:
         one, zero = self._kept

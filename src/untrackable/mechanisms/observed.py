@@ -9,6 +9,9 @@ from untrackable import checks
 LAST_ROUND = 1 << 53
 """Rounds are numbers that every language can count to."""
 
+LARGEST_SEARCH = 20_000_000
+"""Outcomes of all splits together, of a few dozen bytes each."""
+
 
 @dataclass(frozen=True, slots=True)
 class Observed:
@@ -44,15 +47,28 @@ class Observed:
         """How many reports there are in all, k."""
         return len(self.rounds)
 
-    def tracking_splits(self) -> Iterable[int]:
-        """The split, or all that differ when the two sides are exchanged: 1 … ⌊k/2⌋."""
+    def tracking_splits(self, tables: int = 0) -> Iterable[int]:
+        """The split, or all that differ when the two sides are exchanged: 1 … ⌊k/2⌋.
+
+        `tables` says how many tables of outcomes, one for each pair of counts, each split would need.
+        """
         if self.first is not None:
             return [len(self.first)]
+        self._afford(tables * self.reports**3 // 12)
         return range(min(1, self.reports // 2), self.reports // 2 + 1)
 
-    def detection_splits(self) -> Iterable[int]:
-        """The split, or all of 0 … k-1: how many reports come before the change."""
+    def detection_splits(self, tables: int = 0) -> Iterable[int]:
+        """The split, or all of 0 … k-1: how many reports come before the change; `tables` as above."""
+        if self.first is None:
+            self._afford(tables * self.reports**3 // 6)
         return range(self.reports) if self.first is None else [len(self.first)]
+
+    def _afford(self, outcomes: int) -> None:
+        if outcomes > LARGEST_SEARCH:
+            raise ValueError(
+                f"the worst split of {self.reports} reports would take {outcomes:,} outcomes, more than the "
+                f"{LARGEST_SEARCH:,} that are searched; give the split, or fewer reports"
+            )
 
 
 def round_number(round: SupportsIndex) -> int:

@@ -124,7 +124,7 @@ class Permanent(Mechanism):
 
     def _trackings(self, seen: Observed) -> list[Experiment | Mixture]:
         """Independent coordinates, exact."""
-        return [self._tracking(seen.reports, j, self._ones()) for j in seen.tracking_splits()]
+        return [self._tracking(seen.reports, j, self._ones()) for j in seen.tracking_splits(2)]
 
     def _tracking(self, reports: int, split: int, ones: int) -> Experiment:
         set_place, clear_place = (tracking_factor(kept, self._noise, reports, split) for kept in self._kept)
@@ -141,7 +141,11 @@ class Permanent(Mechanism):
                 f"detection looks at every overlap of two patterns, at most {_MOST_OVERLAPS}; "
                 f"with up to {self._ones()} places set there are {len(self._moved())}"
             )
-        found = [e for j in seen.detection_splits() for e in self._detection(seen.reports, j, after)]
+        found = [
+            e
+            for j in seen.detection_splits(4 * len(self._moved()))
+            for e in self._detection(seen.reports, j, after)
+        ]
         return [*found] or [Experiment()]
 
     def _detection(self, reports: int, split: int, after: After) -> list[Experiment]:

@@ -141,7 +141,9 @@ class Rappor(Permanent):
             filled = list(range(1, most + 1))
         else:
             filled = [most if ones is None else checks.integer("ones", ones, low=0, high=most)]
-        return worst([self._tracking(seen.reports, j, n) for j in seen.tracking_splits() for n in filled])
+        return worst(
+            [self._tracking(seen.reports, j, n) for j in seen.tracking_splits(2 * len(filled)) for n in filled]
+        )
 
     def tracking_of(self, value: Any, *, rounds: Iterable[int], first: Iterable[int]) -> Pair:
         """By the filter that the value has in each cohort."""

@@ -91,7 +91,7 @@ class Stored(Mechanism):
 
     def _trackings(self, seen: Observed) -> list[Experiment | Mixture]:
         """A slot on both sides; exact with one slot, otherwise an upper bound that long reports attain."""
-        return [self._tracking(seen.reports, j) for j in seen.tracking_splits()]
+        return [self._tracking(seen.reports, j) for j in seen.tracking_splits(1)]
 
     def _tracking(self, reports: int, split: int) -> Experiment:
         if self.slots == 1:
@@ -105,7 +105,7 @@ class Stored(Mechanism):
         The same client keeps one set of slots for each value, so it looks like a fresh one.
         """
         base = self.base.privacy_factor()
-        return [stored_detection(base, self.slots, seen.reports, j) for j in seen.detection_splits()]
+        return [stored_detection(base, self.slots, seen.reports, j) for j in seen.detection_splits(2)]
 
     def _new_state(self, value: int, source: Entropy) -> list[int]:
         checks.private_integer("value", value, below=self.base.values)

@@ -24,6 +24,7 @@ from untrackable.theory.accuracy import Accuracy, mean_radius
 Preset = Literal["L-SUE", "L-OSUE", "L-OUE", "L-SOUE"]
 
 LARGEST = 4096
+LARGEST_EPS = 64.0
 _STEPS: dict[str, tuple[str, str]] = {
     "L-SUE": ("symmetric", "symmetric"),
     "L-OSUE": ("optimised", "symmetric"),
@@ -80,6 +81,8 @@ class Unary(Permanent):
         """
         checks.choice("name", name, _STEPS)
         eps, eps_report = checks.epsilon("eps", eps), checks.epsilon("eps_report", eps_report)
+        if eps > LARGEST_EPS:
+            raise ValueError(f"eps must be at most {LARGEST_EPS:g}, beyond which nothing is hidden, got {eps}")
         if eps_report >= eps:
             raise ValueError(f"eps_report must be below eps, {eps}, got {eps_report}")
         first, second = _STEPS[name]

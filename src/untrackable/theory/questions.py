@@ -159,7 +159,7 @@ def _crossing(delta_at: Callable[[float], float], delta: float, pure: float) -> 
     low, high = 0.0, min(1.0, pure)
     while high < pure and delta_at(high) > delta:
         if high > _FARTHEST:
-            return math.inf, math.inf
+            return low, pure
         low, high = high, min(2 * high, pure)
     above, below = delta_at(low), delta_at(high)
     if below > delta:

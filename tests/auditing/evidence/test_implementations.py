@@ -282,3 +282,16 @@ def test_as_dict_labels_every_number() -> None:
     assert {"eps_lower", "eps_one_lower", "advantage_lower", "verdict", "refuted"} <= data.keys()
     assert {"lower", "sampled", "level"} <= data["eps"].keys()
     assert {"lower", "sampled", "upper", "trials"} <= data["recovered"].keys()
+
+
+@pytest.mark.parametrize("values", [("cat", "dog"), ("secretvalue1", "secretvalue2"), (3, 5), ("yes", "no")])
+@pytest.mark.parametrize("reports", [2, 20])
+def test_a_value_sent_in_the_clear_is_found(values: tuple[object, object], reports: int) -> None:
+    """Cuts lie between scores: how sums are rounded, which depends on how many there are, must not decide."""
+    for seed in range(3):
+        found = audit_client(
+            lambda value: lambda: value, values, reports=reports, claimed_eps=2.0, clients=400, seed=seed
+        )
+        assert found.refuted
+        assert found.eps.lower > 3.0
+        assert found.eps_one.lower > 3.0

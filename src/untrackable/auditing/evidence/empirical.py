@@ -118,9 +118,13 @@ def _threshold(
 def _cuts(scores: FloatArray) -> FloatArray:
     """Thresholds worth trying: midway between neighbouring scores, at most a few hundred."""
     levels = np.unique(scores)
+    # Scores that differ by rounding are one: a cut between them would depend on how the sums were ordered.
+    apart = np.diff(levels) > 1e-9 * (1 + np.abs(levels[1:]))
+    levels = levels[np.concatenate(([True], apart))]
     if levels.size > 256:
         levels = np.unique(np.quantile(levels, np.linspace(0, 1, 256)))
-    return np.concatenate([levels[:1], (levels[1:] + levels[:-1]) / 2])
+    below = levels[:1] - 1e-6 * (1 + np.abs(levels[:1]))
+    return np.concatenate([below, (levels[1:] + levels[:-1]) / 2])
 
 
 def _at_least(scores: FloatArray, cuts: FloatArray) -> FloatArray:

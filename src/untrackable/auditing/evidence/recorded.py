@@ -338,6 +338,12 @@ def _tracked(
     if mechanism is None:
         return advantage_lower(*windows(both), level=level, seed=seed)
     simulate: Callable[..., Any] | None = getattr(mechanism, "simulate", None)
+    widest = max((report.bit_length() for pair in both for half in pair for report in half.raw), default=0)
+    if widest + 16 < mechanism.report_bits:
+        raise AuditError(
+            f"the mechanism's reports have {mechanism.report_bits} bits, those of the file at most {widest}: "
+            "they are not of this mechanism, or of other parameters"
+        )
     wide = mechanism.report_bits > 64
     if simulate is not None:
         wide = next(simulate([value], rounds=1, seed=0)).reports.ndim == 3
