@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "untrackable"
-LAYERS = ["errors", "checks", "brackets", "theory", "mechanisms", "auditing", "paper", "demo", "cli"]
+LAYERS = ["errors", "checks", "brackets", "theory", "mechanisms", "decoding", "auditing", "paper", "demo", "cli"]
 FILES = sorted(SOURCE.rglob("*.py"))
 
 

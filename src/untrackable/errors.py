@@ -31,3 +31,7 @@ class FadedAway(UntrackableError):
 
 class AuditError(UntrackableError):
     """A client, or a file of reports, that cannot be audited."""
+
+
+class DecodeError(UntrackableError):
+    """RAPPOR files that are malformed, do not belong together, or cannot be decoded."""
