@@ -17,8 +17,9 @@ from untrackable.mechanisms.estimates import FloatArray
 Indices = NDArray[np.int64]
 
 _STEPS = 25
-_TOLERANCE = 1e-3  # of a standard error
-_SWEEPS = 2000
+_TOLERANCE = 1e-3  # of a standard error, for the gradient of a candidate that is left out
+_SMALLEST = 1e-5  # of a standard error, for the last sweep's largest step
+_SWEEPS = 10_000
 _AT_ONCE = 256
 _FLAT = 1e-9
 
@@ -76,31 +77,33 @@ def path(
     squares = design.squares()
     usable = squares > _FLAT * design.total
     scale = np.sqrt(np.where(usable, squares, 1.0))
-    gradient = np.where(usable, design.against(response), -np.inf) / scale
+    toward = design.against(response)
+    gradient = np.where(usable, toward, -np.inf) / scale
     highest = float(gradient.max(initial=-np.inf))
     chosen = Chosen(np.zeros(0, dtype=np.int64), np.zeros(0), max(highest, penalty))
     if highest <= penalty:
         return chosen
     ends = np.linspace(highest, penalty, _STEPS + 1)[1:]
     active: Indices = np.zeros(0, dtype=np.int64)
-    start = np.zeros(0)
+    start, products, gram = np.zeros(0), np.zeros(0), np.zeros((0, 0))
     for step, level in enumerate(ends):
         progress("choosing candidates", step / len(ends))
+        changed = True
         while True:
             violating = np.flatnonzero(usable & (gradient > level + _TOLERANCE))
             new = np.setdiff1d(violating, active, assume_unique=True)
             if new.size:
                 new = new[np.argsort(-gradient[new], kind="stable")[:_AT_ONCE]]
                 active, start = np.concatenate((active, new)), np.concatenate((start, np.zeros(new.size)))
-                gram = design.gram(active)
-                products = design.against(response)[active]
+                gram, products = design.gram(active), toward[active]
+            elif not changed:
+                break
             start = _descend(gram, products, level * scale[active], start)
             if np.count_nonzero(start) > most:
                 return chosen
             rest = response - design.matrix[:, active] @ start
             gradient = np.where(usable, design.against(rest), -np.inf) / scale
-            if new.size == 0:
-                break
+            changed = False
         order = np.argsort(-start, kind="stable")[: np.count_nonzero(start)]
         chosen = Chosen(active[order], start[order], float(level))
     return chosen
@@ -121,6 +124,6 @@ def _descend(gram: FloatArray, products: FloatArray, penalties: FloatArray, star
                 coefficients[j] = new
                 slack -= gram[j] * (new - old)
                 moved = max(moved, abs(new - old) * scale[j])
-        if moved < _TOLERANCE:
+        if moved < _SMALLEST:
             break
     return coefficients
