@@ -53,14 +53,12 @@ def rappor_decode(
     plot: Path | None,
     as_json: bool,
 ) -> None:
-    r"""Decode RAPPOR data: which of the candidate strings do people hold, and how many?
+    """Decode RAPPOR data: which of the candidate strings do people hold, and how many?
 
     PARAMS, COUNTS and MAP are google/rappor's params.csv, counts.csv and map.csv. Without MAP, candidates are
     hashed as its clients do.
 
-    \b
-    Example: untrackable rappor-decode params.csv counts.csv map.csv
-             untrackable rappor-decode params.csv counts.csv --candidates words.txt --fdr --plot found.png
+    Example: untrackable rappor-decode params.csv counts.csv --candidates words.txt --plot found.png
     """
     if (map_file is None) == (candidates is None):
         raise click.UsageError("give either MAP or --candidates FILE")

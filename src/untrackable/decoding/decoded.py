@@ -99,7 +99,7 @@ class Decoded:
                 f"{one.count_error:,.0f}",
                 f"{one.proportion:.4f}",
                 f"{one.lower:.4f} … {one.upper:.4f}",
-                f"{one.p_value:.2g}",
+                f"{one.p_value:.2g}" if one.p_value > 0 else "< 1e-300",
                 "yes" if one.found else "no",
             ]
             for one in self.candidates
