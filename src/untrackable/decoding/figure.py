@@ -1,5 +1,6 @@
 """What was decoded, as a picture."""
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +30,9 @@ def write(path: Path, decoded: Decoded) -> None:
     )
     axes.grid(alpha=0.3, axis="x")
     axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, dpi=140, metadata={"Software": None} if path.suffix == ".png" else None)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph")  # scripts that the font lacks are drawn as boxes
+        figure.savefig(path, dpi=140, metadata={"Software": None} if path.suffix == ".png" else None)
 
 
 def _label(name: str) -> str:
