@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "untrackable"
-LAYERS = ["errors", "checks", "brackets", "theory", "mechanisms", "encodings", "auditing", "paper", "demo", "cli"]
+LAYERS = "errors checks brackets theory mechanisms encodings decoding auditing paper demo cli".split()
 FILES = sorted(SOURCE.rglob("*.py"))
 
 

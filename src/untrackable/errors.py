@@ -35,3 +35,7 @@ class AuditError(UntrackableError):
 
 class EncodingError(UntrackableError):
     """JSON that does not describe an encoding: unknown type or version, or a missing, unknown or wrong field."""
+
+
+class DecodeError(UntrackableError):
+    """RAPPOR files that are malformed, do not belong together, or cannot be decoded."""

@@ -11,6 +11,7 @@ from untrackable.cli.audit_file import audit_file
 from untrackable.cli.compare import compare
 from untrackable.cli.demo import demo
 from untrackable.cli.paper import paper
+from untrackable.cli.rappor_decode import rappor_decode
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -28,6 +29,7 @@ main.add_command(audit_file)
 main.add_command(compare)
 main.add_command(demo)
 main.add_command(paper)
+main.add_command(rappor_decode)
 
 
 def run() -> None:

@@ -101,11 +101,21 @@ class Rappor(Permanent):
 
     def bloom(self, value: Value, cohort: int = 0) -> int:
         """The Bloom filter of a value as an integer, bit i being place i."""
-        digest = hashlib.md5(cohort.to_bytes(4, "big") + _utf8(value), usedforsecurity=False).digest()
         filled = 0
-        for i in range(self.hashes):
-            filled |= 1 << digest[i] % self.bloom_bits
+        for place in self.hashed(value, cohort):
+            filled |= 1 << place
         return filled
+
+    def hashed(self, value: Value, cohort: int = 0) -> list[int]:
+        """The place that each hash of a value sets; two hashes may set the same."""
+        digest = hashlib.md5(cohort.to_bytes(4, "big") + _utf8(value), usedforsecurity=False).digest()
+        return [byte % self.bloom_bits for byte in digest[: self.hashes]]
+
+    @property
+    def bit_rates(self) -> tuple[float, float]:
+        """Probability that a bit is reported as 1 where the filter has it set, and where it has not."""
+        flip, q, p = (chance.probability for chance in (self.state_flip, self.one_chance, self.zero_chance))
+        return (1 - flip) * q + flip * p, flip * q + (1 - flip) * p
 
     def aggregator(self, round: int = 1) -> "RapporAggregator":
         """Empty sums for one round; a client's rounds share its state, so they do not merge."""
@@ -243,12 +253,11 @@ class _Fit:
 
     def __init__(self, mechanism: Rappor, candidates: Sequence[Value]) -> None:
         m = mechanism
-        flip, q, p = (chance.probability for chance in (m.state_flip, m.one_chance, m.zero_chance))
-        if flip == 0.5:
+        if m.state_flip.probability == 0.5:
             raise ValueError(
                 "f must be below 1 to estimate anything: with f = 1 reports do not depend on the value"
             )
-        self.one, self.zero = (1 - flip) * q + flip * p, flip * q + (1 - flip) * p
+        self.one, self.zero = m.bit_rates
         filters = [[bits_of(m.bloom(v, c), m.bloom_bits) for c in range(m.cohorts)] for v in candidates]
         self.blooms = np.array(filters, dtype=np.float64)
         stacked = self.blooms.reshape(len(candidates), -1)
