@@ -76,9 +76,10 @@ def _recognition(audit: Audit) -> str:
     if audit.linked is None or audit.linked.people != audit.crowd:
         return f"{who} with probability at most {limit} (upper; a guess has {number(guess)})."
     top = audit.linked.top1
+    beyond = f"; matching this person alone, nobody can exceed {limit}" if audit.recognised.upper < 0.9995 else ""
     return (
         f"{who} with probability {number(top.sampled)} (sampled; {100 * top.level:g} % interval "
-        f"{number(top.lower)} to {number(top.upper)}; matching this person alone, nobody can exceed {limit})."
+        f"{number(top.lower)} to {number(top.upper)}{beyond})."
     )
 
 
