@@ -28,6 +28,7 @@ from untrackable import (
     Stored,
 )
 from untrackable.errors import MergeError
+from untrackable.kernels.transform import walsh_hadamard
 from untrackable.mechanisms.base import Mechanism
 from untrackable.mechanisms.estimates import (
     Aggregator,
@@ -36,7 +37,6 @@ from untrackable.mechanisms.estimates import (
     InnerProductAggregator,
     Reports,
     Source,
-    walsh_hadamard,
 )
 from untrackable.mechanisms.rappor import RapporAggregator
 
@@ -277,17 +277,6 @@ def test_rappor_candidates_must_be_told_apart() -> None:
 
 
 # --- the transform ---------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("bits", range(9))
-def test_walsh_hadamard_is_its_definition(bits: int) -> None:
-    size = 1 << bits
-    numbers = np.random.default_rng(bits).integers(-(10**6), 10**6, size=size)
-    given = numbers.copy()
-    signs = np.array([[(-1) ** bin(u & v).count("1") for v in range(size)] for u in range(size)])
-    assert np.array_equal(walsh_hadamard(numbers), signs @ numbers)
-    assert np.array_equal(numbers, given)
-    assert np.array_equal(walsh_hadamard(walsh_hadamard(numbers)), size * numbers)
 
 
 @given(st.integers(1, 10), st.floats(0.01, 20), st.data())

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from untrackable import checks
+from untrackable.kernels.transform import walsh_hadamard
 from untrackable.mechanisms.chances import flip_eps
 from untrackable.mechanisms.entropy import Entropy, below
 from untrackable.mechanisms.estimates import (
@@ -19,7 +20,6 @@ from untrackable.mechanisms.estimates import (
     InnerProductAggregator,
     Reports,
     Source,
-    walsh_hadamard,
 )
 from untrackable.mechanisms.fixed_vector import BitNoise, Certainty, Questioned
 from untrackable.mechanisms.noisy_inner_product import LARGEST_SIMULATED_BITS, NoisyInnerProduct

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from untrackable import checks
 from untrackable.errors import MergeError
+from untrackable.kernels.counting import add_signs
+from untrackable.kernels.transform import walsh_hadamard
 from untrackable.theory.accuracy import mean_radius
 
 FloatArray = NDArray[np.float64]
@@ -179,13 +181,15 @@ class InnerProductAggregator(FrequencyAggregator):
         return _words(reports, 2, (2 << self._bits) - 1)
 
     def _checked(self, reports: Reports) -> Reports:
-        return _within(reports, 2, (2 << self._bits) - 1)
+        # The range is checked while counting; a negative number is a word that is too large.
+        kind = np.int64 if reports.dtype.kind == "i" else np.uint64
+        return reports.astype(kind, copy=False).view(np.uint64)
 
     def _add(self, reports: Reports) -> None:
-        flat = reports.reshape(-1).astype(np.int64)
-        counts = np.bincount(flat, minlength=2 << self._bits)
-        self.sums += counts[0::2] - counts[1::2]
-        self.n += flat.size
+        words = reports.astype(np.uint64, copy=False)
+        if not add_signs(self.sums, words):
+            raise ValueError(f"a report must be between 2 and {(2 << self._bits) - 1}")
+        self.n += words.size
 
     def _merge(self, other: Self) -> None:
         self.sums += other.sums
@@ -201,16 +205,3 @@ def _within(reports: Reports, low: int, high: int) -> Reports:
     if reports.size and (int(reports.min()) < low or int(reports.max()) > high):
         raise ValueError(f"a report must be between {low} and {high}")
     return reports
-
-
-def walsh_hadamard(sums: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Σ_v (-1)^⟨v,u⟩·sums[v] for every u, in integers."""
-    table = sums.copy()
-    half = 1
-    while half < table.size:
-        pairs = table.reshape(-1, 2, half)
-        left = pairs[:, 0, :] + pairs[:, 1, :]
-        pairs[:, 1, :] = pairs[:, 0, :] - pairs[:, 1, :]
-        pairs[:, 0, :] = left
-        half *= 2
-    return table
