@@ -30,6 +30,7 @@ from untrackable import (
 from untrackable.errors import MergeError
 from untrackable.kernels.transform import walsh_hadamard
 from untrackable.mechanisms.base import Mechanism
+from untrackable.mechanisms.candidates import CandidateAggregator
 from untrackable.mechanisms.estimates import (
     Aggregator,
     BitAggregator,
@@ -220,7 +221,8 @@ def test_reports_out_of_range_are_refused_with_nothing_added(name: str) -> None:
 
 def test_inner_products_of_many_bits_have_no_dense_estimate() -> None:
     with pytest.raises(ValueError, match=r"bits must be at most 26 to estimate all 2\^bits values, got 27"):
-        Deck(bits=27, slots=3, eps_report=1.0).aggregator()
+        InnerProductAggregator(Source(None, 0, pools=True), bits=27, flip=0.1)
+    assert isinstance(Deck(bits=27, slots=3, eps_report=1.0).aggregator(), CandidateAggregator)
 
 
 # --- unbiased --------------------------------------------------------------------------------------------------
@@ -285,6 +287,7 @@ def test_inner_product_estimates_sum_to_one(bits: int, eps: float, data: st.Data
     """Whatever the reports: no report has the zero vector, so the transform sums to zero, in integers."""
     reports = data.draw(st.lists(st.integers(2, (2 << bits) - 1), min_size=1, max_size=50))
     aggregator = NoisyInnerProduct(bits=bits, eps=eps).aggregator(Source(None, 0, pools=True)).add(reports)
+    assert isinstance(aggregator, InnerProductAggregator)
     transformed = walsh_hadamard(aggregator.sums)
     assert transformed.dtype == np.int64
     assert int(transformed.sum()) == 0
