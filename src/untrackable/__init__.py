@@ -4,6 +4,8 @@ Mechanisms: `Deck`, `Fading`, `Bitwise`, `InnerProduct`, `Stored`, `Dealt`, `Fre
 mechanisms `RandomizedResponse`, `NoisyInnerProduct`, `CountMeanSketch` and `HadamardSketch`; and those of others:
 `Rappor`, `Unary`, `Lgrr`, `Loloha`, `DBitFlip`, `FixedVector`, `Assigned`, `OneChange`, `Votes`.
 
+`Rounds` pools the estimates of many rounds.
+
 `audit` examines a mechanism (an `Audit`), `compare` all of them at the same privacy, `audit_file` recorded reports
 and `audit_client` an implementation as a black box.
 
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from untrackable.mechanisms.one_change import OneChange
     from untrackable.mechanisms.randomized_response import RandomizedResponse
     from untrackable.mechanisms.rappor import Rappor
+    from untrackable.mechanisms.rounds import Rounds
     from untrackable.mechanisms.sketches import CountMeanSketch, HadamardSketch
     from untrackable.mechanisms.stored import Memoized, Stored
     from untrackable.mechanisms.unary import Unary
@@ -67,6 +70,7 @@ _HOMES = {
     "OneChange": "mechanisms.one_change",
     "RandomizedResponse": "mechanisms.randomized_response",
     "Rappor": "mechanisms.rappor",
+    "Rounds": "mechanisms.rounds",
     "Stored": "mechanisms.stored",
     "Unary": "mechanisms.unary",
     "Votes": "mechanisms.votes",
@@ -101,6 +105,7 @@ __all__ = [
     "OneChange",
     "RandomizedResponse",
     "Rappor",
+    "Rounds",
     "Stored",
     "Unary",
     "Votes",

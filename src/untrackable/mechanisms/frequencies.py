@@ -1,5 +1,6 @@
 """An estimate: frequencies, and how far each may be from the truth."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -50,8 +51,9 @@ class Estimate:
 
     `span` is by how much one report more or less moves n times a frequency. Where a frequency is
     span·(count/n - chance) and each report counts for a value that nobody holds with the same `chance`, p-values
-    are exact binomial tails. Where hashing adds to the error, `reach` gives the radius for any beta. `values` names
-    the values, which are 0, 1, … otherwise; not `complete` if there are others.
+    are exact binomial tails. Where hashing adds to the error, `reach` gives the radius for any beta; where reports
+    weigh differently, the radius is `deviation`·√(ln(2/beta)/2), which is span/√n otherwise. `values` names the
+    values, which are 0, 1, … otherwise; not `complete` if there are others.
     """
 
     frequencies: FloatArray
@@ -63,6 +65,7 @@ class Estimate:
     span: FloatArray = field(kw_only=True)
     chance: FloatArray | float | None = field(default=None, kw_only=True)
     reach: Callable[[float], float] | None = field(default=None, kw_only=True)
+    deviation: FloatArray | None = field(default=None, kw_only=True)
     values: Sequence[Any] | None = field(default=None, kw_only=True)
     complete: bool = field(default=True, kw_only=True)
 
@@ -137,7 +140,9 @@ class Estimate:
             return binomial_tail(counts, self.n, self.chance)
         if self.reach is not None:
             return radius_tail(self.frequencies, self.reach)
-        return mean_tail(self.frequencies, self.n, self.span)
+        return mean_tail(
+            self.frequencies, 1, self.span / math.sqrt(self.n) if self.deviation is None else self.deviation
+        )
 
     def top(self, k: int, *, fdr: float = 0.05, dependence: Dependence = "positive") -> list[Ranked]:
         """The k most frequent values, and which of all values stand out from noise at a false discovery rate.
