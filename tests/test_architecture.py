@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "untrackable"
-LAYERS = ["errors", "checks", "brackets", "theory", "mechanisms", "encodings", "decoding", "auditing"]
-LAYERS += ["paper", "demo", "cli"]
+LAYERS = ["errors", "checks", "brackets", "kernels", "theory", "mechanisms", "encodings", "decoding"]
+LAYERS += ["auditing", "paper", "demo", "cli"]
 FILES = sorted(SOURCE.rglob("*.py"))
 
 
@@ -55,7 +55,7 @@ def test_theory_has_no_io_no_clock_and_no_randomness_of_its_own() -> None:
 def test_help_and_import_load_nothing_heavy() -> None:
     script = (
         "import sys, untrackable, untrackable.cli;"
-        "heavy = {'numpy', 'scipy', 'matplotlib', 'rich', 'altair', 'pyarrow'} & set(sys.modules);"
+        "heavy = {'numpy', 'scipy', 'matplotlib', 'rich', 'altair', 'pyarrow', 'numba'} & set(sys.modules);"
         "sys.exit(f'loaded {heavy}' if heavy else 0)"
     )
     subprocess.run([sys.executable, "-c", script], check=True)  # noqa: S603

@@ -6,6 +6,7 @@ mechanisms `RandomizedResponse`, `NoisyInnerProduct`, `CountMeanSketch` and `Had
 
 Encodings, from what people hold to integers and back: `Bit`, `IntegerRange`, `Buckets`, `Categories`,
 `HashedStrings`, each an `Encoding`.
+`Rounds` pools the estimates of many rounds.
 
 `audit` examines a mechanism (an `Audit`), `compare` all of them at the same privacy, `audit_file` recorded reports
 and `audit_client` an implementation as a black box.
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from untrackable.mechanisms.one_change import OneChange
     from untrackable.mechanisms.randomized_response import RandomizedResponse
     from untrackable.mechanisms.rappor import Rappor
+    from untrackable.mechanisms.rounds import Rounds
     from untrackable.mechanisms.sketches import CountMeanSketch, HadamardSketch
     from untrackable.mechanisms.stored import Memoized, Stored
     from untrackable.mechanisms.unary import Unary
@@ -81,6 +83,7 @@ _HOMES = {
     "OneChange": "mechanisms.one_change",
     "RandomizedResponse": "mechanisms.randomized_response",
     "Rappor": "mechanisms.rappor",
+    "Rounds": "mechanisms.rounds",
     "Stored": "mechanisms.stored",
     "Unary": "mechanisms.unary",
     "Votes": "mechanisms.votes",
@@ -121,6 +124,7 @@ __all__ = [
     "OneChange",
     "RandomizedResponse",
     "Rappor",
+    "Rounds",
     "Stored",
     "Unary",
     "Votes",

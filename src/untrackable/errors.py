@@ -9,6 +9,10 @@ class StateError(UntrackableError):
     """Bytes that are not a state of this mechanism: damaged, truncated, or another mechanism's."""
 
 
+class SumsError(UntrackableError):
+    """Bytes that are not sums of this mechanism and round: damaged, truncated, or another's."""
+
+
 class DeckEmpty(UntrackableError):
     """Every card has been dealt; this client answers no further round."""
 

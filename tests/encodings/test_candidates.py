@@ -24,7 +24,7 @@ def salted(number: int, bits: int) -> HashedStrings:
 
 def noiseless(frequencies: FloatArray, beta: float = 0.01) -> Estimate:
     nothing = np.zeros(frequencies.size)
-    return Estimate(frequencies, 1000, beta, nothing, nothing, nothing)
+    return Estimate(frequencies, 1000, beta, nothing, nothing, nothing, span=nothing)
 
 
 def held(encoding: HashedStrings, shares: dict[str, float]) -> FloatArray:
@@ -189,7 +189,7 @@ def test_an_estimate_of_a_few_values_is_enough() -> None:
         encoding = HashedStrings(bits=bits, salt=bytes(16), longest=9)
         of = [encoding.encode(string) for string in strings]
         shared, error = np.array([0.5, 0.2, 0.1]), np.full(3, 0.01)
-        estimate = Estimate(shared, 1000, 0.01, 3 * error, 4 * error, error)
+        estimate = Estimate(shared, 1000, 0.01, 3 * error, 4 * error, error, span=np.ones(3))
         found = encoding.candidates(estimate, ["c", "a"], of=of)
         np.testing.assert_allclose(found.frequencies, [0.1, 0.5], atol=1e-5)
         collisions = (0.4 + 0.01 * math.sqrt(2)) ** 2 / 2**bits
@@ -227,3 +227,20 @@ def test_arguments_are_checked() -> None:
         encoding.candidates(estimate, [[5]])  # type: ignore[list-item]
     with pytest.raises(ValueError, match="beta of the estimate must be below 1/3"):
         encoding.candidates(noiseless(np.full(8, 1 / 8), beta=0.4), ["a"])
+
+
+def test_candidates_that_stand_out_are_those_that_are_held() -> None:
+    """P-values by the inverted radius, collisions included; strings nobody holds do not stand out."""
+    encoding = HashedStrings(bits=16, salt=bytes(16), longest=9)
+    strings = [f"held{i}" for i in range(3)] + [f"not{i}" for i in range(17)]
+    deck = Deck(bits=16, slots=1, eps_report=3.0)
+    values = encoding.encode_many(np.array(strings[:3]))[np.arange(30_000) % 3]
+    sums = deck.aggregator()
+    for batch in deck.simulate(values, rounds=1, seed=4):
+        sums.add(batch.reports)
+    found = encoding.candidates(sums.estimate(beta=0.01), strings)
+    assert found.values == strings
+    p = found.p_values()
+    assert np.all(p[:3] < 1e-3)
+    assert np.all(p[3:] > 1e-3)  # an upper bound on the tail: below with probability 17·1e-3 at most, and far less
+    assert np.all(found.shift(30) > 0)

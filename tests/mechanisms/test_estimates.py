@@ -28,7 +28,9 @@ from untrackable import (
     Stored,
 )
 from untrackable.errors import MergeError
+from untrackable.kernels.transform import walsh_hadamard
 from untrackable.mechanisms.base import Mechanism
+from untrackable.mechanisms.candidates import CandidateAggregator
 from untrackable.mechanisms.estimates import (
     Aggregator,
     BitAggregator,
@@ -36,7 +38,6 @@ from untrackable.mechanisms.estimates import (
     InnerProductAggregator,
     Reports,
     Source,
-    walsh_hadamard,
 )
 from untrackable.mechanisms.rappor import RapporAggregator
 
@@ -220,7 +221,8 @@ def test_reports_out_of_range_are_refused_with_nothing_added(name: str) -> None:
 
 def test_inner_products_of_many_bits_have_no_dense_estimate() -> None:
     with pytest.raises(ValueError, match=r"bits must be at most 26 to estimate all 2\^bits values, got 27"):
-        Deck(bits=27, slots=3, eps_report=1.0).aggregator()
+        InnerProductAggregator(Source(None, 0, pools=True), bits=27, flip=0.1)
+    assert isinstance(Deck(bits=27, slots=3, eps_report=1.0).aggregator(), CandidateAggregator)
 
 
 # --- unbiased --------------------------------------------------------------------------------------------------
@@ -279,23 +281,13 @@ def test_rappor_candidates_must_be_told_apart() -> None:
 # --- the transform ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("bits", range(9))
-def test_walsh_hadamard_is_its_definition(bits: int) -> None:
-    size = 1 << bits
-    numbers = np.random.default_rng(bits).integers(-(10**6), 10**6, size=size)
-    given = numbers.copy()
-    signs = np.array([[(-1) ** bin(u & v).count("1") for v in range(size)] for u in range(size)])
-    assert np.array_equal(walsh_hadamard(numbers), signs @ numbers)
-    assert np.array_equal(numbers, given)
-    assert np.array_equal(walsh_hadamard(walsh_hadamard(numbers)), size * numbers)
-
-
 @given(st.integers(1, 10), st.floats(0.01, 20), st.data())
 @settings(max_examples=60)
 def test_inner_product_estimates_sum_to_one(bits: int, eps: float, data: st.DataObject) -> None:
     """Whatever the reports: no report has the zero vector, so the transform sums to zero, in integers."""
     reports = data.draw(st.lists(st.integers(2, (2 << bits) - 1), min_size=1, max_size=50))
     aggregator = NoisyInnerProduct(bits=bits, eps=eps).aggregator(Source(None, 0, pools=True)).add(reports)
+    assert isinstance(aggregator, InnerProductAggregator)
     transformed = walsh_hadamard(aggregator.sums)
     assert transformed.dtype == np.int64
     assert int(transformed.sum()) == 0

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from untrackable import checks
 from untrackable.mechanisms.estimates import Estimate, FloatArray
+from untrackable.theory.accuracy import mean_radius
 
 if TYPE_CHECKING:
     from untrackable.encodings.hashed import HashedStrings
@@ -60,6 +61,17 @@ def estimate_candidates(
     together = estimate.simultaneous_radius[places]
     others = other * (together.sum() - together)
     one, every = _collision_radii(encoding.values, len(buckets), estimate.beta)
+    spans = estimate.span[places]
+    widest = float(estimate.span.max())
+
+    def noise(beta: float) -> float:
+        return estimate.reach(beta) if estimate.reach else mean_radius(estimate.n, beta, span=widest)
+
+    def reach(beta: float) -> float:
+        """The radius of any candidate at another beta: a third each for its bucket, the others' and collisions."""
+        rest = other * (len(buckets) - 1) * (noise(beta / 3 / len(buckets)) if len(buckets) > 1 else 0.0)
+        return own * noise(beta / 3) + rest + _collision_radii(encoding.values, len(buckets), beta / 3)[0]
+
     return Estimate(
         frequencies=corrected(shared, encoding.values),
         n=estimate.n,
@@ -67,6 +79,10 @@ def estimate_candidates(
         radius=own * estimate.radius[places] + others + one,
         simultaneous_radius=own * together + others + every,
         standard_error=np.sqrt(variance + squares * collision_variance(encoding.values, len(buckets))),
+        span=own * spans + other * (spans.sum() - spans),
+        reach=reach,
+        values=[string if isinstance(string, str) else tuple(string) for string in strings],
+        complete=False,
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from untrackable import checks
+from untrackable.kernels.transform import walsh_hadamard
 from untrackable.mechanisms.chances import flip_eps
 from untrackable.mechanisms.entropy import Entropy, below
 from untrackable.mechanisms.estimates import (
@@ -19,11 +20,10 @@ from untrackable.mechanisms.estimates import (
     InnerProductAggregator,
     Reports,
     Source,
-    walsh_hadamard,
 )
 from untrackable.mechanisms.fixed_vector import BitNoise, Certainty, Questioned
 from untrackable.mechanisms.noisy_inner_product import LARGEST_SIMULATED_BITS, NoisyInnerProduct
-from untrackable.theory.accuracy import Accuracy, inner_product_scale, mean_radius
+from untrackable.theory.accuracy import Accuracy, inner_product_scale
 from untrackable.theory.factor import Factor
 
 _LARGEST_PEOPLE = 1 << 53
@@ -196,14 +196,8 @@ class NumberedAggregator(InnerProductAggregator):
         held = np.clip(frequencies, 0, 1)
         mean_square = held * gap**2 + (1 - held) * (gap / (values - 1)) ** 2
         span = 2 * scale * usual
-        return Estimate(
-            frequencies,
-            n,
-            beta,
-            np.full(values, mean_radius(n, beta, span=span)),
-            np.full(values, mean_radius(n, beta, span=span, statistics=values)),
-            scale * np.sqrt((self._local.mean_square_weight() - mean_square) / n),
-        )
+        error = scale * np.sqrt((self._local.mean_square_weight() - mean_square) / n)
+        return Estimate.of_means(frequencies, n, beta, error, span=span)
 
     def _array(self, reports: list[int]) -> Reports:
         if not all(self._local.possible(report) for report in reports):

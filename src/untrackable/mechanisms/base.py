@@ -181,6 +181,10 @@ class Mechanism(ABC):
             raise TypeError(f"state must be bytes, not {type(state).__name__}")
         return Client(self, self._unpack(states.unseal(self, state)))
 
+    def restore_sums(self, sums: bytes, round: int = 1) -> Aggregator:
+        """The sums of a round that were saved as these bytes, by `to_bytes` of an aggregator."""
+        return self.aggregator(round).add_saved(sums)
+
     def simulate(self, values: ArrayLike, *, rounds: int | Sequence[int], seed: int) -> Iterator[Batch]:
         """Reports of a whole population, in batches of bounded size; the same seed gives the same reports.
 

@@ -7,7 +7,7 @@ permanent memoisation section 3, output perturbation section 4. The set of bucke
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,7 +21,7 @@ from untrackable.mechanisms.estimates import Estimate, FrequencyAggregator, Repo
 from untrackable.mechanisms.observed import Observed, round_number
 from untrackable.mechanisms.permanent import Moved, Permanent, PlaceCounts, unpacked
 from untrackable.mechanisms.populations import integer_population
-from untrackable.theory.accuracy import Accuracy, mean_radius
+from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.coordinate import detection_factor, privacy_factor, tracking_factor
 from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor, persistent_factor
@@ -233,6 +233,8 @@ class DBitFlip(Permanent):
 class BucketAggregator(PlaceCounts, FrequencyAggregator):
     """How many reports sampled each bucket, and how many of them said 1 of it."""
 
+    _sums = ("counts", "asked")
+
     def __init__(self, source: Source, mechanism: DBitFlip) -> None:
         super().__init__(source, mechanism.report_bits, (mechanism.buckets,))
         self._mechanism = mechanism
@@ -254,10 +256,6 @@ class BucketAggregator(PlaceCounts, FrequencyAggregator):
                 raise ValueError(f"a report must be about {m.sampled} buckets")
         return rows
 
-    def _merge(self, other: Self) -> None:
-        super()._merge(other)
-        self.asked += other.asked
-
     def estimate(self, beta: float = 0.05) -> Estimate:
         """k/(n·d)·Σ (b - elsewhere)/(there - elsewhere) over the reports that sampled the bucket, as published.
 
@@ -273,14 +271,7 @@ class BucketAggregator(PlaceCounts, FrequencyAggregator):
         held = np.clip(frequencies, 0, 1)
         variance = scale * there * elsewhere / gap**2 + held * (scale - 1)
         span = scale / gap
-        return Estimate(
-            frequencies,
-            n,
-            beta,
-            np.full(m.buckets, mean_radius(n, beta, span=span)),
-            np.full(m.buckets, mean_radius(n, beta, span=span, statistics=m.buckets)),
-            np.sqrt(variance / n),
-        )
+        return Estimate.of_means(frequencies, n, beta, np.sqrt(variance / n), span=span)
 
 
 def _mixed(cases: list[tuple[float, Experiment]]) -> Experiment | Mixture:

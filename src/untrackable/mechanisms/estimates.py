@@ -1,38 +1,28 @@
 """From reports to frequencies: sums that add and merge, and estimates that say how far off they may be."""
 
+import math
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from untrackable import checks
-from untrackable.errors import MergeError
-from untrackable.theory.accuracy import mean_radius
+from untrackable.errors import MergeError, SumsError
+from untrackable.kernels.counting import add_signs
+from untrackable.kernels.transform import walsh_hadamard
+from untrackable.mechanisms import states
+from untrackable.mechanisms.frequencies import Estimate as Estimate
+from untrackable.mechanisms.frequencies import FloatArray as FloatArray
 
-FloatArray = NDArray[np.float64]
 Reports = NDArray[np.uint64] | NDArray[np.uint8]
 
 LARGEST_DENSE_BITS = 26
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Estimate:
-    """Estimated frequencies, unbiased, with how far each may be from the truth.
-
-    `radius` bounds the error of any one value chosen beforehand, and `simultaneous_radius` that of all values at
-    once, each except with probability `beta` (upper bounds). `standard_error` is estimated from the data.
-    """
-
-    frequencies: FloatArray
-    n: int
-    beta: float
-    radius: FloatArray
-    simultaneous_radius: FloatArray
-    standard_error: FloatArray
+_HEAD = 16
+"""Bytes of the part and the number of reports, before saved sums."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +40,9 @@ class Source:
 
 class Aggregator(ABC):
     """Sums of reports of one source; merges only with its like."""
+
+    _sums: ClassVar[tuple[str, ...]]
+    """Names of the attributes that add up: integers, and arrays of them."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -85,6 +78,45 @@ class Aggregator(ABC):
         self.n += other.n
         return self
 
+    def to_bytes(self) -> bytes:
+        """The sums, to be kept or sent; the same bytes in whatever order reports were added and sums merged."""
+        head = np.array([self.source.part, self.n], dtype="<u8").tobytes()
+        return states.seal_sums(self.source.mechanism, head + self._packed())
+
+    def add_saved(self, data: bytes) -> Self:
+        """Add the sums that were saved as these bytes, of the same mechanism and round."""
+        if not isinstance(data, bytes):
+            raise TypeError(f"data must be bytes, not {type(data).__name__}")
+        payload = states.unseal_sums(self.source.mechanism, data)
+        if len(payload) < _HEAD:
+            raise SumsError("these bytes are sums that are truncated")
+        part, n = (int(number) for number in np.frombuffer(payload[:_HEAD], dtype="<u8"))
+        if part != self.source.part:
+            raise SumsError(f"these sums are of part {part}, not of part {self.source.part}")
+        self._add_packed(payload[_HEAD:], n)
+        self.n += n
+        return self
+
+    def _packed(self) -> bytes:
+        return b"".join(np.asarray(getattr(self, name), dtype="<i8").tobytes() for name in self._sums)
+
+    def _add_packed(self, payload: bytes, n: int) -> None:
+        mine = [np.asarray(getattr(self, name)) for name in self._sums]
+        if len(payload) != 8 * sum(array.size for array in mine):
+            raise SumsError(f"these sums should have {8 * sum(array.size for array in mine)} bytes")
+        start = 0
+        for name, array in zip(self._sums, mine, strict=True):
+            saved = np.frombuffer(payload, dtype="<i8", count=array.size, offset=start).reshape(array.shape)
+            self._increase(name, saved)
+            start += 8 * array.size
+
+    def _increase(self, name: str, by: NDArray[np.int64]) -> None:
+        held = getattr(self, name)
+        if isinstance(held, np.ndarray):
+            held += by
+        else:
+            setattr(self, name, held + int(by))
+
     def _counted(self) -> int:
         if self.n == 0:
             raise ValueError("there are no reports to estimate from")
@@ -99,8 +131,9 @@ class Aggregator(ABC):
     @abstractmethod
     def _add(self, reports: Reports) -> None: ...
 
-    @abstractmethod
-    def _merge(self, other: Self) -> None: ...
+    def _merge(self, other: Self) -> None:
+        for name in self._sums:
+            self._increase(name, np.asarray(getattr(other, name)))
 
 
 class FrequencyAggregator(Aggregator):
@@ -113,6 +146,8 @@ class FrequencyAggregator(Aggregator):
 
 class BitAggregator(FrequencyAggregator):
     """Ones among reported bits, where a 1 is reported with probability `truth` for a 1 and `lie` for a 0."""
+
+    _sums = ("ones",)
 
     def __init__(self, source: Source, *, truth: float, lie: float) -> None:
         super().__init__(source)
@@ -127,9 +162,16 @@ class BitAggregator(FrequencyAggregator):
         one = (self.ones / n - self._lie) / gap
         held = min(1.0, max(0.0, one))
         variance = held * self._truth * (1 - self._truth) + (1 - held) * self._lie * (1 - self._lie)
-        both = np.ones(2)
-        radius = mean_radius(n, beta, span=1 / abs(gap)) * both  # the two errors are one and the same
-        return Estimate(np.array([1 - one, one]), n, beta, radius, radius, np.sqrt(variance / n) / abs(gap) * both)
+        chances = np.array([1 - self._truth, self._lie])
+        return Estimate.of_means(
+            np.array([1 - one, one]),
+            n,
+            beta,
+            np.full(2, np.sqrt(variance / n) / abs(gap)),
+            span=1 / abs(gap),
+            statistics=1,  # the two errors are one and the same
+            chance=chances if gap > 0 else 1 - chances,
+        )
 
     def _array(self, reports: list[int]) -> Reports:
         return _words(reports, 0, 1)
@@ -141,12 +183,11 @@ class BitAggregator(FrequencyAggregator):
         self.ones += int(np.count_nonzero(reports))
         self.n += reports.size
 
-    def _merge(self, other: Self) -> None:
-        self.ones += other.ones
-
 
 class InnerProductAggregator(FrequencyAggregator):
     """sums[v] = Σ (-1)^b over the reports (v, b): one Walsh-Hadamard transform away from every frequency."""
+
+    _sums = ("sums",)
 
     def __init__(self, source: Source, *, bits: int, flip: float) -> None:
         super().__init__(source)
@@ -159,36 +200,57 @@ class InnerProductAggregator(FrequencyAggregator):
         """(2^d-1)/2^d·1/(1-2η)·WHT(sums)/n + 2^-d for every value; they sum to one, as WHT(sums) sums to zero."""
         n = self._counted()
         beta = checks.open_probability("beta", beta)
-        values = 1 << self._bits
-        gap = 1 - 2 * self._flip
-        scale = (1 - 1 / values) / gap
-        frequencies = scale * walsh_hadamard(self.sums) / n + 1 / values
-        held = np.clip(frequencies, 0, 1)
-        mean_square = held * gap**2 + (1 - held) * (gap / (values - 1)) ** 2
-        span = 2 * scale
-        return Estimate(
-            frequencies,
-            n,
-            beta,
-            np.full(values, mean_radius(n, beta, span=span)),
-            np.full(values, mean_radius(n, beta, span=span, statistics=values)),
-            scale * np.sqrt((1 - mean_square) / n),
-        )
+        return inner_product_estimate(walsh_hadamard(self.sums), n, beta, bits=self._bits, flip=self._flip)
 
     def _array(self, reports: list[int]) -> Reports:
         return _words(reports, 2, (2 << self._bits) - 1)
 
     def _checked(self, reports: Reports) -> Reports:
-        return _within(reports, 2, (2 << self._bits) - 1)
+        # The range is checked while counting; a negative number is a word that is too large.
+        kind = np.int64 if reports.dtype.kind == "i" else np.uint64
+        return reports.astype(kind, copy=False).view(np.uint64)
 
     def _add(self, reports: Reports) -> None:
-        flat = reports.reshape(-1).astype(np.int64)
-        counts = np.bincount(flat, minlength=2 << self._bits)
-        self.sums += counts[0::2] - counts[1::2]
-        self.n += flat.size
+        words = reports.astype(np.uint64, copy=False)
+        if not add_signs(self.sums, words):
+            raise ValueError(f"a report must be between 2 and {(2 << self._bits) - 1}")
+        self.n += words.size
 
-    def _merge(self, other: Self) -> None:
-        self.sums += other.sums
+
+def inner_product_estimate(
+    sums: NDArray[np.int64],
+    n: int,
+    beta: float,
+    *,
+    bits: int,
+    flip: float,
+    values: Sequence[int] | None = None,
+) -> Estimate:
+    """From Σ (-1)^(⟨v,u⟩ ⊕ b) over the reports, of every value u, or of these.
+
+    Half of (sum + n) is how many reports agree with u, each with the same chance if nobody holds it.
+    """
+    gap, others = 1 - 2 * flip, (1 << bits) - 1
+    rest = 0.5**bits
+    scale = (1 - rest) / gap
+    frequencies = sums.astype(np.float64)
+    frequencies *= scale / n
+    frequencies += rest
+    error = np.clip(frequencies, 0, 1)  # step by step in place, as there may be 2^26
+    error *= gap**2 - (gap / others) ** 2
+    np.subtract(1 - (gap / others) ** 2, error, out=error)
+    np.sqrt(error, out=error)
+    error *= scale / math.sqrt(n)
+    return Estimate.of_means(
+        frequencies,
+        n,
+        beta,
+        error,
+        span=2 * scale,
+        chance=0.5 - rest / (2 * scale),
+        values=values,
+        complete=values is None,
+    )
 
 
 def _words(reports: list[int], low: int, high: int) -> Reports:
@@ -201,16 +263,3 @@ def _within(reports: Reports, low: int, high: int) -> Reports:
     if reports.size and (int(reports.min()) < low or int(reports.max()) > high):
         raise ValueError(f"a report must be between {low} and {high}")
     return reports
-
-
-def walsh_hadamard(sums: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Σ_v (-1)^⟨v,u⟩·sums[v] for every u, in integers."""
-    table = sums.copy()
-    half = 1
-    while half < table.size:
-        pairs = table.reshape(-1, 2, half)
-        left = pairs[:, 0, :] + pairs[:, 1, :]
-        pairs[:, 1, :] = pairs[:, 0, :] - pairs[:, 1, :]
-        pairs[:, 0, :] = left
-        half *= 2
-    return table

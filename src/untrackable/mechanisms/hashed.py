@@ -175,6 +175,10 @@ class SketchSums(FrequencyAggregator):
             np.full(held.size, m._radius(n, beta)),
             np.full(held.size, m._radius(n, beta, held.size)),
             np.sqrt((held * mine + (1 - held) * others) / n + together),
+            span=np.full(held.size, m._span()),
+            reach=lambda beta: m._radius(n, beta),
+            values=None if candidates is None else list(candidates),
+            complete=candidates is None,
         )
 
     def _candidates(self, candidates: Sequence[int] | None) -> NDArray[np.uint64]:

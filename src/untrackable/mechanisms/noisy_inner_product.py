@@ -7,9 +7,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from untrackable import checks
+from untrackable.mechanisms.candidates import CandidateAggregator
 from untrackable.mechanisms.chances import Chance, flip_chance, flip_eps
 from untrackable.mechanisms.entropy import Entropy, nonzero_vector
-from untrackable.mechanisms.estimates import FloatArray, InnerProductAggregator, Reports, Source
+from untrackable.mechanisms.estimates import (
+    LARGEST_DENSE_BITS,
+    FloatArray,
+    InnerProductAggregator,
+    Reports,
+    Source,
+)
 from untrackable.theory.accuracy import Accuracy, inner_product_scale
 from untrackable.theory.experiment import Certainty
 from untrackable.theory.factor import Factor
@@ -100,6 +107,8 @@ class NoisyInnerProduct:
         mean = (1 - 2 * self.flip.probability) / (self.values - 1)
         return Accuracy.of(people, beta, span=2 * scale, variance=scale**2 * (1 - mean**2))
 
-    def aggregator(self, source: Source) -> InnerProductAggregator:
-        """Sums by vector."""
+    def aggregator(self, source: Source) -> InnerProductAggregator | CandidateAggregator:
+        """Sums by vector; where there are too many vectors, the reports, from which candidates are estimated."""
+        if self.bits > LARGEST_DENSE_BITS:
+            return CandidateAggregator(source, bits=self.bits, flip=self.flip.probability)
         return InnerProductAggregator(source, bits=self.bits, flip=self.flip.probability)

@@ -6,7 +6,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -323,6 +323,8 @@ class _Read:
 class ChangeAggregator(FrequencyAggregator):
     """Sums of the signs of the intervals that make up 1 … round, each by clients of its own level."""
 
+    _sums = ("sums", "counts")
+
     def __init__(self, source: Source, mechanism: OneChange) -> None:
         super().__init__(source)
         self._mechanism = mechanism
@@ -346,8 +348,10 @@ class ChangeAggregator(FrequencyAggregator):
         one = scale * float(self.sums.sum()) / n
         both = np.ones(2)
         radius = mean_radius(n, beta, span=2 * scale) * both  # the two errors are one and the same
+        span = 2 * scale * len(self._ends) * both  # a dishonest client may sign every interval
         variance = max(0.0, scale**2 * len(self._ends) / m.levels - min(1.0, max(0.0, one)))
-        return Estimate(np.array([1 - one, one]), n, beta, radius, radius, np.sqrt(variance / n) * both)
+        error = np.sqrt(variance / n) * both
+        return Estimate(np.array([1 - one, one]), n, beta, radius, radius, error, span=span)
 
     def _array(self, reports: list[int]) -> Reports:
         if any(not 0 <= report < 1 << 64 for report in reports):
@@ -374,10 +378,6 @@ class ChangeAggregator(FrequencyAggregator):
             self.counts[i] += np.count_nonzero(rounds == end)
             self.sums[i] += signs[keys == key].sum()
         self.n = int(self.counts[-1])
-
-    def _merge(self, other: Self) -> None:
-        self.sums += other.sums
-        self.counts += other.counts
 
 
 def intervals(round: int) -> list[tuple[int, int]]:

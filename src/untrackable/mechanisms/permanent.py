@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -283,6 +283,7 @@ class PlaceCounts(Aggregator):
     """How many reports had each place set; what is in the clear is told apart by `_tally`."""
 
     _axes = 2
+    _sums: ClassVar[tuple[str, ...]] = ("counts",)
 
     def __init__(self, source: Source, width: int, shape: tuple[int, ...]) -> None:
         super().__init__(source)
@@ -313,9 +314,6 @@ class PlaceCounts(Aggregator):
         for start in range(0, reports.shape[0], _ROWS):
             self._tally(unpacked(reports[start : start + _ROWS], self._width))
         self.n += reports.shape[0]
-
-    def _merge(self, other: Self) -> None:
-        self.counts += other.counts
 
 
 def bits_of(number: int, width: int) -> NDArray[np.uint8]:

@@ -4,7 +4,7 @@ import hashlib
 import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, Self, SupportsIndex
+from typing import Any, ClassVar, Literal, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +17,7 @@ from untrackable.mechanisms.entropy import Entropy, below
 from untrackable.mechanisms.estimates import Estimate, FloatArray, Reports, Source
 from untrackable.mechanisms.observed import Observed, round_number
 from untrackable.mechanisms.permanent import Moved, Permanent, PlaceCounts, bits_of, ordered, unpacked
-from untrackable.theory.accuracy import Accuracy, mean_radius
+from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.experiment import Mixture
 from untrackable.theory.factor import Factor, persistent_factor
 
@@ -201,6 +201,8 @@ class Rappor(Permanent):
 class RapporAggregator(PlaceCounts):
     """How many reports of each cohort had each bit set."""
 
+    _sums = ("counts", "cohorts")
+
     def __init__(self, source: Source, mechanism: Rappor) -> None:
         super().__init__(source, mechanism.report_bits, (mechanism.cohorts, mechanism.bloom_bits))
         self._mechanism = mechanism
@@ -222,10 +224,6 @@ class RapporAggregator(PlaceCounts):
                 raise ValueError(f"a report must be of a cohort below {m.cohorts}")
         return rows
 
-    def _merge(self, other: Self) -> None:
-        super()._merge(other)
-        self.cohorts += other.cohorts
-
     def estimate(self, candidates: Sequence[Value], beta: float = 0.05) -> Estimate:
         """Frequencies of known candidates, by least squares on the noise-corrected bit counts of all cohorts.
 
@@ -238,10 +236,10 @@ class RapporAggregator(PlaceCounts):
         fit = _Fit(self._mechanism, candidates)
         excess = self.counts - fit.zero * self.cohorts[:, None]
         frequencies = fit.weights @ excess.reshape(-1) / n
-        radius = np.array([mean_radius(n, beta, span=span) for span in fit.spans])
-        together = np.array([mean_radius(n, beta, span=span, statistics=len(candidates)) for span in fit.spans])
         error = np.sqrt(fit.variances(np.clip(frequencies, 0, 1)) / n)
-        return Estimate(frequencies, n, beta, radius, together, error)
+        return Estimate.of_means(
+            frequencies, n, beta, error, span=fit.spans, values=list(candidates), complete=False
+        )
 
 
 class _Fit:

@@ -8,7 +8,7 @@ sends a new report each round, as deployed; `Memoized` and `Dealt` are what they
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -214,6 +214,8 @@ class HadamardSketch(Sketch):
 class EntryCounts(PlaceCounts, SketchSums):
     """How many reports of each row had each entry set."""
 
+    _sums = ("counts", "rows")
+
     def __init__(self, source: Source, sketch: CountMeanSketch) -> None:
         super().__init__(source, sketch.report_bits, self.room(sketch))
         self.sketch: CountMeanSketch = sketch
@@ -233,10 +235,6 @@ class EntryCounts(PlaceCounts, SketchSums):
         self.counts[present] += np.add.reduceat(bits[order, : m.width], first, axis=0, dtype=np.int64)
         self.rows[present] += count
 
-    def _merge(self, other: Self) -> None:
-        super()._merge(other)
-        self.rows += other.rows
-
     def _table(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         return self.counts[rows]
 
@@ -246,6 +244,8 @@ class EntryCounts(PlaceCounts, SketchSums):
 
 class TransformSums(SketchSums):
     """Σ (-1)^b over the reports of each row and coordinate: one transform of a row away from its places."""
+
+    _sums = ("sums", "rows")
 
     def __init__(self, source: Source, sketch: HadamardSketch) -> None:
         super().__init__(source)
@@ -272,10 +272,6 @@ class TransformSums(SketchSums):
         np.add.at(self.sums.reshape(-1), where, sign)
         np.add.at(self.rows, where // self.sketch.width, 1)
         self.n += flat.size
-
-    def _merge(self, other: Self) -> None:
-        self.sums += other.sums
-        self.rows += other.rows
 
     def _table(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         table, half = self.sums[rows], 1

@@ -1,32 +1,50 @@
-"""States as bytes: version, which mechanism, payload, checksum. Secret, and never shown."""
+"""States and sums as bytes: version, which mechanism, payload, checksum. States are secret, and never shown."""
 
 import hashlib
 import zlib
 from collections.abc import Callable
 
-from untrackable.errors import StateError
+from untrackable.errors import StateError, SumsError, UntrackableError
 
-_MAGIC = b"UTS\x01"
+_STATE, _SUMS = b"UTS\x01", b"UTA\x01"
 _FINGERPRINT = 8
 _CHECKSUM = 4
 
 
 def seal(mechanism: object, payload: bytes) -> bytes:
     """Frame a payload so that only the same mechanism opens it, and only undamaged."""
-    body = _MAGIC + _fingerprint(mechanism) + payload
-    return body + zlib.crc32(body).to_bytes(_CHECKSUM, "big")
+    return _framed(_STATE, mechanism, payload)
 
 
 def unseal(mechanism: object, data: bytes) -> bytes:
     """The payload of a sealed state."""
-    head = len(_MAGIC) + _FINGERPRINT
-    if len(data) < head + _CHECKSUM or data[: len(_MAGIC)] != _MAGIC:
-        raise StateError("these bytes are not a state, or are truncated")
+    return _payload(_STATE, mechanism, data, StateError, "a state")
+
+
+def seal_sums(mechanism: object, payload: bytes) -> bytes:
+    """The same for sums, which are no secret."""
+    return _framed(_SUMS, mechanism, payload)
+
+
+def unseal_sums(mechanism: object, data: bytes) -> bytes:
+    """The payload of sealed sums."""
+    return _payload(_SUMS, mechanism, data, SumsError, "sums")
+
+
+def _framed(magic: bytes, mechanism: object, payload: bytes) -> bytes:
+    body = magic + _fingerprint(mechanism) + payload
+    return body + zlib.crc32(body).to_bytes(_CHECKSUM, "big")
+
+
+def _payload(magic: bytes, mechanism: object, data: bytes, error: type[UntrackableError], what: str) -> bytes:
+    head = len(magic) + _FINGERPRINT
+    if len(data) < head + _CHECKSUM or data[: len(magic)] != magic:
+        raise error(f"these bytes are not {what}, or are truncated")
     body, checksum = data[:-_CHECKSUM], data[-_CHECKSUM:]
     if zlib.crc32(body).to_bytes(_CHECKSUM, "big") != checksum:
-        raise StateError("this state is damaged: its checksum does not match")
-    if body[len(_MAGIC) : head] != _fingerprint(mechanism):
-        raise StateError(f"this state belongs to another mechanism than {mechanism!r}")
+        raise error(f"these bytes are {what} with damage: the checksum does not match")
+    if body[len(magic) : head] != _fingerprint(mechanism):
+        raise error(f"these bytes are {what} of another mechanism than {mechanism!r}")
     return body[head:]
 
 

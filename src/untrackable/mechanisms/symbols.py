@@ -3,7 +3,7 @@
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -180,6 +180,8 @@ class KeptSymbol(Mechanism):
 class ShareAggregator(FrequencyAggregator):
     """How many reports count for each value."""
 
+    _sums = ("counts",)
+
     def __init__(
         self,
         source: Source,
@@ -202,10 +204,7 @@ class ShareAggregator(FrequencyAggregator):
         frequencies = (self.counts / n - elsewhere) * span
         held = np.clip(frequencies, 0, 1)
         variance = held * there * (1 - there) + (1 - held) * elsewhere * (1 - elsewhere)
-        radii = []
-        for number in (1, values):
-            noise = mean_radius(n, beta / 2 if self._bias else beta, span=span, statistics=number)
-            radii.append(noise + (self._bias(beta / 2, number * values) if self._bias else 0.0))
+        radii = [self._radius(n, beta, span, number) for number in (1, values)]
         return Estimate(
             frequencies,
             n,
@@ -213,7 +212,21 @@ class ShareAggregator(FrequencyAggregator):
             np.full(values, radii[0]),
             np.full(values, radii[1]),
             span * np.sqrt(variance / n),
+            span=np.full(values, span),
+            chance=None if self._bias else elsewhere,
+            reach=self._reach(n) if self._bias else None,
         )
+
+    def _reach(self, n: int) -> Callable[[float], float]:
+        """The radius of one value, hashing included, for any failure probability."""
+        there, elsewhere = self._shares
+        return lambda beta: self._radius(n, beta, 1 / (there - elsewhere), 1)
+
+    def _radius(self, n: int, beta: float, span: float, number: int) -> float:
+        if self._bias is None:
+            return mean_radius(n, beta, span=span, statistics=number)
+        noise = mean_radius(n, beta / 2, span=span, statistics=number)
+        return noise + self._bias(beta / 2, number * self.counts.size)
 
     @abstractmethod
     def _tally(self, reports: NDArray[np.uint64]) -> None:
@@ -232,9 +245,6 @@ class ShareAggregator(FrequencyAggregator):
     def _add(self, reports: Reports) -> None:
         self._tally(reports.reshape(-1).astype(np.uint64, copy=False))
         self.n += reports.size
-
-    def _merge(self, other: Self) -> None:
-        self.counts += other.counts
 
 
 def steps_for(symbols: int, eps: float, eps_report: float, step: Step) -> tuple[float, float]:

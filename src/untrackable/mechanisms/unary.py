@@ -19,7 +19,7 @@ from untrackable.mechanisms.estimates import Estimate, FrequencyAggregator, Sour
 from untrackable.mechanisms.observed import round_number
 from untrackable.mechanisms.permanent import Moved, Permanent, PlaceCounts, ordered
 from untrackable.mechanisms.populations import integer_population
-from untrackable.theory.accuracy import Accuracy, mean_radius
+from untrackable.theory.accuracy import Accuracy
 
 Preset = Literal["L-SUE", "L-OSUE", "L-OUE", "L-SOUE"]
 
@@ -153,14 +153,8 @@ class UnaryAggregator(PlaceCounts, FrequencyAggregator):
         held = np.clip(frequencies, 0, 1)
         variance = held * there * (1 - there) + (1 - held) * elsewhere * (1 - elsewhere)
         span = 1 / (there - elsewhere)
-        return Estimate(
-            frequencies,
-            n,
-            beta,
-            np.full(m.values, mean_radius(n, beta, span=span)),
-            np.full(m.values, mean_radius(n, beta, span=span, statistics=m.values)),
-            span * np.sqrt(variance / n),
-        )
+        error = span * np.sqrt(variance / n)
+        return Estimate.of_means(frequencies, n, beta, error, span=span, chance=elsewhere)
 
 
 def _step(kind: str, eps: float) -> tuple[float, float]:

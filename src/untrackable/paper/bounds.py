@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from untrackable.kernels.transform import walsh_hadamard
 from untrackable.mechanisms.bitwise import Bitwise
-from untrackable.mechanisms.estimates import walsh_hadamard
 from untrackable.mechanisms.inner_product import InnerProduct, largest_eps_report
 from untrackable.mechanisms.noisy_inner_product import NoisyInnerProduct
 from untrackable.paper.rows import Row, number, verdict

@@ -1,0 +1,193 @@
+"""The kernels that numba compiles; `loading` imports them, `transform`, `counting` and `parity` say what they do.
+
+All types are given, so that everything is compiled on import (or read from the cache on disk) and never again.
+Inner loops run over slices or at strides known to the compiler, or they would not become vector instructions.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import njit, types
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+Integers = NDArray[np.int64]
+Words = NDArray[np.uint64]
+
+TILE = 4096
+"""Entries that are transformed in the first-level cache."""
+WIDTH = 64
+"""Entries of a row in a tile of distant rows; what is next to each other in memory is read together."""
+
+_BLOCK = 2048
+"""Reports that stay in the first-level cache while they are looked at again."""
+
+_ONE = np.uint64(1)
+
+_integers = types.Array(types.int64, 1, "C")
+_given_words = types.Array(types.uint64, 1, "C", readonly=True)
+_given_rows = types.Array(types.uint64, 2, "C", readonly=True)
+
+
+def _kernel(signature: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Compile now, or read it from disk; where no folder can be written to, compile every time."""
+
+    def compile_function(function: Callable[..., Any]) -> Any:
+        try:
+            return njit(signature, nogil=True, boundscheck=False, error_model="numpy", cache=True)(function)
+        except RuntimeError:
+            return njit(signature, nogil=True, boundscheck=False, error_model="numpy")(function)
+
+    return compile_function
+
+
+def _sixteens(stride: int) -> Callable[[Integers], None]:
+    """Four levels at once, halves from `stride` to 8·stride."""
+
+    @njit(nogil=True, boundscheck=False, error_model="numpy")
+    def levels(x: Integers) -> None:
+        for start in range(0, x.size, 16 * stride):
+            y = x[start : start + 16 * stride]
+            for i in range(stride):
+                a, b, c, d = y[i], y[i + stride], y[i + 2 * stride], y[i + 3 * stride]
+                e, f, g, h = y[i + 4 * stride], y[i + 5 * stride], y[i + 6 * stride], y[i + 7 * stride]
+                a, b, c, d, e, f, g, h = a + b, a - b, c + d, c - d, e + f, e - f, g + h, g - h
+                a, b, c, d, e, f, g, h = a + c, b + d, a - c, b - d, e + g, f + h, e - g, f - h
+                a, b, c, d, e, f, g, h = a + e, b + f, c + g, d + h, a - e, b - f, c - g, d - h
+                k, j, m, n = y[i + 8 * stride], y[i + 9 * stride], y[i + 10 * stride], y[i + 11 * stride]
+                o, p, q, r = y[i + 12 * stride], y[i + 13 * stride], y[i + 14 * stride], y[i + 15 * stride]
+                k, j, m, n, o, p, q, r = k + j, k - j, m + n, m - n, o + p, o - p, q + r, q - r
+                k, j, m, n, o, p, q, r = k + m, j + n, k - m, j - n, o + q, p + r, o - q, p - r
+                k, j, m, n, o, p, q, r = k + o, j + p, m + q, n + r, k - o, j - p, m - q, n - r
+                y[i], y[i + 8 * stride] = a + k, a - k
+                y[i + stride], y[i + 9 * stride] = b + j, b - j
+                y[i + 2 * stride], y[i + 10 * stride] = c + m, c - m
+                y[i + 3 * stride], y[i + 11 * stride] = d + n, d - n
+                y[i + 4 * stride], y[i + 12 * stride] = e + o, e - o
+                y[i + 5 * stride], y[i + 13 * stride] = f + p, f - p
+                y[i + 6 * stride], y[i + 14 * stride] = g + q, g - q
+                y[i + 7 * stride], y[i + 15 * stride] = h + r, h - r
+
+    return levels
+
+
+_sixteens_of_4, _sixteens_of_width = _sixteens(4), _sixteens(WIDTH)
+
+
+@njit(nogil=True, boundscheck=False, error_model="numpy")
+def _fours(x: Integers) -> None:
+    """The two lowest levels."""
+    for k in range(x.size // 4):
+        i = 4 * k
+        a, b, c, d = x[i], x[i + 1], x[i + 2], x[i + 3]
+        a, b, c, d = a + b, a - b, c + d, c - d
+        x[i], x[i + 1], x[i + 2], x[i + 3] = a + c, b + d, a - c, b - d
+
+
+@njit(nogil=True, boundscheck=False, error_model="numpy")
+def _pairs(x: Integers, half: int) -> None:
+    """One level."""
+    for start in range(0, x.size, 2 * half):
+        left, right = x[start : start + half], x[start + half : start + 2 * half]
+        for i in range(half):
+            a, b = left[i], right[i]
+            left[i], right[i] = a + b, a - b
+
+
+@njit(nogil=True, boundscheck=False, error_model="numpy")
+def _copy(target: Integers, source: Integers) -> None:
+    for i in range(target.size):
+        target[i] = source[i]
+
+
+@_kernel(types.void(_integers, types.int64, types.int64))
+def transform_tiles(x: Integers, start: int, stop: int) -> None:
+    """The twelve lowest levels of the tiles start … stop-1."""
+    for i in range(start, stop):
+        tile = x[i * TILE : (i + 1) * TILE]
+        _fours(tile)
+        _sixteens_of_4(tile)
+        _sixteens_of_width(tile)
+        _pairs(tile, TILE // 4)
+        _pairs(tile, TILE // 2)
+
+
+@_kernel(types.void(_integers, types.int64, types.int64, types.int64, types.int64))
+def transform_columns(x: Integers, stride: int, levels: int, start: int, stop: int) -> None:
+    """So many levels (at most six) from `stride` on, of the columns start … stop-1, WIDTH entries wide."""
+    rows = 1 << levels
+    tile = np.empty(rows * WIDTH, np.int64)
+    across = stride // WIDTH
+    for column in range(start, stop):
+        corner = (column // across) * rows * stride + (column % across) * WIDTH
+        for row in range(rows):
+            place = corner + row * stride
+            _copy(tile[row * WIDTH : (row + 1) * WIDTH], x[place : place + WIDTH])
+        half = WIDTH
+        if levels >= 4:
+            _sixteens_of_width(tile)
+            half *= 16
+        while half < tile.size:
+            _pairs(tile, half)
+            half *= 2
+        for row in range(rows):
+            place = corner + row * stride
+            _copy(x[place : place + WIDTH], tile[row * WIDTH : (row + 1) * WIDTH])
+
+
+@_kernel(types.boolean(_integers, _given_words))
+def add_signs(sums: Integers, reports: Words) -> bool:
+    """Whether all reports 2·v + b were possible, and so (-1)^b was added to sums[v] for each; else nothing was."""
+    low, width = np.uint64(2), np.uint64(2 * sums.size - 2)
+    for start in range(0, reports.size, _BLOCK):
+        block = reports[start : start + _BLOCK]
+        strange = False
+        for i in range(block.size):
+            strange |= block[i] - low >= width
+        if strange:
+            for i in range(start):
+                sums[reports[i] >> _ONE] -= 1 - 2 * np.int64(reports[i] & _ONE)
+            return False
+        for i in range(block.size):
+            sums[block[i] >> _ONE] += 1 - 2 * np.int64(block[i] & _ONE)
+    return True
+
+
+@intrinsic
+def _count_ones(typing_context: Any, word: Any) -> Any:
+    """How many bits of a word are set, by the processor's own instruction."""
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.uint64(types.uint64), code
+
+
+_ones: Any = _count_ones
+
+
+@_kernel(types.void(_given_rows, _given_rows, _integers, types.int64, types.int64))
+def add_parities(vectors: Words, candidates: Words, sums: Integers, start: int, stop: int) -> None:
+    """Add Σ_v (-1)^⟨v,u⟩ to sums[u] for the candidates u = start … stop-1; up to four words each, one to a row."""
+    limbs = vectors.shape[0]
+    for begin in range(0, vectors.shape[1], _BLOCK):
+        end = min(begin + _BLOCK, vectors.shape[1])
+        v0, v1 = vectors[0, begin:end], vectors[min(1, limbs - 1), begin:end]
+        v2, v3 = vectors[min(2, limbs - 1), begin:end], vectors[min(3, limbs - 1), begin:end]
+        for u in range(start, stop):
+            u0 = candidates[0, u]
+            odd = np.uint64(0)
+            if limbs == 1:
+                for i in range(v0.size):
+                    odd += _ones(v0[i] & u0) & _ONE
+            elif limbs == 2:
+                u1 = candidates[1, u]
+                for i in range(v0.size):
+                    odd += _ones((v0[i] & u0) ^ (v1[i] & u1)) & _ONE
+            else:
+                u1, u2 = candidates[1, u], candidates[2, u]
+                u3 = candidates[3, u] if limbs == 4 else np.uint64(0)
+                for i in range(v0.size):
+                    odd += _ones((v0[i] & u0) ^ (v1[i] & u1) ^ (v2[i] & u2) ^ (v3[i] & u3)) & _ONE
+            sums[u] += v0.size - 2 * np.int64(odd)

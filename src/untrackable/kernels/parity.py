@@ -1,0 +1,57 @@
+"""Inner products with a list of candidates: for values too wide to tabulate."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from untrackable.kernels import threads
+from untrackable.kernels.loading import compiled
+
+Words = NDArray[np.uint64]
+
+MOST_LIMBS = 4
+"""Words of 64 bits of the widest vector."""
+
+_ALONE = 1 << 20
+"""Inner products that one thread had better do alone."""
+
+
+def parity_sums(vectors: Words, candidates: Words) -> NDArray[np.int64]:
+    """Σ_v (-1)^⟨v,u⟩ for every candidate u, over all vectors v; exact below 2^63 vectors.
+
+    Both have one row for each word of 64 bits, the lowest first, and one column for each vector or candidate.
+    """
+    for name, given in (("vectors", vectors), ("candidates", candidates)):
+        if given.dtype != np.uint64 or given.ndim != 2 or not 1 <= given.shape[0] <= MOST_LIMBS:
+            raise ValueError(f"{name} must be 1 to {MOST_LIMBS} rows of words, got {given.dtype} {given.shape}")
+    if vectors.shape[0] != candidates.shape[0]:
+        raise ValueError(
+            f"vectors and candidates must be equally wide, got {vectors.shape[0]} and {candidates.shape[0]} words"
+        )
+    work = vectors.shape[1] * candidates.shape[1]
+    kernels = compiled(work)
+    if kernels is None:
+        return _parity_sums(vectors, candidates)
+    sums = np.zeros(candidates.shape[1], dtype=np.int64)
+    given, asked = _read_only(vectors), _read_only(candidates)
+    threads.share(
+        lambda start, stop: kernels.add_parities(given, asked, sums, start, stop),
+        sums.size,
+        threads=threads.allowed() if work > _ALONE else 1,
+    )
+    return sums
+
+
+def _read_only(rows: Words) -> Words:
+    """The kernels are compiled for contiguous arrays that they do not change."""
+    view = np.ascontiguousarray(rows).view()
+    view.flags.writeable = False
+    return view
+
+
+def _parity_sums(vectors: Words, candidates: Words) -> NDArray[np.int64]:
+    """The same with NumPy alone."""
+    sums = np.empty(candidates.shape[1], dtype=np.int64)
+    for i in range(sums.size):
+        common = np.bitwise_xor.reduce(vectors & candidates[:, i : i + 1], axis=0)
+        sums[i] = common.size - 2 * np.count_nonzero(np.bitwise_count(common) & np.uint8(1))
+    return sums

@@ -1,0 +1,251 @@
+"""The compiled kernels, the NumPy ones and the definitions say the same, in integers."""
+
+import logging
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from untrackable.kernels import compiled, counting, loading, parity, threads, transform
+from untrackable.kernels.counting import add_signs
+from untrackable.kernels.parity import parity_sums
+from untrackable.kernels.transform import walsh_hadamard
+
+Integers = NDArray[np.int64]
+LIMIT = (1 << 63) - 1
+
+
+@pytest.fixture(params=["compiled", "NumPy"])
+def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Everything is done by one of the two, whatever its size."""
+    kernels = compiled if request.param == "compiled" else None
+    for module in (transform, counting, parity):
+        monkeypatch.setattr(module, "compiled", lambda work: kernels)
+    return str(request.param)
+
+
+def random_integers(size: int, seed: int) -> Integers:
+    return np.random.default_rng(seed).integers(-(10**6), 10**6, size=size)
+
+
+def random_words(limbs: int, count: int, seed: int) -> NDArray[np.uint64]:
+    return np.random.default_rng(seed).integers(0, 1 << 64, size=(limbs, count), dtype=np.uint64)
+
+
+# --- the transform ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bits", range(9))
+def test_the_transform_is_its_definition(bits: int, either: str) -> None:
+    size = 1 << bits
+    numbers = random_integers(size, bits)
+    given = numbers.copy()
+    signs = np.array([[(-1) ** bin(u & v).count("1") for v in range(size)] for u in range(size)])
+    assert np.array_equal(walsh_hadamard(numbers), signs @ numbers)
+    assert np.array_equal(numbers, given)
+    assert np.array_equal(walsh_hadamard(walsh_hadamard(numbers)), size * numbers)
+
+
+@pytest.mark.parametrize("bits", [12, 13, 15, 17])
+def test_large_transforms_are_the_definition_where_it_is_looked_up(bits: int, either: str) -> None:
+    numbers = random_integers(1 << bits, bits)
+    found = walsh_hadamard(numbers)
+    v = np.arange(numbers.size, dtype=np.uint64)
+    for u in [*(1 << i for i in range(bits)), 0, numbers.size - 1, 0x5A5A % numbers.size]:
+        signs = 1 - 2 * (np.bitwise_count(v & np.uint64(u)) & np.uint8(1)).astype(np.int64)
+        assert found[u] == signs @ numbers, u
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+@pytest.mark.parametrize("bits", range(10, 22))
+def test_both_transforms_agree(bits: int, workers: int) -> None:
+    numbers = random_integers(1 << bits, bits)
+    loading.compiled(loading.WORTHWHILE)
+    with threads.at_most(workers):
+        assert np.array_equal(walsh_hadamard(numbers), transform._butterflies(numbers.copy()))
+
+
+def test_in_place_and_strided(either: str) -> None:
+    numbers = random_integers(1 << 13, 1)
+    expected = walsh_hadamard(numbers)
+    assert np.array_equal(walsh_hadamard(np.repeat(numbers, 2)[::2]), expected)
+    assert walsh_hadamard(numbers, in_place=True) is numbers
+    assert np.array_equal(numbers, expected)
+    fixed = numbers.copy()
+    fixed.flags.writeable = False
+    walsh_hadamard(fixed)
+    for bad in (fixed, np.repeat(numbers, 2)[::2]):
+        with pytest.raises(ValueError, match="contiguous and writable"):
+            walsh_hadamard(bad, in_place=True)
+
+
+def test_the_transform_is_exact_up_to_its_bound(either: str) -> None:
+    """Σ|sums| = 2^63 - 1: every entry of the result, and everything on the way, fits; one level more would not."""
+    size = 1 << 12
+    numbers = np.full(size, LIMIT // size)
+    numbers[0] += LIMIT % size
+    assert sum(numbers.tolist()) == LIMIT
+    found = walsh_hadamard(numbers)
+    assert found[0] == LIMIT
+    assert np.all(found[1:] == LIMIT % size)
+    alternating = np.where(np.arange(size) % 2, -numbers, numbers)
+    assert walsh_hadamard(alternating)[1] == LIMIT
+
+
+@pytest.mark.parametrize(
+    "bad", [np.zeros(3, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros((2, 2), dtype=np.int64)]
+)
+def test_tables_that_are_no_tables(bad: Integers) -> None:
+    with pytest.raises(ValueError, match=r"2\^bits entries"):
+        walsh_hadamard(bad)
+    with pytest.raises(TypeError, match="64-bit integers"):
+        walsh_hadamard(np.zeros(4))  # type: ignore[arg-type]
+
+
+# --- counting --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("bits", "count"), [(1, 7), (3, 0), (3, 5000), (12, 100), (12, 10_000), (16, 300_000)])
+def test_counts_are_their_definition(bits: int, count: int, either: str) -> None:
+    rng = np.random.default_rng(bits)
+    reports = rng.integers(2, 2 << bits, size=count, dtype=np.uint64)
+    before = rng.integers(-9, 9, size=1 << bits)
+    sums = before.copy()
+    assert add_signs(sums, reports)
+    expected = before.copy()
+    np.add.at(
+        expected, (reports >> np.uint64(1)).astype(np.int64), 1 - 2 * (reports & np.uint64(1)).astype(np.int64)
+    )
+    assert np.array_equal(sums, expected)
+    assert sums[0] == before[0]
+
+
+@pytest.mark.parametrize("bad", [0, 1, 32, (1 << 64) - 1])
+@pytest.mark.parametrize("place", [0, 2047, 2048, 4999])
+def test_nothing_is_counted_if_one_report_is_impossible(bad: int, place: int, either: str) -> None:
+    reports = np.random.default_rng(1).integers(2, 32, size=5000, dtype=np.uint64)
+    reports[place] = bad
+    sums = np.arange(16)
+    assert not add_signs(sums, reports)
+    assert np.array_equal(sums, np.arange(16))
+
+
+def test_counting_reads_arrays_of_any_layout(either: str) -> None:
+    reports = np.random.default_rng(2).integers(2, 32, size=(40, 6), dtype=np.uint64)
+    plain, other = np.zeros(16, dtype=np.int64), np.zeros(16, dtype=np.int64)
+    assert add_signs(plain, reports[:, ::2].copy())
+    reports.flags.writeable = False
+    assert add_signs(other, reports[:, ::2])
+    assert np.array_equal(plain, other)
+
+
+# --- parities --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("limbs", [1, 2, 3, 4])
+@pytest.mark.parametrize("count", [0, 1, 2049])
+def test_parity_sums_are_their_definition(limbs: int, count: int, either: str) -> None:
+    vectors, candidates = random_words(limbs, count, limbs), random_words(limbs, 5, 9)
+    candidates[:, 0] = 0
+    wide = [sum(int(word) << (64 * i) for i, word in enumerate(column)) for column in vectors.T]
+    asked = [sum(int(word) << (64 * i) for i, word in enumerate(column)) for column in candidates.T]
+    expected = [sum((-1) ** (v & u).bit_count() for v in wide) for u in asked]
+    assert parity_sums(vectors, candidates).tolist() == expected
+
+
+@pytest.mark.parametrize("limbs", [1, 2, 3, 4])
+@pytest.mark.parametrize("workers", [1, 3])
+def test_both_parity_sums_agree(limbs: int, workers: int) -> None:
+    vectors, candidates = random_words(limbs, 50_000, limbs), random_words(limbs, 40, 9)
+    with threads.at_most(workers):
+        assert np.array_equal(parity_sums(vectors, candidates), parity._parity_sums(vectors, candidates))
+        assert np.array_equal(
+            parity_sums(vectors[:, ::2], candidates), parity._parity_sums(vectors[:, ::2], candidates)
+        )
+
+
+@pytest.mark.parametrize(("one", "other"), [((1, 3), (2, 3)), ((5, 3), (5, 3)), ((0, 3), (0, 3))])
+def test_words_that_do_not_fit(one: tuple[int, int], other: tuple[int, int]) -> None:
+    with pytest.raises(ValueError, match="must be"):
+        parity_sums(np.zeros(one, dtype=np.uint64), np.zeros(other, dtype=np.uint64))
+
+
+# --- loading and threads ---------------------------------------------------------------------------------------
+
+
+def in_a_new_process(script: str) -> None:
+    subprocess.run([sys.executable, "-c", script], check=True)  # noqa: S603
+
+
+SMALL = "from untrackable.kernels.transform import walsh_hadamard\nimport numpy as np, sys\n"
+
+
+def test_small_work_does_not_load_numba() -> None:
+    in_a_new_process(SMALL + "walsh_hadamard(np.zeros(1 << 12, dtype=np.int64))\nassert 'numba' not in sys.modules")
+
+
+def test_large_work_does() -> None:
+    in_a_new_process(SMALL + "walsh_hadamard(np.zeros(1 << 18, dtype=np.int64))\nassert 'numba' in sys.modules")
+
+
+def test_without_numba_results_are_the_same() -> None:
+    in_a_new_process(
+        "import sys; sys.modules['numba'] = None\n" + SMALL + "x = np.zeros(1 << 18, dtype=np.int64); x[3] = 1\n"
+        "y = walsh_hadamard(x); assert 'untrackable.kernels.compiled' not in sys.modules\n"
+        "assert y[:4].tolist() == [1, -1, -1, 1] and int(y.sum()) == 0"
+    )
+
+
+class Impatient(threading.Timer):
+    """A timer that does not wait."""
+
+    def start(self) -> None:
+        self.function(*self.args)
+
+
+def test_slow_loading_is_announced(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr(threading, "Timer", Impatient)
+    with caplog.at_level(logging.WARNING, "untrackable"):
+        assert loading._load.__wrapped__() is compiled
+    assert "the first time, this takes some seconds" in caplog.text
+
+
+def test_threads_are_the_callers_choice() -> None:
+    assert 1 <= threads.allowed() <= 4
+    with threads.at_most(7):
+        assert threads.allowed() == 7
+        with threads.at_most(1):
+            assert threads.allowed() == 1
+        assert threads.allowed() == 7
+    with pytest.raises(ValueError, match="threads must be at least 1"), threads.at_most(0):
+        pass
+    done: list[tuple[int, int]] = []
+    threads.share(lambda start, stop: done.append((start, stop)), 10, threads=3)
+    assert sorted(done) == [(0, 3), (3, 6), (6, 10)]
+
+
+def test_a_failing_piece_fails_the_whole() -> None:
+    def work(start: int, stop: int) -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        threads.share(work, 4, threads=2)
+
+
+def test_many_threads_may_call_at_once() -> None:
+    numbers = [random_integers(1 << 19, seed) for seed in range(4)]
+    found: dict[int, Integers] = {}
+
+    def one(i: int) -> None:
+        found[i] = walsh_hadamard(numbers[i])
+
+    workers = [threading.Thread(target=one, args=(i,)) for i in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    for i in range(4):
+        assert np.array_equal(found[i], transform._butterflies(numbers[i].copy()))
