@@ -130,9 +130,9 @@ class Dealt(Mechanism):
     def _number(self, round: int) -> int:
         if self.when_empty == "replay":
             return round_number(round)
-        if checks.integer("round", round, low=1) > self.slots:
+        if isinstance(round, int) and round > self.slots:
             raise ValueError(f"round must be between 1 and {self.slots}, the cards of the deck, got {round}")
-        return round
+        return checks.integer("round", round, low=1, high=self.slots)
 
     def _slot(self, round: int) -> int:
         return (round - 1) % self.slots
