@@ -199,7 +199,7 @@ def test_shapes_are_checked(name: str) -> None:
 
 
 def test_rounds_beyond_the_deck_are_refused() -> None:
-    with pytest.raises(ValueError, match="round must be between 1 and 3, the cards of the deck, got 4"):
+    with pytest.raises(ValueError, match="round must be between 1 and 3, got 4"):
         Dealt(RR, 3).simulate([1], rounds=4, seed=1)
 
 

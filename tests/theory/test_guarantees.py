@@ -169,7 +169,7 @@ def test_fading_fades() -> None:
         (lambda: PAPER.privacy(values="some"), "values must be one of fixed, any"),  # type: ignore[arg-type]
         (
             lambda: DEALT.tracking(rounds=[4], first=[]),
-            "round must be between 1 and 3, the cards of the deck, got 4",
+            "round must be between 1 and 3, got 4",
         ),
         (lambda: Deck.for_budget(bits=4, slots=3, eps=-1, delta=0.1), "eps must be positive and finite, got -1"),
         (lambda: Deck.for_budget(bits=4, slots=3, eps=1, delta=1.0), "delta must be below 1"),

@@ -130,8 +130,6 @@ class Dealt(Mechanism):
     def _number(self, round: int) -> int:
         if self.when_empty == "replay":
             return round_number(round)
-        if isinstance(round, int) and round > self.slots:
-            raise ValueError(f"round must be between 1 and {self.slots}, the cards of the deck, got {round}")
         return checks.integer("round", round, low=1, high=self.slots)
 
     def _slot(self, round: int) -> int:
