@@ -201,7 +201,7 @@ def _accuracy(audit: Audit) -> Iterable[Line]:
         "upper",
         f"{100 * (1 - found.beta):g} %, one value",
     )
-    yield Line(heading, "standard error, one round", number(found.standard_error), "exact", "of a rare value")
+    yield Line(heading, "standard error, one round", number(found.standard_error), "exact", found.given)
     if audit.pools:
         radius = found.radius / math.sqrt(audit.reports)
         yield Line(heading, f"error radius, {audit.reports} rounds pooled", number(radius), "upper", "")

@@ -1,7 +1,6 @@
 """What the commands share: progress on standard error, JSON on standard output."""
 
 import json
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -76,14 +75,6 @@ def write_page(path: Path, page: str) -> None:
 
 def print_json(data: Any) -> None:
     """Valid JSON: numbers that JSON cannot say become strings."""
-    click.echo(json.dumps(_plain(data), indent=2, ensure_ascii=False))
+    from untrackable.auditing.words import finite
 
-
-def _plain(data: Any) -> Any:
-    if isinstance(data, dict):
-        return {str(key): _plain(item) for key, item in data.items()}
-    if isinstance(data, (list, tuple)):
-        return [_plain(item) for item in data]
-    if isinstance(data, float) and not math.isfinite(data):
-        return str(data)
-    return data
+    click.echo(json.dumps(finite(data), indent=2, ensure_ascii=False))

@@ -114,7 +114,9 @@ class Sketch(ABC):
         and half for their collisions. The standard error is exact where everyone holds another value; a value held
         by a share f adds f²/((m-1)·k) to the variance of every other, by collisions that all its holders share.
         """
-        return Accuracy(people, beta, self._radius(people, beta), math.sqrt(self._variances()[1] / people))
+        error = math.sqrt(self._variances()[1] / people)
+        given = "of a value that nobody holds, hash values being uniform"
+        return Accuracy(people, beta, self._radius(people, beta), error, given)
 
     def _radius(self, people: int, beta: float, statistics: int = 1) -> float:
         """Hoeffding's for the clients, and Bernstein's for the mean collision over the rows.

@@ -130,7 +130,8 @@ class Rappor(Permanent):
         """
         fit = _Fit(self, candidates)
         variances = fit.variances(np.full(len(candidates), 1 / len(candidates)))
-        return Accuracy.of(people, beta, span=float(fit.spans.max()), variance=float(variances.max()))
+        found = Accuracy.of(people, beta, span=float(fit.spans.max()), variance=float(variances.max()))
+        return found._replace(given=f"of {len(candidates)} candidates that are equally frequent, the worst")
 
     def tracking(
         self,

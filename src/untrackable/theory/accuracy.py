@@ -15,13 +15,14 @@ class Accuracy(NamedTuple):
     """How far one value's estimated frequency is from the truth, one round of `people` reports.
 
     `radius` is an upper bound that fails with probability at most `beta`, whatever people hold; `standard_error` is
-    exact, for a value that nobody holds: the noise that every value has at least about.
+    exact under what `given` says, for most a value that nobody holds: the noise that all have at least about.
     """
 
     people: int
     beta: float
     radius: float
     standard_error: float
+    given: str = "of a value that nobody holds"
 
     @staticmethod
     def of(people: int, beta: float, *, span: float, variance: float) -> "Accuracy":
