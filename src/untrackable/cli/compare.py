@@ -86,8 +86,8 @@ def _print(found: Comparison) -> None:
         box=box.SIMPLE_HEAD,
         padding=(0, 2, 0, 0),
         show_edge=False,
-        caption="exact unless marked ≤ (upper); error is the standard error of a value that nobody holds (RAPPOR: of "
-        "equally frequent ones); * private only for these rounds",
+        caption="exact unless marked ≤ (upper); error is the standard error of a value that nobody holds (RAPPOR: "
+        "of equally frequent ones); * private only for these rounds",
         caption_justify="left",
     )
     columns = found.columns()
