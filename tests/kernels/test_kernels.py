@@ -133,6 +133,55 @@ def test_nothing_is_counted_if_one_report_is_impossible(bad: int, place: int, ei
     assert np.array_equal(sums, np.arange(16))
 
 
+@pytest.fixture
+def small_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sixteen sums a bucket, a thousand reports at a time, and threads from the first report on."""
+    for name, size in (("_BUCKET", 4), ("_DEALT", 6), ("_BATCH", 1000), ("_APART", 1)):
+        monkeypatch.setattr(counting, name, size)
+    monkeypatch.setattr(counting, "compiled", lambda work: compiled)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+@pytest.mark.parametrize(("bits", "count"), [(1, 9), (5, 5000), (6, 16), (6, 17), (8, 999), (8, 2001), (9, 6000)])
+def test_counts_apart_and_dealt_are_those_of_numpy(
+    bits: int, count: int, workers: int, small_buckets: None
+) -> None:
+    rng = np.random.default_rng(bits)
+    for reports in (
+        rng.integers(2, 2 << bits, size=count, dtype=np.uint64),
+        np.full(count, (2 << bits) - 1, dtype=np.uint64),  # one bucket gets all
+    ):
+        sums, expected = np.arange(1 << bits), np.arange(1 << bits)
+        with threads.at_most(workers):
+            assert add_signs(sums, reports)
+        assert counting._add_signs(expected, reports)
+        assert np.array_equal(sums, expected)
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("bits", [4, 8])
+@pytest.mark.parametrize("place", [0, 1999, 4096, 4999])
+def test_nothing_is_counted_apart_or_dealt_if_one_report_is_impossible(
+    place: int, bits: int, workers: int, small_buckets: None
+) -> None:
+    for bad in (0, 1, 2 << bits, (1 << 64) - 1):
+        reports = np.random.default_rng(1).integers(2, 2 << bits, size=5000, dtype=np.uint64)
+        reports[place] = bad
+        sums = np.arange(1 << bits)
+        with threads.at_most(workers):
+            assert not add_signs(sums, reports)
+        assert np.array_equal(sums, np.arange(1 << bits))
+
+
+def test_large_tables_are_counted_as_by_numpy() -> None:
+    """As they are, with real buckets."""
+    reports = np.random.default_rng(3).integers(2, 2 << 21, size=600_000, dtype=np.uint64)
+    sums, expected = np.zeros(1 << 21, dtype=np.int64), np.zeros(1 << 21, dtype=np.int64)
+    assert add_signs(sums, reports)
+    assert counting._add_signs(expected, reports)
+    assert np.array_equal(sums, expected)
+
+
 def test_counting_reads_arrays_of_any_layout(either: str) -> None:
     reports = np.random.default_rng(2).integers(2, 32, size=(40, 6), dtype=np.uint64)
     plain, other = np.zeros(16, dtype=np.int64), np.zeros(16, dtype=np.int64)

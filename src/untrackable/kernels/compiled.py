@@ -1,4 +1,4 @@
-"""The kernels that numba compiles; `loading` imports them, `transform`, `counting` and `parity` say what they do.
+"""The kernels that numba compiles; `loading` imports them, the other modules beside it say what they do.
 
 All types are given, so that everything is compiled on import (or read from the cache on disk) and never again.
 Inner loops run over slices or at strides known to the compiler, or they would not become vector instructions.
@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 Integers = NDArray[np.int64]
 Words = NDArray[np.uint64]
+Counters = NDArray[np.int32]
+Dealt = NDArray[np.uint32]
 
 TILE = 4096
 """Entries that are transformed in the first-level cache."""
@@ -26,6 +28,9 @@ _BLOCK = 2048
 _ONE = np.uint64(1)
 
 _integers = types.Array(types.int64, 1, "C")
+_counters = types.Array(types.int32, 1, "C")
+_dealt = types.Array(types.uint32, 1, "C")
+_words = types.Array(types.uint64, 1, "C")
 _given_words = types.Array(types.uint64, 1, "C", readonly=True)
 _given_rows = types.Array(types.uint64, 2, "C", readonly=True)
 
@@ -154,6 +159,64 @@ def add_signs(sums: Integers, reports: Words) -> bool:
     return True
 
 
+@_kernel(types.boolean(_counters, _given_words))
+def tally(counters: Counters, reports: Words) -> bool:
+    """The same with counters of one's own, which are worth nothing if the answer is False; below 2^31 reports."""
+    low, width = np.uint64(2), np.uint64(2 * counters.size - 2)
+    for start in range(0, reports.size, _BLOCK):
+        block = reports[start : start + _BLOCK]
+        strange = False
+        for i in range(block.size):
+            strange |= block[i] - low >= width
+        if strange:
+            return False
+        for i in range(block.size):
+            counters[block[i] >> _ONE] += np.int32(1 - 2 * np.int32(block[i] & _ONE))
+    return True
+
+
+@_kernel(types.boolean(_given_words, types.uint64, types.uint64, _integers))
+def bucket_sizes(reports: Words, end: int, shift: int, sizes: Integers) -> bool:
+    """Whether all reports are possible, 2 … end-1, and so how many are in each bucket was added to its size."""
+    low, width = np.uint64(2), np.uint64(end - np.uint64(2))
+    for start in range(0, reports.size, _BLOCK):
+        block = reports[start : start + _BLOCK]
+        strange = False
+        for i in range(block.size):
+            strange |= block[i] - low >= width
+        if strange:
+            return False
+        for i in range(block.size):
+            sizes[block[i] >> shift] += 1
+    return True
+
+
+@_kernel(types.void(_given_words, types.uint64, _integers, _dealt))
+def deal(reports: Words, shift: int, places: Integers, dealt: Dealt) -> None:
+    """Put every report at the next place of its bucket."""
+    for i in range(reports.size):
+        bucket = reports[i] >> shift
+        place = places[bucket]
+        dealt[place] = np.uint32(reports[i])
+        places[bucket] = place + 1
+
+
+@_kernel(types.void(_integers, _dealt, _integers, _counters, types.int64, types.int64))
+def add_buckets(sums: Integers, dealt: Dealt, ends: Integers, counters: Counters, start: int, stop: int) -> None:
+    """Count the buckets start … stop-1, each in the counters first, as many sums each; ends[i] is before bucket i."""
+    size, one = counters.size, np.uint32(1)
+    mask = np.uint32(2 * size - 1)
+    for bucket in range(start, stop):
+        mine = dealt[ends[bucket] : ends[bucket + 1]]
+        counters[:] = 0
+        for i in range(mine.size):
+            report = mine[i] & mask
+            counters[report >> one] += np.int32(1 - 2 * np.int32(report & one))
+        part = sums[bucket * size : (bucket + 1) * size]
+        for i in range(size):
+            part[i] += counters[i]
+
+
 @intrinsic
 def _count_ones(typing_context: Any, word: Any) -> Any:
     """How many bits of a word are set, by the processor's own instruction."""
@@ -191,3 +254,22 @@ def add_parities(vectors: Words, candidates: Words, sums: Integers, start: int, 
                 for i in range(v0.size):
                     odd += _ones((v0[i] & u0) ^ (v1[i] & u1) ^ (v2[i] & u2) ^ (v3[i] & u3)) & _ONE
             sums[u] += v0.size - 2 * np.int64(odd)
+
+
+@_kernel(types.int64(_given_words, _given_words, _given_words, _words, types.uint64, types.uint64, types.uint64))
+def noisy_parities(
+    words: Words, noise: Words, values: Words, reports: Words, bits: int, mask: int, below: int
+) -> int:
+    """Report the highest bits of a word as vector, and the parity with the value, flipped where noise is `below`.
+
+    The answer has bit 0 set if a vector is zero, and bit 1 if a noise equals `below`.
+    """
+    shift = np.uint64(64 - bits)
+    zero, tie = False, False
+    for i in range(words.size):
+        vector, drawn = words[i] >> shift, noise[i] & mask
+        zero |= vector == 0
+        tie |= drawn == below
+        flip = np.uint64(drawn < below)
+        reports[i] = (vector << _ONE) | ((_ones(vector & values[i]) & _ONE) ^ flip)
+    return np.int64(zero) + 2 * np.int64(tie)

@@ -21,6 +21,8 @@ from untrackable.mechanisms.frequencies import FloatArray as FloatArray
 Reports = NDArray[np.uint64] | NDArray[np.uint8]
 
 LARGEST_DENSE_BITS = 26
+_CONVERTED = 1 << 16
+"""Integers that are turned into real numbers at a time, in their place."""
 _HEAD = 16
 """Bytes of the part and the number of reports, before saved sums."""
 
@@ -228,15 +230,18 @@ def inner_product_estimate(
 ) -> Estimate:
     """From Σ (-1)^(⟨v,u⟩ ⊕ b) over the reports, of every value u, or of these.
 
-    Half of (sum + n) is how many reports agree with u, each with the same chance if nobody holds it.
+    Half of (sum + n) is how many reports agree with u, each with the same chance if nobody holds it. The sums are
+    used up: there may be 2^26, and the frequencies take their place.
     """
     gap, others = 1 - 2 * flip, (1 << bits) - 1
     rest = 0.5**bits
     scale = (1 - rest) / gap
-    frequencies = sums.astype(np.float64)
+    frequencies = sums.view(np.float64)
+    for start in range(0, sums.size, _CONVERTED):
+        frequencies[start : start + _CONVERTED] = sums[start : start + _CONVERTED].copy()
     frequencies *= scale / n
     frequencies += rest
-    error = np.clip(frequencies, 0, 1)  # step by step in place, as there may be 2^26
+    error = np.clip(frequencies, 0, 1)  # step by step in place
     error *= gap**2 - (gap / others) ** 2
     np.subtract(1 - (gap / others) ** 2, error, out=error)
     np.sqrt(error, out=error)

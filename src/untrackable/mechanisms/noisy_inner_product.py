@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from untrackable import checks
+from untrackable.kernels.inner_products import noisy_inner_products
 from untrackable.mechanisms.candidates import CandidateAggregator
 from untrackable.mechanisms.chances import Chance, flip_chance, flip_eps
 from untrackable.mechanisms.entropy import Entropy, nonzero_vector
@@ -62,10 +63,7 @@ class NoisyInnerProduct:
         """One independent report for every entry."""
         if self.bits > LARGEST_SIMULATED_BITS:
             raise ValueError(f"bits must be at most {LARGEST_SIMULATED_BITS} in simulation, got {self.bits}")
-        vectors = rng.integers(1, self.values, size=values.shape, dtype=np.uint64)
-        parity = np.bitwise_count(vectors & values) & np.uint8(1)
-        reports: NDArray[np.uint64] = (vectors << np.uint64(1)) | (parity ^ self.flip.simulate(rng, values.shape))
-        return reports
+        return noisy_inner_products(values, self.bits, self.flip.threshold, rng)
 
     def possible(self, report: int) -> bool:
         """Whether this can be a report: its vector is not zero."""

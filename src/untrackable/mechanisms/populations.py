@@ -21,5 +21,5 @@ def integer_population(values: ArrayLike, below: int, rounds: int, *, may_change
 
 def per_round(values: NDArray[Any], rounds: int) -> NDArray[np.uint64]:
     """One column per round, whether or not values change."""
-    wide = values.astype(np.uint64, copy=False)
+    wide = values.view(np.uint64) if values.dtype == np.int64 else values.astype(np.uint64, copy=False)
     return np.broadcast_to(wide[:, None], (wide.shape[0], rounds)) if wide.ndim == 1 else wide
