@@ -68,6 +68,14 @@ def test_both_transforms_agree(bits: int, workers: int) -> None:
         assert np.array_equal(walsh_hadamard(numbers), transform._butterflies(numbers.copy()))
 
 
+@pytest.mark.parametrize("shape", [(0, 8), (1, 1), (5, 1), (3, 64), (3, 1 << 12), (2, 1 << 13)])
+def test_rows_are_transformed_one_by_one(shape: tuple[int, int], either: str) -> None:
+    numbers = random_integers(shape[0] * shape[1], 5).reshape(shape)
+    expected = [transform._butterflies(row.copy()) for row in numbers]
+    assert np.array_equal(walsh_hadamard(numbers), np.array(expected).reshape(shape))
+    assert np.array_equal(walsh_hadamard(np.asfortranarray(numbers)), np.array(expected).reshape(shape))
+
+
 def test_in_place_and_strided(either: str) -> None:
     numbers = random_integers(1 << 13, 1)
     expected = walsh_hadamard(numbers)
@@ -96,7 +104,7 @@ def test_the_transform_is_exact_up_to_its_bound(either: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "bad", [np.zeros(3, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros((2, 2), dtype=np.int64)]
+    "bad", [np.zeros(shape, dtype=np.int64) for shape in ((3,), (0,), (), (4, 3), (4, 0), (2, 2, 2))]
 )
 def test_tables_that_are_no_tables(bad: Integers) -> None:
     with pytest.raises(ValueError, match=r"2\^bits entries"):

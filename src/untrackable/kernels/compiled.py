@@ -203,7 +203,7 @@ def deal(reports: Words, shift: int, places: Integers, dealt: Dealt) -> None:
 
 @_kernel(types.void(_integers, _dealt, _integers, _counters, types.int64, types.int64))
 def add_buckets(sums: Integers, dealt: Dealt, ends: Integers, counters: Counters, start: int, stop: int) -> None:
-    """Count the buckets start … stop-1, each in the counters first, as many sums each; ends[i] is before bucket i."""
+    """Count the buckets start … stop-1, each in the counters and then in its sums; bucket i is after ends[i]."""
     size, one = counters.size, np.uint32(1)
     mask = np.uint32(2 * size - 1)
     for bucket in range(start, stop):
@@ -272,4 +272,45 @@ def noisy_parities(
         tie |= drawn == below
         flip = np.uint64(drawn < below)
         reports[i] = (vector << _ONE) | ((_ones(vector & values[i]) & _ONE) ^ flip)
-    return np.int64(zero) + 2 * np.int64(tie)
+    return 1 * zero + 2 * tie
+
+
+_events = types.int64(_given_words, _given_words, types.uint64, types.uint64, _words, _words)
+
+
+@_kernel(_events)
+def event_heads(words: Words, which: Words, ones: int, others: int, undecided: Words, happened: Words) -> int:
+    """Four words for each, compared with the four highest bits of the thresholds; how many events are left."""
+    left = np.uint64(0)
+    for i in range(which.size):
+        told, still = happened[i], undecided[i]
+        for j in range(4):
+            bit = np.uint64(3 - j)
+            own, rest = np.uint64(0) - ((ones >> bit) & _ONE), np.uint64(0) - ((others >> bit) & _ONE)
+            threshold = (which[i] & own) | (~which[i] & rest)
+            drawn = words[4 * i + j]
+            told |= still & ~drawn & threshold
+            still &= ~(drawn ^ threshold)
+        happened[i], undecided[i] = told, still
+        left += _ones(still)
+    return np.int64(left)  # type: ignore[return-value]
+
+
+@_kernel(_events)
+def event_pieces(words: Words, which: Words, ones: int, others: int, undecided: Words, happened: Words) -> int:
+    """16 bits for each event that is left, compared with the next bits of the thresholds; how many then are."""
+    used, left = 0, 0
+    for i in range(which.size):
+        waiting, told, still = undecided[i], happened[i], np.uint64(0)
+        while waiting:
+            lane = waiting & (np.uint64(0) - waiting)
+            waiting ^= lane
+            drawn = (words[used >> 2] >> np.uint64(16 * (used & 3))) & np.uint64(0xFFFF)
+            threshold = ones if which[i] & lane else others
+            told |= lane * np.uint64(drawn < threshold)
+            same = drawn == threshold
+            still |= lane * np.uint64(same)
+            left += same
+            used += 1
+        happened[i], undecided[i] = told, still
+    return left

@@ -39,8 +39,8 @@ def _draw(values: Words, reports: Words, bits: int, threshold: int, rng: np.rand
     kept = 64 - bits if bits <= _NARROW else 64
     mask, below, rest = (1 << kept) - 1, threshold >> (64 - kept), threshold & ((1 << (64 - kept)) - 1)
     kernels = compiled(total)
-    given = [read_only(array) for array in (words, noise, values)]
     fill = _noisy_parities if kernels is None else kernels.noisy_parities
+    given = (read_only(words), read_only(noise), read_only(values))
     strange = fill(*given, reports, np.uint64(bits), np.uint64(mask), np.uint64(below))
     shift = np.uint64(64 - bits)
     if strange & 2 and rest:
