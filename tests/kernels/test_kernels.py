@@ -190,6 +190,12 @@ def test_large_tables_are_counted_as_by_numpy() -> None:
     assert np.array_equal(sums, expected)
 
 
+@pytest.mark.parametrize("size", [0, 3, 1000])
+def test_tables_that_are_no_tables_are_not_counted_in(size: int) -> None:
+    with pytest.raises(ValueError, match=r"sums must have 2\^bits entries"):
+        add_signs(np.zeros(size, dtype=np.int64), np.array([2, 3], dtype=np.uint64))
+
+
 def test_counting_reads_arrays_of_any_layout(either: str) -> None:
     reports = np.random.default_rng(2).integers(2, 32, size=(40, 6), dtype=np.uint64)
     plain, other = np.zeros(16, dtype=np.int64), np.zeros(16, dtype=np.int64)
@@ -254,6 +260,16 @@ def test_without_numba_results_are_the_same() -> None:
         "y = walsh_hadamard(x); assert 'untrackable.kernels.compiled' not in sys.modules\n"
         "assert y[:4].tolist() == [1, -1, -1, 1] and int(y.sum()) == 0"
     )
+
+
+@pytest.mark.slow
+def test_a_cache_that_cannot_be_written_is_done_without_and_compiling_is_announced() -> None:
+    """Where no folder will do, everything is compiled anew, which takes seconds, and the terminal says so."""
+    script = "from numba.core import caching\ncaching.CacheImpl._locator_classes = []\n"
+    script += SMALL + "print(walsh_hadamard(np.ones(1 << 18, dtype=np.int64))[0])"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, text=True)  # noqa: S603
+    assert done.stdout == f"{1 << 18}\n"
+    assert done.stderr == "loading the compiled kernels; the first time, this takes some seconds\n"
 
 
 class Impatient(threading.Timer):

@@ -161,34 +161,25 @@ def add_signs(sums: Integers, reports: Words) -> bool:
 
 @_kernel(types.boolean(_counters, _given_words))
 def tally(counters: Counters, reports: Words) -> bool:
-    """The same with counters of one's own, which are worth nothing if the answer is False; below 2^31 reports."""
-    low, width = np.uint64(2), np.uint64(2 * counters.size - 2)
-    for start in range(0, reports.size, _BLOCK):
-        block = reports[start : start + _BLOCK]
-        strange = False
-        for i in range(block.size):
-            strange |= block[i] - low >= width
-        if strange:
-            return False
-        for i in range(block.size):
-            counters[block[i] >> _ONE] += np.int32(1 - 2 * np.int32(block[i] & _ONE))
-    return True
+    """The same with 2^bits counters of one's own, worth nothing if the answer is False; below 2^31 reports."""
+    low, width, mask = np.uint64(2), np.uint64(2 * counters.size - 2), np.uint64(counters.size - 1)
+    strange = False
+    for i in range(reports.size):
+        report = reports[i]
+        strange |= report - low >= width
+        counters[(report >> _ONE) & mask] += np.int32(1 - 2 * np.int32(report & _ONE))
+    return not strange
 
 
 @_kernel(types.boolean(_given_words, types.uint64, types.uint64, _integers))
 def bucket_sizes(reports: Words, end: int, shift: int, sizes: Integers) -> bool:
-    """Whether all reports are possible, 2 … end-1, and so how many are in each bucket was added to its size."""
-    low, width = np.uint64(2), np.uint64(end - np.uint64(2))
-    for start in range(0, reports.size, _BLOCK):
-        block = reports[start : start + _BLOCK]
-        strange = False
-        for i in range(block.size):
-            strange |= block[i] - low >= width
-        if strange:
-            return False
-        for i in range(block.size):
-            sizes[block[i] >> shift] += 1
-    return True
+    """Whether all reports are possible, 2 … end-1; then how many are in each of 2^k buckets, added to sizes."""
+    low, width, mask = np.uint64(2), np.uint64(end - np.uint64(2)), np.uint64(sizes.size - 1)
+    strange = False
+    for i in range(reports.size):
+        strange |= reports[i] - low >= width
+        sizes[(reports[i] >> shift) & mask] += 1
+    return not strange
 
 
 @_kernel(types.void(_given_words, types.uint64, _integers, _dealt))

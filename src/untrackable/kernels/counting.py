@@ -28,14 +28,15 @@ _APART = 1 << 19
 def add_signs(sums: Integers, reports: Words) -> bool:
     """Add (-1)^b to sums[v] for every report 2·v + b; False, with nothing added, if one has v = 0 or v too large.
 
-    After n reports no entry exceeds n, so there is no overflow below 2^63 reports.
+    There are 2^bits sums. After n reports no entry exceeds n, so there is no overflow below 2^63 reports.
     """
-    flat = np.ascontiguousarray(reports).reshape(-1)
+    bits = sums.size.bit_length() - 1
+    if sums.size != 1 << max(bits, 0):
+        raise ValueError(f"sums must have 2^bits entries, got {sums.size}")
+    flat = read_only(reports).reshape(-1)
     kernels = compiled(flat.size)
     if kernels is None:
         return _add_signs(sums, flat)
-    flat = read_only(flat)
-    bits = sums.size.bit_length() - 1
     if _DEALT <= bits < 32 and flat.size >= sums.size // 4:
         return _add_dealt(kernels, sums, flat, 1 << (bits - _BUCKET))
     if sums.size <= 2 << _BUCKET and _APART <= flat.size < 1 << 31 and flat.size >= 4 * sums.size:
