@@ -33,12 +33,12 @@ def events(which: Words, first: int, second: int, rng: np.random.Generator, *, a
     happened = np.zeros(flat.size, dtype=np.uint64)
     for start in range(0, flat.size, _CHUNK):
         chunk = slice(start, start + _CHUNK)
-        _settle(read_only(flat[chunk]), first, second, rng, undecided[chunk], happened[chunk], flat.size)
+        _settle(read_only(flat[chunk]), first, second, rng, undecided[chunk], happened[chunk])
     return happened.reshape(which.shape)
 
 
 def _settle(
-    which: Words, first: int, second: int, rng: np.random.Generator, undecided: Words, happened: Words, total: int
+    which: Words, first: int, second: int, rng: np.random.Generator, undecided: Words, happened: Words
 ) -> None:
     """Draw what is undecided, which is used up."""
     for threshold, mine in ((first, which), (second, ~which)):
@@ -46,7 +46,7 @@ def _settle(
             happened |= mine & undecided
         if threshold in (0, _WHOLE):
             undecided &= ~mine
-    kernels = compiled(total)
+    kernels = compiled(0)  # if they are there; simulation itself is seldom worth loading them
     head, pieces = (_head, _pieces) if kernels is None else (kernels.event_heads, kernels.event_pieces)
     both = (first % _WHOLE, second % _WHOLE)
     bits = 64 - _HEAD

@@ -29,16 +29,16 @@ def noisy_inner_products(values: Words, bits: int, threshold: int, rng: np.rando
     reports = np.empty(flat.size, dtype=np.uint64)
     for start in range(0, flat.size, _CHUNK):
         chunk = slice(start, start + _CHUNK)
-        _draw(flat[chunk], reports[chunk], bits, threshold, rng, flat.size)
+        _draw(flat[chunk], reports[chunk], bits, threshold, rng)
     return reports.reshape(values.shape)
 
 
-def _draw(values: Words, reports: Words, bits: int, threshold: int, rng: np.random.Generator, total: int) -> None:
+def _draw(values: Words, reports: Words, bits: int, threshold: int, rng: np.random.Generator) -> None:
     words = _words(rng, values.size)
     noise = words if bits <= _NARROW else _words(rng, values.size)
     kept = 64 - bits if bits <= _NARROW else 64
     mask, below, rest = (1 << kept) - 1, threshold >> (64 - kept), threshold & ((1 << (64 - kept)) - 1)
-    kernels = compiled(total)
+    kernels = compiled(0)  # if they are there; simulation itself is seldom worth loading them
     fill = _noisy_parities if kernels is None else kernels.noisy_parities
     given = (read_only(words), read_only(noise), read_only(values))
     strange = fill(*given, reports, np.uint64(bits), np.uint64(mask), np.uint64(below))
