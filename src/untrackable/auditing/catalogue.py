@@ -287,7 +287,7 @@ CATALOGUE: dict[str, Entry] = {
         Entry(
             "rnip",
             InnerProduct,
-            lambda g: InnerProduct.for_budget(bits=g.bits, slots=_slots(g), eps=g.eps, delta=g.delta),
+            lambda g: InnerProduct.for_budget(bits=g.bits, slots=_slots(g), eps=g.eps, delta=g.delta, width=1),
             "tracking time k² to k³, detection k³ and memory k²; the number of values costs nothing",
         ),
         Entry(
