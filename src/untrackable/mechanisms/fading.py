@@ -221,11 +221,11 @@ def _tail_shift(bits: int, scale: float, power: float, last: float, width: int =
     """μ of the Gaussian that dominates rounds HEAD+1 … last together: √Σ μ(eps_t)², as Gaussians compose.
 
     One noisy inner product of parameter ε tells two values apart by three outcomes, of probabilities ρp, ρq and
-    1-ρp-ρq in one world and ρq, ρp and 1-ρp-ρq in the other, p being that of the true answer and q that of any other
-    one. Its trade-off curve has three pieces, with vertices at (ρq, 1-ρp) and, mirrored, at (1-ρp, ρq). That of
-    N(0, 1) against N(μ, 1) is convex and its own mirror image, so it is below the whole curve as soon as it passes
-    below the first vertex, for which μ(ε) = Φ⁻¹(1-ρq) - Φ⁻¹(1-ρp) is enough. What is left is a bound on μ(ε)/ε for
-    all rounds of the tail, whose first has the largest ε.
+    1-ρp-ρq in one world and ρq, ρp and 1-ρp-ρq in the other, p being that of the true answer and q that of any
+    other one. Its trade-off curve has three pieces, with vertices at (ρq, 1-ρp) and, mirrored, at (1-ρp, ρq). That
+    of N(0, 1) against N(μ, 1) is convex and its own mirror image, so it is below the whole curve as soon as it
+    passes below the first vertex, for which μ(ε) = Φ⁻¹(1-ρq) - Φ⁻¹(1-ρp) is enough. What is left is a bound on
+    μ(ε)/ε for all rounds of the tail, whose first has the largest ε.
     """
     largest = scale * (HEAD + 1) ** -power
     slope = _slope_of_one(bits, largest) if width == 1 else _slope_of_more(bits, width, largest)
@@ -236,9 +236,9 @@ def _slope_of_more(bits: int, width: int, largest: float) -> float:
     """A bound on μ(ε)/ε for all ε up to the largest, ε₀; answers of several bits.
 
     μ(ε) is the integral of (Φ⁻¹)′ from 1-ρp to 1-ρq: at most ρ(p-q) times its maximum M there. As ε grows, p grows
-    and q falls, so the interval is within that of ε₀. There (Φ⁻¹)′ = √(2π)·exp((Φ⁻¹)²/2), being convex, is largest at
-    one of the ends. With g = 2^w, p-q = (e^ε-1)/(e^ε+g-1), where (e^ε-1)/ε grows with ε and 1/(e^ε+g-1) is at most
-    1/g; so μ(ε)/ε ≤ ρ·M(ε₀)·(e^ε₀-1)/(ε₀·g).
+    and q falls, so the interval is within that of ε₀. There (Φ⁻¹)′ = √(2π)·exp((Φ⁻¹)²/2), being convex, is largest
+    at one of the ends. With g = 2^w, p-q = (e^ε-1)/(e^ε+g-1), where (e^ε-1)/ε grows with ε and 1/(e^ε+g-1) is at
+    most 1/g; so μ(ε)/ε ≤ ρ·M(ε₀)·(e^ε₀-1)/(ε₀·g).
     """
     symbols, differ = 1 << width, NoisyInnerProduct(bits=bits, eps=1.0, width=width).differing()
     other = 1 / (math.exp(largest) + symbols - 1)

@@ -1,8 +1,8 @@
 """Reports of several vectors and an answer of as many bits: how they are laid out, drawn in arrays and read.
 
-A report is answer + 2^w·(v₀ + 2^d·v₁ + 2^2d·v₂ + …), bit i of the answer being the one about vector v_i: an integer of
-w·(d+1) bits, 2·v + bit for w = 1. In arrays, reports that do not fit into a word are bytes along a last axis, least
-significant first.
+A report is answer + 2^w·(v₀ + 2^d·v₁ + 2^2d·v₂ + …), bit i of the answer being the one about vector v_i: an integer
+of w·(d+1) bits, 2·v + bit for w = 1. In arrays, reports that do not fit into a word are bytes along a last axis,
+least significant first.
 """
 
 from collections.abc import Sequence
