@@ -14,6 +14,7 @@ from tests.mechanisms.laws import agrees, histogram, tilted
 from tests.mechanisms.test_likelihoods import assert_likelihoods
 from untrackable import Deck, Fading, Fresh, InnerProduct, NoisyInnerProduct, Stored
 from untrackable.errors import FadedAway, MergeError, StateError, SumsError
+from untrackable.kernels import answers
 from untrackable.mechanisms import entropy, states, wide_answers
 from untrackable.mechanisms.base import LARGEST_SLOTS
 from untrackable.mechanisms.candidates import CandidateAggregator
@@ -254,9 +255,7 @@ def test_impossible_reports_are_refused_with_nothing_added(bits: int, width: int
 
 
 def test_what_was_added_before_an_impossible_report_is_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    from untrackable.kernels import counting
-
-    monkeypatch.setattr(counting, "_SIGNS", 64)
+    monkeypatch.setattr(answers, "_SIGNS", 64)
     sums = sums_of(16, 3)
     bad = as_array([*some_reports(16, 3, 100), wide_answers.joined([1, 2, 3], 0, 16)], 16, 3)
     with pytest.raises(ValueError, match="linearly independent"):

@@ -26,7 +26,6 @@ _BLOCK = 2048
 _ONE = np.uint64(1)
 
 _integers = types.Array(types.int64, 1, "C")
-_words = types.Array(types.uint64, 1, "C")
 _given_words = types.Array(types.uint64, 1, "C", readonly=True)
 _given_rows = types.Array(types.uint64, 2, "C", readonly=True)
 
@@ -155,7 +154,20 @@ def add_signs(sums: Integers, reports: Words) -> bool:
     return True
 
 
-@_kernel(types.boolean(_given_rows, types.int64, types.int64, _words))
+@intrinsic
+def _count_ones(typing_context: Any, word: Any) -> Any:
+    """How many bits of a word are set, by the processor's own instruction."""
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.uint64(types.uint64), code
+
+
+_ones: Any = _count_ones
+
+
+@_kernel(types.boolean(_given_rows, types.int64, types.int64, types.Array(types.uint64, 1, "C")))
 def expand_answers(rows: Words, bits: int, width: int, signs: Words) -> bool:
     """Whether the vectors of every report were independent; fills in its 2^width - 1 sums, each as 2·v + b."""
     mask = (_ONE << np.uint64(bits)) - _ONE
@@ -179,45 +191,6 @@ def expand_answers(rows: Words, bits: int, width: int, signs: Words) -> bool:
             signs[place] = sums[c]
             place += 1
     return fine
-
-
-@intrinsic
-def _count_ones(typing_context: Any, word: Any) -> Any:
-    """How many bits of a word are set, by the processor's own instruction."""
-
-    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.ctpop(arguments[0])
-
-    return types.uint64(types.uint64), code
-
-
-_ones: Any = _count_ones
-
-
-@_kernel(types.void(_given_rows, _given_rows, _integers, types.int64, types.int64))
-def add_parities(vectors: Words, candidates: Words, sums: Integers, start: int, stop: int) -> None:
-    """Add Σ_v (-1)^⟨v,u⟩ to sums[u] for the candidates u = start … stop-1; up to four words each, one to a row."""
-    limbs = vectors.shape[0]
-    for begin in range(0, vectors.shape[1], _BLOCK):
-        end = min(begin + _BLOCK, vectors.shape[1])
-        v0, v1 = vectors[0, begin:end], vectors[min(1, limbs - 1), begin:end]
-        v2, v3 = vectors[min(2, limbs - 1), begin:end], vectors[min(3, limbs - 1), begin:end]
-        for u in range(start, stop):
-            u0 = candidates[0, u]
-            odd = np.uint64(0)
-            if limbs == 1:
-                for i in range(v0.size):
-                    odd += _ones(v0[i] & u0) & _ONE
-            elif limbs == 2:
-                u1 = candidates[1, u]
-                for i in range(v0.size):
-                    odd += _ones((v0[i] & u0) ^ (v1[i] & u1)) & _ONE
-            else:
-                u1, u2 = candidates[1, u], candidates[2, u]
-                u3 = candidates[3, u] if limbs == 4 else np.uint64(0)
-                for i in range(v0.size):
-                    odd += _ones((v0[i] & u0) ^ (v1[i] & u1) ^ (v2[i] & u2) ^ (v3[i] & u3)) & _ONE
-            sums[u] += v0.size - 2 * np.int64(odd)
 
 
 @_kernel(types.void(_given_rows, _given_words, _given_rows, _integers, types.int64, types.int64))
@@ -255,3 +228,29 @@ def add_supports(
             for i in range(some.size):
                 equal += some[i] == given[i]
             counts[u] += equal
+
+
+@_kernel(types.void(_given_rows, _given_rows, _integers, types.int64, types.int64))
+def add_parities(vectors: Words, candidates: Words, sums: Integers, start: int, stop: int) -> None:
+    """Add Σ_v (-1)^⟨v,u⟩ to sums[u] for the candidates u = start … stop-1; up to four words each, one to a row."""
+    limbs = vectors.shape[0]
+    for begin in range(0, vectors.shape[1], _BLOCK):
+        end = min(begin + _BLOCK, vectors.shape[1])
+        v0, v1 = vectors[0, begin:end], vectors[min(1, limbs - 1), begin:end]
+        v2, v3 = vectors[min(2, limbs - 1), begin:end], vectors[min(3, limbs - 1), begin:end]
+        for u in range(start, stop):
+            u0 = candidates[0, u]
+            odd = np.uint64(0)
+            if limbs == 1:
+                for i in range(v0.size):
+                    odd += _ones(v0[i] & u0) & _ONE
+            elif limbs == 2:
+                u1 = candidates[1, u]
+                for i in range(v0.size):
+                    odd += _ones((v0[i] & u0) ^ (v1[i] & u1)) & _ONE
+            else:
+                u1, u2 = candidates[1, u], candidates[2, u]
+                u3 = candidates[3, u] if limbs == 4 else np.uint64(0)
+                for i in range(v0.size):
+                    odd += _ones((v0[i] & u0) ^ (v1[i] & u1) ^ (v2[i] & u2) ^ (v3[i] & u3)) & _ONE
+            sums[u] += v0.size - 2 * np.int64(odd)

@@ -41,32 +41,6 @@ def parity_sums(vectors: Words, candidates: Words) -> NDArray[np.int64]:
     return sums
 
 
-def support_counts(vectors: Words, answers: Words, candidates: Words) -> NDArray[np.int64]:
-    """How many answers are those of each candidate u: bit i of an answer is ⟨v_i, u⟩ for all i.
-
-    `vectors` has as many rows for v₀ as a candidate has words, then as many for v₁, and so on; a column for each
-    answer.
-    """
-    limbs = candidates.shape[0]
-    if not 1 <= limbs <= MOST_LIMBS or vectors.shape[0] % limbs or vectors.shape[1:] != answers.shape:
-        raise ValueError(
-            f"vectors must have a column for each of {answers.size} answers and rows for vectors of {limbs} words, "
-            f"at most {MOST_LIMBS}, got {vectors.shape}"
-        )
-    work = vectors.size * candidates.shape[1]
-    kernels = compiled(work)
-    if kernels is None:
-        return _support_counts(vectors, answers, candidates)
-    counts = np.zeros(candidates.shape[1], dtype=np.int64)
-    given, told, asked = _read_only(vectors), _read_only(answers), _read_only(candidates)
-    threads.share(
-        lambda start, stop: kernels.add_supports(given, told, asked, counts, start, stop),
-        counts.size,
-        threads=threads.allowed() if work > _ALONE else 1,
-    )
-    return counts
-
-
 def _read_only(rows: Words) -> Words:
     """The kernels are compiled for contiguous arrays that they do not change."""
     view = np.ascontiguousarray(rows).view()
@@ -81,16 +55,3 @@ def _parity_sums(vectors: Words, candidates: Words) -> NDArray[np.int64]:
         common = np.bitwise_xor.reduce(vectors & candidates[:, i : i + 1], axis=0)
         sums[i] = common.size - 2 * np.count_nonzero(np.bitwise_count(common) & np.uint8(1))
     return sums
-
-
-def _support_counts(vectors: Words, answers: Words, candidates: Words) -> NDArray[np.int64]:
-    """The same with NumPy alone."""
-    limbs = candidates.shape[0]
-    counts = np.empty(candidates.shape[1], dtype=np.int64)
-    for i in range(counts.size):
-        equal = np.ones(answers.size, dtype=np.bool_)
-        for j in range(vectors.shape[0] // limbs):
-            common = np.bitwise_xor.reduce(vectors[j * limbs : (j + 1) * limbs] & candidates[:, i : i + 1], axis=0)
-            equal &= np.bitwise_count(common) & np.uint8(1) == answers >> np.uint64(j) & np.uint64(1)
-        counts[i] = np.count_nonzero(equal)
-    return counts

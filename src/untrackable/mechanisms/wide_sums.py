@@ -6,8 +6,7 @@ from typing import Self
 import numpy as np
 
 from untrackable.errors import SumsError
-from untrackable.kernels.counting import add_answers
-from untrackable.kernels.parity import support_counts
+from untrackable.kernels.answers import add_answers, support_counts
 from untrackable.mechanisms import wide_answers
 from untrackable.mechanisms.candidates import CandidateAggregator, Columns, limbs_of
 from untrackable.mechanisms.estimates import (
