@@ -66,9 +66,11 @@ def servers(people: int) -> None:
         base = NoisyInnerProduct(bits=BITS, eps=eps)
         fresh = Fresh(base)
         reports = np.concatenate([batch.reports for batch in fresh.simulate(values, rounds=1, seed=1)])[:, 0]
-        start = time.perf_counter()
-        ours = fresh.aggregator().add(reports).estimate().frequencies
-        fast = time.perf_counter() - start
+        fast = math.inf
+        for _ in range(3):  # the shortest of a few, as it is over in a moment
+            start = time.perf_counter()
+            ours = fresh.aggregator().add(reports).estimate().frequencies
+            fast = min(fast, time.perf_counter() - start)
         client = LHClient(epsilon=eps, d=1 << BITS, use_olh=True, index_mapper=lambda x: x)
         server = LHServer(epsilon=eps, d=1 << BITS, use_olh=True, index_mapper=lambda x: x)
         sent = [client.privatise(value) for value in values.tolist()]
