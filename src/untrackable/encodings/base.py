@@ -127,4 +127,3 @@ def from_json(description: Mapping[str, Any]) -> Encoding:
     if changed := [key for key in wanted if written[key] != parameters[key]]:
         raise EncodingError(f"{kind}: {', '.join(changed)} must be as `to_json` writes it")
     return encoding
-

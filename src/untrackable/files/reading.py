@@ -129,7 +129,9 @@ def _opened(path: Path) -> Source:
     if kind == "empty":
         raise ReportFileError(f"{path} is empty (0 bytes)")
     if kind == "unknown":
-        raise ReportFileError(f"{path} is neither Parquet, Arrow, CSV nor NumPy: its first bytes are of none of them")
+        raise ReportFileError(
+            f"{path} is neither Parquet, Arrow, CSV nor NumPy: its first bytes are of none of them"
+        )
     if kind == "parquet":
         from untrackable.files.parquet import Parquet
 

@@ -82,7 +82,9 @@ class Seal:
 
     def _after_run(self) -> int:
         """The checksum of the rounds once the present run of equal ones has ended."""
-        return zlib.crc32(np.array(self._run, dtype="<i8").tobytes(), self._rounds) if self._run[1] else self._rounds
+        return (
+            zlib.crc32(np.array(self._run, dtype="<i8").tobytes(), self._rounds) if self._run[1] else self._rounds
+        )
 
     def confirm(self, said: str | None) -> None:
         """Whether this is what the file says of itself."""

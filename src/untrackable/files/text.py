@@ -191,9 +191,7 @@ class Text:
                 not layout.in_bytes and int(held[REPORT]) >> min(layout.bits, WORD)
             ):
                 return self._wrong(last, f"the report is not {wanted}")
-            if ROUND in held and (
-                not re.fullmatch(rb"[0-9]{1,19}", held[ROUND].strip()) or int(held[ROUND]) >> 63
-            ):
+            if ROUND in held and (not re.fullmatch(rb"[0-9]{1,19}", held[ROUND].strip()) or int(held[ROUND]) >> 63):
                 return self._wrong(last, "the round is not an integer")
         return self._wrong(last, "it, or one of those before, is not a report")
 
