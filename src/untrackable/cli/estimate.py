@@ -57,9 +57,9 @@ def estimate(
 ) -> None:
     """Estimate how many people hold which value, from FILES of reports.
 
-    FILES are Parquet, Arrow, CSV or NumPy, told apart by content; of several, reports are counted together. A file that
-    `untrackable simulate` or the library wrote says how its reports were made. A damaged or truncated file is an error, and
-    nothing is estimated from what is left of it.
+    FILES are Parquet, Arrow, CSV or NumPy, told apart by content; of several, reports are counted together. A file
+    that `untrackable simulate` or the library wrote says how its reports were made. A damaged or truncated file is
+    an error, and nothing is estimated from what is left of it.
 
     Example: untrackable estimate reports.parquet --plot answer.png
     """

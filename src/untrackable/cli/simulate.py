@@ -46,8 +46,9 @@ def simulate(
 ) -> None:
     """Write the reports of simulated people to FILE, in Parquet, Arrow, CSV or as a NumPy archive.
 
-    MECHANISM is a name that `untrackable audit --list` shows, with key=value PARAMETERS or a --preset; with neither, one
-    that suits the question. The ending of FILE chooses the format: .parquet, .arrow, .arrows (stream), .csv, .csv.gz, .npz.
+    MECHANISM is a name that `untrackable audit --list` shows, with key=value PARAMETERS or a --preset; with
+    neither, one that suits the question. The ending of FILE chooses the format: .parquet, .arrow, .arrows (a
+    stream), .csv, .csv.gz or .npz.
 
     \b
     Example: untrackable simulate deck bits=8 slots=30 eps_report=1 --people 1000000 --out reports.parquet

@@ -71,8 +71,8 @@ def estimate_files(
 ) -> Answer:
     """Frequencies from files of reports: all of them are read to the end, or there is no answer.
 
-    `candidates` are what people may hold, as the encoding takes it: needed for hashed strings, and where there are too
-    many values to estimate. Intervals hold except with probability `beta`.
+    `candidates` are what people may hold, as the encoding takes it: needed for hashed strings, and where there are
+    too many values to estimate. Intervals hold except with probability `beta`.
     """
     found = collect(
         [paths] if isinstance(paths, (str, Path)) else paths,
@@ -150,11 +150,14 @@ class _Asked:
             self._numbers = list(
                 dict.fromkeys(candidates if encoding is None else map(encoding.encode, candidates))
             )
-        elif self._listed and encoding is not None and not isinstance(encoding, HashedStrings):
-            if encoding.values <= MOST_LISTED:
-                self._numbers = list(range(encoding.values))
+        elif self._listed and encoding is not None and self._enumerable(encoding):
+            self._numbers = list(range(encoding.values))
         if self._listed and self._numbers is None and "candidates" in _required(sums):
             raise ValueError("candidates must be given, as this mechanism's reports tell nothing without a list")
+
+    @staticmethod
+    def _enumerable(encoding: Encoding) -> bool:
+        return encoding.values <= MOST_LISTED and not isinstance(encoding, HashedStrings)
 
     def estimate(self, sums: Any) -> Estimate:
         """Of the integers that reports are about."""
@@ -183,5 +186,5 @@ def _first(estimate: Estimate, count: int) -> Estimate:
         return estimate
     names = ("frequencies", "radius", "simultaneous_radius", "standard_error", "span", "chance", "deviation")
     parts = {name: getattr(estimate, name) for name in names}
-    cut = {name: part[:count] for name, part in parts.items() if isinstance(part, np.ndarray)}
+    cut: dict[str, Any] = {name: part[:count] for name, part in parts.items() if isinstance(part, np.ndarray)}
     return dataclasses.replace(estimate, **cut)

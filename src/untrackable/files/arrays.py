@@ -34,8 +34,8 @@ def write(file: IO[bytes], header: Header, blocks: Iterator[Block]) -> None:
         zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive,
     ):
         for block in blocks:
-            rounds.write(np.ascontiguousarray(block.rounds, dtype="<i8"))
-            reports.write(np.ascontiguousarray(block.reports))
+            rounds.write(np.ascontiguousarray(block.rounds, dtype="<i8").data)
+            reports.write(np.ascontiguousarray(block.reports).data)
             seal.add(*block)
         row = (layout.size,) if layout.in_bytes else ()
         _member(archive, REPORT, reports, layout.dtype, (seal.count, *row))
@@ -129,10 +129,11 @@ class Plain:
     """An .npy: integers or rows of bytes of one round, or records with the fields `round` and `report`."""
 
     unit, first = "row", 1
-    header = seal = None
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self.header: str | None = None
+        self.seal: str | None = None
         with path.open("rb") as file:
             try:
                 array = _Array.of(file)

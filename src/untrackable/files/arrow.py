@@ -54,10 +54,10 @@ class Arrow:
 
     def batches(self, layout: Layout) -> Iterator[Batch]:
         """All reports; the seal is known when they have been read."""
-        row = number = 0
+        row = read_batches = 0
         try:
             with pa.OSFile(str(self._path)) as source, self._reader(source) as reader:
-                for number, (batch, said) in enumerate(self._record_batches(reader), start=1):
+                for batch, said in self._record_batches(reader, source):
                     batch.validate()
                     for start in range(0, batch.num_rows, BATCH):
                         part = batch.slice(start, BATCH)
@@ -65,18 +65,21 @@ class Arrow:
                         row += part.num_rows
                         yield Batch(*read, source.tell() / max(1, source.size()))
                     self.seal = text_of(said, SEAL_KEY) if said else None
+                    read_batches += 1
         except FAILURES as error:
-            raise damaged(self._path, f"in record batch {number + 1}, after row {row}", error) from None
+            raise damaged(self._path, f"in record batch {read_batches + 1}, after row {row}", error) from None
 
     def _reader(self, source: Any) -> Any:
         return pa.ipc.open_stream(source) if self._stream else pa.ipc.open_file(source)
 
-    def _record_batches(self, reader: Any) -> Iterator[tuple[Any, Any]]:
+    def _record_batches(self, reader: Any, source: Any) -> Iterator[tuple[Any, Any]]:
         if not self._stream:
             for number in range(reader.num_record_batches):
                 yield tuple(reader.get_batch_with_custom_metadata(number))
             return
         while True:
+            if source.tell() >= source.size():
+                raise ValueError("the stream has no end mark")
             try:
                 batch, said = reader.read_next_batch_with_custom_metadata()
             except StopIteration:
@@ -105,7 +108,7 @@ def read_batch(path: Path, batch: Any, layout: Layout, row: int) -> tuple[NDArra
     names = batch.schema.names
     if REPORT not in names:
         raise ReportFileError(f"{path} has no column {REPORT!r}; it has {', '.join(map(repr, names)) or 'none'}")
-    found = []
+    found: list[Any] = []
     for name in (ROUND, REPORT):
         if name not in names:
             found.append(None)

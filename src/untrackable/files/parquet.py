@@ -40,10 +40,9 @@ class Parquet:
             with pq.ParquetFile(path) as file:
                 said = file.metadata.metadata or {}
                 self._names = list(file.schema_arrow.names)
+            self.header, self.seal = text_of(said, HEADER_KEY), text_of(said, SEAL_KEY)
         except FAILURES as error:
             raise damaged(path, f"within its {path.stat().st_size} bytes", error) from None
-        self.header = text_of(said, HEADER_KEY)
-        self.seal = text_of(said, SEAL_KEY)
 
     def batches(self, layout: Layout) -> Iterator[Batch]:
         """All reports, a part of a row group at a time."""

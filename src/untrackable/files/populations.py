@@ -47,7 +47,8 @@ class Population:
         for number, start in enumerate(range(0, total, _BLOCK)):
             stop = min(start + _BLOCK, total)
             if people is None and ends is not None:
-                counts = np.diff(np.clip(ends, start, stop), prepend=start)
+                cut = np.clip(ends, start, stop)
+                counts = cut - np.concatenate(([start], cut[:-1]))
             else:
                 counts = np.random.default_rng([seed, number]).multinomial(stop - start, self.weights)
             yield np.repeat(self.values, counts)

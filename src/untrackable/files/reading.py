@@ -112,6 +112,8 @@ def read_reports(
     source = _opened(path)
     try:
         header = None if source.header is None else Header.read(source.header)
+        if header is None and source.seal is not None:
+            raise ReportFileError("the description of its mechanism is missing, so the file is damaged")
         made = agreed("mechanism", header and header.mechanism, mechanism)
         meant = agreed("encoding", header and header.encoding, encoding)
     except ReportFileError as error:

@@ -66,7 +66,7 @@ class Seal:
         if not len(reports):
             return
         self.count += len(reports)
-        self._reports = zlib.crc32(np.ascontiguousarray(reports), self._reports)
+        self._reports = zlib.crc32(np.ascontiguousarray(reports).data, self._reports)
         starts = np.flatnonzero(np.diff(rounds, prepend=rounds[:1] - 1))
         ends = np.append(starts[1:], len(rounds))
         for round, length in zip(rounds[starts].tolist(), (ends - starts).tolist(), strict=True):

@@ -13,8 +13,8 @@ from untrackable.mechanisms.rounds import Rounds
 EXPORTS = (".csv", ".parquet", ".arrow", ".json")
 _SPARKS = "▁▂▃▄▅▆▇█"
 _MOST_SPARKS = 20
-_SHORTEST_BAR, _LONGEST_BAR, _LONGEST = 8, 24, 30
-"""Characters of a bar, and of the names of values before they are wrapped."""
+_SHORTEST_BAR, _LONGEST_BAR, _LONGEST, _MARK = 8, 24, 30, 10
+"""Characters of a bar, of a value's name before it is wrapped, and of the column that marks what is found."""
 
 
 def summary(answer: Answer) -> list[str]:
@@ -42,10 +42,8 @@ def notes(answer: Answer, *, fdr: float) -> list[str]:
         found.append(f"rounds are not pooled: {answer.why_not_pooled}")
     elif len(answer.rounds) > 1 and not Rounds(answer.mechanism, answer.rounds).independent(answer.rounds):
         found.append("a client's reports are not independent from round to round: pooling them gains nothing")
-    for file in answer.files:
-        if not file.sealed:
-            found.append(f"{file.path} carries no checksum: damage that leaves possible reports cannot be seen")
-    return found
+    open_to_damage = "carries no checksum: damage that leaves possible reports cannot be seen"
+    return found + [f"{file.path} {open_to_damage}" for file in answer.files if not file.sealed]
 
 
 def as_dict(answer: Answer, *, top: int = 20, fdr: float = 0.05, consistent: bool = False) -> dict[str, Any]:
@@ -114,15 +112,22 @@ def table(
         found["consistent"] = [percent(nearest[row.value]) for row in rows]
     found["± error"] = [percent(row.standard_error) for row in rows]
     found["interval"] = [f"{percent(row.lower)} … {percent(row.upper)}" for row in rows]
-    taken = sum(2 + min(_LONGEST, max(map(len, (title, *cells)))) for title, cells in found.items())
-    scale = max((max(row.upper, row.frequency) for row in rows), default=1.0) or 1.0
-    room = max(_SHORTEST_BAR, min(_LONGEST_BAR, width - taken - len("  found   ")))
-    found[""] = [bar(row, scale, room) for row in rows]
+    if width < _wide(found) + _SHORTEST_BAR + _MARK:
+        del found["± error"]
+    room = min(_LONGEST_BAR, width - _wide(found) - _MARK)
+    if room >= _SHORTEST_BAR:
+        scale = max((max(row.upper, row.frequency) for row in rows), default=1.0) or 1.0
+        found[""] = [bar(row, scale, room) for row in rows]
     found["found"] = ["✓" if row.stands_out else "" for row in rows]
-    left = width - taken - room - len("  found   over rounds   ")
-    if len(answer.rounds) > 2 and left >= 0:
-        found["over rounds"] = [spark(answer, row.value) for row in rows]
+    if len(answer.rounds) > 2:
+        sparks = {"over rounds": [spark(answer, row.value) for row in rows]}
+        found |= sparks if _wide(found | sparks) <= width else {}
     return found
+
+
+def _wide(columns: dict[str, list[str]]) -> int:
+    """Characters that columns take, with the space between them."""
+    return sum(2 + min(_LONGEST, max(map(len, (title, *cells)))) for title, cells in columns.items())
 
 
 def percent(share: float) -> str:

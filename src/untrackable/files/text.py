@@ -91,7 +91,7 @@ def _digits(reports: NDArray[Any], layout: Layout) -> Any:
 
 
 class Text:
-    """Lines of decimal digits, or hexadecimal ones for reports wider than 64 bits, the first line naming columns."""
+    """Lines of decimal digits, hexadecimal ones for reports wider than 64 bits; the first names the columns."""
 
     unit = "line"
 

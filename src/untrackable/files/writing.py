@@ -64,7 +64,7 @@ def write_reports(
 ) -> Written:
     """Write pieces, each a round and reports of it, as they come; the ending of the name chooses the format.
 
-    Reports of a round are an array as simulation yields it (`batch.reports[:, i]`) or the integers that clients send.
+    Reports of a round are an array as simulation yields it (`batch.reports[:, i]`), or the integers of clients.
     The file takes its name when it is complete; on any failure there is none, and an earlier one stays as it was.
     Within a block of 32 MiB of reports they are sorted by round and report.
     """
