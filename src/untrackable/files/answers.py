@@ -19,20 +19,24 @@ from untrackable.mechanisms.estimates import Aggregator
 from untrackable.mechanisms.frequencies import Estimate
 from untrackable.mechanisms.rounds import Rounds
 
+_NOTHING_GAINED = "a client's reports are not independent from round to round, so pooling them gains nothing"
 MOST_LISTED = 1 << 16
 """Values of an encoding that are all asked for, where a mechanism needs a list."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Answer:
-    """Estimates by round, and pooled over all of them where that can be done (`why_not_pooled` says why not)."""
+    """Estimates by round, and pooled over all of them where that can be done.
+
+    `pooling` says why it cannot, or that nothing is gained by it.
+    """
 
     mechanism: Mechanism
     encoding: Encoding | None
     files: tuple[Read, ...]
     rounds: Mapping[int, Estimate]
     pooled: Estimate | None
-    why_not_pooled: str = ""
+    pooling: str = ""
 
     @property
     def best(self) -> Estimate:
@@ -103,7 +107,7 @@ def answer(found: Collected, *, candidates: Sequence[Any] | None = None, beta: f
         files=tuple(found.files),
         rounds={number: asked.named(estimate) for number, estimate in alone.items()},
         pooled=None if pooled is None else asked.named(pooled),
-        why_not_pooled=why,
+        pooling=why,
     )
 
 
@@ -120,9 +124,11 @@ def _pooled(
             together.merge(one)
         return asked.estimate(together), ""
     try:
-        return Rounds(mechanism, alone).pooled(beta=asked.beta), ""
+        rounds = Rounds(mechanism, alone)
     except ValueError as error:
         return None, str(error)
+    said = "" if rounds.independent(numbers) else _NOTHING_GAINED
+    return rounds.pooled(beta=asked.beta), said
 
 
 class _Asked:

@@ -63,8 +63,8 @@ class ReportFile:
             try:
                 seal.confirm(self._source.seal)
             except ReportFileError as error:
-                last = f"{self.unit} {number - 1}" if seal.count else "no report"
-                raise ReportFileError(f"{self.path} is damaged or truncated (read up to {last}): {error}") from None
+                read = f"read up to {self.unit} {number - 1}"
+                raise ReportFileError(f"{self.path} is damaged or truncated ({read}): {error}") from None
 
     def refused(self, row: int, why: object) -> ReportFileError:
         """A report that is not one of this mechanism's."""

@@ -8,7 +8,6 @@ from untrackable.errors import ReportFileError
 from untrackable.files.answers import Answer
 from untrackable.files.atomic import whole_file
 from untrackable.mechanisms.frequencies import Estimate, Ranked
-from untrackable.mechanisms.rounds import Rounds
 
 EXPORTS = (".csv", ".parquet", ".arrow", ".json")
 _SPARKS = "▁▂▃▄▅▆▇█"
@@ -38,10 +37,8 @@ def notes(answer: Answer, *, fdr: float) -> list[str]:
         "█ up to its lower end, ▒ up to the estimate, ─ up to its upper end",
         f"✓ stands out from noise, at most {fdr:.3g} of them falsely (expected; p-values: {best.tail})",
     ]
-    if answer.why_not_pooled:
-        found.append(f"rounds are not pooled: {answer.why_not_pooled}")
-    elif len(answer.rounds) > 1 and not Rounds(answer.mechanism, answer.rounds).independent(answer.rounds):
-        found.append("a client's reports are not independent from round to round: pooling them gains nothing")
+    if answer.pooling:
+        found.append(f"rounds: {answer.pooling}")
     open_to_damage = "carries no checksum: damage that leaves possible reports cannot be seen"
     return found + [f"{file.path} {open_to_damage}" for file in answer.files if not file.sealed]
 
@@ -61,7 +58,7 @@ def as_dict(answer: Answer, *, top: int = 20, fdr: float = 0.05, consistent: boo
         "files": [{"path": str(f.path), "reports": f.reports, "sealed": f.sealed} for f in answer.files],
         "reports": answer.reports,
         "pooled": pooled,
-        **({"why_not_pooled": answer.why_not_pooled} if pooled is None else {}),
+        "pooling": answer.pooling,
         **each,
     }
 

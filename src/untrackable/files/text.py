@@ -1,5 +1,6 @@
 """CSV, perhaps compressed with gzip: what the file says of itself is a comment on its first line."""
 
+import csv
 import gzip
 import io
 import re
@@ -108,7 +109,7 @@ class Text:
                     line, self.first = self._line(file), 3
         except FAILURES as error:
             raise damaged(path, "at its beginning", error) from None
-        self._names = line.decode("utf-8-sig", errors="replace").rstrip("\r\n").split(",")
+        self._names = _cells(line.decode("utf-8-sig", errors="replace"))
         if REPORT not in self._names:
             raise ReportFileError(f"{path}, line {self.first - 1}: there must be a column {REPORT!r}")
 
@@ -156,7 +157,7 @@ class Text:
         kinds = {name: pa.string() for name in self._names}
         kinds |= {ROUND: pa.int64(), REPORT: _read_kind(layout)}
         options = pa.csv.ConvertOptions(column_types=kinds, null_values=[], include_columns=self._wanted())
-        parsing = pa.csv.ParseOptions(quote_char=False, ignore_empty_lines=False)
+        parsing = pa.csv.ParseOptions(ignore_empty_lines=False)
         reading = pa.csv.ReadOptions(column_names=self._names, block_size=max(len(lines), 1))
         try:
             table = pa.csv.read_csv(pa.BufferReader(lines), reading, parsing, options)
@@ -179,11 +180,11 @@ class Text:
 
     def _first_wrong(self, lines: bytes, layout: Layout, number: int) -> ReportFileError:
         """Which line is the first that is not a report, and why."""
-        digits = rb"[0-9a-fA-F]{%d}" % (2 * layout.size) if layout.in_bytes else rb"[0-9]{1,20}"
+        digits = f"[0-9a-fA-F]{{{2 * layout.size}}}" if layout.in_bytes else "[0-9]{1,20}"
         wanted = f"{2 * layout.size} hexadecimal digits" if layout.in_bytes else f"an integer of {layout.bits} bits"
         last = number
         for last, line in enumerate(lines.split(b"\n")[:-1], start=number):
-            cells = line.removesuffix(b"\r").split(b",")
+            cells = _cells(line.decode(errors="replace"))
             if len(cells) != len(self._names):
                 return self._wrong(last, f"{len(cells)} columns instead of {len(self._names)}")
             held = dict(zip(self._names, cells, strict=True))
@@ -191,12 +192,20 @@ class Text:
                 not layout.in_bytes and int(held[REPORT]) >> min(layout.bits, WORD)
             ):
                 return self._wrong(last, f"the report is not {wanted}")
-            if ROUND in held and (not re.fullmatch(rb"[0-9]{1,19}", held[ROUND].strip()) or int(held[ROUND]) >> 63):
+            if ROUND in held and (not re.fullmatch("[0-9]{1,19}", held[ROUND].strip()) or int(held[ROUND]) >> 63):
                 return self._wrong(last, "the round is not an integer")
         return self._wrong(last, "it, or one of those before, is not a report")
 
     def _wrong(self, line: int, why: str) -> ReportFileError:
         return ReportFileError(f"{self._path}, line {line}: {why}")
+
+
+def _cells(line: str) -> list[str]:
+    """The fields of a line; one with a quotation mark left open is a field as it is."""
+    try:
+        return next(csv.reader([line], strict=True), [""])
+    except csv.Error:
+        return [line]
 
 
 class _Borrowed:
