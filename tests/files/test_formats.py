@@ -68,7 +68,7 @@ def test_any_reports_of_any_width_come_back(
             if piece.reports.ndim == 2:
                 numbers = [int.from_bytes(bytes(row), "little") for row in numbers]
             found.setdefault(piece.round, []).extend(numbers)
-            rows += piece.rows.tolist()
+            rows += [int(row) for row in piece.rows]
     wanted: dict[int, list[int]] = {}
     for number, some in given_pieces:
         if some:

@@ -111,3 +111,13 @@ def as_words(rows: NDArray[Any]) -> NDArray[np.uint64]:
     wide = np.zeros((rows.shape[0], 8), dtype=np.uint8)
     wide[:, : rows.shape[1]] = rows
     return wide.view("<u8").reshape(-1).astype(np.uint64, copy=False)
+
+
+def runs(rounds: NDArray[Any]) -> list[tuple[int, int, int]]:
+    """Rounds that stay the same for a while: each round, where its run starts and where it ends."""
+    if not rounds.size:
+        return []
+    if rounds[0] == rounds[-1] and rounds.min() == rounds.max():
+        return [(int(rounds[0]), 0, rounds.size)]
+    starts = [0, *(np.flatnonzero(rounds[1:] != rounds[:-1]) + 1).tolist()]
+    return list(zip(rounds[starts].tolist(), starts, [*starts[1:], rounds.size], strict=True))

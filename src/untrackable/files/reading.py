@@ -1,6 +1,7 @@
 """Reading files of reports, piece by piece, whatever their format; what is wrong has a place."""
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,7 +12,7 @@ from untrackable.encodings.base import Encoding
 from untrackable.errors import ReportFileError
 from untrackable.files.columns import Batch, Source
 from untrackable.files.kinds import kind_of
-from untrackable.files.layouts import Layout, Misfit, Stored
+from untrackable.files.layouts import Layout, Misfit, Stored, runs
 from untrackable.files.seals import Header, Seal, agreed
 from untrackable.mechanisms.base import Mechanism
 from untrackable.mechanisms.observed import LAST_ROUND, round_number
@@ -22,7 +23,7 @@ class Piece(NamedTuple):
 
     round: int
     reports: Stored
-    rows: NDArray[np.int64]
+    rows: Sequence[int] | NDArray[np.int64]
     done: float
 
 
@@ -75,8 +76,8 @@ class ReportFile:
             if self._round is None:
                 raise ReportFileError(f"{self.path} does not say of which round its reports are; give the round")
             return np.full(len(batch.reports), self._round, dtype=np.int64)
-        wrong = (batch.rounds < 1) | (batch.rounds > LAST_ROUND)
-        if wrong.any():
+        if batch.rounds.size and not 1 <= batch.rounds.min() <= batch.rounds.max() <= LAST_ROUND:
+            wrong = (batch.rounds < 1) | (batch.rounds > LAST_ROUND)
             raise Misfit(int(np.argmax(wrong)), f"a round must be between 1 and {LAST_ROUND}")
         if self._round is not None and (batch.rounds != self._round).any():
             raise Misfit(int(np.argmax(batch.rounds != self._round)), "it is of another round than the one given")
@@ -85,15 +86,14 @@ class ReportFile:
 
 def _by_round(rounds: NDArray[np.int64], reports: Stored, number: int, done: float) -> Iterator[Piece]:
     """Pieces of one round each; of rounds that are in order, without copying."""
-    rows = np.arange(number, number + len(reports))
-    if (rounds[1:] < rounds[:-1]).any():
+    rows: Sequence[int] | NDArray[np.int64] = range(number, number + len(reports))
+    found = runs(rounds)
+    if any(later[0] < earlier[0] for earlier, later in itertools.pairwise(found)):
         order = np.argsort(rounds, kind="stable")
-        rounds, reports, rows = rounds[order], reports[order], rows[order]
-    ends = np.append(np.flatnonzero(rounds[1:] != rounds[:-1]) + 1, len(rounds))
-    start = 0
-    for end in ends[ends > 0].tolist():
-        yield Piece(int(rounds[start]), reports[start:end], rows[start:end], done)
-        start = end
+        rounds, reports, rows = rounds[order], reports[order], number + order
+        found = runs(rounds)
+    for round, start, end in found:
+        yield Piece(round, reports[start:end], rows[start:end], done)
 
 
 def read_reports(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from untrackable.encodings.base import Encoding
 from untrackable.encodings.base import from_json as encoding_from_json
 from untrackable.errors import EncodingError, MechanismError, ReportFileError
-from untrackable.files.layouts import Stored
+from untrackable.files.layouts import Stored, runs
 from untrackable.mechanisms.base import Mechanism
 from untrackable.mechanisms.descriptions import from_json as mechanism_from_json
 
@@ -63,17 +63,13 @@ class Seal:
 
     def add(self, rounds: NDArray[np.int64], reports: Stored) -> None:
         """The next reports, with the round of each."""
-        if not len(reports):
-            return
         self.count += len(reports)
         self._reports = zlib.crc32(np.ascontiguousarray(reports).data, self._reports)
-        starts = np.flatnonzero(np.diff(rounds, prepend=rounds[:1] - 1))
-        ends = np.append(starts[1:], len(rounds))
-        for round, length in zip(rounds[starts].tolist(), (ends - starts).tolist(), strict=True):
+        for round, start, end in runs(rounds):
             if round != self._run[0]:
                 self._rounds = self._after_run()
                 self._run = (round, 0)
-            self._run = (round, self._run[1] + length)
+            self._run = (round, self._run[1] + end - start)
 
     def text(self) -> str:
         """Of what was added so far; always of the same length."""

@@ -162,9 +162,7 @@ def export(path: Path, answer: Answer) -> None:
             if path.suffix == ".json":
                 file.write(estimate.to_json().encode())
             elif path.suffix == ".csv":
-                import pyarrow.csv
-
-                pyarrow.csv.write_csv(estimate.to_arrow(), file)
+                estimate.to_csv(file.name)
             elif path.suffix == ".parquet":
                 import pyarrow.parquet
 
