@@ -3,7 +3,7 @@
 Every step runs in a process of its own, whose peak memory the operating system tells; reading is done twice, the
 first time with imports and compiled code to load, and the shorter time counts. Ratios above 1 mean that ours is
 slower: it does more, as checksums are verified and every report is checked and counted. "bytes" is reading the file
-without looking at it, "pass" one pass over the reports in memory. The number of reports may be given: `files.py 1e8`.
+without looking at it, "pass" one pass over the reports in memory. `files.py 1e8` takes another number.
 """
 
 import json

@@ -136,7 +136,8 @@ def test_a_folder_that_may_not_be_written_to(tmp_path: Path) -> None:
 def test_reports_that_do_not_fit_are_refused(ending: str, tmp_path: Path) -> None:
     path = tmp_path / f"x{ending}"
     cases: list[tuple[Any, type[Exception]]] = [([32], ValueError), ([-1], ValueError), ([0.5], TypeError)]
-    for wrong, kind in [*cases, (np.zeros((3, 2)), TypeError)]:
+    cases.append((np.zeros((3, 2)), TypeError))
+    for wrong, kind in cases:
         with pytest.raises(kind):
             write_reports(path, [(1, [5]), (1, wrong)], mechanism=DECK)
     for number in (0, 1 << 60):
