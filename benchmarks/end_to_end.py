@@ -26,7 +26,8 @@ BITS, EPS = 16, 1.0
 VALUES = 1 << BITS
 SURVEYED = 20_000
 FACTOR = 1.2
-MECHANISM = Fresh(NoisyInnerProduct(bits=BITS, eps=EPS))
+MECHANISM = Fresh(NoisyInnerProduct(bits=BITS, eps=EPS, width=1))
+"""One bit, as HadamardMech; two are more accurate, and the default."""
 
 FloatArray = NDArray[np.float64]
 Values = NDArray[np.int64]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from untrackable import (
@@ -28,7 +29,7 @@ from untrackable import (
 from untrackable.mechanisms.base import Mechanism
 from untrackable.mechanisms.estimates import Estimate
 
-DECK = Deck(bits=3, slots=2, eps_report=1.0)
+DECK = Deck(bits=3, slots=2, eps_report=1.0, width=1)
 
 
 def estimated(mechanism: Mechanism, values: Any, *, seed: int = 1, **how: Any) -> Estimate:
@@ -58,7 +59,8 @@ def test_intervals_are_the_radii_within_bounds() -> None:
 SMALL: list[tuple[Mechanism, range, dict[str, Any]]] = [
     (Fresh(RandomizedResponse(eps=1.0)), range(2), {}),
     (Bitwise(eps_state=1.0, eps_report=0.5), range(2), {}),
-    (Fresh(NoisyInnerProduct(bits=2, eps=0.7)), range(2, 8), {}),
+    (Fresh(NoisyInnerProduct(bits=2, eps=0.7, width=1)), range(2, 8), {}),
+    (Fresh(NoisyInnerProduct(bits=2, eps=0.7, width=2)), range(1 << 6), {}),
     (Unary(values=3, keep=0.9, add=0.2, q=0.8, p=0.3), range(8), {}),
     (Lgrr(values=3, keep=0.9, tell=0.8), range(3), {}),
     (DBitFlip(buckets=3, sampled=2, eps=1.0), range(1 << 5), {}),
@@ -130,8 +132,8 @@ def test_a_list_of_candidates_need_not_be_everything() -> None:
     [
         (Fresh(RandomizedResponse(eps=1.0)), "exact binomial"),
         (Bitwise(eps_state=1.0, eps_report=2.0), "exact binomial"),
-        (Fresh(NoisyInnerProduct(bits=3, eps=1.0)), "exact binomial"),
-        (Fresh(NoisyInnerProduct(bits=1, eps=1.0)), "exact binomial"),
+        (Fresh(NoisyInnerProduct(bits=3, eps=1.0, width=1)), "exact binomial"),
+        (Fresh(NoisyInnerProduct(bits=1, eps=1.0, width=1)), "exact binomial"),
         (Unary(values=8, keep=0.9, add=0.2, q=0.8, p=0.3), "exact binomial"),
         (Lgrr(values=8, keep=0.9, tell=0.8), "exact binomial"),
         (DBitFlip(buckets=8, sampled=2, eps=2.0), "upper, Hoeffding"),
@@ -165,7 +167,7 @@ def test_p_values_of_values_that_nobody_holds(mechanism: Mechanism, tail: str) -
 
 def test_top() -> None:
     values = np.repeat([3, 5, 6], [6000, 3000, 1000])
-    found = estimated(Deck(bits=8, slots=1, eps_report=2.0), values)
+    found = estimated(Deck(bits=8, slots=1, eps_report=2.0, width=1), values)
     rows = found.top(5)
     assert [row.value for row in rows[:2]] == [3, 5]
     assert rows[0].stands_out
@@ -193,7 +195,7 @@ def test_the_false_discovery_rate_is_kept() -> None:
     times, people, rate = 4000, 500, 0.1
     threshold = rate + 0.036
     assert math.exp(-times * 0.036**2 / (2 * (rate + 0.036 / 3))) < 1e-9
-    mechanism = Deck(bits=6, slots=1, eps_report=3.0)
+    mechanism = Deck(bits=6, slots=1, eps_report=3.0, width=1)
     values = np.tile(np.arange(people) % 8, times)
     reports = np.concatenate([b.reports for b in mechanism.simulate(values, rounds=1, seed=5)]).reshape(times, -1)
     shares: dict[float, list[float]] = {rate: [], 5 * rate: []}
@@ -240,6 +242,24 @@ def test_names_of_values_are_in_the_tables(tmp_path: Path) -> None:
     found.to_csv(tmp_path / "estimate.csv")
     with (tmp_path / "estimate.csv").open(encoding="utf-8", newline="") as file:
         assert [row["value"] for row in csv.DictReader(file)] == ["Ada", "Émmy, \n"]
+
+
+def test_data_frames() -> None:
+    found = estimated(DECK, np.zeros(1000, dtype=int))
+    frame = found.to_pandas()
+    assert isinstance(frame, pd.DataFrame)
+    assert list(frame.columns) == COLUMNS
+    assert frame["value"].tolist() == list(range(found.frequencies.size))
+    assert frame["frequency"].dtype == np.float64
+    assert np.array_equal(frame["frequency"], found.frequencies)
+    assert np.array_equal(frame["upper_simultaneous"], found.interval(simultaneous=True).upper)
+    assert frame.nlargest(1, "frequency")["value"].item() == 0
+    names = ["Ada", "Émmy, \n"]
+    rappor = Rappor(bloom_bits=16, hashes=2, f=0.25, p=0.25, q=0.75)
+    assert estimated(rappor, np.array(names * 100), candidates=names).to_pandas()["value"].tolist() == names
+    wide = Fresh(NoisyInnerProduct(bits=100, eps=1.0))
+    sums: Any = wide.aggregator().add([5])
+    assert sums.estimate(candidates=[1, 1 << 99]).to_pandas()["value"].tolist() == ["1", str(1 << 99)]
 
 
 def test_without_pandas_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
