@@ -70,14 +70,13 @@ def discover(
             break
         places = _places(encoding, list(accepted))
         left = peeled(levels, entries, places, fit(levels, entries, places).frequencies)
-    order = np.argsort(p_values, kind="stable")[: leads + len(accepted)]
-    others = {names[i]: float(p_values[i]) for i in order if names[i] is not None and names[i] not in accepted}
+    others = _others(p_values, names, _ancestors(kept), accepted, leads)
     strings = _measured(encoding, levels, entries, accepted, alpha)
     return Discovered(
         tuple(sorted(strings, key=lambda found: -found.frequency)),
         tuple(
             found
-            for string, p_value in list(others.items())[:leads]
+            for string, p_value in others.items()
             for found in _measured(encoding, levels, left, {string: p_value}, alpha)
         ),
         levels.n,
@@ -85,6 +84,28 @@ def discover(
         passes,
         tried,
     )
+
+
+def _others(
+    p_values: FloatArray, names: list[str | None], ancestors: NDArray[np.int64], accepted: dict[str, float], leads: int
+) -> dict[str, float]:
+    """The next best strings, of each first prefix the best only: where a prefix is noise, all that begin so are."""
+    found: dict[str, float] = {}
+    seen: set[int] = set()
+    for i in np.argsort(p_values, kind="stable").tolist():
+        name, ancestor = names[i], int(ancestors[i])
+        if len(found) < leads and name is not None and name not in accepted and ancestor not in seen:
+            found[name] = float(p_values[i])
+            seen.add(ancestor)
+    return found
+
+
+def _ancestors(kept: list[Prefixes]) -> NDArray[np.int64]:
+    """The first prefix of every string that is left."""
+    ancestors = np.arange(kept[-1].ends.size)
+    for prefixes in reversed(kept[1:]):
+        ancestors = prefixes.parents[ancestors]
+    return ancestors
 
 
 def _levels(encoding: DiscoveredStrings, sums: Aggregator) -> Levels:
@@ -109,12 +130,12 @@ def _p_values(encoding: DiscoveredStrings, tables: Tables, kept: list[Prefixes])
     space, last = Space.of(encoding), kept[-1]
     count = len(kept)
     weights = space.weights(encoding.longest)[last.ends]
+    tests = sum(size < encoding.longest for size in encoding.prefixes[:-1]) + 1
     largest = np.zeros(last.ends.size)
     ancestors = np.arange(last.ends.size)
     for first in range(count - 1, -1, -1):
-        share = 2.0**first / (2**count - 1)
         sums = last.steps[:, first:].sum(axis=1, dtype=np.int64)
-        p_values = tables.laws.tail(first, count, sums) / share
+        p_values = tables.laws.tail(first, count, sums) * tests
         if first == 0:
             adjusted = p_values / weights
         else:
@@ -122,7 +143,9 @@ def _p_values(encoding: DiscoveredStrings, tables: Tables, kept: list[Prefixes])
             size = encoding.prefixes[first - 1]
             rank = ancestors + 1.0
             adjusted = p_values * rank * (rank + 1) * space.prefix(size) / weights
-            adjusted[kept[first - 1].ends[ancestors] < size] = 0.0  # a whole string: nothing left to choose
+            if size == encoding.longest:
+                continue  # a whole string: nothing is left to choose
+            adjusted[kept[first - 1].ends[ancestors] < size] = 0.0  # and here too
         largest = np.maximum(largest, adjusted)
     return largest
 

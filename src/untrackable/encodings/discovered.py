@@ -34,8 +34,9 @@ class DiscoveredStrings(Encoding):
     """One hash into 2^bucket_bits for each of a few prefixes, side by side, that of the first prefix lowest.
 
     A string is a sequence of symbols: its characters, which must be in `alphabet`, or with no alphabet the bytes of
-    its UTF-8. `prefixes` says how many symbols each level looks at; the last looks at all, `longest`. The string is
-    taken in Unicode's composed form (NFC). One of more than `longest` symbols is refused (`too_long="error"`) or cut
+    its UTF-8. `prefixes` says how many symbols each level looks at; the last looks at all, `longest`, and it is well
+    to have two of these, under different hashes, so that the string itself is confirmed and not only its beginning.
+    The string is taken in Unicode's composed form (NFC). One of more than `longest` symbols is refused (`too_long="error"`) or cut
     there (`"truncate"`, at a whole character), characters that are not in the alphabet are refused
     (`unknown="error"`) or left out (`"omit"`), one of fewer than `shortest` symbols is always refused.
     """
@@ -80,8 +81,9 @@ class DiscoveredStrings(Encoding):
         lengths = tuple(checks.integer("prefixes", length, low=1, high=self.longest) for length in self.prefixes)
         if not 1 <= len(lengths) <= MOST_LEVELS:
             raise ValueError(f"prefixes must be 1 to {MOST_LEVELS} lengths, got {len(lengths)}")
-        if lengths[-1] != self.longest or any(a >= b for a, b in zip(lengths, lengths[1:], strict=False)):
-            raise ValueError(f"prefixes must rise, and end with longest, {self.longest}, got {list(lengths)}")
+        rising = all(a < b or b == self.longest for a, b in zip(lengths, lengths[1:], strict=False))
+        if lengths[-1] != self.longest or not rising:
+            raise ValueError(f"prefixes must rise to longest, {self.longest}, and may repeat it, got {list(lengths)}")
         widest = max(b - a for a, b in zip((0, *lengths), lengths, strict=False))
         if self.symbols**widest > LARGEST_STEP:
             raise ValueError(
