@@ -151,18 +151,8 @@ def _p_values(encoding: DiscoveredStrings, tables: Tables, kept: list[Prefixes])
 
 
 def _names(encoding: DiscoveredStrings, prefixes: Prefixes) -> list[str | None]:
-    """Strings of symbols; none where bytes are no UTF-8, as nobody can hold that."""
-    rows = [row[row > 0] - 1 for row in prefixes.symbols]
-    if encoding.alphabet:
-        return ["".join(encoding.alphabet[i] for i in row) for row in rows]
-    return [_text(bytes(row.tolist())) for row in rows]
-
-
-def _text(data: bytes) -> str | None:
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        return None
+    """The strings; none where bytes are no UTF-8, as nobody can hold that."""
+    return [encoding.text((row[row > 0] - 1).tolist()) for row in prefixes.symbols]
 
 
 def _places(encoding: DiscoveredStrings, strings: list[str]) -> NDArray[np.int64]:

@@ -130,6 +130,19 @@ class DiscoveredStrings(Encoding):
         """How many symbols the string has, once cut."""
         return len(self._symbols(raw))
 
+    def taken(self, raw: Any) -> str:
+        """What is left of the string: in composed form, cut, and without what is left out."""
+        return self.text([number - 1 for number in self._symbols(raw)]) or ""
+
+    def text(self, symbols: Iterable[int]) -> str | None:
+        """The string of these symbols, 0 … symbols-1; none for bytes that are no UTF-8."""
+        if self.alphabet:
+            return "".join(self.alphabet[symbol] for symbol in symbols)
+        try:
+            return bytes(symbols).decode()
+        except UnicodeDecodeError:
+            return None
+
     def local(self, eps: float) -> "Levelled":
         """The local mechanism for what is encoded: as `Fresh(…)`, `Dealt(…, slots)` and the like take it."""
         from untrackable.mechanisms.levelled import Levelled
