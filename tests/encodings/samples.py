@@ -58,7 +58,7 @@ def discovered(draw: st.DrawFn) -> DiscoveredStrings:
         salt=draw(st.binary(min_size=16, max_size=64)),
         alphabet=alphabet,
         shortest=draw(st.integers(0, longest)),
-        bucket_bits=draw(st.integers(1, 26)),
+        bucket_bits=draw(st.integers(12, 26)),
         too_long=draw(st.sampled_from(["error", "truncate"])),
         unknown=draw(st.sampled_from(["error", "omit"])),
     )

@@ -61,9 +61,9 @@ def test_hashes_by_definition(encoding: DiscoveredStrings, text: str) -> None:
 @pytest.mark.parametrize(
     ("parameters", "string", "buckets"),
     [
-        ({"longest": 8, "prefixes": [2, 5, 8, 8]}, "", [602311, 302549, 517606, 622010]),
-        ({"longest": 8, "prefixes": [2, 5, 8, 8]}, "hello", [875109, 97866, 908092, 546504]),
-        ({"longest": 8, "prefixes": [2, 5, 8, 8]}, "日本", [645707, 367992, 868022, 372549]),
+        ({"longest": 8, "prefixes": [2, 5, 7, 8, 8]}, "", [602311, 302549, 517606, 622010, 624670]),
+        ({"longest": 8, "prefixes": [2, 5, 7, 8, 8]}, "hello", [875109, 97866, 908092, 546504, 498704]),
+        ({"longest": 8, "prefixes": [2, 5, 7, 8, 8]}, "日本", [645707, 367992, 868022, 372549, 615231]),
         ({"longest": 4, "prefixes": [2, 4], "alphabet": "абвг"}, "вага", [564798, 252598]),
     ],
 )
@@ -72,7 +72,7 @@ def test_golden_vectors(parameters: dict[str, Any], string: str, buckets: list[i
 
 
 def test_what_shares_a_prefix_shares_its_bucket() -> None:
-    encoding = DiscoveredStrings(salt=SALT, longest=9, prefixes=[3, 6, 9, 9])
+    encoding = DiscoveredStrings(salt=SALT, longest=9, prefixes=[3, 6, 9, 9], bucket_bits=24)
     first, second = encoding.buckets("catalogue"), encoding.buckets("catalysis")
     assert first[0] == second[0]
     assert all(a != b for a, b in zip(first[1:], second[1:], strict=True))
@@ -82,7 +82,7 @@ def test_what_shares_a_prefix_shares_its_bucket() -> None:
 
 
 def test_composed_form_is_what_counts() -> None:
-    encoding = DiscoveredStrings(salt=SALT, longest=9, prefixes=[3, 6, 9])
+    encoding = DiscoveredStrings(salt=SALT, longest=9, prefixes=[3, 6, 9], bucket_bits=24)
     assert encoding.encode("e\u0301") == encoding.encode("é")
     assert encoding.taken("e\u0301") == "é"
     assert encoding.length("é") == 2
@@ -161,6 +161,7 @@ def test_arrays_have_a_last_axis_of_levels() -> None:
         ({"prefixes": "8"}, "prefixes must be a list of lengths"),
         ({"prefixes": [2, 9]}, "prefixes must be between 1 and 8, got 9"),
         ({"prefixes": [2, 8]}, r"256\^6 are too many"),
+        ({"bucket_bits": 15}, r"256\^2 of them are more than 2\^\(15·1\) choices of buckets"),
         ({"alphabet": "aba"}, "alphabet must not have a character twice"),
         ({"alphabet": "a"}, "alphabet must have at least 2 characters"),
         ({"alphabet": "ae\u0301"}, "alphabet must be in Unicode's composed form"),

@@ -90,6 +90,12 @@ class DiscoveredStrings(Encoding):
                 f"prefixes must differ by so little that no more than {LARGEST_STEP} of them have to be tried for each: "
                 f"{self.symbols}^{widest} are too many"
             )
+        for level, length in enumerate(lengths, 1):
+            if self.symbols**length > 1 << self.bucket_bits * level:
+                raise ValueError(
+                    f"bucket_bits must be enough to tell prefixes apart: {self.symbols}^{length} of them are more than "
+                    f"2^({self.bucket_bits}·{level}) choices of buckets"
+                )
         return lengths
 
     @classmethod
