@@ -9,6 +9,7 @@ exhaustive decoder that is told every string that occurs and reads the same repo
 
 import argparse
 import contextlib
+import importlib
 import io
 import math
 import sys
@@ -63,12 +64,15 @@ class Older:
     """NumPy and xxhash as pure-ldp expects them: a shape may be None, and text is hashed as UTF-8."""
 
     def __getattr__(self, name: str) -> Any:
+        """As it is."""
         return getattr(np, name)
 
     def zeros(self, shape: Any) -> NDArray[np.float64]:
+        """None for no axes."""
         return np.zeros(() if shape is None else shape)
 
     def xxh64(self, text: str, seed: int) -> Any:
+        """Of UTF-8."""
         return xxhash.xxh64(text.encode(), seed=seed)
 
 
@@ -76,17 +80,21 @@ def pem(counts: Counts, eps: float) -> list[str]:
     """The ten best of PEM, prefixes of 16, 24 and 32 bits, over HCMS with 128 hash functions into 1024."""
     rappor = "pure_ldp.frequency_oracles.rappor"  # needs more packages, and is not used here
     sys.modules.setdefault(rappor, ModuleType(rappor))
-    from pure_ldp import core
-    from pure_ldp.core import _freq_oracle_server
-    from pure_ldp.frequency_oracles.apple_cms import CMSClient, CMSServer
-    from pure_ldp.heavy_hitters.prefix_extending import PEMClient, PEMServer
-
-    _freq_oracle_server.np = core.xxhash = Older()
-    server = CMSServer(eps, 128, 1024, is_hadamard=True)
-    client = CMSClient(eps, server.get_hash_funcs(), 1024, is_hadamard=True)
+    core, base, sketches, extending = (
+        importlib.import_module(f"pure_ldp.{name}")
+        for name in (
+            "core",
+            "core._freq_oracle_server",
+            "frequency_oracles.apple_cms",
+            "heavy_hitters.prefix_extending",
+        )
+    )
+    base.np = core.xxhash = Older()  # type: ignore[attr-defined]
+    server = sketches.CMSServer(eps, 128, 1024, is_hadamard=True)
+    client = sketches.CMSClient(eps, server.get_hash_funcs(), 1024, is_hadamard=True)
     bits = {"start_length": 8, "max_string_length": 32, "fragment_length": 8}
-    sender = PEMClient(eps, fo_client=client, **bits)
-    receiver = PEMServer(eps, fo_server=server, **bits)
+    sender = extending.PEMClient(eps, fo_client=client, **bits)
+    receiver = extending.PEMServer(eps, fo_server=server, **bits)
     with contextlib.redirect_stdout(io.StringIO()):
         for string, count in counts.items():
             binary = f"{int(string, 16):032b}"
@@ -110,7 +118,7 @@ def recall(found: Sequence[str], counts: Counts) -> float:
 
 
 def missed(found: Discovered, counts: Counts, encoding: DiscoveredStrings, eps: float) -> tuple[int, int]:
-    """How many strings exceed the simultaneous radius plus three standard errors, and how many of them are missing."""
+    """How many strings exceed the simultaneous radius plus three standard errors, and how many were missed."""
     accuracy = Fresh(encoding.local(eps)).accuracy(found.n, beta=found.alpha / 2**32)
     limit = accuracy.radius + 3 * accuracy.standard_error
     sure = {name for name, count in counts.items() if count / found.n > limit}
@@ -125,7 +133,9 @@ def false_ones(found: Discovered, counts: Counts) -> int:
 def zipf_runs(runs: int, pem_runs: int) -> None:
     """Recall at every setting."""
     print(f"Zipf(1.3) over 32-bit strings: share of the ten most frequent that is found, mean of {runs} runs")
-    print("  people      eps   PEM (runs)   ours, certain   ours, ten best   exhaustive   best/PEM   s    false  missed")
+    print(
+        "  people      eps  PEM (runs)  ours, certain  ours, ten best  exhaustive  best/PEM     s   false  missed"
+    )
     for people, eps in SETTINGS:
         ours, best, told, theirs, seconds, wrong, sure, lost = [], [], [], [], 0.0, 0, 0, 0
         for run in range(runs):
@@ -145,8 +155,8 @@ def zipf_runs(runs: int, pem_runs: int) -> None:
                 theirs.append(recall(pem(counts, eps), counts))
         peer = np.mean(theirs) if theirs else math.nan
         print(
-            f"{people:>9,} {eps:>7g} {peer:>8.2f} ({len(theirs)}) {np.mean(ours):>13.2f} {np.mean(best):>16.2f} "
-            f"{np.mean(told):>12.2f} {np.mean(best) / peer if peer else math.inf:>10.1f} {seconds / runs:>5.1f} "
+            f"{people:>9,} {eps:>7g} {peer:>7.2f} ({len(theirs)}) {np.mean(ours):>13.2f} {np.mean(best):>15.2f} "
+            f"{np.mean(told):>11.2f} {np.mean(best) / peer if peer else math.inf:>9.1f} {seconds / runs:>6.1f} "
             f"{wrong:>4} of {runs} {lost:>3} of {sure}"
         )
 
@@ -169,9 +179,9 @@ def words(runs: int) -> None:
     print("words with their frequencies (wordfreq), 1,000,000 people, eps 4")
     print("  language   certain strings   of the most frequent as many   ten best   false   s")
     spaces = (
-        ("en", "abcdefghijklmnopqrstuvwxyz'", 12, (4, 7, 10, 12, 12)),
-        ("ru", CYRILLIC, 12, (3, 6, 9, 12, 12)),
-        ("ja", "", 9, (2, 4, 6, 8, 9, 9)),
+        ("en", "abcdefghijklmnopqrstuvwxyz'", 10, (4, 7, 10, 10)),
+        ("ru", CYRILLIC, 8, (3, 5, 8, 8)),
+        ("ja", "", 6, (2, 4, 6, 6)),
     )
     for language, alphabet, longest, prefixes in spaces:
         shares = wordfreq.get_frequency_dict(language)
@@ -193,7 +203,7 @@ def words(runs: int) -> None:
                     texts[encoding.taken(word)] = texts.get(encoding.taken(word), 0) + int(count)
             sums = collected(encoding, texts, 4.0, seed=run)
             start = time.perf_counter()
-            found = discover(encoding, sums, alpha=ALPHA, beam=1024)
+            found = discover(encoding, sums, alpha=ALPHA, beam=512)
             seconds += time.perf_counter() - start
             certain = {entry.string for entry in found.strings}
             first = sorted(texts, key=lambda word: -texts[word])[: len(certain)]

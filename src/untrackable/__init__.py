@@ -1,8 +1,8 @@
 """Private telemetry that cannot be used to follow people.
 
 Mechanisms: `Deck`, `Fading`, `Bitwise`, `InnerProduct`, `Stored`, `Dealt`, `Fresh`, `Memoized`, over the local
-mechanisms `RandomizedResponse`, `NoisyInnerProduct`, `Levelled`, `CountMeanSketch` and `HadamardSketch`; and those of
-others: `Rappor`, `Unary`, `Lgrr`, `Loloha`, `DBitFlip`, `FixedVector`, `Assigned`, `OneChange`, `Votes`.
+mechanisms `RandomizedResponse`, `NoisyInnerProduct`, `Levelled`, `CountMeanSketch` and `HadamardSketch`; and those
+of others: `Rappor`, `Unary`, `Lgrr`, `Loloha`, `DBitFlip`, `FixedVector`, `Assigned`, `OneChange`, `Votes`.
 
 Encodings, from what people hold to integers and back: `Bit`, `IntegerRange`, `Buckets`, `Categories`,
 `HashedStrings`, `DiscoveredStrings`, each an `Encoding`.

@@ -1,7 +1,7 @@
 """Strings that nobody listed: found when frequent, and hardly ever made up.
 
-Rates are over seeds that are fixed, so that nothing is left to chance; the bounds are those that a right program would
-miss with probability below 1e-6 over the draw of seeds.
+Rates are over seeds that are fixed, so that nothing is left to chance; the bounds are those that a right program
+would miss with probability below 1e-6 over the draw of seeds.
 """
 
 import json
@@ -78,7 +78,12 @@ def population() -> dict[str, int]:
 @pytest.fixture(scope="module")
 def hexadecimal() -> DiscoveredStrings:
     return DiscoveredStrings(
-        salt=bytes(range(16)), longest=6, shortest=6, prefixes=(4, 6, 6), alphabet="0123456789abcdef", bucket_bits=16
+        salt=bytes(range(16)),
+        longest=6,
+        shortest=6,
+        prefixes=(4, 6, 6),
+        alphabet="0123456789abcdef",
+        bucket_bits=16,
     )
 
 

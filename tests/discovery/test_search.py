@@ -71,7 +71,9 @@ def test_strings_that_share_buckets_are_told_apart() -> None:
     tables = np.zeros((3, 8))
     for row, buckets in zip(tables, places.T, strict=True):
         np.add.at(row, buckets, shares)
-    levels = Levels(tuple(known(row, n) for row, n in zip(tables, (100, 200, 100), strict=True)), np.array([1, 2, 1]) / 4, 8)
+    levels = Levels(
+        tuple(known(row, n) for row, n in zip(tables, (100, 200, 100), strict=True)), np.array([1, 2, 1]) / 4, 8
+    )
     entries = tables * levels.shares[:, None]
     found = fit(levels, entries, places)
     assert found.frequencies == pytest.approx(shares, abs=1e-12)

@@ -22,7 +22,11 @@ def test_tails_are_those_of_all_choices_of_buckets() -> None:
         for probability in (0.0, 0.01, 0.2, 0.7, 1.0):
             found = laws.threshold(first, last, probability)
             assert (sums >= found).mean() <= probability + 1e-12
-            assert found == sums.min() or (sums >= found - 1).mean() > probability - 1e-12 or found <= -3 * (last - first)
+            assert (
+                found == sums.min()
+                or (sums >= found - 1).mean() > probability - 1e-12
+                or found <= -3 * (last - first)
+            )
 
 
 def test_small_tails_keep_their_digits() -> None:

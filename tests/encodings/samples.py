@@ -54,7 +54,9 @@ def discovered(draw: st.DrawFn) -> DiscoveredStrings:
     lengths = [length for length in range(1, longest) if draw(st.booleans()) or not alphabet]
     return DiscoveredStrings(
         longest=longest,
-        prefixes=[*lengths, longest] + [longest] * draw(st.integers(0, 2)) if longest < 3 or alphabet in ("", "01") else range(1, longest + 1),
+        prefixes=[*lengths, longest] + [longest] * draw(st.integers(0, 2))
+        if longest < 3 or alphabet in ("", "01")
+        else range(1, longest + 1),
         salt=draw(st.binary(min_size=16, max_size=64)),
         alphabet=alphabet,
         shortest=draw(st.integers(0, longest)),
@@ -76,5 +78,7 @@ def one_of_each() -> list[Encoding]:
         Buckets.log_scale(1e-3, 1e9, 12),
         Categories(names=["red", "grün", "青"], unknown="other"),
         HashedStrings(bits=20, salt=bytes(range(16)), longest=40, too_long="truncate"),
-        DiscoveredStrings(salt=bytes(range(16)), longest=6, prefixes=[2, 4, 6, 6], alphabet="абвгд", unknown="omit"),
+        DiscoveredStrings(
+            salt=bytes(range(16)), longest=6, prefixes=[2, 4, 6, 6], alphabet="абвгд", unknown="omit"
+        ),
     ]

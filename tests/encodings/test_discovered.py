@@ -1,4 +1,4 @@
-"""Strings by the hashes of their prefixes: what is hashed, by an independent writing-down, and what does not fit."""
+"""Strings by the hashes of their prefixes: what is hashed, written down a second time, and what does not fit."""
 
 import hashlib
 import unicodedata
@@ -30,7 +30,8 @@ def by_definition(encoding: DiscoveredStrings, text: str) -> list[int]:
     numbers = [symbol + 2 for symbol in symbols] + [1] * (len(symbols) < encoding.longest)
     head = b"untrackable discovered strings 1" + bytes([len(encoding.salt)]) + encoding.salt
     keys = [
-        int.from_bytes(hashlib.sha256(head + bytes([i])).digest()[:8], "big") for i in range(len(encoding.prefixes) + 1)
+        int.from_bytes(hashlib.sha256(head + bytes([i])).digest()[:8], "big")
+        for i in range(len(encoding.prefixes) + 1)
     ]
     found = []
     for key, length in zip(keys[1:], encoding.prefixes, strict=True):
@@ -90,7 +91,10 @@ def test_composed_form_is_what_counts() -> None:
 
 def test_what_does_not_fit() -> None:
     letters: dict[str, Any] = {"salt": SALT, "longest": 4, "prefixes": [2, 4], "alphabet": "abc"}
-    strict, lenient = DiscoveredStrings(**letters), DiscoveredStrings(**letters, too_long="truncate", unknown="omit")
+    strict, lenient = (
+        DiscoveredStrings(**letters),
+        DiscoveredStrings(**letters, too_long="truncate", unknown="omit"),
+    )
     with pytest.raises(ValueError, match="at most 4 characters; the one given has more"):
         strict.encode("abcab")
     with pytest.raises(ValueError, match="characters of the alphabet; the one given has others"):
@@ -120,8 +124,8 @@ def test_bytes_are_cut_between_characters(text: str, longest: int) -> None:
 def test_descriptions() -> None:
     encoding = DiscoveredStrings(salt=SALT, longest=4, prefixes=[2, 4], alphabet="abc", unknown="omit")
     assert encoding.describe() == (
-        "a string of 0 to 4 characters of 'abc', by its first 2, 4, each hashed into 2^20 buckets under the public salt "
-        "000102030405060708090a0b0c0d0e0f; a longer one is refused, other characters left out"
+        "a string of 0 to 4 characters of 'abc', by its first 2, 4, each hashed into 2^20 buckets under the public "
+        "salt 000102030405060708090a0b0c0d0e0f; a longer one is refused, other characters left out"
     )
     assert encoding.decode(5) == encoding.label(5) == "buckets 00005 00000"
 

@@ -209,7 +209,8 @@ def test_descriptions_say_what_happens_to_the_rest(encoding: Encoding) -> None:
 def test_encoding_needs_no_arrays() -> None:
     """So that a client can encode with the standard library alone."""
     script = (
-        "import sys; from untrackable import Bit, Buckets, Categories, DiscoveredStrings, HashedStrings, IntegerRange;"
+        "import sys; from untrackable import Bit, Buckets, Categories, HashedStrings, IntegerRange;"
+        "from untrackable import DiscoveredStrings;"
         "Buckets.log_scale(1, 10, 3).encode(2); HashedStrings.fresh(bits=8, longest=9).encode('a');"
         "DiscoveredStrings.fresh(longest=2, prefixes=[1, 2]).encode('a');"
         "sys.exit('loaded numpy' if 'numpy' in sys.modules else 0)"

@@ -44,7 +44,7 @@ def discover(
     """The frequent strings among those that people have reported about, with no list to choose from.
 
     With probability at least 1 - alpha, every one of `strings` is held by somebody. `beam` is how many prefixes that
-    nobody shares are kept at a level, on average: more find strings that are rarer, and take longer.
+    nobody shares are kept at a level, on average: more find rarer strings, and take longer.
     """
     levels = _levels(encoding, sums)
     alpha = checks.open_probability("alpha", alpha)
@@ -87,7 +87,11 @@ def discover(
 
 
 def _others(
-    p_values: FloatArray, names: list[str | None], ancestors: NDArray[np.int64], accepted: dict[str, float], leads: int
+    p_values: FloatArray,
+    names: list[str | None],
+    ancestors: NDArray[np.int64],
+    accepted: dict[str, float],
+    leads: int,
 ) -> dict[str, float]:
     """The next best strings, of each first prefix the best only: where a prefix is noise, all that begin so are."""
     found: dict[str, float] = {}

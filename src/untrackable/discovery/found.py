@@ -26,8 +26,8 @@ class Found(NamedTuple):
 class Discovered:
     """Strings that people hold, the most frequent first, and leads: the next best, that may as well be noise.
 
-    With probability at least 1 - alpha, nobody's string is missing from the population: each of `strings` is held by
-    somebody. `n` reports; `tried` prefixes were looked at, in so many `passes`.
+    With probability at least 1 - alpha, each of `strings` is held by somebody. `n` is how many reports there were;
+    `tried` prefixes were looked at, in so many `passes`.
     """
 
     strings: tuple[Found, ...]

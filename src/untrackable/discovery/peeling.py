@@ -16,7 +16,7 @@ from untrackable.mechanisms.estimates import Estimate, FloatArray
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """What is known of every level: estimates of all buckets (none for a level without reports), and their weights."""
+    """What is known of every level: estimates of all buckets (none without reports), its share of the reports."""
 
     estimates: tuple[Estimate | None, ...]
     shares: FloatArray

@@ -1,4 +1,4 @@
-"""The prefixes of every level that stand out enough to be looked into, and those strings that are left at the end."""
+"""The prefixes of every level that stand out enough to be looked into, and the strings that are left at last."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -36,9 +36,7 @@ class Prefixes:
     tried: int
 
 
-def search(
-    encoding: DiscoveredStrings, tables: Tables, beam: int, progress: Progress
-) -> list[Prefixes]:
+def search(encoding: DiscoveredStrings, tables: Tables, beam: int, progress: Progress) -> list[Prefixes]:
     """Level by level, the prefixes whose sum of entries is likelier than beam·weight to be no chance.
 
     At a level, on average at most `beam` prefixes that nobody shares are kept; all those above the threshold are.
@@ -122,7 +120,9 @@ def _families(
         states = before.states[parents, None]
         for length in range(start, size):
             if length >= encoding.shortest:
-                yield _Family(parents, np.full(parents.size, length), mixed_words(states + np.uint64(STEP)), length - start)
+                yield _Family(
+                    parents, np.full(parents.size, length), mixed_words(states + np.uint64(STEP)), length - start
+                )
             states = mixed_words(states[:, :, None] + more).reshape(parents.size, -1)
         yield _Family(parents, np.full(parents.size, size), states, size - start)
     progress(level + 1, 1.0)

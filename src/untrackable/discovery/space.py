@@ -1,7 +1,7 @@
 """How much weight each string gets among all that could be held: the tests of all strings share one error rate.
 
-Lengths are equally likely, and so are the strings of a length: a string of l of q symbols has weight q^-l/(number of
-lengths), and all weights sum to one. So a short word has to stand out less than a long one, as there are fewer.
+Lengths are equally likely, and so are the strings of a length: a string of l of q symbols has weight q^-l/(number
+of lengths), and all weights sum to one. So a short word has to stand out less than a long one: there are fewer.
 """
 
 from dataclasses import dataclass
@@ -40,6 +40,6 @@ class Space:
         return float(self.symbols) ** -length * lengths / (self.longest - self.shortest + 1)
 
     def weights(self, size: int) -> FloatArray:
-        """Of the prefixes of `size` symbols: entry l for one that ends after l of them, the last for an open one."""
+        """Of prefixes of `size` symbols: entry l is for one that ends after l of them, the last for an open one."""
         ended = [self.string(length) if length >= self.shortest else 0.0 for length in range(size)]
         return np.array([*ended, self.prefix(size)])

@@ -4,6 +4,7 @@ import hashlib
 import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from untrackable import checks
@@ -34,11 +35,11 @@ class DiscoveredStrings(Encoding):
     """One hash into 2^bucket_bits for each of a few prefixes, side by side, that of the first prefix lowest.
 
     A string is a sequence of symbols: its characters, which must be in `alphabet`, or with no alphabet the bytes of
-    its UTF-8. `prefixes` says how many symbols each level looks at; the last looks at all, `longest`, and it is well
-    to have two of these, under different hashes, so that the string itself is confirmed and not only its beginning.
-    The string is taken in Unicode's composed form (NFC). One of more than `longest` symbols is refused (`too_long="error"`) or cut
-    there (`"truncate"`, at a whole character), characters that are not in the alphabet are refused
-    (`unknown="error"`) or left out (`"omit"`), one of fewer than `shortest` symbols is always refused.
+    its UTF-8. `prefixes` says how many symbols each level looks at. The last looks at all, `longest`; it is well to
+    have two of these, under different hashes, so that the whole string is confirmed and not only its beginning.
+    Strings are taken in Unicode's composed form (NFC). One of more than `longest` symbols is refused
+    (`too_long="error"`) or cut there (`"truncate"`, at a whole character), characters that are not in the alphabet
+    are refused (`unknown="error"`) or left out (`"omit"`), one of fewer than `shortest` symbols is always refused.
     """
 
     longest: int
@@ -81,20 +82,22 @@ class DiscoveredStrings(Encoding):
         lengths = tuple(checks.integer("prefixes", length, low=1, high=self.longest) for length in self.prefixes)
         if not 1 <= len(lengths) <= MOST_LEVELS:
             raise ValueError(f"prefixes must be 1 to {MOST_LEVELS} lengths, got {len(lengths)}")
-        rising = all(a < b or b == self.longest for a, b in zip(lengths, lengths[1:], strict=False))
+        rising = all(a < b or b == self.longest for a, b in pairwise(lengths))
         if lengths[-1] != self.longest or not rising:
-            raise ValueError(f"prefixes must rise to longest, {self.longest}, and may repeat it, got {list(lengths)}")
-        widest = max(b - a for a, b in zip((0, *lengths), lengths, strict=False))
+            raise ValueError(
+                f"prefixes must rise to longest, {self.longest}, and may repeat it, got {list(lengths)}"
+            )
+        widest = max(b - a for a, b in pairwise((0, *lengths)))
         if self.symbols**widest > LARGEST_STEP:
             raise ValueError(
-                f"prefixes must differ by so little that no more than {LARGEST_STEP} of them have to be tried for each: "
+                f"prefixes must differ by so little that no more than {LARGEST_STEP} have to be tried for each: "
                 f"{self.symbols}^{widest} are too many"
             )
         for level, length in enumerate(lengths, 1):
             if self.symbols**length > 1 << self.bucket_bits * level:
                 raise ValueError(
-                    f"bucket_bits must be enough to tell prefixes apart: {self.symbols}^{length} of them are more than "
-                    f"2^({self.bucket_bits}·{level}) choices of buckets"
+                    f"bucket_bits must be enough to tell prefixes apart: {self.symbols}^{length} of them are more "
+                    f"than 2^({self.bucket_bits}·{level}) choices of buckets"
                 )
         return lengths
 
@@ -191,14 +194,18 @@ class DiscoveredStrings(Encoding):
         """The hashes of the prefixes, in hexadecimal, the first prefix first."""
         value, digits = self._value(value), -(-self.bucket_bits // 4)
         mask = (1 << self.bucket_bits) - 1
-        return "buckets " + " ".join(f"{value >> self.bucket_bits * i & mask:0{digits}x}" for i in range(self.levels))
+        return "buckets " + " ".join(
+            f"{value >> self.bucket_bits * i & mask:0{digits}x}" for i in range(self.levels)
+        )
 
     def describe(self) -> str:
         """Symbols, levels, salt and what does not fit."""
         of = f"characters of {self.alphabet!r}" if self.alphabet else "bytes of UTF-8"
         size = f"{self.longest}" if self.shortest == self.longest else f"{self.shortest} to {self.longest}"
         longer = "cut there" if self.too_long == "truncate" else "refused"
-        others = "" if not self.alphabet else f", other characters {'left out' if self.unknown == 'omit' else 'refused'}"
+        others = (
+            "" if not self.alphabet else f", other characters {'left out' if self.unknown == 'omit' else 'refused'}"
+        )
         lengths = ", ".join(map(str, self.prefixes))
         return (
             f"a string of {size} {of}, by its first {lengths}, each hashed into 2^{self.bucket_bits} buckets under the "

@@ -80,8 +80,9 @@ class LevelSums(FrequencyAggregator):
     def _checked(self, reports: Reports) -> Reports:
         if self._layout.bytes:
             if reports.dtype != np.uint8 or reports.shape[-1:] != (self._layout.bytes,):
+                size = self._layout.bytes
                 raise ValueError(
-                    f"reports must be arrays of {self._layout.bytes} bytes each, got {reports.dtype} {reports.shape}"
+                    f"reports must be arrays of {size} bytes each, got {reports.dtype} {reports.shape}"
                 )
             return reports.reshape(-1, self._layout.bytes)
         kind = np.int64 if reports.dtype.kind == "i" else np.uint64  # a negative one is a word that is too large

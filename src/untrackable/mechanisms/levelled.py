@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,7 +67,7 @@ class Levelled:
         level = below(self.levels, entropy)
         return level << self.base.report_bits | self.base.draw(self.part(value, level), entropy)
 
-    def simulate(self, values: NDArray[np.void], rng: np.random.Generator) -> Reports:  # type: ignore[override]
+    def simulate(self, values: NDArray[Any], rng: np.random.Generator) -> Reports:
         """One independent report for every entry; values as `local_population` gives them, with all their parts."""
         levels = rng.integers(0, self.levels, size=values.shape, dtype=np.uint64)
         places = levels.astype(np.int64)[..., None]

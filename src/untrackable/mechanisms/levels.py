@@ -49,7 +49,9 @@ class Layout:
         if not self.bytes:
             mask = np.uint64((1 << self.base_bits) - 1)
             words = reports.astype(np.uint64, copy=False)
-            return words >> np.uint64(self.base_bits) if self.base_bits < _WORD else words & np.uint64(0), words & mask
+            return words >> np.uint64(self.base_bits) if self.base_bits < _WORD else words & np.uint64(
+                0
+            ), words & mask
         place, shift = divmod(self.base_bits, 8)
         size = -(-self.base_bits // 8)
         above = reports[..., place].astype(np.uint64)
