@@ -56,7 +56,8 @@ def collected(encoding: DiscoveredStrings, counts: Counts, eps: float, seed: int
     sums = mechanism.aggregator()
     for batch in mechanism.simulate(people, rounds=1, seed=seed):
         sums.add(batch.reports)
-    assert isinstance(sums, LevelSums)
+    if not isinstance(sums, LevelSums):
+        raise TypeError("reports of levels have sums of levels")
     return sums
 
 
@@ -211,7 +212,7 @@ def words(runs: int) -> None:
             best.append(recall([entry.string for entry in found.best(max(TOP, len(certain)))], texts))
             wrong += false_ones(found, texts) > 0
         print(
-            f"{language:>10} {all_certain / runs:>17.1f} {hits / max(1, all_certain):>30.2f} {np.mean(best):>10.2f} "
+            f"{language:>10} {all_certain / runs:>17.1f} {hits / max(1, all_certain):>30.2f} {np.mean(best):>9.2f} "
             f"{wrong:>4} of {runs} {seconds / runs:>5.1f}"
         )
 

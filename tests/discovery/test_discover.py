@@ -15,7 +15,6 @@ from untrackable import Deck, Discovered, DiscoveredStrings, Fresh, NoisyInnerPr
 from untrackable.discovery import discover as discovering
 from untrackable.discovery.search import Prefixes
 from untrackable.discovery.tables import Tables
-from untrackable.mechanisms.estimates import FloatArray
 from untrackable.mechanisms.level_sums import LevelSums
 
 SMALL = {"longest": 6, "shortest": 6, "prefixes": (3, 6, 6), "alphabet": "ab", "bucket_bits": 7}
@@ -58,10 +57,11 @@ def test_stated_rate_of_false_strings_is_kept(name: str) -> None:
 def test_with_one_test_of_the_mean_the_rate_would_not_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same test finds out a program that forgets how many strings there are, and that prefixes are shared."""
 
-    def naive(encoding: DiscoveredStrings, tables: Tables, kept: list[Prefixes]) -> FloatArray:
-        return tables.laws.tail(0, len(kept), kept[-1].steps.sum(axis=1))
+    def naive(encoding: DiscoveredStrings, tables: Tables, kept: list[Prefixes]) -> discovering.Evidence:
+        alone = tables.laws.tail(0, len(kept), kept[-1].steps.sum(axis=1))
+        return discovering.Evidence(alone, alone)
 
-    monkeypatch.setattr(discovering, "_p_values", naive)
+    monkeypatch.setattr(discovering, "_evidence", naive)
     wrong = small_runs(60, 0.1, POPULATIONS["one heavy"])
     assert binom.sf(wrong - 1, 60, 0.1) < 1e-6
 

@@ -20,7 +20,7 @@ from untrackable.mechanisms.levels import Layout
 from untrackable.theory.enumeration import Law
 from untrackable.theory.experiment import Experiment
 
-BASE = NoisyInnerProduct(bits=2, eps=1.2)
+BASE = NoisyInnerProduct(bits=2, eps=1.2, width=1)
 LEVELLED = Levelled(BASE, 3)
 VALUE = 0b10_01_11
 DRAWN = 120_000
@@ -119,7 +119,7 @@ def test_impossible_reports_have_no_likelihood() -> None:
 
 
 def test_entropy_is_the_level_first() -> None:
-    levels = Levelled(NoisyInnerProduct(bits=4, eps=1.0), 3)
+    levels = Levelled(NoisyInnerProduct(bits=4, eps=1.0, width=1), 3)
     value, never = 0x5A3, b"\xff" * 8
     tape = Recorded(b"\x00" * 7 + b"\x05" + b"\x06" + never)  # 5 mod 3 = 2: the part 5; vector 6: ⟨6, 5⟩ = 1
     assert levels.draw(value, tape) == 2 << 5 | 6 << 1 | 1
@@ -149,6 +149,40 @@ def test_levels_above_reports_of_any_width(base_bits: int, levels: int) -> None:
     back, again = layout.split(joined)
     assert np.array_equal(back, above)
     assert np.array_equal(again, given)
+
+
+@pytest.mark.parametrize(("bits", "width", "levels"), [(2, 2, 3), (20, 3, 3), (20, 6, 3), (9, 8, 16)])
+def test_wide_answers_have_levels_too(bits: int, width: int, levels: int) -> None:
+    """Words become bytes, within the base or by the level alone: what is sent one by one adds up to the same."""
+    mechanism = Fresh(Levelled(NoisyInnerProduct(bits=bits, eps=3.0, width=width), levels))
+    values = np.random.default_rng(1).integers(0, 1 << bits, (500, levels))
+    (batch,) = mechanism.simulate(values, rounds=1, seed=2)
+    sums = mechanism.aggregator().add(batch.reports)
+    rows = batch.reports[:, 0]
+    numbers = [int.from_bytes(bytes(r), "little") for r in rows] if rows.ndim == 2 else rows.tolist()
+    assert all(mechanism.base.possible(number) for number in numbers)
+    assert mechanism.aggregator().add(numbers).to_bytes() == sums.to_bytes()
+    assert np.all(np.isfinite(mechanism.log_likelihood(batch.reports, 5, [1])))
+    client = mechanism.client((1 << bits * levels) - 1)
+    report = client.report(1)
+    assert mechanism.base.possible(report)
+    assert report < 1 << mechanism.report_bits
+    before = sums.to_bytes()
+    with pytest.raises(ValueError, match="levels"):
+        sums.add([*numbers, 0])  # vectors that are not independent
+    assert sums.to_bytes() == before
+
+
+def test_wide_answers_follow_their_law() -> None:
+    base = NoisyInnerProduct(bits=2, eps=1.5, width=2)
+    wide, value = Levelled(base, 2), 0b1101
+    every = np.array([r for r in range(1 << wide.report_bits) if wide.possible(r)], dtype=np.uint64)
+    exact = np.exp(wide.log_likelihood(every, value))
+    assert exact.sum() == pytest.approx(1, rel=1e-12)
+    (batch,) = Fresh(wide).simulate([[wide.part(value, i) for i in range(2)]] * DRAWN, rounds=1, seed=5)
+    agrees(histogram(np.searchsorted(every, batch.reports[:, 0]), exact), exact, tilted(exact, 0.05))
+    drawn = np.array([wide.draw(value, entropy.system) for _ in range(DRAWN)], dtype=np.uint64)
+    agrees(histogram(np.searchsorted(every, drawn), exact), exact, tilted(exact, 0.05))
 
 
 def collected(n: int = 3000, seed: int = 1) -> tuple[LevelSums, "np.ndarray"]:

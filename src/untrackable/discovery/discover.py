@@ -11,6 +11,7 @@ probability at most α. See docs/heavy-hitters.md for the proof and what it rest
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +44,7 @@ def discover(
 ) -> Discovered:
     """The frequent strings among those that people have reported about, with no list to choose from.
 
-    With probability at least 1 - alpha, every one of `strings` is held by somebody. `beam` is how many prefixes that
+    With probability at least 1 - alpha, each of `strings` is held by somebody. `beam` is how many prefixes that
     nobody shares are kept at a level, on average: more find rarer strings, and take longer.
     """
     levels = _levels(encoding, sums)
@@ -58,7 +59,8 @@ def discover(
         tables = Tables(left, alpha * Space.of(encoding).string(encoding.longest))
         kept = search(encoding, tables, beam, _step(progress, passes))
         tried += sum(level.tried for level in kept)
-        p_values = passes * (passes + 1) * _p_values(encoding, tables, kept)
+        evidence = _evidence(encoding, tables, kept)
+        p_values = passes * (passes + 1) * evidence.largest
         names = _names(encoding, kept[-1])
         new = {
             names[i]: float(p_values[i])
@@ -70,14 +72,14 @@ def discover(
             break
         places = _places(encoding, list(accepted))
         left = peeled(levels, entries, places, fit(levels, entries, places).frequencies)
-    others = _others(p_values, names, _ancestors(kept), accepted, leads)
+    chosen = _others(evidence.whole, names, _ancestors(kept), set(accepted), leads)
     strings = _measured(encoding, levels, entries, accepted, alpha)
     return Discovered(
         tuple(sorted(strings, key=lambda found: -found.frequency)),
         tuple(
             found
-            for string, p_value in others.items()
-            for found in _measured(encoding, levels, left, {string: p_value}, alpha)
+            for i in chosen
+            for found in _measured(encoding, levels, left, {str(names[i]): float(p_values[i])}, alpha)
         ),
         levels.n,
         alpha,
@@ -87,19 +89,15 @@ def discover(
 
 
 def _others(
-    p_values: FloatArray,
-    names: list[str | None],
-    ancestors: NDArray[np.int64],
-    accepted: dict[str, float],
-    leads: int,
-) -> dict[str, float]:
+    p_values: FloatArray, names: list[str | None], ancestors: NDArray[np.int64], accepted: set[str], leads: int
+) -> list[int]:
     """The next best strings, of each first prefix the best only: where a prefix is noise, all that begin so are."""
-    found: dict[str, float] = {}
+    found: list[int] = []
     seen: set[int] = set()
     for i in np.argsort(p_values, kind="stable").tolist():
         name, ancestor = names[i], int(ancestors[i])
         if len(found) < leads and name is not None and name not in accepted and ancestor not in seen:
-            found[name] = float(p_values[i])
+            found.append(i)
             seen.add(ancestor)
     return found
 
@@ -129,8 +127,15 @@ def _levels(encoding: DiscoveredStrings, sums: Aggregator) -> Levels:
     return Levels(estimates, counts / counts.sum(), 1 << encoding.bucket_bits)
 
 
-def _p_values(encoding: DiscoveredStrings, tables: Tables, kept: list[Prefixes]) -> FloatArray:
-    """Of every string that is left: the largest over all first levels, each adjusted for all strings there are."""
+class Evidence(NamedTuple):
+    """Adjusted p-values of every string that is left: the largest over all first levels, and that of all levels."""
+
+    largest: FloatArray
+    whole: FloatArray
+
+
+def _evidence(encoding: DiscoveredStrings, tables: Tables, kept: list[Prefixes]) -> Evidence:
+    """From what the strings find at each level; each test adjusted for all strings that it could be about."""
     space, last = Space.of(encoding), kept[-1]
     count = len(kept)
     weights = space.weights(encoding.longest)[last.ends]
@@ -151,7 +156,7 @@ def _p_values(encoding: DiscoveredStrings, tables: Tables, kept: list[Prefixes])
                 continue  # a whole string: nothing is left to choose
             adjusted[kept[first - 1].ends[ancestors] < size] = 0.0  # and here too
         largest = np.maximum(largest, adjusted)
-    return largest
+    return Evidence(largest, adjusted)
 
 
 def _names(encoding: DiscoveredStrings, prefixes: Prefixes) -> list[str | None]:

@@ -162,12 +162,11 @@ class DiscoveredStrings(Encoding):
     def deck(self, *, slots: int, eps: float, delta: float) -> "Dealt":
         """A deck of such reports, all of them together (eps, delta)-private for ever."""
         from untrackable.mechanisms.dealt import Dealt
-        from untrackable.mechanisms.inner_product import largest_eps_report
+        from untrackable.mechanisms.inner_product import best_base
+        from untrackable.mechanisms.levelled import Levelled
 
-        eps_report = largest_eps_report(
-            bits=self.bucket_bits, slots=slots, eps=eps, delta=delta, accounting="exact"
-        )
-        return Dealt(self.local(eps_report), slots)
+        base = best_base(bits=self.bucket_bits, slots=slots, eps=eps, delta=delta, accounting="exact")
+        return Dealt(Levelled(base, self.levels), slots)
 
     def encode_many(self, raws: "Iterable[Any] | NDArray[Any]") -> "NDArray[np.uint64]":
         """The hashes of each of many, along a last axis, one for each level, as simulation takes them."""
@@ -203,13 +202,12 @@ class DiscoveredStrings(Encoding):
         of = f"characters of {self.alphabet!r}" if self.alphabet else "bytes of UTF-8"
         size = f"{self.longest}" if self.shortest == self.longest else f"{self.shortest} to {self.longest}"
         longer = "cut there" if self.too_long == "truncate" else "refused"
-        others = (
-            "" if not self.alphabet else f", other characters {'left out' if self.unknown == 'omit' else 'refused'}"
-        )
+        dropped = "left out" if self.unknown == "omit" else "refused"
+        others = f", other characters {dropped}" if self.alphabet else ""
         lengths = ", ".join(map(str, self.prefixes))
         return (
-            f"a string of {size} {of}, by its first {lengths}, each hashed into 2^{self.bucket_bits} buckets under the "
-            f"public salt {self.salt.hex()}; a longer one is {longer}{others}"
+            f"a string of {size} {of}, by its first {lengths}, each hashed into 2^{self.bucket_bits} buckets under "
+            f"the public salt {self.salt.hex()}; a longer one is {longer}{others}"
         )
 
     def _symbols(self, raw: Any) -> list[int]:
