@@ -10,6 +10,7 @@ import pytest
 from tests import oracles
 from tests.mechanisms.laws import agrees, histogram, tilted
 from tests.mechanisms.test_likelihoods import assert_likelihoods
+from tests.mechanisms.test_vectors import Tape, flip, groups, integers, local, seal
 from untrackable import Dealt, Fresh, Levelled, Memoized, NoisyInnerProduct, RandomizedResponse, Stored
 from untrackable.errors import MergeError, SumsError
 from untrackable.mechanisms import entropy
@@ -124,6 +125,33 @@ def test_entropy_is_the_level_first() -> None:
     tape = Recorded(b"\x00" * 7 + b"\x05" + b"\x06" + never)  # 5 mod 3 = 2: the part 5; vector 6: ⟨6, 5⟩ = 1
     assert levels.draw(value, tape) == 2 << 5 | 6 << 1 | 1
     assert tape.used == 17
+
+
+def test_independent_client_reproduces_every_case() -> None:
+    """Level first, then the base about that part; and the package restores what is recorded."""
+    extra = 0
+    for kind, group in groups("levelled"):
+        given = group["parameters"]
+        base, levels, slots = local(given), given["levels"], given["slots"]
+        level_bits = len(bin(levels - 1)) - 2 if levels > 1 else 0
+        assert (kind, group["thresholds"]["flip"]) == ("Levelled", str(flip(base.eps, 1 << base.width)))
+        made = NoisyInnerProduct(bits=base.bits, eps=base.eps, width=base.width)
+        mechanism = Dealt(Levelled(made, levels), slots)
+        assert repr(mechanism) == group["mechanism"]
+        for case in group["cases"]:
+            tape = Tape(bytes.fromhex(case["entropy"]))
+            cards = []
+            for _ in range(slots):
+                level = tape.below(levels)
+                part = int(case["value"]) >> base.bits * level & ((1 << base.bits) - 1)
+                cards.append(level << base.report_bits | base.draw(part, tape))
+            assert tape.at == len(tape.data)
+            assert [int(report) for report in case["reports"]] == cards[: len(case["rounds"])]
+            payload = bytes((slots + 7) // 8) + integers(cards, base.report_bits + level_bits)
+            assert seal(group["mechanism"], payload).hex() == case["state"]
+            assert mechanism.restore(bytes.fromhex(case["state"])).report(1) == cards[0]
+            extra += tape.data.startswith(b"\xff" * 8)
+    assert extra == 2
 
 
 @pytest.mark.parametrize(
