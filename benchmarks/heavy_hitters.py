@@ -133,7 +133,7 @@ def false_ones(found: Discovered, counts: Counts) -> int:
 
 def zipf_runs(runs: int, pem_runs: int, strings: int) -> None:
     """Recall at every setting."""
-    print(f"Zipf(1.3) over {strings:,} random 32-bit strings, mean of {runs} runs: share of the ten most frequent found")
+    print(f"Zipf(1.3) over {strings:,} random 32-bit strings, mean of {runs} runs: share of the top ten found")
     print(
         "  people      eps  PEM (runs)  ours, certain  ours, ten best  exhaustive  best/PEM     s   false  missed"
     )

@@ -12,6 +12,8 @@ Encodings, from what people hold to integers and back: `Bit`, `IntegerRange`, `B
 `audit` examines a mechanism (an `Audit`), `compare` all of them at the same privacy, `audit_file` recorded reports
 and `audit_client` an implementation as a black box.
 
+`write_reports` and `read_reports` stream files of reports, `estimate_files` turns them into frequencies.
+
 Guarantees are asked of an `Experiment`, a `Mixture` or a `Worst`, made of `Factor`s, and answered by `Bracket`s.
 Bounds and theorems are in `untrackable.theory`.
 """
@@ -33,6 +35,9 @@ if TYPE_CHECKING:
     from untrackable.encodings.discovered import DiscoveredStrings
     from untrackable.encodings.hashed import HashedStrings
     from untrackable.encodings.numbers import Buckets, IntegerRange
+    from untrackable.files.answers import estimate_files
+    from untrackable.files.reading import read_reports
+    from untrackable.files.writing import write_reports
     from untrackable.mechanisms.assigned import Assigned
     from untrackable.mechanisms.bitwise import Bitwise
     from untrackable.mechanisms.dbitflip import DBitFlip
@@ -101,6 +106,9 @@ _HOMES = {
     "audit_file": "auditing.evidence.recorded",
     "compare": "auditing.comparison",
     "discover": "discovery.discover",
+    "estimate_files": "files.answers",
+    "read_reports": "files.reading",
+    "write_reports": "files.writing",
 }
 
 __all__ = [
@@ -146,6 +154,9 @@ __all__ = [
     "audit_file",
     "compare",
     "discover",
+    "estimate_files",
+    "read_reports",
+    "write_reports",
 ]
 
 
