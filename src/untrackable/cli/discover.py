@@ -75,12 +75,12 @@ def _print(found: Discovered) -> None:
         soft_wrap=True,
     )
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    table.add_column("string", overflow="fold")
-    for title in ("share", "standard error", "all within (upper)", "p-value (upper)", ""):
+    table.add_column("string", overflow="fold", min_width=12)
+    for title in ("share", "std. error", "all within", "p-value", ""):
         table.add_column(title, justify="left" if not title else "right", no_wrap=True)
     for entry in (*found.strings, *found.leads):
         table.add_row(
-            Text("".join(mark if mark.isprintable() else "�" for mark in entry.string)),
+            Text("".join(mark if mark.isprintable() else "�" for mark in entry.string) or "(empty)"),
             f"{100 * entry.frequency:.2f} %",
             f"{100 * entry.standard_error:.2f} %",
             f"{100 * entry.lower:.2f} … {100 * entry.upper:.2f} %",
@@ -88,3 +88,8 @@ def _print(found: Discovered) -> None:
             "" if entry.p_value <= found.alpha else "may be noise",
         )
     console.print(table)
+    console.print(
+        "  all within: of all strings at once (upper); p-value: adjusted for all strings there are (upper); "
+        "std. error: estimated\n",
+        soft_wrap=not console.is_terminal,
+    )
