@@ -37,9 +37,25 @@ class AuditError(UntrackableError):
     """A client, or a file of reports, that cannot be audited."""
 
 
+class MechanismError(UntrackableError):
+    """JSON that does not describe a mechanism: unknown name, or a missing, unknown or wrong field."""
+
+
+class ReportFileError(UntrackableError):
+    """A file of reports that is damaged, truncated, of another mechanism, or cannot be read or written."""
+
+
 class EncodingError(UntrackableError):
     """JSON that does not describe an encoding: unknown type or version, or a missing, unknown or wrong field."""
 
 
 class DecodeError(UntrackableError):
     """RAPPOR files that are malformed, do not belong together, or cannot be decoded."""
+
+
+class CampaignError(UntrackableError):
+    """Bytes that are not a campaign or a directory: unknown field or version, not canonical, or not valid."""
+
+
+class WireError(UntrackableError):
+    """Bytes that are not reports of a campaign: truncated, over-long, of another version, or with bits astray."""
