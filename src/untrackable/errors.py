@@ -59,3 +59,11 @@ class CampaignError(UntrackableError):
 
 class WireError(UntrackableError):
     """Bytes that are not reports of a campaign: truncated, over-long, of another version, or with bits astray."""
+
+
+class CampaignRefused(UntrackableError):
+    """A campaign that this client takes no part in: not pinned, weaker than declared, or beyond the person's policy."""
+
+
+class FolderBusy(UntrackableError):
+    """Another process is at work in the client's folder."""

@@ -1,7 +1,7 @@
 """Guarantees recomputed beside the person: with the standard library for the inner-product family and Bitwise.
 
-All numbers are upper bounds. For the inner-product family the laws are exact up to roundings that are all on the safe
-side; other mechanisms are believed only as far as the full engine, where it is installed, confirms what is declared.
+All numbers are upper bounds. For the inner-product family the laws are exact up to roundings that are all on the
+safe side; other mechanisms are believed only as far as the full engine, where it is installed, confirms them.
 """
 
 import importlib.util
@@ -23,7 +23,7 @@ _ENGINE = ("scipy",)
 
 @dataclass(frozen=True, slots=True)
 class Recomputed:
-    """What a campaign's reports tell: delta at the declared eps and gamma (upper), and what is wrong, if anything."""
+    """What a campaign's reports tell: delta at the declared eps and gamma (upper), and what is wrong, if any."""
 
     delta_upper: float
     tracking_delta_upper: float
@@ -38,11 +38,12 @@ def recompute(campaign: Campaign) -> Recomputed:
     if not _fits(campaign):
         problems.append(f"the mechanism does not take all {campaign.encoding.values} values of the encoding")
     delta = min(
-        privacy(campaign, reports, declared.eps / STEPS).delta(declared.eps)
-        for reports in {None, campaign.rounds}
+        privacy(campaign, reports, declared.eps / STEPS).delta(declared.eps) for reports in {None, campaign.rounds}
     )
     if delta > declared.delta:
-        problems.append(f"it declares delta = {declared.delta:g} at eps = {declared.eps:g}, and has up to {delta:g}")
+        problems.append(
+            f"it declares delta = {declared.delta:g} at eps = {declared.eps:g}, and has up to {delta:g}"
+        )
     tracking = tracking_delta(campaign)
     if tracking > declared.tracking_delta:
         problems.append(

@@ -22,8 +22,8 @@ _CELLS = 8
 def one_report(base: NoisyInnerProduct) -> Law:
     """Loss ±eps where the vectors tell two values apart and the answer is one of theirs, 0 elsewhere.
 
-    With w vectors two values have different answers with probability ρ = (1-2^-w)/(1-2^-d), of which the true one is
-    told with p = 1-η and each of the 2^w-1 others with q = η/(2^w-1), η being the integer over 2^64 that is drawn.
+    With w vectors two values have different answers with probability ρ = (1-2^-w)/(1-2^-d); the true one is told
+    with p = 1-η and each of the 2^w-1 others with q = η/(2^w-1), η being the integer over 2^64 that is drawn.
     """
     width = getattr(base, "width", 1)
     differ = Fraction((1 << width) - 1, 1 << width) / Fraction((1 << base.bits) - 1, 1 << base.bits)
@@ -92,7 +92,7 @@ def fading(mechanism: Fading, reports: int | None, step: float) -> Law:
 
 
 def gaussian(shift: float, step: float) -> Law:
-    """N(μ²/2, μ²), the law of the loss of N(0, 1) against N(μ, 1), in cells whose mass counts at their upper end."""
+    """N(μ²/2, μ²), the law of the loss of N(0, 1) against N(μ, 1), in cells that count at their upper end."""
     cell = step / _CELLS
     centre = shift**2 / 2
     low, high = (math.floor((centre + sign * _REACH * shift) / cell) for sign in (-1, 1))

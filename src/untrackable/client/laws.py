@@ -1,8 +1,8 @@
 """Laws of losses, in whole numbers: an upper bound on what can be told, whatever is rounded.
 
 A pair of worlds that look alike when exchanged is known by the law of its loss ln(P/Q) in world P. Here the losses
-are multiples of a step and the masses integers over 2^128, every one of them rounded up, so that a product of laws is one
-product of two large integers and no rounding error is ever on the wrong side.
+are multiples of a step and the masses integers over 2^128, every one of them rounded up, so that a product of laws
+is one product of two large integers and no rounding error is ever on the wrong side.
 """
 
 import math
@@ -40,7 +40,9 @@ class Law:
         low, high = min(places), max(places)
         masses = tuple(_up(places.get(place, Fraction(0))) for place in range(low, high + 1))
         largest = max((place for place in places if places[place]), default=0)
-        return Law(step, low, masses, _up(infinite), math.inf if infinite else _above(_above(max(largest, 0) * step)))
+        return Law(
+            step, low, masses, _up(infinite), math.inf if infinite else _above(_above(max(largest, 0) * step))
+        )
 
     @staticmethod
     def nothing() -> "Law":
@@ -107,8 +109,8 @@ class Law:
     def on(self, step: float) -> "Law":
         """A law with losses on another step that dominates this one: each loss is split over its two neighbours.
 
-        Masses of both worlds are kept: of a mass m at a loss l, m·(1-e^-(l-a))/(1-e^-h) goes to a+h, h being the step
-        and a the multiple of it below l, and the rest to a. Merging the two again gives back the loss l.
+        Masses of both worlds are kept: of a mass m at a loss l, m·(1-e^-(l-a))/(1-e^-h) goes to a+h, h being the
+        step and a the multiple of it below l, and the rest to a. Merging the two again gives back the loss l.
         """
         if self.step == step or self._still:
             return Law(step, self.low, self.masses, self.infinite, self.pure)
@@ -171,7 +173,9 @@ def composed(laws: Iterable[Law], step: float) -> Law:
 def _product(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
     """Coefficients of a product of polynomials, through one product of integers; divided by 2^128, rounded up."""
     size = len(one) + len(other) - 1
-    product = (_packed(one) * (_packed(other) if other is not one else _packed(one))).to_bytes(size * _SLOT, "little")
+    product = (_packed(one) * (_packed(other) if other is not one else _packed(one))).to_bytes(
+        size * _SLOT, "little"
+    )
     parts = (product[i : i + _SLOT] for i in range(0, size * _SLOT, _SLOT))
     return tuple(-(-int.from_bytes(part, "little") >> _BITS) for part in parts)
 
