@@ -62,7 +62,7 @@ class WireError(UntrackableError):
 
 
 class CampaignRefused(UntrackableError):
-    """A campaign that this client takes no part in: not pinned, weaker than declared, or beyond the person's policy."""
+    """A campaign that a client takes no part in: not pinned, weaker than declared, or beyond the policy."""
 
 
 class FolderBusy(UntrackableError):

@@ -75,6 +75,6 @@ def write_page(path: Path, page: str) -> None:
 
 def print_json(data: Any) -> None:
     """Valid JSON: numbers that JSON cannot say become strings."""
-    from untrackable.auditing.words import finite
+    from untrackable.auditing.strict_json import finite
 
     click.echo(json.dumps(finite(data), indent=2, ensure_ascii=False))
