@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from fractions import Fraction
 
-from untrackable.client.laws import Law, composed, mixed
+from untrackable.client.laws import Law, composed, log_ratio, mixed
 from untrackable.mechanisms.fading import HEAD, Fading
 from untrackable.mechanisms.inner_product import Deck, InnerProduct
 from untrackable.mechanisms.noisy_inner_product import NoisyInnerProduct
@@ -29,9 +29,8 @@ def one_report(base: NoisyInnerProduct) -> Law:
     differ = Fraction((1 << width) - 1, 1 << width) / Fraction((1 << base.bits) - 1, 1 << base.bits)
     lie, others = base.flip.threshold, (1 << width) - 1
     truth, other = Fraction(_WORD - lie, _WORD), Fraction(lie, _WORD * others)
-    loss = math.log1p(((_WORD - lie) * others - lie) / lie)
     places = {1: differ * truth, 0: 1 - differ * (truth + other), -1: differ * other}
-    return Law.of(loss * (1 + 2.0**-49), places)
+    return Law.of(log_ratio((_WORD - lie) * others, lie), places)
 
 
 def deck(mechanism: Deck, reports: int | None) -> Law:
@@ -58,8 +57,10 @@ def stored_any(mechanism: InnerProduct, reports: int | None) -> Law:
     different = 1.0
     for drawn in range(reports):
         different *= 1 - drawn / mechanism.slots
-    repeat = min(1.0, 1 - different * (1 - reports * 2.0**-50)) if reports > 1 else 0.0
-    gives_away = Law.of(0.0, {0: Fraction(1)}, infinite=Fraction(repeat))
+    slack = Fraction(reports, 1 << 50)  # what floating point may have done to the product
+    once = min(Fraction(1), Fraction(different) * (1 + slack))
+    repeat = 1 - Fraction(different) * (1 - slack) if reports > 1 else Fraction(0)
+    gives_away = Law.of(Fraction(0), {0: once}, infinite=repeat)
     return gives_away * one_report(mechanism.base) ** _slots(reports, reports)
 
 
@@ -111,7 +112,7 @@ def gaussian(shift: float, step: float) -> Law:
         places[place + 1] = Fraction(mass)
         before = after
     places[low] = Fraction(beyond(low)[0])
-    return Law.of(cell, places, infinite=Fraction(before[1])).on(step)
+    return Law.of(Fraction(cell), places, infinite=Fraction(before[1])).on(step)
 
 
 def occupancy(draws: int, slots: int) -> list[float]:

@@ -5,6 +5,7 @@ are multiples of a step and the masses integers over 2^128, every one of them ro
 is one product of two large integers and no rounding error is ever on the wrong side.
 """
 
+import decimal
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ _SLOT = 36
 """Bytes of a coefficient of a product: 2·128 bits, and 32 for the sum of many."""
 _NEGLIGIBLE = 1 << (_BITS - 80)
 """Mass up to which an end of a law is moved outward: to its neighbour, or at the top to infinity."""
+_DIGITS = 50
 _HAIR = 2.0**-49
 """A few roundings of a float, relatively."""
 
@@ -32,22 +34,20 @@ class Law:
     low: int
     masses: tuple[int, ...]
     infinite: int
-    pure: float
+    pure: Fraction | float
 
     @staticmethod
-    def of(step: float, places: Mapping[int, Fraction], *, infinite: Fraction = Fraction(0)) -> "Law":
+    def of(step: Fraction, places: Mapping[int, Fraction], *, infinite: Fraction = Fraction(0)) -> "Law":
         """From probabilities at multiples of a step, which must not be smaller than it is meant to be."""
         low, high = min(places), max(places)
         masses = tuple(_up(places.get(place, Fraction(0))) for place in range(low, high + 1))
-        largest = max((place for place in places if places[place]), default=0)
-        return Law(
-            step, low, masses, _up(infinite), math.inf if infinite else _above(_above(max(largest, 0) * step))
-        )
+        largest = max((place for place in places if places[place] and place > 0), default=0)
+        return Law(float(step), low, masses, _up(infinite), math.inf if infinite else largest * step)
 
     @staticmethod
     def nothing() -> "Law":
         """Two worlds that are the same."""
-        return Law(0.0, 0, (WHOLE,), 0, 0.0)
+        return Law(0.0, 0, (WHOLE,), 0, Fraction(0))
 
     @staticmethod
     def everything() -> "Law":
@@ -63,13 +63,13 @@ class Law:
         eps, delta = checks.non_negative("eps", eps), checks.probability("delta", delta)
         given_away = Fraction(delta)
         if eps == 0:
-            return Law.of(0.0, {0: 1 - given_away}, infinite=given_away)
+            return Law.of(Fraction(0), {0: 1 - given_away}, infinite=given_away)
         if eps == math.inf:
             return Law.everything()
         odds = math.exp(-eps)
         told, other = Fraction(_above(1 / (1 + odds))), Fraction(_above(odds / (1 + odds)))
         places = {1: (1 - given_away) * told, -1: (1 - given_away) * other}
-        return Law.of(_above(eps), places, infinite=given_away)
+        return Law.of(Fraction(eps), places, infinite=given_away)
 
     def delta(self, eps: float) -> float:
         """At most Σ mass·(1 - e^(eps - loss)) over the losses above eps, and whatever is at infinity (upper)."""
@@ -92,7 +92,7 @@ class Law:
         if not self.masses or not other.masses:
             return Law(step, 0, (), min(WHOLE, infinite), math.inf)
         masses = _product(self.masses, other.masses)
-        return _trimmed(Law(step, self.low + other.low, masses, infinite, _sum(self.pure, other.pure)))
+        return _trimmed(Law(step, self.low + other.low, masses, infinite, self.pure + other.pure))
 
     def __pow__(self, times: int) -> "Law":
         """The same seen independently several times."""
@@ -131,7 +131,7 @@ class Law:
         return _trimmed(Law(step, low, masses, self.infinite, self.pure))
 
     def _loss(self, place: int) -> float:
-        """The loss at a place, and a hair more than the step may have been rounded up by."""
+        """The loss at a place, and a hair more than the step may have been rounded by."""
         loss = place * self.step
         return loss + abs(loss) * 4 * _HAIR
 
@@ -206,10 +206,12 @@ def _times(mass: int, share: float) -> int:
     return -(-mass * math.ceil(share * 2.0**60) >> 60)
 
 
+def log_ratio(number: int, other: int) -> Fraction:
+    """ln(number/other), rounded up in the fiftieth decimal."""
+    with decimal.localcontext(prec=_DIGITS + 10):
+        return Fraction((decimal.Decimal(number) / decimal.Decimal(other)).ln()) + Fraction(1, 10**_DIGITS)
+
+
 def _above(number: float) -> float:
     """At least as large as what was rounded to this."""
     return number + abs(number) * _HAIR
-
-
-def _sum(one: float, other: float) -> float:
-    return _above(one + other) if one and other else one + other
