@@ -30,7 +30,7 @@ def campaign(mechanism: Mechanism | None = None, **changes: Any) -> Campaign:
         "question": "How many?",
         "encoding": Bit()
         if isinstance(made, Bitwise)
-        else IntegerRange(low=0, high=(1 << getattr(made, "bits", 2)) - 1),
+        else IntegerRange(low=0, high=(1 << min(16, getattr(made, "bits", 2))) - 1),
         "mechanism": made,
         "first_round": START,
         "round_seconds": DAY,

@@ -59,6 +59,8 @@ class Client(Member):
         made = State.new(self.campaign, value, first, system)
         joined = ledger.joined(self.campaign, Life(made.life, first, last, first - 1))
         joined.check(self.policy)
+        if not ledger.accounts:
+            ledger.write(self.folder)  # a folder with states has a ledger, always
         made.write(self.folder, self._id)  # it counts once the ledger lists it
         joined.write(self.folder)
 

@@ -8,7 +8,7 @@ is one product of two large integers and no rounding error is ever on the wrong 
 import decimal
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from untrackable import checks
@@ -20,7 +20,7 @@ WHOLE = 1 << _BITS
 _SLOT = 36
 """Bytes of a coefficient of a product: 2·128 bits, and 32 for the sum of many."""
 _NEGLIGIBLE = 1 << (_BITS - 80)
-"""Mass up to which an end of a law is moved outward: to its neighbour, or at the top to infinity."""
+"""Mass up to which an end of a law is moved outward: to its neighbour, or at the top it is cut off."""
 _DIGITS = 50
 _HAIR = 2.0**-49
 """A few roundings of a float, relatively."""
@@ -28,13 +28,17 @@ _HAIR = 2.0**-49
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """Masses at the losses low·step, (low+1)·step, …, and at infinity; `pure` is the largest loss there is."""
+    """Masses at the losses low·step, (low+1)·step, …, and at infinity.
+
+    `pure` is the largest finite loss, and `cut` the mass of losses up to it that are too rare to be told apart.
+    """
 
     step: float
     low: int
     masses: tuple[int, ...]
     infinite: int
-    pure: Fraction | float
+    pure: Fraction
+    cut: int = 0
 
     @staticmethod
     def of(step: Fraction, places: Mapping[int, Fraction], *, infinite: Fraction = Fraction(0)) -> "Law":
@@ -42,7 +46,7 @@ class Law:
         low, high = min(places), max(places)
         masses = tuple(_up(places.get(place, Fraction(0))) for place in range(low, high + 1))
         largest = max((place for place in places if places[place] and place > 0), default=0)
-        return Law(float(step), low, masses, _up(infinite), math.inf if infinite else largest * step)
+        return Law(float(step), low, masses, _up(infinite), largest * step)
 
     @staticmethod
     def nothing() -> "Law":
@@ -52,7 +56,7 @@ class Law:
     @staticmethod
     def everything() -> "Law":
         """Two worlds that every report tells apart."""
-        return Law(0.0, 0, (), WHOLE, math.inf)
+        return Law(0.0, 0, (), WHOLE, Fraction(0))
 
     @staticmethod
     def declared(eps: float, delta: float) -> "Law":
@@ -74,9 +78,9 @@ class Law:
     def delta(self, eps: float) -> float:
         """At most Σ mass·(1 - e^(eps - loss)) over the losses above eps, and whatever is at infinity (upper)."""
         if eps >= self.pure:
-            return 0.0
+            return min(1.0, self.infinite / WHOLE)
         first = max(self.low, math.floor(eps / self.step)) if self.step else self.low
-        terms = [self.infinite / WHOLE]
+        terms = [(self.infinite + self.cut) / WHOLE]
         for place in range(first, self.low + len(self.masses)):
             excess = self._loss(place) - eps
             if excess > 0:
@@ -89,10 +93,11 @@ class Law:
         if not (self.step == other.step or self._still or other._still):
             raise ValueError(f"laws must have the same step, got {self.step} and {other.step}")
         infinite = self.infinite + other.infinite - (self.infinite * other.infinite >> _BITS)
+        pure, cut = self.pure + other.pure, self.cut + other.cut
         if not self.masses or not other.masses:
-            return Law(step, 0, (), min(WHOLE, infinite), math.inf)
+            return Law(step, 0, (), infinite, pure, cut)
         masses = _product(self.masses, other.masses)
-        return _trimmed(Law(step, self.low + other.low, masses, infinite, self.pure + other.pure))
+        return _trimmed(Law(step, self.low + other.low, masses, infinite, pure, cut))
 
     def __pow__(self, times: int) -> "Law":
         """The same seen independently several times."""
@@ -113,7 +118,7 @@ class Law:
         step and a the multiple of it below l, and the rest to a. Merging the two again gives back the loss l.
         """
         if self.step == step or self._still:
-            return Law(step, self.low, self.masses, self.infinite, self.pure)
+            return replace(self, step=step)
         found: dict[int, int] = {}
         whole = -math.expm1(-step)
         for place, mass in enumerate(self.masses, self.low):
@@ -128,7 +133,7 @@ class Law:
             found[below] = found.get(below, 0) + _times(mass, rest)
         low, high = min(found, default=0), max(found, default=0)
         masses = tuple(found.get(place, 0) for place in range(low, high + 1)) if found else ()
-        return _trimmed(Law(step, low, masses, self.infinite, self.pure))
+        return _trimmed(Law(step, low, masses, self.infinite, self.pure, self.cut))
 
     def _loss(self, place: int) -> float:
         """The loss at a place, and a hair more than the step may have been rounded by."""
@@ -154,7 +159,8 @@ def mixed(laws: Iterable[tuple[Fraction, Law]]) -> Law:
         for place, mass in enumerate(law.masses, law.low - low):
             masses[place] += -(-share * mass >> _BITS)
     pure = max(law.pure for _, law in parts)
-    return Law(max(law.step for _, law in parts), low, tuple(masses), infinite, pure)
+    cut = sum(law.cut for _, law in parts)
+    return Law(max(law.step for _, law in parts), low, tuple(masses), infinite, pure, cut)
 
 
 def composed(laws: Iterable[Law], step: float) -> Law:
@@ -185,7 +191,7 @@ def _packed(masses: tuple[int, ...]) -> int:
 
 
 def _trimmed(law: Law) -> Law:
-    """Without its negligible ends: the lower one moves up to what is next, the upper one to infinity."""
+    """Without its negligible ends: the lower one moves up to what is next, the upper one is cut off."""
     masses = list(law.masses)
     start, moved = 0, 0
     while start < len(masses) - 1 and moved + masses[start] <= _NEGLIGIBLE:
@@ -195,7 +201,7 @@ def _trimmed(law: Law) -> Law:
         lost, stop = lost + masses[stop - 1], stop - 1
     kept = masses[start:stop]
     kept[0] += moved
-    return Law(law.step, law.low + start, tuple(kept), min(WHOLE, law.infinite + lost), law.pure)
+    return replace(law, low=law.low + start, masses=tuple(kept), cut=law.cut + lost)
 
 
 def _up(probability: Fraction) -> int:
