@@ -75,12 +75,12 @@ def answer(
     asked = campaigns.read(file)
     try:
         if leave:
-            member = Member(asked, folder)
+            member = Member(asked, folder, clock=time.time)
             member.leave()
         else:
             policy = Policy(eps=eps, delta=delta, gamma=gamma, tracking_delta=tracking_delta, pins=pins)
             listed = None if directory is None else campaigns.read_directory(directory)
-            member = client = Client(asked, listed, policy, folder=folder)
+            member = client = Client(asked, listed, policy, folder=folder, clock=time.time)
             client.answer(_value(asked.encoding, asked.question))
         due = member.due()
     except (UntrackableError, ValueError, TypeError) as error:
@@ -112,7 +112,7 @@ def send(server: str, folder: Path, stay: bool, as_json: bool) -> None:
     refused = False
     while True:
         try:
-            found = members(folder)
+            found = members(folder, clock=time.time)
             results = [_sent(member, server) for member in found]
         except (UntrackableError, ValueError) as error:
             raise click.ClickException(str(error)) from None
@@ -155,24 +155,11 @@ def _answered(due: float | None) -> str:
 
 def _value(encoding: Encoding, question: str) -> Any:
     """From a prompt that does not show it, or the first line of standard input."""
+    from untrackable.files.raws import from_text
+
     if sys.stdin.isatty():
         click.echo(f"{question}\n{encoding.describe()}", err=True)
         text = click.prompt("answer (not shown)", hide_input=True, err=True)
     else:
         text = sys.stdin.readline().rstrip("\r\n")
-    return _held(encoding, text)
-
-
-def _held(encoding: Encoding, text: str) -> Any:
-    """What an encoding takes, from text."""
-    from untrackable.encodings.bit import Bit
-    from untrackable.encodings.numbers import Buckets, IntegerRange
-
-    if isinstance(encoding, Bit):
-        return {encoding.zero: 0, encoding.one: 1}.get(text, text)
-    if isinstance(encoding, (IntegerRange, Buckets)):
-        try:
-            return (int if isinstance(encoding, IntegerRange) else float)(text)
-        except ValueError:
-            raise ValueError("the answer must be a number; the one given is not (it is not shown)") from None
-    return text
+    return from_text(encoding, text)

@@ -20,7 +20,6 @@ from untrackable.mechanisms.noisy_inner_product import (
     NoisyInnerProduct,
     checked_width,
     smallest_eps,
-    width_shown,
 )
 from untrackable.mechanisms.observed import Observed, round_number
 from untrackable.mechanisms.populations import integer_population, per_round
@@ -93,9 +92,10 @@ class Fading(Mechanism):
             )
 
     def __repr__(self) -> str:
+        shown = "" if self.width == 1 else f", width={self.width}"
         return (
             f"Fading(bits={self.bits}, eps={self.eps!r}, delta={self.delta!r}, power={self.power!r}, "
-            f"scale={self.scale!r}{width_shown(self.width)})"
+            f"scale={self.scale!r}{shown})"
         )
 
     def eps_report(self, round: int) -> float:

@@ -57,7 +57,12 @@ class NoisyInnerProduct:
             raise ValueError(f"eps must be at least {smallest_eps(width):.3g} for width {width}, got {eps}")
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(bits={self.bits}, eps={self.eps!r}{width_shown(self.width)})"
+        return f"{type(self).__name__}(bits={self.bits}, eps={self.eps!r}{self.width_shown})"
+
+    @property
+    def width_shown(self) -> str:
+        """The width in a name, unless it is one bit, and what would be chosen."""
+        return "" if self.width == best_width(self.bits, self.eps) == 1 else f", width={self.width}"
 
     @property
     def values(self) -> int:
@@ -197,8 +202,3 @@ def smallest_eps(width: int) -> float:
     """Below, an answer would be uniform: 2^64·(g-1)/(e^eps + g-1) rounds up to 2^64·(g-1)/g, g = 2^w."""
     symbols = 1 << width
     return checks.SMALLEST_EPSILON * symbols**2 / (4 * (symbols - 1))
-
-
-def width_shown(width: int) -> str:
-    """In the names of mechanisms, one bit is what is meant where no width is given."""
-    return "" if width == 1 else f", width={width}"
