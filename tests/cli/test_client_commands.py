@@ -175,6 +175,13 @@ def test_answering_and_sending(
     assert path == f"/campaigns/{found.id}/reports"
     assert body[:5] == b"\x01\x01\0\0\0"
     assert run("send", "http://collect.example", "--folder", folder).exit_code == 1
+    state = tmp_path / "mine" / f"{found.id}.state"
+    whole = state.read_bytes()
+    state.write_bytes(whole[:-1])
+    damaged = run("send", collector[0], "--folder", folder)
+    assert damaged.exit_code == 1
+    assert "failed: the state is damaged" in damaged.output
+    state.write_bytes(whole)
     left = run("answer", str(made), "--folder", folder, "--leave", "--json")
     assert json.loads(left.output) == {"campaign": found.id, "next_report": None}
     assert "no campaign has been answered" in run("send", collector[0], "--folder", folder).output

@@ -308,6 +308,21 @@ def test_leaving(tmp_path: Path) -> None:
         someone.answer(1)
 
 
+def test_leaving_that_was_interrupted_does_not_keep_anybody_out(tmp_path: Path) -> None:
+    clock, server, asked = Clock(), Server(), campaign()
+    someone = client(tmp_path / "c", asked, clock)
+    someone.answer(1)
+    state = tmp_path / "c" / f"{asked.id}.state"
+    kept = state.read_bytes()
+    someone.leave()
+    state.write_bytes(kept)
+    clock.late_in(1)
+    assert send(someone, server, clock) == "NOTHING"
+    someone.answer(1)
+    clock.late_in(2)
+    assert send(someone, server, clock) == "ACCEPTED"
+
+
 def test_ten_campaigns_that_ask_the_same_cannot_spend_ten_times_the_budget(tmp_path: Path) -> None:
     clock = Clock()
     for number in range(10):

@@ -109,7 +109,7 @@ def send(server: str, folder: Path, stay: bool, as_json: bool) -> None:
     from untrackable.client.client import members
     from untrackable.errors import UntrackableError
 
-    refused = False
+    wrong = False
     while True:
         try:
             found = members(folder, clock=time.time)
@@ -118,19 +118,25 @@ def send(server: str, folder: Path, stay: bool, as_json: bool) -> None:
             raise click.ClickException(str(error)) from None
         except OSError as error:
             raise click.ClickException(f"{folder}: {error.strerror}") from None
-        refused = refused or any(result["outcome"].startswith("refused") for result in results)
+        wrong = wrong or any(result["outcome"].startswith(("refused", "failed")) for result in results)
         _say(results, as_json)
         moments = [result["next_report"] for result in results if result["next_report"] is not None]
         if not stay or not moments:
             break
         time.sleep(min(_LONGEST_NAP, max(1.0, min(moments) - time.time())))
-    if refused:
+    if wrong:
         raise click.exceptions.Exit(1)
 
 
 def _sent(member: Member, server: str) -> dict[str, Any]:
-    outcome = member.send(server)
-    return {"campaign": member.campaign.id, "outcome": str(outcome), "next_report": member.due()}
+    """How it went with one campaign; what is wrong with one is no reason to leave out the others."""
+    from untrackable.errors import UntrackableError
+
+    try:
+        outcome, due = str(member.send(server)), member.due()
+    except UntrackableError as error:
+        outcome, due = f"failed: {error}", None
+    return {"campaign": member.campaign.id, "outcome": outcome, "next_report": due}
 
 
 def _say(results: list[dict[str, Any]], as_json: bool) -> None:

@@ -43,7 +43,8 @@ class Client(Member):
         encoded = self.campaign.encoding.encode(value)
         now = self._clock()
         with self.opened(now) as (ledger, held):
-            if held is None:
+            life = ledger.life(self._id)
+            if held is None or life is None or life.over:
                 self._join(ledger, encoded, now)
             elif encoded != held.value:
                 held.holding(self.campaign, encoded, system).write(self.folder, self._id)

@@ -35,6 +35,11 @@ class Life:
         """How many rounds it may answer in all; None if there is no end to them."""
         return None if self.last is None else max(0, self.last - self.first + 1)
 
+    @property
+    def over(self) -> bool:
+        """Whether it answers no more."""
+        return self.last is not None and self.through >= self.last
+
     def ended(self) -> "Life":
         """The same, once it answers no more."""
         return replace(self, last=self.through if self.last is None else min(self.last, self.through))
