@@ -13,8 +13,8 @@ and `audit_client` an implementation as a black box.
 
 `write_reports` and `read_reports` stream files of reports, `estimate_files` turns them into frequencies.
 
-`Campaign` is a question as a public document (`Guarantee`: what it declares; `Directory`: the published ones), `Client`
-answers it for a person within their `Policy`.
+`Campaign` is a question as a public document (`Guarantee`: what it declares; `Directory`: the published ones),
+`Client` answers it for a person within their `Policy`.
 
 Guarantees are asked of an `Experiment`, a `Mixture` or a `Worst`, made of `Factor`s, and answered by `Bracket`s.
 Bounds and theorems are in `untrackable.theory`.

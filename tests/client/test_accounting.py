@@ -31,6 +31,18 @@ def test_a_deck(bits: int, slots: int, eps_report: float) -> None:
             assert engine.lower * (1 - 1e-12) <= found <= engine.upper * (1 + EXACT) + 1e-20
 
 
+@pytest.mark.parametrize("width", [1, 2, 3, 5])
+def test_wide_answers(width: int) -> None:
+    deck = Deck(bits=5, slots=12, eps_report=1.5, width=width)
+    fading = Fading(bits=5, eps=2.0, delta=1e-5, width=width)
+    for eps in (0.0, 1.0, 4.0):
+        engine = deck.privacy().delta(eps)
+        assert engine.lower * (1 - 1e-12) <= inner_products.deck(deck, None).delta(eps) <= engine.upper * (1 + EXACT)
+        engine = fading.privacy(reports=20).delta(eps)
+        found = inner_products.fading(fading, 20, max(eps, 0.5) / 512).delta(eps)
+        assert engine.lower * (1 - 1e-12) <= found <= engine.upper * 1.02 + 1e-12
+
+
 @pytest.mark.parametrize(("slots", "reports"), [(1, 5), (2, 3), (10, 4), (10, 200), (730, 90), (730, None)])
 def test_stored_inner_products(slots: int, reports: int | None) -> None:
     mechanism = InnerProduct(bits=6, slots=slots, eps_report=0.2)

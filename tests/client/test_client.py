@@ -242,7 +242,7 @@ def test_a_changed_value_follows_the_declared_rule(tmp_path: Path) -> None:
 
 def test_a_changed_value_is_what_later_reports_are_about(tmp_path: Path) -> None:
     """With hardly any noise, reports tell the value: vectors with one bit set read it off."""
-    clock, asked = Clock(), campaign(Deck(bits=8, slots=30, eps_report=40.0), eps=2000.0, delta=0.0)
+    clock, asked = Clock(), campaign(Deck(bits=8, slots=30, eps_report=40.0, width=1), eps=2000.0, delta=0.0)
     someone = client(tmp_path / "c", asked, clock, eps=2000.0, delta=0.0)
     held = {}
     for round in range(1, 31):
