@@ -47,7 +47,7 @@ class Memory(NamedTuple):
     report: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Fading(Mechanism):
     """Round t is answered with a noisy inner product of eps_t = scale·t^(-power), power > ½.
 
@@ -90,13 +90,6 @@ class Fading(Mechanism):
             raise ValueError(
                 f"scale must keep all rounds ({self.eps}, {self.delta})-private, {self.scale} is too large"
             )
-
-    def __repr__(self) -> str:
-        shown = "" if self.width == 1 else f", width={self.width}"
-        return (
-            f"Fading(bits={self.bits}, eps={self.eps!r}, delta={self.delta!r}, power={self.power!r}, "
-            f"scale={self.scale!r}{shown})"
-        )
 
     def eps_report(self, round: int) -> float:
         """eps_t of one round."""

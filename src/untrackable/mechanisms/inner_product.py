@@ -59,7 +59,7 @@ class InnerProduct(Stored):
     def __repr__(self) -> str:
         return (
             f"InnerProduct(bits={self.bits}, slots={self.slots}, eps_report={self.eps_report!r}"
-            f"{self.base.width_shown})"
+            f", width={self.width})"
         )
 
 
@@ -114,7 +114,7 @@ class Deck(Dealt):
     def __repr__(self) -> str:
         return (
             f"Deck(bits={self.bits}, slots={self.slots}, eps_report={self.eps_report!r}, "
-            f"when_empty={self.when_empty!r}{self.base.width_shown})"
+            f"when_empty={self.when_empty!r}, width={self.width})"
         )
 
 

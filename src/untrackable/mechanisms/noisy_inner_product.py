@@ -28,7 +28,7 @@ LARGEST_BITS = 256
 LARGEST_SIMULATED_BITS = 63
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, init=False, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True, init=False)
 class NoisyInnerProduct:
     """Reports a uniform non-zero vector v and ⟨v, u⟩ ⊕ x, x being 1 with probability 1/(e^eps + 1).
 
@@ -55,14 +55,6 @@ class NoisyInnerProduct:
         checks.settle(self, bits=bits, eps=eps, width=width, flip=flip_chance(eps, 1 << width))
         if eps < smallest_eps(width):
             raise ValueError(f"eps must be at least {smallest_eps(width):.3g} for width {width}, got {eps}")
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(bits={self.bits}, eps={self.eps!r}{self.width_shown})"
-
-    @property
-    def width_shown(self) -> str:
-        """The width in a name, unless it is one bit, and what would be chosen."""
-        return "" if self.width == best_width(self.bits, self.eps) == 1 else f", width={self.width}"
 
     @property
     def values(self) -> int:
