@@ -176,6 +176,18 @@ def test_a_clock_that_jumps_never_makes_it_answer_twice(days: list[int], tmp_pat
     ]
 
 
+def test_a_clock_in_the_far_future_is_not_followed(tmp_path: Path) -> None:
+    clock, asked = Clock(), campaign(Fading(bits=2, eps=1.0, delta=1e-6), rounds=None, round_seconds=1)
+    someone = client(tmp_path / "c", asked, clock)
+    someone.answer(1)
+    for seconds in (1e9, 1e12, 1e18):
+        clock.now = START + seconds
+        assert someone.due() is None
+        assert someone.report() is None
+    clock.now = START + 1000.97
+    assert someone.report() is not None
+
+
 def test_a_restored_folder_answers_no_round_that_has_begun(tmp_path: Path) -> None:
     clock, server, asked = Clock(), Server(), campaign()
     someone = client(tmp_path / "c", asked, clock)

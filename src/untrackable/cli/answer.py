@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from untrackable.client.member import Member
     from untrackable.encodings.base import Encoding
 
-_LONGEST_NAP = 3600.0
+_LONGEST_NAP, _OFFLINE_NAP = 3600.0, 60.0
 
 
 def _home() -> str:
@@ -130,13 +130,15 @@ def send(server: str, folder: Path, stay: bool, as_json: bool) -> None:
 
 def _sent(member: Member, server: str) -> dict[str, Any]:
     """How it went with one campaign; what is wrong with one is no reason to leave out the others."""
+    from untrackable.client.sending import Outcome
     from untrackable.errors import UntrackableError
 
     try:
-        outcome, due = str(member.send(server)), member.due()
+        outcome = member.send(server)
+        due = time.time() + _OFFLINE_NAP if outcome is Outcome.OFFLINE else member.due()
     except UntrackableError as error:
-        outcome, due = f"failed: {error}", None
-    return {"campaign": member.campaign.id, "outcome": outcome, "next_report": due}
+        return {"campaign": member.campaign.id, "outcome": f"failed: {error}", "next_report": None}
+    return {"campaign": member.campaign.id, "outcome": str(outcome), "next_report": due}
 
 
 def _say(results: list[dict[str, Any]], as_json: bool) -> None:

@@ -42,7 +42,7 @@ class Law:
 
     @staticmethod
     def of(step: Fraction, places: Mapping[int, Fraction], *, infinite: Fraction = Fraction(0)) -> "Law":
-        """From probabilities at multiples of a step, which must not be smaller than it is meant to be."""
+        """From probabilities at multiples of a step; masses are rounded up, the step is to be exact or above."""
         low, high = min(places), max(places)
         masses = tuple(_up(places.get(place, Fraction(0))) for place in range(low, high + 1))
         largest = max((place for place in places if places[place] and place > 0), default=0)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from untrackable.campaign import Campaign
+from untrackable.campaign import LAST_ROUND, Campaign
 from untrackable.client import attachments, posting, sending, state
 from untrackable.client.files import Folder
 from untrackable.client.ledger import Ledger, Life, last_begun
@@ -20,6 +20,9 @@ Clock = Callable[[], float]
 
 _MARGIN = 20
 """Reports keep away from the ends of a round by this part of it, as clocks are not all right."""
+
+_FARTHEST = 1 << 24
+"""Rounds that a client may have missed in a row: the keys of all of them have to be made, some seconds' work."""
 
 
 class Member:
@@ -44,8 +47,7 @@ class Member:
             if held.sealed is not None and held.sealed.round == self.campaign.round_at(now):
                 return now
             round = max(last_begun(self.campaign, now), life.first, life.through + 1, held.ratchet.round)
-            last = life.last if life.last is not None else round
-            return self._moment(held, round) if round <= last else None
+            return self._moment(held, round) if self._open(life, held, round) else None
 
     def report(self, now: float | None = None) -> bytes | None:
         """The report of this round, on disk before it is returned; None if it is not due, or gone.
@@ -69,11 +71,12 @@ class Member:
     ) -> Outcome:
         """Send this round's report if it is due, trying again for a short while and from the same network only."""
         address = posting.Address.of(server, self._id)
-        try:
-            with self.folder.locked(f"{self._id}.sending", patience=0):
-                return sending.deliver(_Outbox(self), address, post=post, look=look, sleep=sleep)
-        except FolderBusy:
-            return Outcome.NOTHING  # another process is at it
+        with contextlib.ExitStack() as held:
+            try:
+                held.enter_context(self.folder.locked(f"{self._id}.sending", patience=0))
+            except FolderBusy:
+                return Outcome.NOTHING  # another process is at it
+            return sending.deliver(_Outbox(self), address, post=post, look=look, sleep=sleep)
 
     def leave(self) -> None:
         """Answer no more; rounds that were not answered are no longer charged."""
@@ -125,9 +128,9 @@ class Member:
     def _open(self, life: Life, held: State, round: int) -> bool:
         """Whether a round may be answered: within this life, and neither it nor a later one has been."""
         return (
-            life.first <= round <= (round if life.last is None else life.last)
+            life.first <= round <= (LAST_ROUND if life.last is None else life.last)
             and round > life.through
-            and round >= held.ratchet.round
+            and 0 <= round - held.ratchet.round <= _FARTHEST
         )
 
     def _moment(self, held: State, round: int) -> float:
