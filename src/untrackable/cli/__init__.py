@@ -12,6 +12,7 @@ from untrackable.cli.audit_file import audit_file
 from untrackable.cli.campaign import campaign
 from untrackable.cli.compare import compare
 from untrackable.cli.demo import demo
+from untrackable.cli.discover import discover
 from untrackable.cli.estimate import estimate
 from untrackable.cli.paper import paper
 from untrackable.cli.rappor_decode import rappor_decode
@@ -34,6 +35,7 @@ main.add_command(audit_file)
 main.add_command(campaign)
 main.add_command(compare)
 main.add_command(demo)
+main.add_command(discover)
 main.add_command(estimate)
 main.add_command(paper)
 main.add_command(rappor_decode)
