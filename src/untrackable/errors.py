@@ -51,3 +51,19 @@ class EncodingError(UntrackableError):
 
 class DecodeError(UntrackableError):
     """RAPPOR files that are malformed, do not belong together, or cannot be decoded."""
+
+
+class CampaignError(UntrackableError):
+    """Bytes that are not a campaign or a directory: unknown field or version, not canonical, or not valid."""
+
+
+class WireError(UntrackableError):
+    """Bytes that are not reports of a campaign: truncated, over-long, of another version, or with bits astray."""
+
+
+class CampaignRefused(UntrackableError):
+    """A campaign that a client takes no part in: not pinned, weaker than declared, or beyond the policy."""
+
+
+class FolderBusy(UntrackableError):
+    """Another process is at work in the client's folder."""

@@ -10,11 +10,20 @@ from click.testing import CliRunner
 from untrackable.cli import main
 
 
-@pytest.mark.parametrize("name", sorted(main.commands))
+def commands(group: click.Group, *before: str) -> dict[str, click.Command]:
+    """Every command by its full name, those of groups too."""
+    found: dict[str, click.Command] = {}
+    for name, command in group.commands.items():
+        inner = commands(command, *before, name) if isinstance(command, click.Group) else {}
+        found.update(inner or {" ".join((*before, name)): command})
+    return found
+
+
+@pytest.mark.parametrize("name", sorted(commands(main)))
 def test_every_command_has_json_and_an_example(name: str) -> None:
-    command = main.commands[name]
+    command = commands(main)[name]
     assert any("--json" in parameter.opts for parameter in command.params)
-    text = CliRunner().invoke(main, [name, "--help"]).output
+    text = CliRunner().invoke(main, [*name.split(), "--help"]).output
     assert f"Example: untrackable {name}" in text
     readme = (Path(__file__).parent.parent.parent / "README.md").read_text(encoding="utf-8")
     assert f"untrackable {name}" in readme or f"make {name}" in readme
