@@ -10,7 +10,7 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "untrackable"
 LAYERS = ["errors", "checks", "brackets", "kernels", "theory", "mechanisms", "encodings"]
 LAYERS += ["campaign", "verification", "wire"]
-LAYERS += ["decoding", "auditing", "paper", "demo", "cli"]
+LAYERS += ["decoding", "auditing", "paper", "demo", "collector", "cli"]
 FILES = sorted(SOURCE.rglob("*.py"))
 
 

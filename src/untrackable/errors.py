@@ -59,3 +59,11 @@ class CampaignError(UntrackableError):
 
 class WireError(UntrackableError):
     """Bytes that are not reports of a campaign: truncated, over-long, of another version, or with bits astray."""
+
+
+class StoreError(UntrackableError):
+    """A collector's store that cannot be opened: damaged, of another program, or of a later version."""
+
+
+class StoreUnavailable(StoreError):
+    """A store that cannot do what is asked now, and has done nothing: full, locked, or not reachable."""

@@ -13,7 +13,7 @@ _WIDEST_ARRAY = 63
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The recomputed deltas at the declared eps and gamma, and whatever is wrong, in words; nothing if all holds."""
+    """The recomputed deltas at the declared eps and gamma, and whatever is wrong, in words."""
 
     delta: Bracket | None
     tracking_delta: Bracket | None

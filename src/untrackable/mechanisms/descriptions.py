@@ -48,7 +48,10 @@ def describe(mechanism: object) -> dict[str, Any]:
     home = f"{kind.__module__.removeprefix('untrackable.mechanisms.')}.{kind.__name__}"
     for name, place in {**_HOMES, **_BASES}.items():
         if place == home:
-            return {_KEY: name, **{key: plain(getattr(mechanism, key)) for key in inspect.signature(kind).parameters}}
+            return {
+                _KEY: name,
+                **{key: plain(getattr(mechanism, key)) for key in inspect.signature(kind).parameters},
+            }
     raise MechanismError(f"{kind.__name__} has no description in JSON: only mechanisms of this library have one")
 
 

@@ -1,0 +1,89 @@
+"""Running the service: uvicorn on a socket that is bound first, in one process or in several."""
+
+import functools
+import signal
+import socket
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from uvicorn.supervisors import Multiprocess
+
+from untrackable.collector.app import create_app
+from untrackable.collector.metrics import Metrics
+from untrackable.collector.protocol import LimitedProtocol
+from untrackable.collector.settings import Settings
+from untrackable.collector.stores.opening import open_store
+
+_LOGGING: dict[str, Any] = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"plain": {"format": "%(levelname)s: %(message)s"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain", "stream": "ext://sys.stderr"}},
+    "loggers": {
+        "uvicorn.error": {"handlers": ["stderr"], "level": "WARNING", "propagate": False},
+        "untrackable": {"handlers": ["stderr"], "level": "INFO", "propagate": False},
+    },
+}
+"""No access log: an address is never written down."""
+_SHUTDOWN_SECONDS = 30
+_BACKLOG = 2048
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A socket that takes connections, which wait until a process serves them; port 0 finds a free one."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((host, port))
+        bound.listen(_BACKLOG)
+    except OSError:
+        bound.close()
+        raise
+    bound.set_inheritable(True)
+    return bound
+
+
+def address(bound: socket.socket) -> str:
+    """Where a socket is, for a browser."""
+    host, port = bound.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def serve(store: str, bound: socket.socket, settings: Settings, *, workers: int = 1) -> None:
+    """Serve until the process is told to end; several processes share the socket, and each has its own writer."""
+    with tempfile.TemporaryDirectory(prefix="untrackable-") as folder:
+        counts = Path(folder) / "counts"
+        config = uvicorn.Config(
+            functools.partial(_application, store, settings, counts),
+            factory=True,
+            http=LimitedProtocol,
+            loop="uvloop",
+            ws="none",
+            lifespan="on",
+            log_config=_LOGGING,
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+            workers=workers,
+        )
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, _leave)  # uvicorn raises it again when it is done
+        if workers == 1:
+            uvicorn.Server(config).run(sockets=[bound])
+        else:
+            Multiprocess(config, sockets=[bound]).run()
+
+
+def _leave(number: int, frame: object) -> None:
+    raise SystemExit(0)
+
+
+def _application(store: str, settings: Settings, counts: Path) -> Any:
+    """The application of one process."""
+    LimitedProtocol.seconds, LimitedProtocol.largest_head = settings.request_seconds, settings.largest_head
+    return create_app(open_store(store, check=False), clock=time.time, settings=settings, metrics=Metrics(counts))
