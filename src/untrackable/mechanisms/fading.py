@@ -4,12 +4,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq
-from scipy.special import log_ndtr, ndtr, ndtri
 
 from untrackable import checks
 from untrackable.errors import FadedAway, RoundPassed, StateError
@@ -30,6 +29,9 @@ _ROUND_BITS = 64
 _LARGEST_DETECTION = 2000
 _SMALLEST_DELTA = 1e-11
 _SUMMED = 5_000
+
+ndtri = NormalDist().inv_cdf
+"""Φ⁻¹, from the standard library."""
 
 
 class Memory(NamedTuple):
@@ -227,6 +229,8 @@ def _spent(bits: int, eps: float, power: float, scale: float) -> float:
 def _scale(bits: int, eps: float, delta: float, power: float) -> float:
     """The largest first-round eps for which all rounds together are (eps, delta)-private, rounded down."""
 
+    from scipy.optimize import brentq
+
     def spent(scale: float) -> float:
         return _spent(bits, eps, power, scale)
 
@@ -251,4 +255,6 @@ def _scale(bits: int, eps: float, delta: float, power: float) -> float:
 
 def _gaussian_delta(shift: float, eps: float) -> float:
     """δ(ε) of N(0, 1) against N(μ, 1): Φ(μ/2 - ε/μ) - e^ε·Φ(-μ/2 - ε/μ)."""
+    from scipy.special import log_ndtr, ndtr
+
     return float(ndtr(shift / 2 - eps / shift) - np.exp(eps + log_ndtr(-shift / 2 - eps / shift)))

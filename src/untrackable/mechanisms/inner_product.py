@@ -3,8 +3,6 @@
 import math
 from typing import Literal, Self
 
-from scipy.optimize import brentq
-
 from untrackable import checks
 from untrackable.mechanisms.dealt import Dealt
 from untrackable.mechanisms.noisy_inner_product import NoisyInnerProduct
@@ -106,6 +104,8 @@ def largest_eps_report(*, bits: int, slots: int, eps: float, delta: float, accou
     pure = math.nextafter(eps / slots, 0)
     if delta == 0:
         return pure
+
+    from scipy.optimize import brentq
 
     def spent(eps_report: float) -> float:
         factor = NoisyInnerProduct(bits=bits, eps=eps_report).privacy_factor()

@@ -12,12 +12,13 @@ and that of two users' reports together, when they share none, is bilinear in th
 
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csc_array
-from scipy.special import logsumexp
+
+if TYPE_CHECKING:
+    from scipy.sparse import csc_array
 
 _PAIRS = 1 << 18
 """Pairs of rows whose patterns are told apart at a time."""
@@ -31,6 +32,8 @@ def log_likelihood(reports: Identities, log_chance: FloatArray, slots: int) -> F
     """Log probability of each row, `log_chance` being ln π of every identity."""
     if slots == 1:
         return np.where((reports == reports[:, :1]).all(axis=1), log_chance[reports[:, 0]], -np.inf)
+    from scipy.special import logsumexp
+
     weights = _log_weights(reports.shape[1], slots)
     rows = [_Row.of(row, log_chance) for row in reports]
     return np.array([logsumexp(row.ways + weights) + row.log_chance for row in rows])
@@ -48,6 +51,8 @@ def link_scores(first: Identities, second: Identities, log_chance: FloatArray, s
         steady = np.outer(*((side == side[:, :1]).all(axis=1) for side in (first, second)))
         same = steady & (first[:, :1] == second[:, 0][None, :])
         return np.where(same, -log_chance[first[:, :1]], -np.inf)
+    from scipy.special import logsumexp
+
     left, right = ([_Row.of(row, log_chance) for row in reports] for reports in (first, second))
     sizes = first.shape[1], second.shape[1]
     alone, laws = [], []
@@ -116,14 +121,16 @@ def _shared(
         yield (rows[part], columns[part]), met
 
 
-def _counts(reports: Identities, identities: int) -> csc_array:
+def _counts(reports: Identities, identities: int) -> "csc_array":
     """How often each row has each report."""
+    from scipy.sparse import csc_array
+
     people = np.repeat(np.arange(reports.shape[0]), reports.shape[1])
     ones = np.ones(people.size, dtype=np.int32)
     return csc_array((ones, (people, reports.reshape(-1))), shape=(reports.shape[0], identities))
 
 
-def _equal(counts: csc_array, number: int) -> csc_array:
+def _equal(counts: "csc_array", number: int) -> "csc_array":
     """1 where a count is this, which is not 0."""
     same = counts.copy()
     same.data = (same.data == number).astype(np.int32)

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import fft
-from scipy.special import gammaln, ndtr
 
 from untrackable.theory.factor import Factor, FloatArray
 from untrackable.theory.losses import RAREST, ROUNDING, LossTable, Shift, World
@@ -199,6 +197,8 @@ def _repeated(factor: Factor, count: int) -> tuple[FloatArray, FloatArray, Float
     loss, p, q = factor.loss[finite], factor.p[finite], factor.q[finite]
     if count == 1:
         return loss, p, q
+    from scipy.special import gammaln
+
     counts = _compositions(count, loss.size)
     orders = gammaln(count + 1) - gammaln(counts + 1).sum(axis=1)
     with np.errstate(divide="ignore"):
@@ -287,13 +287,13 @@ def _grid_masses(
     for factor, count in factors:
         places = np.rint(factor.loss[factor.finite] / step).astype(np.int64) % grid
         rows = np.stack([np.bincount(places, _masses(factor, world), minlength=grid) for world in _WORLDS])
-        spectrum *= _power(fft.rfft(rows, workers=2), count)
+        spectrum *= _power(np.fft.rfft(rows), count)
         draws += count
     if gaussian:
         drift = gaussian**2 / 2
         rows = np.stack([_gaussian_masses(centre, gaussian, step, grid) for centre in (drift, -drift)])
-        spectrum *= fft.rfft(rows, workers=2)
-    masses = np.roll(fft.irfft(spectrum, n=grid, workers=2), -(base % grid), axis=1)
+        spectrum *= np.fft.rfft(rows)
+    masses = np.roll(np.fft.irfft(spectrum, n=grid), -(base % grid), axis=1)
     # Standard FFT error analysis, relative to the 2-norm: a rounding for each doubling, and powers multiply it.
     norm = float(np.linalg.norm(masses, axis=1).max())
     noise = _UNIT * (draws + 1) * math.log2(grid) * math.sqrt(grid) * norm
@@ -304,7 +304,8 @@ def _gaussian_masses(centre: float, scale: float, step: float, grid: int) -> Flo
     """A normal law rounded to the grid."""
     reach = 9 * scale
     cells = np.arange(math.floor((centre - reach) / step), math.ceil((centre + reach) / step) + 1)
-    edges = ndtr((np.append(cells - 0.5, cells[-1] + 0.5) * step - centre) / scale)
+    places = (np.append(cells - 0.5, cells[-1] + 0.5) * step - centre) / scale
+    edges = np.array([math.erfc(-place / math.sqrt(2)) / 2 for place in places.tolist()])
     return np.bincount(cells % grid, np.diff(edges), minlength=grid).astype(np.float64, copy=False)
 
 

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, xlogy
 
 from untrackable import checks
 from untrackable.theory.factor import Factor, FloatArray, log_ratio
@@ -143,6 +142,8 @@ def remembered_factor(coin: Coin, noise: Noise, reports: int, split: int) -> Fac
 
 def kept_likelihood(coin: Coin, noise: Noise, ones: NDArray[np.int64], reports: int) -> FloatArray:
     """Log probability of one stream with so many ones among so many reports."""
+    from scipy.special import xlogy
+
     sides = [
         (np.log(chance) if chance > 0 else -np.inf) + xlogy(ones, law.one) + xlogy(reports - ones, law.zero)
         for chance, law in ((coin.one, noise.given_one), (coin.zero, noise.given_zero))
@@ -215,6 +216,8 @@ class _Table:
         self, first: Sequence[Part], second: Sequence[Part], loss: FloatArray, mirrored: tuple[int, ...] = ()
     ) -> Factor:
         """Masses of both worlds; losses as given wherever both worlds can produce the outcome."""
+        from scipy.special import gammaln
+
         pairs = list(zip(self.sizes, self.ones, strict=True))
         orders = sum((gammaln(n + 1) - gammaln(x + 1) - gammaln(n - x + 1) for n, x in pairs), start=np.zeros(1))
         log_p, log_q = self._log_likelihood(first), self._log_likelihood(second, mirrored)
@@ -234,6 +237,8 @@ class _Table:
 
         In the `mirrored` cells the coordinate is the other one.
         """
+        from scipy.special import xlogy
+
         total: FloatArray = np.zeros([1] * len(self.sizes))
         one, zero = self.noise.given_one, self.noise.given_zero
         for coin, cells in world:

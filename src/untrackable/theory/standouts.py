@@ -9,7 +9,6 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from untrackable import checks
 
@@ -34,6 +33,8 @@ def binomial_tail(counts: NDArray[np.int64], trials: int, chance: FloatArray | f
 
 
 def _binomial_tail(counts: NDArray[np.int64], trials: int, chance: FloatArray | float) -> FloatArray:
+    from scipy import special
+
     some = np.clip(counts, 1, trials)
     tail = special.betainc(some, trials - some + 1.0, chance)  # I_p(c, n-c+1)
     result: FloatArray = np.where(counts <= 0, 1.0, np.where(counts > trials, 0.0, tail))
@@ -73,6 +74,8 @@ def discoveries(p_values: FloatArray, rate: float, *, dependence: Dependence = "
     checks.choice("dependence", dependence, ("positive", "any"))
     tests = p_values.size
     if dependence == "any":
+        from scipy import special
+
         rate /= special.digamma(tests + 1.0) + np.euler_gamma
     small = np.sort(p_values[p_values <= rate])
     passing = np.flatnonzero(small <= rate * np.arange(1, small.size + 1) / tests)

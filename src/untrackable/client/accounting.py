@@ -1,0 +1,99 @@
+"""Guarantees recomputed beside the person: with the standard library for the inner-product family and Bitwise.
+
+All numbers are upper bounds. For the inner-product family the laws are exact up to roundings that are all on the safe
+side; other mechanisms are believed only as far as the full engine, where it is installed, confirms what is declared.
+"""
+
+import importlib.util
+from dataclasses import dataclass
+
+from untrackable.campaign import LAST_ROUND, Campaign
+from untrackable.client import inner_products, kept_bit
+from untrackable.client.laws import Law
+from untrackable.mechanisms.bitwise import Bitwise
+from untrackable.mechanisms.fading import Fading
+from untrackable.mechanisms.inner_product import Deck, InnerProduct
+
+STEPS = 512
+"""A common step is this part of the eps that is asked about."""
+
+_RECOMPUTED = (Deck, Fading, InnerProduct, Bitwise)
+_ENGINE = ("scipy",)
+
+
+@dataclass(frozen=True, slots=True)
+class Recomputed:
+    """What a campaign's reports tell: delta at the declared eps and gamma (upper), and what is wrong, if anything."""
+
+    delta_upper: float
+    tracking_delta_upper: float
+    problems: tuple[str, ...]
+
+
+def recompute(campaign: Campaign) -> Recomputed:
+    """Is the declared guarantee no stronger than the truth? All rounds are counted, for ever if that suffices."""
+    if type(campaign.mechanism) not in _RECOMPUTED:
+        return _by_the_engine(campaign)
+    declared, problems = campaign.guarantee, []
+    if not _fits(campaign):
+        problems.append(f"the mechanism does not take all {campaign.encoding.values} values of the encoding")
+    delta = min(
+        privacy(campaign, reports, declared.eps / STEPS).delta(declared.eps)
+        for reports in {None, campaign.rounds}
+    )
+    if delta > declared.delta:
+        problems.append(f"it declares delta = {declared.delta:g} at eps = {declared.eps:g}, and has up to {delta:g}")
+    tracking = tracking_delta(campaign)
+    if tracking > declared.tracking_delta:
+        problems.append(
+            f"it declares tracking_delta = {declared.tracking_delta:g} at gamma = {declared.gamma:g}, "
+            f"and has up to {tracking:g}"
+        )
+    return Recomputed(delta, tracking, tuple(problems))
+
+
+def privacy(campaign: Campaign, reports: int | None, step: float) -> Law:
+    """What so many reports, or all there can ever be, tell of the value: the declared kind, fixed or any."""
+    mechanism, fixed = campaign.mechanism, campaign.guarantee.values == "fixed"
+    step = step or 1.0
+    match mechanism:
+        case Deck():
+            return inner_products.deck(mechanism, reports)
+        case Fading():
+            return inner_products.fading(mechanism, reports, step)
+        case InnerProduct():
+            return (inner_products.stored if fixed else inner_products.stored_any)(mechanism, reports)
+        case Bitwise():
+            return kept_bit.fixed(mechanism, reports, step) if fixed else kept_bit.any_values(mechanism, reports)
+    return Law.declared(campaign.guarantee.eps, campaign.guarantee.delta)
+
+
+def tracking_delta(campaign: Campaign) -> float:
+    """One user against two of the same value: delta at the declared gamma, for the worst split of all rounds."""
+    mechanism, reports = campaign.mechanism, max(2, campaign.rounds or LAST_ROUND)
+    match mechanism:
+        case Deck() if reports <= mechanism.slots:
+            return 0.0
+        case Fading():
+            return 0.0
+        case InnerProduct():
+            return inner_products.crossing(mechanism.slots, reports)
+        case Bitwise():
+            return kept_bit.tracking(mechanism, reports, campaign.guarantee.gamma)
+    return 1.0 if type(mechanism) in _RECOMPUTED else campaign.guarantee.tracking_delta
+
+
+def _fits(campaign: Campaign) -> bool:
+    bits = 1 if isinstance(campaign.mechanism, Bitwise) else getattr(campaign.mechanism, "bits", 0)
+    return campaign.encoding.values <= 1 << bits
+
+
+def _by_the_engine(campaign: Campaign) -> Recomputed:
+    name = type(campaign.mechanism).__name__
+    if any(importlib.util.find_spec(package) is None for package in _ENGINE):
+        return Recomputed(1.0, 1.0, (f"the guarantee of {name} cannot be recomputed without the full package",))
+    from untrackable.verification import verify
+
+    verdict = verify(campaign)
+    delta, tracking = (1.0 if end is None else end.upper for end in (verdict.delta, verdict.tracking_delta))
+    return Recomputed(delta, tracking, verdict.problems)

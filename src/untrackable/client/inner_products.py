@@ -1,0 +1,146 @@
+"""What reports of the inner-product family tell, from the integers that their noise is drawn with."""
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+
+from untrackable.client.laws import Law, composed, mixed
+from untrackable.mechanisms.fading import HEAD, Fading
+from untrackable.mechanisms.inner_product import Deck, InnerProduct
+from untrackable.mechanisms.noisy_inner_product import NoisyInnerProduct
+
+MOST_REPORTS = 2048
+"""Up to which the slots that so many draws show are counted exactly; beyond, all of them are."""
+
+_MOST_SLOTS = 1_000_000
+_WORD = 1 << 64
+_REACH = 9
+_CELLS = 8
+"""A Gaussian is cut this many times finer than the step that it is then put on."""
+
+
+def one_report(base: NoisyInnerProduct) -> Law:
+    """Loss ±eps where the vectors tell two values apart and the answer is one of theirs, 0 elsewhere.
+
+    With w vectors two values have different answers with probability ρ = (1-2^-w)/(1-2^-d), of which the true one is
+    told with p = 1-η and each of the 2^w-1 others with q = η/(2^w-1), η being the integer over 2^64 that is drawn.
+    """
+    width = getattr(base, "width", 1)
+    differ = Fraction((1 << width) - 1, 1 << width) / Fraction((1 << base.bits) - 1, 1 << base.bits)
+    lie, others = base.flip.threshold, (1 << width) - 1
+    truth, other = Fraction(_WORD - lie, _WORD), Fraction(lie, _WORD * others)
+    loss = math.log1p(((_WORD - lie) * others - lie) / lie)
+    places = {1: differ * truth, 0: 1 - differ * (truth + other), -1: differ * other}
+    return Law.of(loss * (1 + 2.0**-49), places)
+
+
+def deck(mechanism: Deck, reports: int | None) -> Law:
+    """A card for every report, for a fixed value as for any sequence of values."""
+    return one_report(mechanism.base) ** _slots(mechanism.slots, reports)
+
+
+def stored(mechanism: InnerProduct, reports: int | None) -> Law:
+    """The distinct slots among so many draws, the observer being told how many there are (fixed value)."""
+    slots, one = mechanism.slots, one_report(mechanism.base)
+    if reports is None or reports > MOST_REPORTS or slots == 1:
+        return one ** _slots(slots, reports)
+    chances = occupancy(reports, slots)
+    # What floating point may have taken from the chances, and what it left out, is given to the most slots.
+    weights = [Fraction(chance) * (1 + Fraction(reports, 1 << 48)) for chance in chances]
+    weights[-1] += Fraction(1, 1 << 256)
+    return mixed(zip(weights, _powers(one, len(weights)), strict=True))
+
+
+def stored_any(mechanism: InnerProduct, reports: int | None) -> Law:
+    """Any sequence of values: a slot seen twice shows that the value did not change, and counts as everything."""
+    if reports is None or reports > mechanism.slots:
+        return Law.everything()
+    different = 1.0
+    for drawn in range(reports):
+        different *= 1 - drawn / mechanism.slots
+    repeat = min(1.0, 1 - different * (1 - reports * 2.0**-50)) if reports > 1 else 0.0
+    gives_away = Law.of(0.0, {0: Fraction(1)}, infinite=Fraction(repeat))
+    return gives_away * one_report(mechanism.base) ** _slots(reports, reports)
+
+
+def crossing(slots: int, reports: int) -> float:
+    """The largest probability, over all splits, that a slot shows up on both sides: the advantage (upper).
+
+    P(cross) = 1 - E[(1 - M/L)^(k-j)], M being the distinct slots among the first j of k draws; at most j(k-j)/L.
+    """
+    if reports < 2:
+        return 0.0
+    if slots == 1:
+        return 1.0
+    rough = min(1.0, (reports // 2) * (reports - reports // 2) / slots)
+    if reports > MOST_REPORTS:
+        return rough
+    worst = 0.0
+    for first, chances in enumerate(_occupancies(reports // 2, slots)):
+        logs = ((reports - first) * math.log1p(-m / slots) if m < slots else -math.inf for m in range(len(chances)))
+        cross = math.fsum(chance * -math.expm1(log) for chance, log in zip(chances, logs, strict=True))
+        worst = max(worst, cross if first else 0.0)
+    return min(rough, worst * (1 + reports * 2.0**-48))
+
+
+def fading(mechanism: Fading, reports: int | None, step: float) -> Law:
+    """The first rounds one by one, all later ones dominated by a Gaussian shift."""
+    head = HEAD if reports is None else min(HEAD, reports)
+    laws = [one_report(mechanism.base(round)).on(step) for round in range(1, head + 1)]
+    shift = mechanism.privacy(reports=reports).gaussian
+    return composed([*laws, gaussian(shift, step)] if shift else laws, step)
+
+
+def gaussian(shift: float, step: float) -> Law:
+    """N(μ²/2, μ²), the law of the loss of N(0, 1) against N(μ, 1), in cells whose mass counts at their upper end."""
+    cell = step / _CELLS
+    centre = shift**2 / 2
+    low, high = (math.floor((centre + sign * _REACH * shift) / cell) for sign in (-1, 1))
+
+    def beyond(place: int) -> tuple[float, float]:
+        """Twice the probability below a cell's lower end, and above it, each to full relative precision."""
+        far = (place * cell - centre) / (shift * math.sqrt(2))
+        return math.erfc(-far), math.erfc(far)
+
+    places = {}
+    before = beyond(low)
+    for place in range(low, high + 1):
+        after = beyond(place + 1)
+        side = 0 if after[0] < after[1] else 1
+        mass = abs(after[side] - before[side]) / 2 + max(before[side], after[side]) * 2.0**-46
+        places[place + 1] = Fraction(mass)
+        before = after
+    places[low] = Fraction(beyond(low)[0])
+    return Law.of(cell, places, infinite=Fraction(before[1])).on(step)
+
+
+def occupancy(draws: int, slots: int) -> list[float]:
+    """Chances of 0, 1, … distinct slots among so many uniform draws."""
+    *_, last = _occupancies(draws, slots)
+    return last
+
+
+def _occupancies(draws: int, slots: int) -> Iterator[list[float]]:
+    """After 0, 1, …, draws."""
+    law = [1.0]
+    yield law
+    for _ in range(draws):
+        longer = [chance * seen / slots for seen, chance in enumerate(law)] + [0.0]
+        for seen, chance in enumerate(law):
+            longer[seen + 1] += chance * (slots - seen) / slots
+        law = longer[: slots + 1]
+        yield law
+
+
+def _powers(one: Law, count: int) -> Iterator[Law]:
+    power = Law.nothing()
+    for _ in range(count):
+        yield power
+        power = power * one
+
+
+def _slots(slots: int, reports: int | None) -> int:
+    count = slots if reports is None else min(slots, reports)
+    if count > _MOST_SLOTS:
+        raise ValueError(f"slots must be at most {_MOST_SLOTS} to be accounted for, got {count}")
+    return count

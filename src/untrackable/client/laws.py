@@ -1,0 +1,211 @@
+"""Laws of losses, in whole numbers: an upper bound on what can be told, whatever is rounded.
+
+A pair of worlds that look alike when exchanged is known by the law of its loss ln(P/Q) in world P. Here the losses
+are multiples of a step and the masses integers over 2^128, every one of them rounded up, so that a product of laws is one
+product of two large integers and no rounding error is ever on the wrong side.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from untrackable import checks
+
+_BITS = 128
+WHOLE = 1 << _BITS
+"""The mass that stands for probability 1."""
+
+_SLOT = 36
+"""Bytes of a coefficient of a product: 2·128 bits, and 32 for the sum of many."""
+_NEGLIGIBLE = 1 << (_BITS - 80)
+"""Mass up to which an end of a law is moved outward: to its neighbour, or at the top to infinity."""
+_HAIR = 2.0**-49
+"""A few roundings of a float, relatively."""
+
+
+@dataclass(frozen=True, slots=True)
+class Law:
+    """Masses at the losses low·step, (low+1)·step, …, and at infinity; `pure` is the largest loss there is."""
+
+    step: float
+    low: int
+    masses: tuple[int, ...]
+    infinite: int
+    pure: float
+
+    @staticmethod
+    def of(step: float, places: Mapping[int, Fraction], *, infinite: Fraction = Fraction(0)) -> "Law":
+        """From probabilities at multiples of a step, which must not be smaller than it is meant to be."""
+        low, high = min(places), max(places)
+        masses = tuple(_up(places.get(place, Fraction(0))) for place in range(low, high + 1))
+        largest = max((place for place in places if places[place]), default=0)
+        return Law(step, low, masses, _up(infinite), math.inf if infinite else _above(_above(max(largest, 0) * step)))
+
+    @staticmethod
+    def nothing() -> "Law":
+        """Two worlds that are the same."""
+        return Law(0.0, 0, (WHOLE,), 0, 0.0)
+
+    @staticmethod
+    def everything() -> "Law":
+        """Two worlds that every report tells apart."""
+        return Law(0.0, 0, (), WHOLE, math.inf)
+
+    @staticmethod
+    def declared(eps: float, delta: float) -> "Law":
+        """The pair that dominates every (eps, delta) pair: randomised response that gives itself away with delta.
+
+        At loss eps there is (1-δ)/(1+e^-ε), at -eps the rest (Kairouz, Oh & Viswanath 2015).
+        """
+        eps, delta = checks.non_negative("eps", eps), checks.probability("delta", delta)
+        given_away = Fraction(delta)
+        if eps == 0:
+            return Law.of(0.0, {0: 1 - given_away}, infinite=given_away)
+        if eps == math.inf:
+            return Law.everything()
+        odds = math.exp(-eps)
+        told, other = Fraction(_above(1 / (1 + odds))), Fraction(_above(odds / (1 + odds)))
+        places = {1: (1 - given_away) * told, -1: (1 - given_away) * other}
+        return Law.of(_above(eps), places, infinite=given_away)
+
+    def delta(self, eps: float) -> float:
+        """At most Σ mass·(1 - e^(eps - loss)) over the losses above eps, and whatever is at infinity (upper)."""
+        if eps >= self.pure:
+            return 0.0
+        first = max(self.low, math.floor(eps / self.step)) if self.step else self.low
+        terms = [self.infinite / WHOLE]
+        for place in range(first, self.low + len(self.masses)):
+            excess = self._loss(place) - eps
+            if excess > 0:
+                terms.append(self.masses[place - self.low] / WHOLE * -math.expm1(-excess))
+        return min(1.0, math.fsum(terms) * (1 + _HAIR))
+
+    def __mul__(self, other: "Law") -> "Law":
+        """Both at once, seen independently; with the same step, or with one of them trivial."""
+        step = max(self.step, other.step)
+        if not (self.step == other.step or self._still or other._still):
+            raise ValueError(f"laws must have the same step, got {self.step} and {other.step}")
+        infinite = self.infinite + other.infinite - (self.infinite * other.infinite >> _BITS)
+        if not self.masses or not other.masses:
+            return Law(step, 0, (), min(WHOLE, infinite), math.inf)
+        masses = _product(self.masses, other.masses)
+        return _trimmed(Law(step, self.low + other.low, masses, infinite, _sum(self.pure, other.pure)))
+
+    def __pow__(self, times: int) -> "Law":
+        """The same seen independently several times."""
+        times = checks.integer("times", times, low=0)
+        result, square = Law.nothing(), self
+        while times:
+            if times & 1:
+                result = result * square
+            times >>= 1
+            if times:
+                square = square * square
+        return result
+
+    def on(self, step: float) -> "Law":
+        """A law with losses on another step that dominates this one: each loss is split over its two neighbours.
+
+        Masses of both worlds are kept: of a mass m at a loss l, m·(1-e^-(l-a))/(1-e^-h) goes to a+h, h being the step
+        and a the multiple of it below l, and the rest to a. Merging the two again gives back the loss l.
+        """
+        if self.step == step or self._still:
+            return Law(step, self.low, self.masses, self.infinite, self.pure)
+        found: dict[int, int] = {}
+        whole = -math.expm1(-step)
+        for place, mass in enumerate(self.masses, self.low):
+            if not mass:
+                continue
+            loss = self._loss(place)
+            below = math.floor(loss / step)
+            slack = 2 * _HAIR * (abs(below) + 4)  # what floating point may have taken from a share
+            share = min(1.0, max(0.0, -math.expm1(-(loss - below * step)) / whole) + slack)
+            rest = min(1.0, 1 - share + 2 * slack)
+            found[below + 1] = found.get(below + 1, 0) + _times(mass, share)
+            found[below] = found.get(below, 0) + _times(mass, rest)
+        low, high = min(found, default=0), max(found, default=0)
+        masses = tuple(found.get(place, 0) for place in range(low, high + 1)) if found else ()
+        return _trimmed(Law(step, low, masses, self.infinite, self.pure))
+
+    def _loss(self, place: int) -> float:
+        """The loss at a place, and a hair more than the step may have been rounded up by."""
+        loss = place * self.step
+        return loss + abs(loss) * 4 * _HAIR
+
+    @property
+    def _still(self) -> bool:
+        """Whether all finite losses are 0."""
+        return self.low == 0 and len(self.masses) <= 1
+
+
+def mixed(laws: Iterable[tuple[Fraction, Law]]) -> Law:
+    """One of several laws of the same step, the observer being told which; weights are in both worlds."""
+    parts = [(weight, law) for weight, law in laws if weight]
+    low = min(law.low for _, law in parts)
+    high = max(law.low + len(law.masses) for _, law in parts)
+    masses = [0] * (high - low)
+    infinite = 0
+    for weight, law in parts:
+        share = _up(weight)
+        infinite += -(-share * law.infinite >> _BITS)
+        for place, mass in enumerate(law.masses, law.low - low):
+            masses[place] += -(-share * mass >> _BITS)
+    pure = max(law.pure for _, law in parts)
+    return Law(max(law.step for _, law in parts), low, tuple(masses), infinite, pure)
+
+
+def composed(laws: Iterable[Law], step: float) -> Law:
+    """All of them together: exactly where their steps agree, else on a common step."""
+    groups: dict[float, Law] = {}
+    for law in laws:
+        groups[law.step] = groups[law.step] * law if law.step in groups else law
+    moving = [law for law in groups.values() if not law._still]
+    common = step if len(moving) > 1 else moving[0].step if moving else 0.0
+    total = Law.nothing()
+    for law in groups.values():
+        total = total * law.on(common)
+    return total
+
+
+def _product(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
+    """Coefficients of a product of polynomials, through one product of integers; divided by 2^128, rounded up."""
+    size = len(one) + len(other) - 1
+    product = (_packed(one) * (_packed(other) if other is not one else _packed(one))).to_bytes(size * _SLOT, "little")
+    parts = (product[i : i + _SLOT] for i in range(0, size * _SLOT, _SLOT))
+    return tuple(-(-int.from_bytes(part, "little") >> _BITS) for part in parts)
+
+
+def _packed(masses: tuple[int, ...]) -> int:
+    return int.from_bytes(b"".join(mass.to_bytes(_SLOT, "little") for mass in masses), "little")
+
+
+def _trimmed(law: Law) -> Law:
+    """Without its negligible ends: the lower one moves up to what is next, the upper one to infinity."""
+    masses = list(law.masses)
+    start, moved = 0, 0
+    while start < len(masses) - 1 and moved + masses[start] <= _NEGLIGIBLE:
+        moved, start = moved + masses[start], start + 1
+    stop, lost = len(masses), 0
+    while stop > start + 1 and lost + masses[stop - 1] <= _NEGLIGIBLE:
+        lost, stop = lost + masses[stop - 1], stop - 1
+    kept = masses[start:stop]
+    kept[0] += moved
+    return Law(law.step, law.low + start, tuple(kept), min(WHOLE, law.infinite + lost), law.pure)
+
+
+def _up(probability: Fraction) -> int:
+    return math.ceil(probability * WHOLE)
+
+
+def _times(mass: int, share: float) -> int:
+    return -(-mass * math.ceil(share * 2.0**60) >> 60)
+
+
+def _above(number: float) -> float:
+    """At least as large as what was rounded to this."""
+    return number + abs(number) * _HAIR
+
+
+def _sum(one: float, other: float) -> float:
+    return _above(one + other) if one and other else one + other
