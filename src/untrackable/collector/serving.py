@@ -5,10 +5,12 @@ import signal
 import socket
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import uvicorn
+from starlette.applications import Starlette
 from uvicorn.supervisors import Multiprocess
 
 from untrackable.collector.app import create_app
@@ -56,34 +58,40 @@ def address(bound: socket.socket) -> str:
 def serve(store: str, bound: socket.socket, settings: Settings, *, workers: int = 1) -> None:
     """Serve until the process is told to end; several processes share the socket, and each has its own writer."""
     with tempfile.TemporaryDirectory(prefix="untrackable-") as folder:
-        counts = Path(folder) / "counts"
-        config = uvicorn.Config(
-            functools.partial(_application, store, settings, counts),
-            factory=True,
-            http=LimitedProtocol,
-            loop="uvloop",
-            ws="none",
-            lifespan="on",
-            log_config=_LOGGING,
-            access_log=False,
-            proxy_headers=False,
-            server_header=False,
-            timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
-            workers=workers,
-        )
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, _leave)  # uvicorn raises it again when it is done
-        if workers == 1:
-            uvicorn.Server(config).run(sockets=[bound])
-        else:
-            Multiprocess(config, sockets=[bound]).run()
+        run(functools.partial(application, store, settings, Path(folder) / "counts"), bound, workers=workers)
+
+
+def run(factory: Callable[[], Any], bound: socket.socket, *, workers: int = 1) -> None:
+    """Serve the application that a factory makes in every process."""
+    config = uvicorn.Config(
+        factory,
+        factory=True,
+        http=LimitedProtocol,
+        loop="uvloop",
+        ws="none",
+        lifespan="on",
+        log_config=_LOGGING,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+        workers=workers,
+    )
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _leave)  # uvicorn raises it again when it is done
+    if workers == 1:
+        uvicorn.Server(config).run(sockets=[bound])
+    else:
+        Multiprocess(config, sockets=[bound]).run()
 
 
 def _leave(number: int, frame: object) -> None:
     raise SystemExit(0)
 
 
-def _application(store: str, settings: Settings, counts: Path) -> Any:
+def application(store: str, settings: Settings, counts: Path) -> Starlette:
     """The application of one process."""
     LimitedProtocol.seconds, LimitedProtocol.largest_head = settings.request_seconds, settings.largest_head
-    return create_app(open_store(store, check=False), clock=time.time, settings=settings, metrics=Metrics(counts))
+    return create_app(
+        open_store(store, check=False), clock=time.time, settings=settings, metrics=Metrics(counts)
+    )

@@ -228,7 +228,6 @@ def _spent(bits: int, eps: float, power: float, scale: float) -> float:
 @lru_cache(maxsize=64)
 def _scale(bits: int, eps: float, delta: float, power: float) -> float:
     """The largest first-round eps for which all rounds together are (eps, delta)-private, rounded down."""
-
     from scipy.optimize import brentq
 
     def spent(scale: float) -> float:
