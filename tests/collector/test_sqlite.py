@@ -30,7 +30,9 @@ def test_the_file_is_for_its_owner(tmp_path: Path) -> None:
 
 def test_commits_are_synced_and_what_is_deleted_is_overwritten(tmp_path: Path) -> None:
     connection = filled(tmp_path / "x.db")._connect()
-    settings = {name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("synchronous", "secure_delete")}
+    settings = {
+        name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("synchronous", "secure_delete")
+    }
     assert settings == {"synchronous": 2, "secure_delete": 1}
     assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     connection.close()

@@ -217,7 +217,10 @@ def test_a_migration_that_fails_changes_nothing(
 ) -> None:
     url = new_url(kind)
     open_store(url).close()
-    broken: Any = (*base.MIGRATIONS, ("ALTER TABLE campaigns ADD COLUMN note TEXT", "ALTER TABLE nothing ADD x TEXT"))
+    broken: Any = (
+        *base.MIGRATIONS,
+        ("ALTER TABLE campaigns ADD COLUMN note TEXT", "ALTER TABLE nothing ADD x TEXT"),
+    )
     monkeypatch.setattr(base, "MIGRATIONS", broken)
     with pytest.raises(StoreError):
         open_store(url)
@@ -228,7 +231,8 @@ def test_a_migration_that_fails_changes_nothing(
 
 
 @pytest.mark.parametrize(
-    "url", ["", "sqlite:///", "reports.db", "mysql://x", "sqlite:///no/such/folder/x.db", "postgresql://127.0.0.1:1/x"]
+    "url",
+    ["", "sqlite:///", "reports.db", "mysql://x", "sqlite:///no/such/folder/x.db", "postgresql://127.0.0.1:1/x"],
 )
 def test_addresses_that_lead_nowhere(url: str) -> None:
     with pytest.raises(StoreError):
