@@ -62,6 +62,13 @@ STORE = click.option(
     help="Bytes of a request, at most.",
 )
 @click.option(
+    "--request-seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    default=20.0,
+    show_default=True,
+    help="Seconds within which a request must have arrived.",
+)
+@click.option(
     "--origin",
     "origins",
     multiple=True,

@@ -92,6 +92,4 @@ def _leave(number: int, frame: object) -> None:
 def application(store: str, settings: Settings, counts: Path) -> Starlette:
     """The application of one process."""
     LimitedProtocol.seconds, LimitedProtocol.largest_head = settings.request_seconds, settings.largest_head
-    return create_app(
-        open_store(store, check=False), clock=time.time, settings=settings, metrics=Metrics(counts)
-    )
+    return create_app(open_store(store, check=False), clock=time.time, settings=settings, metrics=Metrics(counts))
