@@ -10,11 +10,22 @@ from click.testing import CliRunner
 from untrackable.cli import main
 
 
-@pytest.mark.parametrize("name", sorted(main.commands))
+def leaves(group: click.Group, path: str = "") -> dict[str, click.Command]:
+    """Commands that are no groups, by their full names."""
+    found: dict[str, click.Command] = {}
+    for name, command in group.commands.items():
+        full = f"{path} {name}".strip()
+        found |= leaves(command, full) if isinstance(command, click.Group) else {full: command}
+    return found
+
+
+COMMANDS = leaves(main)
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_every_command_has_json_and_an_example(name: str) -> None:
-    command = main.commands[name]
-    assert any("--json" in parameter.opts for parameter in command.params)
-    text = CliRunner().invoke(main, [name, "--help"]).output
+    assert any("--json" in parameter.opts for parameter in COMMANDS[name].params)
+    text = CliRunner().invoke(main, [*name.split(), "--help"]).output
     assert f"Example: untrackable {name}" in text
     readme = (Path(__file__).parent.parent.parent / "README.md").read_text(encoding="utf-8")
     assert f"untrackable {name}" in readme or f"make {name}" in readme
