@@ -123,6 +123,8 @@ def promise(eps: float, delta: float = 1e-6, **others: Any) -> Guarantee:
     return Guarantee(**{"eps": eps, "delta": delta, "values": "any", "gamma": 0.0, "tracking_delta": 0.0, **others})
 
 
+REPLAYED = Deck(bits=4, slots=3, eps_report=0.5, when_empty="replay")
+RAPPOR = Rappor(bloom_bits=16, hashes=1, f=0.5, p=0.5, q=0.75)
 FADING = Fading(bits=2, eps=4.0, delta=0.01)
 
 
@@ -134,10 +136,10 @@ FADING = Fading(bits=2, eps=4.0, delta=0.01)
         (DECK, promise(7.9), 30, ["declares delta = 1e-06 at eps = 7.9"]),
         (DECK, promise(8.0, 1e-7), 30, ["declares delta = 1e-07 at eps = 8"]),
         (DECK, promise(7.0), 20, []),  # fewer rounds than cards
-        (Deck(bits=4, slots=3, eps_report=0.5, when_empty="replay"), promise(1.5, 0.0), 4, ["untrackability cannot be recomputed"]),
+        (REPLAYED, promise(1.5, 0.0), 4, ["untrackability cannot be recomputed"]),
         (FADING, promise(4.0, 0.01), None, []),
         (FADING, promise(3.9, 0.01), None, ["declares delta = 0.01"]),
-        (Rappor(bloom_bits=16, hashes=1, f=0.5, p=0.5, q=0.75), promise(0.1, 0.0, values="fixed"), 2, ["delta", "tracking"]),
+        (RAPPOR, promise(0.1, 0.0, values="fixed"), 2, ["delta", "tracking"]),
     ],
 )  # fmt: skip
 def test_a_declaration_is_no_stronger_than_the_truth(

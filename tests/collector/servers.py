@@ -55,10 +55,13 @@ class Collector:
         return asked
 
     def send(self, asked: Campaign, body: bytes) -> httpx.Response:
-        return self.http.post(f"/campaigns/{asked.id}/reports", content=body, headers=OCTETS)
+        response: httpx.Response = self.http.post(f"/campaigns/{asked.id}/reports", content=body, headers=OCTETS)
+        return response
 
     def close(self, asked: Campaign, round: int = 1) -> httpx.Response:
-        return self.http.post(f"/campaigns/{asked.id}/rounds/{round}/close", headers=self.keys["admin"])
+        path = f"/campaigns/{asked.id}/rounds/{round}/close"
+        response: httpx.Response = self.http.post(path, headers=self.keys["admin"])
+        return response
 
 
 SETTINGS = Settings(minimum_reports=10, sweep=3600.0)

@@ -1,4 +1,4 @@
-"""Estimates over HTTP equal those of the library, for every kind of sums: dense, kept for candidates, hashed, pooled."""
+"""Estimates over HTTP are those of the library, for every kind of sums: dense, for candidates, hashed, pooled."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +9,17 @@ import pytest
 from tests.collector.samples import BEGIN, HOUR, NAMES, answers, campaign, sealed
 from tests.collector.servers import Collector, collecting
 from tests.collector.test_http import problem
-from untrackable import Categories, CountMeanSketch, Deck, Fresh, HashedStrings, InnerProduct, Lgrr, Rappor, Rounds
+from untrackable import (
+    Categories,
+    CountMeanSketch,
+    Deck,
+    HashedStrings,
+    InnerProduct,
+    Lgrr,
+    Memoized,
+    Rappor,
+    Rounds,
+)
 from untrackable.campaign import Campaign
 from untrackable.collector.stores.opening import open_store
 from untrackable.collector.stores.records import Round, StoredCampaign
@@ -114,7 +124,7 @@ def test_rounds_whose_sums_do_not_add_up_are_pooled_as_the_library_does(
 
 
 def test_estimates_that_cannot_be_pooled_are_refused_with_the_reason(collector: Collector) -> None:
-    sketch = Fresh(CountMeanSketch(hashes=4, width=16, eps=2.0, values=12))
+    sketch = Memoized(CountMeanSketch(hashes=4, width=16, eps=2.0, values=12))
     asked = collected(collector, sketch, {r: answers(sketch, np.arange(60) % 12, round=r, seed=r) for r in (1, 2)})
     refused = collector.http.get(f"/campaigns/{asked.id}/estimate")
     assert problem(refused) == (400, "malformed-request")

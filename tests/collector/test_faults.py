@@ -1,4 +1,4 @@
-"""Faults that are really made: processes killed, databases stopped, disks full. What was acknowledged is there, once."""
+"""Faults that are really made: processes killed, databases stopped, disks full. What was acknowledged is there."""
 
 import os
 import random
@@ -42,7 +42,7 @@ def stored(store: Store) -> list[bytes]:
 
 
 def check(store: Store, asked: Campaign, sent: Sent) -> None:
-    """Everything acknowledged is there exactly once, nothing is there that was not sent, and sums equal a recount."""
+    """Everything acknowledged is there exactly once, nothing that was not sent is, and sums equal a recount."""
     found = stored(store)
     assert len(found) == len(set(found))
     assert sent.acknowledged <= set(found)
@@ -54,7 +54,7 @@ def check(store: Store, asked: Campaign, sent: Sent) -> None:
 
 @pytest.mark.slow
 def test_killed_at_random_moments_under_load(tmp_path: Path) -> None:
-    url, rng, sent = f"sqlite:///{tmp_path}/x.db", random.Random(7), Sent()
+    url, rng, sent = f"sqlite:///{tmp_path}/x.db", random.Random(7), Sent()  # noqa: S311
     store, asked = open_store(url), on_now()
     create_campaign(store, asked.to_bytes())
     per_life = []
@@ -88,7 +88,7 @@ close_round(store, Campaign.from_bytes(store.campaigns()[0].document), 1)
 @pytest.mark.slow
 def test_killed_while_closing(tmp_path: Path) -> None:
     """At many moments of closing; whoever tries again gets the same sums."""
-    asked, rng, states = on_now(), random.Random(3), set()
+    asked, rng, states = on_now(), random.Random(3), set()  # noqa: S311
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     body = np.frombuffer(fresh(20_000), dtype=np.uint8).reshape(-1, SIZE)[:, 5:]
     expected = DECK.aggregator().add(body[:, -1].astype(np.uint64)).to_bytes()

@@ -261,8 +261,15 @@ def test_campaigns_that_cannot_be_taken(collector: Collector) -> None:
 def test_other_refusals(collector: Collector) -> None:
     asked = collector.create(campaign())
     http = collector.http
-    for path in ("/nothing", f"/campaigns/{'0' * 64}", "/campaigns/short", f"/campaigns/{asked.id}/rounds/0/estimate",
-                 f"/campaigns/{asked.id}/rounds/x/estimate", "/campaigns/", "/campaigns/%00"):  # fmt: skip
+    rounds = [f"/campaigns/{asked.id}/rounds/{number}/estimate" for number in ("0", "x", "-1", "9" * 30)]
+    for path in (
+        "/nothing",
+        f"/campaigns/{'0' * 64}",
+        "/campaigns/short",
+        "/campaigns/",
+        "/campaigns/%00",
+        *rounds,
+    ):
         assert problem(http.get(path)) == (404, "not-found"), path
     assert problem(http.post(f"/campaigns/{'0' * 64}/reports", content=b"x", headers=OCTETS)) == (404, "not-found")
     assert problem(http.delete("/campaigns")) == (405, "method-not-allowed")

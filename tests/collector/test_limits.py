@@ -48,7 +48,8 @@ def answer(plain: socket.socket) -> bytes:
 
 
 def head(path: str, length: int) -> bytes:
-    return f"POST {path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/octet-stream\r\ncontent-length: {length}\r\n\r\n".encode()
+    headers = f"host: x\r\ncontent-type: application/octet-stream\r\ncontent-length: {length}\r\n"
+    return f"POST {path} HTTP/1.1\r\n{headers}\r\n".encode()
 
 
 def test_a_body_that_does_not_come(running: tuple[str, str, str]) -> None:

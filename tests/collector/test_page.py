@@ -84,8 +84,8 @@ def test_in_a_browser(tmp_path: Path) -> None:
             page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
             complaints: list[str] = []
             asked_for: list[str] = []
-            page.on("console", lambda message, c=complaints: c.append(message.text))
-            page.on("request", lambda request, a=asked_for: a.append(request.url))
+            page.on("console", lambda message: complaints.append(message.text))  # noqa: B023
+            page.on("request", lambda request: asked_for.append(request.url))  # noqa: B023
             page.goto(server.address)
             assert page.locator("h2").inner_text() == asked.question
             assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")

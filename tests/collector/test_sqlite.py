@@ -70,7 +70,7 @@ def test_after_closing_no_nonce_is_left_in_any_file(tmp_path: Path) -> None:
 
 def damaged(path: Path, seed: int) -> None:
     data = bytearray(path.read_bytes())
-    rng = random.Random(seed)
+    rng = random.Random(seed)  # noqa: S311
     for _ in range(20):
         page = rng.randrange(1, len(data) // 1024)
         data[1024 * page : 1024 * page + 64] = rng.randbytes(64)
@@ -133,7 +133,8 @@ from untrackable.collector.stores.opening import open_store
 from untrackable.collector.stores.records import Round
 store = open_store(sys.argv[1], check=False)
 for i in range(60):
-    store.add({Round(sys.argv[2], 1): np.random.default_rng([int(sys.argv[3]), i]).integers(0, 256, (25, 19), dtype=np.uint8)})
+    rng = np.random.default_rng([int(sys.argv[3]), i])
+    store.add({Round(sys.argv[2], 1): rng.integers(0, 256, (25, 19), dtype=np.uint8)})
 store.close()
 """
 

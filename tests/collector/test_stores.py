@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.collector.conftest import KINDS
-from untrackable.collector.stores import base
+from untrackable.collector.stores import base, schema
 from untrackable.collector.stores.base import Store
 from untrackable.collector.stores.opening import open_store
 from untrackable.collector.stores.records import Round, RoundsClosed, Rows, StoredCampaign, StoredKey, StoredRound
@@ -146,7 +146,7 @@ def test_keys(store: Store) -> None:
     assert store.key("other") is None
     assert store.revoke("abc")
     assert not store.revoke("other")
-    assert [k.revoked for k in store.keys()] == [True]
+    assert [k.revoked for k in store.keys()] == [True]  # noqa: SIM118 - not a dict
 
 
 def test_many_threads_add_at_once_and_one_closes(store: Store) -> None:
@@ -197,7 +197,7 @@ def test_migrations_are_applied_once_and_later_versions_are_refused(
     first = open_store(url)
     known(first)
     first.close()
-    later: Any = (*base.MIGRATIONS, ("ALTER TABLE campaigns ADD COLUMN note TEXT",))
+    later: Any = (*schema.MIGRATIONS, ("ALTER TABLE campaigns ADD COLUMN note TEXT",))
     monkeypatch.setattr(base, "MIGRATIONS", later)
     for _ in range(2):
         upgraded = open_store(url)

@@ -101,6 +101,7 @@ def serve(store: str, host: str, port: int, workers: int, as_json: bool, **chose
         bound = serving.bind(host, port)
     except OSError as error:
         raise click.ClickException(f"cannot listen at {host}:{port}: {error.strerror or error}") from None
+    serving.end_on_signals()
     where = serving.address(bound)
     if as_json:
         print_json({"address": where})

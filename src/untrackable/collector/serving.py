@@ -77,12 +77,16 @@ def run(factory: Callable[[], Any], bound: socket.socket, *, workers: int = 1) -
         timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
         workers=workers,
     )
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _leave)  # uvicorn raises it again when it is done
     if workers == 1:
         uvicorn.Server(config).run(sockets=[bound])
     else:
         Multiprocess(config, sockets=[bound]).run()
+
+
+def end_on_signals() -> None:
+    """Let SIGINT and SIGTERM end the process cleanly at any time; uvicorn raises them again when it is done."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _leave)
 
 
 def _leave(number: int, frame: object) -> None:
