@@ -109,7 +109,7 @@ def load(address: str, path: str, count: int, connections: int) -> Load:
         said = subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603
     failed = re.search(r"Non-2xx or 3xx responses: (\d+)", said)
     rate = re.search(r"Requests/sec:\s+([\d.]+)", said)
-    median, p99 = (re.search(rf"{share}%\s+(\S+)", said) for share in (50, 99))
+    median, p99 = (re.search(rf"{share}%\s+([\d.]+\w+)", said) for share in (50, 99))
     assert rate is not None and median is not None and p99 is not None, said  # noqa: S101, PT018
     return Load(float(rate[1]), median[1], p99[1], int(failed[1]) if failed else 0)
 
@@ -170,10 +170,8 @@ def measure(name: str, store: str, workers: int) -> None:
     with server(store, workers) as (address, pid):
         load(address, f"{path}/reports", 1, 8)  # warm
         for connections in (64, 256):
-            pairs = [
-                (load(address, f"{path}/nothing", 1, connections), load(address, f"{path}/reports", 1, connections))
-                for _ in range(TURNS)
-            ]
+            paths = f"{path}/nothing", f"{path}/reports"
+            pairs = [[load(address, where, 1, connections) for where in paths] for _ in range(TURNS)]
             ratios = sorted(told.rate / idle.rate for idle, told in pairs)
             idle, told = max(pairs, key=lambda pair: pair[1].rate)
             print(

@@ -114,7 +114,7 @@ def test_what_is_wrong_is_said_in_one_line(url: str, tmp_path: Path) -> None:
 def test_serve_starts_with_nothing_heavy_and_ends_cleanly(url: str, tmp_path: Path) -> None:
     with process(url, log=tmp_path / "log") as server:
         assert httpx.get(f"{server.address}/healthz").status_code == 200
-        maps = Path(f"/proc/{server.running.pid}/maps").read_text()
+        maps = Path(f"/proc/{server.process.pid}/maps").read_text()
         assert server.end() == 0
     for heavy in ("scipy", "matplotlib", "pyarrow", "numba", "llvmlite"):
         assert heavy not in maps, heavy

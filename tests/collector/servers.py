@@ -1,13 +1,9 @@
 """Collectors to talk to: within the test, or as a process of their own."""
 
-import json
 import os
-import signal
-import subprocess
-import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,6 +15,7 @@ from untrackable.campaign import Campaign
 from untrackable.collector.app import create_app
 from untrackable.collector.keys import new_key
 from untrackable.collector.managing import create_campaign
+from untrackable.collector.process import Server, start
 from untrackable.collector.settings import Settings
 from untrackable.collector.stores.base import Store
 
@@ -76,41 +73,14 @@ def collecting(store: Store, settings: Settings = SETTINGS) -> Iterator[Collecto
 
 
 @contextmanager
-def process(url: str, *options: str, log: Path | None = None) -> Iterator["Process"]:
+def process(url: str, *options: str, log: Path | None = None) -> Iterator[Server]:
     """`untrackable serve` as a process; killed at the end if it is still there."""
-    command = [sys.executable, "-m", "untrackable", "serve", "--store", url, "--port", "0", "--json", *options]
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
-    errors = None if log is None else log.open("ab")
-    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, env=environment)  # noqa: S603
-    assert running.stdout is not None
-    said = b""
-    while not said.rstrip().endswith(b"}"):
-        line = running.stdout.readline()
-        if not line:
-            raise RuntimeError(f"the server ended with {running.wait()}")
-        said += line
-    found = Process(running, json.loads(said)["address"], said)
-    try:
-        yield found
-    finally:
-        if running.poll() is None:
-            running.send_signal(signal.SIGKILL)
-        running.wait()
-        found.said += running.stdout.read()
-        running.stdout.close()
-        if errors is not None:
-            errors.close()
-
-
-@dataclass
-class Process:
-    """A running server."""
-
-    running: "subprocess.Popen[bytes]"
-    address: str
-    said: bytes
-
-    def end(self) -> int:
-        """Ask it to end, and wait."""
-        self.running.send_signal(signal.SIGTERM)
-        return self.running.wait(timeout=60)
+    with ExitStack() as stack:
+        errors = None if log is None else stack.enter_context(log.open("ab"))
+        path = f"{ROOT / 'src'}{os.pathsep}{ROOT}"
+        server = start(url, *options, errors=errors, environment={"PYTHONPATH": path})
+        try:
+            yield server
+        finally:
+            if server.process.poll() is None:
+                server.kill()

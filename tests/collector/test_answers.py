@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -77,7 +78,8 @@ def test_wide_values_for_candidates_only(collector: Collector) -> None:
     assert problem(collector.http.get(path)) == (422, "candidates-needed")
     found = collector.http.get(path, params={"candidate": WORDS}).json()
     values = [encoding.encode(word) for word in WORDS]
-    alone = deck.aggregator().add(sent).estimate(0.05 / 3, candidates=values)
+    sums: Any = deck.aggregator().add(sent)
+    alone = sums.estimate(0.05 / 3, candidates=values)
     expected = encoding.candidates(alone, WORDS, of=values)
     told = {row["label"]: row["frequency"] for row in found["values"]}
     assert told == dict(zip(WORDS, expected.frequencies.tolist(), strict=True))
@@ -147,7 +149,12 @@ def test_an_answer_is_made_once(collector: Collector, monkeypatch: pytest.Monkey
     first = collector.http.get(path).json()
     taken: list[Round] = []
     real = collector.store.sums
-    monkeypatch.setattr(collector.store, "sums", lambda round: (taken.append(round), real(round))[1])
+
+    def noted(round: Round) -> bytes | None:
+        taken.append(round)
+        return real(round)
+
+    monkeypatch.setattr(collector.store, "sums", noted)
     assert collector.http.get(path).json() == first
     assert taken == []
     collector.http.get(path, params={"top": 3})

@@ -65,8 +65,7 @@ def test_killed_at_random_moments_under_load(tmp_path: Path) -> None:
             senders.start(server.address)
             wait_until(lambda before=before: len(sent.acknowledged) > before)  # type: ignore[misc]
             time.sleep(rng.uniform(0.0, 0.15))
-            server.running.send_signal(signal.SIGKILL)
-            assert server.running.wait() == -signal.SIGKILL
+            assert server.kill() == -signal.SIGKILL
             senders.join()
         per_life.append(len(sent.acknowledged) - before)
     assert min(per_life) > 0
@@ -154,7 +153,7 @@ def test_a_full_disk_refuses_and_loses_nothing(tmp_path: Path) -> None:
     store, asked = open_store(url), on_now()
     create_campaign(store, asked.to_bytes())
     with process(url, log=tmp_path / "log") as server:
-        pid = server.running.pid
+        pid = server.process.pid
 
         def send() -> int:
             body = fresh(2000)

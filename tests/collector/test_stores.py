@@ -218,7 +218,7 @@ def test_a_migration_that_fails_changes_nothing(
     url = new_url(kind)
     open_store(url).close()
     broken: Any = (
-        *base.MIGRATIONS,
+        *schema.MIGRATIONS,
         ("ALTER TABLE campaigns ADD COLUMN note TEXT", "ALTER TABLE nothing ADD x TEXT"),
     )
     monkeypatch.setattr(base, "MIGRATIONS", broken)

@@ -12,7 +12,7 @@ from untrackable.collector.accepting import why_not
 from untrackable.collector.closing import close_round
 from untrackable.collector.problems import Problem, Refused
 from untrackable.collector.reading import NO_STORE
-from untrackable.collector.sending import expect, parts_of
+from untrackable.collector.sending import read_body
 from untrackable.collector.service import Service
 from untrackable.collector.stores.base import Store
 from untrackable.collector.stores.records import StoredCampaign, StoredRound
@@ -28,14 +28,11 @@ class Managing:
     async def create(self, request: Request) -> Response:
         """Take a campaign that keeps what it declares; its bytes are the body."""
         await run_in_threadpool(self._demand, request)
-        expect(request.scope, "application/json")
-        parts = [part async for part in parts_of(request.scope, request.receive, LARGEST)]
+        body = await read_body(request.scope, request.receive, b"application/json", LARGEST)
         published = request.query_params.get("published", "false")
         if published not in ("true", "false"):
             raise Refused(Problem.MALFORMED_REQUEST, "published must be true or false")
-        id, new = await run_in_threadpool(
-            create_campaign, self._service.store, b"".join(parts), published=published == "true"
-        )
+        id, new = await run_in_threadpool(create_campaign, self._service.store, body, published=published == "true")
         return JSONResponse({"id": id}, 201 if new else 200, NO_STORE)
 
     def publish(self, request: Request) -> Response:

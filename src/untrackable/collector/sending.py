@@ -1,16 +1,15 @@
 """`POST /campaigns/{id}/reports`: one report or many, from anybody. Nothing about the sender is looked at."""
 
-from collections.abc import AsyncIterator
+from collections.abc import Callable
 
 from starlette.concurrency import run_in_threadpool
-from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from untrackable.collector.problems import Problem, Refused
 from untrackable.collector.service import Service
 
-MEDIA_TYPE = "application/octet-stream"
-_ACCEPTED = Response(status_code=204, headers={"cache-control": "no-store"})
+MEDIA_TYPE = b"application/octet-stream"
+_HEADERS = [(b"cache-control", b"no-store")]
 
 
 class Disconnected(Exception):
@@ -27,38 +26,43 @@ class Sending:
         """An ASGI application."""
         service = self._service
         id = scope["path_params"]["campaign"]
-        expect(scope, MEDIA_TYPE)
         accepting = service.known(id)
         if accepting is None:
             accepting = await run_in_threadpool(service.accepting, id)
-        held = 0
-        parts = []
+        writer, held = service.writer, 0
+
+        def hold(size: int) -> None:
+            nonlocal held
+            writer.hold(size)
+            held += size
+
         try:
-            async for part in parts_of(scope, receive, service.settings.largest_body):
-                service.writer.hold(len(part))
-                held += len(part)
-                parts.append(part)
-            await service.writer.write(accepting, parts[0] if len(parts) == 1 else b"".join(parts))
+            body = await read_body(scope, receive, MEDIA_TYPE, service.settings.largest_body, hold)
+            outcome = await writer.write(accepting, body)
         finally:
-            service.writer.release(held)
-        await _ACCEPTED(scope, receive, send)
+            writer.release(held)
+        if outcome is not None:
+            raise outcome
+        await send({"type": "http.response.start", "status": 204, "headers": _HEADERS})
+        await send({"type": "http.response.body"})
 
 
-def expect(scope: Scope, media_type: str) -> None:
-    """Refuse a body of another media type."""
+async def read_body(
+    scope: Scope, receive: Receive, media_type: bytes, largest: int, hold: Callable[[int], None] | None = None
+) -> bytes:
+    """The body of a request; refused if it is of another media type, or as soon as it is too large.
+
+    `hold` is told how much has come, before it is kept.
+    """
+    typed = False
     for name, value in scope["headers"]:
         if name == b"content-type":
-            if value.split(b";", 1)[0].strip().lower() == media_type.encode():
-                return
-            break
-    raise Refused(Problem.MEDIA_TYPE, f"the body must be {media_type}")
-
-
-async def parts_of(scope: Scope, receive: Receive, largest: int) -> AsyncIterator[bytes]:
-    """The parts of a body as they come; refused as soon as they are too many."""
-    for name, value in scope["headers"]:
-        if name == b"content-length" and value.isdigit() and int(value) > largest:
+            typed = value == media_type or value.split(b";", 1)[0].strip().lower() == media_type
+        elif name == b"content-length" and value.isdigit() and int(value) > largest:
             raise Refused(Problem.TOO_LARGE, f"a body must be at most {largest} bytes")
+    if not typed:
+        raise Refused(Problem.MEDIA_TYPE, f"the body must be {media_type.decode()}")
+    parts: list[bytes] = []
     size = 0
     while True:
         message = await receive()
@@ -68,7 +72,8 @@ async def parts_of(scope: Scope, receive: Receive, largest: int) -> AsyncIterato
         size += len(part)
         if size > largest:
             raise Refused(Problem.TOO_LARGE, f"a body must be at most {largest} bytes")
-        if part:
-            yield part
+        if hold is not None:
+            hold(len(part))
         if not message.get("more_body", False):
-            return
+            return part if not parts else b"".join([*parts, part])
+        parts.append(part)

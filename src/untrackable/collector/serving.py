@@ -3,6 +3,7 @@
 import functools
 import signal
 import socket
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -32,6 +33,8 @@ _LOGGING: dict[str, Any] = {
 """No access log: an address is never written down."""
 _SHUTDOWN_SECONDS = 30
 _BACKLOG = 2048
+_SWITCH_SECONDS = 0.001
+"""After which a busy event loop lets the writer's thread go on: with the usual 0.005, commits would wait for it."""
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -95,5 +98,6 @@ def _leave(number: int, frame: object) -> None:
 
 def application(store: str, settings: Settings, counts: Path) -> Starlette:
     """The application of one process."""
+    sys.setswitchinterval(_SWITCH_SECONDS)
     LimitedProtocol.seconds, LimitedProtocol.largest_head = settings.request_seconds, settings.largest_head
     return create_app(open_store(store, check=False), clock=time.time, settings=settings, metrics=Metrics(counts))

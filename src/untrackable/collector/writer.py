@@ -45,6 +45,7 @@ class Writer:
         self._waiting: deque[_Waiting] = deque()
         self._held = 0
         self._wake = threading.Event()
+        self._idle = False
         self._ending = False
         self._failing = False
         self._loop = asyncio.get_running_loop()
@@ -61,14 +62,13 @@ class Writer:
         """Give room back."""
         self._held -= size
 
-    async def write(self, accepting: Accepting, body: bytes) -> None:
-        """Return when all reports of the body are stored; `Refused` if none is."""
-        waiting = _Waiting(accepting, body, self._loop.create_future())
-        self._waiting.append(waiting)
-        self._wake.set()
-        outcome = await waiting.answer
-        if outcome is not None:
-            raise outcome
+    def write(self, accepting: Accepting, body: bytes) -> "asyncio.Future[Outcome]":
+        """Done when all reports of the body are stored, or none is and the outcome says why."""
+        answer: asyncio.Future[Outcome] = self._loop.create_future()
+        self._waiting.append(_Waiting(accepting, body, answer))
+        if self._idle:
+            self._wake.set()
+        return answer
 
     def stop(self) -> None:
         """Store what is waiting and end."""
@@ -78,7 +78,10 @@ class Writer:
 
     def _work(self) -> None:
         while True:
-            self._wake.wait()
+            self._idle = True
+            if not self._waiting and not self._ending:  # looked at again: whoever comes from now on sets `wake`
+                self._wake.wait()
+            self._idle = False
             self._wake.clear()
             while self._waiting:
                 group = self._take()

@@ -2,19 +2,32 @@
 
 import queue
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from untrackable.collector.stores.records import Round, Rows, State, StoredCampaign, StoredKey, StoredRound
+from untrackable.collector.stores.records import (
+    Round,
+    RoundsClosed,
+    Rows,
+    State,
+    StoredCampaign,
+    StoredKey,
+    StoredRound,
+)
 from untrackable.collector.stores.schema import MIGRATIONS, reports_table
-from untrackable.errors import StoreError
+from untrackable.errors import StoreError, StoreUnavailable
 
 BLOCK = 1 << 15
 """Reports that are read at a time."""
 _PIECE = 8 << 20
 """Bytes of sums in one row."""
+_TRIES = 5
+
+
+class NoSuchTable(Exception):
+    """A round's table is not there, or not any more; nothing was added."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +55,8 @@ class Store(ABC):
 
     def __init__(self) -> None:
         self._idle: queue.LifoQueue[Any] = queue.LifoQueue()
+        self._tables: dict[Round, str] = {}
+        """Of rounds that took reports when last looked at."""
 
     @abstractmethod
     def _connect(self) -> Any:
@@ -56,15 +71,14 @@ class Store(ABC):
         """Whether a connection may be used again after an error."""
 
     @contextmanager
-    def _transaction(self, *, write: bool) -> Iterator[Run]:
-        """A transaction on an idle or a new connection; yields what runs a statement with ? for parameters."""
+    def _borrowed(self) -> Iterator[Any]:
+        """An idle connection, or a new one."""
         try:
             connection = self._idle.get_nowait()
         except queue.Empty:
             connection = self._connect()
         try:
-            with self._begin(connection, write=write):
-                yield Run(connection, self._placeholder)
+            yield connection
         except BaseException:
             if self._usable(connection):
                 self._idle.put(connection)
@@ -73,6 +87,12 @@ class Store(ABC):
                 self._hang_up()  # the others will not be any better
             raise
         self._idle.put(connection)
+
+    @contextmanager
+    def _transaction(self, *, write: bool) -> Iterator[Run]:
+        """A transaction; yields what runs a statement with ? for parameters."""
+        with self._borrowed() as connection, self._begin(connection, write=write):
+            yield Run(connection, self._placeholder)
 
     def _hang_up(self) -> None:
         while True:
@@ -146,9 +166,34 @@ class Store(ABC):
 
     # Reports
 
-    @abstractmethod
     def add(self, reports: Mapping[Round, Rows]) -> None:
         """Keep reports, each nonce of a round once; if one takes no more, `RoundsClosed`, and nothing is added."""
+        for _ in range(_TRIES):
+            if any(round not in self._tables for round in reports):
+                self._find_tables(reports)
+            try:
+                self._insert({self._tables[round]: rows for round, rows in reports.items()})
+                return
+            except NoSuchTable:
+                for round in reports:
+                    self._tables.pop(round, None)
+        raise StoreUnavailable("tables of reports come and go")
+
+    def _find_tables(self, rounds: Iterable[Round]) -> None:
+        """The tables of rounds, which are made if need be."""
+        with self._transaction(write=True) as run:
+            found = {}
+            for round in sorted(rounds):  # in one order everywhere, or two could wait for each other
+                self._exclude(run, round)
+                key, state = self._key(run, round)
+                found[round] = (self._create(run, round) if key is None else key, state or "open")
+            if closed := frozenset(round for round, (_, state) in found.items() if state != "open"):
+                raise RoundsClosed(closed)
+        self._tables |= {round: reports_table(key) for round, (key, _) in found.items()}
+
+    @abstractmethod
+    def _insert(self, tables: Mapping[str, Rows]) -> None:
+        """Add rows in one transaction, but for those whose nonces are there; `NoSuchTable` if a table is not."""
 
     @abstractmethod
     def _blocks(self, connection: Any, table: str, ordered: bool) -> Iterator[Sequence[tuple[bytes]]]:
@@ -160,7 +205,8 @@ class Store(ABC):
             key, state = self._key(run, round)
             if key is None or state == "closed":
                 return
-            for rows in self._blocks(run.connection, reports_table(key), ordered):
+            table = reports_table(key, stopped=state == "closing")
+            for rows in self._blocks(run.connection, table, ordered):
                 yield b"".join([row[0] for row in rows])
 
     def count(self, round: Round) -> int:
@@ -169,7 +215,8 @@ class Store(ABC):
             row = run("SELECT key, state, reports FROM rounds WHERE campaign = ? AND round = ?", round).fetchone()
             if row is None or row[1] == "closed":
                 return 0 if row is None else int(row[2])
-            return int(run(f"SELECT count(*) FROM {reports_table(row[0])}").fetchone()[0])  # noqa: S608
+            table = reports_table(row[0], stopped=row[1] == "closing")
+            return int(run(f"SELECT count(*) FROM {table}").fetchone()[0])  # noqa: S608
 
     # Rounds
 
@@ -198,12 +245,13 @@ class Store(ABC):
         with self._transaction(write=True) as run:
             self._exclude(run, round)
             key, state = self._key(run, round)
+            if key is not None and state is not None and state != "open":
+                return state
             if key is None:
-                self._create(run, round)
-            if state in (None, "open"):
-                run("UPDATE rounds SET state = 'closing' WHERE campaign = ? AND round = ?", round)
-                return "closing"
-            return state
+                key = self._create(run, round)
+            run(f"ALTER TABLE {reports_table(key)} RENAME TO {reports_table(key, stopped=True)}")
+            run("UPDATE rounds SET state = 'closing' WHERE key = ?", (key,))
+            return "closing"
 
     def finish(self, round: Round, reports: int, sums: bytes) -> bool:
         """Keep the sums of a round that was stopped and drop its reports; False if that has been done before."""
@@ -219,7 +267,7 @@ class Store(ABC):
                     "INSERT INTO sums (campaign, round, piece, data) VALUES (?, ?, ?, ?)",
                     (*round, piece, sums[start : start + _PIECE]),
                 )
-            run(f"DROP TABLE {reports_table(key)}")
+            run(f"DROP TABLE {reports_table(key, stopped=True)}")
             run("UPDATE rounds SET state = 'closed', reports = ? WHERE key = ?", (reports, key))
         return True
 
@@ -247,7 +295,7 @@ class Store(ABC):
 
     @abstractmethod
     def _exclude(self, run: Run, round: Round) -> None:
-        """Wait until nobody is adding to a round, and let nobody begin to."""
+        """Let nobody else make, stop or close the round until this transaction ends."""
 
     @abstractmethod
     def tidy(self) -> None:

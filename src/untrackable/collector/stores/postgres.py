@@ -1,7 +1,7 @@
 """A store in a PostgreSQL database, for many machines."""
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -9,9 +9,8 @@ import numpy as np
 import psycopg
 from psycopg import errors, sql
 
-from untrackable.collector.stores.base import BLOCK, Run, Store
-from untrackable.collector.stores.records import Round, RoundsClosed, Rows
-from untrackable.collector.stores.schema import reports_table
+from untrackable.collector.stores.base import BLOCK, NoSuchTable, Run, Store
+from untrackable.collector.stores.records import Round, Rows
 from untrackable.errors import StoreError, StoreUnavailable
 from untrackable.wire import NONCE
 
@@ -71,8 +70,6 @@ class PostgresStore(Store):
         try:
             with connection.transaction():
                 yield
-        except errors.UniqueViolation:
-            raise
         except psycopg.Error as error:
             raise _unavailable(error) from None
 
@@ -88,35 +85,23 @@ class PostgresStore(Store):
     def _table_sql(self, table: str) -> str:
         return f"CREATE TABLE {table} (nonce UUID PRIMARY KEY, report BYTEA NOT NULL)"
 
-    def add(self, reports: Mapping[Round, Rows]) -> None:
-        """Keep reports, each nonce of a round once; if one takes no more, `RoundsClosed`, and nothing is added."""
+    def _insert(self, tables: Mapping[str, Rows]) -> None:
         try:
-            self._add(reports, self._copy)
-        except errors.UniqueViolation:
-            self._add(reports, self._copy_new)
+            try:
+                self._copy_all(tables, self._copy)
+            except errors.UniqueViolation:
+                self._copy_all(tables, self._copy_new)
+        except errors.UndefinedTable:
+            raise NoSuchTable from None
+        except psycopg.Error as error:
+            raise _unavailable(error) from None
 
-    def _add(self, reports: Mapping[Round, Rows], copy: Any) -> None:
-        while True:
-            with self._transaction(write=True) as run:
-                found = {}
-                for round in sorted(reports):  # in one order everywhere, or two could wait for each other
-                    run("SELECT pg_advisory_xact_lock_shared(?)", (_lock(round),))
-                    found[round] = self._key(run, round)
-                if closed := frozenset(r for r, (_, state) in found.items() if state not in (None, "open")):
-                    raise RoundsClosed(closed)
-                missing = [round for round, (key, _) in found.items() if key is None]
-                if not missing:
-                    for round, rows in reports.items():
-                        copy(run.connection, reports_table(found[round][0] or 0), rows)
-                    return
-            for round in missing:
-                self._make_room(round)
-
-    def _make_room(self, round: Round) -> None:
-        with self._transaction(write=True) as run:
-            self._exclude(run, round)
-            if self._key(run, round)[0] is None:
-                self._create(run, round)
+    def _copy_all(
+        self, tables: Mapping[str, Rows], copy: Callable[["psycopg.Connection[Any]", str, Rows], None]
+    ) -> None:
+        with self._borrowed() as connection, connection.transaction():
+            for table in sorted(tables):
+                copy(connection, table, tables[table])
 
     @staticmethod
     def _copy(connection: "psycopg.Connection[Any]", table: str, rows: Rows) -> None:
@@ -126,6 +111,7 @@ class PostgresStore(Store):
 
     @classmethod
     def _copy_new(cls, connection: "psycopg.Connection[Any]", table: str, rows: Rows) -> None:
+        """Those whose nonces are not there, sorted out by way of another table."""
         connection.execute(
             "CREATE TEMPORARY TABLE IF NOT EXISTS arriving (nonce UUID, report BYTEA) ON COMMIT DELETE ROWS"
         )

@@ -1,7 +1,8 @@
 """The one schema, as a list of migrations: each is applied once, in order, and never changed afterwards.
 
-A round's reports are in a table of their own, `reports_<key>`, made when the first one comes and dropped when the
-round is closed. No column anywhere says when or from whom something came.
+A round's reports are in a table of their own, `reports_<key>`, made when the first one comes. It is renamed to
+`stopped_<key>` when the round takes no more, so that whoever still adds to it finds no such table, and dropped when
+the round is closed. No column anywhere says when or from whom something came.
 """
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
@@ -38,6 +39,6 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 )
 
 
-def reports_table(key: int) -> str:
+def reports_table(key: int, *, stopped: bool = False) -> str:
     """Where the reports of a round are."""
-    return f"reports_{int(key)}"
+    return f"{'stopped' if stopped else 'reports'}_{int(key)}"

@@ -7,9 +7,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from untrackable.collector.stores.base import BLOCK, Run, Store
-from untrackable.collector.stores.records import Round, RoundsClosed, Rows
-from untrackable.collector.stores.schema import reports_table
+from untrackable.collector.stores.base import BLOCK, NoSuchTable, Run, Store
+from untrackable.collector.stores.records import Round, Rows
 from untrackable.errors import StoreError, StoreUnavailable
 from untrackable.wire import NONCE
 
@@ -128,26 +127,21 @@ class SqliteStore(Store):
     def _table_sql(self, table: str) -> str:
         return f"CREATE TABLE {table} (nonce BLOB PRIMARY KEY, report BLOB NOT NULL) WITHOUT ROWID"
 
-    def add(self, reports: Mapping[Round, Rows]) -> None:
-        """Keep reports, each nonce of a round once; if one takes no more, `RoundsClosed`, and nothing is added."""
-        with self._transaction(write=True) as run:
-            found = {round: self._key(run, round) for round in reports}
-            if closed := frozenset(round for round, (_, state) in found.items() if state not in (None, "open")):
-                raise RoundsClosed(closed)
-            for round, rows in reports.items():
-                key = found[round][0]
-                self._insert(run, reports_table(self._create(run, round) if key is None else key), rows)
-
-    @staticmethod
-    def _insert(run: Run, table: str, rows: Rows) -> None:
-        """One statement for all rows, cut from one parameter: within it, other threads may run."""
-        size = rows.shape[1]
-        sql = (
-            f"INSERT OR IGNORE INTO {table} WITH RECURSIVE places (i) AS"  # noqa: S608
-            f" (SELECT 1 UNION ALL SELECT i + {size} FROM places WHERE i + {size} < ?2)"
-            f" SELECT substr(?1, i, {NONCE}), substr(?1, i + {NONCE}, {size - NONCE}) FROM places"
-        )
-        run(sql, (rows.tobytes(), rows.size))
+    def _insert(self, tables: Mapping[str, Rows]) -> None:
+        """One statement is a transaction by itself; within it, this process's other threads may run."""
+        try:
+            with self._borrowed() as connection:
+                if len(tables) == 1:
+                    for table, rows in tables.items():
+                        connection.execute(*_insertion(table, rows))
+                else:
+                    with self._begin(connection, write=True):
+                        for table, rows in tables.items():
+                            connection.execute(*_insertion(table, rows))
+        except (sqlite3.Error, StoreUnavailable) as error:
+            if "no such table: reports_" in str(error):
+                raise NoSuchTable from None
+            raise StoreUnavailable(f"SQLite: {error}") from None
 
     def _blocks(self, connection: sqlite3.Connection, table: str, ordered: bool) -> Iterator[Sequence[Any]]:
         cursor = connection.execute(f"SELECT report FROM {table} ORDER BY nonce")  # noqa: S608
@@ -164,3 +158,14 @@ class SqliteStore(Store):
             raise StoreUnavailable(f"SQLite: {error}") from None
         finally:
             connection.close()
+
+
+def _insertion(table: str, rows: Rows) -> tuple[str, tuple[bytes, int]]:
+    """A statement that adds all rows, cut from one parameter."""
+    size = rows.shape[1]
+    sql = (
+        f"INSERT OR IGNORE INTO {table} WITH RECURSIVE places (i) AS"  # noqa: S608
+        f" (SELECT 1 UNION ALL SELECT i + {size} FROM places WHERE i + {size} < ?2)"
+        f" SELECT substr(?1, i, {NONCE}), substr(?1, i + {NONCE}, {size - NONCE}) FROM places"
+    )
+    return sql, (rows.tobytes(), rows.size)
