@@ -38,12 +38,11 @@ def recompute(campaign: Campaign) -> Recomputed:
     if not _fits(campaign):
         problems.append(f"the mechanism does not take all {campaign.encoding.values} values of the encoding")
     delta = min(
-        privacy(campaign, reports, declared.eps / STEPS).delta(declared.eps) for reports in {None, campaign.rounds}
+        privacy(campaign, reports, declared.eps / STEPS).delta(declared.eps)
+        for reports in {None, campaign.rounds}
     )
     if delta > declared.delta:
-        problems.append(
-            f"it declares delta = {declared.delta:g} at eps = {declared.eps:g}, and has up to {delta:g}"
-        )
+        problems.append(f"it declares delta = {declared.delta:g} at eps = {declared.eps:g}, and has up to {delta:g}")
     tracking = tracking_delta(campaign)
     if tracking > declared.tracking_delta:
         problems.append(

@@ -40,9 +40,7 @@ class Law:
         low, high = min(places), max(places)
         masses = tuple(_up(places.get(place, Fraction(0))) for place in range(low, high + 1))
         largest = max((place for place in places if places[place]), default=0)
-        return Law(
-            step, low, masses, _up(infinite), math.inf if infinite else _above(_above(max(largest, 0) * step))
-        )
+        return Law(step, low, masses, _up(infinite), math.inf if infinite else _above(_above(max(largest, 0) * step)))
 
     @staticmethod
     def nothing() -> "Law":
@@ -173,9 +171,7 @@ def composed(laws: Iterable[Law], step: float) -> Law:
 def _product(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
     """Coefficients of a product of polynomials, through one product of integers; divided by 2^128, rounded up."""
     size = len(one) + len(other) - 1
-    product = (_packed(one) * (_packed(other) if other is not one else _packed(one))).to_bytes(
-        size * _SLOT, "little"
-    )
+    product = (_packed(one) * (_packed(other) if other is not one else _packed(one))).to_bytes(size * _SLOT, "little")
     parts = (product[i : i + _SLOT] for i in range(0, size * _SLOT, _SLOT))
     return tuple(-(-int.from_bytes(part, "little") >> _BITS) for part in parts)
 
