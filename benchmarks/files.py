@@ -24,7 +24,7 @@ from untrackable import Deck, estimate_files, read_reports
 from untrackable.files.populations import population
 from untrackable.files.simulation import simulate_file
 
-DECK = Deck(bits=16, slots=30, eps_report=1.0)
+DECK = Deck(bits=16, slots=30, eps_report=1.0, width=1)
 LIMIT = 2.0
 
 

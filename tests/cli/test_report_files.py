@@ -100,7 +100,7 @@ def test_exports(reports: Path, tmp_path: Path) -> None:
 def test_files_that_do_not_say_what_they_are(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_text("report\n5\n6\n7\n")
-    given = ("--mechanism", "deck", "-p", "bits=3", "-p", "slots=2", "-p", "eps_report=1")
+    given = ("--mechanism", "deck", "-p", "bits=3", "-p", "slots=2", "-p", "eps_report=1", "-p", "width=1")
     done = run("estimate", path, *given, "--round", 1)
     assert done.exit_code == 0, done.output
     assert "carries no checksum" in done.output

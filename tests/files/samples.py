@@ -34,13 +34,15 @@ from untrackable.mechanisms.base import Mechanism
 FORMATS = [".parquet", ".arrow", ".arrows", ".csv", ".csv.gz", ".npz"]
 
 MECHANISMS: dict[str, Mechanism] = {
-    "deck": Deck(bits=4, slots=9, eps_report=1.0),
-    "rnip": InnerProduct(bits=13, slots=9, eps_report=1.0),
+    "deck": Deck(bits=4, slots=9, eps_report=1.0, width=1),
+    "rnip": InnerProduct(bits=13, slots=9, eps_report=1.0, width=1),
     "fading": Fading(bits=12, eps=1.0, delta=1e-3),
     "bits": Fresh(RandomizedResponse(eps=1.0)),
-    "63 bits": Fresh(NoisyInnerProduct(bits=63, eps=1.0)),
-    "64 bits": Fresh(NoisyInnerProduct(bits=64, eps=1.0)),
-    "256 bits": Memoized(NoisyInnerProduct(bits=256, eps=1.0)),
+    "63 bits": Fresh(NoisyInnerProduct(bits=63, eps=1.0, width=1)),
+    "wide answers": Deck(bits=12, slots=9, eps_report=4.0),
+    "wider answers": Fresh(NoisyInnerProduct(bits=20, eps=4.0)),
+    "64 bits": Fresh(NoisyInnerProduct(bits=64, eps=1.0, width=1)),
+    "256 bits": Memoized(NoisyInnerProduct(bits=256, eps=1.0, width=1)),
     "count-mean": Fresh(CountMeanSketch(hashes=5, width=70, eps=2.0, values=9)),
     "hadamard": Fresh(HadamardSketch(hashes=5, width=16, eps=2.0, values=9)),
     "bitwise": Bitwise(eps_state=1.0, eps_report=1.0),

@@ -26,7 +26,7 @@ from untrackable.errors import ReportFileError
 from untrackable.files import collecting
 from untrackable.files.tables import as_dict, notes, summary, table
 
-DECK = Deck(bits=4, slots=9, eps_report=1.0)
+DECK = Deck(bits=4, slots=9, eps_report=1.0, width=1)
 COLOURS = Categories(names=["red", "green", "blue"], unknown="other")
 
 
@@ -92,7 +92,7 @@ def test_several_files_are_counted_together(tmp_path: Path) -> None:
     assert many.reports == one.reports == 120
     with pytest.raises(ReportFileError, match="given twice"):
         estimate_files([paths[0], tmp_path / "." / paths[0].name])
-    write_reports(paths[1], made, mechanism=Deck(bits=4, slots=9, eps_report=1.1))
+    write_reports(paths[1], made, mechanism=Deck(bits=4, slots=9, eps_report=1.1, width=1))
     with pytest.raises(ReportFileError, match=r"x\.arrow: its reports were made with the mechanism"):
         estimate_files(paths)
     with pytest.raises(ValueError, match="at least one file"):

@@ -13,7 +13,7 @@ from untrackable.errors import ReportFileError
 from untrackable.files import text
 from untrackable.files.reading import read_reports
 
-DECK = Deck(bits=4, slots=9, eps_report=1.0)
+DECK = Deck(bits=4, slots=9, eps_report=1.0, width=1)
 EACH = pytest.mark.parametrize("ending", FORMATS)
 
 
@@ -105,7 +105,7 @@ def test_lines_are_counted_over_pieces(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_wide_text_names_the_line(tmp_path: Path) -> None:
-    path, wide = tmp_path / "x.csv", Fresh(NoisyInnerProduct(bits=100, eps=1.0))
+    path, wide = tmp_path / "x.csv", Fresh(NoisyInnerProduct(bits=100, eps=1.0, width=1))
     good = "0" * 24 + "12"
     for bad in ("0" * 25, "0" * 24 + "zz", "f" * 26, "0" * 24 + "1 "):
         path.write_text(f"round,report\n1,{good}\n1,{bad}\n")

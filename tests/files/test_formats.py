@@ -23,8 +23,8 @@ from untrackable.files.layouts import Layout
 from untrackable.files.reading import read_reports
 from untrackable.files.writing import write_reports
 
-DECK = Deck(bits=4, slots=9, eps_report=1.0)
-WIDE = Fresh(NoisyInnerProduct(bits=100, eps=1.0))
+DECK = Deck(bits=4, slots=9, eps_report=1.0, width=1)
+WIDE = Fresh(NoisyInnerProduct(bits=100, eps=1.0, width=1))
 
 
 @pytest.mark.parametrize("ending", FORMATS)
@@ -52,7 +52,7 @@ def test_every_mechanism_in_every_format(name: str, ending: str, tmp_path: Path)
 def test_any_reports_of_any_width_come_back(
     bits: int, ending: str, block: int, data: st.DataObject, encoding: Any
 ) -> None:
-    mechanism = Fresh(NoisyInnerProduct(bits=bits, eps=1.0))
+    mechanism = Fresh(NoisyInnerProduct(bits=bits, eps=1.0, width=1))
     reports = st.lists(st.integers(0, (2 << bits) - 1), max_size=30)
     given_pieces = data.draw(st.lists(st.tuples(st.integers(1, 1 << 53), reports), max_size=6))
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:

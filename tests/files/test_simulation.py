@@ -14,7 +14,7 @@ from untrackable.files.populations import Population, population, value_count
 from untrackable.files.simulation import simulate_file
 from untrackable.mechanisms.base import Mechanism
 
-DECK = Deck(bits=4, slots=9, eps_report=1.0)
+DECK = Deck(bits=4, slots=9, eps_report=1.0, width=1)
 COLOURS = Categories(names=["red", "green", "blue"], unknown="other")
 
 

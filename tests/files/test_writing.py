@@ -18,7 +18,7 @@ from untrackable.files import writing
 from untrackable.files.atomic import whole_file
 from untrackable.files.writing import write_reports
 
-DECK = Deck(bits=4, slots=9, eps_report=1.0)
+DECK = Deck(bits=4, slots=9, eps_report=1.0, width=1)
 EACH = pytest.mark.parametrize("ending", FORMATS)
 
 

@@ -30,12 +30,13 @@ from untrackable.mechanisms.fixed_vector import VectorQuestion
 
 BASES: list[Local] = [
     NoisyInnerProduct(bits=5, eps=0.1),
-    NoisyInnerProduct(bits=200, eps=1.0),
+    NoisyInnerProduct(bits=5, eps=4.0),
+    NoisyInnerProduct(bits=200, eps=1.0, width=1),
     RandomizedResponse(eps=1.25),
     CountMeanSketch(hashes=5, width=16, eps=2.0, values=9),
     HadamardSketch(hashes=5, width=16, eps=2.0),
-    NumberedBit(bits=3, eps=1.0, people=50),
-    VectorQuestion(bits=3, eps=1.0),
+    NumberedBit(bits=3, eps=1.0, people=50, width=1),
+    VectorQuestion(bits=3, eps=1.0, width=1),
 ]
 
 

@@ -64,16 +64,14 @@ def collect(
     made = files[0].mechanism
     found = Collected(made, encoding)
     own = type(made).takes is Mechanism.takes
-    feeds = None if own else _feeds(files, made, rounds)
+    chosen = None if rounds is None else frozenset(rounds)
+    feeds = {} if own else _feeds(files, made, chosen)
     for file, share in zip(files, _shares(files), strict=True):
         count = 0
         for piece in file.pieces():
             count += len(piece.reports)
-            if own:
-                wanted = [piece.round] if rounds is None or piece.round in rounds else []
-            else:
-                wanted = (feeds or {}).get(piece.round, [])
-            for number in wanted:
+            mine = [piece.round] if own and (chosen is None or piece.round in chosen) else []
+            for number in mine or feeds.get(piece.round, []):
                 _add(found, file, piece, number)
             if progress is not None:
                 progress("reading", share[0] + share[1] * piece.done)
@@ -81,7 +79,7 @@ def collect(
     return found
 
 
-def _feeds(files: list[ReportFile], mechanism: Mechanism, rounds: Sequence[int] | None) -> dict[int, list[int]]:
+def _feeds(files: list[ReportFile], mechanism: Mechanism, chosen: frozenset[int] | None) -> dict[int, list[int]]:
     """For each round, the rounds whose sums its reports belong to."""
     seen: set[int] = set()
     for file in files:
@@ -90,7 +88,7 @@ def _feeds(files: list[ReportFile], mechanism: Mechanism, rounds: Sequence[int] 
                 _takes(file, piece, mechanism)
             seen.add(piece.round)
     feeds: dict[int, list[int]] = {}
-    for number in sorted(seen if rounds is None else seen & set(rounds)):
+    for number in sorted(seen if chosen is None else seen & chosen):
         for taken in mechanism.takes(number):
             feeds.setdefault(taken, []).append(number)
     return feeds

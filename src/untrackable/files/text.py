@@ -6,6 +6,7 @@ import io
 import re
 import zlib
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import IO, Any
 
@@ -41,7 +42,7 @@ def _write(file: IO[bytes], header: Header, blocks: Iterator[Block], *, compress
     schema = pa.schema([(ROUND, pa.int64()), (REPORT, _written(layout))])
     options = pa.csv.WriteOptions(include_header=False, quoting_style="none")
     file.write(_comment(seal, header, compressed=compressed))
-    with _Compressed(file) if compressed else _Kept(file) as body:
+    with _compressed(file) if compressed else nullcontext(file) as body:
         body.write(f"{ROUND},{REPORT}\n".encode())
         with pa.csv.CSVWriter(body, schema, write_options=options) as writer:
             for block in blocks:
@@ -53,24 +54,9 @@ def _write(file: IO[bytes], header: Header, blocks: Iterator[Block], *, compress
     file.seek(0, io.SEEK_END)
 
 
-class _Kept(io.BufferedIOBase):
-    """A file that stays open when its user is done with it."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: Any) -> int:
-        return self._file.write(data)
-
-
-class _Compressed(gzip.GzipFile):
+def _compressed(file: IO[bytes]) -> gzip.GzipFile:
     """A member of its own, without a date or a name."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        super().__init__("", "wb", compresslevel=6, fileobj=file, mtime=0)
+    return gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0)
 
 
 def _comment(seal: Seal, header: Header, *, compressed: bool) -> bytes:
@@ -136,7 +122,7 @@ class Text:
     def _open(self, raw: IO[bytes] | None = None) -> Any:
         if raw is None:
             return gzip.open(self._path) if self._compressed else self._path.open("rb")
-        return gzip.GzipFile(fileobj=raw) if self._compressed else _Borrowed(raw)
+        return gzip.GzipFile(fileobj=raw) if self._compressed else nullcontext(raw)
 
     def _line(self, file: IO[bytes]) -> bytes:
         line = file.readline(_LONGEST_HEADER)
@@ -206,19 +192,6 @@ def _cells(line: str) -> list[str]:
         return next(csv.reader([line], strict=True), [""])
     except csv.Error:
         return [line]
-
-
-class _Borrowed:
-    """A file that somebody else closes."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self.read, self.readline = file.read, file.readline
-
-    def __enter__(self) -> "_Borrowed":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        return
 
 
 def _read_kind(layout: Layout) -> Any:
