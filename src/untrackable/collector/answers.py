@@ -1,0 +1,153 @@
+"""From the sums of closed rounds to estimates, with the words that people used for their answers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from untrackable.campaign import Campaign
+from untrackable.collector.problems import Problem, Refused
+from untrackable.collector.settings import Settings
+from untrackable.collector.stores.base import Store
+from untrackable.collector.stores.records import Round
+from untrackable.encodings.hashed import HashedStrings
+from untrackable.mechanisms.candidates import CandidateAggregator
+from untrackable.mechanisms.estimates import Aggregator, Estimate
+from untrackable.mechanisms.frequencies import Ranked
+from untrackable.mechanisms.rappor import RapporAggregator
+from untrackable.mechanisms.rounds import Rounds
+
+MOST_CANDIDATES = 1000
+_MOST_NUMBERS = 1 << 24
+"""Frequencies that are held at once to pool rounds whose sums do not add up."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What to estimate: which rounds, of which candidates if they must be named, and how sure to be."""
+
+    rounds: tuple[int, ...]
+    candidates: tuple[str, ...] = ()
+    beta: float = 0.05
+
+
+def estimate(store: Store, campaign: Campaign, question: Question, settings: Settings) -> Estimate:
+    """The frequencies of one round, or pooled over several; refused if one is not closed or has few reports."""
+    for number in question.rounds:
+        _check_closed(store, campaign, number, settings)
+    asked = _values_asked(campaign, question.candidates)
+    hashed = isinstance(campaign.encoding, HashedStrings) and bool(question.candidates)
+    beta = question.beta / 3 if hashed else question.beta
+    try:
+        found = _pooled(store, campaign, question.rounds, asked, beta)
+        if hashed and isinstance(campaign.encoding, HashedStrings):
+            of = None if found.values is None else asked
+            return campaign.encoding.candidates(found, question.candidates, of=of)
+    except ValueError as error:
+        raise Refused(Problem.MALFORMED_REQUEST, str(error)) from None
+    return found
+
+
+def labelled(campaign: Campaign, found: Estimate, top: int) -> list[dict[str, Any]]:
+    """The most frequent values, with their labels; values that the encoding does not have are left out."""
+    encoding = campaign.encoding
+    unused = max(0, found.frequencies.size - encoding.values) if found.values is None else 0
+    ranked = [r for r in found.top(top + unused) if not isinstance(r.value, int) or r.value < encoding.values][:top]
+    return [_row(campaign, each) for each in ranked]
+
+
+def _row(campaign: Campaign, ranked: Ranked) -> dict[str, Any]:
+    value = ranked.value
+    label = (
+        campaign.encoding.label(value)
+        if isinstance(value, int)
+        else ", ".join([value] if isinstance(value, str) else value)
+    )
+    return {
+        "value": value if isinstance(value, int) and value.bit_length() <= 53 else str(value),
+        "label": label,
+        "frequency": ranked.frequency,
+        "standard_error": ranked.standard_error,
+        "lower": ranked.lower,
+        "upper": ranked.upper,
+        "stands_out": ranked.stands_out,
+    }
+
+
+def enough(store: Store, campaign: Campaign, settings: Settings) -> tuple[int, ...]:
+    """The closed rounds that have enough reports, in order."""
+    return tuple(
+        each.number for each in store.rounds(campaign.id) if (each.reports or 0) >= settings.minimum_reports
+    )
+
+
+def _check_closed(store: Store, campaign: Campaign, number: int, settings: Settings) -> None:
+    known = store.round(Round(campaign.id, number))
+    if known is None or known.reports is None:
+        raise Refused(Problem.ROUND_NOT_CLOSED, f"round {number} is not closed: there are no sums of it yet")
+    if known.reports < settings.minimum_reports:
+        few = f"round {number} has fewer than {settings.minimum_reports} reports, so no estimate is given"
+        raise Refused(Problem.WITHHELD, few)
+
+
+def _values_asked(campaign: Campaign, candidates: Sequence[str]) -> list[int] | None:
+    """The encoded values to estimate where not all of them are; None for all."""
+    encoding = campaign.encoding
+    if candidates:
+        if len(candidates) > MOST_CANDIDATES:
+            raise Refused(Problem.MALFORMED_REQUEST, f"candidates must be at most {MOST_CANDIDATES}")
+        if not isinstance(encoding, HashedStrings):
+            raise Refused(Problem.MALFORMED_REQUEST, "candidates are for campaigns that ask for any string")
+        try:
+            grouped = encoding.grouped(candidates)
+        except ValueError as error:
+            raise Refused(Problem.MALFORMED_REQUEST, str(error)) from None
+        if shared := next((group for group in grouped if len(group) > 1), None):
+            raise Refused(Problem.MALFORMED_REQUEST, f"these candidates share a bucket: {', '.join(shared)}")
+        return [encoding.encode(string) for string in candidates]
+    if _needs_candidates(campaign.mechanism.aggregator(1)):
+        if encoding.values > MOST_CANDIDATES:
+            raise Refused(
+                Problem.CANDIDATES_NEEDED, f"there are {encoding.values} values: name the strings to look for"
+            )
+        return list(range(encoding.values))
+    return None
+
+
+def _needs_candidates(sums: Aggregator) -> bool:
+    return isinstance(sums, (CandidateAggregator, RapporAggregator))
+
+
+def _pooled(
+    store: Store, campaign: Campaign, rounds: Sequence[int], asked: list[int] | None, beta: float
+) -> Estimate:
+    mechanism = campaign.mechanism
+    empty = {number: mechanism.aggregator(number) for number in rounds}
+    first = empty[rounds[0]]
+    if all(sums.source == first.source and sums.source.pools for sums in empty.values()) or len(rounds) == 1:
+        for number in rounds:  # the sums themselves add up
+            first.add_saved(_sums(store, campaign, number))
+        return _estimate(first, asked, beta, campaign)
+    size = len(asked) if asked else campaign.encoding.values
+    if size * len(rounds) > _MOST_NUMBERS:
+        raise ValueError(f"rounds must be at most {_MOST_NUMBERS // size} to be pooled for this campaign")
+    alone = {
+        number: _estimate(sums.add_saved(_sums(store, campaign, number)), asked, beta, campaign)
+        for number, sums in empty.items()
+    }
+    return Rounds(mechanism, alone).pooled(beta=beta)
+
+
+def _sums(store: Store, campaign: Campaign, number: int) -> bytes:
+    found = store.sums(Round(campaign.id, number))
+    if found is None:
+        raise Refused(Problem.ROUND_NOT_CLOSED, f"there are no sums of round {number}")
+    return found
+
+
+def _estimate(sums: Aggregator, asked: list[int] | None, beta: float, campaign: Campaign) -> Estimate:
+    if isinstance(sums, CandidateAggregator):
+        return sums.estimate(beta, candidates=asked)
+    if isinstance(sums, RapporAggregator):
+        return sums.estimate(asked or range(campaign.encoding.values), beta)
+    found: Estimate = sums.estimate(beta)  # type: ignore[attr-defined]
+    return found

@@ -1,0 +1,138 @@
+"""The HTTP service: a Starlette application made from a store, a clock and settings."""
+
+import logging
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from untrackable.collector import problems
+from untrackable.collector.managing import Managing
+from untrackable.collector.metrics import Metrics
+from untrackable.collector.page import Page
+from untrackable.collector.problems import Problem, Refused
+from untrackable.collector.reading import NO_STORE, Reading
+from untrackable.collector.sending import Disconnected, Sending
+from untrackable.collector.service import Service
+from untrackable.collector.settings import Settings
+from untrackable.collector.stores.base import Store
+from untrackable.collector.writer import place
+from untrackable.errors import StoreUnavailable
+
+_log = logging.getLogger("untrackable.collector")
+
+
+def create_app(
+    store: Store,
+    *,
+    clock: Callable[[], float] = time.time,
+    settings: Settings | None = None,
+    metrics: Metrics | None = None,
+) -> Starlette:
+    """The application; it closes the store when it ends."""
+    service = Service(store, clock, settings or Settings(), metrics)
+    reading, managing = Reading(service), Managing(service)
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        async with service.running():
+            yield
+
+    def openapi(request: Request) -> Response:
+        from untrackable.collector.openapi import document
+
+        return JSONResponse(document(service.settings), headers=NO_STORE)
+
+    one = "/campaigns/{campaign}"
+    routes = [
+        Route(f"{one}/reports", Sending(service), methods=["POST"]),
+        Route("/campaigns", reading.campaigns, methods=["GET"]),
+        Route("/campaigns", managing.create, methods=["POST"]),
+        Route(one, reading.campaign, methods=["GET"]),
+        Route(f"{one}/guarantee", reading.guarantee, methods=["GET"]),
+        Route(f"{one}/published", managing.publish, methods=["PUT"]),
+        Route(f"{one}/published", managing.unpublish, methods=["DELETE"]),
+        Route(f"{one}/estimate", reading.pooled_estimate, methods=["GET"]),
+        Route(f"{one}/rounds", reading.rounds, methods=["GET"]),
+        Route(f"{one}/rounds/{{round:int}}/estimate", reading.round_estimate, methods=["GET"]),
+        Route(f"{one}/rounds/{{round:int}}/close", managing.close, methods=["POST"]),
+        Route("/healthz", reading.health, methods=["GET"]),
+        Route("/metrics", reading.metrics, methods=["GET"]),
+        Route("/openapi.json", openapi, methods=["GET"]),
+        Route("/", Page(service).show, methods=["GET"]),
+    ]
+
+    def refused(request: Request, error: Exception) -> Response:
+        problem, detail = _problem(error)
+        service.metrics.refused(problem)
+        found = problems.response(problem, detail, retry_after=service.settings.retry_after)
+        if isinstance(error, HTTPException):
+            found.headers.update(error.headers or {})
+        return found
+
+    app = Starlette(
+        routes=routes,
+        lifespan=lifespan,
+        middleware=[
+            Middleware(_Guard, refused=refused),
+            Middleware(
+                CORSMiddleware,
+                allow_origins=service.settings.origins,
+                allow_methods=["GET", "POST", "PUT", "DELETE"],
+                allow_headers=["authorization", "content-type"],
+                max_age=86400,
+            ),
+        ],
+        exception_handlers=dict.fromkeys((Refused, StoreUnavailable, HTTPException), refused),
+    )
+    app.router.redirect_slashes = False
+    app.state.service = service
+    return app
+
+
+def _problem(error: Exception) -> tuple[Problem, str]:
+    if isinstance(error, Refused):
+        return error.problem, error.detail
+    if isinstance(error, StoreUnavailable):
+        return Problem.STORE_UNAVAILABLE, "the store cannot be used now"
+    if isinstance(error, HTTPException):
+        return {
+            404: (Problem.NOT_FOUND, "there is nothing at this address"),
+            405: (Problem.METHOD_NOT_ALLOWED, "this method is not for this address"),
+        }.get(error.status_code, (Problem.MALFORMED_REQUEST, "the request is not as documented"))
+    return Problem.INTERNAL, "this is a fault of the collector"
+
+
+class _Guard:
+    """Whatever goes wrong inside becomes a problem; the log says where, not what: it might be a sender's words."""
+
+    def __init__(self, app: ASGIApp, refused: Callable[[Request, Exception], Response]) -> None:
+        self._app, self._refused = app, refused
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        begun = False
+
+        async def sending(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, sending)
+        except Disconnected:
+            return
+        except Exception as error:
+            _log.error("a request failed: %s", place(error))
+            if not begun:
+                await self._refused(Request(scope), error)(scope, receive, send)

@@ -1,0 +1,76 @@
+"""A round as a Parquet file: its reports while it is not closed, its sums afterwards."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from untrackable.campaign import Campaign
+from untrackable.collector.accepting import as_reports
+from untrackable.collector.stores.base import Store
+from untrackable.collector.stores.records import Round
+from untrackable.errors import ReportFileError, StoreError
+from untrackable.files.atomic import whole_file
+from untrackable.files.writing import check_ending, write_reports
+from untrackable.mechanisms.estimates import Reports
+
+What = Literal["reports", "sums"]
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What was written, and of how many reports."""
+
+    path: Path
+    what: What
+    reports: int
+    bytes: int
+
+
+def export_round(store: Store, id: str, number: int, path: Path) -> Exported:
+    """Write a round. Reports go without nonces and in no order that tells anything, as every file of reports does.
+
+    Sums are one row: campaign, round, reports, and the bytes that `Mechanism.restore_sums` takes.
+    """
+    stored = store.campaign(id)
+    if stored is None:
+        raise StoreError(f"there is no campaign {id}")
+    campaign = Campaign.from_bytes(stored.document)
+    known = store.round(Round(id, number))
+    if known is None:
+        raise StoreError(f"there are no reports of round {number}")
+    if known.state == "closed":
+        return _sums(store, campaign, number, known.reports or 0, path)
+    written = write_reports(
+        path, _pieces(store, campaign, number), mechanism=campaign.mechanism, encoding=campaign.encoding
+    )
+    return Exported(path, "reports", written.reports, written.bytes)
+
+
+def _pieces(store: Store, campaign: Campaign, number: int) -> Iterator[tuple[int, Reports]]:
+    sums = campaign.mechanism.aggregator(number)
+    size = -(-campaign.mechanism.report_bits // 8)
+    for block in store.reports(Round(campaign.id, number), ordered=True):
+        yield number, as_reports(np.frombuffer(block, dtype=np.uint8).reshape(-1, size), sums)
+
+
+def _sums(store: Store, campaign: Campaign, number: int, reports: int, path: Path) -> Exported:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    if check_ending(path) != ".parquet":
+        raise ReportFileError(f"{path} must end in .parquet, as round {number} is closed and has sums only")
+    columns = {
+        "campaign": pa.array([campaign.id]),
+        "round": pa.array([number], pa.int64()),
+        "reports": pa.array([reports], pa.int64()),
+        "sums": pa.array([store.sums(Round(campaign.id, number))], pa.large_binary()),
+    }
+    try:
+        with whole_file(path) as file:
+            parquet.write_table(pa.table(columns), file)
+    except OSError as error:
+        raise ReportFileError(f"cannot write {path}: {error.strerror or error}") from None
+    return Exported(path, "sums", reports, path.stat().st_size)

@@ -1,0 +1,111 @@
+"""What the endpoints share: store, clock, settings, counts, and the campaigns that are known."""
+
+import asyncio
+import contextlib
+import logging
+import random
+import threading
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+
+from untrackable.campaign import Campaign, check_id
+from untrackable.collector.accepting import Accepting
+from untrackable.collector.closing import close_overdue
+from untrackable.collector.metrics import Metrics
+from untrackable.collector.problems import Problem, Refused
+from untrackable.collector.settings import Settings
+from untrackable.collector.stores.base import Store
+from untrackable.collector.stores.records import StoredCampaign
+from untrackable.collector.writer import Writer
+from untrackable.errors import CampaignError, StoreUnavailable
+
+_log = logging.getLogger("untrackable.collector")
+_REMEMBERED = 256
+
+
+class Service:
+    """A running collector, in one process."""
+
+    writer: Writer
+
+    def __init__(
+        self, store: Store, clock: Callable[[], float], settings: Settings, metrics: Metrics | None = None
+    ) -> None:
+        self.store, self.clock, self.settings = store, clock, settings
+        self.metrics = Metrics() if metrics is None else metrics
+        self._accepting: dict[str, Accepting] = {}
+        self._estimating = threading.Lock()
+        self._answers: OrderedDict[Any, Any] = OrderedDict()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Store and close rounds while it lasts; at its end, what was accepted is stored."""
+        self.writer = Writer(self.store, self.clock, self.settings, self.metrics)
+        sweeping = asyncio.create_task(self._sweep())
+        try:
+            yield
+        finally:
+            sweeping.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await sweeping
+            await run_in_threadpool(self.writer.stop)
+            await run_in_threadpool(self._end)
+
+    def _end(self) -> None:
+        with contextlib.suppress(StoreUnavailable):
+            self.store.tidy()
+        self.store.close()
+        self.metrics.close()
+
+    async def _sweep(self) -> None:
+        """Close rounds that are over, now and then; not all processes at the same time."""
+        while True:
+            try:
+                await run_in_threadpool(self.close_overdue)
+            except StoreUnavailable as error:
+                _log.warning("rounds were not closed: %s", error)
+            await asyncio.sleep(self.settings.sweep * random.uniform(0.75, 1.25))  # noqa: S311 - no secret
+
+    def close_overdue(self) -> int:
+        """Close every round whose time and grace are over."""
+        closed = close_overdue(self.store, self.clock(), self.settings, self.metrics)
+        if not closed:
+            self.store.tidy()
+        return closed
+
+    def known(self, id: str) -> Accepting | None:
+        """A campaign that has been asked for before."""
+        return self._accepting.get(id)
+
+    def accepting(self, id: str) -> Accepting:
+        """A campaign that takes reports; refused if there is none."""
+        found = self._accepting.get(id)
+        if found is None:
+            campaign = Campaign.from_bytes(self.stored(id).document)
+            found = self._accepting.setdefault(id, Accepting(campaign, self.settings))
+        return found
+
+    def campaign(self, id: str) -> Campaign:
+        """A campaign; refused if there is none."""
+        return self.accepting(id).campaign
+
+    def stored(self, id: str) -> StoredCampaign:
+        """A campaign as it is stored; refused if there is none."""
+        with contextlib.suppress(CampaignError):
+            found = self.store.campaign(check_id(id))
+            if found is not None:
+                return found
+        raise Refused(Problem.NOT_FOUND, "there is no campaign with this id")
+
+    def remembered(self, key: Any, make: Callable[[], Any]) -> Any:
+        """What was made for this key, by one thread at a time: for what never changes, as sums of closed rounds."""
+        with self._estimating:
+            if key not in self._answers:
+                self._answers[key] = make()
+                if len(self._answers) > _REMEMBERED:
+                    self._answers.popitem(last=False)
+            return self._answers[key]

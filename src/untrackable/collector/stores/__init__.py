@@ -1,0 +1,1 @@
+"""Where reports, sums, campaigns and keys are kept: one schema, in SQLite or in PostgreSQL."""

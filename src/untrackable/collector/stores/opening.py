@@ -1,0 +1,21 @@
+"""A store by its address."""
+
+from pathlib import Path
+
+from untrackable.collector.stores.base import Store
+from untrackable.errors import StoreError
+
+DEFAULT = "sqlite:///untrackable.db"
+
+
+def open_store(url: str, *, check: bool = True) -> Store:
+    """sqlite:///PATH or postgresql://…; made or migrated if need be. A damaged one is a `StoreError`."""
+    if url.startswith("sqlite:///") and url != "sqlite:///":
+        from untrackable.collector.stores.sqlite import SqliteStore
+
+        return SqliteStore.open(Path(url.removeprefix("sqlite:///")), check=check)
+    if url.startswith(("postgresql://", "postgres://")):
+        from untrackable.collector.stores.postgres import PostgresStore
+
+        return PostgresStore.open(url)
+    raise StoreError("a store must be sqlite:///PATH or postgresql://…")

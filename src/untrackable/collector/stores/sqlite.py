@@ -1,0 +1,171 @@
+"""A store in one SQLite file, for one machine: several processes may use it at once."""
+
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from untrackable.collector.stores.base import BLOCK, NoSuchTable, Run, Store
+from untrackable.collector.stores.records import Round, Rows
+from untrackable.errors import StoreError, StoreUnavailable
+from untrackable.wire import NONCE
+
+_MAGIC = b"SQLite format 3\0"
+_APPLICATION = 0x756E7472
+"""Says that a file is a collector's."""
+_OLDEST = (3, 35)
+_PATIENCE = 10.0
+"""Seconds to wait for another process's transaction."""
+
+
+class SqliteStore(Store):
+    """WAL, every commit synced; what is deleted is overwritten, and the log is truncated when a round is closed.
+
+    Reports are kept in the order of their nonces, without a row number that would tell when they came.
+    """
+
+    _types = {"bytes": "BLOB", "serial": "INTEGER PRIMARY KEY AUTOINCREMENT"}  # noqa: RUF012
+    _placeholder = "?"
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.path = path
+
+    @staticmethod
+    def open(path: Path, *, check: bool = True) -> "SqliteStore":
+        """The store in a file, which is made if there is none; with `check`, damage is looked for all over it."""
+        if sqlite3.sqlite_version_info < _OLDEST:
+            raise StoreError(f"SQLite must be 3.35 or newer, this is {sqlite3.sqlite_version}")
+        try:
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+            with path.open("rb") as file:
+                head = file.read(len(_MAGIC))
+        except OSError as error:
+            raise StoreError(f"cannot open {path}: {error.strerror}") from None
+        if head and head != _MAGIC:
+            raise StoreError(f"{path} is not a SQLite database, or is damaged; nothing was changed")
+        store = SqliteStore(path)
+        try:
+            store._examine(check=check)
+            store.migrate()
+        except StoreUnavailable as error:
+            store.close()
+            raise StoreError(f"cannot use {path}: {error}") from None
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    def _examine(self, *, check: bool) -> None:
+        connection = self._connect()
+        try:
+            whose = connection.execute("PRAGMA application_id").fetchone()[0]
+            tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+            if whose != _APPLICATION and (whose or tables):
+                raise StoreError(f"{self.path} is the database of another program; nothing was changed")
+            if check and tables:
+                found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+                if found != "ok":
+                    raise StoreError(f"{self.path} is damaged ({found.splitlines()[-1]}): restore a backup")
+            if whose != _APPLICATION:
+                connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+        except sqlite3.DatabaseError as error:
+            raise StoreError(f"{self.path} is damaged ({error}): restore a backup") from None
+        finally:
+            connection.close()
+
+    def _connect(self) -> sqlite3.Connection:
+        try:
+            connection = sqlite3.connect(
+                self.path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
+            )
+            connection.execute("PRAGMA page_size = 1024")  # a report dirties a page: the less, the better
+            mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+            for setting in (
+                "synchronous = FULL",
+                "secure_delete = ON",
+                "foreign_keys = ON",
+                "journal_size_limit = 0",
+                "wal_autocheckpoint = 16384",
+                "cache_size = -16384",
+                "trusted_schema = OFF",
+            ):
+                connection.execute(f"PRAGMA {setting}")
+        except sqlite3.OperationalError as error:
+            raise StoreUnavailable(f"SQLite: {error}") from None
+        except sqlite3.DatabaseError as error:
+            raise StoreError(f"{self.path} is damaged ({error}): restore a backup") from None
+        if mode != "wal":
+            raise StoreError(f"{self.path} is on a file system without shared memory, which SQLite's log needs")
+        return connection
+
+    @contextmanager
+    def _begin(self, connection: sqlite3.Connection, *, write: bool) -> Iterator[None]:
+        try:
+            connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+            yield
+            connection.execute("COMMIT")
+        except BaseException as error:
+            if connection.in_transaction:
+                with suppress(sqlite3.Error):
+                    connection.execute("ROLLBACK")
+            if isinstance(error, sqlite3.Error):
+                raise StoreUnavailable(f"SQLite: {error}") from None
+            raise
+
+    def _usable(self, connection: sqlite3.Connection) -> bool:
+        return not connection.in_transaction
+
+    def _lock_schema(self, run: Run) -> None:
+        """A transaction that writes excludes all others."""
+
+    def _exclude(self, run: Run, round: Round) -> None:
+        """A transaction that writes excludes all others."""
+
+    def _table_sql(self, table: str) -> str:
+        return f"CREATE TABLE {table} (nonce BLOB PRIMARY KEY, report BLOB NOT NULL) WITHOUT ROWID"
+
+    def _insert(self, tables: Mapping[str, Rows]) -> None:
+        """One statement is a transaction by itself; within it, this process's other threads may run."""
+        try:
+            with self._borrowed() as connection:
+                if len(tables) == 1:
+                    for table, rows in tables.items():
+                        connection.execute(*_insertion(table, rows))
+                else:
+                    with self._begin(connection, write=True):
+                        for table, rows in tables.items():
+                            connection.execute(*_insertion(table, rows))
+        except (sqlite3.Error, StoreUnavailable) as error:
+            if "no such table: reports_" in str(error):
+                raise NoSuchTable from None
+            raise StoreUnavailable(f"SQLite: {error}") from None
+
+    def _blocks(self, connection: sqlite3.Connection, table: str, ordered: bool) -> Iterator[Sequence[Any]]:
+        cursor = connection.execute(f"SELECT report FROM {table} ORDER BY nonce")  # noqa: S608
+        while rows := cursor.fetchmany(BLOCK):
+            yield rows
+
+    def tidy(self) -> None:
+        """Move the log into the file and truncate it: it has the groups in the order in which they came."""
+        connection = self._connect()
+        try:
+            connection.execute("PRAGMA busy_timeout = 1000")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        except sqlite3.Error as error:
+            raise StoreUnavailable(f"SQLite: {error}") from None
+        finally:
+            connection.close()
+
+
+def _insertion(table: str, rows: Rows) -> tuple[str, tuple[bytes, int]]:
+    """A statement that adds all rows, cut from one parameter."""
+    size = rows.shape[1]
+    sql = (
+        f"INSERT OR IGNORE INTO {table} WITH RECURSIVE places (i) AS"  # noqa: S608
+        f" (SELECT 1 UNION ALL SELECT i + {size} FROM places WHERE i + {size} < ?2)"
+        f" SELECT substr(?1, i, {NONCE}), substr(?1, i + {NONCE}, {size - NONCE}) FROM places"
+    )
+    return sql, (rows.tobytes(), rows.size)

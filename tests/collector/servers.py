@@ -1,0 +1,86 @@
+"""Collectors to talk to: within the test, or as a process of their own."""
+
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+from starlette.exceptions import StarletteDeprecationWarning
+
+from tests.collector.samples import BEGIN
+from untrackable.campaign import Campaign
+from untrackable.collector.app import create_app
+from untrackable.collector.keys import new_key
+from untrackable.collector.managing import create_campaign
+from untrackable.collector.process import Server, start
+from untrackable.collector.settings import Settings
+from untrackable.collector.stores.base import Store
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", StarletteDeprecationWarning)  # it would rather have a later httpx
+    from starlette.testclient import TestClient
+
+ROOT = Path(__file__).parent.parent.parent
+OCTETS = {"content-type": "application/octet-stream"}
+JSON = {"content-type": "application/json"}
+
+
+@dataclass
+class Clock:
+    """A clock that tests set."""
+
+    now: float = BEGIN + 10.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass
+class Collector:
+    """A collector within the test, with a key for each role."""
+
+    store: Store
+    clock: Clock
+    http: TestClient
+    keys: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def create(self, asked: Campaign, *, published: bool = True) -> Campaign:
+        create_campaign(self.store, asked.to_bytes(), published=published)
+        return asked
+
+    def send(self, asked: Campaign, body: bytes) -> httpx.Response:
+        response: httpx.Response = self.http.post(f"/campaigns/{asked.id}/reports", content=body, headers=OCTETS)
+        return response
+
+    def close(self, asked: Campaign, round: int = 1) -> httpx.Response:
+        path = f"/campaigns/{asked.id}/rounds/{round}/close"
+        response: httpx.Response = self.http.post(path, headers=self.keys["admin"])
+        return response
+
+
+SETTINGS = Settings(minimum_reports=10, sweep=3600.0)
+
+
+@contextmanager
+def collecting(store: Store, settings: Settings = SETTINGS) -> Iterator[Collector]:
+    clock = Clock()
+    keys = {role: {"authorization": f"Bearer {new_key(store, role)[1]}"} for role in ("admin", "reader")}
+    with TestClient(create_app(store, clock=clock, settings=settings), raise_server_exceptions=False) as http:
+        yield Collector(store, clock, http, keys)
+
+
+@contextmanager
+def process(url: str, *options: str, log: Path | None = None) -> Iterator[Server]:
+    """`untrackable serve` as a process; killed at the end if it is still there."""
+    with ExitStack() as stack:
+        errors = None if log is None else stack.enter_context(log.open("ab"))
+        path = f"{ROOT / 'src'}{os.pathsep}{ROOT}"
+        server = start(url, *options, errors=errors, environment={"PYTHONPATH": path})
+        try:
+            yield server
+        finally:
+            if server.process.poll() is None:
+                server.kill()
