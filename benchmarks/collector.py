@@ -153,7 +153,7 @@ def bulk(store: str, rows: int = 200_000) -> float:
 
 def measure(name: str, store: str, workers: int) -> None:
     """Singles against nothing, and batches against a bulk insert."""
-    deck = Deck.for_budget(bits=10, slots=30, eps=2.0, delta=1e-6)
+    deck = Deck.for_budget(bits=10, slots=30, eps=2.0, delta=1e-6, width=1)
     campaign = Campaign(
         question="Which of 1,024?",
         encoding=Categories(names=[f"page {i}" for i in range(1024)]),

@@ -23,7 +23,7 @@ ASKED = campaign()
 GOLDEN = (
     b'{"encoding":{"names":["no","yes"],"type":"categories","unknown":"error","version":1},'
     b'"first_round":1800000000,"guarantee":{"delta":1e-06,"eps":1,"gamma":0,"tracking_delta":0,"values":"any"},'
-    b'"mechanism":{"bits":1,"eps_report":0.25,"mechanism":"deck","slots":4,"when_empty":"stop"},'
+    b'"mechanism":{"bits":1,"eps_report":0.25,"mechanism":"deck","slots":4,"when_empty":"stop","width":1},'
     b'"question":"Ja oder nein \xe2\x80\x93 welches?","round_seconds":86400,"rounds":4,"version":1}'
 )
 
@@ -40,7 +40,7 @@ def test_golden_bytes() -> None:
         guarantee=Guarantee(eps=1.0, delta=1e-6, values="any", gamma=0.0, tracking_delta=0.0),
     )
     assert asked.to_bytes() == GOLDEN
-    assert asked.id == "f8f45dd5891c0bc5e56eb0000913524a01f2f11d0f5b2c10d5d75e59ba7ef57b"
+    assert asked.id == "dbe904c2a7116759805aa677efa6b47a7e145725bd031d59c2b61b1f6022dbe6"
     assert Campaign.from_bytes(GOLDEN) == asked
 
 

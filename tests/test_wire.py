@@ -67,8 +67,9 @@ def test_any_bytes_are_decoded_or_refused(bits: int, body: bytes) -> None:
 def test_the_length_depends_on_the_mechanism_alone() -> None:
     for mechanism, size in (
         (Bitwise(eps_state=1.0, eps_report=1.0), 22),
-        (Deck(bits=10, slots=5, eps_report=1.0), 23),
-        (Deck(bits=100, slots=5, eps_report=1.0), 34),
+        (Deck(bits=10, slots=5, eps_report=1.0, width=1), 23),
+        (Deck(bits=10, slots=5, eps_report=1.0, width=3), 26),
+        (Deck(bits=100, slots=5, eps_report=1.0, width=1), 34),
         (Rappor(bloom_bits=128, hashes=2, f=0.5, p=0.5, q=0.75), 37),
     ):
         assert wire.of(mechanism).size == size

@@ -45,11 +45,10 @@ def new_url(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], s
     def url(kind: str) -> str:
         if kind == "sqlite":
             return f"sqlite:///{tmp_path}/store{next(_numbers)}.db"
-        server = request.getfixturevalue("postgres")
-        name = f"store{next(_numbers)}"
-        with psycopg.connect(server.get_uri(), autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {name}")
-        address: str = server.get_uri(database=name)
+        address: str = request.getfixturevalue("postgres").get_uri()
+        with psycopg.connect(address, autocommit=True) as connection:
+            connection.execute("SET client_min_messages = warning")
+            connection.execute("DROP SCHEMA IF EXISTS untrackable CASCADE")
         return address
 
     return url

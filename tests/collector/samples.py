@@ -14,7 +14,7 @@ from untrackable.mechanisms.base import Mechanism
 BEGIN = 1_800_000_000
 """When round 1 of a campaign begins."""
 HOUR = 3600
-DECK = Deck.for_budget(bits=4, slots=30, eps=8.0, delta=1e-6)
+DECK = Deck.for_budget(bits=4, slots=30, eps=8.0, delta=1e-6, width=1)
 NAMES = [f"page {i}" for i in range(12)]
 
 

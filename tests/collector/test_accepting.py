@@ -20,7 +20,13 @@ from untrackable.mechanisms.base import Mechanism
 NOW = BEGIN + 10.0
 ASKED = campaign()
 READER = Accepting(ASKED, Settings())
-WIDE = [Deck(bits=100, slots=5, eps_report=0.5), InnerProduct(bits=63, slots=5, eps_report=0.5)]
+WIDE = [
+    Deck(bits=100, slots=5, eps_report=0.5),
+    InnerProduct(bits=63, slots=5, eps_report=0.5),
+    Deck(bits=4, slots=5, eps_report=2.0, width=2),
+    Deck(bits=12, slots=5, eps_report=4.0, width=6),
+    Deck(bits=100, slots=5, eps_report=2.0, width=2),
+]
 ALL: list[Mechanism] = [*(mechanism for mechanism, _ in ONE_OF_EACH.values()), *OTHERS, *WIDE]
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import Any
 
 import click
 
-from untrackable.cli.terminal import failing, print_json
+from untrackable.cli.terminal import failing
 
 STORE = click.option(
     "--store",
@@ -104,7 +105,7 @@ def serve(store: str, host: str, port: int, workers: int, as_json: bool, **chose
     serving.end_on_signals()
     where = serving.address(bound)
     if as_json:
-        print_json({"address": where})
+        click.echo(json.dumps({"address": where}))  # not by way of the audits, whose packages take long to load
     else:
         click.echo(f"Collecting at {where}")
     sys.stdout.flush()

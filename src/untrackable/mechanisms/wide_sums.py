@@ -35,6 +35,11 @@ class WideAggregator(InnerProductAggregator):
     def _checked(self, reports: Reports) -> Reports:
         return wide_answers.rows_of(reports, self._bits, self._width)
 
+    def _possible(self, reports: Reports) -> None:
+        vectors, _ = wide_answers.columns_of(reports.astype(np.uint64, copy=False), self._bits, self._width)
+        if not wide_answers.all_independent(vectors, self._width):
+            raise ValueError(wide_answers.rule(self._bits, self._width))
+
     def _add(self, reports: Reports) -> None:
         rows = reports.astype(np.uint64, copy=False)
         if not add_answers(self.sums, rows, self._width):
