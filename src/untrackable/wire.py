@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from untrackable import checks
 from untrackable.errors import WireError
 from untrackable.mechanisms.base import Mechanism
+from untrackable.mechanisms.estimates import Reports
 
 VERSION = 1
 NONCE = 16
@@ -56,6 +57,19 @@ class Wire:
         if not 0 <= report < 1 << self.report_bits:
             raise ValueError(f"report must have at most {self.report_bits} bits (it is not shown)")
         return bytes([VERSION]) + round.to_bytes(4, "little") + nonce + report.to_bytes(self.size - _HEAD, "little")
+
+    def encode_many(self, *, round: int, nonces: NDArray[np.uint8], reports: Reports) -> bytes:
+        """Reports of one round as simulation yields them, words or bytes along a last axis, one after the other."""
+        payload = self.size - _HEAD
+        rows = reports if reports.dtype == np.uint8 else reports.astype("<u8").view(np.uint8).reshape(-1, _WORD)
+        if nonces.shape != (len(rows), NONCE) or nonces.dtype != np.uint8:
+            raise ValueError(f"nonces must be {NONCE} bytes for each of {len(rows)} reports, got {nonces.shape}")
+        if rows.ndim != 2 or rows.shape[1] < payload or rows[:, payload:].any():
+            raise ValueError(f"reports must have at most {self.report_bits} bits (they are not shown)")
+        table = np.empty(len(rows), dtype=self._layout)
+        table["version"], table["round"] = VERSION, checks.integer("round", round, low=1, high=LAST_ROUND)
+        table["nonce"], table["payload"] = nonces, rows[:, :payload]
+        return table.tobytes()
 
     def decode(self, body: bytes) -> Decoded:
         """Every report of a body; if one of them is malformed, an error that says which, and none."""
