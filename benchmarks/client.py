@@ -19,7 +19,9 @@ def compositions() -> None:
     for count in (1, 2, 5, 10):
         eps = 0.3 * count**0.5
         before = time.perf_counter()
-        found = composed((inner_products.deck(deck, None) for deck in decks[:count]), eps / 512).delta(eps)
+        found = composed(
+            (inner_products.dealt(deck.base, deck.slots, None) for deck in decks[:count]), eps / 512
+        ).delta(eps)
         client = time.perf_counter() - before
         before = time.perf_counter()
         bracket = Experiment([(deck.base.privacy_factor(), deck.slots) for deck in decks[:count]]).delta(eps)

@@ -9,6 +9,7 @@ import pytest
 from tests.client.samples import campaign
 from untrackable import verification
 from untrackable.client import accounting, inner_products, kept_bit
+from untrackable.encodings.discovered import DiscoveredStrings
 from untrackable.mechanisms.base import Mechanism
 from untrackable.mechanisms.bitwise import Bitwise
 from untrackable.mechanisms.fading import Fading
@@ -27,7 +28,7 @@ def test_a_deck(bits: int, slots: int, eps_report: float) -> None:
     for reports in (None, 1, slots // 2 or 1):
         for eps in (0.0, 0.1, 1.0, 3.0):
             engine = deck.privacy(reports=reports).delta(eps)
-            found = inner_products.deck(deck, reports).delta(eps)
+            found = inner_products.dealt(deck.base, deck.slots, reports).delta(eps)
             assert engine.lower * (1 - 1e-12) <= found <= engine.upper * (1 + EXACT) + 1e-20
 
 
@@ -36,7 +37,7 @@ def test_wide_answers(width: int) -> None:
     deck = Deck(bits=5, slots=12, eps_report=1.5, width=width)
     fading = Fading(bits=5, eps=2.0, delta=1e-5, width=width)
     for eps in (0.0, 1.0, 4.0):
-        engine, found = deck.privacy().delta(eps), inner_products.deck(deck, None).delta(eps)
+        engine, found = deck.privacy().delta(eps), inner_products.dealt(deck.base, deck.slots, None).delta(eps)
         assert engine.lower * (1 - 1e-12) <= found <= engine.upper * (1 + EXACT)
         engine = fading.privacy(reports=20).delta(eps)
         found = inner_products.fading(fading, 20, max(eps, 0.5) / 512).delta(eps)
@@ -160,6 +161,18 @@ def test_campaigns_are_judged_as_the_engine_judges_them(
     assert (not found.problems) == verdict.holds == holds, (found.problems, verdict.problems)
     pairs = [mechanism.privacy(reports=reports, values=asked.guarantee.values) for reports in (None, asked.rounds)]
     assert found.delta_upper >= min(pair.delta(1.0).lower for pair in pairs) * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("levels", [2, 9])
+def test_decks_of_discovered_strings(levels: int) -> None:
+    strings = DiscoveredStrings(prefixes=range(1, levels + 1), bucket_bits=8, longest=levels, salt=b"s" * 16)
+    asked = campaign(strings.deck(slots=30, eps=1.0, delta=1e-6), encoding=strings)
+    found = accounting.recompute(asked)
+    assert found.problems == verification.verify(asked).problems == ()
+    assert found.delta_upper == pytest.approx(asked.mechanism.privacy().delta(1.0).upper, rel=EXACT)
+    assert accounting.recompute(campaign(asked.mechanism, encoding=strings, eps=0.9)).problems
+    wider = DiscoveredStrings(prefixes=strings.prefixes, bucket_bits=9, longest=levels, salt=b"s" * 16)
+    assert "does not take all" in accounting.recompute(campaign(asked.mechanism, encoding=wider)).problems[0]
 
 
 def test_values_that_do_not_fit_are_noticed() -> None:

@@ -12,8 +12,8 @@ from untrackable.client.member import Clock, Member
 from untrackable.client.policy import Policy
 from untrackable.client.state import State
 from untrackable.errors import CampaignRefused
+from untrackable.mechanisms.dealt import Dealt
 from untrackable.mechanisms.entropy import system
-from untrackable.mechanisms.inner_product import Deck
 
 
 class Client(Member):
@@ -74,7 +74,7 @@ class Client(Member):
     def _last(self) -> int | None:
         """The last round there is, or that the slots last for."""
         mechanism, rounds = self.campaign.mechanism, self.campaign.rounds
-        if isinstance(mechanism, Deck) and mechanism.when_empty == "stop":
+        if isinstance(mechanism, Dealt) and mechanism.when_empty == "stop":
             return min(rounds or LAST_ROUND, mechanism.slots)
         return rounds
 

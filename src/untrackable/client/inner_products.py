@@ -5,8 +5,10 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from untrackable.client.laws import Law, composed, log_ratio, mixed
+from untrackable.mechanisms.dealt import Dealt
 from untrackable.mechanisms.fading import HEAD, Fading
-from untrackable.mechanisms.inner_product import Deck, InnerProduct
+from untrackable.mechanisms.inner_product import InnerProduct
+from untrackable.mechanisms.levelled import Levelled
 from untrackable.mechanisms.noisy_inner_product import NoisyInnerProduct
 
 MOST_REPORTS = 2048
@@ -25,7 +27,7 @@ def one_report(base: NoisyInnerProduct) -> Law:
     With w vectors two values have different answers with probability ρ = (1-2^-w)/(1-2^-d); the true one is told
     with p = 1-η and each of the 2^w-1 others with q = η/(2^w-1), η being the integer over 2^64 that is drawn.
     """
-    width = getattr(base, "width", 1)
+    width = base.width
     differ = Fraction((1 << width) - 1, 1 << width) / Fraction((1 << base.bits) - 1, 1 << base.bits)
     lie, others = base.flip.threshold, (1 << width) - 1
     truth, other = Fraction(_WORD - lie, _WORD), Fraction(lie, _WORD * others)
@@ -33,9 +35,18 @@ def one_report(base: NoisyInnerProduct) -> Law:
     return Law.of(log_ratio((_WORD - lie) * others, lie), places)
 
 
-def deck(mechanism: Deck, reports: int | None) -> Law:
+def dealt_base(mechanism: Dealt) -> NoisyInnerProduct | None:
+    """What a dealt card tells, if it is an inner product: of the value, or of a part of it drawn for the card.
+
+    Two values may differ in every part, and which part it is says nothing, so both tell the same.
+    """
+    base = mechanism.base.base if isinstance(mechanism.base, Levelled) else mechanism.base
+    return base if isinstance(base, NoisyInnerProduct) else None
+
+
+def dealt(base: NoisyInnerProduct, slots: int, reports: int | None) -> Law:
     """A card for every report, for a fixed value as for any sequence of values."""
-    return one_report(mechanism.base) ** _slots(mechanism.slots, reports)
+    return one_report(base) ** _slots(slots, reports)
 
 
 def stored(mechanism: InnerProduct, reports: int | None) -> Law:

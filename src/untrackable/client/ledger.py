@@ -14,8 +14,8 @@ from untrackable.client.files import Folder
 from untrackable.client.laws import Law, composed
 from untrackable.client.policy import Policy
 from untrackable.errors import CampaignRefused, StateError
+from untrackable.mechanisms.dealt import Dealt
 from untrackable.mechanisms.fading import Fading
-from untrackable.mechanisms.inner_product import Deck
 
 VERSION = 1
 NAME = "ledger"
@@ -59,7 +59,7 @@ class Account:
 
     def privacy(self, step: float) -> Iterator[Law]:
         """What its reports tell of the value."""
-        if isinstance(self.campaign.mechanism, (Deck, Fading)):
+        if isinstance(self.campaign.mechanism, (Dealt, Fading)):
             # Rounds are independent given the value, whichever state answers them, and each is answered once.
             whole = any(life.rounds is None for life in self.lives)
             last = max((life.last or 0 for life in self.lives if life.rounds), default=0)

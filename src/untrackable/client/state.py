@@ -10,9 +10,9 @@ from untrackable.client.ratchet import SIZE, Ratchet
 from untrackable.errors import StateError, ValueChangeRefused
 from untrackable.mechanisms import states
 from untrackable.mechanisms.base import Mechanism
+from untrackable.mechanisms.dealt import Dealt
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.fading import Fading
-from untrackable.mechanisms.inner_product import Deck
 
 VERSION = 1
 _NAME = 16
@@ -123,7 +123,7 @@ def name(campaign: str) -> str:
 def _without_report(mechanism: Mechanism, made: Any, round: int, source: Entropy) -> Any:
     """A mechanism's state without the report that was just made, where it will not be needed again."""
     match mechanism:
-        case Deck(when_empty="stop"):
+        case Dealt(when_empty="stop"):
             filler = mechanism.base.draw(0, source)
             return made._replace(cards=(*made.cards[: round - 1], filler, *made.cards[round:]))
         case Fading():
