@@ -1,8 +1,8 @@
 """Reports per second, acknowledged durably: against an endpoint that does nothing, and against raw bulk inserts.
 
 The load comes from wrk (`apt-get install wrk`), on the same cores as the server. What is compared is measured in
-turn on the same running server, and the median of the ratios is given, whatever else the machine does. Where the disk
-syncs slowly, few connections spend their time waiting for it; processor time says what a report costs beside that.
+turn on the same running server, and the median of the ratios is given, whatever else the machine does. Where the
+disk syncs slowly, few connections spend their time waiting for it; processor time says what a report costs beside.
 """
 
 import functools
@@ -186,15 +186,15 @@ def measure(name: str, store: str, workers: int) -> None:
             ratios = sorted(told.rate / idle.rate for idle, told in pairs)
             idle, told = max(pairs, key=lambda pair: pair[1].rate)
             print(
-                f"  single reports, {connections} connections: {told.rate:,.0f}/s durable, {idle.rate:,.0f}/s doing "
-                f"nothing; ratio {statistics.median(ratios):.2f} (median of {TURNS}, {ratios[0]:.2f} to "
+                f"  single reports, {connections} connections: {told.rate:,.0f}/s durable, {idle.rate:,.0f}/s "
+                f"doing nothing; ratio {statistics.median(ratios):.2f} (median of {TURNS}, {ratios[0]:.2f} to "
                 f"{ratios[-1]:.2f}; goal 0.7); median {told.median}, p99 {told.p99}; {told.failed} refused"
             )
             if workers == 1:
                 costs = [statistics.median(pair[i].cost for pair in pairs) for i in (0, 1)]
                 print(
-                    f"    processor time of the server for each: {costs[1]:.0f} µs, {costs[0]:.0f} µs doing nothing; "
-                    f"ratio {costs[0] / costs[1]:.2f}"
+                    f"    processor time of the server for each: {costs[1]:.0f} µs, {costs[0]:.0f} µs doing "
+                    f"nothing; ratio {costs[0] / costs[1]:.2f}"
                 )
         raw = bulk(store)
         before = memory(pid)
