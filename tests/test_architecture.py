@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "untrackable"
-LAYERS = ["errors", "checks", "brackets", "kernels", "theory", "mechanisms", "encodings", "decoding", "files"]
-LAYERS += ["campaign", "verification", "wire", "client", "auditing", "paper", "demo", "collector", "cli"]
+LAYERS = ["errors", "checks", "brackets", "kernels", "theory", "mechanisms", "encodings"]
+LAYERS += ["campaign", "verification", "wire", "client"]
+LAYERS += ["discovery", "decoding", "files", "auditing", "paper", "demo", "collector", "cli"]
 FILES = sorted(SOURCE.rglob("*.py"))
 
 
