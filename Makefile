@@ -30,6 +30,7 @@ figures: $(VENV)/.ready
 
 vectors: $(VENV)/.ready
 	$(BIN)/python tests/vectors/make.py
+	$(BIN)/python -m tests.client.vectors
 
 lock: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet uv

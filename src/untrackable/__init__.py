@@ -14,6 +14,9 @@ and `audit_client` an implementation as a black box.
 
 `write_reports` and `read_reports` stream files of reports, `estimate_files` turns them into frequencies.
 
+`Campaign` is a question as a public document (`Guarantee`: what it declares; `Directory`: the published ones),
+`Client` answers it for a person within their `Policy`.
+
 Guarantees are asked of an `Experiment`, a `Mixture` or a `Worst`, made of `Factor`s, and answered by `Bracket`s.
 Bounds and theorems are in `untrackable.theory`.
 """
@@ -27,6 +30,9 @@ if TYPE_CHECKING:
     from untrackable.auditing.evidence.implementations import audit_client
     from untrackable.auditing.evidence.recorded import audit_file
     from untrackable.brackets import Bracket
+    from untrackable.campaign import Campaign, Directory, Guarantee
+    from untrackable.client.client import Client
+    from untrackable.client.policy import Policy
     from untrackable.discovery.discover import discover
     from untrackable.discovery.found import Discovered
     from untrackable.encodings.base import Encoding
@@ -70,11 +76,14 @@ _HOMES = {
     "Bitwise": "mechanisms.bitwise",
     "Bracket": "brackets",
     "Buckets": "encodings.numbers",
+    "Campaign": "campaign",
     "Categories": "encodings.categories",
+    "Client": "client.client",
     "CountMeanSketch": "mechanisms.sketches",
     "DBitFlip": "mechanisms.dbitflip",
     "Dealt": "mechanisms.dealt",
     "Deck": "mechanisms.inner_product",
+    "Directory": "campaign",
     "Discovered": "discovery.found",
     "DiscoveredStrings": "encodings.discovered",
     "Encoding": "encodings.base",
@@ -83,6 +92,7 @@ _HOMES = {
     "Fading": "mechanisms.fading",
     "FixedVector": "mechanisms.fixed_vector",
     "Fresh": "mechanisms.fresh",
+    "Guarantee": "campaign",
     "HadamardSketch": "mechanisms.sketches",
     "HashedStrings": "encodings.hashed",
     "InnerProduct": "mechanisms.inner_product",
@@ -94,6 +104,7 @@ _HOMES = {
     "Mixture": "theory.experiment",
     "NoisyInnerProduct": "mechanisms.noisy_inner_product",
     "OneChange": "mechanisms.one_change",
+    "Policy": "client.policy",
     "RandomizedResponse": "mechanisms.randomized_response",
     "Rappor": "mechanisms.rappor",
     "Rounds": "mechanisms.rounds",
@@ -118,11 +129,14 @@ __all__ = [
     "Bitwise",
     "Bracket",
     "Buckets",
+    "Campaign",
     "Categories",
+    "Client",
     "CountMeanSketch",
     "DBitFlip",
     "Dealt",
     "Deck",
+    "Directory",
     "Discovered",
     "DiscoveredStrings",
     "Encoding",
@@ -131,6 +145,7 @@ __all__ = [
     "Fading",
     "FixedVector",
     "Fresh",
+    "Guarantee",
     "HadamardSketch",
     "HashedStrings",
     "InnerProduct",
@@ -142,6 +157,7 @@ __all__ = [
     "Mixture",
     "NoisyInnerProduct",
     "OneChange",
+    "Policy",
     "RandomizedResponse",
     "Rappor",
     "Rounds",

@@ -61,6 +61,14 @@ class WireError(UntrackableError):
     """Bytes that are not reports of a campaign: truncated, over-long, of another version, or with bits astray."""
 
 
+class CampaignRefused(UntrackableError):
+    """A campaign that a client takes no part in: not pinned, weaker than declared, or beyond the policy."""
+
+
+class FolderBusy(UntrackableError):
+    """Another process is at work in the client's folder."""
+
+
 class StoreError(UntrackableError):
     """A collector's store that cannot be opened: damaged, of another program, or of a later version."""
 

@@ -13,7 +13,7 @@ _WIDEST_ARRAY = 63
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The recomputed deltas at the declared eps and gamma, and whatever is wrong, in words."""
+    """The recomputed deltas at the declared eps and gamma, and whatever is wrong, in words; nothing if it holds."""
 
     delta: Bracket | None
     tracking_delta: Bracket | None
@@ -71,6 +71,9 @@ def _privacy(campaign: Campaign) -> Bracket:
 def _fits(campaign: Campaign) -> bool:
     """Whether the mechanism takes the largest value of the encoding."""
     mechanism: Mechanism = campaign.mechanism
+    taken = getattr(getattr(mechanism, "base", None), "values", None)
+    if isinstance(taken, int):
+        return campaign.encoding.values <= taken
     if campaign.encoding.bits > _WIDEST_ARRAY:
         return getattr(mechanism, "bits", None) == campaign.encoding.bits
     try:

@@ -25,6 +25,7 @@ from untrackable.auditing.audits import Apart, Audit
 from untrackable.auditing.catalogue import CATALOGUE, Goal
 from untrackable.auditing.naming import resolve
 from untrackable.auditing.page import audit_page, comparison_page
+from untrackable.auditing.strict_json import finite
 from untrackable.brackets import Bracket
 
 REPORTS = 6
@@ -75,7 +76,7 @@ def test_every_entry_is_audited(name: str) -> None:
     assert found.linked.top1.sampled <= found.recognised.upper + math.sqrt(math.log(1e9) / (2 * 60))
     # Every number says what it is, and everything is JSON.
     assert len(brackets(found)) > 20
-    told = json.dumps(words.finite(words.as_dict(found)), allow_nan=False)
+    told = json.dumps(finite(words.as_dict(found)), allow_nan=False)
     assert told.count('"certainty"') >= len(brackets(found))
     for line in words.lines(found):
         assert line.certainty in ("exact", "upper", "lower", "sampled", "exact up to ±"), line

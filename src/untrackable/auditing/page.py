@@ -12,6 +12,7 @@ from untrackable.auditing import words
 from untrackable.auditing.audits import Audit
 from untrackable.auditing.charts import Spec, audit_charts, comparison_chart
 from untrackable.auditing.comparison import Comparison
+from untrackable.auditing.strict_json import finite
 
 _CAPTIONS = {
     "recognised": (
@@ -162,7 +163,7 @@ def _render(*, specs: dict[str, Spec], data: Any, **parts: Any) -> str:
 
 def _json(data: Any) -> Any:
     """JSON that may stand inside a script element."""
-    return _inert(json.dumps(words.finite(data), ensure_ascii=False))
+    return _inert(json.dumps(finite(data), ensure_ascii=False))
 
 
 def _inert(text: str) -> Any:

@@ -222,12 +222,3 @@ def as_dict(found: Any) -> Any:
     if isinstance(found, (list, tuple)):
         return [as_dict(item) for item in found]
     return found
-
-
-def finite(data: Any) -> Any:
-    """The same with the numbers that JSON cannot say as strings."""
-    if isinstance(data, Mapping):
-        return {str(key): finite(item) for key, item in data.items()}
-    if isinstance(data, (list, tuple)):
-        return [finite(item) for item in data]
-    return str(data) if isinstance(data, float) and not math.isfinite(data) else data

@@ -5,9 +5,11 @@ import sys
 import click
 
 from untrackable import __version__
+from untrackable.cli.answer import answer, send
 from untrackable.cli.audit import audit
 from untrackable.cli.audit_client import audit_client
 from untrackable.cli.audit_file import audit_file
+from untrackable.cli.campaign import campaign
 from untrackable.cli.compare import compare
 from untrackable.cli.demo import demo
 from untrackable.cli.discover import discover
@@ -29,9 +31,11 @@ def main() -> None:
     """
 
 
+main.add_command(answer)
 main.add_command(audit)
 main.add_command(audit_client)
 main.add_command(audit_file)
+main.add_command(campaign)
 main.add_command(compare)
 main.add_command(demo)
 main.add_command(discover)
@@ -41,6 +45,7 @@ main.add_command(keys)
 main.add_command(manage)
 main.add_command(paper)
 main.add_command(rappor_decode)
+main.add_command(send)
 main.add_command(serve)
 main.add_command(simulate)
 

@@ -92,6 +92,6 @@ def encoding_of(given: str | None) -> Any:
 
 def print_json(data: Any) -> None:
     """Valid JSON: numbers that JSON cannot say become strings."""
-    from untrackable.auditing.words import finite
+    from untrackable.auditing.strict_json import finite
 
     click.echo(json.dumps(finite(data), indent=2, ensure_ascii=False))

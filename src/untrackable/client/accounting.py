@@ -1,29 +1,30 @@
 """Guarantees recomputed beside the person: with the standard library for the inner-product family and Bitwise.
 
-All numbers are upper bounds. For the inner-product family the laws are exact up to roundings that are all on the safe
-side; other mechanisms are believed only as far as the full engine, where it is installed, confirms what is declared.
+All numbers are upper bounds. For the inner-product family the laws are exact up to roundings that are all on the
+safe side; other mechanisms are believed only as far as the full engine, where it is installed, confirms them.
 """
 
-import importlib.util
+import importlib
 from dataclasses import dataclass
 
 from untrackable.campaign import LAST_ROUND, Campaign
 from untrackable.client import inner_products, kept_bit
 from untrackable.client.laws import Law
+from untrackable.mechanisms.base import Mechanism
 from untrackable.mechanisms.bitwise import Bitwise
+from untrackable.mechanisms.dealt import Dealt
 from untrackable.mechanisms.fading import Fading
-from untrackable.mechanisms.inner_product import Deck, InnerProduct
+from untrackable.mechanisms.inner_product import InnerProduct
 
 STEPS = 512
 """A common step is this part of the eps that is asked about."""
 
-_RECOMPUTED = (Deck, Fading, InnerProduct, Bitwise)
-_ENGINE = ("scipy",)
+_ENGINE = "scipy"
 
 
 @dataclass(frozen=True, slots=True)
 class Recomputed:
-    """What a campaign's reports tell: delta at the declared eps and gamma (upper), and what is wrong, if anything."""
+    """What a campaign's reports tell: delta at the declared eps and gamma (upper), and what is wrong, if any."""
 
     delta_upper: float
     tracking_delta_upper: float
@@ -32,17 +33,18 @@ class Recomputed:
 
 def recompute(campaign: Campaign) -> Recomputed:
     """Is the declared guarantee no stronger than the truth? All rounds are counted, for ever if that suffices."""
-    if type(campaign.mechanism) not in _RECOMPUTED:
+    if not _recomputed(campaign.mechanism):
         return _by_the_engine(campaign)
     declared, problems = campaign.guarantee, []
     if not _fits(campaign):
         problems.append(f"the mechanism does not take all {campaign.encoding.values} values of the encoding")
     delta = min(
-        privacy(campaign, reports, declared.eps / STEPS).delta(declared.eps)
-        for reports in {None, campaign.rounds}
+        privacy(campaign, reports, declared.eps / STEPS).delta(declared.eps) for reports in {None, campaign.rounds}
     )
     if delta > declared.delta:
-        problems.append(f"it declares delta = {declared.delta:g} at eps = {declared.eps:g}, and has up to {delta:g}")
+        problems.append(
+            f"it declares delta = {declared.delta:g} at eps = {declared.eps:g}, and has up to {delta:g}"
+        )
     tracking = tracking_delta(campaign)
     if tracking > declared.tracking_delta:
         problems.append(
@@ -57,8 +59,8 @@ def privacy(campaign: Campaign, reports: int | None, step: float) -> Law:
     mechanism, fixed = campaign.mechanism, campaign.guarantee.values == "fixed"
     step = step or 1.0
     match mechanism:
-        case Deck():
-            return inner_products.deck(mechanism, reports)
+        case Dealt() if (base := inner_products.dealt_base(mechanism)) is not None:
+            return inner_products.dealt(base, mechanism.slots, reports)
         case Fading():
             return inner_products.fading(mechanism, reports, step)
         case InnerProduct():
@@ -72,25 +74,42 @@ def tracking_delta(campaign: Campaign) -> float:
     """One user against two of the same value: delta at the declared gamma, for the worst split of all rounds."""
     mechanism, reports = campaign.mechanism, max(2, campaign.rounds or LAST_ROUND)
     match mechanism:
-        case Deck() if reports <= mechanism.slots:
-            return 0.0
+        case Dealt() if _recomputed(mechanism):
+            return 0.0 if reports <= mechanism.slots else 1.0
         case Fading():
             return 0.0
         case InnerProduct():
             return inner_products.crossing(mechanism.slots, reports)
         case Bitwise():
             return kept_bit.tracking(mechanism, reports, campaign.guarantee.gamma)
-    return 1.0 if type(mechanism) in _RECOMPUTED else campaign.guarantee.tracking_delta
+    return campaign.guarantee.tracking_delta
+
+
+def _recomputed(mechanism: Mechanism) -> bool:
+    """Whether it is one of those that are accounted for here."""
+    if isinstance(mechanism, Dealt):
+        return inner_products.dealt_base(mechanism) is not None
+    return isinstance(mechanism, (Fading, InnerProduct, Bitwise))
 
 
 def _fits(campaign: Campaign) -> bool:
-    bits = 1 if isinstance(campaign.mechanism, Bitwise) else getattr(campaign.mechanism, "bits", 0)
-    return campaign.encoding.values <= 1 << bits
+    match campaign.mechanism:
+        case Bitwise():
+            values = 2
+        case Fading(bits=bits):
+            values = 1 << bits
+        case Dealt(base=base) | InnerProduct(base=base):
+            values = base.values
+        case _:
+            return False
+    return campaign.encoding.values <= values
 
 
 def _by_the_engine(campaign: Campaign) -> Recomputed:
     name = type(campaign.mechanism).__name__
-    if any(importlib.util.find_spec(package) is None for package in _ENGINE):
+    try:
+        importlib.import_module(_ENGINE)
+    except ImportError:
         return Recomputed(1.0, 1.0, (f"the guarantee of {name} cannot be recomputed without the full package",))
     from untrackable.verification import verify
 

@@ -4,9 +4,11 @@ import math
 from collections.abc import Iterator
 from fractions import Fraction
 
-from untrackable.client.laws import Law, composed, mixed
+from untrackable.client.laws import Law, composed, log_ratio, mixed
+from untrackable.mechanisms.dealt import Dealt
 from untrackable.mechanisms.fading import HEAD, Fading
-from untrackable.mechanisms.inner_product import Deck, InnerProduct
+from untrackable.mechanisms.inner_product import InnerProduct
+from untrackable.mechanisms.levelled import Levelled
 from untrackable.mechanisms.noisy_inner_product import NoisyInnerProduct
 
 MOST_REPORTS = 2048
@@ -22,21 +24,29 @@ _CELLS = 8
 def one_report(base: NoisyInnerProduct) -> Law:
     """Loss ±eps where the vectors tell two values apart and the answer is one of theirs, 0 elsewhere.
 
-    With w vectors two values have different answers with probability ρ = (1-2^-w)/(1-2^-d), of which the true one is
-    told with p = 1-η and each of the 2^w-1 others with q = η/(2^w-1), η being the integer over 2^64 that is drawn.
+    With w vectors two values have different answers with probability ρ = (1-2^-w)/(1-2^-d); the true one is told
+    with p = 1-η and each of the 2^w-1 others with q = η/(2^w-1), η being the integer over 2^64 that is drawn.
     """
-    width = getattr(base, "width", 1)
+    width = base.width
     differ = Fraction((1 << width) - 1, 1 << width) / Fraction((1 << base.bits) - 1, 1 << base.bits)
     lie, others = base.flip.threshold, (1 << width) - 1
     truth, other = Fraction(_WORD - lie, _WORD), Fraction(lie, _WORD * others)
-    loss = math.log1p(((_WORD - lie) * others - lie) / lie)
     places = {1: differ * truth, 0: 1 - differ * (truth + other), -1: differ * other}
-    return Law.of(loss * (1 + 2.0**-49), places)
+    return Law.of(log_ratio((_WORD - lie) * others, lie), places)
 
 
-def deck(mechanism: Deck, reports: int | None) -> Law:
+def dealt_base(mechanism: Dealt) -> NoisyInnerProduct | None:
+    """What a dealt card tells, if it is an inner product: of the value, or of a part of it drawn for the card.
+
+    Two values may differ in every part, and which part it is says nothing, so both tell the same.
+    """
+    base = mechanism.base.base if isinstance(mechanism.base, Levelled) else mechanism.base
+    return base if isinstance(base, NoisyInnerProduct) else None
+
+
+def dealt(base: NoisyInnerProduct, slots: int, reports: int | None) -> Law:
     """A card for every report, for a fixed value as for any sequence of values."""
-    return one_report(mechanism.base) ** _slots(mechanism.slots, reports)
+    return one_report(base) ** _slots(slots, reports)
 
 
 def stored(mechanism: InnerProduct, reports: int | None) -> Law:
@@ -58,8 +68,10 @@ def stored_any(mechanism: InnerProduct, reports: int | None) -> Law:
     different = 1.0
     for drawn in range(reports):
         different *= 1 - drawn / mechanism.slots
-    repeat = min(1.0, 1 - different * (1 - reports * 2.0**-50)) if reports > 1 else 0.0
-    gives_away = Law.of(0.0, {0: Fraction(1)}, infinite=Fraction(repeat))
+    slack = Fraction(reports, 1 << 50)  # what floating point may have done to the product
+    once = min(Fraction(1), Fraction(different) * (1 + slack))
+    repeat = 1 - Fraction(different) * (1 - slack) if reports > 1 else Fraction(0)
+    gives_away = Law.of(Fraction(0), {0: once}, infinite=repeat)
     return gives_away * one_report(mechanism.base) ** _slots(reports, reports)
 
 
@@ -92,7 +104,7 @@ def fading(mechanism: Fading, reports: int | None, step: float) -> Law:
 
 
 def gaussian(shift: float, step: float) -> Law:
-    """N(μ²/2, μ²), the law of the loss of N(0, 1) against N(μ, 1), in cells whose mass counts at their upper end."""
+    """N(μ²/2, μ²), the law of the loss of N(0, 1) against N(μ, 1), in cells that count at their upper end."""
     cell = step / _CELLS
     centre = shift**2 / 2
     low, high = (math.floor((centre + sign * _REACH * shift) / cell) for sign in (-1, 1))
@@ -111,7 +123,7 @@ def gaussian(shift: float, step: float) -> Law:
         places[place + 1] = Fraction(mass)
         before = after
     places[low] = Fraction(beyond(low)[0])
-    return Law.of(cell, places, infinite=Fraction(before[1])).on(step)
+    return Law.of(Fraction(cell), places, infinite=Fraction(before[1])).on(step)
 
 
 def occupancy(draws: int, slots: int) -> list[float]:

@@ -3,7 +3,7 @@
 import math
 from fractions import Fraction
 
-from untrackable.client.laws import Law
+from untrackable.client.laws import Law, log_ratio
 from untrackable.mechanisms.bitwise import Bitwise
 
 MOST_REPORTS = 256
@@ -16,7 +16,7 @@ _HAIR = 2.0**-46
 def response(threshold: int) -> Law:
     """One randomised response that lies with probability threshold/2^64."""
     lie = Fraction(threshold, _WORD)
-    return Law.of(_loss(_WORD - threshold, threshold), {1: 1 - lie, -1: lie})
+    return Law.of(log_ratio(_WORD - threshold, threshold), {1: 1 - lie, -1: lie})
 
 
 def fixed(mechanism: Bitwise, reports: int | None, step: float) -> Law:
@@ -25,18 +25,22 @@ def fixed(mechanism: Bitwise, reports: int | None, step: float) -> Law:
     if reports is None or reports > MOST_REPORTS:
         return everlasting
     lie, noise = mechanism.state_flip.threshold, mechanism.report_flip.threshold
-    pure, laws = 0.0, []
+    pure, laws = Fraction(0), []
     whole = _WORD ** (reports + 1)
     for ones in range(reports + 1):
         ways = math.comb(reports, ones)
         told = (_WORD - noise) ** ones * noise ** (reports - ones)
         lied = noise**ones * (_WORD - noise) ** (reports - ones)
         here, there = (_WORD - lie) * told + lie * lied, lie * told + (_WORD - lie) * lied
-        laws.append((Fraction(ways * here, whole), _loss(here, there)))
+        laws.append((Fraction(ways * here, whole), log_ratio(here, there)))
         pure = max(pure, laws[-1][1])
     pieces: dict[int, int] = {}
     for chance, loss in laws:
-        piece = Law.of(abs(loss), {(loss > 0) - (loss < 0): chance}).on(step) if loss else Law.of(step, {0: chance})
+        piece = (
+            Law.of(abs(loss), {(loss > 0) - (loss < 0): chance}).on(step)
+            if loss
+            else Law.of(Fraction(step), {0: chance})
+        )
         for place, mass in enumerate(piece.masses, piece.low):
             pieces[place] = pieces.get(place, 0) + mass
     low, high = min(pieces), max(pieces)
@@ -92,9 +96,3 @@ def _binomials(size: int, threshold: int) -> list[tuple[float, float]]:
         for ones in range(size + 1)
     ]
     return list(zip(chances, reversed(chances), strict=True))
-
-
-def _loss(here: int, there: int) -> float:
-    """ln(here/there), rounded up; accurate where they are nearly equal."""
-    loss = math.log1p((here - there) / there) if 2 * here > there else -math.log1p((there - here) / here)
-    return loss + abs(loss) * 2.0**-49

@@ -1,13 +1,14 @@
 """Laws of losses, in whole numbers: an upper bound on what can be told, whatever is rounded.
 
 A pair of worlds that look alike when exchanged is known by the law of its loss ln(P/Q) in world P. Here the losses
-are multiples of a step and the masses integers over 2^128, every one of them rounded up, so that a product of laws is one
-product of two large integers and no rounding error is ever on the wrong side.
+are multiples of a step and the masses integers over 2^128, every one of them rounded up, so that a product of laws
+is one product of two large integers and no rounding error is ever on the wrong side.
 """
 
+import decimal
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from untrackable import checks
@@ -19,38 +20,43 @@ WHOLE = 1 << _BITS
 _SLOT = 36
 """Bytes of a coefficient of a product: 2·128 bits, and 32 for the sum of many."""
 _NEGLIGIBLE = 1 << (_BITS - 80)
-"""Mass up to which an end of a law is moved outward: to its neighbour, or at the top to infinity."""
+"""Mass up to which an end of a law is moved outward: to its neighbour, or at the top it is cut off."""
+_DIGITS = 50
 _HAIR = 2.0**-49
 """A few roundings of a float, relatively."""
 
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """Masses at the losses low·step, (low+1)·step, …, and at infinity; `pure` is the largest loss there is."""
+    """Masses at the losses low·step, (low+1)·step, …, and at infinity.
+
+    `pure` is the largest finite loss, and `cut` the mass of losses up to it that are too rare to be told apart.
+    """
 
     step: float
     low: int
     masses: tuple[int, ...]
     infinite: int
-    pure: float
+    pure: Fraction
+    cut: int = 0
 
     @staticmethod
-    def of(step: float, places: Mapping[int, Fraction], *, infinite: Fraction = Fraction(0)) -> "Law":
-        """From probabilities at multiples of a step, which must not be smaller than it is meant to be."""
+    def of(step: Fraction, places: Mapping[int, Fraction], *, infinite: Fraction = Fraction(0)) -> "Law":
+        """From probabilities at multiples of a step; masses are rounded up, the step is to be exact or above."""
         low, high = min(places), max(places)
         masses = tuple(_up(places.get(place, Fraction(0))) for place in range(low, high + 1))
-        largest = max((place for place in places if places[place]), default=0)
-        return Law(step, low, masses, _up(infinite), math.inf if infinite else _above(_above(max(largest, 0) * step)))
+        largest = max((place for place in places if places[place] and place > 0), default=0)
+        return Law(float(step), low, masses, _up(infinite), largest * step)
 
     @staticmethod
     def nothing() -> "Law":
         """Two worlds that are the same."""
-        return Law(0.0, 0, (WHOLE,), 0, 0.0)
+        return Law(0.0, 0, (WHOLE,), 0, Fraction(0))
 
     @staticmethod
     def everything() -> "Law":
         """Two worlds that every report tells apart."""
-        return Law(0.0, 0, (), WHOLE, math.inf)
+        return Law(0.0, 0, (), WHOLE, Fraction(0))
 
     @staticmethod
     def declared(eps: float, delta: float) -> "Law":
@@ -61,20 +67,20 @@ class Law:
         eps, delta = checks.non_negative("eps", eps), checks.probability("delta", delta)
         given_away = Fraction(delta)
         if eps == 0:
-            return Law.of(0.0, {0: 1 - given_away}, infinite=given_away)
+            return Law.of(Fraction(0), {0: 1 - given_away}, infinite=given_away)
         if eps == math.inf:
             return Law.everything()
         odds = math.exp(-eps)
         told, other = Fraction(_above(1 / (1 + odds))), Fraction(_above(odds / (1 + odds)))
         places = {1: (1 - given_away) * told, -1: (1 - given_away) * other}
-        return Law.of(_above(eps), places, infinite=given_away)
+        return Law.of(Fraction(eps), places, infinite=given_away)
 
     def delta(self, eps: float) -> float:
         """At most Σ mass·(1 - e^(eps - loss)) over the losses above eps, and whatever is at infinity (upper)."""
         if eps >= self.pure:
-            return 0.0
+            return min(1.0, self.infinite / WHOLE)
         first = max(self.low, math.floor(eps / self.step)) if self.step else self.low
-        terms = [self.infinite / WHOLE]
+        terms = [(self.infinite + self.cut) / WHOLE]
         for place in range(first, self.low + len(self.masses)):
             excess = self._loss(place) - eps
             if excess > 0:
@@ -87,10 +93,11 @@ class Law:
         if not (self.step == other.step or self._still or other._still):
             raise ValueError(f"laws must have the same step, got {self.step} and {other.step}")
         infinite = self.infinite + other.infinite - (self.infinite * other.infinite >> _BITS)
+        pure, cut = self.pure + other.pure, self.cut + other.cut
         if not self.masses or not other.masses:
-            return Law(step, 0, (), min(WHOLE, infinite), math.inf)
+            return Law(step, 0, (), infinite, pure, cut)
         masses = _product(self.masses, other.masses)
-        return _trimmed(Law(step, self.low + other.low, masses, infinite, _sum(self.pure, other.pure)))
+        return _trimmed(Law(step, self.low + other.low, masses, infinite, pure, cut))
 
     def __pow__(self, times: int) -> "Law":
         """The same seen independently several times."""
@@ -107,11 +114,11 @@ class Law:
     def on(self, step: float) -> "Law":
         """A law with losses on another step that dominates this one: each loss is split over its two neighbours.
 
-        Masses of both worlds are kept: of a mass m at a loss l, m·(1-e^-(l-a))/(1-e^-h) goes to a+h, h being the step
-        and a the multiple of it below l, and the rest to a. Merging the two again gives back the loss l.
+        Masses of both worlds are kept: of a mass m at a loss l, m·(1-e^-(l-a))/(1-e^-h) goes to a+h, h being the
+        step and a the multiple of it below l, and the rest to a. Merging the two again gives back the loss l.
         """
         if self.step == step or self._still:
-            return Law(step, self.low, self.masses, self.infinite, self.pure)
+            return replace(self, step=step)
         found: dict[int, int] = {}
         whole = -math.expm1(-step)
         for place, mass in enumerate(self.masses, self.low):
@@ -126,10 +133,10 @@ class Law:
             found[below] = found.get(below, 0) + _times(mass, rest)
         low, high = min(found, default=0), max(found, default=0)
         masses = tuple(found.get(place, 0) for place in range(low, high + 1)) if found else ()
-        return _trimmed(Law(step, low, masses, self.infinite, self.pure))
+        return _trimmed(Law(step, low, masses, self.infinite, self.pure, self.cut))
 
     def _loss(self, place: int) -> float:
-        """The loss at a place, and a hair more than the step may have been rounded up by."""
+        """The loss at a place, and a hair more than the step may have been rounded by."""
         loss = place * self.step
         return loss + abs(loss) * 4 * _HAIR
 
@@ -152,7 +159,8 @@ def mixed(laws: Iterable[tuple[Fraction, Law]]) -> Law:
         for place, mass in enumerate(law.masses, law.low - low):
             masses[place] += -(-share * mass >> _BITS)
     pure = max(law.pure for _, law in parts)
-    return Law(max(law.step for _, law in parts), low, tuple(masses), infinite, pure)
+    cut = sum(law.cut for _, law in parts)
+    return Law(max(law.step for _, law in parts), low, tuple(masses), infinite, pure, cut)
 
 
 def composed(laws: Iterable[Law], step: float) -> Law:
@@ -171,7 +179,9 @@ def composed(laws: Iterable[Law], step: float) -> Law:
 def _product(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
     """Coefficients of a product of polynomials, through one product of integers; divided by 2^128, rounded up."""
     size = len(one) + len(other) - 1
-    product = (_packed(one) * (_packed(other) if other is not one else _packed(one))).to_bytes(size * _SLOT, "little")
+    product = (_packed(one) * (_packed(other) if other is not one else _packed(one))).to_bytes(
+        size * _SLOT, "little"
+    )
     parts = (product[i : i + _SLOT] for i in range(0, size * _SLOT, _SLOT))
     return tuple(-(-int.from_bytes(part, "little") >> _BITS) for part in parts)
 
@@ -181,7 +191,7 @@ def _packed(masses: tuple[int, ...]) -> int:
 
 
 def _trimmed(law: Law) -> Law:
-    """Without its negligible ends: the lower one moves up to what is next, the upper one to infinity."""
+    """Without its negligible ends: the lower one moves up to what is next, the upper one is cut off."""
     masses = list(law.masses)
     start, moved = 0, 0
     while start < len(masses) - 1 and moved + masses[start] <= _NEGLIGIBLE:
@@ -191,7 +201,7 @@ def _trimmed(law: Law) -> Law:
         lost, stop = lost + masses[stop - 1], stop - 1
     kept = masses[start:stop]
     kept[0] += moved
-    return Law(law.step, law.low + start, tuple(kept), min(WHOLE, law.infinite + lost), law.pure)
+    return replace(law, low=law.low + start, masses=tuple(kept), cut=law.cut + lost)
 
 
 def _up(probability: Fraction) -> int:
@@ -202,10 +212,12 @@ def _times(mass: int, share: float) -> int:
     return -(-mass * math.ceil(share * 2.0**60) >> 60)
 
 
+def log_ratio(number: int, other: int) -> Fraction:
+    """ln(number/other), rounded up in the fiftieth decimal."""
+    with decimal.localcontext(prec=_DIGITS + 10):
+        return Fraction((decimal.Decimal(number) / decimal.Decimal(other)).ln()) + Fraction(1, 10**_DIGITS)
+
+
 def _above(number: float) -> float:
     """At least as large as what was rounded to this."""
     return number + abs(number) * _HAIR
-
-
-def _sum(one: float, other: float) -> float:
-    return _above(one + other) if one and other else one + other

@@ -1,0 +1,272 @@
+"""`untrackable campaign`: make, show, verify and list campaigns."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import re
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from untrackable.cli.terminal import failing, print_json, write_page
+
+if TYPE_CHECKING:
+    from untrackable.campaign import Campaign
+    from untrackable.encodings.base import Encoding
+    from untrackable.mechanisms.base import Mechanism
+
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
+
+
+@click.group()
+def campaign() -> None:
+    """Campaigns: one question asked of everyone, as a public document that never changes.
+
+    Example: untrackable campaign show campaign.json
+    """
+
+
+@campaign.command()
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--question", required=True, help="What is asked, on one line.")
+@click.option("--category", "categories", multiple=True, metavar="NAME", help="One of the answers; give them all.")
+@click.option("--categories", "listed", type=FILE, metavar="FILE", help="The answers, one a line.")
+@click.option("--encoding", "encoding_json", metavar="JSON", help="Any other encoding, as its `to_json` writes it.")
+@click.option("--rounds", type=click.IntRange(min=1), required=True, help="How often it is asked.")
+@click.option(
+    "--every", default="1d", show_default=True, metavar="TIME", help="Length of a round: 90s, 15m, 6h, 1d, 1w."
+)
+@click.option(
+    "--first",
+    metavar="WHEN",
+    help="When the first round begins (UTC): 2027-01-31, or with T12:00. [default: next midnight]",
+)
+@click.option("--eps", type=float, default=1.0, show_default=True, help="Of all reports ever, together.")
+@click.option("--delta", type=float, default=1e-6, show_default=True, help="Of all reports ever, together.")
+@click.option(
+    "--mechanism",
+    "mechanism_json",
+    metavar="JSON",
+    help="As its `to_json` writes it. [default: a Deck for eps and delta]",
+)
+@click.option("--gamma", type=float, default=0.0, show_default=True, help="Declared untrackability.")
+@click.option("--tracking-delta", type=float, default=0.0, show_default=True, help="Declared untrackability.")
+@click.option(
+    "--values", type=click.Choice(["fixed", "any"]), default="any", show_default=True, help="May answers change?"
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def new(
+    file: Path,
+    question: str,
+    categories: tuple[str, ...],
+    listed: Path | None,
+    encoding_json: str | None,
+    rounds: int,
+    every: str,
+    first: str | None,
+    eps: float,
+    delta: float,
+    mechanism_json: str | None,
+    gamma: float,
+    tracking_delta: float,
+    values: Any,
+    as_json: bool,
+) -> None:
+    """Write a new campaign to FILE, if it keeps what it declares, and print its id.
+
+    \b
+    Example: untrackable campaign new campaign.json --question "Do you use a screen reader?" \\
+                 --category no --category yes --rounds 365
+    """  # noqa: D301
+    if file.exists():
+        raise click.ClickException(f"{file} is there already; a campaign never changes, so give another name")
+    with failing():
+        from untrackable.campaign import Campaign, Guarantee
+        from untrackable.verification import verify as verdict_of
+
+        encoding = _encoding(categories, listed, encoding_json)
+        made = Campaign(
+            question=question,
+            encoding=encoding,
+            mechanism=_mechanism(mechanism_json, encoding, rounds, eps, delta),
+            first_round=_moment(first),
+            round_seconds=_length(every),
+            rounds=rounds,
+            guarantee=Guarantee(eps=eps, delta=delta, values=values, gamma=gamma, tracking_delta=tracking_delta),
+        )
+        verdict = verdict_of(made)
+        if not verdict.holds:
+            raise ValueError(f"this campaign would not keep what it declares: {'; '.join(verdict.problems)}")
+    write_page(file, made.to_bytes().decode())
+    _show(made, as_json)
+
+
+@campaign.command()
+@click.argument("file", type=FILE)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def show(file: Path, as_json: bool) -> None:
+    """Say what the campaign in FILE asks, when, and what it declares.
+
+    Example: untrackable campaign show campaign.json
+    """
+    _show(read(file), as_json)
+
+
+@campaign.command()
+@click.argument("file", type=FILE)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def verify(file: Path, as_json: bool) -> None:
+    """Recompute the guarantee of the campaign in FILE; fails if more is declared than holds.
+
+    Example: untrackable campaign verify campaign.json
+    """
+    found = read(file)
+    from untrackable.verification import verify as verdict_of
+
+    verdict = verdict_of(found)
+    if as_json:
+        ends = {"delta": verdict.delta, "tracking_delta": verdict.tracking_delta}
+        numbers = {
+            name: None if end is None else {"lower": end.lower, "upper": end.upper, "certainty": end.certainty}
+            for name, end in ends.items()
+        }
+        print_json({"id": found.id, "holds": verdict.holds, "problems": list(verdict.problems), **numbers})
+    else:
+        declared = found.guarantee
+        click.echo(f"campaign {found.id}")
+        click.echo(f"  delta at eps = {declared.eps:g}: {verdict.delta}, declared {declared.delta:g}")
+        click.echo(
+            f"  tracking delta at gamma = {declared.gamma:g}: {verdict.tracking_delta}, "
+            f"declared {declared.tracking_delta:g}"
+        )
+        for problem in verdict.problems:
+            click.echo(f"  wrong: {problem}")
+        click.echo("it keeps what it declares" if verdict.holds else "it does NOT keep what it declares")
+    if not verdict.holds:
+        raise click.exceptions.Exit(1)
+
+
+@campaign.command()
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.argument("campaigns", nargs=-1, type=FILE)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def directory(file: Path, campaigns: tuple[Path, ...], as_json: bool) -> None:
+    """List CAMPAIGNS in the directory FILE, besides those that are there, and print the digest to be pinned.
+
+    Example: untrackable campaign directory directory.json campaign.json
+    """
+    from untrackable.campaign import Directory
+
+    listed = read_directory(file) if file.exists() else Directory(())
+    found = listed.with_ids(read(path).id for path in campaigns)
+    if found != listed or not file.exists():
+        write_page(file, found.to_bytes().decode())
+    if as_json:
+        print_json({"digest": found.digest, "campaigns": list(found.ids)})
+        return
+    click.echo(f"directory {found.digest}")
+    for name in found.ids:
+        click.echo(f"  {name}")
+
+
+def read(file: Path) -> Campaign:
+    """The campaign in a file; what is wrong with it, as one line."""
+    from untrackable.campaign import Campaign
+    from untrackable.errors import CampaignError
+
+    try:
+        return Campaign.from_bytes(file.read_bytes())
+    except (CampaignError, OSError) as error:
+        raise click.ClickException(f"{file}: {error}") from None
+
+
+def read_directory(file: Path) -> Any:
+    """The directory in a file."""
+    from untrackable.campaign import Directory
+    from untrackable.errors import CampaignError
+
+    try:
+        return Directory.from_bytes(file.read_bytes())
+    except (CampaignError, OSError) as error:
+        raise click.ClickException(f"{file}: {error}") from None
+
+
+def when(second: float) -> str:
+    """A time for people, to the minute; whole seconds if the minute does not say it."""
+    try:
+        moment = datetime.datetime.fromtimestamp(second, datetime.UTC)
+    except (OverflowError, ValueError, OSError):
+        return f"{second:.0f} seconds after 1970"
+    return moment.strftime("%Y-%m-%d %H:%M UTC" if not moment.second else "%Y-%m-%d %H:%M:%S UTC")
+
+
+def _show(found: Campaign, as_json: bool) -> None:
+    if as_json:
+        print_json({"id": found.id, "campaign": found.to_json()})
+        return
+    declared, length = found.guarantee, found.round_seconds
+    unit = next(name for name, size in reversed(_UNITS.items()) if length % size == 0)
+    many = f"{found.rounds} rounds" if found.rounds else "rounds without end"
+    click.echo(f"campaign {found.id}")
+    click.echo(f"  question   {found.question}")
+    click.echo(f"  answers    {found.encoding.describe()}")
+    click.echo(f"  rounds     {many} of {length // _UNITS[unit]}{unit}, the first from {when(found.first_round)}")
+    click.echo(f"  mechanism  {found.mechanism!r}")
+    click.echo(
+        f"  declares   all reports together are ({declared.eps:g}, {declared.delta:g})-private, "
+        f"{'whatever the answers are' if declared.values == 'any' else 'if the answer never changes'};"
+    )
+    click.echo(
+        f"             one sender and two look alike: ({declared.gamma:g}, {declared.tracking_delta:g})-untrackable"
+    )
+
+
+def _encoding(categories: tuple[str, ...], listed: Path | None, given: str | None) -> Encoding:
+    from untrackable.encodings.base import from_json
+    from untrackable.encodings.categories import Categories
+    from untrackable.errors import EncodingError
+
+    if sum((bool(categories), listed is not None, given is not None)) != 1:
+        raise ValueError("give the answers by --category, or by --categories FILE, or by --encoding JSON")
+    if given is not None:
+        try:
+            return from_json(json.loads(given))
+        except EncodingError as error:
+            raise ValueError(f"--encoding: {error}") from None
+    if listed is not None:
+        return Categories(names=listed.read_text(encoding="utf-8").splitlines())
+    return Categories(names=categories)
+
+
+def _mechanism(given: str | None, encoding: Encoding, rounds: int, eps: float, delta: float) -> Mechanism:
+    from untrackable.errors import MechanismError
+    from untrackable.mechanisms.descriptions import from_json
+    from untrackable.mechanisms.inner_product import Deck
+
+    if given is None:
+        return Deck.for_budget(bits=encoding.bits, slots=rounds, eps=eps, delta=delta)
+    try:
+        return from_json(json.loads(given))
+    except MechanismError as error:
+        raise ValueError(f"--mechanism: {error}") from None
+
+
+def _length(given: str) -> int:
+    found = re.fullmatch(r"(\d{1,9})([smhdw])", given)
+    if not found:
+        raise ValueError("--every must be a whole number and a unit: 90s, 15m, 6h, 1d or 1w")
+    return int(found[1]) * _UNITS[found[2]]
+
+
+def _moment(given: str | None) -> int:
+    if given is None:
+        return (int(time.time()) // 86400 + 1) * 86400
+    try:
+        found = datetime.datetime.fromisoformat(given)
+    except ValueError:
+        raise ValueError("--first must be a date such as 2027-01-31, or with a time, 2027-01-31T12:00") from None
+    return int((found if found.tzinfo else found.replace(tzinfo=datetime.UTC)).timestamp())

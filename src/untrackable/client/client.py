@@ -1,0 +1,88 @@
+"""The client: joins campaigns on a person's behalf, within their policy, and answers for them."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+from untrackable.campaign import LAST_ROUND, Campaign, Directory
+from untrackable.client import accounting, state
+from untrackable.client.files import Folder
+from untrackable.client.ledger import Ledger, Life, last_begun
+from untrackable.client.member import Clock, Member
+from untrackable.client.policy import Policy
+from untrackable.client.state import State
+from untrackable.errors import CampaignRefused
+from untrackable.mechanisms.dealt import Dealt
+from untrackable.mechanisms.entropy import system
+
+
+class Client(Member):
+    """Takes part in a campaign that is pinned, itself or in a `directory`, as long as the policy allows it.
+
+    `folder` holds the person's ledger and states, of all campaigns.
+    """
+
+    def __init__(
+        self,
+        campaign: Campaign,
+        directory: Directory | None,
+        policy: Policy,
+        *,
+        folder: Path,
+        clock: Clock = time.time,
+    ) -> None:
+        policy.check_published(campaign, directory)
+        super().__init__(campaign, folder, clock=clock)
+        self.policy = policy
+
+    def answer(self, value: Any) -> None:
+        """The person's value from now on; the first one joins the campaign, from the next round on.
+
+        A campaign that keeps less than it declares, or would take all campaigns beyond the policy, is refused.
+        """
+        encoded = self.campaign.encoding.encode(value)
+        now = self._clock()
+        with self.opened(now) as (ledger, held):
+            life = ledger.life(self._id)
+            if held is None or life is None or life.over:
+                self._join(ledger, encoded, now)
+            elif encoded != held.value:
+                held.holding(self.campaign, encoded, system).write(self.folder, self._id)
+
+    def _join(self, ledger: Ledger, value: int, now: float) -> None:
+        found = accounting.recompute(self.campaign)
+        if found.problems:
+            raise CampaignRefused(f"this campaign does not keep what it declares: {'; '.join(found.problems)}")
+        first = self._first(ledger, now)
+        last = self._last()
+        if last is not None and first > last:
+            raise CampaignRefused("this campaign is over: it has no round that begins later")
+        made = State.new(self.campaign, value, first, system)
+        joined = ledger.joined(self.campaign, Life(made.life, first, last, first - 1))
+        joined.check(self.policy)
+        if not ledger.accounts:
+            ledger.write(self.folder)  # a folder with states has a ledger, always
+        made.write(self.folder, self._id)  # it counts once the ledger lists it
+        joined.write(self.folder)
+
+    def _first(self, ledger: Ledger, now: float) -> int:
+        """The first round that a state made now may answer: one that begins later, after all that were answered."""
+        account = ledger.accounts.get(self._id)
+        through = max((life.through for life in account.lives), default=0) if account else 0
+        return max(last_begun(self.campaign, now), through) + 1
+
+    def _last(self) -> int | None:
+        """The last round there is, or that the slots last for."""
+        mechanism, rounds = self.campaign.mechanism, self.campaign.rounds
+        if isinstance(mechanism, Dealt) and mechanism.when_empty == "stop":
+            return min(rounds or LAST_ROUND, mechanism.slots)
+        return rounds
+
+
+def members(folder: Path, *, clock: Clock = time.time) -> list[Member]:
+    """Every campaign that the person of this folder takes part in."""
+    opened = Folder(folder)
+    with opened.locked() as place:
+        ledger = Ledger.read(opened, place)
+    living = [name for name in sorted(ledger.accounts) if (opened.path / state.name(name)).exists()]
+    return [Member(ledger.accounts[name].campaign, opened, clock=clock) for name in living]

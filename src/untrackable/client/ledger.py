@@ -1,0 +1,192 @@
+"""One account over all campaigns: which rounds may still be answered, and what all of them together tell.
+
+It is on disk before anything is sent: a state counts only while the ledger lists it, and a round is marked as
+answered here before its report is made. Rounds are charged from joining to the end, answered or not.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+from untrackable.campaign import Campaign, identify
+from untrackable.client import accounting
+from untrackable.client.files import Folder
+from untrackable.client.laws import Law, composed
+from untrackable.client.policy import Policy
+from untrackable.errors import CampaignRefused, StateError
+from untrackable.mechanisms.dealt import Dealt
+from untrackable.mechanisms.fading import Fading
+
+VERSION = 1
+NAME = "ledger"
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """One state's time in a campaign: it may answer rounds first … last, and has answered none after `through`."""
+
+    name: str
+    first: int
+    last: int | None
+    through: int
+
+    @property
+    def rounds(self) -> int | None:
+        """How many rounds it may answer in all; None if there is no end to them."""
+        return None if self.last is None else max(0, self.last - self.first + 1)
+
+    @property
+    def over(self) -> bool:
+        """Whether it answers no more."""
+        return self.last is not None and self.through >= self.last
+
+    def ended(self) -> "Life":
+        """The same, once it answers no more."""
+        return replace(self, last=self.through if self.last is None else min(self.last, self.through))
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """A campaign's document and the lives of its states, the present one last."""
+
+    document: bytes
+    lives: tuple[Life, ...]
+
+    @property
+    def campaign(self) -> Campaign:
+        """The campaign itself, made when it is asked for."""
+        return _campaign(self.document)
+
+    def privacy(self, step: float) -> Iterator[Law]:
+        """What its reports tell of the value."""
+        if isinstance(self.campaign.mechanism, (Dealt, Fading)):
+            # Rounds are independent given the value, whichever state answers them, and each is answered once.
+            whole = any(life.rounds is None for life in self.lives)
+            last = max((life.last or 0 for life in self.lives if life.rounds), default=0)
+            summed = sum(life.rounds or 0 for life in self.lives)
+            count = last if isinstance(self.campaign.mechanism, Fading) else summed
+            if whole or count:
+                yield accounting.privacy(self.campaign, None if whole else count, step)
+            return
+        for life in self.lives:
+            if life.rounds != 0:
+                yield accounting.privacy(self.campaign, life.rounds, step)
+
+    def tracking(self) -> Iterator[Law]:
+        """What its reports tell of whether one user sent them or two."""
+        given_away = accounting.tracking_delta(self.campaign)
+        if given_away:
+            yield from (
+                Law.declared(self.campaign.guarantee.gamma, given_away) for life in self.lives if life.rounds != 0
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """All accounts; `place` is that of the folder it was written in."""
+
+    accounts: Mapping[str, Account] = field(default_factory=dict)
+    place: str = ""
+
+    def life(self, campaign: str) -> Life | None:
+        """The present one in a campaign, if any."""
+        account = self.accounts.get(campaign)
+        return account.lives[-1] if account else None
+
+    def joined(self, campaign: Campaign, life: Life) -> "Ledger":
+        """With a new life in a campaign; an earlier one answers no more."""
+        before = self.accounts.get(campaign.id, Account(campaign.to_bytes(), ()))
+        ended = tuple(old.ended() for old in before.lives)
+        return self._with(replace(before, lives=(*(old for old in ended if old.rounds), life)))
+
+    def marked(self, campaign: str, round: int) -> "Ledger":
+        """With all rounds up to this one counted as answered."""
+        account = self.accounts[campaign]
+        last = account.lives[-1]
+        return self._with(
+            replace(account, lives=(*account.lives[:-1], replace(last, through=max(last.through, round))))
+        )
+
+    def left(self, campaign: str) -> "Ledger":
+        """With no further round of a campaign to be answered."""
+        account = self.accounts[campaign]
+        return self._with(replace(account, lives=tuple(life.ended() for life in account.lives)))
+
+    def moved(self, place: str, now: float) -> "Ledger":
+        """In another place: what was answered since the copy was made is not known, so no round that has begun."""
+        found = Ledger(self.accounts, place)
+        for name, account in self.accounts.items():
+            begun = last_begun(account.campaign, now)
+            found = found.marked(name, begun)
+        return found
+
+    def check(self, policy: Policy) -> tuple[float, float]:
+        """Deltas of all campaigns together at the policy's eps and gamma (upper); beyond the policy, an error."""
+        step = policy.eps / accounting.STEPS
+        accounts = list(self.accounts.values())
+        delta = composed((law for account in accounts for law in account.privacy(step)), step).delta(policy.eps)
+        step = (policy.gamma or 1.0) / accounting.STEPS
+        laws = (law for account in accounts for law in account.tracking())
+        tracking = composed(laws, step).delta(policy.gamma)
+        for name, found, allowed, at in (
+            ("private", delta, policy.delta, policy.eps),
+            ("untrackable", tracking, policy.tracking_delta, policy.gamma),
+        ):
+            if found > allowed:
+                raise CampaignRefused(
+                    f"all campaigns together would be ({at:g}, {found:.3g})-{name} (upper), "
+                    f"and the policy allows delta = {allowed:g}"
+                )
+        return delta, tracking
+
+    def write(self, folder: Folder) -> None:
+        """Replace what is on disk."""
+        accounts = {
+            name: {
+                "campaign": account.document.decode(),
+                "lives": [[life.name, life.first, life.last, life.through] for life in account.lives],
+            }
+            for name, account in self.accounts.items()
+        }
+        folder.write(NAME, {"accounts": accounts, "place": self.place, "version": VERSION})
+
+    @staticmethod
+    def read(folder: Folder, place: str) -> "Ledger":
+        """What is on disk; an empty one where there are no states yet either."""
+        content = folder.read(NAME, "the ledger")
+        if content is None:
+            if next(folder.path.glob("*.state"), None) is not None:
+                raise StateError("the ledger is missing: what was answered is not known, so nothing is")
+            return Ledger(place=place)
+        if content.get("version") != VERSION:
+            raise StateError("the ledger is of another version of this library")
+        try:
+            accounts = {
+                name: Account(
+                    _document(name, entry["campaign"].encode()),
+                    tuple(Life(str(life[0]), int(life[1]), life[2], int(life[3])) for life in entry["lives"]),
+                )
+                for name, entry in content["accounts"].items()
+            }
+            return Ledger(accounts, str(content["place"]))
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+            raise StateError(f"the ledger cannot be understood: {type(error).__name__}") from None
+
+    def _with(self, account: Account) -> "Ledger":
+        return Ledger({**self.accounts, identify(account.document): account}, self.place)
+
+
+@lru_cache(maxsize=64)
+def _campaign(document: bytes) -> Campaign:
+    return Campaign.from_bytes(document)
+
+
+def _document(name: str, document: bytes) -> bytes:
+    if identify(document) != name:
+        raise ValueError("a campaign under another's id")
+    return document
+
+
+def last_begun(campaign: Campaign, now: float) -> int:
+    """The last round that has begun, 0 if none has."""
+    return max(0, int((now - campaign.first_round) // campaign.round_seconds) + 1)

@@ -1,0 +1,46 @@
+"""A key for every round, each made from the one before, which is then forgotten.
+
+All that chance decides about a report (moment, nonce, noise) is drawn from its round's key. So a client that was
+killed, or put back to an earlier state, makes the same bytes for a round again rather than others; and whoever gets
+hold of a key later cannot tell from it what was sent before.
+"""
+
+import hashlib
+import hmac
+from dataclasses import dataclass
+
+from untrackable.mechanisms.entropy import Entropy
+
+SIZE = 32
+_NEXT = b"untrackable/next"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Ratchet:
+    """The key of a round, from which those of all later rounds follow."""
+
+    key: bytes
+    round: int
+
+    def at(self, round: int) -> "Ratchet":
+        """The key of this or of a later round: SHA-256("untrackable/next" ‖ key) as often as needed."""
+        if round < self.round:
+            raise ValueError(f"the key of round {round} is forgotten: the earliest left is that of {self.round}")
+        key = self.key
+        for _ in range(round - self.round):
+            key = hashlib.sha256(_NEXT + key).digest()
+        return Ratchet(key, round)
+
+    def entropy(self, purpose: str) -> Entropy:
+        """Bytes for one purpose: HMAC-SHA-256(key, purpose ‖ counter in 8 bytes) for counter 0, 1, … in a row."""
+        left, counter = b"", 0
+
+        def draw(size: int) -> bytes:
+            nonlocal left, counter
+            while len(left) < size:
+                message = purpose.encode() + counter.to_bytes(8, "big")
+                left, counter = left + hmac.digest(self.key, message, "sha256"), counter + 1
+            drawn, left = left[:size], left[size:]
+            return drawn
+
+        return draw

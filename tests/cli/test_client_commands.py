@@ -1,0 +1,232 @@
+"""`untrackable campaign`, `answer` and `send`, as a person uses them."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from untrackable.campaign import Campaign, Directory
+from untrackable.cli import main
+
+NEW = ["--question", "Which browser?", "--category", "Firefox", "--category", "Chromium", "--category", "Safari"]
+BITWISE = '{"mechanism": "bitwise", "eps_report": 1, "eps_state": 1}'
+
+
+def run(*arguments: str, given: str = "") -> Result:
+    return CliRunner().invoke(main, list(arguments), input=given)
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Path:
+    """A campaign of 30 days."""
+    place = tmp_path / "campaign.json"
+    done = run(
+        "campaign", "new", str(place), *NEW, "--rounds", "30", "--every", "1d", "--first", "2027-01-31T12:00"
+    )
+    assert done.exit_code == 0, done.output
+    return place
+
+
+def test_a_new_campaign(made: Path, tmp_path: Path) -> None:
+    found = Campaign.from_bytes(made.read_bytes())
+    assert found.question == "Which browser?"
+    assert found.first_round == 1801396800
+    assert (found.round_seconds, found.rounds) == (86400, 30)
+    shown = run("campaign", "show", str(made)).output
+    for words in (
+        found.id,
+        "Which browser?",
+        "30 rounds of 1d",
+        "2027-01-31 12:00 UTC",
+        "(1, 1e-06)-private",
+        "(0, 0)-untrackable",
+    ):
+        assert words in shown
+    assert json.loads(run("campaign", "show", str(made), "--json").output)["campaign"] == found.to_json()
+    again = run("campaign", "new", str(made), *NEW, "--rounds", "30")
+    assert again.exit_code == 1
+    assert "never changes" in again.output
+    listed = tmp_path / "names.txt"
+    listed.write_text("a\nb\nc\n", encoding="utf-8")
+    place = tmp_path / "json.json"
+    mechanism = '{"mechanism": "rnip", "bits": 2, "slots": 9, "eps_report": 0.01, "width": 1}'
+    asked = ["--question", "Which?", "--categories", str(listed), "--rounds", "5", "--values", "fixed"]
+    told = run("campaign", "new", str(place), *asked, "--mechanism", mechanism, "--tracking-delta", "1", "--json")
+    assert json.loads(told.output)["id"] == Campaign.from_bytes(place.read_bytes()).id
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--question", "?", "--rounds", "3"], "give the answers by --category"),
+        ([*NEW, "--rounds", "3", "--every", "soon"], "--every must be"),
+        ([*NEW, "--rounds", "3", "--first", "soon"], "--first must be"),
+        ([*NEW, "--rounds", "3", "--mechanism", "{}"], "--mechanism: mechanism must be one of"),
+        ([*NEW, "--rounds", "3", "--mechanism", "{"], "Expecting"),
+        (["--question", "?", "--encoding", '{"type": "x"}', "--rounds", "3"], "--encoding: type must be one of"),
+        ([*NEW, "--rounds", "3", "--eps", "-1"], "eps must be"),
+        (
+            ["--question", "?", "--category", "a", "--category", "b", "--rounds", "3", "--mechanism", BITWISE],
+            "would not keep what it declares",
+        ),
+    ],
+)
+def test_a_campaign_that_is_not_made(arguments: list[str], reason: str, tmp_path: Path) -> None:
+    done = run("campaign", "new", str(tmp_path / "c.json"), *arguments)
+    assert done.exit_code == 1
+    assert reason in done.output
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_verifying(made: Path, tmp_path: Path) -> None:
+    good = run("campaign", "verify", str(made))
+    assert good.exit_code == 0
+    assert "it keeps what it declares" in good.output
+    assert "(exact)" in good.output
+    document = json.loads(made.read_text(encoding="utf-8"))
+    document["guarantee"]["delta"] = 1e-7
+    weak = tmp_path / "weak.json"
+    weak.write_text(json.dumps(document, sort_keys=True, separators=(",", ":")), encoding="utf-8")
+    bad = run("campaign", "verify", str(weak))
+    assert bad.exit_code == 1
+    assert "it declares delta = 1e-07" in bad.output
+    told = json.loads(run("campaign", "verify", str(weak), "--json").output)
+    assert told["holds"] is False
+    assert told["delta"]["certainty"] == "exact"
+    weak.write_text("{}", encoding="utf-8")
+    damaged = run("campaign", "verify", str(weak))
+    assert damaged.exit_code == 1
+    assert damaged.output.count("\n") == 1
+
+
+def test_a_directory(made: Path, tmp_path: Path) -> None:
+    place = tmp_path / "directory.json"
+    first = json.loads(run("campaign", "directory", str(place), str(made), "--json").output)
+    assert first["digest"] == Directory.from_bytes(place.read_bytes()).digest
+    other = tmp_path / "other.json"
+    run("campaign", "new", str(other), *NEW, "--rounds", "3")
+    grown = run("campaign", "directory", str(place), str(other))
+    assert first["campaigns"][0] in grown.output
+    assert len(Directory.from_bytes(place.read_bytes()).ids) == 2
+    place.write_text("[]", encoding="utf-8")
+    assert run("campaign", "directory", str(place)).exit_code == 1
+
+
+@pytest.fixture
+def collector() -> Iterator[tuple[str, list[tuple[str, bytes]]]]:
+    """A server that takes everything; its address, and what it got."""
+    got: list[tuple[str, bytes]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            got.append((self.path, self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(202)
+            self.end_headers()
+
+        def log_message(self, *given: Any) -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}", got
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_answering_and_sending(
+    made: Path, tmp_path: Path, collector: tuple[str, list[tuple[str, bytes]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, folder, now = Campaign.from_bytes(made.read_bytes()), str(tmp_path / "mine"), 1801396800.0 - 60
+    monkeypatch.setattr("time.time", lambda: now)
+    for arguments, given, reason in [
+        ([], "Safari\n", "is not pinned"),
+        (["--pin", "xyz"], "Safari\n", "64 lower-case hexadecimal"),
+        (["--pin", found.id], "Lynx\n", "must be one of the 3"),
+        (["--pin", found.id], "", "must be one of the 3"),
+        (["--pin", found.id, "--eps", "0.1"], "Safari\n", "the policy allows"),
+    ]:
+        refused = run("answer", str(made), "--folder", folder, *arguments, given=given)
+        assert refused.exit_code == 1
+        assert reason in refused.output
+        assert "Safari" not in refused.output
+        assert "Lynx" not in refused.output
+    assert "no campaign has been answered" in run("send", collector[0], "--folder", folder).output
+    joined = run("answer", str(made), "--folder", folder, "--pin", found.id, given="Safari\n")
+    assert joined.exit_code == 0, joined.output
+    assert "the next report goes out 2027-0" in joined.output
+    assert "Safari" not in joined.output
+    assert "nothing to send" in run("send", collector[0], "--folder", folder).output
+    now += 60 + 86400 - 1
+    sent = json.loads(run("send", collector[0], "--folder", folder, "--json").output)
+    assert sent[0]["outcome"] == "accepted"
+    assert sent[0]["next_report"] > now
+    ((path, body),) = collector[1]
+    assert path == f"/campaigns/{found.id}/reports"
+    assert body[:5] == b"\x01\x01\0\0\0"
+    assert run("send", "http://collect.example", "--folder", folder).exit_code == 1
+    state = tmp_path / "mine" / f"{found.id}.state"
+    whole = state.read_bytes()
+    state.write_bytes(whole[:-1])
+    damaged = run("send", collector[0], "--folder", folder)
+    assert damaged.exit_code == 1
+    assert "failed: the state is damaged" in damaged.output
+    state.write_bytes(whole)
+    left = run("answer", str(made), "--folder", folder, "--leave", "--json")
+    assert json.loads(left.output) == {"campaign": found.id, "next_report": None}
+    assert "no campaign has been answered" in run("send", collector[0], "--folder", folder).output
+
+
+def test_a_directory_is_believed_if_it_is_pinned(
+    made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.time", lambda: 1801396800.0)
+    place = tmp_path / "directory.json"
+    digest = json.loads(run("campaign", "directory", str(place), str(made), "--json").output)["digest"]
+    arguments = ["answer", str(made), "--directory", str(place), "--folder", str(tmp_path / "mine")]
+    assert run(*arguments, given="Safari\n").exit_code == 1
+    assert run(*arguments, "--pin", digest, given="Safari\n").exit_code == 0
+
+
+def test_a_prompt_does_not_show_the_answer(made: Path, tmp_path: Path) -> None:
+    """In a terminal of its own: what is typed is neither echoed nor repeated."""
+    found = Campaign.from_bytes(made.read_bytes())
+    ours, theirs = pty.openpty()
+    command = [
+        sys.executable,
+        "-m",
+        "untrackable",
+        "answer",
+        str(made),
+        "--pin",
+        found.id,
+        "--folder",
+        str(tmp_path / "mine"),
+    ]
+    process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True)  # noqa: S603
+    os.close(theirs)
+    shown = b""
+    while b"not shown)" not in shown:
+        shown += os.read(ours, 1000)
+    os.write(ours, b"Safari\n")
+    try:
+        while more := os.read(ours, 1000):
+            shown += more
+    except OSError:  # the terminal is gone with its process
+        pass
+    os.close(ours)
+    process.wait(timeout=60)
+    text = shown.decode()
+    assert "Which browser?" in text
+    assert "answered; the next report goes out" in text
+    assert text.count("Safari") == 1  # among the answers that are asked for

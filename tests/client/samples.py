@@ -1,0 +1,96 @@
+"""Campaigns, people and servers for the tests."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from untrackable.campaign import Campaign, Guarantee
+from untrackable.client.attachments import Attachment
+from untrackable.client.client import Client
+from untrackable.client.policy import Policy
+from untrackable.client.posting import Address, Reply
+from untrackable.encodings.bit import Bit
+from untrackable.encodings.numbers import IntegerRange
+from untrackable.mechanisms.base import Mechanism
+from untrackable.mechanisms.bitwise import Bitwise
+from untrackable.mechanisms.inner_product import Deck
+
+START = 1_800_000_000
+DAY = 86_400
+HOME, WORK = Attachment("home", certain=True), Attachment("work", certain=True)
+NOWHERE = Attachment("", certain=False)
+SERVER = "http://127.0.0.1:9"
+
+
+def campaign(mechanism: Mechanism | None = None, **changes: Any) -> Campaign:
+    """A question a day for a month, by a deck of four values unless another mechanism is given."""
+    made = mechanism or Deck(bits=2, slots=30, eps_report=0.05)
+    guarantee = {"eps": 1.0, "delta": 1e-6, "values": "any", "gamma": 0.0, "tracking_delta": 0.0}
+    given: dict[str, Any] = {
+        "question": "How many?",
+        "encoding": Bit()
+        if isinstance(made, Bitwise)
+        else IntegerRange(low=0, high=(1 << min(16, getattr(made, "bits", 2))) - 1),
+        "mechanism": made,
+        "first_round": START,
+        "round_seconds": DAY,
+        "rounds": 30,
+    }
+    for name, value in changes.items():
+        (guarantee if name in guarantee else given)[name] = value
+    return Campaign(**given, guarantee=Guarantee(**guarantee))  # type: ignore[arg-type]
+
+
+class Clock:
+    """A clock that tests set."""
+
+    def __init__(self, now: float = START - 100) -> None:
+        self.now = now
+
+    def __call__(self) -> float:
+        return self.now
+
+    def late_in(self, round: int) -> None:
+        """Just before the end of a round, when its moment has passed for certain."""
+        self.now = START + round * DAY - 1.0
+
+    def sleep(self, seconds: float) -> None:
+        """Time passes."""
+        self.now += seconds
+
+
+class Server:
+    """Takes what is posted, and answers as it is told to, in turn; 200 for ever after."""
+
+    def __init__(self, *replies: int | None) -> None:
+        self.replies = list(replies)
+        self.bodies: list[bytes] = []
+
+    def __call__(self, address: Address, body: bytes) -> Reply:
+        self.bodies.append(body)
+        return Reply(self.replies.pop(0) if self.replies else 200)
+
+
+def client(folder: Path, asked: Campaign, clock: Callable[[], float], **policy: Any) -> Client:
+    """A client of somebody who allows what a campaign of the samples needs."""
+    allowed = {"eps": 1.0, "delta": 1e-6, **policy}
+    return Client(asked, None, Policy(pins=(asked.id,), **allowed), folder=folder, clock=clock)
+
+
+def send(member: Any, server: Server, clock: Clock, *places: Attachment) -> str:
+    """Send from these places, in turn; the last one for ever after."""
+    left = list(places or (HOME,))
+    found = member.send(
+        SERVER, post=server, look=lambda host, port: left.pop(0) if len(left) > 1 else left[0], sleep=clock.sleep
+    )
+    return str(found.name)
+
+
+def round_of(body: bytes) -> int:
+    """The round in a report's bytes."""
+    return int.from_bytes(body[1:5], "little")
+
+
+def nonce_of(body: bytes) -> bytes:
+    """The nonce in a report's bytes."""
+    return body[5:21]

@@ -1,0 +1,189 @@
+"""Guarantees with the standard library: equal to the engine's, within its brackets, and never more optimistic."""
+
+import itertools
+import math
+import sys
+
+import pytest
+
+from tests.client.samples import campaign
+from untrackable import verification
+from untrackable.client import accounting, inner_products, kept_bit
+from untrackable.encodings.discovered import DiscoveredStrings
+from untrackable.mechanisms.base import Mechanism
+from untrackable.mechanisms.bitwise import Bitwise
+from untrackable.mechanisms.fading import Fading
+from untrackable.mechanisms.inner_product import Deck, InnerProduct
+from untrackable.mechanisms.rappor import Rappor
+from untrackable.theory.collisions import cross_probability
+from untrackable.theory.experiment import Experiment
+
+EXACT = 1e-8
+
+
+@pytest.mark.parametrize("bits", [1, 2, 3, 16, 256])
+@pytest.mark.parametrize(("slots", "eps_report"), [(1, 1.0), (7, 0.3), (365, 0.015), (730, 0.5), (3000, 0.004)])
+def test_a_deck(bits: int, slots: int, eps_report: float) -> None:
+    deck = Deck(bits=bits, slots=slots, eps_report=eps_report)
+    for reports in (None, 1, slots // 2 or 1):
+        for eps in (0.0, 0.1, 1.0, 3.0):
+            engine = deck.privacy(reports=reports).delta(eps)
+            found = inner_products.dealt(deck.base, deck.slots, reports).delta(eps)
+            assert engine.lower * (1 - 1e-12) <= found <= engine.upper * (1 + EXACT) + 1e-20
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 5])
+def test_wide_answers(width: int) -> None:
+    deck = Deck(bits=5, slots=12, eps_report=1.5, width=width)
+    fading = Fading(bits=5, eps=2.0, delta=1e-5, width=width)
+    for eps in (0.0, 1.0, 4.0):
+        engine, found = deck.privacy().delta(eps), inner_products.dealt(deck.base, deck.slots, None).delta(eps)
+        assert engine.lower * (1 - 1e-12) <= found <= engine.upper * (1 + EXACT)
+        engine = fading.privacy(reports=20).delta(eps)
+        found = inner_products.fading(fading, 20, max(eps, 0.5) / 512).delta(eps)
+        assert engine.lower * (1 - 1e-12) <= found <= engine.upper * 1.02 + 1e-12
+
+
+@pytest.mark.parametrize(("slots", "reports"), [(1, 5), (2, 3), (10, 4), (10, 200), (730, 90), (730, None)])
+def test_stored_inner_products(slots: int, reports: int | None) -> None:
+    mechanism = InnerProduct(bits=6, slots=slots, eps_report=0.2)
+    for eps in (0.0, 0.2, 1.0, 2.0):
+        engine = mechanism.privacy(reports=reports).delta(eps)
+        found = inner_products.stored(mechanism, reports).delta(eps)
+        assert found == pytest.approx(engine.upper, rel=EXACT, abs=1e-14)
+        engine = mechanism.privacy(reports=reports, values="any").delta(eps)
+        found = inner_products.stored_any(mechanism, reports).delta(eps)
+        assert found == pytest.approx(engine.upper, rel=EXACT, abs=1e-14)
+
+
+def test_the_slots_that_draws_show_by_enumeration() -> None:
+    for slots, draws in itertools.product((1, 2, 3), (1, 2, 4)):
+        counts = [0] * (draws + 1)
+        for drawn in itertools.product(range(slots), repeat=draws):
+            counts[len(set(drawn))] += 1
+        expected = [count / slots**draws for count in counts][: min(draws, slots) + 1]
+        assert inner_products.occupancy(draws, slots) == pytest.approx(expected, abs=1e-15)
+
+
+@pytest.mark.parametrize("slots", [1, 2, 10, 730])
+@pytest.mark.parametrize("reports", [2, 3, 7, 40])
+def test_a_slot_on_both_sides(slots: int, reports: int) -> None:
+    exact = max(cross_probability(slots, reports, split) for split in range(1, reports))
+    found = inner_products.crossing(slots, reports)
+    assert exact * (1 - 1e-14) <= found <= exact * (1 + 1e-10)
+    engine = InnerProduct(bits=200, slots=slots, eps_report=0.1).tracking(reports=reports).delta(0.0)
+    assert found <= engine.upper * (1 + EXACT)
+
+
+def test_very_many_reports_have_a_bound() -> None:
+    assert inner_products.crossing(10**9, 1 << 32) == 1.0
+    few = inner_products.crossing(10**9, 2048)
+    assert few <= inner_products.crossing(10**9, 2049) == pytest.approx(1024 * 1025 / 1e9)
+
+
+@pytest.mark.parametrize("reports", [1, 5, 64])
+def test_fading_rounds_one_by_one(reports: int) -> None:
+    fading = Fading(bits=8, eps=1.0, delta=1e-6)
+    for eps in (0.0, 0.2, 0.7):
+        engine = fading.privacy(reports=reports).delta(eps)
+        found = inner_products.fading(fading, reports, 1 / 512).delta(eps)
+        assert engine.lower * (1 - 1e-12) <= found <= engine.upper * 1.02 + 1e-12
+
+
+@pytest.mark.parametrize("reports", [65, 4000, None])
+def test_fading_with_a_tail_keeps_its_budget(reports: int | None) -> None:
+    fading = Fading(bits=8, eps=1.0, delta=1e-6)
+    found = inner_products.fading(fading, reports, 1 / 512).delta(1.0)
+    assert found <= 1e-6
+    # No more optimistic than more rounds told one by one.
+    told = [fading.base(t).privacy_factor() for t in range(1, min(reports or 400, 400) + 1)]
+    assert found >= Experiment(told).delta(1.0).lower
+
+
+@pytest.mark.parametrize("shift", [0.05, 0.4, 2.0])
+def test_a_gaussian(shift: float) -> None:
+    for eps in (0.0, 0.5, 2.0):
+        low, high = (math.erfc(-(sign * shift / 2 - eps / shift) / math.sqrt(2)) / 2 for sign in (1, -1))
+        exact = low - math.exp(eps) * high
+        found = inner_products.gaussian(shift, 1 / 512).delta(eps)
+        assert exact * (1 - 1e-9) - 1e-18 <= found <= exact * 1.02 + 1e-4 * shift
+
+
+@pytest.mark.parametrize(("eps_state", "eps_report"), [(1.0, 0.5), (0.1, 3.0), (5.0, 5.0)])
+def test_one_kept_bit(eps_state: float, eps_report: float) -> None:
+    bit = Bitwise(eps_state=eps_state, eps_report=eps_report)
+    for reports, eps in itertools.product((None, 1, 2, 9, 50, 300), (0.0, 0.05, 1.0, 4.0)):
+        engine = bit.privacy(reports=reports).delta(eps)
+        found = kept_bit.fixed(bit, reports, max(eps, 0.05) / 512).delta(eps)
+        assert found >= engine.lower * (1 - 1e-12)
+        assert reports == 300 or found <= engine.upper * 1.001 + 1e-5
+        engine = bit.privacy(reports=reports, values="any").delta(eps)
+        found = kept_bit.any_values(bit, reports).delta(eps)
+        assert engine.lower * (1 - 1e-12) <= found <= engine.upper * (1 + EXACT) + 1e-13
+    for reports, gamma in itertools.product((2, 3, 8, 30), (0.0, 0.2, 1.0)):
+        engine = bit.tracking(reports=reports).delta(gamma)
+        found = kept_bit.tracking(bit, reports, gamma)
+        assert engine.lower * (1 - 1e-10) <= found <= engine.upper * (1 + EXACT) + 1e-12
+
+
+def test_a_kept_bit_of_very_many_reports_is_granted() -> None:
+    bit = Bitwise(eps_state=1.0, eps_report=0.5)
+    many, more = (kept_bit.tracking(bit, reports, 0.3) for reports in (256, 257))
+    assert bit.tracking(reports=257).delta(0.3).lower <= more
+    assert many <= more <= kept_bit.tracking(bit, 10**9, 0.3)
+
+
+CASES = [
+    (Deck.for_budget(bits=2, slots=30, eps=1.0, delta=0.0), {"delta": 0.0}, True),
+    (Deck.for_budget(bits=2, slots=30, eps=1.0, delta=1e-6), {}, True),
+    (Deck(bits=2, slots=30, eps_report=0.06), {}, False),
+    (
+        Deck(bits=2, slots=29, eps_report=0.02),
+        {},
+        False,
+    ),  # fewer cards than rounds: nothing is promised of the last
+    (Deck(bits=3, slots=30, eps_report=0.02), {}, True),
+    (Fading(bits=2, eps=1.0, delta=1e-6), {"rounds": None}, True),
+    (InnerProduct(bits=2, slots=100, eps_report=0.02), {"values": "fixed", "tracking_delta": 1.0}, True),
+    (InnerProduct(bits=2, slots=100, eps_report=0.02), {"values": "fixed"}, False),
+    (InnerProduct(bits=2, slots=100, eps_report=0.02), {"tracking_delta": 1.0}, False),
+    (Bitwise(eps_state=1.0, eps_report=0.5), {"values": "fixed", "tracking_delta": 0.5, "gamma": 0.5}, True),
+    (Bitwise(eps_state=1.0, eps_report=0.5), {"values": "fixed"}, False),
+]
+
+
+@pytest.mark.parametrize(("mechanism", "changes", "holds"), CASES)
+def test_campaigns_are_judged_as_the_engine_judges_them(
+    mechanism: Mechanism, changes: dict[str, object], holds: bool
+) -> None:
+    asked = campaign(mechanism, **changes)
+    found, verdict = accounting.recompute(asked), verification.verify(asked)
+    assert (not found.problems) == verdict.holds == holds, (found.problems, verdict.problems)
+    pairs = [mechanism.privacy(reports=reports, values=asked.guarantee.values) for reports in (None, asked.rounds)]
+    assert found.delta_upper >= min(pair.delta(1.0).lower for pair in pairs) * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("levels", [2, 9])
+def test_decks_of_discovered_strings(levels: int) -> None:
+    strings = DiscoveredStrings(prefixes=range(1, levels + 1), bucket_bits=8, longest=levels, salt=b"s" * 16)
+    asked = campaign(strings.deck(slots=30, eps=1.0, delta=1e-6), encoding=strings)
+    found = accounting.recompute(asked)
+    assert found.problems == verification.verify(asked).problems == ()
+    assert found.delta_upper == pytest.approx(asked.mechanism.privacy().delta(1.0).upper, rel=EXACT)
+    assert accounting.recompute(campaign(asked.mechanism, encoding=strings, eps=0.9)).problems
+    wider = DiscoveredStrings(prefixes=strings.prefixes, bucket_bits=9, longest=levels, salt=b"s" * 16)
+    assert "does not take all" in accounting.recompute(campaign(asked.mechanism, encoding=wider)).problems[0]
+
+
+def test_values_that_do_not_fit_are_noticed() -> None:
+    asked = campaign(Deck(bits=1, slots=30, eps_report=0.01), encoding=campaign().encoding)
+    assert "does not take all 4 values" in accounting.recompute(asked).problems[0]
+
+
+def test_other_mechanisms_are_left_to_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    rappor = Rappor(bloom_bits=8, hashes=1, f=0.9, p=0.5, q=0.6)
+    changes = {"values": "fixed", "eps": 10.0, "tracking_delta": 1.0, "encoding": campaign().encoding}
+    asked = campaign(rappor, **changes)
+    assert accounting.recompute(asked).problems == verification.verify(asked).problems
+    monkeypatch.setitem(sys.modules, "scipy", None)
+    assert "without the full package" in accounting.recompute(asked).problems[0]

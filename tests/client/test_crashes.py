@@ -1,0 +1,175 @@
+"""A client that is killed between every pair of its steps, for real: a process of its own that ends right there."""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.client.samples import HOME, SERVER, Clock, campaign, client, nonce_of, round_of
+from untrackable.client.client import members
+from untrackable.client.files import Folder
+from untrackable.client.ledger import Ledger, Life
+from untrackable.client.posting import Address, Reply
+from untrackable.mechanisms.base import Mechanism
+from untrackable.mechanisms.inner_product import Deck, InnerProduct
+
+KILLED = 9
+STEPS = ("open", "write", "fsync", "replace", "unlink", "close")
+Post = Callable[[Address, bytes], Reply]
+
+
+def network(log: Path, step: Callable[[], None]) -> Post:
+    """A server that remembers every body in a file; the second attempt of every other round gets through."""
+
+    def post(address: Address, body: bytes) -> Reply:
+        step()
+        seen = log.read_bytes().count(body) if log.exists() else 0
+        with log.open("ab") as file:
+            file.write(body)
+        step()
+        return Reply(503 if round_of(body) % 2 and not seen else 200)
+
+    return post
+
+
+def live(folder: Path, log: Path, mechanism: Mechanism, step: Callable[[], None]) -> None:
+    """Join, report in three rounds, with a change of value where there may be one, and leave."""
+    clock, asked = Clock(), _asked(mechanism)
+    someone = client(folder, asked, clock, tracking_delta=1.0)
+    someone.answer(2)
+    for round in (1, 2, 4):
+        clock.late_in(round)
+        clock.now -= 400
+        someone.send(SERVER, post=network(log, step), look=lambda host, port: HOME, sleep=clock.sleep)
+        if round == 2 and asked.guarantee.values == "any":
+            someone.answer(3)
+    someone.leave()
+
+
+def _asked(mechanism: Mechanism) -> Any:
+    fixed = {} if isinstance(mechanism, Deck) else {"values": "fixed", "tracking_delta": 1.0}
+    return campaign(mechanism, rounds=6, **fixed)
+
+
+@contextlib.contextmanager
+def _stepping(step: Callable[[], None], monkeypatch: pytest.MonkeyPatch, *, torn: bool) -> Iterator[None]:
+    with monkeypatch.context() as patched:
+        for name in STEPS:
+            real = getattr(os, name)
+
+            def stepped(*given: Any, real: Any = real, name: str = name, **named: Any) -> Any:
+                if name == "write" and torn:
+                    data = bytes(given[1])
+                    real(given[0], data[: len(data) // 2])
+                    step()
+                    return real(given[0], data[len(data) // 2 :]) + len(data) // 2
+                step()
+                return real(*given, **named)
+
+            patched.setattr(os, name, stepped)
+        lock = fcntl.flock
+
+        def locking(*given: Any) -> None:
+            step()
+            lock(*given)
+
+        patched.setattr(fcntl, "flock", locking)
+        yield
+
+
+def killed_at(
+    number: int, run: Callable[[Callable[[], None]], None], monkeypatch: pytest.MonkeyPatch, torn: bool
+) -> bool:
+    """Run in a process of its own that ends before step `number`; whether it got that far."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # other threads of the tests do not matter to the child
+        child = os.fork()
+    if child == 0:
+        left = number
+
+        def step() -> None:
+            nonlocal left
+            if left == 0:
+                os._exit(KILLED)
+            left -= 1
+
+        try:
+            with _stepping(step, monkeypatch, torn=torn):
+                run(step)
+            os._exit(0)
+        finally:
+            os._exit(1)
+    _, status = os.waitpid(child, 0)
+    code = os.waitstatus_to_exitcode(status)
+    assert code in (0, KILLED), code
+    return code == KILLED
+
+
+def lives_of(folder: Path, campaign_id: str) -> tuple[Life, ...]:
+    opened = Folder(folder)
+    with opened.locked() as place:
+        account = Ledger.read(opened, place).accounts.get(campaign_id)
+    return account.lives if account else ()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("mechanism", "torn"),
+    [
+        (Deck(bits=6, slots=6, eps_report=0.05), False),
+        (Deck(bits=6, slots=6, eps_report=0.05), True),
+        (InnerProduct(bits=6, slots=4, eps_report=0.05), False),
+    ],
+    ids=["deck", "deck-torn", "stored"],
+)
+def test_killed_between_every_pair_of_steps(
+    mechanism: Mechanism, torn: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = _asked(mechanism)
+    number, answered_later = 0, 0
+    while True:
+        folder, log = tmp_path / "c", tmp_path / "log"
+        killed = killed_at(number, lambda step: live(folder, log, mechanism, step), monkeypatch, torn)  # noqa: B023
+        if folder.exists():
+            # What was sent is in the ledger, whatever happened.
+            sent = _bodies(log, asked)
+            for body in sent:
+                assert any(life.first <= round_of(body) <= life.through for life in lives_of(folder, asked.id)), (
+                    number
+                )
+            # Somebody starts it again in the same round, and in all later ones.
+            clock = Clock()
+            for round in (2, 4, 5, 6):
+                clock.late_in(round)
+                for member in members(folder, clock=clock):
+                    member.send(
+                        SERVER, post=network(log, lambda: None), look=lambda host, port: HOME, sleep=clock.sleep
+                    )
+            bodies = _bodies(log, asked)
+            assert bodies[: len(sent)] == sent
+            for round in {round_of(body) for body in bodies}:
+                same = {body for body in bodies if round_of(body) == round}
+                assert len(same) == 1, (number, round)
+            assert len({nonce_of(body) for body in bodies}) == len({round_of(body) for body in bodies})
+            charged = sum(life.rounds or 0 for life in lives_of(folder, asked.id))
+            assert len({round_of(body) for body in bodies}) <= charged <= 6
+            answered_later += any(round_of(body) == 6 for body in bodies)
+            shutil.rmtree(folder)
+        log.unlink(missing_ok=True)
+        if not killed:
+            break
+        number += 1
+    assert number > 100
+    assert answered_later > number // 2  # most of them live on
+
+
+def _bodies(log: Path, asked: Any) -> list[bytes]:
+    size = 21 + -(-asked.mechanism.report_bits // 8)
+    data = log.read_bytes() if log.exists() else b""
+    return [data[i : i + size] for i in range(0, len(data), size)]

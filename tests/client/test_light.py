@@ -1,0 +1,84 @@
+"""The client runs where nothing heavy is installed: a whole life with those packages out of reach."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+SCRIPT = """
+import sys
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {"numba", "scipy", "pandas", "pyarrow", "rich", "matplotlib", "altair"}:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Absent())
+
+import threading, time
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from untrackable.campaign import Campaign, Guarantee
+from untrackable.client.client import Client, members
+from untrackable.client.policy import Policy
+from untrackable.encodings.bit import Bit
+from untrackable.encodings.numbers import IntegerRange
+from untrackable.errors import CampaignRefused
+from untrackable.mechanisms.bitwise import Bitwise
+from untrackable.mechanisms.fading import Fading
+from untrackable.mechanisms.inner_product import Deck, InnerProduct
+from untrackable.mechanisms.rappor import Rappor
+
+bodies = []
+
+class Collector(BaseHTTPRequestHandler):
+    def do_POST(self):
+        bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
+        self.send_response(202)
+        self.end_headers()
+
+    def log_message(self, *given):
+        pass
+
+server = HTTPServer(("127.0.0.1", 0), Collector)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+folder, now = Path(sys.argv[1]), [1_800_000_000.0 - 10]
+mechanisms = [
+    (Deck(bits=3, slots=10, eps_report=0.02), "any", IntegerRange(low=0, high=7)),
+    (Fading(bits=3, eps=0.3, delta=1e-7, scale=0.05), "any", IntegerRange(low=0, high=7)),
+    (InnerProduct(bits=3, slots=10, eps_report=0.01), "fixed", IntegerRange(low=0, high=7)),
+    (Bitwise(eps_state=0.2, eps_report=0.1), "fixed", Bit()),
+    (Rappor(bloom_bits=8, hashes=1, f=0.99, p=0.5, q=0.51), "fixed", IntegerRange(low=0, high=7)),
+]
+for number, (mechanism, values, encoding) in enumerate(mechanisms):
+    asked = Campaign(
+        question="Which?", encoding=encoding, mechanism=mechanism,
+        first_round=1_800_000_000, round_seconds=3600, rounds=10,
+        guarantee=Guarantee(eps=1.0, delta=1e-5, values=values, gamma=0.0, tracking_delta=1.0),
+    )
+    asked = Campaign.from_bytes(asked.to_bytes())
+    policy = Policy(eps=1.0, delta=1e-4, tracking_delta=1.0, pins=(asked.id,))
+    client = Client(asked, None, policy, folder=folder, clock=lambda: now[0])
+    try:
+        client.answer(1)
+        assert not isinstance(mechanism, Rappor)
+    except CampaignRefused as refusal:
+        assert isinstance(mechanism, Rappor), refusal
+        assert "without the full package" in str(refusal)
+for round in range(1, 4):
+    now[0] = 1_800_000_000.0 + round * 3600 - 1
+    for member in members(folder, clock=lambda: now[0]):
+        assert member.send(f"http://127.0.0.1:{server.server_port}").name == "ACCEPTED"
+assert len(bodies) == 12 and len({body[5:21] for body in bodies}) == 12
+
+from untrackable.cli import main
+main(["send", f"http://127.0.0.1:{server.server_port}", "--folder", str(folder), "--json"], standalone_mode=False)
+heavy = {name for name in sys.modules if name.split(".")[0] in ("numba", "scipy", "pandas")}
+assert not heavy, heavy
+print("lived")
+"""
+
+
+def test_a_whole_life_without_anything_heavy(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", SCRIPT, str(tmp_path / "c")]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)  # noqa: S603
+    assert run.stdout.endswith("lived\n"), run.stderr

@@ -1,0 +1,186 @@
+"""Trying again: for a short while, from the same network, the same bytes; then the round is let go."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.client.samples import (
+    DAY,
+    HOME,
+    NOWHERE,
+    SERVER,
+    START,
+    WORK,
+    Clock,
+    Server,
+    campaign,
+    client,
+    send,
+)
+from untrackable.client import sending
+from untrackable.client.attachments import Attachment, look
+from untrackable.client.client import Client
+from untrackable.client.posting import Address, Reply
+
+VAGUE = Attachment("10.0.0.7 None", certain=False)
+
+
+def someone(folder: Path) -> tuple[Client, Clock]:
+    """Somebody whose first report is due, in the middle of the round."""
+    clock = Clock()
+    made = client(folder, campaign(), clock)
+    made.answer(2)
+    clock.now = made.due() or 0.0
+    return made, clock
+
+
+def test_the_same_bytes_until_they_are_accepted(tmp_path: Path) -> None:
+    made, clock = someone(tmp_path / "c")
+    server, began = Server(None, 503, 500, 429), clock.now
+    assert send(made, server, clock) == "ACCEPTED"
+    assert len(server.bodies) == 5
+    assert len(set(server.bodies)) == 1
+    assert clock.now - began <= sending.WINDOW
+    assert send(made, server, clock) == "NOTHING"
+
+
+@pytest.mark.parametrize("status", [400, 404, 409, 301, 302, 304])
+def test_a_refusal_is_final(status: int, tmp_path: Path) -> None:
+    made, clock = someone(tmp_path / "c")
+    server = Server(status)
+    assert send(made, server, clock) == "REFUSED"
+    assert send(made, server, clock) == "NOTHING"
+    assert len(server.bodies) == 1
+
+
+def test_attempts_are_bounded_and_the_waits_grow(tmp_path: Path) -> None:
+    made, clock = someone(tmp_path / "c")
+    server, waits = Server(*[None] * 50), []
+
+    def sleep(seconds: float) -> None:
+        waits.append(seconds)
+        clock.sleep(seconds)
+
+    assert made.send(SERVER, post=server, look=lambda host, port: HOME, sleep=sleep).name == "LET_GO"
+    assert len(server.bodies) == sending.TRIES
+    for tries, wait in enumerate(waits):
+        usual = sending.FIRST_WAIT * 2**tries
+        assert usual / 2 <= wait <= usual * 3 / 2
+    assert len(set(waits)) == len(waits)
+    assert send(made, server, clock) == "NOTHING"
+
+
+def test_no_attempt_after_the_window(tmp_path: Path) -> None:
+    made, clock = someone(tmp_path / "c")
+
+    def slow(address: Address, body: bytes) -> Reply:
+        clock.sleep(120)
+        return Reply(None)
+
+    began = clock.now
+    assert made.send(SERVER, post=slow, look=lambda host, port: HOME, sleep=clock.sleep).name == "LET_GO"
+    assert clock.now - began <= sending.WINDOW + 120
+
+
+@pytest.mark.parametrize(("wanted", "outcome"), [(90.0, "ACCEPTED"), (sending.WINDOW + 1, "LET_GO")])
+def test_the_server_may_ask_for_patience_within_the_window(wanted: float, outcome: str, tmp_path: Path) -> None:
+    made, clock = someone(tmp_path / "c")
+    replies, began = [Reply(503, wanted), Reply(200)], clock.now
+
+    def post(address: Address, body: bytes) -> Reply:
+        return replies.pop(0)
+
+    assert made.send(SERVER, post=post, look=lambda host, port: HOME, sleep=clock.sleep).name == outcome
+    assert (clock.now - began >= wanted) == (outcome == "ACCEPTED")
+
+
+def test_another_network_lets_the_round_go(tmp_path: Path) -> None:
+    made, clock = someone(tmp_path / "c")
+    server = Server(None, None)
+    assert send(made, server, clock, HOME, WORK) == "LET_GO"
+    assert len(server.bodies) == 1
+    assert send(made, server, clock, HOME) == "NOTHING"
+
+
+def _killed(tmp_path: Path, place: Attachment) -> tuple[Client, Clock, Server]:
+    """A process that ended after its first attempt."""
+    made, clock = someone(tmp_path / "c")
+    server = Server()
+
+    def post(address: Address, body: bytes) -> Reply:
+        server.bodies.append(body)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        made.send(SERVER, post=post, look=lambda host, port: place, sleep=clock.sleep)
+    return made, clock, server
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "later", "outcome"),
+    [
+        (HOME, HOME, 60.0, "ACCEPTED"),
+        (HOME, WORK, 60.0, "LET_GO"),
+        (HOME, HOME, sending.WINDOW + 1, "LET_GO"),
+        (HOME, HOME, -60.0, "LET_GO"),  # the clock went back: how long ago it was is not known
+        (VAGUE, VAGUE, 60.0, "LET_GO"),  # which network it was is not known
+        (HOME, NOWHERE, 60.0, "LET_GO"),
+    ],
+)
+def test_after_a_restart(first: Attachment, then: Attachment, later: float, outcome: str, tmp_path: Path) -> None:
+    made, clock, server = _killed(tmp_path, first)
+    clock.now += later
+    assert send(made, server, clock, then) == outcome
+    assert len(server.bodies) == (2 if outcome == "ACCEPTED" else 1)
+    assert len(set(server.bodies)) == 1
+    assert send(made, server, clock, first) == "NOTHING"
+
+
+def test_within_one_process_a_vague_network_is_enough(tmp_path: Path) -> None:
+    made, clock = someone(tmp_path / "c")
+    assert send(made, Server(None), clock, VAGUE) == "ACCEPTED"
+
+
+def test_without_a_network_nothing_is_sent_and_the_round_is_kept(tmp_path: Path) -> None:
+    made, clock = someone(tmp_path / "c")
+    server = Server()
+    assert send(made, server, clock, NOWHERE) == "OFFLINE"
+    assert server.bodies == []
+    clock.now += 3600
+    assert send(made, server, clock, HOME) == ("ACCEPTED" if clock.now < START + DAY else "NOTHING")
+
+
+def test_a_round_that_ends_meanwhile_is_let_go(tmp_path: Path) -> None:
+    made, clock = someone(tmp_path / "c")
+    clock.late_in(1)
+    server = Server(None, None)
+    assert send(made, server, clock) == "LET_GO"
+    assert len(server.bodies) == 1
+
+
+def test_where_this_machine_is() -> None:
+    assert look("127.0.0.1", 9) == Attachment("this machine", certain=True)
+    assert not look("no-such-host.invalid", 9).certain
+    key, digest = HOME.digest() or (b"", b"")
+    assert HOME.matches((key, digest))
+    assert not WORK.matches((key, digest))
+    assert not HOME.matches(None)
+    assert VAGUE.digest() is None
+    assert (HOME.digest() or (b"",))[0] != key
+    assert "home" not in repr(HOME)
+
+
+def test_the_router_tells_networks_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from untrackable.client import attachments
+
+    routes, neighbours = tmp_path / "route", tmp_path / "arp"
+    monkeypatch.setattr(attachments, "_ROUTES", routes)
+    monkeypatch.setattr(attachments, "_NEIGHBOURS", neighbours)
+    assert attachments._router() is None
+    routes.write_text(
+        "Iface Destination Gateway Flags\nwlan0 0001A8C0 00000000 0001\nwlan0 00000000 0101A8C0 0003\n"
+    )
+    neighbours.write_text("IP HW Flags HWaddr Mask Device\n192.168.1.1 0x1 0x2 aa:bb:cc:00:11:22 * wlan0\n")
+    assert attachments._router() == "wlan0 aa:bb:cc:00:11:22"
+    neighbours.write_text("IP HW Flags HWaddr Mask Device\n192.168.1.1 0x1 0x0 00:00:00:00:00:00 * wlan0\n")
+    assert attachments._router() is None

@@ -1,0 +1,58 @@
+"""The files and the sent bytes are what they were, to the byte."""
+
+import hashlib
+import hmac
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.client import vectors
+from untrackable.campaign import Campaign
+from untrackable.client.files import Folder, unframed
+from untrackable.client.ledger import Ledger
+from untrackable.client.state import State
+
+CASES = json.loads(vectors.PLACE.read_text(encoding="utf-8"))
+
+
+def test_vectors_are_reproduced() -> None:
+    assert vectors.vectors() == CASES
+
+
+@pytest.mark.parametrize(
+    "case", CASES, ids=lambda case: str(json.loads(case["campaign"])["mechanism"]["mechanism"])
+)
+def test_files_of_the_vectors_are_read(case: Any, tmp_path: Path) -> None:
+    folder = Folder(tmp_path / "c")
+    for file in (case["made"], case["steps"][-1]["file"]):
+        (folder.path / f"{case['id']}.state").write_bytes(bytes.fromhex(file))
+        held = State.read(folder, case["id"])
+        assert held is not None
+        assert held.value == case["value"]
+    (folder.path / "ledger").write_bytes(bytes.fromhex(case["ledger"]))
+    ledger = Ledger.read(folder, "")
+    assert ledger.accounts[case["id"]].campaign == Campaign.from_bytes(case["campaign"].encode())
+    assert ledger.place == "12:34"
+
+
+def test_keys_follow_from_the_entropy_as_documented() -> None:
+    """By hand, as somebody would in another language: name, key, then SHA-256 after SHA-256."""
+    case = CASES[1]
+    entropy = bytes.fromhex(case["entropy"])
+    made = unframed(bytes.fromhex(case["made"]), "it")
+    assert made["life"] == entropy[:16].hex()
+    key = entropy[16:48]
+    assert made["key"] == key.hex()
+    for _ in range(2):
+        key = hashlib.sha256(b"untrackable/next" + key).digest()
+    step = case["steps"][0]
+    assert step["round"] == 3
+    body = bytes.fromhex(step["body"])
+    assert body[5:21] == hmac.digest(key, b"nonce" + bytes(8), "sha256")[:16]
+    share = int.from_bytes(hmac.digest(key, b"moment" + bytes(8), "sha256")[:8], "big") / 2**64
+    assert step["moment"] == pytest.approx(1_800_000_000 + 86_400 * (2 + 0.05 + 0.9 * share), abs=1e-3)
+    after = unframed(bytes.fromhex(step["file"]), "it")
+    assert after["key"] == hashlib.sha256(b"untrackable/next" + key).hexdigest()
+    assert after["round"] == 4

@@ -1,0 +1,71 @@
+"""Golden vectors of the client: files and sent bytes; `make vectors` writes tests/vectors/client.json.
+
+The entropy of a new state is SHA-256 of a label in counter mode; all that follows is determined by it. Files, keys
+and bodies are hexadecimal; moments are seconds since 1970.
+"""
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from tests.client.samples import campaign
+from tests.vectors.make import stream
+from untrackable.campaign import Campaign
+from untrackable.client.files import Folder
+from untrackable.client.ledger import Ledger, Life
+from untrackable.client.member import Member
+from untrackable.client.state import State
+from untrackable.mechanisms.bitwise import Bitwise
+from untrackable.mechanisms.entropy import Recorded
+from untrackable.mechanisms.fading import Fading
+from untrackable.mechanisms.inner_product import Deck, InnerProduct
+
+PLACE = Path(__file__).parent.parent / "vectors" / "client.json"
+FIXED = {"values": "fixed", "tracking_delta": 1}
+CASES = [
+    (campaign(Deck(bits=4, slots=5, eps_report=0.25), rounds=5, eps=2), 11, [1, 2, 5]),
+    (campaign(Fading(bits=10, eps=1.0, delta=1e-6, scale=0.125), rounds=None), 777, [3, 4]),
+    (campaign(InnerProduct(bits=3, slots=2, eps_report=0.25), rounds=9, **FIXED), 5, [2, 7]),
+    (campaign(Bitwise(eps_state=0.5, eps_report=0.25), rounds=9, **FIXED), 1, [1, 9]),
+]
+
+
+def life(asked: Campaign, value: int, rounds: list[int], folder: Path) -> dict[str, Any]:
+    """A state as it is made, and after each of some rounds."""
+    material = stream(f"client/{type(asked.mechanism).__name__}", 4096)
+    source = Recorded(material)
+    opened = Folder(folder)
+    held = State.new(asked, value, 1, source)
+    held.write(opened, asked.id)
+    file = folder / f"{asked.id}.state"
+    member, steps, made = Member(asked, opened), [], file.read_bytes().hex()
+    for number in rounds:
+        moment = member._moment(held, number)
+        held = held.answered(asked, number)
+        held.write(opened, asked.id)
+        assert held.sealed is not None
+        steps.append(
+            {"round": number, "moment": moment, "body": held.sealed.body.hex(), "file": file.read_bytes().hex()}
+        )
+    ledger = Ledger({}, "12:34").joined(asked, Life(held.life, 1, asked.rounds, 0)).marked(asked.id, rounds[-1])
+    ledger.write(opened)
+    return {
+        "campaign": asked.to_bytes().decode(),
+        "id": asked.id,
+        "value": value,
+        "entropy": material[: source.used].hex(),
+        "made": made,
+        "steps": steps,
+        "ledger": (folder / "ledger").read_bytes().hex(),
+    }
+
+
+def vectors() -> list[dict[str, Any]]:
+    """All cases."""
+    with tempfile.TemporaryDirectory() as folder:
+        return [life(*case, folder=Path(folder) / str(i)) for i, case in enumerate(CASES)]
+
+
+if __name__ == "__main__":
+    PLACE.write_text(json.dumps(vectors(), indent=1) + "\n", encoding="utf-8")
