@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "untrackable"
-LAYERS = ["errors", "checks", "brackets", "kernels", "theory", "mechanisms", "encodings", "discovery", "decoding"]
-LAYERS += ["files", "campaign", "verification", "wire", "client", "auditing", "paper", "collector", "demo", "cli"]
+LAYERS = ["errors", "checks", "brackets", "kernels", "theory", "mechanisms", "encodings"]
+LAYERS += ["campaign", "verification", "wire", "client"]
+LAYERS += ["discovery", "decoding", "files", "auditing", "paper", "collector", "demo", "cli"]
 FILES = sorted(SOURCE.rglob("*.py"))
 
 

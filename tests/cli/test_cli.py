@@ -10,21 +10,19 @@ from click.testing import CliRunner
 from untrackable.cli import main
 
 
-def leaves(group: click.Group, path: str = "") -> dict[str, click.Command]:
-    """Commands that are no groups, by their full names."""
+def commands(group: click.Group, *before: str) -> dict[str, click.Command]:
+    """Every command by its full name, those of groups too."""
     found: dict[str, click.Command] = {}
     for name, command in group.commands.items():
-        full = f"{path} {name}".strip()
-        found |= leaves(command, full) if isinstance(command, click.Group) else {full: command}
+        inner = commands(command, *before, name) if isinstance(command, click.Group) else {}
+        found.update(inner or {" ".join((*before, name)): command})
     return found
 
 
-COMMANDS = leaves(main)
-
-
-@pytest.mark.parametrize("name", sorted(COMMANDS))
+@pytest.mark.parametrize("name", sorted(commands(main)))
 def test_every_command_has_json_and_an_example(name: str) -> None:
-    assert any("--json" in parameter.opts for parameter in COMMANDS[name].params)
+    command = commands(main)[name]
+    assert any("--json" in parameter.opts for parameter in command.params)
     text = CliRunner().invoke(main, [*name.split(), "--help"]).output
     assert f"Example: untrackable {name}" in text
     readme = (Path(__file__).parent.parent.parent / "README.md").read_text(encoding="utf-8")

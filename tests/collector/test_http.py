@@ -302,6 +302,11 @@ def test_health_metrics_and_cross_origin(collector: Collector) -> None:
     assert preflight.headers["access-control-allow-origin"] == "*"
     answer = collector.http.get("/campaigns", headers={"origin": "https://app.example"})
     assert answer.headers["access-control-allow-origin"] == "*"
+    for body, status in ((bodies(asked, 1)[0], 204), (b"x", 400)):
+        headers = {"origin": "https://app.example", **OCTETS}
+        sent = collector.http.post(f"/campaigns/{asked.id}/reports", content=body, headers=headers)
+        assert (sent.status_code, sent.headers["access-control-allow-origin"]) == (status, "*")
+        assert "access-control-allow-origin" not in collector.send(asked, body).headers
     assert "set-cookie" not in answer.headers
     assert "etag" not in answer.headers
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 )
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="For the simulation.")
 def demo(once: bool, as_json: bool, plot: Path | None, seed: int) -> None:
-    """Run a collector, real clients over HTTP and a large simulated crowd, and see what is learned, and what is not.
+    """Run a collector, real clients over HTTP and a large simulated crowd, and see what can be learned of them.
 
     Asks which of 1,024 homepages is yours for three days, closes the rounds, shows estimates beside the truth, and
     how often an observer matches a person's reports from home with those from work, here and with RAPPOR at the
@@ -81,8 +81,8 @@ def _print(outcome: Outcome) -> None:
         f"\n[bold]{PEOPLE:,} people, {DAYS} days[/bold]: which of {len(HOMEPAGES):,} homepages is yours?\n"
         f"{CLIENTS:,} of them have a client that sends over HTTP, the others are simulated; the collector accepted "
         f"{outcome.accepted:,} reports, and counted {outcome.reports:,}.\n"
-        f"All reports of all {ROUNDS} rounds keep every answer private for ever: eps = {eps:.2f}, delta = {DELTA:g} "
-        "(exact), also if it changes.\n"
+        f"All reports of all {ROUNDS} rounds keep every answer private for ever, also if it changes: eps = {eps:.2f}, "
+        f"delta = {DELTA:g} (exact).\n"
     )
     table = Table(
         box=box.SIMPLE_HEAD,

@@ -1,6 +1,7 @@
 """The HTTP service: a Starlette application made from a store, a clock and settings."""
 
 import logging
+import re
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -28,6 +29,7 @@ from untrackable.collector.writer import place
 from untrackable.errors import StoreUnavailable
 
 _log = logging.getLogger("untrackable.collector")
+_REPORTS = re.compile("/campaigns/([^/]+)/reports")
 
 
 def create_app(
@@ -39,7 +41,7 @@ def create_app(
 ) -> Starlette:
     """The application; it closes the store when it ends."""
     service = Service(store, clock, settings or Settings(), metrics)
-    reading, managing = Reading(service), Managing(service)
+    sending, reading, managing = Sending(service), Reading(service), Managing(service)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -53,7 +55,7 @@ def create_app(
 
     one = "/campaigns/{campaign}"
     routes = [
-        Route(f"{one}/reports", Sending(service), methods=["POST"]),
+        Route(f"{one}/reports", sending, methods=["POST"]),
         Route("/campaigns", reading.campaigns, methods=["GET"]),
         Route("/campaigns", managing.create, methods=["POST"]),
         Route(one, reading.campaign, methods=["GET"]),
@@ -82,7 +84,7 @@ def create_app(
         routes=routes,
         lifespan=lifespan,
         middleware=[
-            Middleware(_Guard, refused=refused),
+            Middleware(_Guard, sending=sending, refused=refused),
             Middleware(
                 CORSMiddleware,
                 allow_origins=service.settings.origins,
@@ -112,27 +114,40 @@ def _problem(error: Exception) -> tuple[Problem, str]:
 
 
 class _Guard:
-    """Whatever goes wrong inside becomes a problem; the log says where, not what: it might be a sender's words."""
+    """Whatever goes wrong inside becomes a problem; the log says where, not what: it might be a sender's words.
 
-    def __init__(self, app: ASGIApp, refused: Callable[[Request, Exception], Response]) -> None:
-        self._app, self._refused = app, refused
+    Reports, which are nearly all requests, are answered right here, without the layers that only others need; those
+    of web pages pass through them, for the headers that browsers want.
+    """
+
+    def __init__(self, app: ASGIApp, sending: ASGIApp, refused: Callable[[Request, Exception], Response]) -> None:
+        self._app, self._sending, self._refused = app, sending, refused
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        match = _REPORTS.fullmatch(scope["path"]) if scope["method"] == "POST" else None
+        if match is not None and all(name != b"origin" for name, _ in scope["headers"]):
+            scope["path_params"] = {"campaign": match[1]}
+            await self._guarded(self._sending, scope, receive, send)
+        else:
+            await self._guarded(self._app, scope, receive, send)
+
+    async def _guarded(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
         begun = False
 
-        async def sending(message: Message) -> None:
+        async def noted(message: Message) -> None:
             nonlocal begun
             begun = True
             await send(message)
 
         try:
-            await self._app(scope, receive, sending)
+            await app(scope, receive, noted)
         except Disconnected:
             return
         except Exception as error:
-            _log.error("a request failed: %s", place(error))
+            if not isinstance(error, (Refused, StoreUnavailable)):
+                _log.error("a request failed: %s", place(error))
             if not begun:
                 await self._refused(Request(scope), error)(scope, receive, send)
