@@ -81,8 +81,8 @@ def _print(outcome: Outcome) -> None:
         f"\n[bold]{PEOPLE:,} people, {DAYS} days[/bold]: which of {len(HOMEPAGES):,} homepages is yours?\n"
         f"{CLIENTS:,} of them have a client that sends over HTTP, the others are simulated; the collector accepted "
         f"{outcome.accepted:,} reports, and counted {outcome.reports:,}.\n"
-        f"All reports of all {ROUNDS} rounds keep every answer private for ever, also if it changes: eps = {eps:.2f}, "
-        f"delta = {DELTA:g} (exact).\n"
+        f"All reports of all {ROUNDS} rounds keep every answer private for ever, also one that changes: "
+        f"eps = {eps:.2f}, delta = {DELTA:g} (exact).\n"
     )
     table = Table(
         box=box.SIMPLE_HEAD,
