@@ -3,17 +3,18 @@
 import math
 from typing import Literal, Self
 
-from scipy.optimize import brentq
-
 from untrackable import checks
 from untrackable.mechanisms.dealt import Dealt
 from untrackable.mechanisms.noisy_inner_product import NoisyInnerProduct
 from untrackable.mechanisms.stored import Stored
 from untrackable.theory.experiment import Experiment
+from untrackable.theory.gaussian import gaussian_shift, largest_parameter
 
 Accounting = Literal["exact", "paper"]
 
 _LARGEST_EPS_REPORT = 40.0
+_EXACTLY = 100_000
+"""Slots up to which delta is an exact sum."""
 
 
 class InnerProduct(Stored):
@@ -103,7 +104,7 @@ def largest_eps_report(*, bits: int, slots: int, eps: float, delta: float, accou
     delta = checks.probability("delta", delta)
     if delta == 1:
         raise ValueError("delta must be below 1, got 1: everything would be allowed")
-    pure = math.nextafter(eps / slots, 0)
+    pure = min(math.nextafter(eps / slots, 0), _LARGEST_EPS_REPORT)
     if delta == 0:
         return pure
 
@@ -111,17 +112,11 @@ def largest_eps_report(*, bits: int, slots: int, eps: float, delta: float, accou
         factor = NoisyInnerProduct(bits=bits, eps=eps_report).privacy_factor()
         return Experiment([(factor, slots)]).delta(eps).upper
 
-    high = 2 * pure
-    while spent(high) <= delta:
-        high *= 2
-        if high > _LARGEST_EPS_REPORT:
-            return _LARGEST_EPS_REPORT
-    low = high / 2
-    found = float(brentq(lambda e: math.log(max(spent(e), 1e-320) / delta), low, high, xtol=1e-15, rtol=1e-13))
-    step = 1e-13 * found
-    while spent(found) > delta:
-        found, step = found - step, 2 * step
-    return found
+    share = slots * NoisyInnerProduct(bits=bits, eps=1.0).differing()
+    guess = max(pure, gaussian_shift(delta, eps) / math.sqrt(share))
+    close = 1e-9 if slots <= _EXACTLY else 1e-6  # no finer than the engine's own bracket
+    found = largest_parameter(spent, guess, eps=eps, delta=delta, high=_LARGEST_EPS_REPORT, close=close)
+    return max(pure, found)
 
 
 def _base(bits: int, eps_report: float) -> NoisyInnerProduct:

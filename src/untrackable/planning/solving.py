@@ -1,0 +1,174 @@
+"""The one thing that the goals leave open, for one mechanism: people, rounds, eps or error."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from untrackable.brackets import Bracket
+from untrackable.mechanisms.base import Mechanism
+from untrackable.mechanisms.fading import Fading
+from untrackable.planning.families import Cannot, Family
+from untrackable.planning.goals import FOREVER, LARGEST_EPS, LARGEST_PEOPLE, LARGEST_ROUNDS, Goals
+from untrackable.planning.predicting import errors, people_needed
+from untrackable.planning.searching import largest_integer, smallest_real
+
+_SMALLEST_EPS = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Solved:
+    """A mechanism that meets `goals`, which have no unknown left; how well it is followed."""
+
+    goals: Goals
+    mechanism: Mechanism
+    tracked: Bracket
+
+
+def solve(family: Family, goals: Goals) -> Solved:
+    """Set a mechanism for the goals and solve for what they leave open; or `Cannot`."""
+    match goals.unknown:
+        case "eps":
+            return _eps(family, goals)
+        case "rounds":
+            return _rounds(family, goals)
+        case "people":
+            mechanism, tracked = family.meeting(goals)
+            return Solved(goals.replace(people=_people(mechanism, goals)), mechanism, tracked)
+        case "error":
+            mechanism, tracked = family.meeting(goals)
+            error = errors(mechanism, goals, goals.people or 1).figure
+            if error >= 1:
+                raise _inaccurate(error, 1.0, goals, mechanism)
+            return Solved(goals.replace(error=error), mechanism, tracked)
+    mechanism, tracked = family.meeting(goals)
+    error = errors(mechanism, goals, goals.people or 1).figure
+    if error > (goals.error or 0.0):
+        raise _inaccurate(error, goals.error or 0.0, goals, mechanism)
+    return Solved(goals, mechanism, tracked)
+
+
+def _inaccurate(error: float, wanted: float, goals: Goals, mechanism: Mechanism) -> Cannot:
+    short = "says nothing" if error >= 1 else f"is {error:.3g}, where {wanted:.3g} is asked for"
+    return Cannot("accuracy", f"its error {short}", mechanism=mechanism, error=error)
+
+
+def _people(mechanism: Mechanism, goals: Goals) -> int:
+    try:
+        return people_needed(mechanism, goals)
+    except ValueError:
+        why = f"more than {LARGEST_PEOPLE:.0e} people would be needed"
+        raise Cannot("accuracy", why, mechanism=mechanism) from None
+
+
+def _eps(family: Family, goals: Goals) -> Solved:
+    """The smallest eps with which the error is reached."""
+    wanted, people = goals.error or 1.0, goals.people or 1
+    if family.name == "fading":
+        return _fading_eps(family, goals)
+
+    def excess(eps: float) -> float:
+        mechanism = family.make(goals.replace(eps=eps))
+        return math.log(errors(mechanism, goals, people).figure / wanted)
+
+    try:
+        eps = smallest_real(excess, 1.0, low=_SMALLEST_EPS, high=LARGEST_EPS)
+    except ValueError:
+        raise Cannot("accuracy", f"no eps up to {LARGEST_EPS:g} reaches an error of {wanted:.3g}") from None
+    solved = goals.replace(eps=eps)
+    return Solved(solved, *family.meeting(solved))
+
+
+def _fading_eps(family: Family, goals: Goals) -> Solved:
+    """Accuracy gives the scale, and the engine what all rounds of that scale spend: no nested search."""
+
+    def made(scale: float, eps: float = 1e6) -> Fading:
+        return Fading(bits=goals.width, eps=eps, delta=goals.delta, scale=scale)
+
+    def excess(scale: float) -> float:
+        return math.log(errors(made_unchecked(scale), goals, goals.people or 1).figure / (goals.error or 1.0))
+
+    def made_unchecked(scale: float) -> Fading:
+        return _Scaled(bits=goals.width, eps=1.0, delta=goals.delta, scale=scale)
+
+    try:
+        scale = smallest_real(excess, 1.0, low=1e-9, high=40.0)
+    except ValueError:
+        raise Cannot("accuracy", f"no eps reaches an error of {goals.error:.3g}") from None
+    eps = made_unchecked(scale).privacy().gamma(goals.delta).upper * (1 + 1e-9)
+    if eps > LARGEST_EPS:
+        raise Cannot("accuracy", f"no eps up to {LARGEST_EPS:g} reaches an error of {goals.error:.3g}")
+    solved = goals.replace(eps=eps)
+    mechanism = made(scale, eps)
+    return Solved(solved, mechanism, family.track(mechanism, solved))
+
+
+class _Scaled(Fading):
+    """Fading of a scale whose eps is not known yet: only asked about accuracy and what it spends."""
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        """Nothing to hold against a budget."""
+
+
+def _rounds(family: Family, goals: Goals) -> Solved:
+    """The most rounds at which the error is still reached; for ever, if it always is."""
+    wanted, people = goals.error or 1.0, goals.people or 1
+    endless = goals.replace(rounds=FOREVER)
+    try:
+        mechanism, tracked = family.meeting(endless)
+    except Cannot as cannot:
+        if cannot.binding not in ("horizon", "tracking"):
+            raise
+    else:
+        error = errors(mechanism, endless, people).figure
+        if error > wanted:
+            raise _inaccurate(error, wanted, endless, mechanism)
+        if not isinstance(mechanism, Fading):
+            return Solved(endless, mechanism, tracked)
+
+    def reached(rounds: int) -> bool:
+        try:
+            asked = at_rounds(goals, rounds)
+            return errors(family.make(asked), asked, people).figure <= wanted
+        except Cannot:
+            return False
+
+    lowest = goals.pooled
+    first = at_rounds(goals, lowest)
+    made = family.make(first)
+    error = errors(made, first, people).figure
+    if error > wanted:
+        raise _inaccurate(error, wanted, first, made)
+    most = largest_integer(reached, _guess(family, goals, wanted, people), low=lowest, high=LARGEST_ROUNDS)
+    solved = at_rounds(goals, most)
+    return Solved(solved, *family.meeting(solved))
+
+
+def _guess(family: Family, goals: Goals, wanted: float, people: int) -> int:
+    """Where to look: errors grow as a power of the number of rounds that two of them show."""
+    points: list[tuple[int, float]] = []
+    rounds = max(goals.pooled, 64)
+    for _ in range(8):
+        asked = at_rounds(goals, rounds)
+        try:
+            error = errors(family.make(asked), asked, people).figure
+        except Cannot:
+            break
+        points.append((rounds, error))
+        power = 1.0
+        if len(points) > 1:
+            (one, low), (two, high) = points[-2:]
+            power = max(0.2, math.log(high / low) / math.log(two / one)) if one != two and high != low else power
+        following = rounds * (wanted / error) ** (1 / power)
+        following = int(min(max(following, rounds / 16, goals.pooled), 16 * rounds, LARGEST_ROUNDS))
+        if abs(following - rounds) <= rounds // 64:
+            return following
+        rounds = following
+    return rounds
+
+
+def at_rounds(goals: Goals, rounds: int) -> Goals:
+    """With so many rounds; an observer holds no more reports than that."""
+    held: dict[str, Any] = {} if goals.reports is None else {"reports": min(goals.reports, rounds)}
+    return goals.replace(rounds=rounds, **held)
