@@ -9,7 +9,7 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "untrackable"
 LAYERS = ["errors", "checks", "brackets", "kernels", "theory", "mechanisms", "encodings", "decoding"]
-LAYERS += ["auditing", "paper", "demo", "cli"]
+LAYERS += ["auditing", "planning", "paper", "demo", "cli"]
 FILES = sorted(SOURCE.rglob("*.py"))
 
 

@@ -9,7 +9,7 @@ Encodings, from what people hold to integers and back: `Bit`, `IntegerRange`, `B
 `Rounds` pools the estimates of many rounds.
 
 `audit` examines a mechanism (an `Audit`), `compare` all of them at the same privacy, `audit_file` recorded reports
-and `audit_client` an implementation as a black box.
+and `audit_client` an implementation as a black box. `plan` turns `Goals` into a mechanism with its parameters, a `Plan`.
 
 Guarantees are asked of an `Experiment`, a `Mixture` or a `Worst`, made of `Factor`s, and answered by `Bracket`s.
 Bounds and theorems are in `untrackable.theory`.
@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from untrackable.mechanisms.stored import Memoized, Stored
     from untrackable.mechanisms.unary import Unary
     from untrackable.mechanisms.votes import Votes
+    from untrackable.planning.goals import Goals
+    from untrackable.planning.plans import Plan, plan
     from untrackable.theory.experiment import Experiment, Mixture, Worst
     from untrackable.theory.factor import Factor
 
@@ -71,6 +73,7 @@ _HOMES = {
     "Fading": "mechanisms.fading",
     "FixedVector": "mechanisms.fixed_vector",
     "Fresh": "mechanisms.fresh",
+    "Goals": "planning.goals",
     "HadamardSketch": "mechanisms.sketches",
     "HashedStrings": "encodings.hashed",
     "InnerProduct": "mechanisms.inner_product",
@@ -81,6 +84,7 @@ _HOMES = {
     "Mixture": "theory.experiment",
     "NoisyInnerProduct": "mechanisms.noisy_inner_product",
     "OneChange": "mechanisms.one_change",
+    "Plan": "planning.plans",
     "RandomizedResponse": "mechanisms.randomized_response",
     "Rappor": "mechanisms.rappor",
     "Rounds": "mechanisms.rounds",
@@ -92,6 +96,7 @@ _HOMES = {
     "audit_client": "auditing.evidence.implementations",
     "audit_file": "auditing.evidence.recorded",
     "compare": "auditing.comparison",
+    "plan": "planning.plans",
 }
 
 __all__ = [
@@ -112,6 +117,7 @@ __all__ = [
     "Fading",
     "FixedVector",
     "Fresh",
+    "Goals",
     "HadamardSketch",
     "HashedStrings",
     "InnerProduct",
@@ -122,6 +128,7 @@ __all__ = [
     "Mixture",
     "NoisyInnerProduct",
     "OneChange",
+    "Plan",
     "RandomizedResponse",
     "Rappor",
     "Rounds",
@@ -133,6 +140,7 @@ __all__ = [
     "audit_client",
     "audit_file",
     "compare",
+    "plan",
 ]
 
 

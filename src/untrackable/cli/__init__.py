@@ -11,6 +11,7 @@ from untrackable.cli.audit_file import audit_file
 from untrackable.cli.compare import compare
 from untrackable.cli.demo import demo
 from untrackable.cli.paper import paper
+from untrackable.cli.plan import plan
 from untrackable.cli.rappor_decode import rappor_decode
 
 
@@ -29,6 +30,7 @@ main.add_command(audit_file)
 main.add_command(compare)
 main.add_command(demo)
 main.add_command(paper)
+main.add_command(plan)
 main.add_command(rappor_decode)
 
 

@@ -183,6 +183,7 @@ class Fading(Mechanism):
         return np.column_stack([self.base(r).simulate(columns[:, i], rng) for i, r in enumerate(rounds)])
 
 
+@lru_cache(maxsize=4)
 def _all_rounds(bits: int, scale: float, power: float, last: float) -> Experiment:
     """Rounds 1 … last: the first `HEAD` as they are, the others dominated by a Gaussian shift."""
     head = int(min(HEAD, last))

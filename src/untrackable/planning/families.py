@@ -16,7 +16,8 @@ from untrackable.mechanisms.bitwise import Bitwise
 from untrackable.mechanisms.fading import Fading
 from untrackable.mechanisms.inner_product import Deck, InnerProduct
 from untrackable.mechanisms.lgrr import Lgrr
-from untrackable.mechanisms.stored import Stored
+from untrackable.mechanisms.noisy_inner_product import NoisyInnerProduct
+from untrackable.mechanisms.stored import Memoized, Stored
 from untrackable.mechanisms.unary import Unary
 from untrackable.planning.goals import FOREVER, Goals
 from untrackable.planning.searching import smallest_integer, smallest_real
@@ -26,6 +27,7 @@ from untrackable.theory.tracking import permanent_state_upper
 
 Binding = Literal["accuracy", "tracking", "privacy", "horizon", "changes", "values"]
 
+_LAST_CARD = "a deck has a last card, so it needs a last round"
 _SURE_EPS = 36.0
 """Beyond, a randomised response is no longer random."""
 _FEW = (2, 8, 20)
@@ -86,7 +88,7 @@ def _has_two(goals: Goals) -> bool:
 
 def _deck(goals: Goals) -> Deck:
     if goals.rounds == FOREVER or goals.rounds is None:
-        raise Cannot("horizon", "a deck has a last card, so it needs a last round")
+        raise Cannot("horizon", _LAST_CARD)
     return Deck.for_budget(bits=goals.width, slots=goals.rounds, eps=goals.eps or 0.0, delta=goals.delta)
 
 
@@ -302,10 +304,48 @@ def _yes_no(goals: Goals) -> None:
         raise Cannot("values", f"it answers yes/no questions only, not one with {goals.size:,} answers")
 
 
+def _noisy_deck(goals: Goals, eps_report: float) -> Deck:
+    if goals.rounds == FOREVER or goals.rounds is None:
+        raise Cannot("horizon", _LAST_CARD)
+    return Deck(bits=goals.width, slots=goals.rounds, eps_report=eps_report)
+
+
+def _noisy_rnip(goals: Goals, eps_report: float) -> InnerProduct:
+    return InnerProduct(bits=goals.width, slots=crossing_slots(goals), eps_report=eps_report)
+
+
+def _noisy_fading(goals: Goals, scale: float) -> Fading:
+    """Of this scale; while eps is not known yet, held against no budget."""
+    if goals.eps is None:
+        return _Scaled(bits=goals.width, eps=1.0, delta=goals.delta, scale=scale)
+    return Fading(bits=goals.width, eps=goals.eps, delta=goals.delta, scale=scale)
+
+
+class _Scaled(Fading):
+    """Asked about its accuracy and what it spends, before a budget is made of that."""
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        """Nothing to check yet."""
+
+
+NOISY: dict[str, Callable[[Goals, float], Mechanism]] = {
+    "deck": _noisy_deck,
+    "rnip": _noisy_rnip,
+    "fading": _noisy_fading,
+}
+"""The mechanisms that are set by the eps of one report (the first), whatever they then spend for ever."""
+
+def _memoized(goals: Goals) -> Memoized:
+    return Memoized(NoisyInnerProduct(bits=goals.width, eps=goals.eps or 0.0))
+
+
 _OWN: dict[str, tuple[Callable[[Goals], Mechanism], Callable[[Any, Goals], Bracket]]] = {
     "deck": (_deck, nothing_to_follow),
     "fading": (_fading, nothing_to_follow),
     "rnip": (_rnip, _track_rnip),
+    "memoized": (_memoized, published_tracking),
     "bitwise": (_bitwise, _track_bitwise),
     "l-grr": (_lgrr, _track_lgrr),
     **{

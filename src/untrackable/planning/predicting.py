@@ -62,7 +62,7 @@ def statistics(mechanism: Mechanism, goals: Goals) -> int:
     return min(int((base(1) if callable(base) else base).values), 1 << goals.width)
 
 
-def people_needed(mechanism: Mechanism, goals: Goals) -> int:
+def people_needed(mechanism: Mechanism, goals: Goals, *, most: int = LARGEST_PEOPLE) -> int:
     """The fewest people with whom the figure's error is as small as the goal asks.
 
     Raises ValueError where even the most people do not suffice.
@@ -74,7 +74,7 @@ def people_needed(mechanism: Mechanism, goals: Goals) -> int:
         return errors(mechanism, goals, people).figure <= error
 
     start = max(1, math.ceil(10**6 * (guess / error) ** 2))  # errors fall as one over the root
-    return smallest_integer(enough, start, low=1, high=LARGEST_PEOPLE)
+    return smallest_integer(enough, start, low=1, high=most)
 
 
 def report_bytes(mechanism: Mechanism) -> int:

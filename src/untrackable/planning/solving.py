@@ -7,12 +7,14 @@ from typing import Any
 from untrackable.brackets import Bracket
 from untrackable.mechanisms.base import Mechanism
 from untrackable.mechanisms.fading import Fading
-from untrackable.planning.families import Cannot, Family
+from untrackable.planning.families import NOISY, Cannot, Family
 from untrackable.planning.goals import FOREVER, LARGEST_EPS, LARGEST_PEOPLE, LARGEST_ROUNDS, Goals
 from untrackable.planning.predicting import errors, people_needed
 from untrackable.planning.searching import largest_integer, smallest_real
 
 _SMALLEST_EPS = 1e-6
+_QUIETEST, _LOUDEST = 1e-9, 36.0
+"""Of one report."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,52 +65,25 @@ def _people(mechanism: Mechanism, goals: Goals) -> int:
 def _eps(family: Family, goals: Goals) -> Solved:
     """The smallest eps with which the error is reached."""
     wanted, people = goals.error or 1.0, goals.people or 1
-    if family.name == "fading":
-        return _fading_eps(family, goals)
+    by_noise = NOISY.get(family.name)
 
     def excess(eps: float) -> float:
-        mechanism = family.make(goals.replace(eps=eps))
+        mechanism = family.make(goals.replace(eps=eps)) if by_noise is None else by_noise(goals, eps)
         return math.log(errors(mechanism, goals, people).figure / wanted)
 
     try:
-        eps = smallest_real(excess, 1.0, low=_SMALLEST_EPS, high=LARGEST_EPS)
+        if by_noise is None:
+            solved = goals.replace(eps=smallest_real(excess, 1.0, low=_SMALLEST_EPS, high=LARGEST_EPS))
+            return Solved(solved, *family.meeting(solved))
+        # Accuracy gives the noise, and the engine what all reports with that noise spend: no nested search.
+        loud = smallest_real(excess, 1.0, low=_QUIETEST, high=_LOUDEST)
+        spent = by_noise(goals, loud).privacy().gamma(goals.delta).upper * (1 + 1e-12)
+        solved = goals.replace(eps=spent)
     except ValueError:
         raise Cannot("accuracy", f"no eps up to {LARGEST_EPS:g} reaches an error of {wanted:.3g}") from None
-    solved = goals.replace(eps=eps)
-    return Solved(solved, *family.meeting(solved))
-
-
-def _fading_eps(family: Family, goals: Goals) -> Solved:
-    """Accuracy gives the scale, and the engine what all rounds of that scale spend: no nested search."""
-
-    def made(scale: float, eps: float = 1e6) -> Fading:
-        return Fading(bits=goals.width, eps=eps, delta=goals.delta, scale=scale)
-
-    def excess(scale: float) -> float:
-        return math.log(errors(made_unchecked(scale), goals, goals.people or 1).figure / (goals.error or 1.0))
-
-    def made_unchecked(scale: float) -> Fading:
-        return _Scaled(bits=goals.width, eps=1.0, delta=goals.delta, scale=scale)
-
-    try:
-        scale = smallest_real(excess, 1.0, low=1e-9, high=40.0)
-    except ValueError:
-        raise Cannot("accuracy", f"no eps reaches an error of {goals.error:.3g}") from None
-    eps = made_unchecked(scale).privacy().gamma(goals.delta).upper * (1 + 1e-9)
-    if eps > LARGEST_EPS:
-        raise Cannot("accuracy", f"no eps up to {LARGEST_EPS:g} reaches an error of {goals.error:.3g}")
-    solved = goals.replace(eps=eps)
-    mechanism = made(scale, eps)
-    return Solved(solved, mechanism, family.track(mechanism, solved))
-
-
-class _Scaled(Fading):
-    """Fading of a scale whose eps is not known yet: only asked about accuracy and what it spends."""
-
-    __slots__ = ()
-
-    def __post_init__(self) -> None:
-        """Nothing to hold against a budget."""
+    mechanism = by_noise(solved, loud)
+    tracked = family.track(mechanism, solved)
+    return Solved(solved, mechanism, tracked)
 
 
 def _rounds(family: Family, goals: Goals) -> Solved:

@@ -1,0 +1,216 @@
+"""A plan in plain words: the recommendation, a table, why not the others, and what the paper's selection gives."""
+
+import dataclasses
+from typing import Any
+
+from untrackable.auditing.words import as_dict, number, shown
+from untrackable.brackets import Bracket
+from untrackable.planning.fragment import described
+from untrackable.planning.goals import FOREVER, Goals
+from untrackable.planning.nearest import counted
+from untrackable.planning.plans import Option, Plan, Refusal
+
+COLUMNS = (
+    "mechanism",
+    "people",
+    "rounds",
+    "eps",
+    "error of a figure",
+    "error of one round",
+    "followed",
+    "report",
+    "state",
+    "parameters",
+)
+
+
+def asked(goals: Goals) -> str:
+    """The goals in a sentence."""
+    question = "a yes/no question" if goals.size == 2 else f"a question with {_many(goals.size)} answers"
+    parts = [question, "without end" if goals.rounds == FOREVER else ""]
+    parts += [f"{goals.rounds:,} rounds"] if isinstance(goals.rounds, int) else []
+    parts += [f"{counted(goals.people)} people a round"] if goals.people else []
+    privacy = f"everlasting eps = {number(goals.eps)} at" if goals.eps else "everlasting privacy at"
+    parts.append(f"{privacy} delta = {goals.delta:g}" + (" for any sequence of values" if goals.changes else ""))
+    held = "all their reports" if goals.reports is None else f"{goals.reports:,} of their reports"
+    parts.append(f"{goals.measure} at most {number(goals.limit)} for who holds {held}")
+    if goals.error is not None:
+        parts.append(f"error at most {number(goals.error)}")
+    return "; ".join(filter(None, parts)) + "."
+
+
+def promise(goals: Goals) -> str:
+    """What the error is about."""
+    what = "all values at once" if goals.simultaneous and goals.size > 2 else "any one value"
+    pooled = f", {goals.pooled:,} rounds pooled" if goals.pooled > 1 else ""
+    when = "the first figure" if goals.rounds == FOREVER else "every figure"
+    return f"{what}, except with probability {goals.beta:g}, in {when}{pooled}"
+
+
+def verdict(plan: Plan) -> list[str]:
+    """The answer first, then what it rests on."""
+    best = plan.recommended
+    if best is None:
+        told = ["No mechanism meets these goals."]
+        told += [f"The nearest: {refusal.name}, {_instead(refusal)}." for refusal in plan.refusals[:1] if refusal.nearest]
+        return [*told, "Asked for: " + asked(plan.goals)]
+    return [_answer(plan, best), _promises(best), *_second(plan, best), *_paper(plan), "Asked for: " + asked(plan.goals)]
+
+
+def _answer(plan: Plan, best: Option) -> str:
+    match plan.unknown:
+        case "people":
+            return f"{best.name} with {counted(best.goals.people or 0)} people a round."
+        case "eps":
+            return f"{best.name} at everlasting eps = {number(_up(best.goals.eps or 0.0))}."
+        case "rounds" if best.goals.rounds == FOREVER:
+            return f"{best.name}, for ever."
+        case "rounds":
+            return f"{best.name} for {best.goals.rounds:,} rounds."
+    return f"{best.name}: frequencies are off by at most {number(best.error_upper)} (upper)."
+
+
+def _promises(best: Option) -> str:
+    tracked, certainty = shown(best.tracked)
+    eps, how = shown(best.everlasting)
+    return (
+        f"Error at most {number(best.error_upper)} (upper; {promise(best.goals)}); all reports ever, together, "
+        f"eps = {eps.split(' ±')[0]} ({'exact' if how == 'exact up to ±' else how}) at delta = {best.goals.delta:g}; "
+        f"{best.goals.measure} {tracked.split(' ±')[0]} ({'exact' if certainty == 'exact up to ±' else certainty})."
+    )
+
+
+def _second(plan: Plan, best: Option) -> list[str]:
+    """The best one that nobody can be followed by, if that is another."""
+    if best.tracked.upper == 0 or best.goals.matched is not None:
+        return []
+    hidden = next((o for o in plan.options if o.tracked.upper == 0), None)
+    if hidden is None:
+        return []
+    return [
+        f"Where nobody is to be followed at all: {hidden.name}, {_answers(hidden, plan.unknown)} "
+        f"({goals_measure(hidden)} 0, exact)."
+    ]
+
+
+def goals_measure(option: Option) -> str:
+    """The goals' word for tracking."""
+    return option.goals.measure
+
+
+def _answers(option: Option, unknown: str | None) -> str:
+    match unknown:
+        case "people":
+            return f"{counted(option.goals.people or 0)} people"
+        case "eps":
+            return f"eps = {number(_up(option.goals.eps or 0.0))}"
+        case "rounds":
+            return "for ever" if option.goals.rounds == FOREVER else f"{option.goals.rounds:,} rounds"
+    return f"error at most {number(option.error_upper)}"
+
+
+def _paper(plan: Plan) -> list[str]:
+    found = plan.published
+    if found is None:
+        return ["The paper's own parameter selection has no answer to these goals."]
+    slots = f"L = {found.slots:,}, k²/L = {number(found.delta_upper)}" if found.slots else "L = 0: nothing can be stored"
+    return [
+        f"The paper's own selection, as printed: eps' = {number(found.eps_report)}, {slots}. For k²/L within "
+        f"{number(plan.goals.edge)} it needs {counted(found.people_upper)} people, {number(found.ratio_upper)} times as "
+        f"many as {plan.options[0].name} ({number(found.ratio_same_radius_upper)} times with the same accuracy radius "
+        "on both sides; its term L²/2^d is left out)."
+    ]
+
+
+def cells(option: Option) -> tuple[str, ...]:
+    """A row of the table under `COLUMNS`."""
+    goals = option.goals
+    parameters = {k: v for k, v in described(option.mechanism).items() if k != "mechanism"}
+    return (
+        option.name,
+        counted(goals.people or 0),
+        "for ever" if goals.rounds == FOREVER else f"{goals.rounds:,}",
+        _cell(option.everlasting),
+        f"≤ {number(option.error_upper)}",
+        f"≤ {number(option.one_round_upper)}",
+        _cell(option.tracked),
+        _bytes(option.report_bytes),
+        _bytes(option.state_bytes),
+        ", ".join(f"{key}={_short(value)}" for key, value in parameters.items()),
+    )
+
+
+def refusals(plan: Plan) -> list[tuple[str, str]]:
+    """Names with the sentence why not and what would do; those with the same sentence together."""
+    grouped: dict[str, list[str]] = {}
+    for refusal in plan.refusals:
+        told = refusal.why + (f"; needs {_instead(refusal, alone=True)}" if refusal.nearest else "")
+        grouped.setdefault(told, []).append(refusal.name)
+    return [(", ".join(names), told) for told, names in grouped.items()]
+
+
+def as_json(plan: Plan) -> dict[str, Any]:
+    """Everything, as JSON can say it."""
+    return {
+        "verdict": verdict(plan),
+        "goals": _goals(plan.goals),
+        "unknown": plan.unknown,
+        "options": [_option(option) for option in plan.options],
+        "refusals": [
+            {"name": r.name, "binding": r.binding, "why": r.why, "nearest": [c._asdict() for c in r.nearest]}
+            for r in plan.refusals
+        ],
+        "published": as_dict(plan.published),
+        "campaign": plan.campaign() if plan.options else None,
+    }
+
+
+def _option(option: Option) -> dict[str, Any]:
+    found = {f.name: getattr(option, f.name) for f in dataclasses.fields(option)}
+    goals: Goals = found.pop("goals")
+    mechanism = found.pop("mechanism")
+    return {
+        "name": found.pop("name"),
+        "mechanism": described(mechanism),
+        **{name: getattr(goals, name) for name in ("people", "rounds", "eps", "delta")},
+        **as_dict(found),
+    }
+
+
+def _goals(goals: Goals) -> dict[str, Any]:
+    found = {f.name: getattr(goals, f.name) for f in dataclasses.fields(goals)}
+    found["encoding"] = None if goals.encoding is None else goals.encoding.to_json()
+    return found
+
+
+def _instead(refusal: Refusal, *, alone: bool = False) -> str:
+    told = ", or ".join(change.text for change in refusal.nearest)
+    return told if alone else f"needs {told}"
+
+
+def _up(eps: float) -> float:
+    """Four digits, rounded up, so that what is said suffices."""
+    import math
+
+    digits = 3 - math.floor(math.log10(eps))
+    return math.ceil(eps * 10**digits) / 10**digits
+
+
+def _many(size: int) -> str:
+    return f"{size:,}" if size < 10**9 else f"2^{(size - 1).bit_length()}"
+
+
+def _short(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _bytes(count: int) -> str:
+    for size, unit in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if count >= size:
+            return f"{count / size:.3g} {unit}"
+    return f"{count} B"
+
+
+def _cell(bracket: Bracket) -> str:
+    text, certainty = shown(bracket)
+    return f"≤ {text}" if certainty == "upper" else text.split(" ±")[0]
