@@ -90,11 +90,11 @@ def plan(one_value: bool, encoding: Path | None, as_json: bool, html: Path | Non
 def _encoding(path: Path | None) -> Any:
     if path is None:
         return None
-    from untrackable.encodings.base import Encoding
+    from untrackable.encodings.base import from_json
     from untrackable.errors import EncodingError
 
     try:
-        return Encoding.from_json(json.loads(path.read_text(encoding="utf-8")))
+        return from_json(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, EncodingError) as error:
         raise ValueError(f"encoding: {path}: {error}") from None
 

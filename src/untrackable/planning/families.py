@@ -54,6 +54,8 @@ class Family:
     name: str
     make: Callable[[Goals], Mechanism]
     track: Callable[[Any, Goals], Bracket]
+    tuned: bool = True
+    """Whether it is set for what is tolerable in tracking, rather than as its publication does."""
 
     def meeting(self, goals: Goals) -> tuple[Mechanism, Bracket]:
         """Set for the goals, with how well people can be followed as the goals measure it; or `Cannot`."""
@@ -357,7 +359,7 @@ _OWN: dict[str, tuple[Callable[[Goals], Mechanism], Callable[[Any, Goals], Brack
 FAMILIES: tuple[Family, ...] = (
     *(Family(name, *parts) for name, parts in _OWN.items()),
     *(
-        Family(name, partial(_published, name), published_tracking)
+        Family(name, partial(_published, name), published_tracking, tuned=False)
         for name in CATALOGUE
         if name not in _OWN
     ),

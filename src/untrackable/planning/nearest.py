@@ -72,7 +72,7 @@ def _rounds(family: Family, goals: Goals) -> tuple[Change, ...]:
         rounds = solve(family, goals.replace(rounds=None, reports=None if goals.observed is None else goals.reports)).goals.rounds
     except Cannot:
         return ()
-    return (Change("rounds", rounds or 0, f"at most {rounds:,} rounds" if isinstance(rounds, int) else "no limit"),)
+    return (Change("rounds", rounds or 0, f"at most {rounds:,} round{'s' * (rounds != 1)}" if isinstance(rounds, int) else "no limit"),)
 
 
 def _less_followed(family: Family, goals: Goals, cannot: Cannot) -> tuple[Change, ...]:

@@ -66,6 +66,9 @@ def _eps(family: Family, goals: Goals) -> Solved:
     """The smallest eps with which the error is reached."""
     wanted, people = goals.error or 1.0, goals.people or 1
     by_noise = NOISY.get(family.name)
+    if not family.tuned:
+        # At a large eps all that is left to follow by is what persists in the clear, and no eps removes that.
+        family.meeting(goals.replace(eps=LARGEST_EPS / 2))
 
     def excess(eps: float) -> float:
         mechanism = family.make(goals.replace(eps=eps)) if by_noise is None else by_noise(goals, eps)
@@ -93,7 +96,7 @@ def _rounds(family: Family, goals: Goals) -> Solved:
     try:
         mechanism, tracked = family.meeting(endless)
     except Cannot as cannot:
-        if cannot.binding not in ("horizon", "tracking"):
+        if cannot.binding not in ("horizon", "tracking") or not family.tuned:
             raise
     else:
         error = errors(mechanism, endless, people).figure
@@ -111,7 +114,7 @@ def _rounds(family: Family, goals: Goals) -> Solved:
 
     lowest = goals.pooled
     first = at_rounds(goals, lowest)
-    made = family.make(first)
+    made, _ = family.meeting(first)
     error = errors(made, first, people).figure
     if error > wanted:
         raise _inaccurate(error, wanted, first, made)

@@ -22,6 +22,8 @@ def binomial_distances(reports: int, one: float, zero: float) -> FloatArray:
     """TV(Bin(n, q), Bin(n, p)) for n = 0 … reports: the laws cross once, where their ratio passes 1."""
     n = np.arange(reports + 1)
     high, low = max(one, zero), min(one, zero)
+    if low == high:
+        return np.zeros(reports + 1)
     if low == 0.0 or high == 1.0:
         return np.where(n > 0, 1 - (1 - high if low == 0.0 else low) ** n, 0.0)
     turn = np.log((1 - low) / (1 - high))
