@@ -1,6 +1,8 @@
 """A plan in plain words: the recommendation, a table, why not the others, and what the paper's selection gives."""
 
 import dataclasses
+import json
+import math
 from typing import Any
 
 from untrackable.auditing.words import as_dict, number, shown
@@ -149,6 +151,11 @@ def refusals(plan: Plan) -> list[tuple[str, str]]:
     return [(", ".join(names), told) for told, names in grouped.items()]
 
 
+def campaign_text(plan: Plan) -> str:
+    """The recommended option as JSON for people, or that there is none."""
+    return json.dumps(plan.campaign(), indent=2, ensure_ascii=False) if plan.options else "no mechanism meets these goals"
+
+
 def as_json(plan: Plan) -> dict[str, Any]:
     """Everything, as JSON can say it."""
     return {
@@ -190,8 +197,6 @@ def _instead(refusal: Refusal, *, alone: bool = False) -> str:
 
 def _up(eps: float) -> float:
     """Four digits, rounded up, so that what is said suffices."""
-    import math
-
     digits = 3 - math.floor(math.log10(eps))
     return math.ceil(eps * 10**digits) / 10**digits
 
