@@ -1,8 +1,10 @@
 """Each mechanism written down once more from its definition, as finite laws that can be enumerated."""
 
 import dataclasses
+import functools
 import itertools
 import math
+import operator
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
 from untrackable.mechanisms.rappor import Rappor
@@ -28,6 +30,32 @@ def inner_product(bits: int, eps: float) -> Callable[[Hashable], Law]:
             truth = bin(vector & value).count("1") % 2
             outcomes[vector, truth] = chance * (1 - lie)
             outcomes[vector, 1 - truth] = chance * lie
+        return outcomes
+
+    return law
+
+
+def wide_inner_product(bits: int, width: int, eps: float) -> Callable[[Hashable], Law]:
+    """Law of (vectors, answer) given the value: all lists of independent vectors, found by trying all sums."""
+    lists = [
+        vectors
+        for vectors in itertools.product(range(2**bits), repeat=width)
+        if all(
+            functools.reduce(operator.xor, some)
+            for size in range(1, width + 1)
+            for some in itertools.combinations(vectors, size)
+        )
+    ]
+    answers = list(itertools.product((0, 1), repeat=width))
+    lie = 1 / (math.exp(eps) + len(answers) - 1)
+
+    def law(value: Hashable) -> Law:
+        assert isinstance(value, int)
+        outcomes: dict[Hashable, float] = {}
+        for vectors in lists:
+            truth = tuple(bin(vector & value).count("1") % 2 for vector in vectors)
+            for answer in answers:
+                outcomes[vectors, answer] = (math.exp(eps) * lie if answer == truth else lie) / len(lists)
         return outcomes
 
     return law

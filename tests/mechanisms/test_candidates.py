@@ -18,7 +18,9 @@ each_width = pytest.mark.parametrize("bits", WIDTHS)
 
 
 def candidates_of(bits: int, eps: float = 1.0) -> CandidateAggregator:
-    return CandidateAggregator(SOURCE, bits=bits, flip=NoisyInnerProduct(bits=bits, eps=eps).flip.probability)
+    return CandidateAggregator(
+        SOURCE, bits=bits, flip=NoisyInnerProduct(bits=bits, eps=eps, width=1).flip.probability
+    )
 
 
 def wide(rng: np.random.Generator) -> int:
@@ -33,7 +35,7 @@ def some_reports(bits: int, count: int, seed: int = 1) -> list[int]:
 
 @pytest.mark.parametrize("bits", [1, 3, 8])
 def test_candidates_are_the_dense_estimate(bits: int) -> None:
-    local = NoisyInnerProduct(bits=bits, eps=0.8)
+    local = NoisyInnerProduct(bits=bits, eps=0.8, width=1)
     dense = InnerProductAggregator(SOURCE, bits=bits, flip=local.flip.probability)
     listed = candidates_of(bits, 0.8)
     reports = local.simulate(np.arange(4000, dtype=np.uint64) % np.uint64(2), np.random.default_rng(1))
@@ -60,7 +62,7 @@ def test_estimates_are_the_formula(bits: int) -> None:
 @pytest.mark.parametrize("bits", [27, 64, 256])
 def test_clients_are_counted(bits: int) -> None:
     """The path of real clients; random, fails with probability 4·2e-9."""
-    mechanism = Deck(bits=bits, slots=1, eps_report=3.0)
+    mechanism = Deck(bits=bits, slots=1, eps_report=3.0, width=1)
     held = [5, (1 << bits) - 1]
     sums = mechanism.aggregator()
     assert isinstance(sums, CandidateAggregator)
@@ -72,7 +74,7 @@ def test_clients_are_counted(bits: int) -> None:
 
 
 def test_simulated_populations_are_counted() -> None:
-    mechanism = InnerProduct(bits=40, slots=3, eps_report=2.0)
+    mechanism = InnerProduct(bits=40, slots=3, eps_report=2.0, width=1)
     sums: Any = mechanism.aggregator()
     for batch in mechanism.simulate(np.full(30_000, 1 << 39), rounds=1, seed=1):
         sums.add(batch.reports)
@@ -141,18 +143,20 @@ def test_what_can_be_asked() -> None:
 
 
 def test_foreign_sums_are_refused() -> None:
-    narrow, wide = Deck(bits=30, slots=2, eps_report=1.0), Deck(bits=64, slots=2, eps_report=1.0)
+    narrow, wide = Deck(bits=30, slots=2, eps_report=1.0, width=1), Deck(bits=64, slots=2, eps_report=1.0, width=1)
     with pytest.raises(MergeError):
         narrow.aggregator().merge(wide.aggregator())
     with pytest.raises(SumsError, match="another mechanism"):
         narrow.restore_sums(wide.aggregator().to_bytes())
     with pytest.raises(ValueError, match="of 2 rounds, which do not pool"):
-        InnerProduct(bits=30, slots=2, eps_report=1.0).aggregator().add(np.full((3, 2), 9, dtype=np.uint64))
+        InnerProduct(bits=30, slots=2, eps_report=1.0, width=1).aggregator().add(
+            np.full((3, 2), 9, dtype=np.uint64)
+        )
 
 
 @pytest.mark.parametrize(("first", "vector"), [(2, 1), (0, 0), (0, 1 << 30)])
 def test_impossible_sums_are_refused(first: int, vector: int) -> None:
-    deck = Deck(bits=30, slots=2, eps_report=1.0)
+    deck = Deck(bits=30, slots=2, eps_report=1.0, width=1)
     payload = np.array([0, 1, first, vector], dtype="<u8").tobytes()
     with pytest.raises(SumsError, match="cannot have made"):
         deck.restore_sums(states.seal_sums(deck, payload))
@@ -167,7 +171,7 @@ def test_tables_of_wide_values() -> None:
 
 
 def test_wide_rounds_pool_where_they_may() -> None:
-    fresh = Fresh(NoisyInnerProduct(bits=64, eps=1.0))
+    fresh = Fresh(NoisyInnerProduct(bits=64, eps=1.0, width=1))
     reports = np.zeros((5, 3, 9), dtype=np.uint8)
     reports[..., 0] = 7
     assert fresh.aggregator().add(reports).n == 15

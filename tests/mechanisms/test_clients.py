@@ -588,7 +588,7 @@ def test_an_epsilon_that_would_not_matter_is_refused(eps: float) -> None:
 
 
 def test_cards_that_cannot_be_are_refused() -> None:
-    mechanism = InnerProduct(bits=3, slots=2, eps_report=1.0)
+    mechanism = InnerProduct(bits=3, slots=2, eps_report=1.0, width=1)
     with pytest.raises(StateError, match="cannot have made"):
         mechanism.restore(states.seal(mechanism, bytes([1, 5])))
     assert mechanism.restore(states.seal(mechanism, bytes([2, 15]))).report(1) in (2, 15)

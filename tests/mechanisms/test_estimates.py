@@ -42,7 +42,7 @@ from untrackable.mechanisms.estimates import (
 from untrackable.mechanisms.rappor import RapporAggregator
 
 RR = RandomizedResponse(eps=1.0)
-NIP = NoisyInnerProduct(bits=3, eps=1.0)
+NIP = NoisyInnerProduct(bits=3, eps=1.0, width=1)
 RAPPOR = Rappor(bloom_bits=13, hashes=2, f=0.5, p=0.25, q=0.75)
 CANDIDATES = ["Ada", "Grace", "Emmy", "Sofia"]
 FADING = Fading(bits=2, eps=4.0, delta=0.01)
@@ -50,16 +50,18 @@ FADING = Fading(bits=2, eps=4.0, delta=0.01)
 # mechanism, how many values, whether reports of different rounds may be added up
 MECHANISMS: dict[str, tuple[Mechanism, int, bool]] = {
     "Bitwise": (Bitwise(eps_state=1.0, eps_report=1.5), 2, False),
-    "InnerProduct": (InnerProduct(bits=3, slots=3, eps_report=1.0), 8, False),
-    "Deck": (Deck(bits=3, slots=3, eps_report=1.0), 8, True),
+    "InnerProduct": (InnerProduct(bits=3, slots=3, eps_report=1.0, width=1), 8, False),
+    "Deck": (Deck(bits=3, slots=3, eps_report=1.0, width=1), 8, True),
     "Fading": (FADING, 4, False),
     "Rappor": (RAPPOR, 4, False),
+    "Fresh, two bits at a time": (Fresh(NoisyInnerProduct(bits=3, eps=1.0, width=2)), 8, True),
+    "Deck, three bits at a time": (Deck(bits=3, slots=3, eps_report=2.0, width=3), 8, True),
     "Fresh bit": (Fresh(RR), 2, True),
     "Fresh": (Fresh(NIP), 8, True),
     "Memoized bit": (Memoized(RR), 2, False),
     "Memoized": (Memoized(NIP), 8, False),
     "Stored": (Stored(RR, 3), 2, False),
-    "Stored inner product of one bit": (Stored(NoisyInnerProduct(bits=1, eps=0.5), 3), 2, False),
+    "Stored inner product of one bit": (Stored(NoisyInnerProduct(bits=1, eps=0.5, width=1), 3), 2, False),
     "Dealt": (Dealt(RR, 3), 2, True),
 }
 each = pytest.mark.parametrize("name", MECHANISMS)
@@ -156,7 +158,7 @@ def test_merging_rounds_only_where_they_are_independent(name: str) -> None:
 
 
 def test_decks_that_are_replayed_do_not_merge_with_their_first_deal() -> None:
-    mechanism = Deck(bits=3, slots=3, eps_report=1.0, when_empty="replay")
+    mechanism = Deck(bits=3, slots=3, eps_report=1.0, when_empty="replay", width=1)
     mechanism.aggregator(4).merge(mechanism.aggregator(6))
     for first, second in ((1, 4), (3, 4), (6, 7)):
         with pytest.raises(MergeError):
@@ -170,9 +172,9 @@ def test_merging_refuses_other_parameters(name: str) -> None:
     others: list[Mechanism] = [other for key, (other, _, _) in MECHANISMS.items() if key != name]
     others += [
         Bitwise(eps_state=1.0, eps_report=1.6),
-        InnerProduct(bits=3, slots=4, eps_report=1.0),
-        Deck(bits=3, slots=3, eps_report=1.0, when_empty="replay"),
-        Fresh(NoisyInnerProduct(bits=3, eps=1.1)),
+        InnerProduct(bits=3, slots=4, eps_report=1.0, width=1),
+        Deck(bits=3, slots=3, eps_report=1.0, when_empty="replay", width=1),
+        Fresh(NoisyInnerProduct(bits=3, eps=1.1, width=1)),
         Rappor(bloom_bits=13, hashes=3, f=0.5, p=0.25, q=0.75),
         Stored(RR, 4),
     ]
@@ -222,7 +224,7 @@ def test_reports_out_of_range_are_refused_with_nothing_added(name: str) -> None:
 def test_inner_products_of_many_bits_have_no_dense_estimate() -> None:
     with pytest.raises(ValueError, match=r"bits must be at most 26 to estimate all 2\^bits values, got 27"):
         InnerProductAggregator(Source(None, 0, pools=True), bits=27, flip=0.1)
-    assert isinstance(Deck(bits=27, slots=3, eps_report=1.0).aggregator(), CandidateAggregator)
+    assert isinstance(Deck(bits=27, slots=3, eps_report=1.0, width=1).aggregator(), CandidateAggregator)
 
 
 # --- unbiased --------------------------------------------------------------------------------------------------
@@ -253,7 +255,7 @@ def test_later_rounds_are_estimated_as_well(name: str) -> None:
     assert np.all(np.abs(result.frequencies - truth) <= 6 * result.standard_error)
 
 
-@pytest.mark.parametrize("mechanism", [Fresh(NIP), Deck(bits=3, slots=2, eps_report=1.0), FADING])
+@pytest.mark.parametrize("mechanism", [Fresh(NIP), Deck(bits=3, slots=2, eps_report=1.0, width=1), FADING])
 def test_changing_values_are_estimated_round_by_round(mechanism: Mechanism) -> None:
     values = np.stack([np.zeros(200_000, dtype=int), np.full(200_000, 3)], axis=1)
     reports = np.concatenate([b.reports for b in mechanism.simulate(values, rounds=2, seed=13)])
@@ -265,7 +267,7 @@ def test_changing_values_are_estimated_round_by_round(mechanism: Mechanism) -> N
 
 def test_client_reports_are_estimated() -> None:
     """The path of real clients, end to end; random, fails with probability 4·2e-9."""
-    mechanism = Deck(bits=2, slots=1, eps_report=3.0)
+    mechanism = Deck(bits=2, slots=1, eps_report=3.0, width=1)
     result = estimate(mechanism.aggregator().add(mechanism.client(i % 2).report(1) for i in range(20_000)))
     assert np.all(np.abs(result.frequencies - [0.5, 0.5, 0, 0]) <= 6 * result.standard_error)
 
@@ -286,7 +288,7 @@ def test_rappor_candidates_must_be_told_apart() -> None:
 def test_inner_product_estimates_sum_to_one(bits: int, eps: float, data: st.DataObject) -> None:
     """Whatever the reports: no report has the zero vector, so the transform sums to zero, in integers."""
     reports = data.draw(st.lists(st.integers(2, (2 << bits) - 1), min_size=1, max_size=50))
-    aggregator = NoisyInnerProduct(bits=bits, eps=eps).aggregator(Source(None, 0, pools=True)).add(reports)
+    aggregator = NoisyInnerProduct(bits=bits, eps=eps, width=1).aggregator(Source(None, 0, pools=True)).add(reports)
     assert isinstance(aggregator, InnerProductAggregator)
     transformed = walsh_hadamard(aggregator.sums)
     assert transformed.dtype == np.int64
@@ -298,7 +300,7 @@ def test_inner_product_estimates_sum_to_one(bits: int, eps: float, data: st.Data
 
 @pytest.mark.parametrize("bits", [1, 8, 16])
 def test_inner_product_estimates_of_a_population_sum_to_one(bits: int) -> None:
-    mechanism = Deck(bits=bits, slots=1, eps_report=1.0)
+    mechanism = Deck(bits=bits, slots=1, eps_report=1.0, width=1)
     values = np.arange(300_000) % (1 << bits)
     aggregator = mechanism.aggregator()
     for batch in mechanism.simulate(values, rounds=1, seed=14):
@@ -312,7 +314,12 @@ def test_inner_product_estimate_is_the_formula() -> None:
     """(2^d-1)/2^d·(e^eps+1)/(e^eps-1)·Σ_reports (-1)^(⟨v,u⟩ ⊕ b)/n + 2^-d, report by report."""
     eps, bits = 0.7, 3
     reports = np.random.default_rng(15).integers(2, 16, size=500).tolist()
-    result = NoisyInnerProduct(bits=bits, eps=eps).aggregator(Source(None, 0, pools=True)).add(reports).estimate()
+    result = (
+        NoisyInnerProduct(bits=bits, eps=eps, width=1)
+        .aggregator(Source(None, 0, pools=True))
+        .add(reports)
+        .estimate()
+    )
     scale = 7 / 8 * (math.exp(eps) + 1) / (math.exp(eps) - 1)
     for u in range(8):
         mean = sum((-1) ** (bin((r >> 1) & u).count("1") + (r & 1)) for r in reports) / 500
@@ -331,8 +338,8 @@ def coth(eps: float) -> float:
     [
         (Bitwise(eps_state=1.0, eps_report=1.5), coth(1.0) * coth(1.5), 1),
         (Fresh(RR), coth(1.0), 1),
-        (InnerProduct(bits=3, slots=3, eps_report=1.0), 2 * 7 / 8 * coth(1.0), 8),
-        (Deck(bits=3, slots=3, eps_report=0.2), 2 * 7 / 8 * coth(0.2), 8),
+        (InnerProduct(bits=3, slots=3, eps_report=1.0, width=1), 2 * 7 / 8 * coth(1.0), 8),
+        (Deck(bits=3, slots=3, eps_report=0.2, width=1), 2 * 7 / 8 * coth(0.2), 8),
     ],
 )
 def test_radius_is_the_formula(mechanism: Mechanism, span: float, values: int) -> None:
@@ -396,7 +403,9 @@ def test_a_wrong_standard_error_is_noticed_almost_surely() -> None:
     assert chi2.cdf(high * 2000 * 0.8**2 / (1 - SLACK), 2000) < 1e-8
 
 
-@pytest.mark.parametrize("mechanism", [Fresh(RR), Fresh(NoisyInnerProduct(bits=3, eps=1.0))], ids=["bit", "inner"])
+@pytest.mark.parametrize(
+    "mechanism", [Fresh(RR), Fresh(NoisyInnerProduct(bits=3, eps=1.0, width=1))], ids=["bit", "inner"]
+)
 @pytest.mark.parametrize("reports", [[0.7], [2.7], np.array([0.7]), np.array([1.0]), ["1"]])
 def test_reports_must_be_integers(mechanism: Mechanism, reports: Any) -> None:
     sums = mechanism.aggregator()
@@ -437,7 +446,7 @@ def test_rounds_that_do_not_pool_are_refused() -> None:
     with pytest.raises(ValueError, match="do not pool"):
         rappor.aggregator().add(batch.reports)
     assert rappor.aggregator().add(batch.reports[:, 0]).n == 50
-    deck = Deck(bits=3, slots=3, eps_report=1.0)
+    deck = Deck(bits=3, slots=3, eps_report=1.0, width=1)
     (batch,) = deck.simulate(np.zeros(50, dtype=int), rounds=3, seed=1)
     assert deck.aggregator().add(batch.reports).n == 150
 

@@ -28,7 +28,7 @@ from untrackable import (
 from untrackable.mechanisms.base import Mechanism
 from untrackable.mechanisms.estimates import Estimate
 
-DECK = Deck(bits=3, slots=2, eps_report=1.0)
+DECK = Deck(bits=3, slots=2, eps_report=1.0, width=1)
 
 
 def estimated(mechanism: Mechanism, values: Any, *, seed: int = 1, **how: Any) -> Estimate:
@@ -58,7 +58,8 @@ def test_intervals_are_the_radii_within_bounds() -> None:
 SMALL: list[tuple[Mechanism, range, dict[str, Any]]] = [
     (Fresh(RandomizedResponse(eps=1.0)), range(2), {}),
     (Bitwise(eps_state=1.0, eps_report=0.5), range(2), {}),
-    (Fresh(NoisyInnerProduct(bits=2, eps=0.7)), range(2, 8), {}),
+    (Fresh(NoisyInnerProduct(bits=2, eps=0.7, width=1)), range(2, 8), {}),
+    (Fresh(NoisyInnerProduct(bits=2, eps=0.7, width=2)), range(1 << 6), {}),
     (Unary(values=3, keep=0.9, add=0.2, q=0.8, p=0.3), range(8), {}),
     (Lgrr(values=3, keep=0.9, tell=0.8), range(3), {}),
     (DBitFlip(buckets=3, sampled=2, eps=1.0), range(1 << 5), {}),
@@ -130,8 +131,8 @@ def test_a_list_of_candidates_need_not_be_everything() -> None:
     [
         (Fresh(RandomizedResponse(eps=1.0)), "exact binomial"),
         (Bitwise(eps_state=1.0, eps_report=2.0), "exact binomial"),
-        (Fresh(NoisyInnerProduct(bits=3, eps=1.0)), "exact binomial"),
-        (Fresh(NoisyInnerProduct(bits=1, eps=1.0)), "exact binomial"),
+        (Fresh(NoisyInnerProduct(bits=3, eps=1.0, width=1)), "exact binomial"),
+        (Fresh(NoisyInnerProduct(bits=1, eps=1.0, width=1)), "exact binomial"),
         (Unary(values=8, keep=0.9, add=0.2, q=0.8, p=0.3), "exact binomial"),
         (Lgrr(values=8, keep=0.9, tell=0.8), "exact binomial"),
         (DBitFlip(buckets=8, sampled=2, eps=2.0), "upper, Hoeffding"),
@@ -165,7 +166,7 @@ def test_p_values_of_values_that_nobody_holds(mechanism: Mechanism, tail: str) -
 
 def test_top() -> None:
     values = np.repeat([3, 5, 6], [6000, 3000, 1000])
-    found = estimated(Deck(bits=8, slots=1, eps_report=2.0), values)
+    found = estimated(Deck(bits=8, slots=1, eps_report=2.0, width=1), values)
     rows = found.top(5)
     assert [row.value for row in rows[:2]] == [3, 5]
     assert rows[0].stands_out
@@ -193,7 +194,7 @@ def test_the_false_discovery_rate_is_kept() -> None:
     times, people, rate = 4000, 500, 0.1
     threshold = rate + 0.036
     assert math.exp(-times * 0.036**2 / (2 * (rate + 0.036 / 3))) < 1e-9
-    mechanism = Deck(bits=6, slots=1, eps_report=3.0)
+    mechanism = Deck(bits=6, slots=1, eps_report=3.0, width=1)
     values = np.tile(np.arange(people) % 8, times)
     reports = np.concatenate([b.reports for b in mechanism.simulate(values, rounds=1, seed=5)]).reshape(times, -1)
     shares: dict[float, list[float]] = {rate: [], 5 * rate: []}

@@ -65,7 +65,7 @@ def test_bitwise(value: int) -> None:
 
 @pytest.mark.parametrize("slots", [1, 2, 3])
 def test_stored(slots: int) -> None:
-    base = NoisyInnerProduct(bits=2, eps=0.8)
+    base = NoisyInnerProduct(bits=2, eps=0.8, width=1)
     oracle = oracles.stored(oracles.inner_product(2, 0.8), slots, 4)
     assert_likelihoods(Stored(base, slots), oracle, (2, 2), pair_as_report, 4)
     if slots == 1:
@@ -79,7 +79,7 @@ def test_many_equal_reports_may_be_several_executions() -> None:
 
 def test_independent_rounds() -> None:
     law = oracles.inner_product(2, 0.8)
-    base = NoisyInnerProduct(bits=2, eps=0.8)
+    base = NoisyInnerProduct(bits=2, eps=0.8, width=1)
     stateless = oracles.stateless(lambda value, round: law(value), 4)
     for mechanism in (Fresh(base), Dealt(base, 4)):
         assert_likelihoods(mechanism, stateless, (3, 3), pair_as_report, 3)

@@ -151,9 +151,9 @@ def test_nonzero_vector_of_odd_widths(bits: int) -> None:
 LOCALS: list[tuple[Local, int, FloatArray]] = [
     (RandomizedResponse(eps=1.0), 0, response(1.0, 0)),
     (RandomizedResponse(eps=0.1), 1, response(0.1, 1)),
-    (NoisyInnerProduct(bits=1, eps=1.0), 1, inner(1.0, 1, 1)),
-    (NoisyInnerProduct(bits=3, eps=0.5), 0, inner(0.5, 3, 0)),
-    (NoisyInnerProduct(bits=3, eps=2.0), 5, inner(2.0, 3, 5)),
+    (NoisyInnerProduct(bits=1, eps=1.0, width=1), 1, inner(1.0, 1, 1)),
+    (NoisyInnerProduct(bits=3, eps=0.5, width=1), 0, inner(0.5, 3, 0)),
+    (NoisyInnerProduct(bits=3, eps=2.0, width=1), 5, inner(2.0, 3, 5)),
 ]
 
 
@@ -216,7 +216,7 @@ class Scenario:
 
 
 RR = RandomizedResponse(eps=1.0)
-NIP = NoisyInnerProduct(bits=2, eps=1.0)
+NIP = NoisyInnerProduct(bits=2, eps=1.0, width=1)
 P0, P1 = response(1.0, 0), response(1.0, 1)
 V1, V2 = inner(1.0, 2, 1), inner(1.0, 2, 2)
 REPEATED = (P1[:, None] * P0)[:, :, None] * np.eye(2)[:, None, :]
@@ -247,7 +247,7 @@ SCENARIOS: dict[str, Scenario] = {
         Stored(RR, 3), 1, (1, 2), np.outer(P1, P1) * 2 / 3 + np.diag(P1) / 3, wrong=np.outer(P1, P1)
     ),
     "InnerProduct": Scenario(
-        InnerProduct(bits=2, slots=2, eps_report=1.0),
+        InnerProduct(bits=2, slots=2, eps_report=1.0, width=1),
         1,
         (1, 2),
         np.outer(V1, V1) / 2 + np.diag(V1) / 2,
@@ -264,11 +264,13 @@ SCENARIOS: dict[str, Scenario] = {
         np.outer(P1, P1)[:, :, None] * np.eye(2)[:, None, :],
         wrong=np.outer(P1, P1)[:, :, None] * P1,
     ),
-    "Deck": Scenario(Deck(bits=2, slots=2, eps_report=1.0), 1, (1, 2), np.outer(V1, V1), tilt=0.05),
+    "Deck": Scenario(Deck(bits=2, slots=2, eps_report=1.0, width=1), 1, (1, 2), np.outer(V1, V1), tilt=0.05),
     "Deck, changed": Scenario(
-        Deck(bits=2, slots=2, eps_report=1.0), 1, (1, 2), np.outer(V1, V2), changes=(None, 2), tilt=0.05
+        Deck(bits=2, slots=2, eps_report=1.0, width=1), 1, (1, 2), np.outer(V1, V2), changes=(None, 2), tilt=0.05
     ),
-    "Deck, replay": Scenario(Deck(bits=2, slots=1, eps_report=1.0, when_empty="replay"), 2, (1, 4), np.diag(V2)),
+    "Deck, replay": Scenario(
+        Deck(bits=2, slots=1, eps_report=1.0, when_empty="replay", width=1), 2, (1, 4), np.diag(V2)
+    ),
 }
 
 
@@ -345,7 +347,7 @@ def first_equal(reports: NDArray[np.uint64]) -> Counts:
 @pytest.mark.parametrize("slots", [3, 6])
 def test_which_rounds_repeat_a_slot(path: str, slots: int) -> None:
     """Executions over 60 bits never coincide by chance (2^-60 · pairs), so equal reports are equal slots."""
-    mechanism = Stored(NoisyInnerProduct(bits=60, eps=1.0), slots)
+    mechanism = Stored(NoisyInnerProduct(bits=60, eps=1.0, width=1), slots)
     rounds = 4
     if path == "client":
         clients = [mechanism.client(5) for _ in range(CLIENTS)]

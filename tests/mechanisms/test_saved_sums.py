@@ -68,7 +68,7 @@ def test_all_mechanisms_save_all_they_know(mechanism: Mechanism) -> None:
 
 
 def test_foreign_and_damaged_bytes_are_refused() -> None:
-    deck = Deck(bits=3, slots=2, eps_report=1.0, when_empty="replay")
+    deck = Deck(bits=3, slots=2, eps_report=1.0, when_empty="replay", width=1)
     saved = deck.aggregator().add([5, 6]).to_bytes()
     for place in range(len(saved)):
         damaged = saved[:place] + bytes([saved[place] ^ 4]) + saved[place + 1 :]
@@ -80,7 +80,7 @@ def test_foreign_and_damaged_bytes_are_refused() -> None:
     with pytest.raises(SumsError, match="not sums"):
         deck.restore_sums(deck.client(1).to_bytes())
     with pytest.raises(SumsError, match="another mechanism"):
-        Deck(bits=3, slots=2, eps_report=1.1, when_empty="replay").restore_sums(saved)
+        Deck(bits=3, slots=2, eps_report=1.1, when_empty="replay", width=1).restore_sums(saved)
     with pytest.raises(SumsError, match="of part 0, not of part 1"):
         deck.restore_sums(saved, 3)
     assert deck.restore_sums(saved, 2).n == 2
@@ -91,7 +91,7 @@ def test_foreign_and_damaged_bytes_are_refused() -> None:
 def test_sums_of_another_length_are_refused() -> None:
     from untrackable.mechanisms import states
 
-    deck = Deck(bits=3, slots=2, eps_report=1.0)
+    deck = Deck(bits=3, slots=2, eps_report=1.0, width=1)
     for size in (0, 8, 16, 16 + 56, 16 + 72):
         with pytest.raises(SumsError):
             deck.restore_sums(states.seal_sums(deck, bytes(size)))

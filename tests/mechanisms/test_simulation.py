@@ -24,13 +24,13 @@ from untrackable.mechanisms.base import Mechanism
 from untrackable.mechanisms.estimates import Reports
 
 RR = RandomizedResponse(eps=1.0)
-NIP = NoisyInnerProduct(bits=13, eps=1.0)
+NIP = NoisyInnerProduct(bits=13, eps=1.0, width=1)
 RAPPOR = Rappor(bloom_bits=13, hashes=2, f=0.5, p=0.25, q=0.75)
 
 MECHANISMS: dict[str, Mechanism] = {
     "Bitwise": Bitwise(eps_state=1.0, eps_report=1.0),
-    "InnerProduct": InnerProduct(bits=13, slots=3, eps_report=1.0),
-    "Deck": Deck(bits=13, slots=3, eps_report=1.0, when_empty="replay"),
+    "InnerProduct": InnerProduct(bits=13, slots=3, eps_report=1.0, width=1),
+    "Deck": Deck(bits=13, slots=3, eps_report=1.0, when_empty="replay", width=1),
     "Fading": Fading(bits=2, eps=4.0, delta=0.01),
     "Rappor": RAPPOR,
     "Fresh": Fresh(NIP),
@@ -89,12 +89,18 @@ def parity(numbers: NDArray[np.uint64]) -> NDArray[np.uint8]:
 
 
 # eps = 60 lies with probability 2^-64 at most a few times over, so reports show whose they are.
-LOUD = NoisyInnerProduct(bits=13, eps=60.0)
+LOUD = NoisyInnerProduct(bits=13, eps=60.0, width=1)
 
 
 @pytest.mark.parametrize(
     "mechanism",
-    [Fresh(LOUD), Memoized(LOUD), Stored(LOUD, 4), Dealt(LOUD, 64), Deck(bits=13, slots=64, eps_report=60.0)],
+    [
+        Fresh(LOUD),
+        Memoized(LOUD),
+        Stored(LOUD, 4),
+        Dealt(LOUD, 64),
+        Deck(bits=13, slots=64, eps_report=60.0, width=1),
+    ],
 )
 def test_every_client_is_simulated_with_its_own_value(mechanism: Mechanism) -> None:
     """Across the borders of full-sized batches."""
@@ -144,7 +150,7 @@ def test_rappor_of_integers_is_rappor_of_their_digits() -> None:
 
 
 def test_dealt_replays_the_same_cards() -> None:
-    mechanism = Deck(bits=13, slots=3, eps_report=1.0, when_empty="replay")
+    mechanism = Deck(bits=13, slots=3, eps_report=1.0, when_empty="replay", width=1)
     reports = all_reports(mechanism, np.zeros(500, dtype=int), rounds=[1, 2, 3, 4, 6, 9], seed=1)
     first, second, third, *again = reports.T
     assert [np.array_equal(first, again[0])] + [np.array_equal(third, column) for column in again[1:]] == [True] * 3
@@ -205,8 +211,8 @@ def test_rounds_beyond_the_deck_are_refused() -> None:
 
 def test_too_many_bits_to_simulate_are_refused() -> None:
     with pytest.raises(ValueError, match="bits must be at most 63 in simulation, got 64"):
-        Fresh(NoisyInnerProduct(bits=64, eps=1.0)).simulate([1], rounds=1, seed=1)
-    batch = next(Fresh(NoisyInnerProduct(bits=63, eps=1.0)).simulate([1 << 62] * 64, rounds=1, seed=1))
+        Fresh(NoisyInnerProduct(bits=64, eps=1.0, width=1)).simulate([1], rounds=1, seed=1)
+    batch = next(Fresh(NoisyInnerProduct(bits=63, eps=1.0, width=1)).simulate([1 << 62] * 64, rounds=1, seed=1))
     assert int(batch.reports.max()) >> 63 == 1
     assert int(batch.reports.min()) >= 2
 

@@ -4,12 +4,15 @@ The independent client below imports nothing of the mechanisms: it is what anoth
 """
 
 import decimal
+import functools
 import hashlib
+import itertools
 import json
 import math
+import operator
 import runpy
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -81,10 +84,11 @@ class Tape:
                 return vector
 
 
-def flip(eps: float) -> int:
-    """⌈2^64/(e^eps + 1)⌉."""
+def flip(eps: float, symbols: int = 2) -> int:
+    """⌈2^64·(g-1)/(e^eps + g-1)⌉."""
+    others = symbols - 1
     with decimal.localcontext(prec=90):
-        return math.ceil(Fraction(WHOLE) / (1 + Fraction(decimal.Decimal(eps).exp())))
+        return math.ceil(others * Fraction(WHOLE) / (others + Fraction(decimal.Decimal(eps).exp())))
 
 
 def toward(probability: float, other: float) -> int:
@@ -108,24 +112,44 @@ class Local:
 
     bits: int
     eps: float
+    width: int
 
     @property
     def report_bits(self) -> int:
-        return self.bits + 1
+        return self.width * (self.bits + 1)
 
     def draw(self, value: int, tape: Tape) -> int:
         if not self.bits:
             return value ^ tape.happens(flip(self.eps))
+        if self.width > 1:
+            return self.wide(value, tape)
         vector = tape.nonzero_vector(self.bits)
         bit = bin(vector & value).count("1") % 2
         return vector << 1 | bit ^ tape.happens(flip(self.eps))
+
+    def wide(self, value: int, tape: Tape) -> int:
+        """Vectors of which no sum is zero, the first lowest; above the answer, which may be a lie."""
+        vectors: list[int] = []
+        while len(vectors) < self.width:
+            vectors.append(tape.nonzero_vector(self.bits))
+            if 0 in sums_of(vectors):
+                vectors.pop()
+        answer = sum(bin(v & value).count("1") % 2 << i for i, v in enumerate(vectors))
+        if tape.happens(flip(self.eps, 1 << self.width)):
+            answer = (answer + 1 + tape.below((1 << self.width) - 1)) % (1 << self.width)
+        digits = "".join(f"{v:0{self.bits}b}" for v in reversed(vectors)) + f"{answer:0{self.width}b}"
+        return int(digits, 2)
+
+
+def xor(numbers: Iterable[int]) -> int:
+    return functools.reduce(operator.xor, numbers, 0)
 
 
 def local(given: Json) -> Local:
     if "base" in given:
         given = given["base"]
-        return Local(given.get("bits", 0), given["eps"])
-    return Local(given["bits"], given["eps_report"])
+        return Local(given.get("bits", 0), given["eps"], given.get("width", 1))
+    return Local(given["bits"], given["eps_report"], given.get("width", 1))
 
 
 class BitwiseClient:
@@ -243,13 +267,18 @@ class FadingClient:
     def report(self, round: int, tape: Tape) -> int:
         if round != self.last[0]:
             eps = self.given["scale"] * round ** -self.given["power"]
-            self.last = round, Local(self.given["bits"], eps).draw(int(self.held), tape)
+            self.last = round, Local(self.given["bits"], eps, self.width).draw(int(self.held), tape)
         return self.last[1]
 
     def payload(self) -> bytes:
         """The last round in 8 bytes, the value, that round's report."""
         bits = self.given["bits"]
-        return integers([self.last[0]], 64) + integers([int(self.held)], bits) + integers([self.last[1]], bits + 1)
+        report = integers([self.last[1]], self.width * (bits + 1))
+        return integers([self.last[0]], 64) + integers([int(self.held)], bits) + report
+
+    @property
+    def width(self) -> int:
+        return int(self.given.get("width", 1))
 
 
 CLIENTS: dict[str, Callable[[Json, str, Tape], Any]] = {
@@ -283,7 +312,7 @@ def thresholds(name: str, given: Json) -> dict[str, int]:
             "one_chance": toward(given["q"], given["p"]),
             "zero_chance": toward(given["p"], given["q"]),
         }
-    return {"flip": flip(local(given).eps)}
+    return {"flip": flip(local(given).eps, 1 << local(given).width)}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -318,7 +347,8 @@ def test_independent_thresholds_of_fading() -> None:
         given = group["parameters"]
         for key, threshold in group["thresholds"].items():
             round = int(key.removeprefix("flip at round "))
-            assert threshold == str(flip(given["scale"] * round ** -given["power"]))
+            eps = given["scale"] * round ** -given["power"]
+            assert threshold == str(flip(eps, 1 << given.get("width", 1)))
 
 
 # --- the package -----------------------------------------------------------------------------------------------
@@ -327,8 +357,12 @@ def test_independent_thresholds_of_fading() -> None:
 def build(kind: str, given: Json) -> Mechanism:
     """The mechanism of a group, made from its parameters."""
     given = dict(given)
+    if kind in ("Deck", "InnerProduct"):
+        given = {"width": 1, **given}  # where none is named
     if "base" in given:
         base = dict(given.pop("base"))
+        if base["name"] == "NoisyInnerProduct":
+            base = {"width": 1, **base}
         makers = {"RandomizedResponse": RandomizedResponse, "NoisyInnerProduct": NoisyInnerProduct}
         given["base"] = makers[base.pop("name")](**base)
     mechanisms: dict[str, Callable[..., Mechanism]] = {
@@ -396,3 +430,26 @@ def test_rare_branches_are_in_the_vectors() -> None:
     labels = [case["label"] for name in NAMES for _, group in groups(name) for case in group["cases"]]
     assert sum("zero vector redrawn" in label for label in labels) == 10
     assert sum("slot redrawn" in label for label in labels) == 3
+    assert sum("sum redrawn" in label for label in labels) == 5
+    assert sum("lie redrawn" in label for label in labels) == 1
+
+
+def test_vectors_have_wide_answers_of_every_kind() -> None:
+    """Width 2 and 3, kept and fresh; the first list of a "sum redrawn" is one that no report may have."""
+    widths = {
+        name: {group["parameters"].get("base", group["parameters"]).get("width", 1) for _, group in groups(name)}
+        for name in ("deck", "fading", "fresh", "innerproduct", "memoized")
+    }
+    assert all(found >= {1, 2, 3} for found in widths.values()), widths
+    for _, group in groups("innerproduct"):
+        for case in group["cases"]:
+            if "sum redrawn" in case["label"]:
+                bits, width = group["parameters"]["bits"], group["parameters"]["width"]
+                tape = Tape(bytes.fromhex(case["entropy"]))
+                assert 0 in sums_of([tape.nonzero_vector(bits) for _ in range(width)])
+
+
+def sums_of(vectors: list[int]) -> set[int]:
+    """Of one vector or more."""
+    some = itertools.product((0, 1), repeat=len(vectors))
+    return {xor(v for v, taken in zip(vectors, c, strict=True) if taken) for c in some if any(c)}

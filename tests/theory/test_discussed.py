@@ -51,7 +51,7 @@ def test_fixed_vector(noise: BitNoise, bits: int, eps: float, reports: int) -> N
 
 
 def test_fixed_noise_is_the_noisy_inner_product_memoised() -> None:
-    mechanism, memoized = FixedVector(bits=3, eps=0.8), Memoized(NoisyInnerProduct(bits=3, eps=0.8))
+    mechanism, memoized = FixedVector(bits=3, eps=0.8), Memoized(NoisyInnerProduct(bits=3, eps=0.8, width=1))
     for gamma in GAMMAS:
         assert mechanism.privacy().delta(gamma) == memoized.privacy().delta(gamma)
         assert mechanism.tracking(reports=6).delta(gamma) == memoized.tracking(reports=6).delta(gamma)

@@ -122,7 +122,7 @@ def test_rappor_detection_looks_at_every_overlap() -> None:
 def random_base(bits: int, eps: float, slots: int) -> tuple[NoisyInnerProduct, Finite, Finite]:
     law = oracles.inner_product(bits, eps)
     return (
-        NoisyInnerProduct(bits=bits, eps=eps),
+        NoisyInnerProduct(bits=bits, eps=eps, width=1),
         oracles.stored(law, slots, 2**bits),
         oracles.dealt(law, slots, 2**bits),
     )
@@ -131,7 +131,7 @@ def random_base(bits: int, eps: float, slots: int) -> tuple[NoisyInnerProduct, F
 @pytest.mark.parametrize(("bits", "slots"), [(1, 2), (1, 3), (2, 2), (3, 2)])
 @pytest.mark.parametrize("reports", [2, 3])
 def test_inner_product(bits: int, slots: int, reports: int) -> None:
-    mechanism = InnerProduct(bits=bits, slots=slots, eps_report=0.8)
+    mechanism = InnerProduct(bits=bits, slots=slots, eps_report=0.8, width=1)
     _, oracle, _ = random_base(bits, 0.8, slots)
     rounds = list(range(1, reports + 1))
     for value, other in ((0, 1), (1, 2**bits - 1), (0, 2**bits - 1)):
@@ -148,7 +148,7 @@ def test_inner_product(bits: int, slots: int, reports: int) -> None:
 def test_inner_product_approaches_the_bound_as_bits_grow() -> None:
     gaps = []
     for bits in (1, 2, 3, 4):
-        bound = InnerProduct(bits=bits, slots=2, eps_report=0.8).tracking(reports=2, split=1)
+        bound = InnerProduct(bits=bits, slots=2, eps_report=0.8, width=1).tracking(reports=2, split=1)
         truth = Experiment([random_base(bits, 0.8, 2)[1].tracking(1, [1, 2], [1])])
         gaps.append(bound.advantage().upper - truth.advantage().upper)
     assert all(0 < later < 0.6 * earlier for earlier, later in itertools.pairwise(gaps))
@@ -159,7 +159,7 @@ def test_inner_product_approaches_the_bound_as_bits_grow() -> None:
 def test_inner_product_attains_the_bound_as_bits_grow(reports: int, split: int) -> None:
     """With unique reports (an abstract base of so many outcomes) the pattern is all there is, and it is seen."""
     slots = 3
-    bound = InnerProduct(bits=40, slots=slots, eps_report=1.0).tracking(reports=reports, split=split)
+    bound = InnerProduct(bits=40, slots=slots, eps_report=1.0, width=1).tracking(reports=reports, split=split)
     rounds, first = list(range(1, reports + 1)), list(range(1, split + 1))
     gaps = []
     for outcomes in (2, 6, 14):
@@ -175,7 +175,7 @@ def test_inner_product_attains_the_bound_as_bits_grow(reports: int, split: int) 
 @pytest.mark.parametrize(("bits", "slots"), [(1, 3), (2, 3), (3, 2)])
 def test_inner_product_everlasting_is_its_whole_state(bits: int, slots: int) -> None:
     """The state as a stream: a dealt deck that is dealt once shows every slot."""
-    mechanism = InnerProduct(bits=bits, slots=slots, eps_report=0.6)
+    mechanism = InnerProduct(bits=bits, slots=slots, eps_report=0.6, width=1)
     _, _, whole = random_base(bits, 0.6, slots)
     rounds = list(range(1, slots + 1))
     for value, other in itertools.combinations(range(2**bits), 2):
@@ -184,7 +184,7 @@ def test_inner_product_everlasting_is_its_whole_state(bits: int, slots: int) -> 
 
 @pytest.mark.parametrize(("bits", "slots"), [(1, 3), (2, 3), (3, 2)])
 def test_deck_is_untrackable_exactly(bits: int, slots: int) -> None:
-    mechanism = Deck(bits=bits, slots=slots, eps_report=0.9)
+    mechanism = Deck(bits=bits, slots=slots, eps_report=0.9, width=1)
     _, _, oracle = random_base(bits, 0.9, slots)
     rounds = list(range(1, slots + 1))
     for first in subsets(rounds):
@@ -216,7 +216,7 @@ def test_deck_is_untrackable_exactly_when_the_value_changes() -> None:
         return total
 
     oracle = Finite(sequences, state, lambda cards, round: {cards[round - 1]: 1.0})  # type: ignore[index]
-    mechanism = Deck(bits=2, slots=3, eps_report=0.9)
+    mechanism = Deck(bits=2, slots=3, eps_report=0.9, width=1)
     for sequence, first in itertools.product(sequences, subsets([1, 2, 3])):
         assert Experiment([oracle.tracking(sequence, [1, 2, 3], first)]).pure() < 1e-12
     # Sequences that differ at every round are the worst pair, and cost what two fixed values cost.
@@ -225,7 +225,7 @@ def test_deck_is_untrackable_exactly_when_the_value_changes() -> None:
 
 @pytest.mark.parametrize("rounds", [[1, 3], [1, 2, 3, 4], [2, 4, 6], [1, 3, 5]])
 def test_replayed_deck(rounds: list[int]) -> None:
-    mechanism = Deck(bits=2, slots=2, eps_report=0.9, when_empty="replay")
+    mechanism = Deck(bits=2, slots=2, eps_report=0.9, when_empty="replay", width=1)
     _, _, oracle = random_base(2, 0.9, 2)
     for first in subsets(rounds):
         assert_equal(mechanism.tracking(rounds=rounds, first=first), oracle.tracking(1, rounds, first))
@@ -241,7 +241,7 @@ def test_memoized(reports: int) -> None:
     rounds = list(range(1, reports + 1))
     for mechanism, law, values in (
         (Memoized(RandomizedResponse(eps=1.2)), oracles.bit_response(1.2), 2),
-        (Memoized(NoisyInnerProduct(bits=2, eps=1.2)), oracles.inner_product(2, 1.2), 4),
+        (Memoized(NoisyInnerProduct(bits=2, eps=1.2, width=1)), oracles.inner_product(2, 1.2), 4),
     ):
         oracle = oracles.stored(law, 1, values)
         assert_equal(mechanism.privacy(), oracle.privacy(0, 1, rounds))
@@ -276,7 +276,7 @@ def test_fresh(reports: int) -> None:
     rounds = list(range(1, reports + 1))
     for mechanism, law, values in (
         (Fresh(RandomizedResponse(eps=1.2)), oracles.bit_response(1.2), 2),
-        (Fresh(NoisyInnerProduct(bits=2, eps=1.2)), oracles.inner_product(2, 1.2), 4),
+        (Fresh(NoisyInnerProduct(bits=2, eps=1.2, width=1)), oracles.inner_product(2, 1.2), 4),
     ):
         oracle = oracles.stateless(lambda value, round, law=law: law(value), values)  # type: ignore[misc]
         assert_equal(mechanism.privacy(reports=reports), oracle.privacy(0, 1, rounds))
@@ -301,7 +301,11 @@ def sequences_apart(oracle: Finite, values: int, reports: int) -> list[Factor]:
 def test_any_sequence_of_values_is_bounded() -> None:
     for mechanism, oracle, values in (
         (Bitwise(eps_state=0.5, eps_report=1.0), oracles.bitwise(0.5, 1.0), 2),
-        (InnerProduct(bits=2, slots=2, eps_report=0.7), oracles.stored(oracles.inner_product(2, 0.7), 2, 4), 4),
+        (
+            InnerProduct(bits=2, slots=2, eps_report=0.7, width=1),
+            oracles.stored(oracles.inner_product(2, 0.7), 2, 4),
+            4,
+        ),
     ):
         bound = mechanism.privacy(reports=3, values="any")
         assert bound.certainty == "upper"

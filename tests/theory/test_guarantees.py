@@ -60,7 +60,7 @@ def test_a_large_state_is_as_exact() -> None:
 
 
 def test_accounting_uses_the_thresholds_that_are_drawn() -> None:
-    base = NoisyInnerProduct(bits=4, eps=45.0)  # 2^64/(e^45 + 1) is below one: rounded up to one
+    base = NoisyInnerProduct(bits=4, eps=45.0, width=1)  # 2^64/(e^45 + 1) is below one: rounded up to one
     assert base.flip.threshold == 1
     assert flip_eps(base.flip) == pytest.approx(64 * math.log(2))
     assert base.privacy_factor().loss.max() == flip_eps(base.flip) < 45
@@ -81,7 +81,7 @@ def test_crosses(slots: int, reports: int, data: st.DataObject) -> None:
     cross = cross_probability(slots, reports, split)
     assert 0 <= cross <= min(1.0, split * (reports - split) / slots) + 1e-12
     assert cross == pytest.approx(cross_probability(slots, reports, reports - split), abs=1e-12)
-    stored = InnerProduct(bits=8, slots=slots, eps_report=1.0)
+    stored = InnerProduct(bits=8, slots=slots, eps_report=1.0, width=1)
     if slots > 1:
         assert stored.tracking(reports=reports, split=split).advantage().upper == pytest.approx(cross, rel=1e-9)
         assert cross <= reports**2 / slots
@@ -102,7 +102,7 @@ def test_stored_detection_costs_at_least_its_parts() -> None:
 
 
 def test_extremes() -> None:
-    fresh, memoized = Fresh(RandomizedResponse(eps=1.0)), Memoized(NoisyInnerProduct(bits=16, eps=1.0))
+    fresh, memoized = Fresh(RandomizedResponse(eps=1.0)), Memoized(NoisyInnerProduct(bits=16, eps=1.0, width=1))
     assert fresh.privacy().pure() == math.inf
     assert fresh.privacy(reports=3).pure() == pytest.approx(3.0)
     assert fresh.tracking(reports=1000).advantage().upper == 0
@@ -112,7 +112,7 @@ def test_extremes() -> None:
 
 
 def test_deck_replay_keeps_privacy_and_loses_untrackability() -> None:
-    deck = Deck(bits=16, slots=4, eps_report=0.5, when_empty="replay")
+    deck = Deck(bits=16, slots=4, eps_report=0.5, when_empty="replay", width=1)
     assert deck.privacy(reports=9).delta(1.0) == deck.privacy().delta(1.0) == deck.privacy(values="any").delta(1.0)
     assert deck.tracking(rounds=[1, 2, 3, 4]).advantage().upper == 0
     assert deck.tracking(rounds=[1, 5], first=[1]).advantage().lower > 0.99
@@ -138,7 +138,8 @@ def test_the_tail_of_fading_dominates_its_rounds() -> None:
     """Rounds beyond the head, accounted one by one, never exceed the Gaussian that stands for them."""
     scale, power, last = 3.0, 0.75, fading.HEAD + 60
     rounds = [
-        NoisyInnerProduct(bits=3, eps=scale * t**-power).privacy_factor() for t in range(fading.HEAD + 1, last + 1)
+        NoisyInnerProduct(bits=3, eps=scale * t**-power, width=1).privacy_factor()
+        for t in range(fading.HEAD + 1, last + 1)
     ]
     one_by_one = Experiment(rounds)
     tail = Experiment(gaussian=fading._tail_shift(3, scale, power, last))
@@ -210,7 +211,7 @@ def test_small_epsilons_keep_their_digits() -> None:
 
 def test_many_slots() -> None:
     for slots in (10**7, 10**9):
-        stored = InnerProduct(bits=16, slots=slots, eps_report=0.01)
+        stored = InnerProduct(bits=16, slots=slots, eps_report=0.01, width=1)
         tracking = stored.tracking(reports=4, split=2)
         assert tracking.delta(0.0, "backward").upper == pytest.approx(4 / slots, rel=1e-3)
         assert stored.detection(reports=4, split=2).advantage().upper > 0
@@ -274,7 +275,7 @@ def test_many_reports_of_one_bit_are_exact() -> None:
 
 
 def test_a_side_without_reports_tells_nothing() -> None:
-    stored = InnerProduct(bits=32, slots=16, eps_report=1)
+    stored = InnerProduct(bits=32, slots=16, eps_report=1, width=1)
     assert stored.tracking(reports=1).pure() == 0.0
     assert stored.tracking(reports=3, split=0).gamma(0).upper == 0.0
     assert stored.tracking(reports=4, split=2).gamma(0, "backward").upper < math.inf
@@ -283,7 +284,7 @@ def test_a_side_without_reports_tells_nothing() -> None:
 def test_large_counts_end_soon() -> None:
     fresh = Fresh(RandomizedResponse(eps=1e-4)).privacy(reports=10**8)
     assert fresh.delta(1.0).lower <= fresh.delta(1.0).upper < 1
-    assert InnerProduct(bits=64, slots=1 << 53, eps_report=1e-9).privacy().advantage().upper > 0
+    assert InnerProduct(bits=64, slots=1 << 53, eps_report=1e-9, width=1).privacy().advantage().upper > 0
     with pytest.raises(ValueError, match="detection looks at every overlap"):
         Rappor(bloom_bits=256, hashes=16, f=0.5, p=0.25, q=0.75).detection(reports=3, split=1)
 

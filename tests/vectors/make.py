@@ -134,7 +134,7 @@ def inner_product() -> Iterator[Json]:
         (16, 3, 2.0, 48879, "0000"),
         (64, 7, 0.0124, (1 << 64) - 3, "00" * 8),
     ):
-        m = InnerProduct(bits=bits, slots=slots, eps_report=eps)
+        m = InnerProduct(bits=bits, slots=slots, eps_report=eps, width=1)
         reject = HIGHEST_WORD if slots == 3 else b""
         cases = [
             case(m, value, [1, 2, 3, 7, 7], label=f"InnerProduct {bits} bits"),
@@ -147,6 +147,37 @@ def inner_product() -> Iterator[Json]:
             cases.append(case(m, value, [1, 2, 3], label=label, then=reject + last_usable + reject + reject))
         parameters = {"bits": bits, "slots": slots, "eps_report": eps}
         yield group(m, parameters, {"flip": m.base.flip.threshold}, cases)
+    yield from wide_inner_product()
+
+
+def wide_inner_product() -> Iterator[Json]:
+    """Answers of several bits: lies and truths, as many vectors as bits, a vector redrawn for being a sum."""
+    # bits, width, slots, eps_report, value, entropy of vectors of which the last is redrawn
+    for bits, width, slots, eps, value, redrawn in (
+        (2, 2, 3, 1.0, 3, "0101"),
+        (3, 3, 4, 2.0, 5, "050306"),
+        (13, 2, 5, 1.0, 0x1BEE, "11111111"),
+        (16, 3, 3, 2.0, 48879, "beef1234acdb"),
+        (70, 3, 4, 2.5, (1 << 70) - 3, "00" * 8 + "05" + "00" * 8 + "04" + "00" * 8 + "01"),
+    ):
+        m = InnerProduct(bits=bits, slots=slots, eps_report=eps, width=width)
+        lie = m.base.flip.threshold
+        drawn, highest = bytes.fromhex(redrawn), (1 << width) - 2
+        cases = [
+            case(m, value, [1, 2, 3, 7, 7], label=f"InnerProduct {bits} bits width {width}"),
+            case(m, 0, [1, 2], label=f"InnerProduct {bits} bits width {width} value 0"),
+            case(m, value, [1], label=f"InnerProduct {bits} bits width {width} sum redrawn", first=drawn),
+        ]
+        if bits == 16:  # the vectors beef, 1234 and 0001: the first answer that is a lie, and the last
+            given = bytes.fromhex("beef12340001")
+            for label, tail in (
+                ("truth at threshold", words(lie)),
+                ("next answer", words(lie - 1, 0)),
+                ("lie redrawn, last answer", words(0, (1 << 64) - 1, highest)),
+            ):
+                cases.append(case(m, value, [1], label=f"InnerProduct 16 bits width 3 {label}", first=given + tail))
+        parameters = {"bits": bits, "slots": slots, "eps_report": eps, "width": width}
+        yield group(m, parameters, {"flip": lie}, cases)
 
 
 def deck() -> Iterator[Json]:
@@ -159,7 +190,7 @@ def deck() -> Iterator[Json]:
         (64, 2, 0.0124, (1 << 64) - 3, 0),
     ):
         last = range(1, slots + 1)
-        m = Deck(bits=bits, slots=slots, eps_report=eps)
+        m = Deck(bits=bits, slots=slots, eps_report=eps, width=1)
         middle = slots // 2 + 1
         zero = bytes((bits + 7) // 8)
         parameters: Json = {"bits": bits, "slots": slots, "eps_report": eps, "when_empty": "stop"}
@@ -175,7 +206,7 @@ def deck() -> Iterator[Json]:
                 case(m, value, [1], label=f"Deck {bits} bits zero vector redrawn", first=zero + zero),
             ],
         )
-        m = Deck(bits=bits, slots=slots, eps_report=eps, when_empty="replay")
+        m = Deck(bits=bits, slots=slots, eps_report=eps, when_empty="replay", width=1)
         twice = range(1, 2 * slots + 2)
         yield group(
             m,
@@ -186,23 +217,44 @@ def deck() -> Iterator[Json]:
                 case(m, value, twice, label=f"Deck {bits} bits changed, then replayed", changes={middle: other}),
             ],
         )
+    for bits, width, slots, eps, value, other in ((13, 2, 9, 1.0, 0x1BEE, 7), (64, 3, 2, 2.0, (1 << 64) - 3, 0)):
+        m = Deck(bits=bits, slots=slots, eps_report=eps, width=width)
+        label = f"Deck {bits} bits width {width}"
+        yield group(
+            m,
+            {"bits": bits, "slots": slots, "eps_report": eps, "when_empty": "stop", "width": width},
+            {"flip": m.base.flip.threshold},
+            [
+                case(m, value, range(1, slots + 1), label=label),
+                case(m, value, range(1, slots + 1), label=f"{label} changed", changes={2: other}),
+            ],
+        )
+
+
+def shown(more: Json) -> str:
+    """A width, in a label."""
+    return "".join(f" {name} {number}" for name, number in more.items())
 
 
 def fading() -> Iterator[Json]:
     """Rounds at which round^-power is a power of two, so that no platform's pow can round it differently."""
-    for bits, eps, delta, power, scale, rounds, value, other in (
-        (2, 4.0, 1e-2, 0.75, 1.2, [1, 16, 16, 256], 3, 0),
-        (13, 2.0, 1e-5, 1.0, 0.4, [1, 1, 2, 8, 8, 64], 0x1BEE, 3),
+    for bits, eps, delta, power, scale, rounds, value, other, more in (
+        (2, 4.0, 1e-2, 0.75, 1.2, [1, 16, 16, 256], 3, 0, {}),
+        (13, 2.0, 1e-5, 1.0, 0.4, [1, 1, 2, 8, 8, 64], 0x1BEE, 3, {}),
+        (2, 4.0, 1e-2, 0.75, 1.2, [1, 16, 16, 256], 3, 0, {"width": 2}),
+        (13, 2.0, 1e-5, 1.0, 0.4, [1, 1, 2, 8, 8, 64], 0x1BEE, 3, {"width": 3}),
     ):
-        m = Fading(bits=bits, eps=eps, delta=delta, power=power, scale=scale)
+        m = Fading(bits=bits, eps=eps, delta=delta, power=power, scale=scale, **more)
         yield group(
             m,
-            {"bits": bits, "eps": eps, "delta": delta, "power": power, "scale": scale},
+            {"bits": bits, "eps": eps, "delta": delta, "power": power, "scale": scale, **more},
             {f"flip at round {r}": m.base(r).flip.threshold for r in sorted(set(rounds))},
             [
-                case(m, value, rounds, label=f"Fading {bits} bits"),
-                case(m, value, rounds, label=f"Fading {bits} bits changed", changes={rounds[-1]: other}),
-                case(m, value, [], label=f"Fading {bits} bits, nothing answered yet"),
+                case(m, value, rounds, label=f"Fading {bits} bits{shown(more)}"),
+                case(
+                    m, value, rounds, label=f"Fading {bits} bits{shown(more)} changed", changes={rounds[-1]: other}
+                ),
+                case(m, value, [], label=f"Fading {bits} bits{shown(more)}, nothing answered yet"),
             ],
         )
 
@@ -262,10 +314,13 @@ def bases() -> Bases:
         yield RandomizedResponse(eps=eps), {"name": "RandomizedResponse", "eps": eps}, [0, 1]
     for bits, eps, value in ((1, 0.5, 1), (13, 1.0, 0x1BEE), (64, 3.0, (1 << 64) - 3)):
         yield (
-            NoisyInnerProduct(bits=bits, eps=eps),
+            NoisyInnerProduct(bits=bits, eps=eps, width=1),
             {"name": "NoisyInnerProduct", "bits": bits, "eps": eps},
             [value, 0],
         )
+    for bits, eps, width, value in ((2, 1.5, 2, 3), (13, 2.0, 3, 0x1BEE)):
+        described = {"name": "NoisyInnerProduct", "bits": bits, "eps": eps, "width": width}
+        yield NoisyInnerProduct(bits=bits, eps=eps, width=width), described, [value, 0]
 
 
 def fresh() -> Iterator[Json]:

@@ -130,12 +130,17 @@ def _lgrr(*, values: int, eps: float, eps_report: float, step: Step = "published
     return Lgrr.for_budget(values=values, eps=eps, eps_report=eps_report, step=step)
 
 
-def _memoized(*, bits: int, eps: float) -> Memoized:
-    return Memoized(NoisyInnerProduct(bits=bits, eps=eps))
+def _rnip(*, bits: int, slots: int, eps_report: float, width: int = 1) -> InnerProduct:
+    """As in the paper, one bit at a time, unless asked for more."""
+    return InnerProduct(bits=bits, slots=slots, eps_report=eps_report, width=width)
 
 
-def _fresh(*, bits: int, eps: float) -> Fresh:
-    return Fresh(NoisyInnerProduct(bits=bits, eps=eps))
+def _memoized(*, bits: int, eps: float, width: int = 1) -> Memoized:
+    return Memoized(NoisyInnerProduct(bits=bits, eps=eps, width=width))
+
+
+def _fresh(*, bits: int, eps: float, width: int = 1) -> Fresh:
+    return Fresh(NoisyInnerProduct(bits=bits, eps=eps, width=width))
 
 
 def _sketch(base: type[CountMeanSketch] | type[HadamardSketch], keep: type[Memoized] | type[Fresh]) -> Any:
@@ -286,8 +291,8 @@ CATALOGUE: dict[str, Entry] = {
         ),
         Entry(
             "rnip",
-            InnerProduct,
-            lambda g: InnerProduct.for_budget(bits=g.bits, slots=_slots(g), eps=g.eps, delta=g.delta),
+            _rnip,
+            lambda g: InnerProduct.for_budget(bits=g.bits, slots=_slots(g), eps=g.eps, delta=g.delta, width=1),
             "tracking time k² to k³, detection k³ and memory k²; the number of values costs nothing",
         ),
         Entry(

@@ -44,7 +44,7 @@ def run(seed: int = 1, progress: Progress = lambda what, done: None) -> Outcome:
     rappor = Rappor(bloom_bits=128, hashes=2, f=0.5, p=0.5, q=0.75)
     bits = (len(HOMEPAGES) - 1).bit_length()
     everlasting = rappor.privacy().pure()
-    deck = Deck.for_budget(bits=bits, slots=ROUNDS, eps=everlasting, delta=DELTA)
+    deck = Deck.for_budget(bits=bits, slots=ROUNDS, eps=everlasting, delta=DELTA, width=1)
     values = _population(seed)
     truth = np.bincount(values, minlength=len(HOMEPAGES)) / PEOPLE
 

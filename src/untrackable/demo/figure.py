@@ -40,7 +40,8 @@ def _learned(axes: Axes, outcome: Outcome) -> None:
 def _followed(axes: Axes, outcome: Outcome) -> None:
     """Exact advantage of an observer who asks: one person or two?"""
     reports = list(range(2, ROUNDS + 1))
-    stored = InnerProduct(bits=outcome.deck.bits, slots=outcome.deck.slots, eps_report=outcome.deck.eps_report)
+    deck = outcome.deck
+    stored = InnerProduct(bits=deck.bits, slots=deck.slots, eps_report=deck.eps_report, width=deck.width)
     for mechanism, color, name, at in (
         (outcome.rappor, _RAPPOR, "RAPPOR\n", (2.3, 0.8)),
         (stored, _STORED, "the same cards, replayed\nat random: RNIP ", (9.0, 0.4)),

@@ -167,6 +167,69 @@ def _count_ones(typing_context: Any, word: Any) -> Any:
 _ones: Any = _count_ones
 
 
+@_kernel(types.boolean(_given_rows, types.int64, types.int64, types.Array(types.uint64, 1, "C")))
+def expand_answers(rows: Words, bits: int, width: int, signs: Words) -> bool:
+    """Whether the vectors of every report were independent; fills in its 2^width - 1 sums, each as 2·v + b."""
+    mask = (_ONE << np.uint64(bits)) - _ONE
+    sums = np.zeros(1 << width, np.uint64)
+    fine = True
+    place = 0
+    for i in range(rows.shape[0]):
+        answer = rows[i, 0]
+        for j in range(width):
+            start = width + bits * j
+            word, shift = start >> 6, np.uint64(start & 63)
+            vector = rows[i, word] >> shift
+            if (start & 63) + bits > 64:
+                vector |= rows[i, word + 1] << (np.uint64(64) - shift)
+            own = (vector & mask) << _ONE | (answer >> np.uint64(j) & _ONE)
+            half = 1 << j
+            for c in range(half):
+                sums[half + c] = sums[c] ^ own
+        for c in range(1, 1 << width):
+            fine &= sums[c] > _ONE
+            signs[place] = sums[c]
+            place += 1
+    return fine
+
+
+@_kernel(types.void(_given_rows, _given_words, _given_rows, _integers, types.int64, types.int64))
+def add_supports(
+    vectors: Words, answers: Words, candidates: Words, counts: Integers, start: int, stop: int
+) -> None:
+    """Add to counts[u] how many answers are those of u, for the candidates u = start … stop-1."""
+    limbs = candidates.shape[0]
+    width = vectors.shape[0] // limbs
+    told = np.empty(_BLOCK, np.uint64)
+    for begin in range(0, vectors.shape[1], _BLOCK):
+        end = min(begin + _BLOCK, vectors.shape[1])
+        some, given = told[: end - begin], answers[begin:end]
+        for u in range(start, stop):
+            some[:] = np.uint64(0)
+            for j in range(width):
+                place = np.uint64(j)
+                v0, u0 = vectors[j * limbs, begin:end], candidates[0, u]
+                if limbs == 1:
+                    for i in range(some.size):
+                        some[i] |= (_ones(v0[i] & u0) & _ONE) << place
+                elif limbs == 2:
+                    v1, u1 = vectors[j * limbs + 1, begin:end], candidates[1, u]
+                    for i in range(some.size):
+                        some[i] |= (_ones((v0[i] & u0) ^ (v1[i] & u1)) & _ONE) << place
+                else:
+                    v1, v2 = vectors[j * limbs + 1, begin:end], vectors[j * limbs + 2, begin:end]
+                    v3 = vectors[j * limbs + limbs - 1, begin:end]
+                    u1, u2 = candidates[1, u], candidates[2, u]
+                    u3 = candidates[3, u] if limbs == 4 else np.uint64(0)
+                    for i in range(some.size):
+                        common = (v0[i] & u0) ^ (v1[i] & u1) ^ (v2[i] & u2) ^ (v3[i] & u3)
+                        some[i] |= (_ones(common) & _ONE) << place
+            equal = 0
+            for i in range(some.size):
+                equal += some[i] == given[i]
+            counts[u] += equal
+
+
 @_kernel(types.void(_given_rows, _given_rows, _integers, types.int64, types.int64))
 def add_parities(vectors: Words, candidates: Words, sums: Integers, start: int, stop: int) -> None:
     """Add Σ_v (-1)^⟨v,u⟩ to sums[u] for the candidates u = start … stop-1; up to four words each, one to a row."""

@@ -8,6 +8,10 @@ import functools
 import logging
 import threading
 from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 WORTHWHILE = 1 << 18
 """Entries from which the first use pays for loading."""
@@ -24,6 +28,13 @@ def compiled(work: int) -> ModuleType | None:
     if work < WORTHWHILE and not _ready.is_set():
         return None
     return _load()
+
+
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """The same entries as the kernels are compiled for them: contiguous, and not to be changed."""
+    view = np.ascontiguousarray(array).view()
+    view.flags.writeable = False
+    return view
 
 
 @functools.cache

@@ -235,5 +235,5 @@ class Assigned(Questioned):
 
     def __post_init__(self) -> None:
         checks.choice("noise", self.noise, ("fixed", "fresh"))
-        base = NumberedBit(bits=self.bits, eps=self.eps, people=self.people)
+        base = NumberedBit(bits=self.bits, eps=self.eps, width=1, people=self.people)
         checks.settle(self, bits=base.bits, eps=base.eps, people=base.people, base=base)

@@ -36,14 +36,19 @@ class CandidateAggregator(FrequencyAggregator):
         self._bytes = (bits + 8) // 8 if bits >= _WORD else 0
         """Of a report that does not fit into a word; else 0."""
         self._axes = 2 if self._bytes else 1
-        limbs = -(-bits // _WORD)
-        self._vectors = _Columns(limbs), _Columns(limbs)
+        self._vectors = Columns(limbs_of(bits)), Columns(limbs_of(bits))
 
     def estimate(self, beta: float = 0.05, candidates: Sequence[int] | None = None) -> Estimate:
         """(2^d-1)/2^d·1/(1-2η)·Σ (-1)^(⟨v,u⟩ ⊕ b)/n + 2^-d for every candidate u, in their order.
 
         Candidates must be chosen without looking at these reports, or the radii do not hold.
         """
+        n, beta, asked, words = self._question(beta, candidates)
+        plain, flipped = (parity_sums(vectors.filled, words) for vectors in self._vectors)
+        return inner_product_estimate(plain - flipped, n, beta, bits=self._bits, flip=self._flip, values=asked)
+
+    def _question(self, beta: float, candidates: Sequence[int] | None) -> tuple[int, float, list[int], Words]:
+        """How many reports there are; what is asked, checked; and the candidates as columns of words."""
         n = self._counted()
         beta = checks.open_probability("beta", beta)
         if candidates is None:
@@ -51,12 +56,11 @@ class CandidateAggregator(FrequencyAggregator):
         if isinstance(candidates, str) or not len(candidates):
             raise ValueError("candidates must be a sequence of values, at least one")
         asked = [checks.integer("candidate", u, low=0, high=(1 << self._bits) - 1) for u in candidates]
-        limbs = self._vectors[0].filled.shape[0]
         words = np.array(
-            [[u >> _WORD * i & (1 << _WORD) - 1 for u in asked] for i in range(limbs)], dtype=np.uint64
+            [[u >> _WORD * i & (1 << _WORD) - 1 for u in asked] for i in range(limbs_of(self._bits))],
+            dtype=np.uint64,
         )
-        plain, flipped = (parity_sums(vectors.filled, words) for vectors in self._vectors)
-        return inner_product_estimate(plain - flipped, n, beta, bits=self._bits, flip=self._flip, values=asked)
+        return n, beta, asked, words
 
     def _array(self, reports: list[int]) -> Reports:
         if any(not 2 <= report < 2 << self._bits for report in reports):
@@ -123,7 +127,12 @@ class CandidateAggregator(FrequencyAggregator):
         return f"a report must be between 2 and 2^{self._bits + 1} - 1"
 
 
-class _Columns:
+def limbs_of(bits: int) -> int:
+    """Words of a vector."""
+    return -(-bits // _WORD)
+
+
+class Columns:
     """Vectors as columns of words, with room to grow."""
 
     def __init__(self, limbs: int) -> None:
@@ -132,9 +141,11 @@ class _Columns:
 
     @property
     def filled(self) -> Words:
+        """What there is."""
         return self._room[:, : self._count]
 
     def append(self, vectors: Words) -> None:
+        """More columns, copied."""
         count = self._count + vectors.shape[1]
         if count > self._room.shape[1]:
             room = np.empty((self._room.shape[0], max(count, 3 * self._room.shape[1] // 2)), dtype=np.uint64)

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from untrackable.mechanisms.entropy import Entropy, word
+from untrackable.mechanisms.entropy import Entropy, below, word
 from untrackable.theory.coordinate import Coin, Noise
 
 _WHOLE = 1 << 64
@@ -64,17 +64,33 @@ def _log_ratio(one: int, other: int) -> float:
     return math.log1p(excess) if abs(excess) < 0.5 else math.log(one / other)
 
 
-def flip_chance(eps: float) -> Chance:
-    """Probability 1/(e^eps + 1) of lying in randomised response, rounded up."""
+def flip_chance(eps: float, symbols: int = 2) -> Chance:
+    """Probability (g-1)/(e^eps + g-1) of lying in randomised response over g symbols, rounded up."""
     with decimal.localcontext(prec=60):
-        odds = decimal.Decimal(min(eps, 100.0)).exp() + 1
-        return Chance(math.ceil(Fraction(_WHOLE) / Fraction(odds)))
+        odds = decimal.Decimal(min(eps, 100.0)).exp() + symbols - 1
+        return Chance(math.ceil((symbols - 1) * Fraction(_WHOLE) / Fraction(odds)))
 
 
-def flip_eps(flip: Chance) -> float:
-    """The eps that a flip of this very probability has: ln((1-η)/η), accurate for small eps too."""
-    excess = _WHOLE - 2 * flip.threshold
+def flip_eps(flip: Chance, symbols: int = 2) -> float:
+    """The eps that a lie of this very probability has: ln((1-η)(g-1)/η), accurate for small eps too."""
+    excess = (_WHOLE - flip.threshold) * (symbols - 1) - flip.threshold
     return math.log1p(excess / flip.threshold)
+
+
+def noisy_symbol(symbol: int, symbols: int, lie: Chance, entropy: Entropy) -> int:
+    """The symbol, or any other one: how far on from it, in a circle, is drawn after whether to lie."""
+    if not lie.happens(entropy):
+        return symbol
+    return (symbol + 1 + below(symbols - 1, entropy)) % symbols
+
+
+def simulate_noisy_symbols(
+    given: NDArray[np.uint64], symbols: int, lie: Chance, rng: np.random.Generator
+) -> NDArray[np.uint64]:
+    """The same for every place of an array."""
+    lies = lie.simulate(rng, given.shape)
+    steps = rng.integers(1, symbols, size=given.shape, dtype=np.uint64)
+    return (given + np.where(lies, steps, np.uint64(0))) % np.uint64(symbols)
 
 
 def chance_toward(probability: float, other: float) -> Chance:

@@ -48,3 +48,18 @@ def nonzero_vector(bits: int, entropy: Entropy) -> int:
     while not (vector := int.from_bytes(entropy(size), "big") & mask):
         pass
     return vector
+
+
+def independent_vectors(bits: int, width: int, entropy: Entropy) -> list[int]:
+    """Uniform among all lists of so many linearly independent vectors.
+
+    One non-zero vector after the other; one that is a sum of earlier ones is redrawn.
+    """
+    vectors: list[int] = []
+    sums = {0}
+    while len(vectors) < width:
+        vector = nonzero_vector(bits, entropy)
+        if vector not in sums:
+            vectors.append(vector)
+            sums |= {vector ^ earlier for earlier in sums}
+    return vectors

@@ -189,18 +189,19 @@ class InnerProductAggregator(FrequencyAggregator):
 
     _sums = ("sums",)
 
-    def __init__(self, source: Source, *, bits: int, flip: float) -> None:
+    def __init__(self, source: Source, *, bits: int, flip: float, width: int = 1) -> None:
         super().__init__(source)
         if bits > LARGEST_DENSE_BITS:
             raise ValueError(f"bits must be at most {LARGEST_DENSE_BITS} to estimate all 2^bits values, got {bits}")
-        self._bits, self._flip = bits, flip
+        self._bits, self._flip, self._width = bits, flip, width
         self.sums = np.zeros(1 << bits, dtype=np.int64)
 
     def estimate(self, beta: float = 0.05) -> Estimate:
         """(2^d-1)/2^d·1/(1-2η)·WHT(sums)/n + 2^-d for every value; they sum to one, as WHT(sums) sums to zero."""
         n = self._counted()
         beta = checks.open_probability("beta", beta)
-        return inner_product_estimate(walsh_hadamard(self.sums), n, beta, bits=self._bits, flip=self._flip)
+        sums = walsh_hadamard(self.sums)
+        return inner_product_estimate(sums, n, beta, bits=self._bits, flip=self._flip, width=self._width)
 
     def _array(self, reports: list[int]) -> Reports:
         return _words(reports, 2, (2 << self._bits) - 1)
@@ -224,21 +225,26 @@ def inner_product_estimate(
     *,
     bits: int,
     flip: float,
+    width: int = 1,
     values: Sequence[int] | None = None,
 ) -> Estimate:
     """From Σ (-1)^(⟨v,u⟩ ⊕ b) over the reports, of every value u, or of these.
 
-    Half of (sum + n) is how many reports agree with u, each with the same chance if nobody holds it.
+    For answers of w bits about vectors A, false with probability `flip`, it is Σ (2^w·[y = A·u] - 1). One part in
+    2^w of (sum + n) is how many reports agree with u, each with the same chance if nobody holds it.
     """
-    gap, others = 1 - 2 * flip, (1 << bits) - 1
+    symbols, others = 1 << width, (1 << bits) - 1
+    gap = symbols - 1 - symbols * flip
     rest = 0.5**bits
     scale = (1 - rest) / gap
+    mean = gap / others
+    held, free = (1 + gap) * (symbols - 1 - gap), (1 - mean) * (symbols - 1 + mean)
     frequencies = sums.astype(np.float64)
     frequencies *= scale / n
     frequencies += rest
     error = np.clip(frequencies, 0, 1)  # step by step in place, as there may be 2^26
-    error *= gap**2 - (gap / others) ** 2
-    np.subtract(1 - (gap / others) ** 2, error, out=error)
+    error *= free - held
+    np.subtract(free, error, out=error)
     np.sqrt(error, out=error)
     error *= scale / math.sqrt(n)
     return Estimate.of_means(
@@ -246,8 +252,8 @@ def inner_product_estimate(
         n,
         beta,
         error,
-        span=2 * scale,
-        chance=0.5 - rest / (2 * scale),
+        span=symbols * scale,
+        chance=(1 - rest / scale) / symbols,
         values=values,
         complete=values is None,
     )

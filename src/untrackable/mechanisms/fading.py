@@ -15,7 +15,13 @@ from untrackable.errors import FadedAway, RoundPassed, StateError
 from untrackable.mechanisms.base import After, Mechanism, Values
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.estimates import FloatArray, FrequencyAggregator, Reports, Source
-from untrackable.mechanisms.noisy_inner_product import LARGEST_BITS, NoisyInnerProduct
+from untrackable.mechanisms.noisy_inner_product import (
+    LARGEST_BITS,
+    NoisyInnerProduct,
+    checked_width,
+    smallest_eps,
+    width_shown,
+)
 from untrackable.mechanisms.observed import Observed, round_number
 from untrackable.mechanisms.populations import integer_population, per_round
 from untrackable.mechanisms.states import pack_integers, unpack_integers
@@ -43,7 +49,7 @@ class Memory(NamedTuple):
     report: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Fading(Mechanism):
     """Round t is answered with a noisy inner product of eps_t = scale·t^(-power), power > ½.
 
@@ -52,7 +58,8 @@ class Fading(Mechanism):
     t^power, for everyone, also for those who join late.
 
     `scale` is eps of the first round: the largest that the budget allows unless given. It is part of the recipe, so
-    that all clients and the collector agree on it whichever way it was computed.
+    that all clients and the collector agree on it whichever way it was computed. `width` is that of every round's
+    answer, one bit unless given: rounds fade to where one bit is best, however loud the first ones are.
     """
 
     bits: int
@@ -60,6 +67,7 @@ class Fading(Mechanism):
     delta: float
     power: float = 0.75
     scale: float = 0.0
+    width: int = 1
 
     persists = "nothing"
     independent = True
@@ -68,6 +76,7 @@ class Fading(Mechanism):
         checks.settle(
             self,
             bits=checks.integer("bits", self.bits, low=1, high=LARGEST_BITS),
+            width=checked_width(self.width, checks.integer("bits", self.bits, low=1, high=LARGEST_BITS)),
             eps=checks.positive("eps", self.eps),
             delta=checks.open_probability("delta", self.delta),
             power=checks.positive("power", self.power),
@@ -78,11 +87,17 @@ class Fading(Mechanism):
         if self.delta < _SMALLEST_DELTA:
             raise ValueError(f"delta must be at least {_SMALLEST_DELTA}, which is resolved, got {self.delta}")
         if self.scale == 0:
-            checks.settle(self, scale=_scale(self.bits, self.eps, self.delta, self.power))
-        elif _spent(self.bits, self.eps, self.power, self.scale) > self.delta:
+            checks.settle(self, scale=_scale(self.bits, self.width, self.eps, self.delta, self.power))
+        elif _spent(self.bits, self.width, self.eps, self.power, self.scale) > self.delta:
             raise ValueError(
                 f"scale must keep all rounds ({self.eps}, {self.delta})-private, {self.scale} is too large"
             )
+
+    def __repr__(self) -> str:
+        return (
+            f"Fading(bits={self.bits}, eps={self.eps!r}, delta={self.delta!r}, power={self.power!r}, "
+            f"scale={self.scale!r}{width_shown(self.width)})"
+        )
 
     def eps_report(self, round: int) -> float:
         """eps_t of one round."""
@@ -90,12 +105,12 @@ class Fading(Mechanism):
 
     def base(self, round: int) -> NoisyInnerProduct:
         """The local mechanism of one round."""
-        return NoisyInnerProduct(bits=self.bits, eps=self.eps_report(round))
+        return NoisyInnerProduct(bits=self.bits, eps=self.eps_report(round), width=self.width)
 
     @property
     def report_bits(self) -> int:
-        """The vector and the bit."""
-        return self.bits + 1
+        """The vectors and the answer."""
+        return self.width * (self.bits + 1)
 
     def accuracy(self, people: int, *, beta: float = 0.05, round: int = 1) -> Accuracy:
         """That of the round's noisy inner product."""
@@ -124,7 +139,7 @@ class Fading(Mechanism):
         """
         checks.choice("values", values, ("fixed", "any"))
         last = math.inf if reports is None else checks.integer("reports", reports, low=1)
-        return _all_rounds(self.bits, self.scale, self.power, last)
+        return _all_rounds(self.bits, self.width, self.scale, self.power, last)
 
     def _trackings(self, seen: Observed) -> list[Experiment | Mixture]:
         """Nothing to see: rounds are independent given the value."""
@@ -151,7 +166,7 @@ class Fading(Mechanism):
             raise RoundPassed(f"round {round} is over: a later one has been answered")
         if round == state.round:
             return state.report, state
-        if self.eps_report(round) < checks.SMALLEST_EPSILON:
+        if self.eps_report(round) < smallest_eps(self.width):
             raise FadedAway(f"the answer of round {round} would be a fair coin: no report, now or later")
         report = self.base(round).draw(state.value, source)
         return report, Memory(state.value, round, report)
@@ -171,38 +186,78 @@ class Fading(Mechanism):
         (round,) = unpack_integers(payload[:8], _ROUND_BITS, 1)
         (value,) = unpack_integers(payload[8:value_end], self.bits, 1)
         (report,) = unpack_integers(payload[value_end:], self.report_bits, 1)
-        if (round == 0) != (report == 0) or report == 1:
+        if (round == 0) != (report == 0) or (report and not self._loud.possible(report)):
             raise StateError("this state has a round without a report, or a report without a round")
         return Memory(value, round, report)
+
+    @property
+    def _loud(self) -> NoisyInnerProduct:
+        """A round's mechanism, for what does not depend on how loud it is."""
+        return NoisyInnerProduct(bits=self.bits, eps=1.0, width=self.width)
+
+    def _words(self) -> int:
+        return self._loud.words
 
     def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
         return integer_population(values, 1 << self.bits, rounds, may_change=True)
 
     def _simulate(self, values: NDArray[Any], rounds: tuple[int, ...], rng: np.random.Generator) -> Reports:
         columns = per_round(values, len(rounds))
-        return np.column_stack([self.base(r).simulate(columns[:, i], rng) for i, r in enumerate(rounds)])
+        reports: NDArray[Any] = np.stack(
+            [self.base(r).simulate(columns[:, i], rng) for i, r in enumerate(rounds)], axis=1
+        )
+        return reports
 
 
 @lru_cache(maxsize=4)
-def _all_rounds(bits: int, scale: float, power: float, last: float) -> Experiment:
+def _all_rounds(bits: int, width: int, scale: float, power: float, last: float) -> Experiment:
     """Rounds 1 … last: the first `HEAD` as they are, the others dominated by a Gaussian shift."""
     head = int(min(HEAD, last))
-    factors = [NoisyInnerProduct(bits=bits, eps=scale * t**-power).privacy_factor() for t in range(1, head + 1)]
+    rounds = [NoisyInnerProduct(bits=bits, eps=scale * t**-power, width=width) for t in range(1, head + 1)]
+    factors = [round.privacy_factor() for round in rounds]
     if last <= HEAD:
         return Experiment(factors)
-    return Experiment(factors, gaussian=_tail_shift(bits, scale, power, last), certainty="upper", grid=1 << 16)
+    shift = _tail_shift(bits, scale, power, last, width)
+    return Experiment(factors, gaussian=shift, certainty="upper", grid=1 << 16)
 
 
-def _tail_shift(bits: int, scale: float, power: float, last: float) -> float:
-    """μ of the Gaussian that dominates rounds HEAD+1 … last together: √Σ μ(eps_t)².
+def _tail_shift(bits: int, scale: float, power: float, last: float, width: int = 1) -> float:
+    """μ of the Gaussian that dominates rounds HEAD+1 … last together: √Σ μ(eps_t)², as Gaussians compose.
 
-    One noisy inner product of parameter ε is dominated by N(0, 1) against N(μ, 1) as soon as the Gaussian
-    trade-off curve, which is convex, passes below the three-piece curve's vertex (ρ/(1+e^ε), 1 - ρe^ε/(1+e^ε)):
-    μ(ε) = Φ⁻¹(c + ρh) - Φ⁻¹(c - ρh), with c = 1 - ρ/2 and h = tanh(ε/2)/2. Gaussians compose by μ² = Σ μ_t².
+    One noisy inner product of parameter ε tells two values apart by three outcomes, of probabilities ρp, ρq and
+    1-ρp-ρq in one world and ρq, ρp and 1-ρp-ρq in the other, p being that of the true answer and q that of any
+    other one. Its trade-off curve has three pieces, with vertices at (ρq, 1-ρp) and, mirrored, at (1-ρp, ρq). That
+    of N(0, 1) against N(μ, 1) is convex and its own mirror image, so it is below the whole curve as soon as it
+    passes below the first vertex, for which μ(ε) = Φ⁻¹(1-ρq) - Φ⁻¹(1-ρp) is enough. What is left is a bound on
+    μ(ε)/ε for all rounds of the tail, whose first has the largest ε.
+    """
+    largest = scale * (HEAD + 1) ** -power
+    slope = _slope_of_one(bits, largest) if width == 1 else _slope_of_more(bits, width, largest)
+    return (1 + 1e-9) * scale * math.sqrt(_squares(power, HEAD, last)) * slope
+
+
+def _slope_of_more(bits: int, width: int, largest: float) -> float:
+    """A bound on μ(ε)/ε for all ε up to the largest, ε₀; answers of several bits.
+
+    μ(ε) is the integral of (Φ⁻¹)′ from 1-ρp to 1-ρq: at most ρ(p-q) times its maximum M there. As ε grows, p grows
+    and q falls, so the interval is within that of ε₀. There (Φ⁻¹)′ = √(2π)·exp((Φ⁻¹)²/2), being convex, is largest
+    at one of the ends. With g = 2^w, p-q = (e^ε-1)/(e^ε+g-1), where (e^ε-1)/ε grows with ε and 1/(e^ε+g-1) is at
+    most 1/g; so μ(ε)/ε ≤ ρ·M(ε₀)·(e^ε₀-1)/(ε₀·g).
+    """
+    symbols, differ = 1 << width, NoisyInnerProduct(bits=bits, eps=1.0, width=width).differing()
+    other = 1 / (math.exp(largest) + symbols - 1)
+    truth = 1 / (1 + (symbols - 1) * math.exp(-largest))
+    ends = (float(ndtri(1 - differ * truth)), float(ndtri(1 - differ * other)))
+    steepest = math.sqrt(2 * math.pi) * math.exp(max(end**2 for end in ends) / 2)
+    return differ * steepest * math.expm1(largest) / (largest * symbols)
+
+
+def _slope_of_one(bits: int, largest: float) -> float:
+    """The same for one bit, where μ(ε) = Φ⁻¹(c + ρh) - Φ⁻¹(c - ρh), with c = 1 - ρ/2 and h = tanh(ε/2)/2.
+
     As (Φ⁻¹)′ is convex, μ(ε)/h grows with ε, and h ≤ ε/4; so for all smaller ε, μ(ε) ≤ ε·μ(ε₀)/(4h(ε₀)).
     """
-    differ = NoisyInnerProduct(bits=bits, eps=1.0).differing()
-    largest = scale * (HEAD + 1) ** -power
+    differ = NoisyInnerProduct(bits=bits, eps=1.0, width=1).differing()
     half = math.tanh(largest / 2) / 2
     centre = 1 - differ / 2
     if differ * half > 1e-4:
@@ -210,8 +265,7 @@ def _tail_shift(bits: int, scale: float, power: float, last: float) -> float:
     else:  # the difference would cancel: at most twice ρh times the steepest slope, that at the upper end
         steepest = math.sqrt(2 * math.pi) * math.exp(float(ndtri(centre + differ * half)) ** 2 / 2)
         vertex = 2 * differ * half * steepest
-    squares = _squares(power, HEAD, last)
-    return (1 + 1e-9) * scale * math.sqrt(squares) * vertex / (4 * half)
+    return vertex / (4 * half)
 
 
 def _squares(power: float, after: int, last: float) -> float:
@@ -223,23 +277,23 @@ def _squares(power: float, after: int, last: float) -> float:
     return total + math.pow(summed, -falls) * left / falls
 
 
-def _spent(bits: int, eps: float, power: float, scale: float) -> float:
-    return _all_rounds(bits, scale, power, math.inf).delta(eps).upper
+def _spent(bits: int, width: int, eps: float, power: float, scale: float) -> float:
+    return _all_rounds(bits, width, scale, power, math.inf).delta(eps).upper
 
 
 @lru_cache(maxsize=64)
-def _scale(bits: int, eps: float, delta: float, power: float) -> float:
+def _scale(bits: int, width: int, eps: float, delta: float, power: float) -> float:
     """The largest first-round eps for which all rounds together are (eps, delta)-private, rounded down."""
 
     def spent(scale: float) -> float:
-        return _spent(bits, eps, power, scale)
+        return _spent(bits, width, eps, power, scale)
 
     def rough(scale: float) -> float:
-        return _all_rounds(bits, scale, power, math.inf).with_grid(_ROUGH).delta(eps).upper
+        return _all_rounds(bits, width, scale, power, math.inf).with_grid(_ROUGH).delta(eps).upper
 
     # Were every round Gaussian with its own variance, this shift would spend delta: close to the answer.
-    total = NoisyInnerProduct(bits=bits, eps=1.0).differing() * _squares(power, 0, math.inf)
-    guess = gaussian_shift(delta, eps) / math.sqrt(total)
+    told = NoisyInnerProduct(bits=bits, eps=1.0, width=width).differing() * 2 / (1 << width)
+    guess = gaussian_shift(delta, eps) / math.sqrt(told * _squares(power, 0, math.inf))
     found = largest_parameter(rough, guess, eps=eps, delta=delta, high=_LARGEST_SCALE, close=1e-4)
     found = largest_parameter(spent, found or guess, eps=eps, delta=delta, high=_LARGEST_SCALE, close=1e-8)
     if found == _LARGEST_SCALE:

@@ -306,5 +306,5 @@ class FixedVector(Questioned):
 
     def __post_init__(self) -> None:
         checks.choice("noise", self.noise, ("fixed", "fresh"))
-        base = VectorQuestion(bits=self.bits, eps=self.eps)
+        base = VectorQuestion(bits=self.bits, eps=self.eps, width=1)
         checks.settle(self, bits=base.bits, eps=base.eps, base=base)

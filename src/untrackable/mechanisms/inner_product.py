@@ -5,8 +5,9 @@ from typing import Literal, Self
 
 from untrackable import checks
 from untrackable.mechanisms.dealt import Dealt
-from untrackable.mechanisms.noisy_inner_product import NoisyInnerProduct
+from untrackable.mechanisms.noisy_inner_product import LARGEST_BITS, NoisyInnerProduct, checked_width, width_shown
 from untrackable.mechanisms.stored import Stored
+from untrackable.mechanisms.wide_answers import LARGEST_WIDTH
 from untrackable.theory.experiment import Experiment
 from untrackable.theory.gaussian import gaussian_shift, largest_parameter
 
@@ -15,6 +16,10 @@ Accounting = Literal["exact", "paper"]
 _LARGEST_EPS_REPORT = 40.0
 _EXACTLY = 100_000
 """Slots up to which delta is an exact sum."""
+_NEAR = 0.01
+"""How much of its standard error is not worth a wider answer."""
+_QUIET = 0.03
+"""Up to this ε′ of one bit no wider answer gains as much as that."""
 
 
 class InnerProduct(Stored):
@@ -23,16 +28,23 @@ class InnerProduct(Stored):
     __slots__ = ()
     base: NoisyInnerProduct
 
-    def __init__(self, *, bits: int, slots: int, eps_report: float) -> None:
-        Stored.__init__(self, _base(bits, eps_report), slots)
+    def __init__(self, *, bits: int, slots: int, eps_report: float, width: int | None = None) -> None:
+        Stored.__init__(self, _base(bits, eps_report, width), slots)
 
     @classmethod
     def for_budget(
-        cls, *, bits: int, slots: int, eps: float, delta: float, accounting: Accounting = "exact"
+        cls,
+        *,
+        bits: int,
+        slots: int,
+        eps: float,
+        delta: float,
+        accounting: Accounting = "exact",
+        width: int | None = None,
     ) -> Self:
-        """The largest eps_report whose whole state is (eps, delta)-private."""
-        eps_report = largest_eps_report(bits=bits, slots=slots, eps=eps, delta=delta, accounting=accounting)
-        return cls(bits=bits, slots=slots, eps_report=eps_report)
+        """The largest eps_report whose whole state is (eps, delta)-private; the width that suits it best."""
+        base = best_base(bits=bits, slots=slots, eps=eps, delta=delta, accounting=accounting, width=width)
+        return cls(bits=bits, slots=slots, eps_report=base.eps, width=base.width)
 
     @property
     def bits(self) -> int:
@@ -44,8 +56,16 @@ class InnerProduct(Stored):
         """Privacy of one stored execution, ε′."""
         return self.base.eps
 
+    @property
+    def width(self) -> int:
+        """Bits of an answer, w."""
+        return self.base.width
+
     def __repr__(self) -> str:
-        return f"InnerProduct(bits={self.bits}, slots={self.slots}, eps_report={self.eps_report!r})"
+        return (
+            f"InnerProduct(bits={self.bits}, slots={self.slots}, eps_report={self.eps_report!r}"
+            f"{width_shown(self.width)})"
+        )
 
 
 class Deck(Dealt):
@@ -55,9 +75,15 @@ class Deck(Dealt):
     base: NoisyInnerProduct
 
     def __init__(
-        self, *, bits: int, slots: int, eps_report: float, when_empty: Literal["stop", "replay"] = "stop"
+        self,
+        *,
+        bits: int,
+        slots: int,
+        eps_report: float,
+        when_empty: Literal["stop", "replay"] = "stop",
+        width: int | None = None,
     ) -> None:
-        Dealt.__init__(self, _base(bits, eps_report), slots, when_empty)
+        Dealt.__init__(self, _base(bits, eps_report, width), slots, when_empty)
 
     @classmethod
     def for_budget(
@@ -69,10 +95,11 @@ class Deck(Dealt):
         delta: float,
         accounting: Accounting = "exact",
         when_empty: Literal["stop", "replay"] = "stop",
+        width: int | None = None,
     ) -> Self:
-        """The largest eps_report whose whole state is (eps, delta)-private."""
-        eps_report = largest_eps_report(bits=bits, slots=slots, eps=eps, delta=delta, accounting=accounting)
-        return cls(bits=bits, slots=slots, eps_report=eps_report, when_empty=when_empty)
+        """The largest eps_report whose whole state is (eps, delta)-private; the width that suits it best."""
+        base = best_base(bits=bits, slots=slots, eps=eps, delta=delta, accounting=accounting, width=width)
+        return cls(bits=bits, slots=slots, eps_report=base.eps, when_empty=when_empty, width=base.width)
 
     @property
     def bits(self) -> int:
@@ -84,19 +111,28 @@ class Deck(Dealt):
         """Privacy of one card, ε′."""
         return self.base.eps
 
+    @property
+    def width(self) -> int:
+        """Bits of an answer, w."""
+        return self.base.width
+
     def __repr__(self) -> str:
         return (
             f"Deck(bits={self.bits}, slots={self.slots}, eps_report={self.eps_report!r}, "
-            f"when_empty={self.when_empty!r})"
+            f"when_empty={self.when_empty!r}{width_shown(self.width)})"
         )
 
 
-def largest_eps_report(*, bits: int, slots: int, eps: float, delta: float, accounting: Accounting) -> float:
+def largest_eps_report(
+    *, bits: int, slots: int, eps: float, delta: float, accounting: Accounting, width: int = 1
+) -> float:
     """The largest ε′ for which `slots` noisy inner products are (eps, delta)-private, rounded down.
 
     `exact` solves the exact binomial sum; `paper` is ε/(2√(2L ln(1/δ))) [NV, RNIP privacy], stated for ε < 1.
     """
     checks.choice("accounting", accounting, ("exact", "paper"))
+    bits = checks.integer("bits", bits, low=1, high=LARGEST_BITS)
+    width = checked_width(width, bits)
     slots, eps = checks.integer("slots", slots, low=1), checks.positive("eps", eps)
     if accounting == "paper":
         delta = checks.open_probability("delta", delta)
@@ -109,15 +145,41 @@ def largest_eps_report(*, bits: int, slots: int, eps: float, delta: float, accou
         return pure
 
     def spent(eps_report: float) -> float:
-        factor = NoisyInnerProduct(bits=bits, eps=eps_report).privacy_factor()
+        factor = NoisyInnerProduct(bits=bits, eps=eps_report, width=width).privacy_factor()
         return Experiment([(factor, slots)]).delta(eps).upper
 
-    share = slots * NoisyInnerProduct(bits=bits, eps=1.0).differing()
-    guess = max(pure, gaussian_shift(delta, eps) / math.sqrt(share))
+    told = NoisyInnerProduct(bits=bits, eps=1.0, width=width).differing() * 2 / (1 << width)
+    guess = max(pure, gaussian_shift(delta, eps) / math.sqrt(slots * told))
     close = 1e-9 if slots <= _EXACTLY else 1e-6  # no finer than the engine's own bracket
     found = largest_parameter(spent, guess, eps=eps, delta=delta, high=_LARGEST_EPS_REPORT, close=close)
     return max(pure, found)
 
 
-def _base(bits: int, eps_report: float) -> NoisyInnerProduct:
-    return NoisyInnerProduct(bits=bits, eps=checks.epsilon("eps_report", eps_report))
+def best_base(
+    *, bits: int, slots: int, eps: float, delta: float, accounting: Accounting, width: int | None = None
+) -> NoisyInnerProduct:
+    """Of the noisy inner products that spend the budget, each with its own ε′, that of the smallest standard error.
+
+    Of several within a hundredth of it the narrowest, as a wider answer is longer and costs the server more: while
+    ε′ is small, all are nearly as good.
+    """
+
+    def spending(width: int) -> NoisyInnerProduct:
+        eps_report = largest_eps_report(
+            bits=bits, slots=slots, eps=eps, delta=delta, accounting=accounting, width=width
+        )
+        return NoisyInnerProduct(bits=bits, eps=eps_report, width=width)
+
+    bits = checks.integer("bits", bits, low=1, high=LARGEST_BITS)
+    if width is not None:
+        return spending(width)
+    narrow = spending(1)
+    if narrow.eps <= _QUIET:
+        return narrow
+    bases = [narrow, *(spending(width) for width in range(2, min(bits, LARGEST_WIDTH) + 1))]
+    errors = [base.accuracy(1, 0.05).standard_error for base in bases]
+    return next(base for base, error in zip(bases, errors, strict=True) if error <= (1 + _NEAR) * min(errors))
+
+
+def _base(bits: int, eps_report: float, width: int | None) -> NoisyInnerProduct:
+    return NoisyInnerProduct(bits=bits, eps=checks.epsilon("eps_report", eps_report), width=width)

@@ -1,4 +1,4 @@
-"""The noisy inner product: a random vector and one noisy bit about a d-bit value [NV, RNIP]."""
+"""The noisy inner product: random vectors and a noisy answer about a d-bit value [NV, RNIP]."""
 
 import math
 from dataclasses import dataclass, field
@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from untrackable import checks
+from untrackable.mechanisms import wide_answers
 from untrackable.mechanisms.candidates import CandidateAggregator
-from untrackable.mechanisms.chances import Chance, flip_chance, flip_eps
-from untrackable.mechanisms.entropy import Entropy, nonzero_vector
+from untrackable.mechanisms.chances import Chance, flip_chance, flip_eps, noisy_symbol, simulate_noisy_symbols
+from untrackable.mechanisms.entropy import Entropy, independent_vectors, nonzero_vector
 from untrackable.mechanisms.estimates import (
     LARGEST_DENSE_BITS,
     FloatArray,
@@ -17,7 +18,9 @@ from untrackable.mechanisms.estimates import (
     Reports,
     Source,
 )
-from untrackable.theory.accuracy import Accuracy, inner_product_scale
+from untrackable.mechanisms.wide_answers import LARGEST_WIDTH
+from untrackable.mechanisms.wide_sums import WideAggregator, WideCandidateAggregator
+from untrackable.theory.accuracy import Accuracy, inner_product_scale, inner_product_variance
 from untrackable.theory.experiment import Certainty
 from untrackable.theory.factor import Factor
 
@@ -25,21 +28,36 @@ LARGEST_BITS = 256
 LARGEST_SIMULATED_BITS = 63
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, init=False, repr=False)
 class NoisyInnerProduct:
     """Reports a uniform non-zero vector v and ⟨v, u⟩ ⊕ x, x being 1 with probability 1/(e^eps + 1).
 
-    A report is the integer 2·v + bit.
+    With `width` w, it reports w linearly independent vectors A, uniform among all such lists, and the answer A·u,
+    which has w bits: or, with probability (g-1)/(e^eps + g-1), g = 2^w, any other of the g answers. One bit is best
+    for small eps, a wider answer for large eps; the width of the smallest variance is chosen if none is given.
+
+    A report is the integer 2·v + bit, or in general answer + 2^w·(v₀ + 2^d·v₁ + …).
     """
 
     bits: int
     eps: float
+    width: int
     flip: Chance = field(init=False, repr=False)
+
+    def __init__(self, *, bits: int, eps: float, width: int | None = None) -> None:
+        checks.settle(self, bits=bits, eps=eps, width=width)
+        self.__post_init__()
 
     def __post_init__(self) -> None:
         bits = checks.integer("bits", self.bits, low=1, high=LARGEST_BITS)
-        checks.settle(self, bits=bits, eps=checks.epsilon("eps", self.eps))
-        checks.settle(self, flip=flip_chance(self.eps))
+        eps = checks.epsilon("eps", self.eps)
+        width = best_width(bits, eps) if self.width is None else checked_width(self.width, bits)
+        checks.settle(self, bits=bits, eps=eps, width=width, flip=flip_chance(eps, 1 << width))
+        if eps < smallest_eps(width):
+            raise ValueError(f"eps must be at least {smallest_eps(width):.3g} for width {width}, got {eps}")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(bits={self.bits}, eps={self.eps!r}{width_shown(self.width)})"
 
     @property
     def values(self) -> int:
@@ -48,32 +66,59 @@ class NoisyInnerProduct:
 
     @property
     def report_bits(self) -> int:
-        """The vector and the bit."""
-        return self.bits + 1
+        """The vectors and the answer."""
+        return self.width * (self.bits + 1)
+
+    @property
+    def words(self) -> int:
+        """Random words, and others of working memory, per simulated report."""
+        return 2 if self.width == 1 else 4 * self.width
 
     def draw(self, value: int, entropy: Entropy) -> int:
-        """The vector's entropy first, then 8 bytes for the noise."""
+        """The vectors' entropy first, then 8 bytes for the noise; if a wide answer is a lie, 8 more for which."""
         value = checks.private_integer("value", value, below=self.values)
-        vector = nonzero_vector(self.bits, entropy)
-        parity = (vector & value).bit_count() & 1
-        return 2 * vector + (parity ^ self.flip.happens(entropy))
+        if self.width == 1:
+            vector = nonzero_vector(self.bits, entropy)
+            parity = (vector & value).bit_count() & 1
+            return 2 * vector + (parity ^ self.flip.happens(entropy))
+        vectors = independent_vectors(self.bits, self.width, entropy)
+        truth = sum(((vector & value).bit_count() & 1) << i for i, vector in enumerate(vectors))
+        answer = noisy_symbol(truth, 1 << self.width, self.flip, entropy)
+        return wide_answers.joined(vectors, answer, self.bits)
 
-    def simulate(self, values: NDArray[np.uint64], rng: np.random.Generator) -> NDArray[np.uint64]:
-        """One independent report for every entry."""
+    def simulate(self, values: NDArray[np.uint64], rng: np.random.Generator) -> Reports:
+        """One independent report for every entry; those wider than 64 bits as bytes along a last axis."""
         if self.bits > LARGEST_SIMULATED_BITS:
             raise ValueError(f"bits must be at most {LARGEST_SIMULATED_BITS} in simulation, got {self.bits}")
+        if self.width > 1:
+            return self._simulate_wide(values, rng)
         vectors = rng.integers(1, self.values, size=values.shape, dtype=np.uint64)
         parity = np.bitwise_count(vectors & values) & np.uint8(1)
         reports: NDArray[np.uint64] = (vectors << np.uint64(1)) | (parity ^ self.flip.simulate(rng, values.shape))
         return reports
 
+    def _simulate_wide(self, values: NDArray[np.uint64], rng: np.random.Generator) -> Reports:
+        vectors = wide_answers.simulate_vectors(self.bits, self.width, values.size, rng)
+        truth = np.zeros(values.size, dtype=np.uint64)
+        for i, vector in enumerate(vectors):
+            truth |= (np.bitwise_count(vector & values.reshape(-1)) & np.uint64(1)) << np.uint64(i)
+        answers = simulate_noisy_symbols(truth, 1 << self.width, self.flip, rng)
+        return wide_answers.pack(vectors, answers.reshape(values.shape), self.bits)
+
     def possible(self, report: int) -> bool:
-        """Whether this can be a report: its vector is not zero."""
-        return 2 <= report < 2 * self.values
+        """Whether this can be a report: its vectors are independent, so that none is zero."""
+        vectors, _ = wide_answers.parted(report, self.bits, self.width)
+        return 0 <= report < 1 << self.report_bits and wide_answers.independent(vectors)
 
     def differing(self) -> float:
-        """ρ = 2^(d-1)/(2^d - 1), the share of vectors on which two given values differ."""
-        return 0.5 / (1 - 0.5**self.bits)
+        """ρ = (1-2^-w)/(1-2^-d), the share of lists of vectors on which two given values have different answers.
+
+        They have the same one if A maps their difference, which is not zero, to zero. The i-th vector (from 0) is
+        uniform among the 2^d-2^i that are not sums of the earlier ones; given that those are orthogonal to the
+        difference, 2^(d-1)-2^i of them are. The product over i < w of (2^(d-1)-2^i)/(2^d-2^i) is
+        (2^(d-w)-1)/(2^d-1). For w = 1, ρ = 2^(d-1)/(2^d-1).
+        """
+        return (1 - 0.5**self.width) / (1 - 0.5**self.bits)
 
     @property
     def certainty(self) -> Certainty:
@@ -81,34 +126,79 @@ class NoisyInnerProduct:
         return "exact"
 
     def privacy_factor(self) -> Factor:
-        """Loss ±eps where the vector tells the two values apart, 0 elsewhere; the same for every two values."""
-        lie, eps, differ = self.flip.probability, flip_eps(self.flip), self.differing()
-        same = 0.0 if self.bits == 1 else 1 - differ
-        p, q = [differ * (1 - lie), differ * lie, same], [differ * lie, differ * (1 - lie), same]
-        return Factor(p, q, [eps, -eps, 0.0])
+        """Loss ±eps where the vectors tell the two values apart and the answer is one of theirs, 0 elsewhere.
+
+        The same for every two values.
+        """
+        truth, other = self._chances()
+        eps, differ = flip_eps(self.flip, 1 << self.width), self.differing()
+        one_of_theirs = 1.0 if self.width == 1 else truth + other
+        rest = 0.0 if self.bits == 1 else 1 - differ * one_of_theirs
+        return Factor(
+            [differ * truth, differ * other, rest], [differ * other, differ * truth, rest], [eps, -eps, 0.0]
+        )
 
     def repeat_factor(self) -> Factor:
-        """Seen twice: equal for certain. Two reports: the same vector by chance, then the same bit by chance."""
-        lie = self.flip.probability
-        chance = 1 / (self.values - 1)
-        equal = [(1 - lie) ** 2 * chance, lie**2 * chance]
-        return Factor([1 - lie, lie, 0.0], [*equal, 1 - sum(equal)])
+        """Seen twice: equal for certain. Two reports: the same vectors and then the same answer by chance."""
+        truth, other = self._chances()
+        lie, chance, log_lists = self.flip.probability, 1 / self._lists(), math.log(self._lists())
+        equal = [truth**2 * chance, lie * other * chance]
+        losses = [log_lists - math.log(truth), log_lists - math.log(other), -math.inf]
+        return Factor([truth, lie, 0.0], [*equal, 1 - sum(equal)], losses)
 
     def log_likelihood(self, reports: Reports, value: int) -> FloatArray:
         """Log probability of every report."""
-        lie = self.flip.probability
-        parity = np.bitwise_count((reports >> np.uint64(1)) & np.uint64(value)) & np.uint8(1)
-        told = np.equal(parity, reports & np.uint64(1))
-        return np.log(np.where(told, 1 - lie, lie)) - math.log(self.values - 1)
+        truth, other = self._chances()
+        rows = wide_answers.rows_of(reports, self.bits, self.width)
+        vectors, answers = wide_answers.columns_of(rows, self.bits, self.width)
+        told = answers == wide_answers.answers_of(vectors, value, self.width)
+        wide = wide_answers.report_bytes(self.bits, self.width) > 0
+        shape = reports.shape[:-1] if wide else reports.shape
+        return np.log(np.where(told, truth, other)).reshape(shape) - math.log(self._lists())
 
     def accuracy(self, people: int, beta: float) -> Accuracy:
-        """Of one report per person: mean of ±1 for the vector, scaled."""
-        scale = inner_product_scale(self.bits, flip_eps(self.flip))
-        mean = (1 - 2 * self.flip.probability) / (self.values - 1)
-        return Accuracy.of(people, beta, span=2 * scale, variance=scale**2 * (1 - mean**2))
+        """Of one report per person: whether its answer is that of the value, scaled."""
+        eps = flip_eps(self.flip, 1 << self.width)
+        span = (1 << self.width) * inner_product_scale(self.bits, eps, self.width)
+        return Accuracy.of(people, beta, span=span, variance=inner_product_variance(self.bits, eps, self.width))
 
     def aggregator(self, source: Source) -> InnerProductAggregator | CandidateAggregator:
         """Sums by vector; where there are too many vectors, the reports, from which candidates are estimated."""
-        if self.bits > LARGEST_DENSE_BITS:
-            return CandidateAggregator(source, bits=self.bits, flip=self.flip.probability)
-        return InnerProductAggregator(source, bits=self.bits, flip=self.flip.probability)
+        bits, width, flip = self.bits, self.width, self.flip.probability
+        if bits > LARGEST_DENSE_BITS:
+            if width > 1:
+                return WideCandidateAggregator(source, bits=bits, width=width, flip=flip)
+            return CandidateAggregator(source, bits=bits, flip=flip)
+        if width > 1:
+            return WideAggregator(source, bits=bits, width=width, flip=flip)
+        return InnerProductAggregator(source, bits=bits, flip=flip)
+
+    def _chances(self) -> tuple[float, float]:
+        """Probabilities of the true answer and of each other one."""
+        return self.flip.opposite().probability, self.flip.probability / ((1 << self.width) - 1)
+
+    def _lists(self) -> int:
+        """How many lists of independent vectors there are."""
+        return math.prod(self.values - (1 << i) for i in range(self.width))
+
+
+def best_width(bits: int, eps: float) -> int:
+    """The width of the smallest variance, of equal ones the narrowest."""
+    widths = range(1, min(bits, LARGEST_WIDTH) + 1)
+    return min(widths, key=lambda width: inner_product_variance(bits, eps, width))
+
+
+def checked_width(width: int, bits: int) -> int:
+    """A width that there is: no more vectors are independent than there are bits."""
+    return checks.integer("width", width, low=1, high=min(bits, LARGEST_WIDTH))
+
+
+def smallest_eps(width: int) -> float:
+    """Below, an answer would be uniform: 2^64·(g-1)/(e^eps + g-1) rounds up to 2^64·(g-1)/g, g = 2^w."""
+    symbols = 1 << width
+    return checks.SMALLEST_EPSILON * symbols**2 / (4 * (symbols - 1))
+
+
+def width_shown(width: int) -> str:
+    """In the names of mechanisms, one bit is what is meant where no width is given."""
+    return "" if width == 1 else f", width={width}"

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from untrackable import checks
 from untrackable.mechanisms.base import After, Mechanism, Values
-from untrackable.mechanisms.chances import Chance, chance_toward
-from untrackable.mechanisms.entropy import Entropy, below
+from untrackable.mechanisms.chances import Chance, chance_toward, flip_eps, noisy_symbol, simulate_noisy_symbols
+from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.estimates import Estimate, FrequencyAggregator, Reports, Source
 from untrackable.mechanisms.fresh import everything_told
 from untrackable.mechanisms.observed import Observed
@@ -164,17 +164,13 @@ class KeptSymbol(Mechanism):
         return [Experiment([*beside, granted_detection(kept)], certainty="upper")]
 
     def _noisy(self, symbol: int, lie: Chance, source: Entropy) -> int:
-        """The symbol, or any other one: how far on from it, in a circle, is drawn after whether to lie."""
-        if not lie.happens(source):
-            return symbol
-        return (symbol + 1 + below(self._alphabet() - 1, source)) % self._alphabet()
+        """The symbol, or any other one."""
+        return noisy_symbol(symbol, self._alphabet(), lie, source)
 
     def _simulate_noisy(
         self, symbols: NDArray[np.uint64], lie: Chance, rng: np.random.Generator
     ) -> NDArray[np.uint64]:
-        lies = lie.simulate(rng, symbols.shape)
-        steps = rng.integers(1, self._alphabet(), size=symbols.shape, dtype=np.uint64)
-        return (symbols + np.where(lies, steps, np.uint64(0))) % np.uint64(self._alphabet())
+        return simulate_noisy_symbols(symbols, self._alphabet(), lie, rng)
 
 
 class ShareAggregator(FrequencyAggregator):
@@ -275,10 +271,6 @@ def seen_once(rows: NDArray[Any]) -> NDArray[np.bool_]:
 
 def _response(lie: Chance, symbols: int) -> Response:
     """The step with a lie of this very probability, its eps taken from the integers."""
-    truth = _WHOLE - lie.threshold
     if lie.threshold == 0:
         return Response(symbols, 1.0, 0.0, math.inf)
-    odds, whole = truth * (symbols - 1), lie.threshold
-    excess = (odds - whole) / whole
-    eps = math.log1p(excess) if excess < 0.5 else math.log(odds / whole)
-    return Response(symbols, truth / _WHOLE, lie.probability, eps)
+    return Response(symbols, lie.opposite().probability, lie.probability, flip_eps(lie, symbols))

@@ -137,7 +137,7 @@ def inner_product_rows() -> Iterator[Row]:
     bits, slots, eps, delta, reports = 16, 730, 1.0, 1e-6, 20
     where = "d = 16, L = 730"
     printed = largest_eps_report(bits=bits, slots=slots, eps=eps, delta=delta, accounting="paper")
-    spent = InnerProduct(bits=bits, slots=slots, eps_report=printed).privacy().delta(eps)
+    spent = InnerProduct(bits=bits, slots=slots, eps_report=printed, width=1).privacy().delta(eps)
     yield Row(
         section="RNIP",
         statement=f"ε′ = ε/(2√(2L ln 1/δ)) = {printed:.5f} is (1, 1e-6)-private, {where}",
@@ -246,7 +246,7 @@ def _xor() -> Row:
 
 def _zero_value() -> Row:
     """The lemma leaves out u = 0; a population that holds 0 is estimated as well as any other."""
-    bits, lie = 4, NoisyInnerProduct(bits=4, eps=0.5).flip.probability
+    bits, lie = 4, NoisyInnerProduct(bits=4, eps=0.5, width=1).flip.probability
     values = 1 << bits
     mean = 1 - 2 * lie  # of (-1)^(⟨v,0⟩⊕b), whatever the vector
     estimate = (values - 1) / values / (1 - 2 * lie) * mean + 1 / values

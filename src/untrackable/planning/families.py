@@ -60,6 +60,10 @@ class Family:
     def meeting(self, goals: Goals) -> tuple[Mechanism, Bracket]:
         """Set for the goals, with how well people can be followed as the goals measure it; or `Cannot`."""
         mechanism = self.make(goals)
+        return mechanism, self.checked(mechanism, goals)
+
+    def checked(self, mechanism: Mechanism, goals: Goals) -> Bracket:
+        """How well people can be followed, if that and what changing values reveal is within the goals."""
         if goals.changes:
             rounds = goals.rounds if isinstance(goals.rounds, int) else None
             spent = mechanism.privacy(reports=rounds, values="any").delta(goals.eps or 0.0)
@@ -68,7 +72,7 @@ class Family:
         tracked = self.track(mechanism, goals)
         if tracked.upper > goals.limit:
             raise Cannot("tracking", _followed(tracked, goals), mechanism=mechanism, tracked=tracked)
-        return mechanism, tracked
+        return tracked
 
 
 def _followed(tracked: Bracket, goals: Goals) -> str:
@@ -306,21 +310,21 @@ def _yes_no(goals: Goals) -> None:
         raise Cannot("values", f"it answers yes/no questions only, not one with {goals.size:,} answers")
 
 
-def _noisy_deck(goals: Goals, eps_report: float) -> Deck:
+def _noisy_deck(goals: Goals, eps_report: float, width: int) -> Deck:
     if goals.rounds == FOREVER or goals.rounds is None:
         raise Cannot("horizon", _LAST_CARD)
-    return Deck(bits=goals.width, slots=goals.rounds, eps_report=eps_report)
+    return Deck(bits=goals.width, slots=goals.rounds, eps_report=eps_report, width=width)
 
 
-def _noisy_rnip(goals: Goals, eps_report: float) -> InnerProduct:
-    return InnerProduct(bits=goals.width, slots=crossing_slots(goals), eps_report=eps_report)
+def _noisy_rnip(goals: Goals, eps_report: float, width: int) -> InnerProduct:
+    return InnerProduct(bits=goals.width, slots=crossing_slots(goals), eps_report=eps_report, width=width)
 
 
-def _noisy_fading(goals: Goals, scale: float) -> Fading:
+def _noisy_fading(goals: Goals, scale: float, width: int) -> Fading:
     """Of this scale; while eps is not known yet, held against no budget."""
     if goals.eps is None:
-        return _Scaled(bits=goals.width, eps=1.0, delta=goals.delta, scale=scale)
-    return Fading(bits=goals.width, eps=goals.eps, delta=goals.delta, scale=scale)
+        return _Scaled(bits=goals.width, eps=1.0, delta=goals.delta, scale=scale, width=width)
+    return Fading(bits=goals.width, eps=goals.eps, delta=goals.delta, scale=scale, width=width)
 
 
 class _Scaled(Fading):
@@ -332,12 +336,12 @@ class _Scaled(Fading):
         """Nothing to check yet."""
 
 
-NOISY: dict[str, Callable[[Goals, float], Mechanism]] = {
+NOISY: dict[str, Callable[[Goals, float, int], Mechanism]] = {
     "deck": _noisy_deck,
     "rnip": _noisy_rnip,
     "fading": _noisy_fading,
 }
-"""The mechanisms that are set by the eps of one report (the first), whatever they then spend for ever."""
+"""The mechanisms that are set by the eps of one report (the first) and its width, whatever they then spend for ever."""
 
 def _memoized(goals: Goals) -> Memoized:
     return Memoized(NoisyInnerProduct(bits=goals.width, eps=goals.eps or 0.0))

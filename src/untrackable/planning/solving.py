@@ -1,12 +1,14 @@
 """The one thing that the goals leave open, for one mechanism: people, rounds, eps or error."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from untrackable.brackets import Bracket
 from untrackable.mechanisms.base import Mechanism
 from untrackable.mechanisms.fading import Fading
+from untrackable.mechanisms.wide_answers import LARGEST_WIDTH
 from untrackable.planning.families import NOISY, Cannot, Family
 from untrackable.planning.goals import FOREVER, LARGEST_EPS, LARGEST_PEOPLE, LARGEST_ROUNDS, Goals
 from untrackable.planning.predicting import errors, people_needed
@@ -14,7 +16,9 @@ from untrackable.planning.searching import largest_integer, smallest_real
 
 _SMALLEST_EPS = 1e-6
 _QUIETEST, _LOUDEST = 1e-9, 36.0
-"""Of one report."""
+"""eps of one report."""
+_QUIET = 0.03
+"""Up to this eps of one report, wide answers are no better than one bit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,23 +74,48 @@ def _eps(family: Family, goals: Goals) -> Solved:
         # At a large eps all that is left to follow by is what persists in the clear, and no eps removes that.
         family.meeting(goals.replace(eps=LARGEST_EPS / 2))
 
+    if by_noise is not None:
+        return _by_noise(family, goals, by_noise)
+
     def excess(eps: float) -> float:
-        mechanism = family.make(goals.replace(eps=eps)) if by_noise is None else by_noise(goals, eps)
+        mechanism = family.make(goals.replace(eps=eps))
         return math.log(errors(mechanism, goals, people).figure / wanted)
 
     try:
-        if by_noise is None:
-            solved = goals.replace(eps=smallest_real(excess, 1.0, low=_SMALLEST_EPS, high=LARGEST_EPS))
-            return Solved(solved, *family.meeting(solved))
-        # Accuracy gives the noise, and the engine what all reports with that noise spend: no nested search.
-        loud = smallest_real(excess, 1.0, low=_QUIETEST, high=_LOUDEST)
-        spent = by_noise(goals, loud).privacy().gamma(goals.delta).upper * (1 + 1e-12)
-        solved = goals.replace(eps=spent)
+        solved = goals.replace(eps=smallest_real(excess, 1.0, low=_SMALLEST_EPS, high=LARGEST_EPS))
     except ValueError:
-        raise Cannot("accuracy", f"no eps up to {LARGEST_EPS:g} reaches an error of {wanted:.3g}") from None
-    mechanism = by_noise(solved, loud)
-    tracked = family.track(mechanism, solved)
-    return Solved(solved, mechanism, tracked)
+        raise _out_of_reach(wanted) from None
+    return Solved(solved, *family.meeting(solved))
+
+
+def _by_noise(family: Family, goals: Goals, made: Callable[[Goals, float, int], Mechanism]) -> Solved:
+    """Accuracy gives the noise, and the engine what all reports with that noise spend: no nested search."""
+    wanted, people = goals.error or 1.0, goals.people or 1
+    widths = [1] if family.name == "fading" else [*range(1, min(goals.width, LARGEST_WIDTH) + 1)]
+    found: list[tuple[float, float, int]] = []
+    for width in widths:
+
+        def excess(loudness: float, width: int = width) -> float:
+            return math.log(errors(made(goals, loudness, width), goals, people).figure / wanted)
+
+        try:
+            loud = smallest_real(excess, 1.0, low=_QUIETEST, high=_LOUDEST)
+        except ValueError:
+            continue
+        spent = made(goals, loud, width).privacy().gamma(goals.delta).upper * (1 + 1e-12)
+        found.append((spent, loud, width))
+        if loud <= _QUIET:
+            break  # no wider answer is worth it
+    if not found or min(found)[0] > LARGEST_EPS:
+        raise _out_of_reach(wanted)
+    eps, loud, width = min(found)
+    solved = goals.replace(eps=eps)
+    mechanism = made(solved, loud, width)
+    return Solved(solved, mechanism, family.checked(mechanism, solved))
+
+
+def _out_of_reach(wanted: float) -> Cannot:
+    return Cannot("accuracy", f"no eps up to {LARGEST_EPS:g} reaches an error of {wanted:.3g}")
 
 
 def _rounds(family: Family, goals: Goals) -> Solved:

@@ -65,10 +65,29 @@ def bitwise_radius_printed_simple(eps_state: float, eps_report: float, people: i
     return 8 * scale * mean_radius(people, beta)
 
 
-def inner_product_scale(bits: int, eps_report: float) -> float:
-    """(2^d-1)/2^d·(e^ε'+1)/(e^ε'-1): what turns the mean of (-1)^(⟨v,u⟩⊕b) into the frequency of u."""
+def inner_product_scale(bits: int, eps_report: float, width: int = 1) -> float:
+    """(2^d-1)/2^d·(e^ε'+g-1)/((g-1)(e^ε'-1)), g = 2^w: what turns a mean into the frequency of u.
+
+    The mean is that of (-1)^(⟨v,u⟩⊕b) for one vector and bit; for w of them, of g-1 where the answer is that of u
+    and -1 elsewhere.
+    """
     bits = checks.integer("bits", bits, low=1)
-    return -math.expm1(-bits * math.log(2)) * _inverse_tanh(eps_report)
+    share = -math.expm1(-bits * math.log(2))
+    if width == 1:
+        return share * _inverse_tanh(eps_report)
+    others = (1 << width) - 1
+    return share * (1 + others * math.exp(-eps_report)) / (others * -math.expm1(-eps_report))
+
+
+def inner_product_variance(bits: int, eps_report: float, width: int = 1) -> float:
+    """Variance of one report's part in the estimate of a value that its sender does not hold.
+
+    A report counts for such a value with chance c = (1-m)/g, m = 2^-d/scale, and adds g·scale then: the variance is
+    scale²·g²·c·(1-c) = scale²·(1-m)·(g-1+m).
+    """
+    scale = inner_product_scale(bits, eps_report, width)
+    mean = 0.5**bits / scale
+    return scale**2 * (1 - mean) * ((1 << width) - 1 + mean)
 
 
 def inner_product_radius(

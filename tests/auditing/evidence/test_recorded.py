@@ -297,7 +297,7 @@ def test_bad_arguments(tmp_path: Path) -> None:
         audit_file(path, people=3)
     with pytest.raises(TypeError, match="mechanism must have link_scores"):
         audit_file(path, mechanism=object())  # type: ignore[arg-type]
-    wide = audit_file(path, mechanism=Deck(bits=6, slots=4, eps_report=1.0), value=0)
+    wide = audit_file(path, mechanism=Deck(bits=6, slots=4, eps_report=1.0, width=1), value=0)
     assert wide.malformed == 72
     assert "more than the mechanism's 7 bits" in wide.verdict
 

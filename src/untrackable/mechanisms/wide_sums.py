@@ -1,0 +1,99 @@
+"""Sums of wide answers: for every value, or kept for a list of candidates."""
+
+from collections.abc import Sequence
+from typing import Self
+
+import numpy as np
+
+from untrackable.errors import SumsError
+from untrackable.kernels.answers import add_answers, support_counts
+from untrackable.mechanisms import wide_answers
+from untrackable.mechanisms.candidates import CandidateAggregator, Columns, limbs_of
+from untrackable.mechanisms.estimates import (
+    Estimate,
+    InnerProductAggregator,
+    Reports,
+    Source,
+    inner_product_estimate,
+)
+
+
+class WideAggregator(InnerProductAggregator):
+    """sums[c·A] = Σ (-1)^(c·y) over the reports (A, y) and all non-zero c in F_2^w.
+
+    As Σ_c (-1)^(c·(y ⊕ A·u)) is 2^w if the answer is that of u and 0 otherwise, the transform at u is
+    2^w·(reports whose answer is that of u) - n.
+    """
+
+    def __init__(self, source: Source, *, bits: int, width: int, flip: float) -> None:
+        super().__init__(source, bits=bits, flip=flip, width=width)
+        self._axes = 2 if wide_answers.report_bytes(bits, width) else 1
+
+    def _array(self, reports: list[int]) -> Reports:
+        return wide_answers.array_of(reports, self._bits, self._width)
+
+    def _checked(self, reports: Reports) -> Reports:
+        return wide_answers.rows_of(reports, self._bits, self._width)
+
+    def _add(self, reports: Reports) -> None:
+        rows = reports.astype(np.uint64, copy=False)
+        if not add_answers(self.sums, rows, self._width):
+            raise ValueError(wide_answers.rule(self._bits, self._width))
+        self.n += rows.shape[0]
+
+
+class WideCandidateAggregator(CandidateAggregator):
+    """The vectors and answers of all reports, in no order.
+
+    Memory grows with the reports, ⌈bits/64⌉ words for each vector and one for the answer; an estimate takes `width`
+    inner products for each report and candidate.
+    """
+
+    def __init__(self, source: Source, *, bits: int, width: int, flip: float) -> None:
+        super().__init__(source, bits=bits, flip=flip)
+        self._width = width
+        self._axes = 2 if wide_answers.report_bytes(bits, width) else 1
+        self._kept = Columns(width * limbs_of(bits) + 1)
+
+    def estimate(self, beta: float = 0.05, candidates: Sequence[int] | None = None) -> Estimate:
+        """(2^d-1)/2^d·1/(g-1-gη)·Σ (g·[y = A·u] - 1)/n + 2^-d for every candidate u, g = 2^w, in their order."""
+        n, beta, asked, words = self._question(beta, candidates)
+        kept = self._kept.filled
+        counts = support_counts(kept[:-1], kept[-1], words)
+        sums = (counts << self._width) - n
+        return inner_product_estimate(
+            sums, n, beta, bits=self._bits, flip=self._flip, width=self._width, values=asked
+        )
+
+    def _array(self, reports: list[int]) -> Reports:
+        return wide_answers.array_of(reports, self._bits, self._width)
+
+    def _checked(self, reports: Reports) -> Reports:
+        rows = wide_answers.rows_of(reports, self._bits, self._width)
+        vectors, answers = wide_answers.columns_of(rows, self._bits, self._width)
+        if not wide_answers.all_independent(vectors, self._width):
+            raise ValueError(wide_answers.rule(self._bits, self._width))
+        return np.vstack((vectors, answers))
+
+    def _add(self, reports: Reports) -> None:
+        self._kept.append(reports.astype(np.uint64, copy=False))
+        self.n += reports.shape[1]
+
+    def _merge(self, other: Self) -> None:
+        self._kept.append(other._kept.filled)
+
+    def _packed(self) -> bytes:
+        """All vectors and answers, sorted, so that nothing tells in which order they came."""
+        kept = self._kept.filled
+        return kept[:, np.lexsort(kept)].T.astype("<u8").tobytes()
+
+    def _add_packed(self, payload: bytes, n: int) -> None:
+        size = self._kept.filled.shape[0]
+        if len(payload) != 8 * size * n:
+            raise SumsError(f"these sums should have {8 * size * n} bytes for {n} reports")
+        kept = np.frombuffer(payload, dtype="<u8").astype(np.uint64).reshape(n, size).T
+        top = kept[limbs_of(self._bits) - 1 : -1 : limbs_of(self._bits)]
+        surplus = np.any(top >> np.uint64((self._bits - 1) % 64) > 1) or np.any(kept[-1] >> np.uint64(self._width))
+        if surplus or not wide_answers.all_independent(kept[:-1], self._width):
+            raise SumsError("these sums hold a report that their mechanism cannot have made")
+        self._kept.append(kept)
