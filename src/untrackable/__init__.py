@@ -9,7 +9,8 @@ Encodings, from what people hold to integers and back: `Bit`, `IntegerRange`, `B
 `Rounds` pools the estimates of many rounds.
 
 `audit` examines a mechanism (an `Audit`), `compare` all of them at the same privacy, `audit_file` recorded reports
-and `audit_client` an implementation as a black box. `plan` turns `Goals` into a mechanism with its parameters, a `Plan`.
+and `audit_client` an implementation as a black box. `plan` turns `Goals` into a mechanism and its parameters (a
+`Plan`).
 
 Guarantees are asked of an `Experiment`, a `Mixture` or a `Worst`, made of `Factor`s, and answered by `Bracket`s.
 Bounds and theorems are in `untrackable.theory`.

@@ -33,7 +33,12 @@ def test_the_selection_is_the_printed_one() -> None:
     # the same radius: eps' for k²/L slots, by its own accounting
     slots = math.ceil(20**2 / 0.01)
     eps_report = 1.0 / math.sqrt(8 * slots * math.log(1e6))
-    radius = 15 / 16 / math.tanh(eps_report / 2) * math.sqrt(2 * math.log(2 * 16 / 0.05) / paper.people_same_radius_upper)
+    radius = (
+        15
+        / 16
+        / math.tanh(eps_report / 2)
+        * math.sqrt(2 * math.log(2 * 16 / 0.05) / paper.people_same_radius_upper)
+    )
     assert radius == pytest.approx(0.05, rel=1e-6)
 
 

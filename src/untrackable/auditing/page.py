@@ -149,7 +149,14 @@ def _template() -> Any:
 
 
 def render(
-    *, specs: dict[str, Spec], data: Any, controls: str = "", script: str = "", grids: Any = None, **parts: Any
+    *,
+    specs: dict[str, Spec],
+    data: Any,
+    controls: str = "",
+    script: str = "",
+    grids: Any = None,
+    unsaid: str = "What could not be said, and why",
+    **parts: Any,
 ) -> str:
     """A page; `controls` is markup above the pictures, and `script` may change their data from the `grids`."""
     import vl_convert
@@ -163,6 +170,7 @@ def render(
         controls=Markup(controls),  # noqa: S704 (our own file)
         script=_inert(script),
         grids=_json(grids),
+        unsaid=unsaid,
         **parts,
     )
     return page

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from untrackable.planning.plans import Plan
 
 
-class Rounds(click.ParamType):
+class Rounds(click.ParamType):  # type: ignore[type-arg]
     """A number, or `forever`."""
 
     name = "NUMBER|forever"
@@ -34,12 +34,16 @@ class Rounds(click.ParamType):
 @click.option("--values", type=int, help="How many different answers there are.")
 @click.option("--bits", type=int, help="Or how wide an encoded answer is.")
 @click.option(
-    "--encoding", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Or an encoding, as a JSON file."
+    "--encoding",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Or an encoding, as a JSON file.",
 )
 @click.option("--rounds", type=Rounds(), help="How often it is asked, or forever; left out: solved for.")
 @click.option("--eps", type=float, help="Everlasting privacy of all answers together; left out: solved for.")
 @click.option("--delta", type=float, default=1e-6, show_default=True, help="Probability set aside in eps.")
-@click.option("--advantage", type=float, help="Tolerable tracking: an observer's edge over guessing. [default: 0.01]")
+@click.option(
+    "--advantage", type=float, help="Tolerable tracking: an observer's edge over guessing. [default: 0.01]"
+)
 @click.option("--matched", type=float, help="Or the probability of being picked out of a crowd.")
 @click.option("--crowd", type=int, default=1000, show_default=True, help="How many people that crowd is.")
 @click.option("--untrackable", type=(float, float), metavar="GAMMA DELTA", help="Or (gamma, delta).")

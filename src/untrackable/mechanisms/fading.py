@@ -301,4 +301,3 @@ def _scale(bits: int, width: int, eps: float, delta: float, power: float) -> flo
     # Seven significant digits, rounded down.
     digits = 6 - math.floor(math.log10(found))
     return math.floor(found * math.pow(10, digits)) / math.pow(10, digits)
-

@@ -92,7 +92,7 @@ class Unary(Permanent):
         if eps_report >= most:
             raise ValueError(f"eps_report must be below {most:.6g}, all that {name} can tell, got {eps_report}")
         scale = brentq(lambda e: _one_report(keep, add, *_step(second, e)) - eps_report, 1e-12, 700.0, xtol=1e-13)
-        return cls.of_steps(name, values=values, eps=eps, eps_second=float(scale) * (1 - 1e-9))  # the safe direction
+        return cls.of_steps(name, values=values, eps=eps, eps_second=float(scale) * (1 - 1e-9))  # safely
 
     @classmethod
     def of_steps(cls, name: Preset, *, values: int, eps: float, eps_second: float) -> Self:

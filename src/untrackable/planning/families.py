@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from untrackable.auditing.catalogue import CATALOGUE, Goal
 from untrackable.brackets import Bracket
@@ -19,15 +19,19 @@ from untrackable.mechanisms.lgrr import Lgrr
 from untrackable.mechanisms.noisy_inner_product import NoisyInnerProduct
 from untrackable.mechanisms.stored import Memoized, Stored
 from untrackable.mechanisms.unary import Unary
+from untrackable.mechanisms.wide_answers import LARGEST_WIDTH
 from untrackable.planning.goals import FOREVER, Goals
 from untrackable.planning.searching import smallest_integer, smallest_real
 from untrackable.theory.collisions import cross_probability
 from untrackable.theory.kept import kept_bit_advantages, kept_bits_advantage_upper, kept_symbol_advantage_upper
 from untrackable.theory.tracking import permanent_state_upper
 
+Answering = TypeVar("Answering", Deck, InnerProduct, Memoized)
 Binding = Literal["accuracy", "tracking", "privacy", "horizon", "changes", "values"]
 
 _LAST_CARD = "a deck has a last card, so it needs a last round"
+QUIET = 0.03
+"""Up to this eps of one report, wide answers are no better than one bit."""
 _SURE_EPS = 36.0
 """Beyond, a randomised response is no longer random."""
 _FEW = (2, 8, 20)
@@ -68,7 +72,9 @@ class Family:
             rounds = goals.rounds if isinstance(goals.rounds, int) else None
             spent = mechanism.privacy(reports=rounds, values="any").delta(goals.eps or 0.0)
             if spent.upper > goals.delta:
-                raise Cannot("changes", "who changes a value and returns to it shows it: it is private for one value only")
+                raise Cannot(
+                    "changes", "who changes a value and returns to it shows it: it is private for one value only"
+                )
         tracked = self.track(mechanism, goals)
         if tracked.upper > goals.limit:
             raise Cannot("tracking", _followed(tracked, goals), mechanism=mechanism, tracked=tracked)
@@ -79,13 +85,17 @@ def _followed(tracked: Bracket, goals: Goals) -> str:
     limit = f"{goals.limit:.4g}"
     reports = "any number of reports" if goals.observed is None else f"{goals.observed:,} reports"
     if tracked.lower > goals.limit:
-        return f"its reports can be followed: {goals.measure} at least {tracked.lower:.4g}, where {limit} is tolerable"
+        return (
+            f"its reports can be followed: {goals.measure} at least {tracked.lower:.4g}, where {limit} is tolerable"
+        )
     return f"no bound on how well {reports} can be followed is within {goals.measure} {limit}"
 
 
 def nothing_to_follow(mechanism: Mechanism, goals: Goals) -> Bracket:
     """Of reports that are independent given the values."""
-    return goals.tracked(mechanism.tracking(rounds=range(1, 3)) if _has_two(goals) else mechanism.tracking(reports=1))
+    return goals.tracked(
+        mechanism.tracking(rounds=range(1, 3)) if _has_two(goals) else mechanism.tracking(reports=1)
+    )
 
 
 def _has_two(goals: Goals) -> bool:
@@ -95,7 +105,8 @@ def _has_two(goals: Goals) -> bool:
 def _deck(goals: Goals) -> Deck:
     if goals.rounds == FOREVER or goals.rounds is None:
         raise Cannot("horizon", _LAST_CARD)
-    return Deck.for_budget(bits=goals.width, slots=goals.rounds, eps=goals.eps or 0.0, delta=goals.delta)
+    budget = {"bits": goals.width, "slots": goals.rounds, "eps": goals.eps or 0.0, "delta": goals.delta}
+    return _best_width(lambda width: Deck.for_budget(**budget, width=width), goals)
 
 
 def _fading(goals: Goals) -> Fading:
@@ -103,8 +114,17 @@ def _fading(goals: Goals) -> Fading:
 
 
 def _rnip(goals: Goals) -> InnerProduct:
-    slots = crossing_slots(goals)
-    return InnerProduct.for_budget(bits=goals.width, slots=slots, eps=goals.eps or 0.0, delta=goals.delta)
+    budget = {"bits": goals.width, "slots": crossing_slots(goals), "eps": goals.eps or 0.0, "delta": goals.delta}
+    return _best_width(lambda width: InnerProduct.for_budget(**budget, width=width), goals)
+
+
+def _best_width(made: Callable[[int], Answering], goals: Goals) -> Answering:
+    """With the width of the smallest error radius: that of the smallest standard error may promise less."""
+    narrow = made(1)
+    if narrow.base.eps <= QUIET:
+        return narrow
+    widths = [narrow, *(made(width) for width in range(2, min(goals.width, LARGEST_WIDTH) + 1))]
+    return min(widths, key=lambda mechanism: mechanism.base.accuracy(1, goals.beta).radius)
 
 
 def crossing_slots(goals: Goals) -> int:
@@ -141,7 +161,7 @@ def crossing(slots: int, reports: int) -> float:
 
 
 def _track_rnip(mechanism: InnerProduct, goals: Goals) -> Bracket:
-    """δ(γ) is the probability of a slot on both sides for every γ ≥ 0: all other patterns are likelier of two users."""
+    """δ(γ) is the probability of a slot on both sides for every γ ≥ 0: other patterns are likelier of two users."""
     if mechanism.slots == 1:
         return published_tracking(mechanism, goals)
     return Bracket(0.0, goals.bounded(crossing(mechanism.slots, goals.observed or 0)))
@@ -265,7 +285,9 @@ def _published(name: str, goals: Goals) -> Mechanism:
     if entry.yes_no:
         _yes_no(goals)
     if not entry.lasts:
-        raise Cannot("privacy", "fresh noise spends privacy with every report and never stops: a deck is that, with an end")
+        raise Cannot(
+            "privacy", "fresh noise spends privacy with every report and never stops: a deck is that, with an end"
+        )
     if name == "votes":
         raise Cannot("accuracy", "it estimates at its updates only, not at every round")
     if name == "one-change":
@@ -341,10 +363,12 @@ NOISY: dict[str, Callable[[Goals, float, int], Mechanism]] = {
     "rnip": _noisy_rnip,
     "fading": _noisy_fading,
 }
-"""The mechanisms that are set by the eps of one report (the first) and its width, whatever they then spend for ever."""
+"""The mechanisms that are set by the eps of one report (the first) and its width, whatever all of them spend."""
+
 
 def _memoized(goals: Goals) -> Memoized:
-    return Memoized(NoisyInnerProduct(bits=goals.width, eps=goals.eps or 0.0))
+    eps = goals.eps or 0.0
+    return _best_width(lambda width: Memoized(NoisyInnerProduct(bits=goals.width, eps=eps, width=width)), goals)
 
 
 _OWN: dict[str, tuple[Callable[[Goals], Mechanism], Callable[[Any, Goals], Bracket]]] = {
@@ -354,10 +378,7 @@ _OWN: dict[str, tuple[Callable[[Goals], Mechanism], Callable[[Any, Goals], Brack
     "memoized": (_memoized, published_tracking),
     "bitwise": (_bitwise, _track_bitwise),
     "l-grr": (_lgrr, _track_lgrr),
-    **{
-        name.lower(): (partial(_unary, name), _track_unary)
-        for name in ("L-SUE", "L-OSUE", "L-OUE", "L-SOUE")
-    },
+    **{name.lower(): (partial(_unary, name), _track_unary) for name in ("L-SUE", "L-OSUE", "L-OUE", "L-SOUE")},
 }
 
 FAMILIES: tuple[Family, ...] = (

@@ -220,4 +220,3 @@ def _within(name: str, number: float, high: float) -> float:
     if number > high:
         raise ValueError(f"{name} must be at most {high:g}, beyond which nothing is hidden, got {number}")
     return number
-

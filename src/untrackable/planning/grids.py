@@ -1,4 +1,4 @@
-"""Trade-offs computed beforehand: errors, people and tracking at grids of eps and rounds, for pictures and sliders."""
+"""Trade-offs computed beforehand, at grids of eps and rounds: errors, people and tracking, for the sliders."""
 
 import math
 from dataclasses import dataclass
@@ -58,7 +58,11 @@ def grids(plan: Plan, progress: Progress = lambda what, done: None) -> Grids:
     lines = []
     chosen = _chosen(plan)
     for done, family in enumerate(chosen):
-        lines.append(_line(family, goals, eps, rounds, held, lambda part, d=done: progress("grids", (d + part) / len(chosen))))
+        lines.append(
+            _line(
+                family, goals, eps, rounds, held, lambda part, d=done: progress("grids", (d + part) / len(chosen))
+            )
+        )
     start = {
         "people": goals.people or _PEOPLE,
         "error": min(0.95, goals.error or (best.error_upper if best else 0.1)),
@@ -69,8 +73,14 @@ def grids(plan: Plan, progress: Progress = lambda what, done: None) -> Grids:
 
 
 def _chosen(plan: Plan) -> list[Family]:
-    names = list(dict.fromkeys([*(o.name for o in plan.options[:_MOST_LINES]), *_ALWAYS]))[:_MOST_LINES]
-    names += [name for name in ("deck",) if name not in names]
+    """The best option, those that are always drawn, and the best others, one of each kind."""
+    names = [option.name for option in plan.options[:1]]
+    kinds: set[type] = set()
+    for option in plan.options:
+        if type(option.mechanism) not in kinds:
+            names.append(option.name)
+        kinds.add(type(option.mechanism))
+    names = list(dict.fromkeys([*names[:1], *_ALWAYS, *names]))[:_MOST_LINES]
     return [family for name in names for family in FAMILIES if family.name == name]
 
 

@@ -28,12 +28,13 @@ function redraw() {
     if (followed !== null) grids.reports[r].forEach((reports, i) => tracking.push({ line: line.name, x: reports, y: followed[i] }));
     const unit = line.units[e][r], row = body.insertRow();
     const cells = unit === null ? [line.name, "–", "–", "–", "no: " + line.why] :
-      [line.name, "≤ " + short(unit / Math.sqrt(people)), count((unit / error) ** 2), "≤ " + short(followed[followed.length - 1]), unit / Math.sqrt(people) <= error ? "yes" : "no"];
+      [line.name, "≤ " + short(unit / Math.sqrt(people)), count((unit / error) ** 2), (followed[followed.length - 1] > 0 ? "≤ " : "") + short(followed[followed.length - 1]), unit / Math.sqrt(people) <= error ? "yes" : "no"];
     cells.forEach((text) => { row.insertCell().textContent = text; });
   }
   document.querySelector("#live tbody").replaceWith(body);
   for (const [name, rows] of [["errors", errors], ["people", needed], ["tracking", tracking]]) {
-    if (views[name]) views[name].data("rows", rows).resize().run();
+    if (views[name]) views[name].data("rows", rows).run();
+    else specs[name].datasets.rows = rows;
   }
 }
 for (const name of ["people", "rounds", "eps", "error"]) slider(name).addEventListener("input", redraw);

@@ -8,7 +8,7 @@ from untrackable.planning.families import Cannot, Family
 from untrackable.planning.goals import FOREVER, Goals
 from untrackable.planning.predicting import people_needed
 from untrackable.planning.searching import largest_integer
-from untrackable.planning.solving import at_rounds, solve
+from untrackable.planning.solving import solve
 
 _QUICK = ("deck", "fading", "rnip", "bitwise")
 """Those for which eps and rounds are solved for in no time."""
@@ -69,10 +69,16 @@ def _rounds(family: Family, goals: Goals) -> tuple[Change, ...]:
     if goals.unknown is not None:
         return ()
     try:
-        rounds = solve(family, goals.replace(rounds=None, reports=None if goals.observed is None else goals.reports)).goals.rounds
+        rounds = solve(family, goals.replace(rounds=None)).goals.rounds
     except Cannot:
         return ()
-    return (Change("rounds", rounds or 0, f"at most {rounds:,} round{'s' * (rounds != 1)}" if isinstance(rounds, int) else "no limit"),)
+    return (
+        Change(
+            "rounds",
+            rounds or 0,
+            f"at most {rounds:,} round{'s' * (rounds != 1)}" if isinstance(rounds, int) else "no limit",
+        ),
+    )
 
 
 def _less_followed(family: Family, goals: Goals, cannot: Cannot) -> tuple[Change, ...]:
@@ -86,7 +92,9 @@ def _less_followed(family: Family, goals: Goals, cannot: Cannot) -> tuple[Change
             return family.track(mechanism, goals.replace(reports=reports)).upper <= goals.limit
 
         reports = largest_integer(tolerable, 1, low=1, high=most)
-        found.append(Change("reports", reports, f"an observer who holds at most {reports} report{'s' * (reports > 1)}"))
+        found.append(
+            Change("reports", reports, f"an observer who holds at most {reports} report{'s' * (reports > 1)}")
+        )
     if tracked is not None and tracked.upper < 1:
         found.append(Change(goals.measure, tracked.upper, f"{goals.measure} {tracked.upper:.4g}"))
     if goals.observed is None and cannot.mechanism is None:

@@ -34,20 +34,21 @@ _CAPTIONS = {
 _FORMULAS = (
     (
         "Everlasting privacy",
-        "delta(eps) of all reports ever, one value against another; the parameters are the largest for which it is "
-        "within the goal, found by a search in which the engine is asked at every step.",
+        "delta(eps) of all reports ever, one value against another; the parameters are the largest for which it "
+        "is within the goal, found by a search in which the engine is asked at every step.",
         "",
     ),
     (
         "Tracking",
-        "reports of one user against those of two, the worst split. Stored executions: 1 − E[(1 − M/L)^(k−j)], the "
-        "probability of a slot on both sides. One kept bit: 2a(1−a)·TV(Bin(j, q), Bin(j, p))·TV(Bin(k−j, q), Bin(k−j, p)).",
+        "reports of one user against those of two, the worst split. Stored executions: 1 − E[(1 − M/L)^(k−j)], "
+        "the probability of a slot on both sides. One kept bit: "
+        "2a(1−a)·TV(Bin(j, q), Bin(j, p))·TV(Bin(k−j, q), Bin(k−j, p)).",
         "",
     ),
     (
         "Error",
-        "span·√(ln(2m/β)/(2n)) for m values at once; pooled over independent rounds √(Σ w²·radius²), weights one over "
-        "the variance.",
+        "span·√(ln(2m/β)/(2n)) for m values at once; pooled over independent rounds √(Σ w²·radius²), with weights "
+        "of one over the variance.",
         "Hoeffding 1963",
     ),
     (
@@ -72,6 +73,7 @@ def plan_page(plan: Plan, command: list[str], progress: Progress = lambda what, 
         if plan.options
         else [],
         missing=dict(words.refusals(plan)),
+        unsaid="Why not the others",
         formulas=_FORMULAS,
         how="",
         source="",
@@ -95,9 +97,11 @@ def _charts(found: Grids, names: list[str]) -> dict[str, Spec]:
 
 def _chart(names: list[str], x: str, y: str, across: Any, up: Any, limit: float | None = None) -> Spec:
     """Lines whose data the sliders put in place."""
+    billions: dict[str, Any] = {"format": "~s", "labelExpr": "replace(datum.label, 'G', 'B')"}
+    axis = alt.Axis(tickCount=6, **(billions if y.startswith("people") else {"format": "~g"}))
     base = alt.Chart(alt.NamedData(name="rows")).encode(
-        x=alt.X("x:Q", title=x, scale=across, axis=alt.Axis(tickCount=6, format="~s", grid=True)),
-        y=alt.Y("y:Q", title=y, scale=up, axis=alt.Axis(tickCount=6, format="~g" if limit is not None else "~s")),
+        x=alt.X("x:Q", title=x, scale=across, axis=alt.Axis(tickCount=6, format="~g")),
+        y=alt.Y("y:Q", title=y, scale=up, axis=axis),
         color=alt.Color(
             "line:N",
             title=None,

@@ -22,9 +22,9 @@ Progress = Callable[[str, float], None]
 class Option:
     """One mechanism that does it: `goals` have its answer in place of the unknown.
 
-    `everlasting` is eps at the goals' delta, `spent` delta at their eps; `tracked` is in the goals' measure, for the
-    stated observer; `error_upper` is of a published figure and `one_round_upper` of one round alone, both bounds
-    that fail with probability beta, at the last rounds, or with no horizon at the first.
+    `everlasting` is eps at the goals' delta, `spent` delta at their eps; `tracked` is in the goals' measure, for
+    the stated observer; `error_upper` is of a published figure and `one_round_upper` of one round alone, both
+    bounds that fail with probability beta, at the last rounds, or with no horizon at the first.
     """
 
     name: str
@@ -72,9 +72,7 @@ class Plan:
         return fragment(Solved(best.goals, best.mechanism, best.tracked))
 
 
-def plan(
-    *, goals: Goals | None = None, progress: Progress = lambda what, done: None, **demands: Any
-) -> Plan:
+def plan(*, goals: Goals | None = None, progress: Progress = lambda what, done: None, **demands: Any) -> Plan:
     """Goals in, mechanism out, or the reason why not; `demands` are the fields of `Goals`.
 
     Example: plan(people=1_000_000, values=2, rounds=365, eps=1.0)

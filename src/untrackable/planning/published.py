@@ -1,4 +1,4 @@
-"""What [NV]'s own parameter selection gives for the same goals, as it is printed there, and how many users it needs."""
+"""What [NV]'s own parameter selection gives for the same goals, as printed, and how many users it needs."""
 
 import math
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class Published:
 
 
 def published(goals: Goals) -> Published | None:
-    """Of goals that have no unknown left; None where it has no answer: nothing tolerable, or reports without end."""
+    """Of goals without an unknown; None where it has no answer: nothing is tolerable, or reports have no end."""
     reports, edge = goals.observed, goals.edge
     if reports is None or edge <= 0 or goals.people is None or goals.eps is None or goals.error is None:
         return None
@@ -42,9 +42,7 @@ def published(goals: Goals) -> Published | None:
     eps, error, delta = goals.eps, goals.error, goals.delta
 
     def selected(people: int) -> tuple[float, int, float]:
-        return inner_product_selection(
-            goals.width, eps, delta, error, people, goals.beta, reports, printed=True
-        )
+        return inner_product_selection(goals.width, eps, delta, error, people, goals.beta, reports, printed=True)
 
     def enough(people: int) -> bool:
         return selected(people)[2] <= edge
@@ -54,9 +52,7 @@ def published(goals: Goals) -> Published | None:
     same = _people(InnerProduct(bits=goals.width, slots=slots, eps_report=printed), goals)
     needed = smallest_integer(enough, 4 * same, low=1, high=_MOST_PEOPLE)
     eps_report, kept, spent = selected(goals.people)
-    return Published(
-        reports, eps_report, kept, spent, needed, same, needed / goals.people, same / goals.people
-    )
+    return Published(reports, eps_report, kept, spent, needed, same, needed / goals.people, same / goals.people)
 
 
 def _people(mechanism: InnerProduct, goals: Goals) -> int:

@@ -10,7 +10,7 @@ _CLOSE = 1e-7
 
 def smallest_integer(holds: Callable[[int], bool], start: int, *, low: int, high: int) -> int:
     """The smallest integer in [low, high] from which on `holds`, looked for around `start`; ValueError if none."""
-    below, above = _turn(holds, start, low, high)
+    _, above = _turn(holds, start, low, high)
     if above > high:
         raise ValueError(f"not even {high} is enough")
     return above
@@ -18,7 +18,7 @@ def smallest_integer(holds: Callable[[int], bool], start: int, *, low: int, high
 
 def largest_integer(holds: Callable[[int], bool], start: int, *, low: int, high: int) -> int:
     """The largest integer in [low, high] up to which `holds`; ValueError if there is none."""
-    below, above = _turn(lambda i: not holds(i), start, low, high)
+    below, _ = _turn(lambda i: not holds(i), start, low, high)
     if below < low:
         raise ValueError(f"not even {low} is small enough")
     return below
@@ -45,7 +45,7 @@ def _turn(later: Callable[[int], bool], start: int, low: int, high: int) -> tupl
 def smallest_real(
     excess: Callable[[float], float], start: float, *, low: float, high: float, close: float = _CLOSE
 ) -> float:
-    """The smallest x in [low, high] with a decreasing `excess(x)` ≤ 0, to within `close` of it and on the safe side.
+    """The smallest x in [low, high] with a decreasing `excess(x)` ≤ 0, to within `close` and on the safe side.
 
     `excess` is best a logarithm that is nearly a line in ln x: then a few steps do. ValueError if there is none.
     """

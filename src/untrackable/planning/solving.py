@@ -9,7 +9,7 @@ from untrackable.brackets import Bracket
 from untrackable.mechanisms.base import Mechanism
 from untrackable.mechanisms.fading import Fading
 from untrackable.mechanisms.wide_answers import LARGEST_WIDTH
-from untrackable.planning.families import NOISY, Cannot, Family
+from untrackable.planning.families import NOISY, QUIET, Cannot, Family
 from untrackable.planning.goals import FOREVER, LARGEST_EPS, LARGEST_PEOPLE, LARGEST_ROUNDS, Goals
 from untrackable.planning.predicting import errors, people_needed
 from untrackable.planning.searching import largest_integer, smallest_real
@@ -17,8 +17,6 @@ from untrackable.planning.searching import largest_integer, smallest_real
 _SMALLEST_EPS = 1e-6
 _QUIETEST, _LOUDEST = 1e-9, 36.0
 """eps of one report."""
-_QUIET = 0.03
-"""Up to this eps of one report, wide answers are no better than one bit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +102,7 @@ def _by_noise(family: Family, goals: Goals, made: Callable[[Goals, float, int], 
             continue
         spent = made(goals, loud, width).privacy().gamma(goals.delta).upper * (1 + 1e-12)
         found.append((spent, loud, width))
-        if loud <= _QUIET:
+        if loud <= QUIET:
             break  # no wider answer is worth it
     if not found or min(found)[0] > LARGEST_EPS:
         raise _out_of_reach(wanted)

@@ -5,7 +5,7 @@ import json
 import math
 from typing import Any
 
-from untrackable.auditing.words import as_dict, number, shown
+from untrackable.auditing.words import as_dict, number, said, shown
 from untrackable.brackets import Bracket
 from untrackable.planning.fragment import described
 from untrackable.planning.goals import FOREVER, Goals
@@ -54,9 +54,17 @@ def verdict(plan: Plan) -> list[str]:
     best = plan.recommended
     if best is None:
         told = ["No mechanism meets these goals."]
-        told += [f"The nearest: {refusal.name}, {_instead(refusal)}." for refusal in plan.refusals[:1] if refusal.nearest]
+        told += [
+            f"The nearest: {refusal.name}, {_instead(refusal)}." for refusal in plan.refusals[:1] if refusal.nearest
+        ]
         return [*told, "Asked for: " + asked(plan.goals)]
-    return [_answer(plan, best), _promises(best), *_second(plan, best), *_paper(plan), "Asked for: " + asked(plan.goals)]
+    return [
+        _answer(plan, best),
+        _promises(best),
+        *_second(plan, best),
+        *_paper(plan),
+        "Asked for: " + asked(plan.goals),
+    ]
 
 
 def _answer(plan: Plan, best: Option) -> str:
@@ -73,12 +81,10 @@ def _answer(plan: Plan, best: Option) -> str:
 
 
 def _promises(best: Option) -> str:
-    tracked, certainty = shown(best.tracked)
-    eps, how = shown(best.everlasting)
     return (
         f"Error at most {number(best.error_upper)} (upper; {promise(best.goals)}); all reports ever, together, "
-        f"eps = {eps.split(' ±')[0]} ({'exact' if how == 'exact up to ±' else how}) at delta = {best.goals.delta:g}; "
-        f"{best.goals.measure} {tracked.split(' ±')[0]} ({'exact' if certainty == 'exact up to ±' else certainty})."
+        f"eps = {said(best.everlasting)} at delta = {best.goals.delta:g}; "
+        f"{best.goals.measure} {said(best.tracked)}."
     )
 
 
@@ -91,13 +97,8 @@ def _second(plan: Plan, best: Option) -> list[str]:
         return []
     return [
         f"Where nobody is to be followed at all: {hidden.name}, {_answers(hidden, plan.unknown)} "
-        f"({goals_measure(hidden)} 0, exact)."
+        f"({hidden.goals.measure} 0, exact)."
     ]
-
-
-def goals_measure(option: Option) -> str:
-    """The goals' word for tracking."""
-    return option.goals.measure
 
 
 def _answers(option: Option, unknown: str | None) -> str:
@@ -115,12 +116,16 @@ def _paper(plan: Plan) -> list[str]:
     found = plan.published
     if found is None:
         return ["The paper's own parameter selection has no answer to these goals."]
-    slots = f"L = {found.slots:,}, k²/L = {number(found.delta_upper)}" if found.slots else "L = 0: nothing can be stored"
+    slots = (
+        f"L = {found.slots:,}, k²/L = {number(found.delta_upper)}"
+        if found.slots
+        else "L = 0: nothing can be stored"
+    )
     return [
         f"The paper's own selection, as printed: eps' = {number(found.eps_report)}, {slots}. For k²/L within "
-        f"{number(plan.goals.edge)} it needs {counted(found.people_upper)} people, {number(found.ratio_upper)} times as "
-        f"many as {plan.options[0].name} ({number(found.ratio_same_radius_upper)} times with the same accuracy radius "
-        "on both sides; its term L²/2^d is left out)."
+        f"{number(plan.goals.edge)} it needs {counted(found.people_upper)} people, {number(found.ratio_upper)} "
+        f"times as many as {plan.options[0].name} ({number(found.ratio_same_radius_upper)} times with the same "
+        "accuracy radius on both sides; its term L²/2^d is left out)."
     ]
 
 
@@ -153,7 +158,11 @@ def refusals(plan: Plan) -> list[tuple[str, str]]:
 
 def campaign_text(plan: Plan) -> str:
     """The recommended option as JSON for people, or that there is none."""
-    return json.dumps(plan.campaign(), indent=2, ensure_ascii=False) if plan.options else "no mechanism meets these goals"
+    return (
+        json.dumps(plan.campaign(), indent=2, ensure_ascii=False)
+        if plan.options
+        else "no mechanism meets these goals"
+    )
 
 
 def as_json(plan: Plan) -> dict[str, Any]:
@@ -198,7 +207,7 @@ def _instead(refusal: Refusal, *, alone: bool = False) -> str:
 def _up(eps: float) -> float:
     """Four digits, rounded up, so that what is said suffices."""
     digits = 3 - math.floor(math.log10(eps))
-    return math.ceil(eps * 10**digits) / 10**digits
+    return math.ceil(eps * math.pow(10, digits)) / math.pow(10, digits)
 
 
 def _many(size: int) -> str:

@@ -1,4 +1,4 @@
-"""Two Gaussians of distance μ: where a search for a budget starts, since sums of many small losses look like them."""
+"""Two Gaussians of distance μ: where a search for a budget starts, as sums of many small losses look like them."""
 
 import math
 from collections.abc import Callable

@@ -97,14 +97,15 @@ def _known(reports: int) -> NDArray[np.int64]:
 def _upwards(known: NDArray[np.int64], found: FloatArray, reports: int) -> FloatArray:
     """For n = 0 … reports, the value at the next known n, which bounds it as it grows."""
     above = np.searchsorted(known, np.arange(1, reports + 1))
-    return np.concatenate(([0.0], found[above]))
+    bounds: FloatArray = np.concatenate(([0.0], found[above]))
+    return bounds
 
 
 def _binomial(n: int, chance: float) -> FloatArray:
     """The law of Bin(n, p)."""
     ones = np.arange(n + 1)
     if chance in (0.0, 1.0):
-        return (ones == n * chance).astype(np.float64)
+        return np.asarray(ones == n * chance, dtype=np.float64)
     logs = gammaln(n + 1) - gammaln(ones + 1) - gammaln(n - ones + 1)
     law: FloatArray = np.exp(logs + ones * np.log(chance) + (n - ones) * np.log1p(-chance))
     return law
