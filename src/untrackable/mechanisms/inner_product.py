@@ -150,7 +150,7 @@ def largest_eps_report(
 
     told = NoisyInnerProduct(bits=bits, eps=1.0, width=width).differing() * 2 / (1 << width)
     guess = max(pure, gaussian_shift(delta, eps) / math.sqrt(slots * told))
-    close = 1e-9 if slots <= _EXACTLY else 1e-6  # no finer than the engine's own bracket
+    close = 1e-9 if slots <= _EXACTLY else 1e-5  # no finer than the engine's own bracket
     found = largest_parameter(spent, guess, eps=eps, delta=delta, high=_LARGEST_EPS_REPORT, close=close)
     return max(pure, found)
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 
 from untrackable.auditing.catalogue import CATALOGUE, Goal
 from untrackable.brackets import Bracket
-from untrackable.mechanisms.base import LARGEST_SLOTS, Mechanism
+from untrackable.mechanisms.base import LARGEST_SLOTS, Mechanism, Pair
 from untrackable.mechanisms.bitwise import Bitwise
 from untrackable.mechanisms.fading import Fading
 from untrackable.mechanisms.inner_product import Deck, InnerProduct
@@ -69,9 +69,7 @@ class Family:
     def checked(self, mechanism: Mechanism, goals: Goals) -> Bracket:
         """How well people can be followed, if that and what changing values reveal is within the goals."""
         if goals.changes:
-            rounds = goals.rounds if isinstance(goals.rounds, int) else None
-            spent = mechanism.privacy(reports=rounds, values="any").delta(goals.eps or 0.0)
-            if spent.upper > goals.delta:
+            if everlasting(mechanism, goals).delta(goals.eps or 0.0).upper > goals.delta:
                 raise Cannot(
                     "changes", "who changes a value and returns to it shows it: it is private for one value only"
                 )
@@ -79,6 +77,14 @@ class Family:
         if tracked.upper > goals.limit:
             raise Cannot("tracking", _followed(tracked, goals), mechanism=mechanism, tracked=tracked)
         return tracked
+
+
+def everlasting(mechanism: Mechanism, goals: Goals) -> Pair:
+    """All reports ever: for any sequence of values, if nothing better is known those of all rounds that there are."""
+    always = mechanism.privacy(values=goals.secret)
+    if goals.changes and isinstance(goals.rounds, int) and always.delta(goals.eps or 0.0).upper > goals.delta:
+        return mechanism.privacy(reports=goals.rounds, values="any")
+    return always
 
 
 def _followed(tracked: Bracket, goals: Goals) -> str:
@@ -236,7 +242,7 @@ def _lgrr(goals: Goals) -> Lgrr:
     def advantage(eps_second: float) -> float:
         return _lgrr_advantage(keep, _told(goals.size, eps_second), goals)
 
-    tell = _told(goals.size, _loudest(advantage, goals, close=1e-5))
+    tell = _told(goals.size, _loudest(advantage, goals, close=1e-4))
     return Lgrr(values=goals.size, keep=keep, tell=tell)
 
 
@@ -273,7 +279,7 @@ def _loudest(advantage: Callable[[float], float], goals: Goals, close: float = 1
         return math.log(max(advantage(1 / inverse), 1e-300) / goals.edge)
 
     try:
-        found = 1 / smallest_real(excess, 1.0, low=1 / _SURE_EPS, high=1e9, close=close)
+        found = 1 / smallest_real(excess, 10.0, low=1 / _SURE_EPS, high=1e9, close=close, slope=2.0)
     except ValueError:
         raise Cannot("tracking", "what it keeps shows through every report, however faintly") from None
     return max(found, by_ratio)

@@ -21,7 +21,7 @@ SMALLEST_DELTA = 1e-11
 
 Unknown = Literal["people", "rounds", "eps", "error"]
 UNKNOWNS: tuple[Unknown, ...] = ("people", "rounds", "eps", "error")
-_QUESTIONS = ("encoding", "values", "bits", "strings")
+_QUESTIONS = ("encoding", "values", "bits")
 _TOLERANCES = ("advantage", "matched", "untrackable")
 
 
@@ -29,9 +29,8 @@ _TOLERANCES = ("advantage", "matched", "untrackable")
 class Goals:
     """The demands on a plan. One of `people`, `rounds`, `eps` and `error` may be left out: it is solved for.
 
-    The question is one of `encoding`, `values` (how many there are), `bits` (their width) and `strings` (to be
-    discovered, of at most so many bytes).
-    `rounds` may be "forever". What is tolerable in tracking is one of `advantage` (the largest edge of an observer
+    The question is one of `encoding`, `values` (how many there are) and `bits` (their width). `rounds` may be
+    "forever". What is tolerable in tracking is one of `advantage` (the largest edge of an observer
     over guessing), `matched` (the largest probability of being picked out of a `crowd`) and `untrackable` (gamma,
     delta), for an observer who holds `reports` reports, all of them unless given. `error` is the largest difference
     of a published frequency from the truth, for one value, or with `simultaneous` for all values at once, except
@@ -43,7 +42,6 @@ class Goals:
     encoding: Encoding | None = None
     values: int | None = None
     bits: int | None = None
-    strings: int | None = None
     rounds: int | Literal["forever"] | None = None
     eps: float | None = None
     delta: float = 1e-6
@@ -109,8 +107,6 @@ class Goals:
                 raise ValueError(f"values must be at most 2^{LARGEST_BITS}, got about 2^{self.width}")
         if self.bits is not None:
             checks.settle(self, bits=checks.integer("bits", self.bits, low=1, high=LARGEST_BITS))
-        if self.strings is not None:
-            checks.settle(self, strings=checks.integer("strings", self.strings, low=1, high=256))
 
     def _settle_tolerance(self) -> None:
         given = [name for name in _TOLERANCES if getattr(self, name) is not None]
@@ -146,7 +142,7 @@ class Goals:
 
     @property
     def size(self) -> int:
-        """How many values there are, or how many buckets a prefix is hashed into."""
+        """How many values there are."""
         if self.encoding is not None:
             return self.encoding.values
         return self.values or 1 << (self.bits or 0)

@@ -10,7 +10,7 @@ from untrackable.planning.predicting import people_needed
 from untrackable.planning.searching import largest_integer
 from untrackable.planning.solving import solve
 
-_QUICK = ("deck", "fading", "rnip", "bitwise")
+_QUICK = ("deck", "fading", "bitwise")
 """Those for which eps and rounds are solved for in no time."""
 _FEW = 20
 _SOMETHING = 0.5

@@ -7,7 +7,7 @@ from typing import Any
 
 from untrackable.brackets import Bracket
 from untrackable.mechanisms.base import Mechanism
-from untrackable.planning.families import FAMILIES, Cannot
+from untrackable.planning.families import FAMILIES, Cannot, everlasting
 from untrackable.planning.fragment import fragment
 from untrackable.planning.goals import FOREVER, Goals, Unknown
 from untrackable.planning.nearest import Change, nearest
@@ -98,8 +98,7 @@ def plan(*, goals: Goals | None = None, progress: Progress = lambda what, done: 
 def option(name: str, solved: Solved) -> Option:
     """What a mechanism that was set for the goals promises, asked of the engine afresh."""
     goals, mechanism = solved.goals, solved.mechanism
-    reports = goals.rounds if goals.changes and isinstance(goals.rounds, int) else None
-    privacy = mechanism.privacy(reports=reports, values=goals.secret)
+    privacy = everlasting(mechanism, goals)
     predicted = errors(mechanism, goals, goals.people or 1)
     return Option(
         name,

@@ -5,8 +5,10 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from untrackable.mechanisms.base import Mechanism
+from untrackable.mechanisms.bitwise import Bitwise
 from untrackable.mechanisms.dealt import Dealt
 from untrackable.mechanisms.fading import Fading
+from untrackable.mechanisms.one_change import OneChange
 from untrackable.mechanisms.rappor import Rappor
 from untrackable.mechanisms.stored import Stored
 from untrackable.planning.goals import FOREVER, LARGEST_PEOPLE, Goals
@@ -57,8 +59,9 @@ def statistics(mechanism: Mechanism, goals: Goals) -> int:
     if not goals.simultaneous:
         return 1
     base = getattr(mechanism, "base", None)
-    if base is None:
-        return int(getattr(mechanism, "values", goals.size if goals.size > 2 else 1))
+    if base is None:  # of a bit, the two errors are one and the same
+        bit = isinstance(mechanism, (Bitwise, OneChange))
+        return 1 if bit else goals.size
     return min(int((base(1) if callable(base) else base).values), 1 << goals.width)
 
 

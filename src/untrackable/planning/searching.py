@@ -4,6 +4,9 @@ import math
 from collections.abc import Callable
 
 _STRIDE = 1.0 / 64
+_FAR = 5.0
+"""How far a step may go at once, in ln x."""
+_STRETCH = 1e-3
 _CLOSE = 1e-7
 """Relative width at which a search for a real number ends."""
 
@@ -43,39 +46,37 @@ def _turn(later: Callable[[int], bool], start: int, low: int, high: int) -> tupl
 
 
 def smallest_real(
-    excess: Callable[[float], float], start: float, *, low: float, high: float, close: float = _CLOSE
+    excess: Callable[[float], float],
+    start: float,
+    *,
+    low: float,
+    high: float,
+    close: float = _CLOSE,
+    slope: float = 1.0,
 ) -> float:
     """The smallest x in [low, high] with a decreasing `excess(x)` ≤ 0, to within `close` and on the safe side.
 
-    `excess` is best a logarithm that is nearly a line in ln x: then a few steps do. ValueError if there is none.
+    `excess` is best a logarithm that is nearly a line in ln x, falling as `slope`·ln x: then a few steps do.
+    ValueError if there is none.
     """
     x = min(max(start, low), high)
-    at = excess(x)
-    ends = [(low, math.inf), (high, -math.inf)]
-    if at > 0:
-        ends[0] = (x, at)
-        if x == high:
-            raise ValueError(f"not even {high:g} is enough")
-    else:
-        ends[1] = (x, at)
-        if x == low:
-            return low
-    factor = 1.1
-    while math.isinf(ends[0][1]) or math.isinf(ends[1][1]):
-        up = math.isinf(ends[1][1])
-        known = ends[0] if up else ends[1]
-        x = min(high, known[0] * factor) if up else max(low, known[0] / factor)
+    lower: tuple[float, float] | None = None
+    upper: tuple[float, float] | None = None
+    stride = _STRETCH
+    while lower is None or upper is None:
         at = excess(x)
         if at > 0:
-            ends[0] = (x, at)
+            lower = (x, at)
             if x == high:
                 raise ValueError(f"not even {high:g} is enough")
+            x = min(high, x * math.exp(min(at / slope, _FAR) + stride))
         else:
-            ends[1] = (x, at)
+            upper = (x, at)
             if x == low:
                 return low
-        factor **= 2
-    return _narrowed(excess, ends[0], ends[1], close)
+            x = max(low, x * math.exp(max(at / slope, -_FAR) - stride))
+        stride *= 3
+    return _narrowed(excess, lower, upper, close)
 
 
 def _narrowed(

@@ -80,7 +80,7 @@ def _eps(family: Family, goals: Goals) -> Solved:
         return math.log(errors(mechanism, goals, people).figure / wanted)
 
     try:
-        solved = goals.replace(eps=smallest_real(excess, 1.0, low=_SMALLEST_EPS, high=LARGEST_EPS))
+        solved = goals.replace(eps=smallest_real(excess, 1.0, low=_SMALLEST_EPS, high=LARGEST_EPS, close=1e-4))
     except ValueError:
         raise _out_of_reach(wanted) from None
     return Solved(solved, *family.meeting(solved))

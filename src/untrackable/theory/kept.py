@@ -15,7 +15,7 @@ from scipy.special import bdtr, bdtrc, gammaln
 
 from untrackable.theory.factor import FloatArray
 
-_POINTS = 48
+_POINTS = 32
 
 
 def binomial_distances(reports: int, one: float, zero: float) -> FloatArray:
