@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "untrackable"
-LAYERS = ["errors", "checks", "brackets", "kernels", "theory", "mechanisms", "encodings", "decoding"]
+LAYERS = ["errors", "checks", "brackets", "kernels", "theory", "mechanisms", "encodings", "decoding", "files"]
 LAYERS += ["auditing", "planning", "paper", "demo", "cli"]
 FILES = sorted(SOURCE.rglob("*.py"))
 

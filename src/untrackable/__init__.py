@@ -12,6 +12,8 @@ Encodings, from what people hold to integers and back: `Bit`, `IntegerRange`, `B
 and `audit_client` an implementation as a black box. `plan` turns `Goals` into a mechanism and its parameters (a
 `Plan`).
 
+`write_reports` and `read_reports` stream files of reports, `estimate_files` turns them into frequencies.
+
 Guarantees are asked of an `Experiment`, a `Mixture` or a `Worst`, made of `Factor`s, and answered by `Bracket`s.
 Bounds and theorems are in `untrackable.theory`.
 """
@@ -30,6 +32,9 @@ if TYPE_CHECKING:
     from untrackable.encodings.categories import Categories
     from untrackable.encodings.hashed import HashedStrings
     from untrackable.encodings.numbers import Buckets, IntegerRange
+    from untrackable.files.answers import estimate_files
+    from untrackable.files.reading import read_reports
+    from untrackable.files.writing import write_reports
     from untrackable.mechanisms.assigned import Assigned
     from untrackable.mechanisms.bitwise import Bitwise
     from untrackable.mechanisms.dbitflip import DBitFlip
@@ -97,7 +102,10 @@ _HOMES = {
     "audit_client": "auditing.evidence.implementations",
     "audit_file": "auditing.evidence.recorded",
     "compare": "auditing.comparison",
+    "estimate_files": "files.answers",
     "plan": "planning.plans",
+    "read_reports": "files.reading",
+    "write_reports": "files.writing",
 }
 
 __all__ = [
@@ -141,7 +149,10 @@ __all__ = [
     "audit_client",
     "audit_file",
     "compare",
+    "estimate_files",
     "plan",
+    "read_reports",
+    "write_reports",
 ]
 
 

@@ -37,6 +37,14 @@ class AuditError(UntrackableError):
     """A client, or a file of reports, that cannot be audited."""
 
 
+class MechanismError(UntrackableError):
+    """JSON that does not describe a mechanism: unknown name, or a missing, unknown or wrong field."""
+
+
+class ReportFileError(UntrackableError):
+    """A file of reports that is damaged, truncated, of another mechanism, or cannot be read or written."""
+
+
 class EncodingError(UntrackableError):
     """JSON that does not describe an encoding: unknown type or version, or a missing, unknown or wrong field."""
 

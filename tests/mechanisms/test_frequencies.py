@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from untrackable import (
@@ -241,6 +242,24 @@ def test_names_of_values_are_in_the_tables(tmp_path: Path) -> None:
     found.to_csv(tmp_path / "estimate.csv")
     with (tmp_path / "estimate.csv").open(encoding="utf-8", newline="") as file:
         assert [row["value"] for row in csv.DictReader(file)] == ["Ada", "Émmy, \n"]
+
+
+def test_data_frames() -> None:
+    found = estimated(DECK, np.zeros(1000, dtype=int))
+    frame = found.to_pandas()
+    assert isinstance(frame, pd.DataFrame)
+    assert list(frame.columns) == COLUMNS
+    assert frame["value"].tolist() == list(range(found.frequencies.size))
+    assert frame["frequency"].dtype == np.float64
+    assert np.array_equal(frame["frequency"], found.frequencies)
+    assert np.array_equal(frame["upper_simultaneous"], found.interval(simultaneous=True).upper)
+    assert frame.nlargest(1, "frequency")["value"].item() == 0
+    names = ["Ada", "Émmy, \n"]
+    rappor = Rappor(bloom_bits=16, hashes=2, f=0.25, p=0.25, q=0.75)
+    assert estimated(rappor, np.array(names * 100), candidates=names).to_pandas()["value"].tolist() == names
+    wide = Fresh(NoisyInnerProduct(bits=100, eps=1.0))
+    sums: Any = wide.aggregator().add([5])
+    assert sums.estimate(candidates=[1, 1 << 99]).to_pandas()["value"].tolist() == ["1", str(1 << 99)]
 
 
 def test_without_pandas_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -426,11 +426,14 @@ def test_names_and_equality() -> None:
     assert repr(chosen) == "NoisyInnerProduct(bits=16, eps=2.0, width=3)"
     assert chosen == NoisyInnerProduct(bits=16, eps=2.0, width=3) != NoisyInnerProduct(bits=16, eps=2.0, width=1)
     assert hash(chosen) == hash(NoisyInnerProduct(bits=16, eps=2.0, width=3))
-    assert repr(NoisyInnerProduct(bits=16, eps=2.0, width=1)) == "NoisyInnerProduct(bits=16, eps=2.0)"
+    assert repr(NoisyInnerProduct(bits=16, eps=2.0, width=1)) == "NoisyInnerProduct(bits=16, eps=2.0, width=1)"
+    assert repr(NoisyInnerProduct(bits=16, eps=0.1)) == "NoisyInnerProduct(bits=16, eps=0.1, width=1)"
+    for narrow in (Deck(bits=3, slots=2, eps_report=2.0, width=1), InnerProduct(bits=3, slots=2, eps_report=0.1)):
+        assert eval(repr(narrow)) == narrow  # noqa: S307
     assert repr(Deck(bits=16, slots=3, eps_report=2.0)).endswith("when_empty='stop', width=3)")
     assert repr(InnerProduct(bits=16, slots=3, eps_report=2.0)).endswith("eps_report=2.0, width=3)")
     assert repr(Fading(bits=4, eps=1.0, delta=1e-3, scale=0.1, width=2)).endswith("scale=0.1, width=2)")
-    assert "width" not in repr(Fading(bits=4, eps=1.0, delta=1e-3, scale=0.1))
+    assert repr(Fading(bits=4, eps=1.0, delta=1e-3, scale=0.1)).endswith("scale=0.1, width=1)")
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,11 @@ from untrackable.cli.audit_client import audit_client
 from untrackable.cli.audit_file import audit_file
 from untrackable.cli.compare import compare
 from untrackable.cli.demo import demo
+from untrackable.cli.estimate import estimate
 from untrackable.cli.paper import paper
 from untrackable.cli.plan import plan
 from untrackable.cli.rappor_decode import rappor_decode
+from untrackable.cli.simulate import simulate
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -29,9 +31,11 @@ main.add_command(audit_client)
 main.add_command(audit_file)
 main.add_command(compare)
 main.add_command(demo)
+main.add_command(estimate)
 main.add_command(paper)
 main.add_command(plan)
 main.add_command(rappor_decode)
+main.add_command(simulate)
 
 
 def run() -> None:

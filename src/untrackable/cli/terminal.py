@@ -42,10 +42,12 @@ def progress() -> Iterator[Told]:
 
 @contextmanager
 def failing() -> Iterator[None]:
-    """What is wrong with an argument, as one line."""
+    """What is wrong with an argument or a file, as one line."""
+    from untrackable.errors import UntrackableError
+
     try:
         yield
-    except (ValueError, TypeError) as error:
+    except (UntrackableError, ValueError, TypeError) as error:
         raise click.ClickException(str(error)) from None
 
 
@@ -64,13 +66,28 @@ def write_page(path: Path, page: str) -> None:
         except OSError as error:
             raise click.ClickException(f"cannot write {path}: {error.strerror}") from None
         return
-    part = path.with_name(path.name + ".part")
+    from untrackable.files.atomic import whole_file
+
     try:
-        part.write_text(page, encoding="utf-8")
-        part.replace(path)
+        with whole_file(path) as file:
+            file.write(page.encode())
     except OSError as error:
-        part.unlink(missing_ok=True)
         raise click.ClickException(f"cannot write {path}: {error.strerror}") from None
+
+
+def encoding_of(given: str | None) -> Any:
+    """An encoding from JSON, or from a file of it."""
+    if given is None:
+        return None
+    from untrackable.encodings.base import from_json
+
+    try:
+        text = given if given.lstrip().startswith("{") else Path(given).read_text(encoding="utf-8")
+        return from_json(json.loads(text))
+    except OSError as error:
+        raise click.ClickException(f"cannot read {given}: {error.strerror}") from None
+    except ValueError:
+        raise click.ClickException("--encoding must be JSON, or a file of it") from None
 
 
 def print_json(data: Any) -> None:

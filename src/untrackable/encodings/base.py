@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from untrackable import checks
 from untrackable.errors import EncodingError
+from untrackable.mechanisms.descriptions import plain
 
 if TYPE_CHECKING:
     import numpy as np
@@ -89,7 +90,7 @@ class Encoding(ABC):
 
     def to_json(self) -> dict[str, Any]:
         """What `from_json` takes back."""
-        parameters = {field.name: _plain(getattr(self, field.name)) for field in fields(self) if field.init}  # type: ignore[arg-type]
+        parameters = {field.name: plain(getattr(self, field.name)) for field in fields(self) if field.init}  # type: ignore[arg-type]
         return {"type": self.kind, "version": self.version, **parameters}
 
     @classmethod
@@ -126,14 +127,3 @@ def from_json(description: Mapping[str, Any]) -> Encoding:
     if changed := [key for key in wanted if written[key] != parameters[key]]:
         raise EncodingError(f"{kind}: {', '.join(changed)} must be as `to_json` writes it")
     return encoding
-
-
-def _plain(parameter: Any) -> Any:
-    """A parameter as JSON has it; whole numbers without a point, so that every JSON writer agrees on them."""
-    if isinstance(parameter, tuple):
-        return [_plain(entry) for entry in parameter]
-    if isinstance(parameter, bytes):
-        return parameter.hex()
-    if isinstance(parameter, float) and parameter.is_integer() and abs(parameter) < 2**53:
-        return int(parameter)
-    return parameter

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from untrackable import checks
 from untrackable.errors import ValueChangeRefused
 from untrackable.mechanisms import entropy, states
+from untrackable.mechanisms.descriptions import describe
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.estimates import Aggregator, FloatArray, FrequencyAggregator, Reports, Source
 from untrackable.mechanisms.observed import LAST_ROUND, Observed, distinct_rounds, round_number
@@ -170,6 +171,14 @@ class Mechanism(ABC):
     @abstractmethod
     def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Pair:
         """Everlasting privacy, or that of the first `reports` reports."""
+
+    def takes(self, round: int) -> tuple[int, ...]:
+        """The rounds whose reports the sums of a round are made of; none, where the round tells no frequencies."""
+        return (round_number(round),)
+
+    def to_json(self) -> dict[str, Any]:
+        """Name and parameters, from which `untrackable.mechanisms.descriptions.from_json` makes an equal one."""
+        return describe(self)
 
     def client(self, value: Any) -> Client:
         """A new client, its state drawn from the operating system's entropy."""

@@ -68,6 +68,11 @@ class Aggregator(ABC):
     _axes = 1
     """Axes of an array of reports of one round."""
 
+    @property
+    def in_bytes(self) -> bool:
+        """Whether arrays of reports have a last axis: their bytes, least significant first."""
+        return self._axes == 2
+
     def merge(self, other: "Aggregator") -> Self:
         """Add another aggregate's sums to this one."""
         if other is self:

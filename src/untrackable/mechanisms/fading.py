@@ -20,7 +20,6 @@ from untrackable.mechanisms.noisy_inner_product import (
     NoisyInnerProduct,
     checked_width,
     smallest_eps,
-    width_shown,
 )
 from untrackable.mechanisms.observed import Observed, round_number
 from untrackable.mechanisms.populations import integer_population, per_round
@@ -49,7 +48,7 @@ class Memory(NamedTuple):
     report: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Fading(Mechanism):
     """Round t is answered with a noisy inner product of eps_t = scale·t^(-power), power > ½.
 
@@ -92,12 +91,6 @@ class Fading(Mechanism):
             raise ValueError(
                 f"scale must keep all rounds ({self.eps}, {self.delta})-private, {self.scale} is too large"
             )
-
-    def __repr__(self) -> str:
-        return (
-            f"Fading(bits={self.bits}, eps={self.eps!r}, delta={self.delta!r}, power={self.power!r}, "
-            f"scale={self.scale!r}{width_shown(self.width)})"
-        )
 
     def eps_report(self, round: int) -> float:
         """eps_t of one round."""

@@ -5,7 +5,7 @@ from typing import Literal, Self
 
 from untrackable import checks
 from untrackable.mechanisms.dealt import Dealt
-from untrackable.mechanisms.noisy_inner_product import LARGEST_BITS, NoisyInnerProduct, checked_width, width_shown
+from untrackable.mechanisms.noisy_inner_product import LARGEST_BITS, NoisyInnerProduct, checked_width
 from untrackable.mechanisms.stored import Stored
 from untrackable.mechanisms.wide_answers import LARGEST_WIDTH
 from untrackable.theory.experiment import Experiment
@@ -64,7 +64,7 @@ class InnerProduct(Stored):
     def __repr__(self) -> str:
         return (
             f"InnerProduct(bits={self.bits}, slots={self.slots}, eps_report={self.eps_report!r}"
-            f"{width_shown(self.width)})"
+            f", width={self.width})"
         )
 
 
@@ -119,7 +119,7 @@ class Deck(Dealt):
     def __repr__(self) -> str:
         return (
             f"Deck(bits={self.bits}, slots={self.slots}, eps_report={self.eps_report!r}, "
-            f"when_empty={self.when_empty!r}{width_shown(self.width)})"
+            f"when_empty={self.when_empty!r}, width={self.width})"
         )
 
 

@@ -28,7 +28,7 @@ LARGEST_BITS = 256
 LARGEST_SIMULATED_BITS = 63
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, init=False, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True, init=False)
 class NoisyInnerProduct:
     """Reports a uniform non-zero vector v and ⟨v, u⟩ ⊕ x, x being 1 with probability 1/(e^eps + 1).
 
@@ -55,9 +55,6 @@ class NoisyInnerProduct:
         checks.settle(self, bits=bits, eps=eps, width=width, flip=flip_chance(eps, 1 << width))
         if eps < smallest_eps(width):
             raise ValueError(f"eps must be at least {smallest_eps(width):.3g} for width {width}, got {eps}")
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(bits={self.bits}, eps={self.eps!r}{width_shown(self.width)})"
 
     @property
     def values(self) -> int:
@@ -197,8 +194,3 @@ def smallest_eps(width: int) -> float:
     """Below, an answer would be uniform: 2^64·(g-1)/(e^eps + g-1) rounds up to 2^64·(g-1)/g, g = 2^w."""
     symbols = 1 << width
     return checks.SMALLEST_EPSILON * symbols**2 / (4 * (symbols - 1))
-
-
-def width_shown(width: int) -> str:
-    """In the names of mechanisms, one bit is what is meant where no width is given."""
-    return "" if width == 1 else f", width={width}"

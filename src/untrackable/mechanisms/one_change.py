@@ -121,6 +121,10 @@ class OneChange(Mechanism):
         """Empty sums for the frequency at a round, made of the reports of that round and of earlier ones."""
         return ChangeAggregator(Source(self, self._number(round), pools=True), self)
 
+    def takes(self, round: int) -> tuple[int, ...]:
+        """The last rounds of the intervals that make up 1 … round."""
+        return tuple(end for _, end in intervals(self._number(round)))
+
     def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Pair:
         """All rounds, or the first `reports`: any two sequences of values (upper).
 

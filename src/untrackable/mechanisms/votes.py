@@ -100,6 +100,10 @@ class Votes(Mechanism):
         lie = self.estimate_flip.probability
         return EstimateAggregator(Source(self, round, pools=False), truth=1 - lie, lie=lie)
 
+    def takes(self, round: int) -> tuple[int, ...]:
+        """The round itself, if bits are told at it; votes alone tell no frequencies."""
+        return (round,) if round_number(round) in self._telling else ()
+
     @property
     def _telling(self) -> tuple[int, ...]:
         """The updates at which bits are told."""

@@ -7,7 +7,6 @@ from typing import Any
 
 from untrackable.auditing.words import as_dict, number, said, shown
 from untrackable.brackets import Bracket
-from untrackable.planning.fragment import described
 from untrackable.planning.goals import FOREVER, Goals
 from untrackable.planning.nearest import counted
 from untrackable.planning.plans import Option, Plan, Refusal
@@ -132,7 +131,7 @@ def _paper(plan: Plan) -> list[str]:
 def cells(option: Option) -> tuple[str, ...]:
     """A row of the table under `COLUMNS`."""
     goals = option.goals
-    parameters = {k: v for k, v in described(option.mechanism).items() if k != "mechanism"}
+    parameters = {k: v for k, v in option.mechanism.to_json().items() if k != "mechanism"}
     return (
         option.name,
         counted(goals.people or 0),
@@ -187,7 +186,7 @@ def _option(option: Option) -> dict[str, Any]:
     mechanism = found.pop("mechanism")
     return {
         "name": found.pop("name"),
-        "mechanism": described(mechanism),
+        "mechanism": mechanism.to_json(),
         **{name: getattr(goals, name) for name in ("people", "rounds", "eps", "delta")},
         **as_dict(found),
     }

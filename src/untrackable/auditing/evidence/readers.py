@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from untrackable.errors import AuditError
+from untrackable.files.kinds import kind_of
 
 _CHUNK = 1 << 12
 _DELIMITERS = ",;\t|"
@@ -59,21 +60,20 @@ class Table(Protocol):
 def open_table(path: Path) -> Table:
     """A file as a table, by its content; whatever it is not, the error says."""
     try:
-        with path.open("rb") as file:
-            head = file.read(4096)
+        kind = kind_of(path)
     except IsADirectoryError:
         raise AuditError(f"{path} is a folder, not a file") from None
     except OSError as error:
         raise AuditError(f"cannot read {path}: {error.strerror}") from None
-    if not head:
+    if kind == "empty":
         raise AuditError(f"{path} is empty")
-    if head.startswith(b"PAR1"):
+    if kind == "parquet":
         return Parquet(path)
-    if head.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
-        return Arrow(path, stream=not head.startswith(b"ARROW1"))
+    if kind in ("arrow", "stream"):
+        return Arrow(path, stream=kind == "stream")
     if path.suffix in (".parquet", ".arrow", ".feather", ".ipc"):
         raise AuditError(f"{path} is not what its name says: it does not begin as a {path.suffix[1:]} file does")
-    if b"\0" in head or not any(mark in head for mark in (b"\n", b"\r")):
+    if kind != "text":
         raise AuditError(f"{path} is neither CSV (lines of text, the first one naming columns), Parquet nor Arrow")
     return Csv(path)
 

@@ -1,0 +1,114 @@
+"""`untrackable simulate`: the reports of a simulated population, in a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from untrackable.cli.terminal import encoding_of, failing, print_json, progress
+
+if TYPE_CHECKING:
+    from untrackable.files.simulation import Simulated
+
+
+@click.command()
+@click.argument("mechanism")
+@click.argument("parameters", nargs=-1)
+@click.option("--preset", metavar="NAME", help="Published parameters instead of your own.")
+@click.option(
+    "--out", type=click.Path(dir_okay=False, path_type=Path), required=True, metavar="FILE", help="Where to write."
+)
+@click.option("--people", type=click.IntRange(min=0), help="How many [default: as many as --values counts].")
+@click.option("--rounds", type=click.IntRange(min=1), default=1, show_default=True, help="Reports of each person.")
+@click.option(
+    "--values",
+    default="zipf:1.3",
+    show_default=True,
+    metavar="WHAT",
+    help="What they hold: uniform, zipf:EXPONENT, either with :K for the first K values, or a CSV of value,count.",
+)
+@click.option("--encoding", metavar="JSON", help="What values mean: a file of JSON, or JSON itself.")
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Gives the same file again.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a summary.")
+def simulate(
+    mechanism: str,
+    parameters: tuple[str, ...],
+    preset: str | None,
+    out: Path,
+    people: int | None,
+    rounds: int,
+    values: str,
+    encoding: str | None,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Write the reports of simulated people to FILE, in Parquet, Arrow, CSV or as a NumPy archive.
+
+    MECHANISM is a name that `untrackable audit --list` shows, with key=value PARAMETERS or a --preset; with
+    neither, one that suits the question. The ending of FILE chooses the format: .parquet, .arrow, .arrows (a
+    stream), .csv, .csv.gz or .npz.
+
+    \b
+    Example: untrackable simulate deck bits=8 slots=30 eps_report=1 --people 1000000 --out reports.parquet
+    """  # noqa: D301
+    with failing():
+        from untrackable.files.populations import population
+        from untrackable.files.simulation import simulate_file
+
+        meant = encoding_of(encoding)
+        made = _resolve(mechanism, parameters, preset, meant, people, rounds)
+        held = population(values, made, meant)
+        with progress() as told:
+            found = simulate_file(
+                out, made, held, people=people, rounds=rounds, encoding=meant, seed=seed, progress=told
+            )
+    if as_json:
+        print_json(_as_dict(found, made, meant))
+    else:
+        _print(found, made, meant)
+
+
+def _resolve(
+    name: str, parameters: tuple[str, ...], preset: str | None, encoding: Any, people: int | None, rounds: int
+) -> Any:
+    from untrackable.auditing.catalogue import Goal
+    from untrackable.auditing.naming import resolve
+
+    asked = {} if encoding is None else {"values": max(2, encoding.values)}
+    wanted = not parameters and preset is None and ":" not in name
+    goal = Goal(**asked, reports=max(2, rounds), people=max(1, people or 1)) if wanted else None
+    return resolve(name, parameters, preset, goal)
+
+
+def _as_dict(found: Simulated, mechanism: Any, encoding: Any) -> dict[str, Any]:
+    written = found.written
+    return {
+        "path": str(written.path),
+        "people": found.people,
+        "rounds": len(written.rounds),
+        "reports": written.reports,
+        "bytes": written.bytes,
+        "mechanism": mechanism.to_json(),
+        "encoding": None if encoding is None else encoding.to_json(),
+        "most_held_exact": [{"value": _label(encoding, value), "share": share} for value, share in found.most_held],
+    }
+
+
+def _print(found: Simulated, mechanism: Any, encoding: Any) -> None:
+    written = found.written
+    size = written.bytes / max(1, written.reports)
+    click.echo(
+        f"wrote {written.path}: {written.reports:,} reports of {found.people:,} people in {len(written.rounds):,} "
+        f"round{'' if len(written.rounds) == 1 else 's'}, {written.bytes:,} bytes ({size:.2f} a report)"
+    )
+    click.echo(f"mechanism: {mechanism!r}")
+    if found.most_held:
+        held = ", ".join(f"{_label(encoding, value)} {100 * share:.2f} %" for value, share in found.most_held)
+        click.echo(f"most held (exact): {held}")
+    click.echo(f"next: untrackable estimate {written.path}")
+
+
+def _label(encoding: Any, value: Any) -> str:
+    return str(value) if encoding is None else str(encoding.label(value))

@@ -1,0 +1,158 @@
+"""From files to sums: every report counted once, or an error that says which one cannot be."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from untrackable.encodings.base import Encoding
+from untrackable.errors import ReportFileError
+from untrackable.files.layouts import Layout, Stored
+from untrackable.files.reading import Piece, ReportFile, read_reports
+from untrackable.mechanisms.base import Mechanism
+from untrackable.mechanisms.estimates import Aggregator
+
+Told = Callable[[str, float | None], None]
+
+MOST_SUMS = 1 << 24
+"""Entries of the sums of all rounds together, when there are several: 128 MiB, and as many more for estimates."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Read:
+    """A file that was read to its end; `sealed` if a checksum of all of it was there, and right."""
+
+    path: Path
+    reports: int
+    sealed: bool
+
+
+@dataclass(slots=True)
+class Collected:
+    """Sums by round, of reports that were all made in the same way."""
+
+    mechanism: Mechanism
+    encoding: Encoding | None
+    sums: dict[int, Aggregator] = field(default_factory=dict)
+    files: list[Read] = field(default_factory=list)
+
+    @property
+    def reports(self) -> int:
+        """In all files, whether or not their round was asked for."""
+        return sum(file.reports for file in self.files)
+
+
+def collect(
+    paths: Sequence[str | Path],
+    *,
+    mechanism: Mechanism | None = None,
+    encoding: Encoding | None = None,
+    round: int | None = None,
+    rounds: Sequence[int] | None = None,
+    progress: Told | None = None,
+) -> Collected:
+    """The sums of all reports in these files, of all rounds or of these; arguments as for `read_reports`."""
+    if not paths:
+        raise ValueError("paths must be at least one file")
+    _distinct(paths)
+    files = []
+    for path in paths:
+        files.append(read_reports(path, mechanism=mechanism, encoding=encoding, round=round))
+        mechanism, encoding = files[-1].mechanism, files[-1].encoding or encoding
+    made = files[0].mechanism
+    found = Collected(made, encoding)
+    own = type(made).takes is Mechanism.takes
+    chosen = None if rounds is None else frozenset(rounds)
+    feeds = {} if own else _feeds(files, made, chosen)
+    for file, share in zip(files, _shares(files), strict=True):
+        count = 0
+        for piece in file.pieces():
+            count += len(piece.reports)
+            mine = [piece.round] if own and (chosen is None or piece.round in chosen) else []
+            for number in mine or feeds.get(piece.round, []):
+                _add(found, file, piece, number)
+            if progress is not None:
+                progress("reading", share[0] + share[1] * piece.done)
+        found.files.append(Read(path=file.path, reports=count, sealed=file.sealed))
+    return found
+
+
+def _feeds(files: list[ReportFile], mechanism: Mechanism, chosen: frozenset[int] | None) -> dict[int, list[int]]:
+    """For each round, the rounds whose sums its reports belong to."""
+    seen: set[int] = set()
+    for file in files:
+        for piece in file.pieces():
+            if piece.round not in seen:
+                _takes(file, piece, mechanism)
+            seen.add(piece.round)
+    feeds: dict[int, list[int]] = {}
+    for number in sorted(seen if chosen is None else seen & chosen):
+        for taken in mechanism.takes(number):
+            feeds.setdefault(taken, []).append(number)
+    return feeds
+
+
+def _takes(file: ReportFile, piece: Piece, mechanism: Mechanism) -> None:
+    try:
+        mechanism.takes(piece.round)
+    except ValueError as error:
+        raise file.refused(int(piece.rows[0]), error) from None
+
+
+def _shares(files: list[ReportFile]) -> Iterator[tuple[float, float]]:
+    """Where each file begins and how long it is, all of them being 1."""
+    sizes = np.array([file.path.stat().st_size for file in files], dtype=np.float64)
+    sizes /= max(1.0, sizes.sum())
+    return zip(np.cumsum(sizes) - sizes, sizes, strict=True)
+
+
+def _distinct(paths: Sequence[str | Path]) -> None:
+    found: set[Path] = set()
+    for path in map(Path, paths):
+        if path.resolve() in found:
+            raise ReportFileError(f"{path} is given twice: its reports would count twice")
+        found.add(path.resolve())
+
+
+def _add(found: Collected, file: ReportFile, piece: Piece, number: int) -> None:
+    mechanism, layout = found.mechanism, Layout(found.mechanism.report_bits)
+    try:
+        if number not in found.sums:
+            found.sums[number] = mechanism.aggregator(number)
+            _affordable(found)
+    except ValueError as error:
+        raise file.refused(int(piece.rows[0]), error) from None
+    sums = found.sums[number]
+    try:
+        sums.add(layout.for_sums(piece.reports, in_bytes=sums.in_bytes))
+    except ValueError as error:
+        place = _first_refused(mechanism, number, layout, piece.reports)
+        raise file.refused(int(piece.rows[place]), error) from None
+
+
+def _affordable(found: Collected) -> None:
+    entries = sum(np.size(getattr(sums, name)) for sums in found.sums.values() for name in _arrays(sums))
+    if len(found.sums) > 1 and entries > MOST_SUMS:
+        raise ValueError(
+            f"the sums of {len(found.sums)} rounds would have more than {MOST_SUMS} entries; ask for fewer rounds"
+        )
+
+
+def _arrays(sums: Any) -> tuple[str, ...]:
+    return getattr(sums, "_sums", ())
+
+
+def _first_refused(mechanism: Mechanism, number: int, layout: Layout, reports: Stored) -> int:
+    """By halves: the first report that sums do not take."""
+    low, high = 0, len(reports)
+    while high - low > 1:
+        middle = (low + high) // 2
+        sums = mechanism.aggregator(number)
+        try:
+            sums.add(layout.for_sums(reports[low:middle], in_bytes=sums.in_bytes))
+            low = middle
+        except ValueError:
+            high = middle
+    return low

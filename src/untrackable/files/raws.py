@@ -1,0 +1,25 @@
+"""What people hold, written down: from a cell of a file to what an encoding takes."""
+
+from typing import Any
+
+from untrackable.encodings.base import Encoding
+from untrackable.encodings.bit import Bit
+from untrackable.encodings.numbers import Buckets, IntegerRange
+
+
+def from_text(encoding: Encoding | None, text: str) -> Any:
+    """A number where the encoding takes numbers, otherwise the text; integers if there is no encoding."""
+    if isinstance(encoding, Bit):
+        return {encoding.zero: 0, encoding.one: 1, "0": 0, "1": 1}.get(text, text)
+    if encoding is None or isinstance(encoding, IntegerRange):
+        return _number(int, text, "an integer")
+    if isinstance(encoding, Buckets):
+        return _number(float, text, "a number")
+    return text
+
+
+def _number(kind: type[int] | type[float], text: str, what: str) -> int | float:
+    try:
+        return kind(text)
+    except ValueError:
+        raise ValueError(f"value must be {what}; the one given is not") from None

@@ -1,0 +1,203 @@
+"""`untrackable simulate` and `untrackable estimate`, as a person uses them."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner, Result
+
+from untrackable.cli import main
+
+COLOURS = '{"type":"categories","version":1,"names":["red","green","blue"],"unknown":"other"}'
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def reports(tmp_path: Path) -> Path:
+    path = tmp_path / "reports.parquet"
+    done = run(
+        "simulate", "deck", "bits=4", "slots=9", "eps_report=2", "--people", 4000, "--rounds", 4, "--out", path
+    )
+    assert done.exit_code == 0, done.output
+    return path
+
+
+def test_from_simulation_to_answer(reports: Path, tmp_path: Path) -> None:
+    done = run("estimate", reports, "--top", 3, "--consistent")
+    assert done.exit_code == 0
+    assert "4 rounds, 1 to 4, pooled: 16,000 reports counted" in done.output
+    assert "█" in done.output
+    assert "✓" in done.output
+    assert "consistent" in done.output
+    assert "(upper)" in done.output
+    assert done.stderr == ""
+
+
+def test_json_of_both(tmp_path: Path) -> None:
+    path, held = tmp_path / "x.csv.gz", tmp_path / "held.csv"
+    held.write_text("value,count\nred,3000\ngreen,1000\npink,500\n")
+    done = run("simulate", "deck", "--encoding", COLOURS, "--values", held, "--out", path, "--json")
+    told = json.loads(done.output)
+    assert (told["people"], told["reports"], told["rounds"]) == (4500, 4500, 1)
+    assert told["most_held_exact"][0] == {"value": "red", "share": 2 / 3}
+    assert told["mechanism"]["bits"] == 2
+    answer = json.loads(run("estimate", path, "--json", "--consistent", "--beta", 0.01).output)
+    assert answer["mechanism"] == told["mechanism"]
+    assert answer["encoding"] == json.loads(COLOURS)
+    assert answer["files"] == [{"path": str(path), "reports": 4500, "sealed": True}]
+    best = answer["pooled"]["top"][0]
+    assert best["value"] == "red"
+    assert best["lower"] < 2 / 3 < best["upper"]
+    assert best["stands_out"]
+    assert answer["pooled"]["beta"] == 0.01
+    assert sum(row["consistent"] for row in answer["pooled"]["top"]) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("ending", [".png", ".svg", ".pdf"])
+@pytest.mark.parametrize("rounds", ["1", "1-4"])
+def test_pictures(ending: str, rounds: str, reports: Path, tmp_path: Path) -> None:
+    picture = tmp_path / f"x{ending}"
+    done = run("estimate", reports, "--rounds", rounds, "--plot", picture)
+    assert done.exit_code == 0, done.output
+    assert picture.stat().st_size > 1000
+    assert f"wrote {picture}" in done.output
+
+
+def test_pictures_of_rounds_that_cannot_be_pooled(tmp_path: Path) -> None:
+    path = tmp_path / "x.arrow"
+    run("simulate", "biloloha", "--people", 500, "--rounds", 3, "--out", path)
+    done = run("estimate", path, "--plot", tmp_path / "x.png")
+    assert done.exit_code == 0, done.output
+    assert "cannot be pooled" in done.output
+    assert "here round 3" in done.output
+
+
+def _read_csv(path: Path) -> pd.DataFrame:
+    return pd.read_csv(path, float_precision="round_trip")
+
+
+def test_exports(reports: Path, tmp_path: Path) -> None:
+    frames = {}
+    for ending, read in ((".csv", _read_csv), (".parquet", pd.read_parquet), (".arrow", pd.read_feather)):
+        path = tmp_path / f"all{ending}"
+        assert run("estimate", reports, "--export", path).exit_code == 0
+        frames[ending] = read(path).astype({"value": str})
+    assert run("estimate", reports, "--export", tmp_path / "all.json").exit_code == 0
+    columns = json.loads((tmp_path / "all.json").read_text())["columns"]
+    for frame in frames.values():
+        assert len(frame) == 16
+        assert frame["frequency"].tolist() == columns["frequency"]
+        assert frame["value"].tolist() == columns["value"]
+
+
+def test_files_that_do_not_say_what_they_are(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("report\n5\n6\n7\n")
+    given = ("--mechanism", "deck", "-p", "bits=3", "-p", "slots=2", "-p", "eps_report=1", "-p", "width=1")
+    done = run("estimate", path, *given, "--round", 1)
+    assert done.exit_code == 0, done.output
+    assert "carries no checksum" in done.output
+    assert "does not say of which round" in run("estimate", path, *given).stderr
+    assert "does not say which mechanism" in run("estimate", path).stderr
+    assert "need --mechanism" in run("estimate", path, "-p", "bits=3").stderr
+
+
+def test_candidates_of_hashed_strings_and_of_rappor(tmp_path: Path) -> None:
+    held, listed, path = tmp_path / "held.csv", tmp_path / "listed.txt", tmp_path / "x.npz"
+    held.write_text("value,count\ncat,3000\ndog,1500\n")
+    listed.write_text("dog\ncat\ncow\n")
+    hashed = json.dumps(
+        {"type": "hashed-strings", "version": 1, "bits": 40, "salt": "00" * 16, "longest": 9, "too_long": "error"}
+    )
+    commands = (
+        ("fresh", "bits=40", "eps=4", "--encoding", hashed),
+        ("rappor", "--preset", "paper"),
+    )
+    for command in commands:
+        done = run("simulate", *command, "--values", held, "--out", path)
+        assert done.exit_code == 0, done.output
+        answer = json.loads(run("estimate", path, "--candidates", listed, "--json").output)
+        assert [row["value"] for row in answer["pooled"]["top"][:2]] == ["cat", "dog"]
+        assert "candidates must be given" in run("estimate", path).stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["simulate", "poker", "--out", "x.csv"], "mechanism must be one of"),
+        (["simulate", "deck", "bits=99999", "--out", "x.csv"], "deck takes bits"),
+        (["simulate", "deck", "--out", "x.txt", "--people", "5"], "must end in one of"),
+        (["simulate", "deck", "--out", "no/x.csv", "--people", "5"], "there is no folder"),
+        (["simulate", "deck", "--out", "x.csv"], "people must be given"),
+        (["simulate", "deck", "--out", "x.csv", "--values", "normal"], "values must be uniform, zipf"),
+        (["simulate", "deck", "--out", "x.csv", "--encoding", "{"], "--encoding must be JSON"),
+        (["simulate", "deck", "--out", "x.csv", "--encoding", "no.json"], "cannot read no.json"),
+        (["simulate", "deck", "--out", "x.csv", "--encoding", '{"type": "x"}'], "type must be one of"),
+        (["estimate", "no.csv"], "cannot read no.csv: No such file"),
+        (["estimate", "."], "Is a directory"),
+    ],
+)
+def test_mistakes_are_one_line(
+    arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = run(*arguments)
+    assert done.exit_code == 1
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_damaged_file_is_no_answer(reports: Path) -> None:
+    reports.write_bytes(reports.read_bytes()[:-100])
+    for more in ((), ("--json",)):
+        done = run("estimate", reports, *more)
+        assert done.exit_code == 1
+        assert done.stdout == ""
+        assert "is damaged or truncated" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        (("--rounds", "x"), "rounds must be written 1-7,9"),
+        (("--rounds", "1-99999999"), "fewer than a million"),
+        (("--rounds", "7"), "no reports of a round that was asked for"),
+        (("--plot", "x.txt"), "must end in .png"),
+        (("--export", "no/x.csv"), "in a folder that exists"),
+        (("--candidates", "no.txt"), "cannot read no.txt"),
+        (("--mechanism", "deck"), "made with the mechanism Deck(bits=4"),
+        (("--encoding", '{"type":"bit","version":1,"zero":"no","one":"no"}'), "different names"),
+        (("--beta", "0"), "not in the range"),
+    ],
+)
+def test_options_that_are_wrong(option: tuple[str, str], message: str, reports: Path) -> None:
+    done = run("estimate", reports, *option)
+    assert done.exit_code in (1, 2)
+    assert message in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_pipe_sees_numbers_only(tmp_path: Path) -> None:
+    """As a program: nothing on standard error unless it is a terminal, no escape codes on standard output."""
+    path = tmp_path / "x.parquet"
+    for command in (["simulate", "deck", "--people", "1000", "--out", str(path)], ["estimate", str(path)]):
+        done = subprocess.run(  # noqa: S603
+            [sys.executable, "-m", "untrackable", *command],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "COLUMNS": "80"},
+        )
+        assert done.stderr == ""
+        assert "\x1b" not in done.stdout
+    rows = done.stdout.splitlines()[2:-5]
+    assert len(rows) > 16
+    assert max(map(len, rows)) <= 80
