@@ -68,11 +68,10 @@ class Family:
 
     def checked(self, mechanism: Mechanism, goals: Goals) -> Bracket:
         """How well people can be followed, if that and what changing values reveal is within the goals."""
-        if goals.changes:
-            if everlasting(mechanism, goals).delta(goals.eps or 0.0).upper > goals.delta:
-                raise Cannot(
-                    "changes", "who changes a value and returns to it shows it: it is private for one value only"
-                )
+        if goals.changes and everlasting(mechanism, goals).delta(goals.eps or 0.0).upper > goals.delta:
+            raise Cannot(
+                "changes", "who changes a value and returns to it shows it: it is private for one value only"
+            )
         tracked = self.track(mechanism, goals)
         if tracked.upper > goals.limit:
             raise Cannot("tracking", _followed(tracked, goals), mechanism=mechanism, tracked=tracked)
@@ -80,7 +79,7 @@ class Family:
 
 
 def everlasting(mechanism: Mechanism, goals: Goals) -> Pair:
-    """All reports ever: for any sequence of values, if nothing better is known those of all rounds that there are."""
+    """All reports ever; for any sequence of values, where nothing better is known, those of all rounds there are."""
     always = mechanism.privacy(values=goals.secret)
     if goals.changes and isinstance(goals.rounds, int) and always.delta(goals.eps or 0.0).upper > goals.delta:
         return mechanism.privacy(reports=goals.rounds, values="any")
