@@ -79,7 +79,7 @@ class Family:
 
 
 def everlasting(mechanism: Mechanism, goals: Goals) -> Pair:
-    """All reports ever; for any sequence of values, where nothing better is known, those of all rounds there are."""
+    """All reports ever; for any sequence of values, where nothing better is known, those of all the rounds."""
     always = mechanism.privacy(values=goals.secret)
     if goals.changes and isinstance(goals.rounds, int) and always.delta(goals.eps or 0.0).upper > goals.delta:
         return mechanism.privacy(reports=goals.rounds, values="any")

@@ -23,7 +23,7 @@ from untrackable.theory.losses import RAREST, ROUNDING, LossTable, Shift, World
 Counted = tuple[Factor, int]
 
 _LARGEST_ENUMERATION = 2_000_000
-_WIDEST_LATTICE = 20_000
+_WIDEST_LATTICE = 25_000
 _UNIT = float(np.finfo(np.float64).eps)
 _WORLDS: tuple[World, World] = ("P", "Q")
 _TERMS = 4
