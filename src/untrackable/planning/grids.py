@@ -10,11 +10,12 @@ from untrackable.planning.plans import Plan, Progress
 from untrackable.planning.predicting import errors
 
 _PEOPLE = 10**6
-_FACTORS = (1 / 8, 1 / 4, 1 / 2, 1, 2, 4, 8)
+_EPS = (1 / 4, 1 / 2, 1, 2, 4)
+_ROUNDS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1, 2)
 _ALWAYS = ("deck", "fading", "rnip", "memoized")
 _MOST_LINES = 6
 _REPORTS = 9
-_LARGEST = 4000
+_LARGEST = 1000
 """Rounds up to which a grid is drawn: beyond, the pictures would take minutes."""
 
 
@@ -49,10 +50,10 @@ def grids(plan: Plan, progress: Progress = lambda what, done: None) -> Grids:
     best = plan.recommended
     goals = best.goals if best else plan.goals
     centre = goals.eps or 1.0
-    eps = [centre * factor for factor in _FACTORS if centre * factor <= LARGEST_EPS]
+    eps = [centre * factor for factor in _EPS if centre * factor <= LARGEST_EPS]
     asked = goals.rounds if isinstance(goals.rounds, int) else 64
     middle = max(goals.pooled, min(asked, _LARGEST))
-    rounds = sorted({max(goals.pooled, round(middle * f)) for f in _FACTORS if middle * f <= 2 * _LARGEST})
+    rounds = sorted({max(goals.pooled, round(middle * f)) for f in _ROUNDS if middle * f <= 2 * _LARGEST})
     rounds = [r for r in rounds if r <= LARGEST_ROUNDS]
     held = [_numbers(min(goals.reports or r, r)) for r in rounds]
     lines = []
@@ -80,7 +81,8 @@ def _chosen(plan: Plan) -> list[Family]:
         if type(option.mechanism) not in kinds:
             names.append(option.name)
         kinds.add(type(option.mechanism))
-    names = list(dict.fromkeys([*names[:1], *_ALWAYS, *names]))[:_MOST_LINES]
+    always = (*_ALWAYS, "bitwise") if plan.goals.size == 2 else _ALWAYS
+    names = list(dict.fromkeys([*names[:1], *always, *names]))[:_MOST_LINES]
     return [family for name in names for family in FAMILIES if family.name == name]
 
 
