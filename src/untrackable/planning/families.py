@@ -26,7 +26,7 @@ from untrackable.theory.collisions import cross_probability
 from untrackable.theory.kept import kept_bit_advantages, kept_bits_advantage_upper, kept_symbol_advantage_upper
 from untrackable.theory.tracking import permanent_state_upper
 
-Answering = TypeVar("Answering", Deck, InnerProduct, Memoized)
+Answering = TypeVar("Answering", bound=Mechanism)
 Binding = Literal["accuracy", "tracking", "privacy", "horizon", "changes", "values"]
 
 _LAST_CARD = "a deck has a last card, so it needs a last round"
@@ -110,8 +110,10 @@ def _has_two(goals: Goals) -> bool:
 def _deck(goals: Goals) -> Deck:
     if goals.rounds == FOREVER or goals.rounds is None:
         raise Cannot("horizon", _LAST_CARD)
-    budget = {"bits": goals.width, "slots": goals.rounds, "eps": goals.eps or 0.0, "delta": goals.delta}
-    return _best_width(lambda width: Deck.for_budget(**budget, width=width), goals)
+    slots, eps = goals.rounds, goals.eps or 0.0
+    return _best_width(
+        lambda w: Deck.for_budget(bits=goals.width, slots=slots, eps=eps, delta=goals.delta, width=w), goals
+    )
 
 
 def _fading(goals: Goals) -> Fading:
@@ -119,17 +121,24 @@ def _fading(goals: Goals) -> Fading:
 
 
 def _rnip(goals: Goals) -> InnerProduct:
-    budget = {"bits": goals.width, "slots": crossing_slots(goals), "eps": goals.eps or 0.0, "delta": goals.delta}
-    return _best_width(lambda width: InnerProduct.for_budget(**budget, width=width), goals)
+    slots, eps = crossing_slots(goals), goals.eps or 0.0
+    return _best_width(
+        lambda w: InnerProduct.for_budget(bits=goals.width, slots=slots, eps=eps, delta=goals.delta, width=w), goals
+    )
 
 
 def _best_width(made: Callable[[int], Answering], goals: Goals) -> Answering:
     """With the width of the smallest error radius: that of the smallest standard error may promise less."""
     narrow = made(1)
-    if narrow.base.eps <= QUIET:
+    if _base(narrow).eps <= QUIET:
         return narrow
     widths = [narrow, *(made(width) for width in range(2, min(goals.width, LARGEST_WIDTH) + 1))]
-    return min(widths, key=lambda mechanism: mechanism.base.accuracy(1, goals.beta).radius)
+    return min(widths, key=lambda mechanism: _base(mechanism).accuracy(1, goals.beta).radius)
+
+
+def _base(mechanism: Any) -> NoisyInnerProduct:
+    base: NoisyInnerProduct = mechanism.base
+    return base
 
 
 def crossing_slots(goals: Goals) -> int:

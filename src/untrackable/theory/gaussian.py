@@ -46,10 +46,10 @@ def largest_parameter(
             before, step = (x, left), left / slope
         else:
             step = math.log(2) if now <= delta else -math.log(2)
-        if 0 <= step <= close:
+        if now <= delta and step <= close:
             break
         # From above, a hair more than the step, so as to end up below.
-        x = min(high, x * math.exp(step if step > 0 else step - close / 2))
+        x = min(high, x * math.exp(step if now <= delta else min(0.0, step) - close / 2))
         if not low < x < top:
             x = (low + min(top, high)) / 2
     return low
