@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "untrackable"
-LAYERS = ["errors", "checks", "brackets", "kernels", "theory", "mechanisms", "encodings", "decoding", "files"]
-LAYERS += ["auditing", "planning", "paper", "demo", "cli"]
+LAYERS = ["errors", "checks", "brackets", "kernels", "theory", "mechanisms", "encodings", "discovery", "decoding"]
+LAYERS += ["files", "auditing", "planning", "paper", "demo", "cli"]
 FILES = sorted(SOURCE.rglob("*.py"))
 
 

@@ -1,11 +1,12 @@
 """Private telemetry that cannot be used to follow people.
 
 Mechanisms: `Deck`, `Fading`, `Bitwise`, `InnerProduct`, `Stored`, `Dealt`, `Fresh`, `Memoized`, over the local
-mechanisms `RandomizedResponse`, `NoisyInnerProduct`, `CountMeanSketch` and `HadamardSketch`; and those of others:
-`Rappor`, `Unary`, `Lgrr`, `Loloha`, `DBitFlip`, `FixedVector`, `Assigned`, `OneChange`, `Votes`.
+mechanisms `RandomizedResponse`, `NoisyInnerProduct`, `Levelled`, `CountMeanSketch` and `HadamardSketch`; and those
+of others: `Rappor`, `Unary`, `Lgrr`, `Loloha`, `DBitFlip`, `FixedVector`, `Assigned`, `OneChange`, `Votes`.
 
 Encodings, from what people hold to integers and back: `Bit`, `IntegerRange`, `Buckets`, `Categories`,
-`HashedStrings`, each an `Encoding`.
+`HashedStrings`, `DiscoveredStrings`, each an `Encoding`.
+`discover` finds frequent strings that nobody listed (`Discovered`).
 `Rounds` pools the estimates of many rounds.
 
 `audit` examines a mechanism (an `Audit`), `compare` all of them at the same privacy, `audit_file` recorded reports
@@ -27,9 +28,12 @@ if TYPE_CHECKING:
     from untrackable.auditing.evidence.implementations import audit_client
     from untrackable.auditing.evidence.recorded import audit_file
     from untrackable.brackets import Bracket
+    from untrackable.discovery.discover import discover
+    from untrackable.discovery.found import Discovered
     from untrackable.encodings.base import Encoding
     from untrackable.encodings.bit import Bit
     from untrackable.encodings.categories import Categories
+    from untrackable.encodings.discovered import DiscoveredStrings
     from untrackable.encodings.hashed import HashedStrings
     from untrackable.encodings.numbers import Buckets, IntegerRange
     from untrackable.files.answers import estimate_files
@@ -43,6 +47,7 @@ if TYPE_CHECKING:
     from untrackable.mechanisms.fixed_vector import FixedVector
     from untrackable.mechanisms.fresh import Fresh
     from untrackable.mechanisms.inner_product import Deck, InnerProduct
+    from untrackable.mechanisms.levelled import Levelled
     from untrackable.mechanisms.lgrr import Lgrr
     from untrackable.mechanisms.loloha import Loloha
     from untrackable.mechanisms.noisy_inner_product import NoisyInnerProduct
@@ -73,6 +78,8 @@ _HOMES = {
     "DBitFlip": "mechanisms.dbitflip",
     "Dealt": "mechanisms.dealt",
     "Deck": "mechanisms.inner_product",
+    "Discovered": "discovery.found",
+    "DiscoveredStrings": "encodings.discovered",
     "Encoding": "encodings.base",
     "Experiment": "theory.experiment",
     "Factor": "theory.factor",
@@ -84,6 +91,7 @@ _HOMES = {
     "HashedStrings": "encodings.hashed",
     "InnerProduct": "mechanisms.inner_product",
     "IntegerRange": "encodings.numbers",
+    "Levelled": "mechanisms.levelled",
     "Lgrr": "mechanisms.lgrr",
     "Loloha": "mechanisms.loloha",
     "Memoized": "mechanisms.stored",
@@ -102,6 +110,7 @@ _HOMES = {
     "audit_client": "auditing.evidence.implementations",
     "audit_file": "auditing.evidence.recorded",
     "compare": "auditing.comparison",
+    "discover": "discovery.discover",
     "estimate_files": "files.answers",
     "plan": "planning.plans",
     "read_reports": "files.reading",
@@ -120,6 +129,8 @@ __all__ = [
     "DBitFlip",
     "Dealt",
     "Deck",
+    "Discovered",
+    "DiscoveredStrings",
     "Encoding",
     "Experiment",
     "Factor",
@@ -131,6 +142,7 @@ __all__ = [
     "HashedStrings",
     "InnerProduct",
     "IntegerRange",
+    "Levelled",
     "Lgrr",
     "Loloha",
     "Memoized",
@@ -149,6 +161,7 @@ __all__ = [
     "audit_client",
     "audit_file",
     "compare",
+    "discover",
     "estimate_files",
     "plan",
     "read_reports",

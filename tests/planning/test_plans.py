@@ -8,10 +8,11 @@ import pytest
 
 from untrackable import Bitwise, Deck, Fading, Goals, InnerProduct, Lgrr, Memoized, NoisyInnerProduct, Plan, plan
 from untrackable.mechanisms.base import Mechanism
-from untrackable.planning.families import FAMILIES, Cannot
+from untrackable.planning.families import FAMILIES
 from untrackable.planning.goals import FOREVER
 from untrackable.planning.plans import Option
 from untrackable.planning.predicting import errors, state_bytes
+from untrackable.planning.refusing import Cannot
 from untrackable.planning.solving import solve
 
 MORE = 1e-3
@@ -243,3 +244,45 @@ def test_bytes_are_those_of_a_client(name: str) -> None:
     client = option.mechanism.client(1)
     assert option.state_bytes == state_bytes(option.mechanism) == len(client.to_bytes())
     assert option.report_bytes == -(-option.mechanism.report_bits // 8)
+
+
+def test_strings_to_be_discovered() -> None:
+    """As private and as hard to follow as any deck; what is found is predicted from one level's reports."""
+    found = plan(people=5 * 10**7, strings=20, rounds=12, eps=4.0, changes=True)
+    best = found.recommended
+    assert best is not None
+    assert [o.name for o in found.options] == ["deck"]
+    assert best.mechanism.privacy(values="any").delta(4.0).upper <= 1e-6
+    assert best.tracked.upper == 0
+    assert found.published is None
+    base = best.mechanism.base.base  # type: ignore[attr-defined]
+    level = base.accuracy(5 * 10**6, 0.05 / 2**20)
+    assert best.error_upper == pytest.approx(level.radius + 3 * level.standard_error)
+    assert best.state_bytes == len(best.mechanism.client(3).to_bytes())
+    # four times the people find strings half as frequent; with a limited observer executions may be stored as well
+    more = plan(people=2 * 10**8, strings=20, rounds=12, eps=4.0, changes=True).recommended
+    assert more is not None
+    assert more.error_upper == pytest.approx(best.error_upper / 2, rel=1e-3)
+    stored = plan(people=10**12, strings=20, rounds="forever", eps=4.0, reports=3)
+    assert [o.name for o in stored.options] == ["rnip"]
+    with pytest.raises(ValueError, match="strings must be between 1 and 32"):
+        Goals(people=10, strings=33, rounds=2, eps=1)
+
+
+def test_discovered_strings_are_found_where_it_is_predicted() -> None:
+    """Carried out: a string at the predicted frequency is found, and nothing that nobody holds."""
+    from untrackable import DiscoveredStrings, discover
+
+    encoding = DiscoveredStrings(longest=4, prefixes=[2, 4], salt=bytes(16), alphabet="abcdefgh", bucket_bits=18)
+    option = plan(people=40_000, encoding=encoding, rounds=2, eps=6.0, beta=1e-6).recommended
+    assert option is not None
+    held = round(option.error_upper * 40_000)
+    rng = np.random.default_rng(3)
+    others = ["".join(rng.choice(list("abcdefgh"), size=4)) for _ in range(40_000 - held)]
+    values = encoding.encode_many(["hgfe"] * held + others)
+    sums: Any = option.mechanism.aggregator(1)
+    for batch in option.mechanism.simulate(values, rounds=1, seed=8):
+        sums.add(batch.reports)
+    strings = {found.string for found in discover(encoding, sums).strings}
+    assert "hgfe" in strings
+    assert strings <= {"hgfe", *others}

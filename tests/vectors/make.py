@@ -23,6 +23,7 @@ from untrackable.mechanisms.fading import Fading
 from untrackable.mechanisms.fixed_vector import FixedVector
 from untrackable.mechanisms.fresh import Fresh
 from untrackable.mechanisms.inner_product import Deck, InnerProduct
+from untrackable.mechanisms.levelled import Levelled
 from untrackable.mechanisms.lgrr import Lgrr
 from untrackable.mechanisms.loloha import Loloha
 from untrackable.mechanisms.noisy_inner_product import NoisyInnerProduct
@@ -374,6 +375,25 @@ def dealt() -> Iterator[Json]:
         )
 
 
+def levelled() -> Iterator[Json]:
+    """Decks of reports about levels; words and bytes; a level's word that is rejected."""
+    for bits, width, levels, slots, eps in (
+        (4, 1, 3, 6, 1.0),
+        (20, 2, 3, 4, 1.5),
+        (20, 6, 5, 4, 4.0),
+        (9, 3, 1, 2, 2.0),
+    ):
+        base = NoisyInnerProduct(bits=bits, eps=eps, width=width)
+        m = Dealt(Levelled(base, levels), slots)
+        described = {"name": "NoisyInnerProduct", "bits": bits, "eps": eps, "width": width}
+        value = int.from_bytes(stream(f"{m!r} value", 16)) % m.base.values
+        cases = [case(m, value, range(1, slots + 1), label=f"{m!r}")]
+        if levels == 3:
+            cases.append(case(m, 0, [1], label=f"{m!r} level rejected", first=HIGHEST_WORD))
+        parameters = {"base": described, "levels": levels, "slots": slots, "when_empty": "stop"}
+        yield group(m, parameters, {"flip": base.flip.threshold}, cases)
+
+
 # --- dBitFlipPM and the sketches ---------------------------------------------------------------------------------
 
 
@@ -563,6 +583,7 @@ MAKERS: dict[str, Callable[[], Iterator[Json]]] = {
     "FixedVector": fixed_vector,
     "Fresh": fresh,
     "InnerProduct": inner_product,
+    "Levelled": levelled,
     "Lgrr": lgrr,
     "Loloha": loloha,
     "Memoized": memoized,

@@ -10,6 +10,7 @@ from untrackable.cli.audit_client import audit_client
 from untrackable.cli.audit_file import audit_file
 from untrackable.cli.compare import compare
 from untrackable.cli.demo import demo
+from untrackable.cli.discover import discover
 from untrackable.cli.estimate import estimate
 from untrackable.cli.paper import paper
 from untrackable.cli.plan import plan
@@ -31,6 +32,7 @@ main.add_command(audit_client)
 main.add_command(audit_file)
 main.add_command(compare)
 main.add_command(demo)
+main.add_command(discover)
 main.add_command(estimate)
 main.add_command(paper)
 main.add_command(plan)

@@ -33,6 +33,7 @@ class Rounds(click.ParamType):  # type: ignore[type-arg]
 @click.option("--users", "people", type=int, help="People who answer a round; left out: solved for.")
 @click.option("--values", type=int, help="How many different answers there are.")
 @click.option("--bits", type=int, help="Or how wide an encoded answer is.")
+@click.option("--strings", type=int, metavar="BYTES", help="Or strings to be discovered, of at most so many bytes.")
 @click.option(
     "--encoding",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),

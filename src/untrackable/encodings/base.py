@@ -29,6 +29,7 @@ _HOMES = {
     "buckets": "numbers.Buckets",
     "categories": "categories.Categories",
     "hashed-strings": "hashed.HashedStrings",
+    "discovered-strings": "discovered.DiscoveredStrings",
 }
 
 

@@ -56,7 +56,7 @@ def collect(
     """The sums of all reports in these files, of all rounds or of these; arguments as for `read_reports`."""
     if not paths:
         raise ValueError("paths must be at least one file")
-    _distinct(paths)
+    distinct(paths)
     files = []
     for path in paths:
         files.append(read_reports(path, mechanism=mechanism, encoding=encoding, round=round))
@@ -108,7 +108,8 @@ def _shares(files: list[ReportFile]) -> Iterator[tuple[float, float]]:
     return zip(np.cumsum(sizes) - sizes, sizes, strict=True)
 
 
-def _distinct(paths: Sequence[str | Path]) -> None:
+def distinct(paths: Sequence[str | Path]) -> None:
+    """Every file once, or its reports would count twice."""
     found: set[Path] = set()
     for path in map(Path, paths):
         if path.resolve() in found:
@@ -128,7 +129,7 @@ def _add(found: Collected, file: ReportFile, piece: Piece, number: int) -> None:
     try:
         sums.add(layout.for_sums(piece.reports, in_bytes=sums.in_bytes))
     except ValueError as error:
-        place = _first_refused(mechanism, number, layout, piece.reports)
+        place = first_refused(mechanism, number, layout, piece.reports)
         raise file.refused(int(piece.rows[place]), error) from None
 
 
@@ -144,7 +145,7 @@ def _arrays(sums: Any) -> tuple[str, ...]:
     return getattr(sums, "_sums", ())
 
 
-def _first_refused(mechanism: Mechanism, number: int, layout: Layout, reports: Stored) -> int:
+def first_refused(mechanism: Mechanism, number: int, layout: Layout, reports: Stored) -> int:
     """By halves: the first report that sums do not take."""
     low, high = 0, len(reports)
     while high - low > 1:

@@ -32,6 +32,7 @@ _HOMES = {
 _BASES = {
     "count-mean-sketch": "sketches.CountMeanSketch",
     "hadamard-sketch": "sketches.HadamardSketch",
+    "levelled": "levelled.Levelled",
     "noisy-inner-product": "noisy_inner_product.NoisyInnerProduct",
     "numbered-bit": "assigned.NumberedBit",
     "randomized-response": "randomized_response.RandomizedResponse",

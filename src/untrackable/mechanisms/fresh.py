@@ -12,7 +12,7 @@ from untrackable.mechanisms.base import After, Local, Mechanism, Values, local_b
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.estimates import FloatArray, FrequencyAggregator, Reports, Source
 from untrackable.mechanisms.observed import Observed, round_number
-from untrackable.mechanisms.populations import integer_population, per_round
+from untrackable.mechanisms.populations import local_population, per_round
 from untrackable.mechanisms.states import pack_integers, unpack_integers
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.experiment import Experiment, Mixture
@@ -96,7 +96,7 @@ class Fresh(Mechanism):
         return getattr(self.base, "words", 2)
 
     def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
-        return integer_population(values, self.base.values, rounds, may_change=True)
+        return local_population(self.base, values, rounds, may_change=True)
 
     def _simulate(self, values: NDArray[Any], rounds: tuple[int, ...], rng: np.random.Generator) -> Reports:
         return self.base.simulate(per_round(values, len(rounds)), rng)

@@ -1,7 +1,10 @@
 """The output function of SplitMix64, from which public hash functions are made, in client and simulation alike."""
 
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 WORD = (1 << 64) - 1
 STEP = 0x9E3779B97F4A7C15
@@ -15,8 +18,10 @@ def mixed(word: int) -> int:
     return word ^ word >> 31
 
 
-def mixed_words(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def mixed_words(words: "NDArray[np.uint64]") -> "NDArray[np.uint64]":
     """The same for an array."""
+    import numpy as np  # only here, so that a client can do without
+
     words = (words ^ words >> np.uint64(30)) * np.uint64(_FIRST)
     words = (words ^ words >> np.uint64(27)) * np.uint64(_SECOND)
     return words ^ words >> np.uint64(31)

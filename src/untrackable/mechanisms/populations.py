@@ -1,9 +1,14 @@
 """The values of simulated populations."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from untrackable.mechanisms.levelled import Levelled
+
+if TYPE_CHECKING:
+    from untrackable.mechanisms.base import Local
 
 
 def integer_population(values: ArrayLike, below: int, rounds: int, *, may_change: bool) -> NDArray[Any]:
@@ -19,7 +24,23 @@ def integer_population(values: ArrayLike, below: int, rounds: int, *, may_change
     return array
 
 
-def per_round(values: NDArray[Any], rounds: int) -> NDArray[np.uint64]:
+def local_population(base: "Local", values: ArrayLike, rounds: int, *, may_change: bool) -> NDArray[Any]:
+    """The same for what a local mechanism takes; values of several parts have them along a last axis.
+
+    Such come out as an array of records `parts`, one for each value.
+    """
+    if not isinstance(base, Levelled):
+        return integer_population(values, base.values, rounds, may_change=may_change)
+    array = np.asarray(values)
+    if array.ndim < 2 or array.shape[-1] != base.levels:
+        raise ValueError(f"values must have their {base.levels} parts along a last axis, got shape {array.shape}")
+    integer_population(array[..., 0], base.base.values, rounds, may_change=may_change)
+    parts = integer_population(array.reshape(-1), base.base.values, rounds, may_change=False)
+    records = np.ascontiguousarray(parts, dtype=np.uint64).view([("parts", np.uint64, (base.levels,))])
+    return records.reshape(array.shape[:-1])
+
+
+def per_round(values: NDArray[Any], rounds: int) -> NDArray[Any]:
     """One column per round, whether or not values change."""
-    wide = values.astype(np.uint64, copy=False)
+    wide = values if values.dtype.names else values.astype(np.uint64, copy=False)
     return np.broadcast_to(wide[:, None], (wide.shape[0], rounds)) if wide.ndim == 1 else wide

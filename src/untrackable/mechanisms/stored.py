@@ -13,7 +13,7 @@ from untrackable.mechanisms.base import LARGEST_SLOTS, After, Local, Mechanism, 
 from untrackable.mechanisms.entropy import Entropy, below
 from untrackable.mechanisms.estimates import FloatArray, FrequencyAggregator, Reports, Source
 from untrackable.mechanisms.observed import Observed, round_number
-from untrackable.mechanisms.populations import integer_population, per_round
+from untrackable.mechanisms.populations import local_population, per_round
 from untrackable.mechanisms.states import pack_integers, unpack_reports
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.collisions import repeat_probability, stored_detection, stored_privacy, stored_tracking
@@ -124,7 +124,7 @@ class Stored(Mechanism):
         return getattr(self.base, "words", 2)
 
     def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
-        return integer_population(values, self.base.values, rounds, may_change=False)
+        return local_population(self.base, values, rounds, may_change=False)
 
     def _simulate(self, values: NDArray[Any], rounds: tuple[int, ...], rng: np.random.Generator) -> Reports:
         """Only the slots that are drawn get simulated: a repeated slot repeats its first execution."""

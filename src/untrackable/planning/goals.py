@@ -8,6 +8,8 @@ from typing import Any, Literal
 from untrackable import checks
 from untrackable.brackets import Bracket
 from untrackable.encodings.base import LARGEST_BITS, Encoding
+from untrackable.encodings.discovered import MOST_LEVELS, DiscoveredStrings
+from untrackable.encodings.hashed import SHORTEST_SALT
 from untrackable.mechanisms.base import Pair, Values
 
 FOREVER: Literal["forever"] = "forever"
@@ -19,9 +21,13 @@ LARGEST_EPS = 64.0
 SMALLEST_DELTA = 1e-11
 """What the engine resolves everywhere."""
 
+_STEP = 2
+"""Bytes from one prefix to the next, all of which are tried."""
+LONGEST_STRING = _STEP * MOST_LEVELS
+
 Unknown = Literal["people", "rounds", "eps", "error"]
 UNKNOWNS: tuple[Unknown, ...] = ("people", "rounds", "eps", "error")
-_QUESTIONS = ("encoding", "values", "bits")
+_QUESTIONS = ("encoding", "values", "bits", "strings")
 _TOLERANCES = ("advantage", "matched", "untrackable")
 
 
@@ -29,19 +35,21 @@ _TOLERANCES = ("advantage", "matched", "untrackable")
 class Goals:
     """The demands on a plan. One of `people`, `rounds`, `eps` and `error` may be left out: it is solved for.
 
-    The question is one of `encoding`, `values` (how many there are) and `bits` (their width). `rounds` may be
-    "forever". What is tolerable in tracking is one of `advantage` (the largest edge of an observer
-    over guessing), `matched` (the largest probability of being picked out of a `crowd`) and `untrackable` (gamma,
-    delta), for an observer who holds `reports` reports, all of them unless given. `error` is the largest difference
-    of a published frequency from the truth, for one value, or with `simultaneous` for all values at once, except
-    with probability `beta`; left out, it is as small as possible. With `changes`, privacy is for any sequence of
-    values. `pooled` is how many rounds are pooled for one published figure.
+    The question is one of `encoding`, `values` (how many there are), `bits` (their width) and `strings`, to be
+    discovered, of at most so many bytes. `rounds` may be "forever". What is tolerable in tracking is one of
+    `advantage` (the largest edge of an observer over guessing), `matched` (the largest probability of being picked
+    out of a `crowd`) and `untrackable` (gamma, delta), for an observer who holds `reports` reports, all of them
+    unless given. `error` is the largest difference of a published frequency from the truth, for one value, or with
+    `simultaneous` for all values at once, except with probability `beta`; of strings to be discovered, the
+    frequency from which on they are found; left out, it is as small as possible. With `changes`, privacy is for any
+    sequence of values. `pooled` is how many rounds are pooled for one published figure.
     """
 
     people: int | None = None
     encoding: Encoding | None = None
     values: int | None = None
     bits: int | None = None
+    strings: int | None = None
     rounds: int | Literal["forever"] | None = None
     eps: float | None = None
     delta: float = 1e-6
@@ -105,6 +113,8 @@ class Goals:
             checks.settle(self, values=checks.integer("values", self.values, low=2))
             if self.width > LARGEST_BITS:
                 raise ValueError(f"values must be at most 2^{LARGEST_BITS}, got about 2^{self.width}")
+        if self.strings is not None:
+            checks.settle(self, strings=checks.integer("strings", self.strings, low=1, high=LONGEST_STRING))
         if self.bits is not None:
             checks.settle(self, bits=checks.integer("bits", self.bits, low=1, high=LARGEST_BITS))
 
@@ -142,10 +152,29 @@ class Goals:
 
     @property
     def size(self) -> int:
-        """How many values there are."""
+        """How many values there are, or how many buckets a prefix is hashed into."""
+        if self.discovered is not None:
+            return 1 << self.discovered.bucket_bits
         if self.encoding is not None:
             return self.encoding.values
         return self.values or 1 << (self.bits or 0)
+
+    @property
+    def discovered(self) -> DiscoveredStrings | None:
+        """How strings that are to be discovered are hashed, prefix by prefix; the salt is still to be drawn."""
+        if isinstance(self.encoding, DiscoveredStrings):
+            return self.encoding
+        if self.strings is None:
+            return None
+        prefixes = [*range(_STEP, self.strings, _STEP), self.strings]
+        return DiscoveredStrings(
+            longest=self.strings, prefixes=prefixes, salt=bytes(SHORTEST_SALT), too_long="truncate"
+        )
+
+    @property
+    def levels(self) -> int:
+        """Among how many prefixes the reports are divided."""
+        return 1 if self.discovered is None else self.discovered.levels
 
     @property
     def width(self) -> int:

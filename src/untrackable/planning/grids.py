@@ -4,10 +4,11 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from untrackable.planning.families import FAMILIES, Cannot, Family
+from untrackable.planning.families import FAMILIES, Family
 from untrackable.planning.goals import FOREVER, LARGEST_EPS, LARGEST_ROUNDS, Goals
 from untrackable.planning.plans import Plan, Progress
 from untrackable.planning.predicting import errors
+from untrackable.planning.refusing import Cannot
 
 _PEOPLE = 10**6
 _EPS = (1 / 4, 1 / 2, 1, 2, 4)

@@ -4,9 +4,10 @@ import math
 from typing import NamedTuple
 
 from untrackable.brackets import Bracket
-from untrackable.planning.families import Cannot, Family
+from untrackable.planning.families import Family
 from untrackable.planning.goals import FOREVER, Goals
 from untrackable.planning.predicting import people_needed
+from untrackable.planning.refusing import Cannot
 from untrackable.planning.searching import largest_integer
 from untrackable.planning.solving import solve
 

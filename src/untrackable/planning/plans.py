@@ -7,12 +7,13 @@ from typing import Any
 
 from untrackable.brackets import Bracket
 from untrackable.mechanisms.base import Mechanism
-from untrackable.planning.families import FAMILIES, Cannot, everlasting
+from untrackable.planning.families import FAMILIES, everlasting
 from untrackable.planning.fragment import fragment
 from untrackable.planning.goals import FOREVER, Goals, Unknown
 from untrackable.planning.nearest import Change, nearest
 from untrackable.planning.predicting import errors, report_bytes, state_bytes
 from untrackable.planning.published import Published, published
+from untrackable.planning.refusing import Cannot
 from untrackable.planning.solving import Solved, solve
 
 Progress = Callable[[str, float], None]

@@ -34,6 +34,8 @@ class Predicted(NamedTuple):
 
 def errors(mechanism: Mechanism, goals: Goals, people: int) -> Predicted:
     """The errors that can be promised for so many people a round."""
+    if goals.discovered is not None:
+        return _thresholds(mechanism, goals, people)
     beta = goals.beta / statistics(mechanism, goals)
     if not _alike(mechanism):
         rounds = goals.figure if mechanism.independent else _rounds(goals)
@@ -42,6 +44,21 @@ def errors(mechanism: Mechanism, goals: Goals, people: int) -> Predicted:
         return Predicted(one, pooled(radii) if mechanism.independent else one)
     found = _accuracy(mechanism, goals, people, beta, 1)
     return Predicted(found.radius, pooled([found] * goals.pooled) if mechanism.independent else found.radius)
+
+
+def _thresholds(mechanism: Mechanism, goals: Goals, people: int) -> Predicted:
+    """The frequency from which on a string is found: what stands out of all buckets of one level, and some more.
+
+    A level has a share of one in so many of the reports. A bucket stands out of all by the simultaneous radius;
+    three standard errors more, and it nearly always does. (The search weighs all levels together: it does better.)
+    """
+    base = mechanism.base.base  # type: ignore[attr-defined]
+    rounds = goals.pooled if mechanism.independent else 1
+    found = [
+        base.accuracy(max(1, people * number // goals.levels), goals.beta / base.values) for number in (1, rounds)
+    ]
+    one, figure = (accuracy.radius + 3 * accuracy.standard_error for accuracy in found)
+    return Predicted(one, figure)
 
 
 def pooled(rounds: list[Accuracy]) -> float:

@@ -37,7 +37,7 @@ def published(goals: Goals) -> Published | None:
     reports, edge = goals.observed, goals.edge
     if reports is None or edge <= 0 or goals.people is None or goals.eps is None or goals.error is None:
         return None
-    if goals.delta >= 1 or reports < 2:
+    if reports < 2 or goals.discovered is not None:
         return None
     eps, error, delta = goals.eps, goals.error, goals.delta
 

@@ -9,9 +9,10 @@ from untrackable.brackets import Bracket
 from untrackable.mechanisms.base import Mechanism
 from untrackable.mechanisms.fading import Fading
 from untrackable.mechanisms.wide_answers import LARGEST_WIDTH
-from untrackable.planning.families import NOISY, QUIET, Cannot, Family
+from untrackable.planning.families import NOISY, QUIET, Family
 from untrackable.planning.goals import FOREVER, LARGEST_EPS, LARGEST_PEOPLE, LARGEST_ROUNDS, Goals
 from untrackable.planning.predicting import errors, people_needed
+from untrackable.planning.refusing import Cannot
 from untrackable.planning.searching import largest_integer, smallest_real
 
 _SMALLEST_EPS = 1e-6

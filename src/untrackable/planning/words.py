@@ -28,6 +28,10 @@ COLUMNS = (
 def asked(goals: Goals) -> str:
     """The goals in a sentence."""
     question = "a yes/no question" if goals.size == 2 else f"a question with {_many(goals.size)} answers"
+    if goals.discovered is not None:
+        question = (
+            f"strings of up to {goals.discovered.longest} symbols, to be discovered by {goals.levels} prefixes"
+        )
     parts = [question, "without end" if goals.rounds == FOREVER else ""]
     parts += [f"{goals.rounds:,} rounds"] if isinstance(goals.rounds, int) else []
     parts += [f"{counted(goals.people)} people a round"] if goals.people else []
@@ -42,6 +46,8 @@ def asked(goals: Goals) -> str:
 
 def promise(goals: Goals) -> str:
     """What the error is about."""
+    if goals.discovered is not None:
+        return "the frequency from which on strings are found (predicted)"
     what = "all values at once" if goals.simultaneous and goals.size > 2 else "any one value"
     pooled = f", {goals.pooled:,} rounds pooled" if goals.pooled > 1 else ""
     when = "the first figure" if goals.rounds == FOREVER else "every figure"
@@ -76,10 +82,19 @@ def _answer(plan: Plan, best: Option) -> str:
             return f"{best.name}, for ever."
         case "rounds":
             return f"{best.name} for {best.goals.rounds:,} rounds."
+    if best.goals.discovered is not None:
+        share = number(best.error_upper)
+        return f"{best.name}: strings are found that at least {share} of all people hold (predicted)."
     return f"{best.name}: frequencies are off by at most {number(best.error_upper)} (upper)."
 
 
 def _promises(best: Option) -> str:
+    if best.goals.discovered is not None:
+        return (
+            f"All reports ever, together, eps = {said(best.everlasting)} at delta = {best.goals.delta:g}; "
+            f"{best.goals.measure} {said(best.tracked)}. Reports are divided among {best.goals.levels} prefixes; a "
+            "string counts as found at three standard errors above what stands out of all buckets of one of them."
+        )
     return (
         f"Error at most {number(best.error_upper)} (upper; {promise(best.goals)}); all reports ever, together, "
         f"eps = {said(best.everlasting)} at delta = {best.goals.delta:g}; "
@@ -131,14 +146,15 @@ def _paper(plan: Plan) -> list[str]:
 def cells(option: Option) -> tuple[str, ...]:
     """A row of the table under `COLUMNS`."""
     goals = option.goals
+    about = "≤" if goals.discovered is None else "≈"
     parameters = {k: v for k, v in option.mechanism.to_json().items() if k != "mechanism"}
     return (
         option.name,
         counted(goals.people or 0),
         "for ever" if goals.rounds == FOREVER else f"{goals.rounds:,}",
         _cell(option.everlasting),
-        f"≤ {number(option.error_upper)}",
-        f"≤ {number(option.one_round_upper)}",
+        f"{about} {number(option.error_upper)}",
+        f"{about} {number(option.one_round_upper)}",
         _cell(option.tracked),
         _bytes(option.report_bytes),
         _bytes(option.state_bytes),
@@ -214,6 +230,9 @@ def _many(size: int) -> str:
 
 
 def _short(value: Any) -> str:
+    if isinstance(value, dict):
+        inner = ", ".join(f"{key}={_short(item)}" for key, item in value.items() if key != "mechanism")
+        return f"{value['mechanism']}({inner})"
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 

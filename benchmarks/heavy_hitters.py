@@ -1,0 +1,237 @@
+"""Heavy hitters without a list: how many of the ten most frequent strings are found, beside what others find.
+
+The same population and the same eps for everyone, one report per person, mean over runs: PEM over HCMS of pure-ldp
+(its ten best, with the sketch of its own experiments), our certain strings, our ten best, and the ten best of an
+exhaustive decoder that is told every string that occurs and reads the same reports as ours. Then real words.
+
+    python benchmarks/heavy_hitters.py [--runs 8] [--pem-runs 2] [--strings 10000] [--only zipf|none|words]
+"""
+
+import argparse
+import contextlib
+import importlib
+import io
+import math
+import sys
+import time
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import wordfreq
+import xxhash
+from numpy.typing import NDArray
+
+from untrackable import Discovered, DiscoveredStrings, Fresh, discover
+from untrackable.mechanisms.level_sums import LevelSums
+
+HEX = "0123456789abcdef"
+CYRILLIC = "абвгдежзийклмнопрстуфхцчшщъыьэюяё-"
+TOP = 10
+SETTINGS = ((100_000, 1.0), (100_000, 2.0), (100_000, 4.0), (1_000_000, 1.0))
+ALPHA = 0.05
+
+Counts = dict[str, int]
+
+
+def zipf(people: int, strings: int, rng: np.random.Generator, power: float = 1.3) -> Counts:
+    """Random 32-bit strings, in hexadecimal, with Zipf's frequencies."""
+    weights = np.arange(1, strings + 1) ** -power
+    counts = rng.multinomial(people, weights / weights.sum())
+    counts = counts[counts > 0]
+    names = rng.choice(1 << 32, counts.size, replace=False)
+    return {f"{name:08x}": int(count) for name, count in zip(names.tolist(), counts, strict=True)}
+
+
+def hexadecimal(rng: np.random.Generator) -> DiscoveredStrings:
+    """Levels of 20, 32 and again 32 bits, under a new salt."""
+    return DiscoveredStrings(alphabet=HEX, longest=8, shortest=8, prefixes=(5, 8, 8), salt=rng.bytes(16))
+
+
+def collected(encoding: DiscoveredStrings, counts: Counts, eps: float, seed: int) -> LevelSums:
+    """One report per person."""
+    people: NDArray[np.uint64] = np.repeat(encoding.encode_many(list(counts)), list(counts.values()), axis=0)
+    mechanism = Fresh(encoding.local(eps))
+    sums = mechanism.aggregator()
+    for batch in mechanism.simulate(people, rounds=1, seed=seed):
+        sums.add(batch.reports)
+    if not isinstance(sums, LevelSums):
+        raise TypeError("reports of levels have sums of levels")
+    return sums
+
+
+class Older:
+    """NumPy and xxhash as pure-ldp expects them: a shape may be None, and text is hashed as UTF-8."""
+
+    def __getattr__(self, name: str) -> Any:
+        """As it is."""
+        return getattr(np, name)
+
+    def zeros(self, shape: Any) -> NDArray[np.float64]:
+        """None for no axes."""
+        return np.zeros(() if shape is None else shape)
+
+    def xxh64(self, text: str, seed: int) -> Any:
+        """Of UTF-8."""
+        return xxhash.xxh64(text.encode(), seed=seed)
+
+
+def pem(counts: Counts, eps: float) -> list[str]:
+    """The ten best of PEM, prefixes of 16, 24 and 32 bits, over HCMS with 128 hash functions into 1024."""
+    rappor = "pure_ldp.frequency_oracles.rappor"  # needs more packages, and is not used here
+    sys.modules.setdefault(rappor, ModuleType(rappor))
+    core, base, sketches, extending = (
+        importlib.import_module(f"pure_ldp.{name}")
+        for name in (
+            "core",
+            "core._freq_oracle_server",
+            "frequency_oracles.apple_cms",
+            "heavy_hitters.prefix_extending",
+        )
+    )
+    base.np = core.xxhash = Older()  # type: ignore[attr-defined]
+    server = sketches.CMSServer(eps, 128, 1024, is_hadamard=True)
+    client = sketches.CMSClient(eps, server.get_hash_funcs(), 1024, is_hadamard=True)
+    bits = {"start_length": 8, "max_string_length": 32, "fragment_length": 8}
+    sender = extending.PEMClient(eps, fo_client=client, **bits)
+    receiver = extending.PEMServer(eps, fo_server=server, **bits)
+    with contextlib.redirect_stdout(io.StringIO()):
+        for string, count in counts.items():
+            binary = f"{int(string, 16):032b}"
+            for _ in range(count):
+                receiver.aggregate(sender.privatise(binary))
+        found, _ = receiver.find_heavy_hitters(k=TOP)
+    return [f"{int(binary, 2):08x}" for binary in found]
+
+
+def exhaustive(encoding: DiscoveredStrings, sums: LevelSums, counts: Counts) -> list[str]:
+    """The ten best of all strings that occur, from the same reports."""
+    names = list(counts)
+    found = sums.estimate(candidates=[encoding.encode(name) for name in names]).frequencies
+    return [names[i] for i in np.argsort(-found)[:TOP]]
+
+
+def recall(found: Sequence[str], counts: Counts) -> float:
+    """Share of the most frequent strings that were found."""
+    best = sorted(counts, key=lambda name: -counts[name])[:TOP]
+    return sum(name in found for name in best) / len(best)
+
+
+def missed(found: Discovered, counts: Counts, encoding: DiscoveredStrings, eps: float) -> tuple[int, int]:
+    """How many strings exceed the simultaneous radius plus three standard errors, and how many were missed."""
+    accuracy = Fresh(encoding.local(eps)).accuracy(found.n, beta=found.alpha / 2**32)
+    limit = accuracy.radius + 3 * accuracy.standard_error
+    sure = {name for name, count in counts.items() if count / found.n > limit}
+    return len(sure), len(sure - {entry.string for entry in found.strings})
+
+
+def false_ones(found: Discovered, counts: Counts) -> int:
+    """Certain strings that nobody holds."""
+    return sum(entry.string not in counts for entry in found.strings)
+
+
+def zipf_runs(runs: int, pem_runs: int, strings: int) -> None:
+    """Recall at every setting."""
+    print(f"Zipf(1.3) over {strings:,} random 32-bit strings, mean of {runs} runs: share of the top ten found")
+    print(
+        "  people      eps  PEM (runs)  ours, certain  ours, ten best  exhaustive  best/PEM     s   false  missed"
+    )
+    for people, eps in SETTINGS:
+        ours, best, told, theirs, seconds, wrong, sure, lost = [], [], [], [], 0.0, 0, 0, 0
+        for run in range(runs):
+            rng = np.random.default_rng([people, int(eps), run])
+            counts, encoding = zipf(people, strings, rng), hexadecimal(rng)
+            sums = collected(encoding, counts, eps, seed=run)
+            start = time.perf_counter()
+            found = discover(encoding, sums, alpha=ALPHA)
+            seconds += time.perf_counter() - start
+            ours.append(recall([entry.string for entry in found.strings], counts))
+            best.append(recall([entry.string for entry in found.best(max(TOP, len(found.strings)))], counts))
+            told.append(recall(exhaustive(encoding, sums, counts), counts))
+            wrong += false_ones(found, counts) > 0
+            there, absent = missed(found, counts, encoding, eps)
+            sure, lost = sure + there, lost + absent
+            if run < (pem_runs if people < 1_000_000 else min(1, pem_runs)):
+                theirs.append(recall(pem(counts, eps), counts))
+        peer = np.mean(theirs) if theirs else math.nan
+        print(
+            f"{people:>9,} {eps:>7g} {peer:>7.2f} ({len(theirs)}) {np.mean(ours):>13.2f} {np.mean(best):>15.2f} "
+            f"{np.mean(told):>11.2f} {np.mean(best) / peer if peer else math.inf:>9.1f} {seconds / runs:>6.1f} "
+            f"{wrong:>4} of {runs} {lost:>3} of {sure}"
+        )
+
+
+def no_heavy_hitter(runs: int) -> None:
+    """Everyone holds a string of their own: whatever is called certain is false."""
+    wrong = 0
+    for run in range(runs):
+        rng = np.random.default_rng([7, run])
+        encoding = hexadecimal(rng)
+        names = rng.choice(1 << 32, 50_000, replace=False).tolist()
+        counts = {f"{name:08x}": 1 for name in names}
+        found = discover(encoding, collected(encoding, counts, 2.0, seed=run), alpha=ALPHA)
+        wrong += len(found.strings) > 0
+    print(f"no heavy hitter at all, 50,000 people, eps 2: {wrong} of {runs} runs with a string; stated: {ALPHA:g}")
+
+
+def words(runs: int) -> None:
+    """Real words with their real frequencies."""
+    print("words with their frequencies (wordfreq), 1,000,000 people, eps 4")
+    print("  language   certain strings   of the most frequent as many   ten best   false   s")
+    spaces = (
+        ("en", "abcdefghijklmnopqrstuvwxyz'", 10, (4, 7, 10, 10)),
+        ("ru", CYRILLIC, 8, (3, 5, 8, 8)),
+        ("ja", "", 6, (2, 4, 6, 6)),
+    )
+    for language, alphabet, longest, prefixes in spaces:
+        shares = wordfreq.get_frequency_dict(language)
+        all_certain, hits, best, wrong, seconds = 0, 0, [], 0, 0.0
+        for run in range(runs):
+            rng = np.random.default_rng([11, run])
+            encoding = DiscoveredStrings(
+                alphabet=alphabet,
+                longest=longest,
+                prefixes=prefixes,
+                salt=rng.bytes(16),
+                too_long="truncate",
+                unknown="omit",
+            )
+            texts: Counts = {}
+            drawn = rng.multinomial(1_000_000, np.array(list(shares.values())) / sum(shares.values()))
+            for word, count in zip(shares, drawn, strict=True):
+                if count:
+                    texts[encoding.taken(word)] = texts.get(encoding.taken(word), 0) + int(count)
+            sums = collected(encoding, texts, 4.0, seed=run)
+            start = time.perf_counter()
+            found = discover(encoding, sums, alpha=ALPHA, beam=512)
+            seconds += time.perf_counter() - start
+            certain = {entry.string for entry in found.strings}
+            first = sorted(texts, key=lambda word: -texts[word])[: len(certain)]
+            all_certain, hits = all_certain + len(certain), hits + len(certain & set(first))
+            best.append(recall([entry.string for entry in found.best(max(TOP, len(certain)))], texts))
+            wrong += false_ones(found, texts) > 0
+        print(
+            f"{language:>10} {all_certain / runs:>17.1f} {hits / max(1, all_certain):>30.2f} {np.mean(best):>9.2f} "
+            f"{wrong:>4} of {runs} {seconds / runs:>5.1f}"
+        )
+
+
+def main() -> None:
+    """Print recalls, ratios and false ones."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=8)
+    parser.add_argument("--pem-runs", type=int, default=2)
+    parser.add_argument("--strings", type=int, default=10_000)
+    parser.add_argument("--only", choices=("zipf", "none", "words"))
+    given = parser.parse_args()
+    if given.only in (None, "zipf"):
+        zipf_runs(given.runs, given.pem_runs, given.strings)
+    if given.only in (None, "none"):
+        no_heavy_hitter(2 * given.runs)
+    if given.only in (None, "words"):
+        words(max(1, given.runs // 4))
+
+
+if __name__ == "__main__":
+    main()

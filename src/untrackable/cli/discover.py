@@ -1,0 +1,95 @@
+"""`untrackable discover`: from files of reports to the strings that many people hold."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from untrackable.cli.terminal import encoding_of, failing, print_json, progress
+
+if TYPE_CHECKING:
+    from untrackable.discovery.found import Discovered
+
+_SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
+
+
+@click.command()
+@click.argument("files", type=click.Path(path_type=Path), nargs=-1, required=True)
+@click.option("--alpha", type=_SHARE, default=0.05, show_default=True, help="Chance of any false one, at most.")
+@click.option("--leads", type=click.IntRange(min=0), default=5, show_default=True, help="Uncertain ones to show.")
+@click.option(
+    "--beam", type=click.IntRange(min=1, max=1 << 20), default=4096, show_default=True, help="Prefixes kept."
+)
+@click.option("--round", "one", type=click.IntRange(min=1), help="Only the reports of this round.")
+@click.option("--encoding", metavar="JSON", help="What values mean, if the file does not say.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+def discover(
+    files: tuple[Path, ...],
+    alpha: float,
+    leads: int,
+    beam: int,
+    one: int | None,
+    encoding: str | None,
+    as_json: bool,
+) -> None:
+    """Find the strings that many people hold, with no list of candidates, from FILES of reports.
+
+    FILES are Parquet, Arrow, CSV or NumPy, with reports about `DiscoveredStrings`, and say how they were made. Of
+    several, reports are counted together.
+
+    Example: untrackable discover reports.parquet --alpha 0.01
+    """
+    with failing():
+        from untrackable.files.strings import discover_files
+
+        meant = encoding_of(encoding)
+        with progress() as told:
+            found = discover_files(
+                files,
+                encoding=meant,
+                rounds=None if one is None else [one],
+                alpha=alpha,
+                leads=leads,
+                beam=beam,
+                progress=told,
+            )
+    if as_json:
+        print_json(json.loads(found.to_json()))
+    else:
+        _print(found)
+
+
+def _print(found: Discovered) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    console.print(
+        f"{found.n:,} reports; {len(found.strings)} strings that people hold (any false: at most {found.alpha:g}, "
+        f"upper), from {found.tried:,} prefixes looked at in {found.passes} passes",
+        soft_wrap=True,
+    )
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("string", overflow="fold", min_width=12)
+    for title in ("share", "std. error", "all within", "p-value", ""):
+        table.add_column(title, justify="left" if not title else "right", no_wrap=True)
+    for entry in (*found.strings, *found.leads):
+        table.add_row(
+            Text("".join(mark if mark.isprintable() else "�" for mark in entry.string) or "(empty)"),
+            f"{100 * entry.frequency:.2f} %",
+            f"{100 * entry.standard_error:.2f} %",
+            f"{100 * entry.lower:.2f} … {100 * entry.upper:.2f} %",
+            f"{entry.p_value:.1g}",
+            "" if entry.p_value <= found.alpha else "may be noise",
+        )
+    console.print(table)
+    console.print(
+        "  all within: of all strings at once (upper); p-value: adjusted for all strings there are (upper); "
+        "std. error: estimated\n",
+        soft_wrap=not console.is_terminal,
+    )

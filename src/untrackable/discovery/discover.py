@@ -1,0 +1,193 @@
+"""Frequent strings from sums alone: search, accept what cannot be chance, take it out, search again.
+
+A string u that nobody holds has a first level j at which nobody shares its prefix. From there on its buckets are
+uniform and independent of everything received, so the probability that the entries of levels j and above reach
+what u finds there is known exactly (`tables`). Nobody knows j; so u is accepted only if this p-value is small for
+every j for which more than one string remains to choose from. How small depends on how many strings there are: at
+j = 1 all (`space`); at later j those that go on from a prefix that somebody shares, where the r-th most striking
+prefix gets a share 1/(r(r+1)) of the error rate. Round k of the search gets α/(k(k+1)), level j of L a share
+2^(j-1)/(2^L-1). All shares sum to at most one, so by the union bound some string that nobody holds is accepted with
+probability at most α. See docs/heavy-hitters.md for the proof and what it rests on.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from untrackable import checks
+from untrackable.discovery.found import Discovered, Found
+from untrackable.discovery.peeling import Levels, fit, peeled, radius
+from untrackable.discovery.search import Prefixes, search
+from untrackable.discovery.space import Space
+from untrackable.discovery.tables import Tables
+from untrackable.encodings.discovered import DiscoveredStrings
+from untrackable.mechanisms.estimates import Aggregator, FloatArray
+from untrackable.mechanisms.level_sums import LevelSums
+
+Progress = Callable[[int, int, float], None]
+"""Called with the pass, the level (both from 1) and the share of the level that is done."""
+
+BEAM = 4096
+LARGEST_BEAM = 1 << 20
+
+
+def discover(
+    encoding: DiscoveredStrings,
+    sums: Aggregator,
+    *,
+    alpha: float = 0.05,
+    leads: int = 10,
+    beam: int = BEAM,
+    progress: Progress | None = None,
+) -> Discovered:
+    """The frequent strings among those that people have reported about, with no list to choose from.
+
+    With probability at least 1 - alpha, each of `strings` is held by somebody. `beam` is how many prefixes that
+    nobody shares are kept at a level, on average: more find rarer strings, and take longer.
+    """
+    levels = _levels(encoding, sums)
+    alpha = checks.open_probability("alpha", alpha)
+    leads = checks.integer("leads", leads, low=0)
+    beam = checks.integer("beam", beam, low=1, high=LARGEST_BEAM)
+    entries = levels.entries()
+    accepted: dict[str, float] = {}
+    left, passes, tried = entries, 0, 0
+    while True:
+        passes += 1
+        tables = Tables(left, alpha * Space.of(encoding).string(encoding.longest))
+        kept = search(encoding, tables, beam, _step(progress, passes))
+        tried += sum(level.tried for level in kept)
+        evidence = _evidence(encoding, tables, kept)
+        p_values = passes * (passes + 1) * evidence.largest
+        names = _names(encoding, kept[-1])
+        new = {
+            names[i]: float(p_values[i])
+            for i in np.flatnonzero(p_values <= alpha)
+            if names[i] is not None and names[i] not in accepted
+        }
+        accepted |= new  # type: ignore[arg-type]
+        if not new:
+            break
+        places = _places(encoding, list(accepted))
+        left = peeled(levels, entries, places, fit(levels, entries, places).frequencies)
+    chosen = _others(evidence.whole, names, _ancestors(kept), set(accepted), leads)
+    strings = _measured(encoding, levels, entries, accepted, alpha)
+    return Discovered(
+        tuple(sorted(strings, key=lambda found: -found.frequency)),
+        tuple(
+            found
+            for i in chosen
+            for found in _measured(encoding, levels, left, {str(names[i]): float(p_values[i])}, alpha)
+        ),
+        levels.n,
+        alpha,
+        passes,
+        tried,
+    )
+
+
+def _others(
+    p_values: FloatArray, names: list[str | None], ancestors: NDArray[np.int64], accepted: set[str], leads: int
+) -> list[int]:
+    """The next best strings, of each first prefix the best only: where a prefix is noise, all that begin so are."""
+    found: list[int] = []
+    seen: set[int] = set()
+    for i in np.argsort(p_values, kind="stable").tolist():
+        name, ancestor = names[i], int(ancestors[i])
+        if len(found) < leads and name is not None and name not in accepted and ancestor not in seen:
+            found.append(i)
+            seen.add(ancestor)
+    return found
+
+
+def _ancestors(kept: list[Prefixes]) -> NDArray[np.int64]:
+    """The first prefix of every string that is left."""
+    ancestors = np.arange(kept[-1].ends.size)
+    for prefixes in reversed(kept[1:]):
+        ancestors = prefixes.parents[ancestors]
+    return ancestors
+
+
+def _levels(encoding: DiscoveredStrings, sums: Aggregator) -> Levels:
+    if not isinstance(encoding, DiscoveredStrings):
+        raise TypeError(f"encoding must be DiscoveredStrings, not {type(encoding).__name__}")
+    if not isinstance(sums, LevelSums):
+        raise TypeError(f"sums must be those of reports with levels, not {type(sums).__name__}")
+    if sums.levels != encoding.levels or sums.bits != encoding.bucket_bits:
+        raise ValueError(
+            f"sums must be of {encoding.levels} levels of {encoding.bucket_bits} bits, as the encoding, "
+            f"got {sums.levels} of {sums.bits}"
+        )
+    if sums.n == 0:
+        raise ValueError("there are no reports to search")
+    counts = np.array([part.n for part in sums.parts])
+    estimates = tuple(part.estimate() if part.n else None for part in sums.parts)
+    return Levels(estimates, counts / counts.sum(), 1 << encoding.bucket_bits)
+
+
+class Evidence(NamedTuple):
+    """Adjusted p-values of every string that is left: the largest over all first levels, and that of all levels."""
+
+    largest: FloatArray
+    whole: FloatArray
+
+
+def _evidence(encoding: DiscoveredStrings, tables: Tables, kept: list[Prefixes]) -> Evidence:
+    """From what the strings find at each level; each test adjusted for all strings that it could be about."""
+    space, last = Space.of(encoding), kept[-1]
+    count = len(kept)
+    weights = space.weights(encoding.longest)[last.ends]
+    tests = sum(size < encoding.longest for size in encoding.prefixes[:-1]) + 1
+    largest = np.zeros(last.ends.size)
+    ancestors = np.arange(last.ends.size)
+    for first in range(count - 1, -1, -1):
+        sums = last.steps[:, first:].sum(axis=1, dtype=np.int64)
+        p_values = tables.laws.tail(first, count, sums) * tests
+        if first == 0:
+            adjusted = p_values / weights
+        else:
+            ancestors = kept[first].parents[ancestors]
+            size = encoding.prefixes[first - 1]
+            rank = ancestors + 1.0
+            adjusted = p_values * rank * (rank + 1) * space.prefix(size) / weights
+            if size == encoding.longest:
+                continue  # a whole string: nothing is left to choose
+            adjusted[kept[first - 1].ends[ancestors] < size] = 0.0  # and here too
+        largest = np.maximum(largest, adjusted)
+    return Evidence(largest, adjusted)
+
+
+def _names(encoding: DiscoveredStrings, prefixes: Prefixes) -> list[str | None]:
+    """The strings; none where bytes are no UTF-8, as nobody can hold that."""
+    return [encoding.text((row[row > 0] - 1).tolist()) for row in prefixes.symbols]
+
+
+def _places(encoding: DiscoveredStrings, strings: list[str]) -> NDArray[np.int64]:
+    return encoding.encode_many(strings).astype(np.int64)
+
+
+def _measured(
+    encoding: DiscoveredStrings, levels: Levels, entries: FloatArray, strings: dict[str, float], alpha: float
+) -> list[Found]:
+    """Frequencies with their errors, from what is in the buckets."""
+    if not strings:
+        return []
+    found = fit(levels, entries, _places(encoding, list(strings)))
+    space = Space.of(encoding)
+    rows = zip(strings.items(), found.frequencies, found.standard_error, found.deviation, strict=True)
+    measured = []
+    for (string, p_value), frequency, error, deviation in rows:
+        reach = radius(deviation, alpha * space.string(encoding.length(string)))
+        low, high = max(0.0, frequency - reach), min(1.0, frequency + reach)
+        measured.append(Found(string, float(frequency), float(error), float(low), float(high), min(1.0, p_value)))
+    return measured
+
+
+def _step(progress: Progress | None, passes: int) -> Callable[[int, float], None]:
+    def step(level: int, done: float) -> None:
+        if progress:
+            progress(passes, level, done)
+
+    return step

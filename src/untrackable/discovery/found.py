@@ -1,0 +1,50 @@
+"""What a search has found, and how sure it is of it."""
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+
+class Found(NamedTuple):
+    """A string, and the share of people that hold it.
+
+    `p_value` is adjusted for all strings that there are and for every round of the search (upper): a string that
+    nobody holds has one of at most α, anywhere in the space, with probability at most α. `lower` and `upper` hold
+    for all strings at once, but for what strings that were not found add to the same buckets (2^-bucket_bits on
+    average). `standard_error` is estimated.
+    """
+
+    string: str
+    frequency: float
+    standard_error: float
+    lower: float
+    upper: float
+    p_value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Discovered:
+    """Strings that people hold, the most frequent first, and leads: the next best, that may as well be noise.
+
+    With probability at least 1 - alpha, each of `strings` is held by somebody. `n` is how many reports there were;
+    `tried` prefixes were looked at, in so many `passes`.
+    """
+
+    strings: tuple[Found, ...]
+    leads: tuple[Found, ...]
+    n: int
+    alpha: float
+    passes: int
+    tried: int
+
+    def best(self, k: int) -> list[Found]:
+        """The k best answers, whether certain or not: the strings, and then leads."""
+        return [*self.strings, *self.leads][:k]
+
+    def to_json(self) -> str:
+        """As a JSON object; which numbers are bounds is said beside them."""
+        plain: dict[str, Any] = asdict(self)
+        for name in ("strings", "leads"):
+            plain[name] = [found._asdict() for found in getattr(self, name)]
+        certainty = {"p_value": "upper", "lower": "upper", "upper": "upper", "standard_error": "estimated"}
+        return json.dumps({**plain, "certainty": certainty}, ensure_ascii=False)

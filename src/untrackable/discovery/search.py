@@ -1,0 +1,128 @@
+"""The prefixes of every level that stand out enough to be looked into, and the strings that are left at last."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from untrackable.discovery.space import Space
+from untrackable.discovery.tables import Tables
+from untrackable.encodings.discovered import DiscoveredStrings
+from untrackable.mechanisms.mixing import STEP, mixed_words
+
+Words = NDArray[np.uint64]
+Progress = Callable[[int, float], None]
+"""Called with the level, from 1, and the share of it that is done."""
+
+_ROWS = 1 << 16
+"""Prefixes that are looked at together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prefixes:
+    """Prefixes of one level that were kept, those that stand out most first.
+
+    `symbols` has a row for each, numbers from 1 on and 0 from the end on; `ends` how long it is if it has ended, or
+    else the level's prefix length; `states` its hash so far; `steps` its entry at every level up to this one;
+    `parents` its place among the prefixes of the level before. `tried` is how many were looked at.
+    """
+
+    symbols: NDArray[np.uint16]
+    ends: NDArray[np.int64]
+    states: Words
+    steps: NDArray[np.int32]
+    parents: NDArray[np.int64]
+    tried: int
+
+
+def search(encoding: DiscoveredStrings, tables: Tables, beam: int, progress: Progress) -> list[Prefixes]:
+    """Level by level, the prefixes whose sum of entries is likelier than beam·weight to be no chance.
+
+    At a level, on average at most `beam` prefixes that nobody shares are kept; all those above the threshold are.
+    """
+    space = Space.of(encoding)
+    found: list[Prefixes] = []
+    before = _root(encoding)
+    for level, size in enumerate(encoding.prefixes):
+        weights = space.weights(size)
+        limits = np.array([tables.laws.threshold(0, level + 1, beam * weight) for weight in weights])
+        before = _next_level(encoding, tables, before, level, limits, weights, progress)
+        found.append(before)
+    return found
+
+
+def _root(encoding: DiscoveredStrings) -> Prefixes:
+    return Prefixes(
+        np.zeros((1, encoding.longest), dtype=np.uint16),
+        np.zeros(1, dtype=np.int64),
+        np.array([encoding.keys[0]], dtype=np.uint64),
+        np.zeros((1, 0), dtype=np.int32),
+        np.zeros(1, dtype=np.int64),
+        1,
+    )
+
+
+def _next_level(
+    encoding: DiscoveredStrings,
+    tables: Tables,
+    before: Prefixes,
+    level: int,
+    limits: NDArray[np.int64],
+    weights: NDArray[np.float64],
+    progress: Progress,
+) -> Prefixes:
+    """The children of all prefixes that reach the limit of their length."""
+    start = encoding.prefixes[level - 1] if level else 0
+    key, shift = np.uint64(encoding.keys[level + 1]), np.uint64(64 - encoding.bucket_bits)
+    sums = before.steps.sum(axis=1, dtype=np.int64)
+    kept = []
+    tried = 0
+    for family in _families(encoding, before, start, level, progress):
+        steps = tables.steps[level][(mixed_words(family.states ^ key) >> shift).view(np.int64)]
+        tried += steps.size
+        above = steps >= (limits[family.ends] - sums[family.parents])[:, None]
+        which, place = np.nonzero(above)
+        parents = family.parents[which]
+        symbols = before.symbols[parents]
+        for i in range(family.depth):
+            symbols[:, start + i] = place // encoding.symbols ** (family.depth - 1 - i) % encoding.symbols + 1
+        entries = np.concatenate((before.steps[parents], steps[above][:, None]), axis=1)
+        kept.append((symbols, family.ends[which], family.states[above], entries, parents))
+    symbols, ends, states, entries, parents = (np.concatenate(column) for column in zip(*kept, strict=True))
+    chance = tables.laws.tail(0, level + 1, entries.sum(axis=1, dtype=np.int64)) / weights[ends]
+    order = np.argsort(chance, kind="stable")
+    return Prefixes(symbols[order], ends[order], states[order], entries[order], parents[order], tried)
+
+
+@dataclass(frozen=True, slots=True)
+class _Family:
+    """Children of some parents, a row for each: all that go on by `depth` symbols, and then end or not."""
+
+    parents: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    states: Words
+    depth: int
+
+
+def _families(
+    encoding: DiscoveredStrings, before: Prefixes, start: int, level: int, progress: Progress
+) -> Iterator[_Family]:
+    """All children: whole strings stay what they are, open prefixes go on by every sequence of symbols."""
+    size = encoding.prefixes[level]
+    whole, unfinished = np.flatnonzero(before.ends < start), np.flatnonzero(before.ends == start)
+    yield _Family(whole, before.ends[whole], before.states[whole, None], 0)
+    more = np.arange(2, encoding.symbols + 2, dtype=np.uint64) * np.uint64(STEP)
+    together = max(1, _ROWS // encoding.symbols ** (size - start))
+    for first in range(0, unfinished.size, together):
+        progress(level + 1, first / unfinished.size)
+        parents = unfinished[first : first + together]
+        states = before.states[parents, None]
+        for length in range(start, size):
+            if length >= encoding.shortest:
+                yield _Family(
+                    parents, np.full(parents.size, length), mixed_words(states + np.uint64(STEP)), length - start
+                )
+            states = mixed_words(states[:, :, None] + more).reshape(parents.size, -1)
+        yield _Family(parents, np.full(parents.size, size), states, size - start)
+    progress(level + 1, 1.0)

@@ -1,0 +1,79 @@
+"""`untrackable discover`: files in, strings out; whatever is wrong in one line."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from untrackable import Deck, DiscoveredStrings, Fresh, Stored, write_reports
+from untrackable.cli import main
+from untrackable.files.strings import discover_files
+from untrackable.mechanisms import descriptions
+from untrackable.mechanisms.base import Mechanism
+
+WORDS = DiscoveredStrings(
+    salt=bytes(16), alphabet="abcdefgh", longest=6, prefixes=[3, 6, 6], bucket_bits=12, unknown="omit"
+)
+PEOPLE = ["cabbag"] * 3000 + ["head"] * 2000 + ["bad"] * 50
+
+
+def written(path: Path, mechanism: Mechanism, rounds: int = 1) -> Path:
+    (batch,) = mechanism.simulate(WORDS.encode_many(PEOPLE), rounds=rounds, seed=1)
+    pieces = [(round, batch.reports[:, i]) for i, round in enumerate(batch.rounds)]
+    write_reports(path, pieces, mechanism=mechanism, encoding=WORDS)
+    return path
+
+
+@pytest.fixture
+def reports(tmp_path: Path) -> Path:
+    return written(tmp_path / "reports.parquet", Fresh(WORDS.local(4.0)))
+
+
+def test_a_table(reports: Path) -> None:
+    result = CliRunner().invoke(main, ["discover", str(reports), "--leads", "2"], env={"COLUMNS": "140"})
+    assert result.exit_code == 0, result.output
+    assert "5,050 reports; 2 strings that people hold (any false: at most 0.05, upper)" in result.output
+    lines = [line.split() for line in result.output.splitlines()]
+    assert [line[0] for line in lines if "%" in line][:2] == ["cabbag", "head"]
+    assert result.output.count("may be noise") == 2
+
+
+def test_json(reports: Path) -> None:
+    result = CliRunner().invoke(main, ["discover", str(reports), "--json", "--alpha", "0.01"])
+    read = json.loads(result.stdout)
+    assert [entry["string"] for entry in read["strings"]] == ["cabbag", "head"]
+    assert read["alpha"] == 0.01
+
+
+def test_rounds_and_files_are_pooled_where_they_may(tmp_path: Path) -> None:
+    deck = WORDS.deck(slots=3, eps=6.0, delta=1e-6)
+    assert descriptions.from_json(deck.to_json()) == deck
+    path = written(tmp_path / "deck.arrow", deck, rounds=3)
+    assert discover_files([path]).n == 3 * len(PEOPLE)
+    assert discover_files([path], rounds=[2]).n == len(PEOPLE)
+    again = written(tmp_path / "more.npz", deck, rounds=1)
+    assert discover_files([path, again]).n == 4 * len(PEOPLE)
+    stored = written(tmp_path / "stored.csv", Stored(WORDS.local(4.0), 5), rounds=2)
+    with pytest.raises(ValueError, match="do not pool: choose one"):
+        discover_files([stored])
+    assert discover_files([stored], rounds=[1]).n == len(PEOPLE)
+
+
+def test_what_is_wrong_is_said_in_one_line(reports: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.npz"
+    write_reports(other, [(1, np.array([2, 3]))], mechanism=Deck(bits=4, slots=1, eps_report=1.0, width=1))
+    for arguments, message in (
+        ([str(tmp_path / "none.parquet")], "cannot read"),
+        ([str(other)], "not of strings to be discovered"),
+        ([str(reports), str(reports)], "given twice"),
+        ([str(reports), "--round", "9"], "no reports of these rounds"),
+        ([str(reports), "--encoding", "{"], "--encoding must be JSON"),
+    ):
+        result = CliRunner().invoke(main, ["discover", *arguments])
+        assert result.exit_code == 1, result.output
+        assert message in result.output
+        assert len(result.output.strip().splitlines()) == 1
+    reports.write_bytes(reports.read_bytes()[:-20])
+    assert CliRunner().invoke(main, ["discover", str(reports)]).exit_code == 1
