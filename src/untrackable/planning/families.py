@@ -100,7 +100,7 @@ def _deck(goals: Goals) -> Mechanism:
     )
 
 
-def _levelled(mechanism: Answering, goals: Goals) -> Any:
+def _levelled(mechanism: Mechanism, goals: Goals) -> Mechanism:
     """The same about one prefix of a string, drawn for every report: no report tells more than it did."""
     if goals.discovered is None:
         return mechanism
@@ -266,7 +266,6 @@ def _memoized(goals: Goals) -> Mechanism:
     return _best_width(lambda width: Memoized(NoisyInnerProduct(bits=goals.width, eps=eps, width=width)), goals)
 
 
-_UNARY = ("L-SUE", "L-OSUE", "L-OUE", "L-SOUE")
 _OWN: dict[str, tuple[Callable[[Goals], Mechanism], Callable[[Any, Goals], Bracket]]] = {
     "deck": (_deck, nothing_to_follow),
     "fading": (_fading, nothing_to_follow),
