@@ -43,9 +43,9 @@ def main() -> None:
     """Ratios, and the memory that it took."""
     print("simulate and aggregate one round: time over that of drawing the words alone")
     for mechanism, words, people in (
-        (Deck(bits=16, slots=730, eps_report=0.0124), 2, PEOPLE),
-        (InnerProduct(bits=16, slots=730, eps_report=0.0124), 3, PEOPLE),
-        (Rappor(bloom_bits=128, hashes=2, f=0.5, p=0.5, q=0.75), 256, PEOPLE // 50),
+        (Deck(bits=16, slots=730, eps_report=0.0124), 1, PEOPLE),
+        (InnerProduct(bits=16, slots=730, eps_report=0.0124), 2, PEOPLE),
+        (Rappor(bloom_bits=128, hashes=2, f=0.5, p=0.5, q=0.75), 16, PEOPLE // 10),
     ):
         ours = seconds(lambda m=mechanism, n=people: collect(m, n))  # type: ignore[misc]
         limit = seconds(lambda n=words * people: draw(n))  # type: ignore[misc]

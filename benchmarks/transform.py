@@ -32,6 +32,12 @@ def seconds(work: Callable[[], object], times: int = 3) -> float:
     return min(spent)
 
 
+def in_turns(*works: Callable[[], object], times: int = 5) -> list[float]:
+    """The shortest run of each, taken in turns."""
+    spent = [[seconds(work, 1) for work in works] for _ in range(times)]
+    return [min(column) for column in zip(*spent, strict=True)]
+
+
 def one_thread(work: Callable[[], object]) -> Callable[[], object]:
     """The same on one thread."""
 
@@ -60,11 +66,14 @@ def transforms(largest: int) -> None:
     for bits in range(16, largest + 1, 2):
         table = np.random.default_rng(bits).integers(-9, 9, size=1 << bits)
         real = table.astype(np.float64)
-        ours = seconds(lambda x=table: walsh_hadamard(x, in_place=True))  # type: ignore[misc]
-        alone = seconds(one_thread(lambda x=table: walsh_hadamard(x, in_place=True)))  # type: ignore[misc]
-        peer = seconds(lambda x=real: scipy.fft.rfft(x, workers=threads.allowed()))  # type: ignore[misc]
+        ours, alone, peer, once = in_turns(
+            lambda x=table: walsh_hadamard(x, in_place=True),  # type: ignore[misc]
+            one_thread(lambda x=table: walsh_hadamard(x, in_place=True)),  # type: ignore[misc]
+            lambda x=real: scipy.fft.rfft(x, workers=threads.allowed()),  # type: ignore[misc]
+            lambda x=table: np.negative(x, out=x),  # type: ignore[misc]
+            times=3,
+        )
         numpy = f"{seconds(lambda x=table: _butterflies(x), 1) / ours:.1f}" if bits <= LARGEST_NUMPY else "-"  # type: ignore[misc]
-        once = seconds(lambda x=table: np.negative(x, out=x))  # type: ignore[misc]
         print(
             f"{bits:4}  {ours * 1e3:6.2f}  {alone * 1e3:11.2f}  {peer / ours:10.1f}  {numpy:>11}  "
             f"{ours / once:7.1f}"
@@ -79,30 +88,36 @@ def counts() -> None:
         sums = np.zeros(1 << bits, dtype=np.int64)
         vectors = (reports >> np.uint64(1)).astype(np.int64)
         signs = 1.0 - 2.0 * (reports & np.uint64(1)).astype(np.float64)
-        ours = seconds(lambda s=sums, r=reports: add_signs(s, r))  # type: ignore[misc]
-        plain = seconds(lambda v=vectors, s=sums: np.bincount(v, minlength=s.size))  # type: ignore[misc]
-        weighted = seconds(lambda v=vectors, w=signs, s=sums: np.bincount(v, w, minlength=s.size))  # type: ignore[misc]
+        ours, alone, plain, weighted = in_turns(
+            lambda s=sums, r=reports: add_signs(s, r),  # type: ignore[misc]
+            one_thread(lambda s=sums, r=reports: add_signs(s, r)),  # type: ignore[misc]
+            lambda v=vectors, s=sums: np.bincount(v, minlength=s.size),  # type: ignore[misc]
+            lambda v=vectors, w=signs, s=sums: np.bincount(v, w, minlength=s.size),  # type: ignore[misc]
+        )
         print(
-            f"  {bits} bits: {REPORTS / ours / 1e6:.0f} million a second; {plain / ours:.2f} × np.bincount alone, "
-            f"{weighted / ours:.2f} × with signs as weights"
+            f"  {bits} bits: {REPORTS / ours / 1e6:.0f} million a second; {weighted / ours:.2f} × np.bincount with "
+            f"signs as weights ({weighted / alone:.2f} × on one thread), {plain / ours:.2f} × without signs"
         )
 
 
 def parities() -> None:
     """A list of candidates, for values that are too wide to tabulate."""
-    print("\nparity scan, 1,000,000 reports × 100 candidates")
+    print("\nparity scan of 1,000,000 reports")
     rng = np.random.default_rng(1)
-    for limbs in (1, 2, 4):
+    for limbs, count in ((1, 1000), (2, 100), (4, 100)):
         vectors = rng.integers(0, 1 << 64, size=(limbs, 1_000_000), dtype=np.uint64)
-        candidates = rng.integers(0, 1 << 64, size=(limbs, 100), dtype=np.uint64)
+        candidates = rng.integers(0, 1 << 64, size=(limbs, count), dtype=np.uint64)
         ours = seconds(lambda v=vectors, u=candidates: parity_sums(v, u))  # type: ignore[misc]
         alone = seconds(one_thread(lambda v=vectors, u=candidates: parity_sums(v, u)))  # type: ignore[misc]
         peer = seconds(lambda v=vectors, u=candidates: _parity_sums(v, u), 1)  # type: ignore[misc]
-        print(f"  {64 * limbs:3} bits: {peer / ours:.1f} × np.bitwise_count ({peer / alone:.1f} × on one thread)")
+        print(
+            f"  {64 * limbs:3} bits, {count:4} candidates: {peer / ours:.1f} × np.bitwise_count "
+            f"({peer / alone:.1f} × on one thread)"
+        )
 
 
 if __name__ == "__main__":
     loading()
-    transforms(int(sys.argv[1]) if len(sys.argv) > 1 else 24)
+    transforms(int(sys.argv[1]) if len(sys.argv) > 1 else 26)
     counts()
     parities()

@@ -43,7 +43,7 @@ def test_a_zipf_population_is_recovered(cohorts: int) -> None:
         wrong += any(name not in truth for name in found)
         error = max(one.standard_error for one in decoded.candidates)
         sure = {name for name, count in truth.items() if count > 12 * error * 100_000}
-        assert len(sure) >= 3
+        assert len(sure) >= 2
         assert sure <= set(found)
         recalled.append(len(set(found) & set(truth)))
         for name, one in found.items():

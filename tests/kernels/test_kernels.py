@@ -68,6 +68,14 @@ def test_both_transforms_agree(bits: int, workers: int) -> None:
         assert np.array_equal(walsh_hadamard(numbers), transform._butterflies(numbers.copy()))
 
 
+@pytest.mark.parametrize("shape", [(0, 8), (1, 1), (5, 1), (3, 64), (3, 1 << 12), (2, 1 << 13)])
+def test_rows_are_transformed_one_by_one(shape: tuple[int, int], either: str) -> None:
+    numbers = random_integers(shape[0] * shape[1], 5).reshape(shape)
+    expected = [transform._butterflies(row.copy()) for row in numbers]
+    assert np.array_equal(walsh_hadamard(numbers), np.array(expected).reshape(shape))
+    assert np.array_equal(walsh_hadamard(np.asfortranarray(numbers)), np.array(expected).reshape(shape))
+
+
 def test_in_place_and_strided(either: str) -> None:
     numbers = random_integers(1 << 13, 1)
     expected = walsh_hadamard(numbers)
@@ -96,7 +104,7 @@ def test_the_transform_is_exact_up_to_its_bound(either: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "bad", [np.zeros(3, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros((2, 2), dtype=np.int64)]
+    "bad", [np.zeros(shape, dtype=np.int64) for shape in ((3,), (0,), (), (4, 3), (4, 0), (2, 2, 2))]
 )
 def test_tables_that_are_no_tables(bad: Integers) -> None:
     with pytest.raises(ValueError, match=r"2\^bits entries"):
@@ -131,6 +139,61 @@ def test_nothing_is_counted_if_one_report_is_impossible(bad: int, place: int, ei
     sums = np.arange(16)
     assert not add_signs(sums, reports)
     assert np.array_equal(sums, np.arange(16))
+
+
+@pytest.fixture
+def small_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sixteen sums a bucket, a thousand reports at a time, and threads from the first report on."""
+    for name, size in (("_BUCKET", 4), ("_DEALT", 6), ("_BATCH", 1000), ("_APART", 1)):
+        monkeypatch.setattr(counting, name, size)
+    monkeypatch.setattr(counting, "compiled", lambda work: compiled)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+@pytest.mark.parametrize(("bits", "count"), [(1, 9), (5, 5000), (6, 16), (6, 17), (8, 999), (8, 2001), (9, 6000)])
+def test_counts_apart_and_dealt_are_those_of_numpy(
+    bits: int, count: int, workers: int, small_buckets: None
+) -> None:
+    rng = np.random.default_rng(bits)
+    for reports in (
+        rng.integers(2, 2 << bits, size=count, dtype=np.uint64),
+        np.full(count, (2 << bits) - 1, dtype=np.uint64),  # one bucket gets all
+    ):
+        sums, expected = np.arange(1 << bits), np.arange(1 << bits)
+        with threads.at_most(workers):
+            assert add_signs(sums, reports)
+        assert counting._add_signs(expected, reports)
+        assert np.array_equal(sums, expected)
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("bits", [4, 8])
+@pytest.mark.parametrize("place", [0, 1999, 4096, 4999])
+def test_nothing_is_counted_apart_or_dealt_if_one_report_is_impossible(
+    place: int, bits: int, workers: int, small_buckets: None
+) -> None:
+    for bad in (0, 1, 2 << bits, (1 << 64) - 1):
+        reports = np.random.default_rng(1).integers(2, 2 << bits, size=5000, dtype=np.uint64)
+        reports[place] = bad
+        sums = np.arange(1 << bits)
+        with threads.at_most(workers):
+            assert not add_signs(sums, reports)
+        assert np.array_equal(sums, np.arange(1 << bits))
+
+
+def test_large_tables_are_counted_as_by_numpy() -> None:
+    """As they are, with real buckets."""
+    reports = np.random.default_rng(3).integers(2, 2 << 21, size=600_000, dtype=np.uint64)
+    sums, expected = np.zeros(1 << 21, dtype=np.int64), np.zeros(1 << 21, dtype=np.int64)
+    assert add_signs(sums, reports)
+    assert counting._add_signs(expected, reports)
+    assert np.array_equal(sums, expected)
+
+
+@pytest.mark.parametrize("size", [0, 3, 1000])
+def test_tables_that_are_no_tables_are_not_counted_in(size: int) -> None:
+    with pytest.raises(ValueError, match=r"sums must have 2\^bits entries"):
+        add_signs(np.zeros(size, dtype=np.int64), np.array([2, 3], dtype=np.uint64))
 
 
 def test_counting_reads_arrays_of_any_layout(either: str) -> None:
@@ -197,6 +260,16 @@ def test_without_numba_results_are_the_same() -> None:
         "y = walsh_hadamard(x); assert 'untrackable.kernels.compiled' not in sys.modules\n"
         "assert y[:4].tolist() == [1, -1, -1, 1] and int(y.sum()) == 0"
     )
+
+
+@pytest.mark.slow
+def test_a_cache_that_cannot_be_written_is_done_without_and_compiling_is_announced() -> None:
+    """Where no folder will do, everything is compiled anew, which takes seconds, and the terminal says so."""
+    script = "from numba.core import caching\ncaching.CacheImpl._locator_classes = []\n"
+    script += SMALL + "print(walsh_hadamard(np.ones(1 << 18, dtype=np.int64))[0])"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, text=True)  # noqa: S603
+    assert done.stdout == f"{1 << 18}\n"
+    assert done.stderr == "loading the compiled kernels; the first time, this takes some seconds\n"
 
 
 class Impatient(threading.Timer):

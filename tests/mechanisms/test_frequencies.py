@@ -257,7 +257,7 @@ def test_data_frames() -> None:
     names = ["Ada", "Émmy, \n"]
     rappor = Rappor(bloom_bits=16, hashes=2, f=0.25, p=0.25, q=0.75)
     assert estimated(rappor, np.array(names * 100), candidates=names).to_pandas()["value"].tolist() == names
-    wide = Fresh(NoisyInnerProduct(bits=100, eps=1.0))
+    wide = Fresh(NoisyInnerProduct(bits=100, eps=1.0, width=1))
     sums: Any = wide.aggregator().add([5])
     assert sums.estimate(candidates=[1, 1 << 99]).to_pandas()["value"].tolist() == ["1", str(1 << 99)]
 

@@ -1,4 +1,4 @@
-"""The kernels that numba compiles; `loading` imports them, `transform`, `counting` and `parity` say what they do.
+"""The kernels that numba compiles; `loading` imports them, the other modules beside it say what they do.
 
 All types are given, so that everything is compiled on import (or read from the cache on disk) and never again.
 Inner loops run over slices or at strides known to the compiler, or they would not become vector instructions.
@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 Integers = NDArray[np.int64]
 Words = NDArray[np.uint64]
+Counters = NDArray[np.int32]
+Dealt = NDArray[np.uint32]
 
 TILE = 4096
 """Entries that are transformed in the first-level cache."""
@@ -26,6 +28,9 @@ _BLOCK = 2048
 _ONE = np.uint64(1)
 
 _integers = types.Array(types.int64, 1, "C")
+_counters = types.Array(types.int32, 1, "C")
+_dealt = types.Array(types.uint32, 1, "C")
+_words = types.Array(types.uint64, 1, "C")
 _given_words = types.Array(types.uint64, 1, "C", readonly=True)
 _given_rows = types.Array(types.uint64, 2, "C", readonly=True)
 
@@ -154,6 +159,55 @@ def add_signs(sums: Integers, reports: Words) -> bool:
     return True
 
 
+@_kernel(types.boolean(_counters, _given_words))
+def tally(counters: Counters, reports: Words) -> bool:
+    """The same with 2^bits counters of one's own, worth nothing if the answer is False; below 2^31 reports."""
+    low, width, mask = np.uint64(2), np.uint64(2 * counters.size - 2), np.uint64(counters.size - 1)
+    strange = False
+    for i in range(reports.size):
+        report = reports[i]
+        strange |= report - low >= width
+        counters[(report >> _ONE) & mask] += np.int32(1 - 2 * np.int32(report & _ONE))
+    return not strange
+
+
+@_kernel(types.boolean(_given_words, types.uint64, types.uint64, _integers))
+def bucket_sizes(reports: Words, end: int, shift: int, sizes: Integers) -> bool:
+    """Whether all reports are possible, 2 … end-1; then how many are in each of 2^k buckets, added to sizes."""
+    low, width, mask = np.uint64(2), np.uint64(end - np.uint64(2)), np.uint64(sizes.size - 1)
+    strange = False
+    for i in range(reports.size):
+        strange |= reports[i] - low >= width
+        sizes[(reports[i] >> shift) & mask] += 1
+    return not strange
+
+
+@_kernel(types.void(_given_words, types.uint64, _integers, _dealt))
+def deal(reports: Words, shift: int, places: Integers, dealt: Dealt) -> None:
+    """Put every report at the next place of its bucket."""
+    for i in range(reports.size):
+        bucket = reports[i] >> shift
+        place = places[bucket]
+        dealt[place] = np.uint32(reports[i])
+        places[bucket] = place + 1
+
+
+@_kernel(types.void(_integers, _dealt, _integers, _counters, types.int64, types.int64))
+def add_buckets(sums: Integers, dealt: Dealt, ends: Integers, counters: Counters, start: int, stop: int) -> None:
+    """Count the buckets start … stop-1, each in the counters and then in its sums; bucket i is after ends[i]."""
+    size, one = counters.size, np.uint32(1)
+    mask = np.uint32(2 * size - 1)
+    for bucket in range(start, stop):
+        mine = dealt[ends[bucket] : ends[bucket + 1]]
+        counters[:] = 0
+        for i in range(mine.size):
+            report = mine[i] & mask
+            counters[report >> one] += np.int32(1 - 2 * np.int32(report & one))
+        part = sums[bucket * size : (bucket + 1) * size]
+        for i in range(size):
+            part[i] += counters[i]
+
+
 @intrinsic
 def _count_ones(typing_context: Any, word: Any) -> Any:
     """How many bits of a word are set, by the processor's own instruction."""
@@ -254,3 +308,63 @@ def add_parities(vectors: Words, candidates: Words, sums: Integers, start: int, 
                 for i in range(v0.size):
                     odd += _ones((v0[i] & u0) ^ (v1[i] & u1) ^ (v2[i] & u2) ^ (v3[i] & u3)) & _ONE
             sums[u] += v0.size - 2 * np.int64(odd)
+
+
+@_kernel(types.int64(_given_words, _given_words, _given_words, _words, types.uint64, types.uint64, types.uint64))
+def noisy_parities(
+    words: Words, noise: Words, values: Words, reports: Words, bits: int, mask: int, below: int
+) -> int:
+    """Report the highest bits of a word as vector, and the parity with the value, flipped where noise is `below`.
+
+    The answer has bit 0 set if a vector is zero, and bit 1 if a noise equals `below`.
+    """
+    shift = np.uint64(64 - bits)
+    zero, tie = False, False
+    for i in range(words.size):
+        vector, drawn = words[i] >> shift, noise[i] & mask
+        zero |= vector == 0
+        tie |= drawn == below
+        flip = np.uint64(drawn < below)
+        reports[i] = (vector << _ONE) | ((_ones(vector & values[i]) & _ONE) ^ flip)
+    return 1 * zero + 2 * tie
+
+
+_events = types.int64(_given_words, _given_words, types.uint64, types.uint64, _words, _words)
+
+
+@_kernel(_events)
+def event_heads(words: Words, which: Words, ones: int, others: int, undecided: Words, happened: Words) -> int:
+    """Four words for each, compared with the four highest bits of the thresholds; how many events are left."""
+    left = np.uint64(0)
+    for i in range(which.size):
+        told, still = happened[i], undecided[i]
+        for j in range(4):
+            bit = np.uint64(3 - j)
+            own, rest = np.uint64(0) - ((ones >> bit) & _ONE), np.uint64(0) - ((others >> bit) & _ONE)
+            threshold = (which[i] & own) | (~which[i] & rest)
+            drawn = words[4 * i + j]
+            told |= still & ~drawn & threshold
+            still &= ~(drawn ^ threshold)
+        happened[i], undecided[i] = told, still
+        left += _ones(still)
+    return np.int64(left)  # type: ignore[return-value]
+
+
+@_kernel(_events)
+def event_pieces(words: Words, which: Words, ones: int, others: int, undecided: Words, happened: Words) -> int:
+    """16 bits for each event that is left, compared with the next bits of the thresholds; how many then are."""
+    used, left = 0, 0
+    for i in range(which.size):
+        waiting, told, still = undecided[i], happened[i], np.uint64(0)
+        while waiting:
+            lane = waiting & (np.uint64(0) - waiting)
+            waiting ^= lane
+            drawn = (words[used >> 2] >> np.uint64(16 * (used & 3))) & np.uint64(0xFFFF)
+            threshold = ones if which[i] & lane else others
+            told |= lane * np.uint64(drawn < threshold)
+            same = drawn == threshold
+            still |= lane * np.uint64(same)
+            left += same
+            used += 1
+        happened[i], undecided[i] = told, still
+    return left

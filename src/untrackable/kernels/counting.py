@@ -1,31 +1,114 @@
-"""Signed counts of reports: one pass, one thread, as more would have to share or to merge the table."""
+"""Signed counts of reports.
+
+Counting is waiting for memory. Where the table is much larger than a cache and there are many reports, they are
+dealt into buckets first, and each bucket is counted within the cache; where it is small, threads count apart.
+"""
+
+from types import ModuleType
 
 import numpy as np
 from numpy.typing import NDArray
 
-from untrackable.kernels.loading import compiled
+from untrackable.kernels import threads
+from untrackable.kernels.loading import compiled, read_only
+
+Integers = NDArray[np.int64]
+Words = NDArray[np.uint64]
+
+_BUCKET = 17
+"""A bucket is of 2^17 sums: its counters, 512 KiB, stay in the second-level cache."""
+_DEALT = 21
+"""Bits of a table from which dealing pays."""
+_BATCH = 1 << 24
+"""Reports that are dealt at a time, in four bytes each: 64 MiB at most beside the table."""
+_APART = 1 << 19
+"""Reports that one thread had better count alone."""
 
 
-def add_signs(sums: NDArray[np.int64], reports: NDArray[np.uint64]) -> bool:
+def add_signs(sums: Integers, reports: Words) -> bool:
     """Add (-1)^b to sums[v] for every report 2·v + b; False, with nothing added, if one has v = 0 or v too large.
 
-    After n reports no entry exceeds n, so there is no overflow below 2^63 reports.
+    There are 2^bits sums. After n reports no entry exceeds n, so there is no overflow below 2^63 reports.
     """
-    flat = np.ascontiguousarray(reports).reshape(-1)
+    bits = sums.size.bit_length() - 1
+    if sums.size != 1 << max(bits, 0):
+        raise ValueError(f"sums must have 2^bits entries, got {sums.size}")
+    flat = read_only(reports).reshape(-1)
     kernels = compiled(flat.size)
-    if kernels is not None:
-        return bool(kernels.add_signs(sums, _read_only(flat)))
-    return _add_signs(sums, flat)
+    if kernels is None:
+        return _add_signs(sums, flat)
+    if _DEALT <= bits < 32 and flat.size >= sums.size // 4:
+        return _add_dealt(kernels, sums, flat, 1 << (bits - _BUCKET))
+    if sums.size <= 2 << _BUCKET and _APART <= flat.size < 1 << 31 and flat.size >= 4 * sums.size:
+        return _add_apart(kernels, sums, flat)
+    return bool(kernels.add_signs(sums, flat))
 
 
-def _read_only(array: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The kernels are compiled for arrays that they do not change."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
+def _add_apart(kernels: ModuleType, sums: Integers, flat: Words) -> bool:
+    """Each thread counts a part of the reports in a table of its own, four bytes an entry."""
+    workers = threads.allowed()
+    counters = np.zeros((workers, sums.size), dtype=np.int32)
+    cuts = _cuts(flat.size, workers)
+    possible = np.zeros(workers, dtype=np.bool_)
+
+    def count(start: int, stop: int) -> None:
+        for i in range(start, stop):
+            possible[i] = kernels.tally(counters[i], flat[cuts[i] : cuts[i + 1]])
+
+    threads.share(count, workers, threads=workers)
+    if not possible.all():
+        return False
+    for table in counters:
+        sums += table
+    return True
 
 
-def _add_signs(sums: NDArray[np.int64], flat: NDArray[np.uint64]) -> bool:
+def _add_dealt(kernels: ModuleType, sums: Integers, flat: Words, buckets: int) -> bool:
+    """Threads deal parts of the reports into buckets, having looked at all of them, and share the buckets."""
+    workers = threads.allowed()
+    pieces = -(-flat.size // _BATCH) * workers
+    cuts = _cuts(flat.size, pieces)
+    shift = np.uint64(_BUCKET + 1)
+    sizes = np.zeros((pieces, buckets), dtype=np.int64)
+    possible = np.zeros(pieces, dtype=np.bool_)
+
+    def look(start: int, stop: int) -> None:
+        for i in range(start, stop):
+            piece = flat[cuts[i] : cuts[i + 1]]
+            possible[i] = kernels.bucket_sizes(piece, np.uint64(2 * sums.size), shift, sizes[i])
+
+    threads.share(look, pieces, threads=workers)
+    if not possible.all():
+        return False
+    dealt = np.empty(max(cuts[i + workers] - cuts[i] for i in range(0, pieces, workers)), dtype=np.uint32)
+    counters = np.empty((workers, 1 << _BUCKET), dtype=np.int32)
+    for first in range(0, pieces, workers):
+        mine = sizes[first : first + workers].T.reshape(-1)  # by bucket, and within it by piece
+        ends = np.concatenate(([0], np.cumsum(mine)))
+        places = ends[:-1].reshape(buckets, workers).T.copy()
+        borders = ends[::workers].copy()
+        shares = _cuts(buckets, workers)
+
+        def spread(start: int, stop: int, first: int = first, places: Integers = places) -> None:
+            for i in range(start, stop):
+                piece = flat[cuts[first + i] : cuts[first + i + 1]]
+                kernels.deal(piece, shift, places[i], dealt)
+
+        def count(start: int, stop: int, borders: Integers = borders, shares: list[int] = shares) -> None:
+            for i in range(start, stop):
+                kernels.add_buckets(sums, dealt, borders, counters[i], shares[i], shares[i + 1])
+
+        threads.share(spread, workers, threads=workers)
+        threads.share(count, workers, threads=workers)
+    return True
+
+
+def _cuts(total: int, pieces: int) -> list[int]:
+    """Where equal pieces of 0 … total-1 begin and end."""
+    return [total * i // pieces for i in range(pieces + 1)]
+
+
+def _add_signs(sums: Integers, flat: Words) -> bool:
     """The same with NumPy alone."""
     if flat.size and (int(flat.min()) < 2 or int(flat.max()) >= 2 * sums.size):
         return False

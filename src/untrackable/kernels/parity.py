@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from untrackable.kernels import threads
-from untrackable.kernels.loading import compiled
+from untrackable.kernels.loading import compiled, read_only
 
 Words = NDArray[np.uint64]
 
@@ -32,20 +32,13 @@ def parity_sums(vectors: Words, candidates: Words) -> NDArray[np.int64]:
     if kernels is None:
         return _parity_sums(vectors, candidates)
     sums = np.zeros(candidates.shape[1], dtype=np.int64)
-    given, asked = _read_only(vectors), _read_only(candidates)
+    given, asked = read_only(vectors), read_only(candidates)
     threads.share(
         lambda start, stop: kernels.add_parities(given, asked, sums, start, stop),
         sums.size,
         threads=threads.allowed() if work > _ALONE else 1,
     )
     return sums
-
-
-def _read_only(rows: Words) -> Words:
-    """The kernels are compiled for contiguous arrays that they do not change."""
-    view = np.ascontiguousarray(rows).view()
-    view.flags.writeable = False
-    return view
 
 
 def _parity_sums(vectors: Words, candidates: Words) -> NDArray[np.int64]:

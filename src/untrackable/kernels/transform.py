@@ -1,5 +1,7 @@
 """The fast Walsh-Hadamard transform, in integers."""
 
+from types import ModuleType
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,35 +17,42 @@ _ALONE = 1 << 20
 
 
 def walsh_hadamard(sums: Integers, *, in_place: bool = False) -> Integers:
-    """Σ_v (-1)^⟨v,u⟩·sums[v] for every u, exactly, as long as Σ|sums[v]| is below 2^63.
+    """Σ_v (-1)^⟨v,u⟩·sums[v] for every u, exactly, as long as Σ|sums[v]| is below 2^63; of a row, or of several.
 
     What is computed on the way are sums of the entries with signs, so nothing overflows before the result could.
     Sums of n reports are within the bound for every n below 2^63.
     """
     if not isinstance(sums, np.ndarray) or sums.dtype != np.int64:
         raise TypeError("sums must be an array of 64-bit integers")
-    if sums.ndim != 1 or sums.size & (sums.size - 1) or not sums.size:
-        raise ValueError(f"sums must have 2^bits entries, got shape {sums.shape}")
+    size = sums.shape[-1] if sums.ndim in (1, 2) else 0
+    if size & (size - 1) or not size:
+        raise ValueError(f"sums must have 2^bits entries, or rows of so many, got shape {sums.shape}")
     if in_place and not (sums.flags.c_contiguous and sums.flags.writeable):
         raise ValueError("sums must be contiguous and writable to be transformed in place")
-    table = sums if in_place else sums.copy()
+    table = sums if in_place else sums.copy(order="C")
     kernels = compiled(table.size)
-    if kernels is None or table.size < kernels.TILE:
+    if kernels is None or size < kernels.TILE:
         return _butterflies(table)
-    workers = threads.allowed() if table.size > _ALONE else 1
+    for row in table.reshape(-1, size):
+        _transform(kernels, row)
+    return table
+
+
+def _transform(kernels: ModuleType, row: Integers) -> None:
+    """Tiles first, then columns of ever more distant entries."""
+    workers = threads.allowed() if row.size > _ALONE else 1
     threads.share(
-        lambda start, stop: kernels.transform_tiles(table, start, stop), table.size // kernels.TILE, threads=workers
+        lambda start, stop: kernels.transform_tiles(row, start, stop), row.size // kernels.TILE, threads=workers
     )
     stride = kernels.TILE
-    while stride < table.size:
-        levels = _next_levels((table.size // stride).bit_length() - 1)
+    while stride < row.size:
+        levels = _next_levels((row.size // stride).bit_length() - 1)
 
         def columns(start: int, stop: int, stride: int = stride, levels: int = levels) -> None:
-            kernels.transform_columns(table, stride, levels, start, stop)
+            kernels.transform_columns(row, stride, levels, start, stop)
 
-        threads.share(columns, table.size // (kernels.WIDTH << levels), threads=workers)
+        threads.share(columns, row.size // (kernels.WIDTH << levels), threads=workers)
         stride <<= levels
-    return table
 
 
 def _next_levels(left: int) -> int:
@@ -55,7 +64,7 @@ def _next_levels(left: int) -> int:
 def _butterflies(table: Integers) -> Integers:
     """The same with NumPy alone, level by level."""
     half = 1
-    while half < table.size:
+    while half < table.shape[-1]:
         pairs = table.reshape(-1, 2, half)
         left = pairs[:, 0, :] + pairs[:, 1, :]
         np.subtract(pairs[:, 0, :], pairs[:, 1, :], out=pairs[:, 1, :])

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
 from untrackable.errors import ValueChangeRefused
+from untrackable.kernels.loading import compiled
 from untrackable.mechanisms import entropy, states
 from untrackable.mechanisms.descriptions import describe
 from untrackable.mechanisms.entropy import Entropy
@@ -39,6 +40,8 @@ LARGEST_SLOTS = 1 << 53
 
 _BATCH = 1 << 21
 """Random words that one simulated batch may need at a time."""
+_PER_ENTRY = 11
+"""So many bits more random words than entries of a table are worth loading the compiled kernels."""
 
 
 @runtime_checkable
@@ -204,7 +207,9 @@ class Mechanism(ABC):
         array = self._population(values, len(numbers))
         seed = checks.integer("seed", seed, low=0)
         self._simulate(array[:0], numbers, np.random.default_rng(seed))  # whatever is wrong, say so now
-        size = max(1, _BATCH // max(1, len(numbers) * self._words()))
+        each = max(1, len(numbers) * self._words())
+        size = max(1, _BATCH // each)
+        compiled(array.shape[0] * each >> _PER_ENTRY)
 
         def batches() -> Iterator[Batch]:
             for start in range(0, array.shape[0], size):

@@ -180,5 +180,7 @@ class Dealt(Mechanism):
         used, index, column = np.unique(slots, return_index=True, return_inverse=True)
         if values.ndim == 2 and used.size < slots.size:
             raise ValueError("values may not change once cards are replayed; give one value per client")
-        cards = self.base.simulate(per_round(values, len(rounds))[:, index], rng)
-        return cards[:, column]
+        held = per_round(values, len(rounds))
+        if np.array_equal(used, slots):  # every card once and in order, which needs no copies
+            return self.base.simulate(held, rng)
+        return self.base.simulate(held[:, index], rng)[:, column]

@@ -21,6 +21,8 @@ from untrackable.mechanisms.frequencies import FloatArray as FloatArray
 Reports = NDArray[np.uint64] | NDArray[np.uint8]
 
 LARGEST_DENSE_BITS = 26
+_CONVERTED = 1 << 16
+"""Integers that are turned into real numbers at a time, in their place."""
 _HEAD = 16
 """Bytes of the part and the number of reports, before saved sums."""
 
@@ -236,7 +238,8 @@ def inner_product_estimate(
     """From Σ (-1)^(⟨v,u⟩ ⊕ b) over the reports, of every value u, or of these.
 
     For answers of w bits about vectors A, false with probability `flip`, it is Σ (2^w·[y = A·u] - 1). One part in
-    2^w of (sum + n) is how many reports agree with u, each with the same chance if nobody holds it.
+    2^w of (sum + n) is how many reports agree with u, each with the same chance if nobody holds it. The sums are
+    used up: there may be 2^26, and the frequencies take their place.
     """
     symbols, others = 1 << width, (1 << bits) - 1
     gap = symbols - 1 - symbols * flip
@@ -244,10 +247,12 @@ def inner_product_estimate(
     scale = (1 - rest) / gap
     mean = gap / others
     held, free = (1 + gap) * (symbols - 1 - gap), (1 - mean) * (symbols - 1 + mean)
-    frequencies = sums.astype(np.float64)
+    frequencies = sums.view(np.float64)
+    for start in range(0, sums.size, _CONVERTED):
+        frequencies[start : start + _CONVERTED] = sums[start : start + _CONVERTED].copy()
     frequencies *= scale / n
     frequencies += rest
-    error = np.clip(frequencies, 0, 1)  # step by step in place, as there may be 2^26
+    error = np.clip(frequencies, 0, 1)  # step by step in place
     error *= free - held
     np.subtract(free, error, out=error)
     np.sqrt(error, out=error)

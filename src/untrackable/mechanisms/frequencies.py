@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 FloatArray = NDArray[np.float64]
 
+_TESTED = 1 << 22
+"""Values whose p-values are computed at a time, as there may be 2^26."""
+
 
 class Interval(NamedTuple):
     """Where frequencies lie, within [0, 1]."""
@@ -136,8 +139,13 @@ class Estimate:
     def p_values(self) -> FloatArray:
         """Probability of an estimate at least this large were the value held by nobody; at most, as `tail` says."""
         if self.chance is not None:
-            counts = np.rint(self.n * (self.frequencies / self.span + self.chance)).astype(np.int64)
-            return binomial_tail(counts, self.n, self.chance)
+            found = np.empty(self.frequencies.size)
+            for start in range(0, found.size, _TESTED):
+                some = slice(start, start + _TESTED)
+                chance = self.chance[some] if isinstance(self.chance, np.ndarray) else self.chance
+                counts = np.rint(self.n * (self.frequencies[some] / self.span[some] + chance)).astype(np.int64)
+                found[some] = binomial_tail(counts, self.n, chance)
+            return found
         if self.reach is not None:
             return radius_tail(self.frequencies, self.reach)
         return mean_tail(
@@ -152,9 +160,9 @@ class Estimate:
         theorem, at the price of a rate that is smaller by about ln(number of values).
         """
         k = checks.integer("k", k, low=1)
+        largest = self._largest(min(k, self.frequencies.size))
         p_values = self.p_values()
         standing = discoveries(p_values, checks.open_probability("fdr", fdr), dependence=dependence)
-        largest = self._largest(min(k, self.frequencies.size))
         radius = self.simultaneous_radius
         return [
             Ranked(

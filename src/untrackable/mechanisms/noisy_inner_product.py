@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from untrackable import checks
+from untrackable.kernels.inner_products import noisy_inner_products
 from untrackable.mechanisms import wide_answers
 from untrackable.mechanisms.candidates import CandidateAggregator
 from untrackable.mechanisms.chances import Chance, flip_chance, flip_eps, noisy_symbol, simulate_noisy_symbols
@@ -89,10 +90,7 @@ class NoisyInnerProduct:
             raise ValueError(f"bits must be at most {LARGEST_SIMULATED_BITS} in simulation, got {self.bits}")
         if self.width > 1:
             return self._simulate_wide(values, rng)
-        vectors = rng.integers(1, self.values, size=values.shape, dtype=np.uint64)
-        parity = np.bitwise_count(vectors & values) & np.uint8(1)
-        reports: NDArray[np.uint64] = (vectors << np.uint64(1)) | (parity ^ self.flip.simulate(rng, values.shape))
-        return reports
+        return noisy_inner_products(values, self.bits, self.flip.threshold, rng)
 
     def _simulate_wide(self, values: NDArray[np.uint64], rng: np.random.Generator) -> Reports:
         vectors = wide_answers.simulate_vectors(self.bits, self.width, values.size, rng)

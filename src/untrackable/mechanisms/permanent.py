@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from untrackable import checks
+from untrackable.kernels.events import events
 from untrackable.mechanisms.base import After, Mechanism, Pair, Values, worst
 from untrackable.mechanisms.chances import Chance, coin, noise
 from untrackable.mechanisms.entropy import Entropy
@@ -36,6 +37,8 @@ Moved = tuple[int, int, int]
 _MOST_OVERLAPS = 400
 _ROWS = 1 << 14
 """Reports that are unpacked at a time."""
+_BYTE = 255
+"""Bits whose sum a byte holds."""
 
 
 class Permanent(Mechanism):
@@ -261,16 +264,20 @@ class Permanent(Mechanism):
         return self.places
 
     def _simulate(self, values: NDArray[Any], rounds: tuple[int, ...], rng: np.random.Generator) -> Reports:
+        """Places are the bits of words, the lowest first, from here on."""
         people = values.shape[0]
         clear = self._simulate_clear(people, rng)
-        is_set = self._patterns(values, clear)
-        flips = _either(rng, is_set, self._flips)
-        kept = np.broadcast_to((is_set ^ flips)[:, None, :], (people, len(rounds), self.places))
-        told = _either(rng, kept, self._told)
+        is_set = _as_words(self._patterns(values, clear))
+        among = _as_words(np.ones((1, self.places), dtype=np.bool_))
+        lost, gained = (flip.threshold for flip in self._flips)
+        kept = is_set ^ events(is_set, lost, gained, rng, among=among)
+        shown = np.repeat(kept[:, None, :], len(rounds), axis=1)
+        one, zero = (told.threshold for told in self._told)
+        told = events(shown, one, zero, rng, among=among).astype("<u8", copy=False).view(np.uint8)
         if self.clear_bits:
-            shown = np.broadcast_to(clear[:, None, :], (people, len(rounds), self.clear_bits))
-            told = np.concatenate((told, shown.astype(np.bool_)), axis=-1)
-        return np.packbits(told, axis=-1, bitorder="little")
+            beside = np.broadcast_to(clear[:, None, :], (people, len(rounds), self.clear_bits))
+            return np.packbits(np.concatenate((unpacked(told, self.places), beside), -1), -1, bitorder="little")
+        return np.ascontiguousarray(told[..., : (self.places + 7) // 8])
 
 
 def ordered(one: str, other: str, first: Chance, second: Chance, *, above: bool) -> None:
@@ -292,7 +299,8 @@ class PlaceCounts(Aggregator):
 
     def _tally(self, bits: NDArray[np.uint8]) -> None:
         """Count reports, given as bits."""
-        self.counts += bits.sum(axis=0, dtype=np.int64)
+        for start in range(0, bits.shape[0], _BYTE):
+            self.counts += bits[start : start + _BYTE].sum(axis=0, dtype=np.uint8)
 
     def _array(self, reports: list[int]) -> Reports:
         size, width = (self._width + 7) // 8, self._width
@@ -318,7 +326,8 @@ class PlaceCounts(Aggregator):
 
 def bits_of(number: int, width: int) -> NDArray[np.uint8]:
     """The bits of an integer, the lowest first."""
-    return np.array([number >> i & 1 for i in range(width)], dtype=np.uint8)
+    data = np.frombuffer(number.to_bytes((width + 7) // 8, "little"), dtype=np.uint8)
+    return np.unpackbits(data, count=width, bitorder="little")
 
 
 def number_of(bits: NDArray[np.uint8]) -> int:
@@ -331,13 +340,9 @@ def unpacked(reports: Reports, width: int) -> NDArray[np.uint8]:
     return np.unpackbits(reports.astype(np.uint8, copy=False), axis=-1, count=width, bitorder="little")
 
 
-def _either(
-    rng: np.random.Generator, which: NDArray[np.bool_], chances: tuple[Chance, Chance]
-) -> NDArray[np.bool_]:
-    """The first event where `which` holds and the second elsewhere, from one word for each place."""
-    words = rng.integers(0, (1 << 64) - 1, size=which.shape, dtype=np.uint64, endpoint=True)
-    return np.where(which, _under(words, chances[0]), _under(words, chances[1]))
-
-
-def _under(words: NDArray[np.uint64], chance: Chance) -> NDArray[np.bool_] | np.bool_:
-    return np.True_ if chance.threshold >> 64 else words < np.uint64(chance.threshold)
+def _as_words(bits: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """Rows of bits as rows of words, the lowest first, filled up with 0."""
+    packed = np.packbits(bits, axis=-1, bitorder="little")
+    filled = np.zeros((*packed.shape[:-1], -(-packed.shape[-1] // 8) * 8), dtype=np.uint8)
+    filled[..., : packed.shape[-1]] = packed
+    return filled.view("<u8").astype(np.uint64, copy=False)

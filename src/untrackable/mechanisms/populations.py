@@ -42,5 +42,7 @@ def local_population(base: "Local", values: ArrayLike, rounds: int, *, may_chang
 
 def per_round(values: NDArray[Any], rounds: int) -> NDArray[Any]:
     """One column per round, whether or not values change."""
-    wide = values if values.dtype.names else values.astype(np.uint64, copy=False)
+    wide = values.view(np.uint64) if values.dtype == np.int64 else values
+    if not values.dtype.names:
+        wide = wide.astype(np.uint64, copy=False)
     return np.broadcast_to(wide[:, None], (wide.shape[0], rounds)) if wide.ndim == 1 else wide

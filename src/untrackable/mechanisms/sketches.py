@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from untrackable import checks
+from untrackable.kernels.transform import walsh_hadamard
 from untrackable.mechanisms.chances import Chance, flip_chance, flip_eps
 from untrackable.mechanisms.entropy import Entropy, below
 from untrackable.mechanisms.estimates import FloatArray, Reports, Source
@@ -274,14 +275,7 @@ class TransformSums(SketchSums):
         self.n += flat.size
 
     def _table(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        table, half = self.sums[rows], 1
-        while half < self.sketch.width:
-            pairs = table.reshape(-1, 2, half)
-            left = pairs[:, 0, :] + pairs[:, 1, :]
-            pairs[:, 1, :] = pairs[:, 0, :] - pairs[:, 1, :]
-            pairs[:, 0, :] = left
-            half *= 2
-        return table
+        return walsh_hadamard(self.sums[rows], in_place=True)
 
     def _frequency(self, share: FloatArray) -> FloatArray:
         return share / self.sketch.gap

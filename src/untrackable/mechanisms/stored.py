@@ -130,6 +130,8 @@ class Stored(Mechanism):
         """Only the slots that are drawn get simulated: a repeated slot repeats its first execution."""
         shape = (values.shape[0], len(rounds))
         executions = self.base.simulate(per_round(values, len(rounds)), rng)
+        if len(rounds) == 1:
+            return executions
         slots = rng.integers(0, self.slots, size=shape)
         order = np.argsort(slots, axis=1, kind="stable")
         ordered = np.take_along_axis(slots, order, axis=1)

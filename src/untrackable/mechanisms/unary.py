@@ -141,6 +141,12 @@ class Unary(Permanent):
     def _pattern(self, value: int, clear: int) -> int:
         return 1 << checks.private_integer("value", value, below=self.values)
 
+    def _patterns(self, values: NDArray[Any], clear: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        places = integer_population(values, self.values, 1, may_change=False)
+        is_set = np.zeros((places.size, self.places), dtype=np.bool_)
+        is_set[np.arange(places.size), places] = True
+        return is_set
+
     def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
         return integer_population(values, self.values, rounds, may_change=False)
 
