@@ -21,12 +21,16 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option("--once", is_flag=True, help="Exit when done, instead of leaving the collector running.")
+@click.option("--clients", type=click.IntRange(min=1), default=3000, show_default=True, help="People who send.")
+@click.option(
+    "--simulated", type=click.IntRange(min=100), default=500_000, show_default=True, help="People behind a relay."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 @click.option(
     "--plot", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write a picture to FILE."
 )
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="For the simulation.")
-def demo(once: bool, as_json: bool, plot: Path | None, seed: int) -> None:
+def demo(once: bool, clients: int, simulated: int, as_json: bool, plot: Path | None, seed: int) -> None:
     """Run a collector, real clients over HTTP and a large simulated crowd, and see what can be learned of them.
 
     Asks which of 1,024 homepages is yours for three days, closes the rounds, shows estimates beside the truth, and
@@ -45,7 +49,7 @@ def demo(once: bool, as_json: bool, plot: Path | None, seed: int) -> None:
     end_on_signals()
     with ExitStack() as running:
         with progress() as told:
-            outcome = running.enter_context(run(seed, told))
+            outcome = running.enter_context(run(clients=clients, simulated=simulated, seed=seed, progress=told))
         if as_json:
             print_json(_as_json(outcome))
         else:
@@ -73,14 +77,14 @@ def _print(outcome: Outcome) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from untrackable.demo.homepages import CLIENTS, DAYS, DELTA, HOMEPAGES, PEOPLE, ROUNDS
+    from untrackable.demo.homepages import DAYS, DELTA, HOMEPAGES, ROUNDS
 
     console = Console()
     eps = outcome.campaign.guarantee.eps
     console.print(
-        f"\n[bold]{PEOPLE:,} people, {DAYS} days[/bold]: which of {len(HOMEPAGES):,} homepages is yours?\n"
-        f"{CLIENTS:,} of them have a client that sends over HTTP, the others are simulated; the collector accepted "
-        f"{outcome.accepted:,} reports, and counted {outcome.reports:,}.\n"
+        f"\n[bold]{outcome.people:,} people, {DAYS} days[/bold]: which of {len(HOMEPAGES):,} homepages is yours?\n"
+        f"{outcome.clients:,} of them have a client that sends over HTTP, the others are simulated; the collector "
+        f"accepted {outcome.accepted:,} reports, and counted {outcome.reports:,}.\n"
         f"All reports of all {ROUNDS} rounds keep every answer private for ever, also one that changes: "
         f"eps = {eps:.2f}, delta = {DELTA:g} (exact).\n"
     )
@@ -134,11 +138,11 @@ def _bar(value: float, lower: float, upper: float, truth: float, top: float, wid
 
 
 def _as_json(outcome: Outcome) -> dict[str, object]:
-    from untrackable.demo.homepages import CLIENTS, DAYS, PEOPLE
+    from untrackable.demo.homepages import DAYS
 
     return {
-        "people": PEOPLE,
-        "clients": CLIENTS,
+        "people": outcome.people,
+        "clients": outcome.clients,
         "days": DAYS,
         "campaign": {"id": outcome.campaign.id, **outcome.campaign.to_json()},
         "address": outcome.address,

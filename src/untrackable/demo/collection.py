@@ -18,7 +18,7 @@ from untrackable.collector import keys, process
 from untrackable.collector.stores.opening import open_store
 from untrackable.demo import crowd
 from untrackable.demo.following import NAMED, follow
-from untrackable.demo.homepages import CLIENTS, DAYS, HOMEPAGES, PEOPLE, ROUNDS, campaign, population, rival
+from untrackable.demo.homepages import DAYS, HOMEPAGES, ROUNDS, campaign, population, rival
 from untrackable.mechanisms.rappor import Rappor
 
 Progress = Callable[[str, float], None]
@@ -40,6 +40,8 @@ class Outcome:
     campaign: Campaign
     rappor: Rappor
     address: str
+    clients: int
+    people: int
     truth: NDArray[np.float64]
     accepted: int
     reports: int
@@ -50,8 +52,17 @@ class Outcome:
 
 
 @contextmanager
-def run(seed: int = 1, progress: Progress = lambda what, done: None) -> Iterator[Outcome]:
-    """Collect over HTTP, estimate, and try to follow people; the collector runs until the block is left."""
+def run(
+    *,
+    clients: int,
+    simulated: int,
+    seed: int = 1,
+    progress: Progress = lambda what, done: None,
+) -> Iterator[Outcome]:
+    """Collect over HTTP, estimate, and try to follow people; the collector runs until the block is left.
+
+    So many people have a client of their own; the reports of so many simulated ones are forwarded by a relay.
+    """
     asked = campaign(time.time())
     with TemporaryDirectory(prefix="untrackable-demo-") as folder:
         store = f"sqlite:///{folder}/demo.db"
@@ -60,40 +71,51 @@ def run(seed: int = 1, progress: Progress = lambda what, done: None) -> Iterator
         opened.close()
         server = process.start(store, "--grace", _LATE)
         try:
-            yield _collected(asked, server.address, key, Path(folder), seed, progress)
+            people = Path(folder, "people")
+            people.mkdir()
+            values = population(clients + simulated, seed)
+            accepted, answer = _collected(asked, server.address, key, people, values, clients, seed, progress)
+            rappor = rival()
+            yield Outcome(
+                asked,
+                rappor,
+                server.address,
+                clients,
+                len(values),
+                np.bincount(values, minlength=len(HOMEPAGES)) / len(values),
+                accepted,
+                answer["reports"],
+                answer["beta"],
+                answer["values"],
+                follow(asked.mechanism, 0, seed, _telling(progress, "following people through Deck")),
+                follow(rappor, NAMED, seed, _telling(progress, "following people through RAPPOR")),
+            )
         finally:
             server.end()
 
 
-def _collected(asked: Campaign, server: str, key: str, folder: Path, seed: int, progress: Progress) -> Outcome:
-    def telling(what: str) -> Callable[[float], None]:
-        return lambda done: progress(what, done)
-
+def _collected(
+    asked: Campaign,
+    server: str,
+    key: str,
+    folder: Path,
+    values: NDArray[np.int64],
+    clients: int,
+    seed: int,
+    progress: Progress,
+) -> tuple[int, dict[str, Any]]:
+    """How many reports were accepted, and the collector's answer."""
     where = f"/campaigns/{asked.id}"
     crowd.call(server, "POST", "/campaigns?published=true", asked.to_bytes(), "application/json", key)
-    values = population(seed)
-    people = folder / "people"
-    people.mkdir()
-    accepted = crowd.live(
-        asked, server, people, values[:CLIENTS].tolist(), telling(f"{CLIENTS:,} clients, {DAYS} days, over HTTP")
-    )
-    accepted += crowd.forward(
-        asked, server, values[CLIENTS:], seed, telling(f"{PEOPLE - CLIENTS:,} simulated people, by a relay")
-    )
+    living = _telling(progress, f"{clients:,} clients, {DAYS} days, over HTTP")
+    accepted = crowd.live(asked, server, folder, values[:clients].tolist(), living)
+    relayed = _telling(progress, f"{len(values) - clients:,} simulated people, by a relay")
+    accepted += crowd.forward(asked, server, values[clients:], seed, relayed)
     for round in range(1, DAYS + 1):
         crowd.call(server, "POST", f"{where}/rounds/{round}/close", key=key)
         progress("closing rounds", round / DAYS)
-    answer = json.loads(crowd.call(server, "GET", f"{where}/estimate?top={SHOWN}"))
-    rappor = rival()
-    return Outcome(
-        asked,
-        rappor,
-        server,
-        np.bincount(values, minlength=len(HOMEPAGES)) / PEOPLE,
-        accepted,
-        answer["reports"],
-        answer["beta"],
-        answer["values"],
-        follow(asked.mechanism, 0, seed, telling("following people through Deck")),
-        follow(rappor, NAMED, seed, telling("following people through RAPPOR")),
-    )
+    return accepted, json.loads(crowd.call(server, "GET", f"{where}/estimate?top={SHOWN}"))
+
+
+def _telling(progress: Progress, what: str) -> Callable[[float], None]:
+    return lambda done: progress(what, done)

@@ -8,11 +8,6 @@ from untrackable.encodings.categories import Categories
 from untrackable.mechanisms.inner_product import Deck
 from untrackable.mechanisms.rappor import Rappor
 
-CLIENTS = 3_000
-"""People with a client of their own, which sends over HTTP."""
-SIMULATED = 500_000
-"""People whose reports a relay forwards, many at a time."""
-PEOPLE = CLIENTS + SIMULATED
 DAYS = 3
 """Rounds that are collected, each a day."""
 ROUNDS = 20
@@ -46,7 +41,7 @@ def campaign(now: float) -> Campaign:
     )
 
 
-def population(seed: int) -> NDArray[np.int64]:
+def population(people: int, seed: int) -> NDArray[np.int64]:
     """Everyone has a homepage; a few are popular."""
     weights = np.arange(1.0, len(HOMEPAGES) + 1) ** -1.3
-    return np.random.default_rng([seed, 1, PEOPLE]).choice(len(HOMEPAGES), size=PEOPLE, p=weights / weights.sum())
+    return np.random.default_rng([seed, 1, people]).choice(len(HOMEPAGES), size=people, p=weights / weights.sum())
