@@ -23,15 +23,11 @@ VERSION = 1
 NONCE = 16
 LAST_ROUND = (1 << 32) - 1
 _HEAD = 1 + 4 + NONCE
-_WORD = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decoded:
-    """Reports that have arrived, all of them well-formed: rounds, nonces (bytes along the last axis), reports.
-
-    `reports` is as the mechanism's aggregators take them: words, or bytes where a report is wider or packed.
-    """
+    """Reports that have arrived, all of them well-formed: rounds, and nonces and reports as bytes along a last axis."""
 
     rounds: NDArray[np.uint32]
     nonces: NDArray[np.uint8]

@@ -13,7 +13,9 @@ from tests.collector.test_http import problem
 from untrackable import (
     Categories,
     CountMeanSketch,
+    Dealt,
     Deck,
+    DiscoveredStrings,
     HashedStrings,
     InnerProduct,
     Lgrr,
@@ -24,6 +26,7 @@ from untrackable import (
 from untrackable.campaign import Campaign
 from untrackable.collector.stores.opening import open_store
 from untrackable.collector.stores.records import Round, StoredCampaign
+from untrackable.discovery.discover import discover
 from untrackable.mechanisms.base import Mechanism
 
 WORDS = ["red", "green", "blue", "yellow"]
@@ -142,6 +145,24 @@ def test_values_that_the_encoding_does_not_have_are_left_out(collector: Collecto
     assert sorted(row["label"] for row in found["values"]) == sorted(WORDS)
 
 
+def test_strings_that_nobody_listed_are_discovered(collector: Collector) -> None:
+    encoding = DiscoveredStrings(salt=bytes(16), longest=4, prefixes=(2, 4, 4), alphabet="abcdef", bucket_bits=12)
+    mechanism = Dealt(encoding.local(5.0), 30)
+    values = encoding.encode_many(["cafe"] * 2400 + ["bead"] * 1600)
+    sent = {round: answers(mechanism, values, round=round, seed=round) for round in (1, 2)}
+    asked = collected(collector, mechanism, sent, encoding)
+    found = collector.http.get(f"/campaigns/{asked.id}/estimate").json()
+    expected = discover(encoding, mechanism.aggregator().add(sent[1]).add(sent[2]), alpha=0.05, leads=0)
+    assert [(row["label"], row["frequency"]) for row in found["values"]] == [
+        (each.string, each.frequency) for each in expected.strings
+    ]
+    assert [row["label"] for row in found["values"]] == ["cafe", "bead"]
+    assert found["reports"] == 8000
+    refused = collector.http.get(f"/campaigns/{asked.id}/estimate", params={"candidate": "cafe"})
+    assert problem(refused) == (400, "malformed-request")
+    assert "cafe" in collector.http.get("/").text
+
+
 def test_an_answer_is_made_once(collector: Collector, monkeypatch: pytest.MonkeyPatch) -> None:
     deck = Deck(bits=4, slots=30, eps_report=3.0)
     asked = collected(collector, deck, {1: answers(deck, [1] * 100)})
@@ -159,3 +180,17 @@ def test_an_answer_is_made_once(collector: Collector, monkeypatch: pytest.Monkey
     assert taken == []
     collector.http.get(path, params={"top": 3})
     assert taken == [Round(asked.id, 1)]
+
+
+def test_estimates_do_not_take_all_threads(collector: Collector) -> None:
+    deck = Deck(bits=4, slots=30, eps_report=3.0)
+    asked = collected(collector, deck, {1: answers(deck, [1] * 100)})
+    service = collector.http.app.state.service  # type: ignore[attr-defined]
+    while service._queue.acquire(blocking=False):
+        pass
+    refused = collector.http.get(f"/campaigns/{asked.id}/estimate")
+    assert problem(refused) == (503, "busy")
+    assert int(refused.headers["retry-after"]) > 0
+    assert "too many estimates" in collector.http.get("/").text
+    service._queue.release()
+    assert collector.http.get(f"/campaigns/{asked.id}/estimate").status_code == 200

@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from untrackable.campaign import Campaign
 from untrackable.collector.problems import Problem, Refused
 from untrackable.collector.settings import Settings
 from untrackable.collector.stores.base import Store
 from untrackable.collector.stores.records import Round
+from untrackable.encodings.discovered import DiscoveredStrings
 from untrackable.encodings.hashed import HashedStrings
 from untrackable.mechanisms.candidates import CandidateAggregator
 from untrackable.mechanisms.estimates import Aggregator, Estimate
@@ -28,6 +29,56 @@ class Question:
     rounds: tuple[int, ...]
     candidates: tuple[str, ...] = ()
     beta: float = 0.05
+
+
+class Answer(NamedTuple):
+    """How many reports there were, with which probability the intervals may fail, and the most frequent values."""
+
+    reports: int
+    beta: float
+    values: list[dict[str, Any]]
+
+
+def answer(store: Store, campaign: Campaign, question: Question, settings: Settings, top: int) -> Answer:
+    """The most frequent values, of a list or, where there is none, as they are discovered."""
+    if isinstance(campaign.encoding, DiscoveredStrings):
+        return _discovered(store, campaign, campaign.encoding, question, settings, top)
+    found = estimate(store, campaign, question, settings)
+    return Answer(found.n, found.beta, labelled(campaign, found, top))
+
+
+def _discovered(
+    store: Store,
+    campaign: Campaign,
+    encoding: DiscoveredStrings,
+    question: Question,
+    settings: Settings,
+    top: int,
+) -> Answer:
+    """Strings that people hold, except with probability beta: nobody has listed them."""
+    from untrackable.discovery.discover import discover
+
+    for number in question.rounds:
+        _check_closed(store, campaign, number, settings)
+    if question.candidates:
+        raise Refused(Problem.MALFORMED_REQUEST, "candidates are for campaigns that ask for strings by their hash")
+    sums = _added(store, campaign, question.rounds)
+    if sums is None:
+        raise Refused(Problem.MALFORMED_REQUEST, "rounds must be one, as sums of this campaign's do not add up")
+    found = discover(encoding, sums, alpha=question.beta, leads=0)
+    rows = [
+        {
+            "value": each.string,
+            "label": each.string,
+            "frequency": each.frequency,
+            "standard_error": each.standard_error,
+            "lower": each.lower,
+            "upper": each.upper,
+            "stands_out": True,
+        }
+        for each in found.strings[:top]
+    ]
+    return Answer(found.n, question.beta, rows)
 
 
 def estimate(store: Store, campaign: Campaign, question: Question, settings: Settings) -> Estimate:
@@ -120,21 +171,29 @@ def _needs_candidates(sums: Aggregator) -> bool:
 def _pooled(
     store: Store, campaign: Campaign, rounds: Sequence[int], asked: list[int] | None, beta: float
 ) -> Estimate:
+    together = _added(store, campaign, rounds)
+    if together is not None:
+        return _estimate(together, asked, beta, campaign)
     mechanism = campaign.mechanism
-    empty = {number: mechanism.aggregator(number) for number in rounds}
-    first = empty[rounds[0]]
-    if all(sums.source == first.source and sums.source.pools for sums in empty.values()) or len(rounds) == 1:
-        for number in rounds:  # the sums themselves add up
-            first.add_saved(_sums(store, campaign, number))
-        return _estimate(first, asked, beta, campaign)
     size = len(asked) if asked else campaign.encoding.values
     if size * len(rounds) > _MOST_NUMBERS:
         raise ValueError(f"rounds must be at most {_MOST_NUMBERS // size} to be pooled for this campaign")
     alone = {
-        number: _estimate(sums.add_saved(_sums(store, campaign, number)), asked, beta, campaign)
-        for number, sums in empty.items()
+        number: _estimate(mechanism.restore_sums(_sums(store, campaign, number), number), asked, beta, campaign)
+        for number in rounds
     }
     return Rounds(mechanism, alone).pooled(beta=beta)
+
+
+def _added(store: Store, campaign: Campaign, rounds: Sequence[int]) -> Aggregator | None:
+    """The sums of all rounds together, if they add up; that is less work, and takes the room of one."""
+    empty = [campaign.mechanism.aggregator(number) for number in (rounds[0], rounds[-1])]
+    first = empty[0]
+    if len(rounds) > 1 and not all(sums.source == first.source and sums.source.pools for sums in empty):
+        return None
+    for number in rounds:
+        first.add_saved(_sums(store, campaign, number))
+    return first
 
 
 def _sums(store: Store, campaign: Campaign, number: int) -> bytes:

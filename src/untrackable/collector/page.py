@@ -83,7 +83,8 @@ def _drawn(found: dict[str, Any], campaign: Campaign) -> dict[str, Any]:
     ]
     numbers = found["rounds"]
     span = f"round {numbers[0]}" if len(numbers) == 1 else f"{len(numbers)} rounds, {numbers[0]} to {numbers[-1]}"
-    others = campaign.encoding.values - len(rows)
+    listed = bool(values) and isinstance(values[0]["value"], int)
+    others = campaign.encoding.values - len(rows) if listed else 0
     return {
         "rows": rows,
         "reports": f"{found['reports']:,}",

@@ -119,21 +119,21 @@ def estimated(
     top: int = DEFAULT_TOP,
 ) -> dict[str, Any]:
     """An estimate as JSON has it; made once, as the sums of closed rounds never change."""
-    from untrackable.collector.answers import Question, estimate, labelled
+    from untrackable.collector.answers import Question, answer
 
     def make() -> dict[str, Any]:
         question = Question(rounds=rounds, candidates=candidates, beta=beta)
-        found = estimate(service.store, campaign, question, service.settings)
+        found = answer(service.store, campaign, question, service.settings, top)
         return {
             "rounds": list(rounds),
-            "reports": found.n,
+            "reports": found.reports,
             "beta": found.beta,
             "intervals": "upper, for all values at once",
-            "values": labelled(campaign, found, top),
+            "values": found.values,
         }
 
-    answer: dict[str, Any] = service.remembered((campaign.id, rounds, candidates, beta, top), make)
-    return answer
+    made: dict[str, Any] = service.remembered((campaign.id, rounds, candidates, beta, top), make)
+    return made
 
 
 def _json(content: Any) -> Response:

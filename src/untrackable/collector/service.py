@@ -25,6 +25,8 @@ from untrackable.errors import CampaignError, StoreUnavailable
 
 _log = logging.getLogger("untrackable.collector")
 _REMEMBERED = 256
+_WAITING = 8
+"""Requests for estimates that may wait for each other."""
 
 
 class Service:
@@ -39,6 +41,7 @@ class Service:
         self.metrics = Metrics() if metrics is None else metrics
         self._accepting: dict[str, Accepting] = {}
         self._estimating = threading.Lock()
+        self._queue = threading.BoundedSemaphore(_WAITING)
         self._answers: OrderedDict[Any, Any] = OrderedDict()
 
     @asynccontextmanager
@@ -103,9 +106,17 @@ class Service:
 
     def remembered(self, key: Any, make: Callable[[], Any]) -> Any:
         """What was made for this key, by one thread at a time: for what never changes, as sums of closed rounds."""
-        with self._estimating:
-            if key not in self._answers:
-                self._answers[key] = make()
-                if len(self._answers) > _REMEMBERED:
-                    self._answers.popitem(last=False)
-            return self._answers[key]
+        found = self._answers.get(key)
+        if found is not None:
+            return found
+        if not self._queue.acquire(blocking=False):  # or they would take all threads
+            raise Refused(Problem.BUSY, "too many estimates are being made now")
+        try:
+            with self._estimating:
+                if key not in self._answers:
+                    self._answers[key] = make()
+                    if len(self._answers) > _REMEMBERED:
+                        self._answers.popitem(last=False)
+                return self._answers[key]
+        finally:
+            self._queue.release()

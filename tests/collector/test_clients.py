@@ -1,0 +1,50 @@
+"""Real clients and a real collector: what people answered is what is estimated, and a retry counts once."""
+
+import time
+from pathlib import Path
+
+from tests.collector.samples import DECK, NAMES, campaign
+from tests.collector.servers import process
+from untrackable.client.client import Client
+from untrackable.client.policy import Policy
+from untrackable.client.posting import Address, post
+from untrackable.client.sending import Outcome
+from untrackable.collector.closing import close_round
+from untrackable.collector.managing import create_campaign
+from untrackable.collector.stores.opening import open_store
+from untrackable.collector.stores.records import Round
+
+
+def test_from_person_to_sums(tmp_path: Path) -> None:
+    seconds = 100
+    asked = campaign(begin=int(time.time()) - 50, seconds=seconds, question="Which page, this time?")
+    url = f"sqlite:///{tmp_path}/x.db"
+    store = open_store(url)
+    create_campaign(store, asked.to_bytes())
+    policy = Policy(eps=8.0, delta=1e-6, pins=(asked.id,))
+    sent = []
+    # The clients' clock is ahead: round 2, which begins after they joined, nearly over for them, is taken early.
+    clock = [float(asked.begins(1) + 50)]
+    with process(url, "--early", "1000") as server:
+        for person in range(12):
+            folder = tmp_path / f"person{person}"
+            clock[0] = asked.begins(1) + 50
+            client = Client(asked, None, policy, folder=folder, clock=lambda: clock[0])
+            client.answer(NAMES[person])
+            assert client.send(server.address) is Outcome.NOTHING  # not in the round in which it joined
+            clock[0] = asked.begins(3) - 0.5
+            body = client.report(clock[0])
+            assert body is not None
+            sent.append(body)
+            assert client.send(server.address) is Outcome.ACCEPTED
+            assert client.send(server.address) is Outcome.NOTHING  # a round is answered once
+        again = post(Address.of(server.address, asked.id), sent[0])  # the answer was lost, say
+        assert again.accepted
+        late = post(Address.of(server.address, asked.id), sent[0][:1] + b"\x63\0\0\0" + sent[0][5:])
+        assert (late.status, late.accepted, late.later) == (400, False, False)
+        assert server.end() == 0
+    assert store.count(Round(asked.id, 2)) == 12
+    close_round(store, asked, 2)
+    expected = DECK.aggregator(2).add([body[-1] for body in sent])
+    assert store.sums(Round(asked.id, 2)) == expected.to_bytes()
+    store.close()
