@@ -88,10 +88,10 @@ class Wire:
             [("version", "u1"), ("round", "<u4"), ("nonce", "u1", (NONCE,)), ("payload", "u1", (payload,))]
         )
 
-    def _astray(self, payloads: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    def _astray(self, payloads: Reports) -> NDArray[np.bool_]:
         """Which reports have bits set beyond their width."""
         used = (self.report_bits - 1) % 8 + 1
-        return payloads[:, -1].astype(np.uint16) >> np.uint16(used) != 0
+        return np.not_equal(payloads[:, -1].astype(np.uint16) >> np.uint16(used), 0)
 
     @staticmethod
     def _refuse(wrong: NDArray[np.bool_], rule: str) -> None:
