@@ -91,7 +91,8 @@ class Wire:
     def _astray(self, payloads: Reports) -> NDArray[np.bool_]:
         """Which reports have bits set beyond their width."""
         used = (self.report_bits - 1) % 8 + 1
-        return np.not_equal(payloads[:, -1].astype(np.uint16) >> np.uint16(used), 0)
+        astray: NDArray[np.bool_] = payloads[:, -1].astype(np.uint16) >= 1 << used
+        return astray
 
     @staticmethod
     def _refuse(wrong: NDArray[np.bool_], rule: str) -> None:
