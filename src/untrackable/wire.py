@@ -26,7 +26,7 @@ _HEAD = 1 + 4 + NONCE
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decoded:
-    """Reports that have arrived, all of them well-formed: rounds, and nonces and reports as bytes along a last axis."""
+    """Reports that have arrived, all well-formed: rounds; nonces and reports as bytes along a last axis."""
 
     rounds: NDArray[np.uint32]
     nonces: NDArray[np.uint8]
