@@ -25,7 +25,7 @@ bench: $(VENV)/.ready
 
 # Regenerates what is committed: the pictures and the golden vectors.
 figures: $(VENV)/.ready
-	$(BIN)/untrackable demo --plot docs/figures/demo.png
+	$(BIN)/untrackable demo --once --plot docs/figures/demo.png
 	$(BIN)/untrackable paper --plots docs/figures
 
 vectors: $(VENV)/.ready

@@ -10,7 +10,7 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "untrackable"
 LAYERS = ["errors", "checks", "brackets", "kernels", "theory", "mechanisms", "encodings"]
 LAYERS += ["campaign", "verification", "wire", "client"]
-LAYERS += ["discovery", "decoding", "files", "auditing", "paper", "demo", "collector", "cli"]
+LAYERS += ["discovery", "decoding", "files", "auditing", "planning", "paper", "collector", "demo", "cli"]
 FILES = sorted(SOURCE.rglob("*.py"))
 
 

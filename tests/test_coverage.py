@@ -13,7 +13,17 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from tests.encodings.samples import one_of_each
-from untrackable import CountMeanSketch, Deck, Encoding, Fresh, HadamardSketch, HashedStrings, Memoized, Rappor
+from untrackable import (
+    CountMeanSketch,
+    Deck,
+    DiscoveredStrings,
+    Encoding,
+    Fresh,
+    HadamardSketch,
+    HashedStrings,
+    Memoized,
+    Rappor,
+)
 from untrackable.auditing.catalogue import CATALOGUE, Goal
 from untrackable.mechanisms.base import Mechanism
 from untrackable.mechanisms.frequencies import Estimate
@@ -119,7 +129,18 @@ def test_every_encoding(encoding: Encoding) -> None:
         "Buckets": [1.0, 3.0, 3.0],
         "Categories": ["grün", "青", "violet"],
         "HashedStrings": ["Ada", "Grace", "Grace"],
+        "DiscoveredStrings": ["баба", "дед", "дед"],
     }
+    if isinstance(encoding, DiscoveredStrings):
+        strings = raws["DiscoveredStrings"]
+        fresh = Fresh(encoding.local(3.0))
+        sums: Any = fresh.aggregator()
+        for batch in fresh.simulate(encoding.encode_many(strings * 100_000), rounds=1, seed=1):
+            sums.add(batch.reports)
+        told = sums.estimate(1e-6, candidates=[encoding.encode(string) for string in ("баба", "дед", "где")])
+        assert np.all(np.abs(told.frequencies - [1 / 3, 2 / 3, 0]) <= told.simultaneous_radius)
+        assert np.all(told.simultaneous_radius < 0.02)
+        return
     encoded = np.array([encoding.encode(raw) for raw in raws[type(encoding).__name__]])
     deck = Deck(bits=encoding.bits, slots=1, eps_report=3.0)
     if isinstance(encoding, HashedStrings):

@@ -107,3 +107,31 @@ def test_a_batch_is_one_view_of_the_body() -> None:
     whole = np.frombuffer(body, dtype=np.uint8)
     for column in (found.rounds, found.nonces, found.payloads):
         assert np.shares_memory(column, whole)
+
+
+@pytest.mark.parametrize("bits", [3, 8, 22, 64, 70])
+def test_many_are_each_after_the_other(bits: int) -> None:
+    layout, rng = Wire(bits), np.random.default_rng(1)
+    nonces = rng.integers(0, 256, (5, 16), dtype=np.uint8)
+    numbers = [int.from_bytes(rng.bytes(9), "little") & (1 << bits) - 1 for _ in nonces]
+    one_by_one = b"".join(
+        layout.encode(round=7, nonce=nonce.tobytes(), report=number)
+        for nonce, number in zip(nonces, numbers, strict=True)
+    )
+    size = layout.size - 21
+    rows = np.frombuffer(b"".join(n.to_bytes(size, "little") for n in numbers), dtype=np.uint8).reshape(5, size)
+    assert layout.encode_many(round=7, nonces=nonces, reports=rows) == one_by_one
+    if bits <= 64:
+        words = np.array(numbers, dtype=np.uint64)
+        assert layout.encode_many(round=7, nonces=nonces, reports=words) == one_by_one
+
+
+def test_many_that_do_not_fit() -> None:
+    layout, nonces = Wire(3), np.zeros((2, 16), dtype=np.uint8)
+    with pytest.raises(ValueError, match="nonces must be 16 bytes for each of 3 reports"):
+        layout.encode_many(round=1, nonces=nonces, reports=np.zeros(3, dtype=np.uint64))
+    for wide in (8, 256):
+        with pytest.raises(ValueError, match=r"reports must have at most 3 bits \(they are not shown\)"):
+            layout.encode_many(round=1, nonces=nonces, reports=np.array([1, wide], dtype=np.uint64))
+    with pytest.raises(ValueError, match="round must be between 1 and 4294967295, got 0"):
+        layout.encode_many(round=0, nonces=nonces, reports=np.zeros(2, dtype=np.uint64))

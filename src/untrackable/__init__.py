@@ -10,7 +10,8 @@ Encodings, from what people hold to integers and back: `Bit`, `IntegerRange`, `B
 `Rounds` pools the estimates of many rounds.
 
 `audit` examines a mechanism (an `Audit`), `compare` all of them at the same privacy, `audit_file` recorded reports
-and `audit_client` an implementation as a black box.
+and `audit_client` an implementation as a black box. `plan` turns `Goals` into a mechanism and its parameters (a
+`Plan`).
 
 `write_reports` and `read_reports` stream files of reports, `estimate_files` turns them into frequencies.
 
@@ -64,6 +65,8 @@ if TYPE_CHECKING:
     from untrackable.mechanisms.stored import Memoized, Stored
     from untrackable.mechanisms.unary import Unary
     from untrackable.mechanisms.votes import Votes
+    from untrackable.planning.goals import Goals
+    from untrackable.planning.plans import Plan, plan
     from untrackable.theory.experiment import Experiment, Mixture, Worst
     from untrackable.theory.factor import Factor
 
@@ -92,6 +95,7 @@ _HOMES = {
     "Fading": "mechanisms.fading",
     "FixedVector": "mechanisms.fixed_vector",
     "Fresh": "mechanisms.fresh",
+    "Goals": "planning.goals",
     "Guarantee": "campaign",
     "HadamardSketch": "mechanisms.sketches",
     "HashedStrings": "encodings.hashed",
@@ -104,6 +108,7 @@ _HOMES = {
     "Mixture": "theory.experiment",
     "NoisyInnerProduct": "mechanisms.noisy_inner_product",
     "OneChange": "mechanisms.one_change",
+    "Plan": "planning.plans",
     "Policy": "client.policy",
     "RandomizedResponse": "mechanisms.randomized_response",
     "Rappor": "mechanisms.rappor",
@@ -118,6 +123,7 @@ _HOMES = {
     "compare": "auditing.comparison",
     "discover": "discovery.discover",
     "estimate_files": "files.answers",
+    "plan": "planning.plans",
     "read_reports": "files.reading",
     "write_reports": "files.writing",
 }
@@ -145,6 +151,7 @@ __all__ = [
     "Fading",
     "FixedVector",
     "Fresh",
+    "Goals",
     "Guarantee",
     "HadamardSketch",
     "HashedStrings",
@@ -157,6 +164,7 @@ __all__ = [
     "Mixture",
     "NoisyInnerProduct",
     "OneChange",
+    "Plan",
     "Policy",
     "RandomizedResponse",
     "Rappor",
@@ -171,6 +179,7 @@ __all__ = [
     "compare",
     "discover",
     "estimate_files",
+    "plan",
     "read_reports",
     "write_reports",
 ]

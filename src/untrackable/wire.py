@@ -17,16 +17,18 @@ from numpy.typing import NDArray
 from untrackable import checks
 from untrackable.errors import WireError
 from untrackable.mechanisms.base import Mechanism
+from untrackable.mechanisms.estimates import Reports
 
 VERSION = 1
 NONCE = 16
 LAST_ROUND = (1 << 32) - 1
 _HEAD = 1 + 4 + NONCE
+_WORD = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decoded:
-    """Reports that have arrived, all well-formed: rounds; nonces and reports as bytes along a last axis."""
+    """Reports that have arrived, all well-formed: rounds, and nonces and reports as bytes along a last axis."""
 
     rounds: NDArray[np.uint32]
     nonces: NDArray[np.uint8]
@@ -53,6 +55,20 @@ class Wire:
             raise ValueError(f"report must have at most {self.report_bits} bits (it is not shown)")
         return bytes([VERSION]) + round.to_bytes(4, "little") + nonce + report.to_bytes(self.size - _HEAD, "little")
 
+    def encode_many(self, *, round: int, nonces: NDArray[np.uint8], reports: Reports) -> bytes:
+        """Reports of one round as simulation yields them, words or bytes along a last axis, one after the other."""
+        payload = self.size - _HEAD
+        rows = reports if reports.dtype == np.uint8 else reports.astype("<u8").view(np.uint8).reshape(-1, _WORD)
+        if nonces.shape != (len(rows), NONCE) or nonces.dtype != np.uint8:
+            raise ValueError(f"nonces must be {NONCE} bytes for each of {len(rows)} reports, got {nonces.shape}")
+        fits = rows.ndim == 2 and rows.shape[1] >= payload and not rows[:, payload:].any()
+        if not fits or self._astray(rows[:, :payload]).any():
+            raise ValueError(f"reports must have at most {self.report_bits} bits (they are not shown)")
+        table = np.empty(len(rows), dtype=self._layout)
+        table["version"], table["round"] = VERSION, checks.integer("round", round, low=1, high=LAST_ROUND)
+        table["nonce"], table["payload"] = nonces, rows[:, :payload]
+        return table.tobytes()
+
     def decode(self, body: bytes) -> Decoded:
         """Every report of a body; if one of them is malformed, an error that says which, and none."""
         count, rest = divmod(len(body), self.size)
@@ -62,10 +78,7 @@ class Wire:
         self._refuse(table["version"] != VERSION, f"version must be {VERSION}")
         self._refuse(table["round"] == 0, "round must be at least 1")
         unused = 8 * (self.size - _HEAD) - self.report_bits
-        if unused:
-            self._refuse(
-                table["payload"][:, -1] >> np.uint8(8 - unused) != 0, f"the last {unused} bits must be zero"
-            )
+        self._refuse(self._astray(table["payload"]), f"the last {unused} bits must be zero")
         return Decoded(table["round"], table["nonce"], table["payload"])
 
     @property
@@ -74,6 +87,12 @@ class Wire:
         return np.dtype(
             [("version", "u1"), ("round", "<u4"), ("nonce", "u1", (NONCE,)), ("payload", "u1", (payload,))]
         )
+
+    def _astray(self, payloads: Reports) -> NDArray[np.bool_]:
+        """Which reports have bits set beyond their width."""
+        used = (self.report_bits - 1) % 8 + 1
+        astray: NDArray[np.bool_] = payloads[:, -1].astype(np.uint16) >= 1 << used
+        return astray
 
     @staticmethod
     def _refuse(wrong: NDArray[np.bool_], rule: str) -> None:

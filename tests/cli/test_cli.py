@@ -1,4 +1,3 @@
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -50,24 +49,6 @@ def test_bad_arguments(arguments: list[str], message: str) -> None:
     assert message in run.stderr
 
 
-@pytest.mark.slow
-def test_demo_in_a_terminal(tmp_path: Path) -> None:
-    """The README's command, as a program: numbers on standard output, a picture, nothing on standard error."""
-    picture = tmp_path / "demo.png"
-    command = [sys.executable, "-m", "untrackable", "demo", "--json", "--plot", str(picture)]
-    run = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
-    assert run.stderr == ""
-    data = json.loads(run.stdout)
-    assert data["people"] == 100_000
-    rappor, deck = data["matched_sampled"]["rappor"], data["matched_sampled"]["deck"]
-    assert 0.8 < rappor["sampled"] < 0.95
-    assert deck["sampled"] == pytest.approx(0.001)
-    for estimate in data["estimates"].values():
-        errors = [abs(a - b) for a, b in zip(estimate["frequencies"], data["truth"], strict=True)]
-        assert sum(e > r for e, r in zip(errors, estimate["radius_upper"], strict=True)) <= 1
-    assert picture.read_bytes().startswith(b"\x89PNG")
-
-
 @pytest.mark.parametrize("name", ["missing/demo.png", "demo", "demo.txt"])
 def test_a_picture_that_cannot_be_written_is_refused_at_once(name: str, tmp_path: Path) -> None:
     run = CliRunner().invoke(main, ["demo", "--plot", str(tmp_path / name)])
@@ -82,11 +63,3 @@ def test_a_full_disk_is_an_error_in_one_line() -> None:
         run = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)  # noqa: S603
     assert run.returncode == 1
     assert run.stderr == "Error: cannot write the output: No space left on device\n"
-
-
-@pytest.mark.slow
-def test_demo_text() -> None:
-    text = CliRunner().invoke(main, ["demo"]).stdout
-    assert "(exact)" in text
-    assert "(sampled; 95 % interval" in text
-    assert "upper" in text

@@ -77,3 +77,24 @@ def test_what_is_wrong_is_said_in_one_line(reports: Path, tmp_path: Path) -> Non
         assert len(result.output.strip().splitlines()) == 1
     reports.write_bytes(reports.read_bytes()[:-20])
     assert CliRunner().invoke(main, ["discover", str(reports)]).exit_code == 1
+
+
+def test_simulated_strings_are_found(tmp_path: Path) -> None:
+    encoding, words, out = tmp_path / "words.json", tmp_path / "words.csv", tmp_path / "x.parquet"
+    encoding.write_text(json.dumps(WORDS.to_json()))
+    words.write_text("value,count\nabba,3000\ncab,2000\nb,1\n")
+    arguments = ["--encoding", str(encoding), "--values", str(words), "--out", str(out)]
+    run = CliRunner().invoke(main, ["simulate", "deck", "slots=2", "eps_report=4", "--rounds", "2", *arguments])
+    assert run.exit_code == 0, run.output
+    assert "most held (exact): abba 59.99 %, cab 39.99 %, b 0.02 %" in run.stdout
+    assert f"next: untrackable discover {out}" in run.stdout
+    assert [found.string for found in discover_files([out]).strings] == ["abba", "cab"]
+    for name, given, message in (
+        ("deck", ["eps_report=4"], "deck takes slots, eps_report"),
+        ("rappor", [], "mechanism must be one of fresh, memoized, deck, rnip for strings to be discovered"),
+        ("fresh", ["eps=4", "--values", "zipf:1.3"], "values must be a CSV file of value,count"),
+        ("fresh", ["--preset", "x"], "strings to be discovered have no preset"),
+    ):
+        wrong = CliRunner().invoke(main, ["simulate", name, *arguments, *given])
+        assert wrong.exit_code == 1
+        assert message in wrong.stderr

@@ -1,4 +1,4 @@
-"""Golden vectors of the client: files and sent bytes; `make vectors` writes tests/vectors/client.json.
+"""Golden vectors of the client: files and sent bytes; `make vectors` writes tests/vectors/client/lives.json.
 
 The entropy of a new state is SHA-256 of a label in counter mode; all that follows is determined by it. Files, keys
 and bodies are hexadecimal; moments are seconds since 1970.
@@ -21,7 +21,7 @@ from untrackable.mechanisms.entropy import Recorded
 from untrackable.mechanisms.fading import Fading
 from untrackable.mechanisms.inner_product import Deck, InnerProduct
 
-PLACE = Path(__file__).parent.parent / "vectors" / "client.json"
+PLACE = Path(__file__).parent.parent / "vectors" / "client" / "lives.json"
 FIXED = {"values": "fixed", "tracking_delta": 1}
 CASES = [
     (campaign(Deck(bits=4, slots=5, eps_report=0.25), rounds=5, eps=2), 11, [1, 2, 5]),

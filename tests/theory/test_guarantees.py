@@ -49,7 +49,7 @@ def test_budgets_are_kept_and_used_up(bits: int, slots: int, eps: float, delta: 
     deck = Deck.for_budget(bits=bits, slots=slots, eps=eps, delta=delta)
     assert deck.privacy().delta(eps).upper <= delta
     if deck.eps_report < 40:
-        bolder = Deck(bits=bits, slots=slots, eps_report=deck.eps_report * (1 + 1e-6))
+        bolder = Deck(bits=bits, slots=slots, eps_report=deck.eps_report * (1 + 1e-6), width=deck.width)
         assert bolder.privacy().delta(eps).upper > delta
 
 

@@ -9,6 +9,25 @@ from pathlib import Path
 from typing import Any
 
 from untrackable.auditing.catalogue import CATALOGUE, Entry, Goal
+from untrackable.encodings.discovered import DiscoveredStrings
+from untrackable.mechanisms.base import Mechanism
+from untrackable.mechanisms.dealt import Dealt
+from untrackable.mechanisms.fresh import Fresh
+from untrackable.mechanisms.stored import Memoized, Stored
+
+
+def resolve_strings(name: str, parameters: Sequence[str], encoding: DiscoveredStrings) -> Mechanism:
+    """The mechanism of that name over reports about strings to be discovered, whose bits are the encoding's."""
+    makers: dict[str, Any] = {
+        "fresh": lambda *, eps: Fresh(encoding.local(eps)),
+        "memoized": lambda *, eps: Memoized(encoding.local(eps)),
+        "deck": lambda *, slots, eps_report: Dealt(encoding.local(eps_report), slots),
+        "rnip": lambda *, slots, eps_report: Stored(encoding.local(eps_report), slots),
+    }
+    if name not in makers:
+        raise ValueError(f"mechanism must be one of {', '.join(makers)} for strings to be discovered, got {name!r}")
+    made: Mechanism = _called(name, makers[name], dict(_parameter(text) for text in parameters))
+    return made
 
 
 def resolve(name: str, parameters: Sequence[str] = (), preset: str | None = None, goal: Goal | None = None) -> Any:

@@ -78,7 +78,7 @@ _FORMULAS = (
 def audit_page(audit: Audit, mechanism: object, name: str, command: list[str]) -> str:
     """The page of one audit of a mechanism by that name; `command` is what makes it again."""
     charts = audit_charts(audit)
-    return _render(
+    return render(
         title=f"{name}: can its reports be followed?",
         lead=words.verdict(audit),
         pictures=[(name, *_CAPTIONS[name]) for name in _CAPTIONS if name in charts],
@@ -89,7 +89,7 @@ def audit_page(audit: Audit, mechanism: object, name: str, command: list[str]) -
         how=_how(mechanism),
         source=audit.published,
         parameters=audit.mechanism,
-        command=_command(command),
+        command=spelled(command),
         data=words.as_dict(audit),
     )
 
@@ -98,7 +98,7 @@ def comparison_page(comparison: Comparison, command: list[str]) -> str:
     """The page of a comparison."""
     error = f"standard error after {comparison.reports} rounds, {comparison.people:,} people"
     cells = [("", [row.cells() for row in comparison.rows])]
-    return _render(
+    return render(
         title="Accuracy against trackability, at the same everlasting privacy",
         lead=comparison.verdict(),
         pictures=[("comparison", *_CAPTIONS["comparison"])],
@@ -113,7 +113,7 @@ def comparison_page(comparison: Comparison, command: list[str]) -> str:
         how="",
         source="",
         parameters="\n".join(row.mechanism for row in comparison.rows),
-        command=_command(command),
+        command=spelled(command),
         data=words.as_dict(comparison),
     )
 
@@ -134,7 +134,8 @@ def _how(mechanism: object) -> str:
     return " ".join(part.replace("`", "") for part in told if part)
 
 
-def _command(words: list[str]) -> str:
+def spelled(words: list[str]) -> str:
+    """The command as one types it."""
     return shlex.join(["untrackable", *words])
 
 
@@ -148,14 +149,29 @@ def _template() -> Any:
     ).from_string(source)
 
 
-def _render(*, specs: dict[str, Spec], data: Any, **parts: Any) -> str:
+def render(
+    *,
+    specs: dict[str, Spec],
+    data: Any,
+    controls: str = "",
+    script: str = "",
+    grids: Any = None,
+    unsaid: str = "What could not be said, and why",
+    **parts: Any,
+) -> str:
+    """A page; `controls` is markup above the pictures, and `script` may change their data from the `grids`."""
     import vl_convert
+    from markupsafe import Markup
 
     page: str = _template().render(
         version=__version__,
         bundle=_inert(vl_convert.javascript_bundle()),  # type: ignore[call-arg]
         specs=_json(specs),
         data=_json(data),
+        controls=Markup(controls),  # noqa: S704 (our own file)
+        script=_inert(script),
+        grids=_json(grids),
+        unsaid=unsaid,
         **parts,
     )
     return page

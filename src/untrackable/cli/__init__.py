@@ -17,6 +17,7 @@ from untrackable.cli.estimate import estimate
 from untrackable.cli.keys import keys
 from untrackable.cli.manage import export, manage
 from untrackable.cli.paper import paper
+from untrackable.cli.plan import plan
 from untrackable.cli.rappor_decode import rappor_decode
 from untrackable.cli.serve import serve
 from untrackable.cli.simulate import simulate
@@ -44,6 +45,7 @@ main.add_command(export)
 main.add_command(keys)
 main.add_command(manage)
 main.add_command(paper)
+main.add_command(plan)
 main.add_command(rappor_decode)
 main.add_command(send)
 main.add_command(serve)

@@ -1,8 +1,10 @@
-"""`untrackable demo`: collect from a simulated population, then try to follow it."""
+"""`untrackable demo`: the whole system at work on this machine, and an observer who tries to follow its people."""
 
 from __future__ import annotations
 
 import dataclasses
+import signal
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,35 +20,47 @@ if TYPE_CHECKING:
 
 
 @click.command()
+@click.option("--once", is_flag=True, help="Exit when done, instead of leaving the collector running.")
+@click.option("--clients", type=click.IntRange(min=1), default=3000, show_default=True, help="People who send.")
+@click.option(
+    "--simulated", type=click.IntRange(min=100), default=500_000, show_default=True, help="People behind a relay."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 @click.option(
     "--plot", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write a picture to FILE."
 )
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="For the simulation.")
-def demo(as_json: bool, plot: Path | None, seed: int) -> None:
-    """Ask 100,000 simulated people for 20 rounds, with Deck and with RAPPOR, at the same everlasting privacy.
+def demo(once: bool, clients: int, simulated: int, as_json: bool, plot: Path | None, seed: int) -> None:
+    """Run a collector, real clients over HTTP and a large simulated crowd, and see what can be learned of them.
 
-    Shows what the collector learns, and how often an observer matches a person's reports from home with those from
-    work.
+    Asks which of 1,024 homepages is yours for three days, closes the rounds, shows estimates beside the truth, and
+    how often an observer matches a person's reports from home with those from work, here and with RAPPOR at the
+    same everlasting privacy. The collector is left running, for a browser, until Ctrl-C.
 
-    Example: untrackable demo --plot demo.png
+    Example: untrackable demo --once --plot demo.png
     """
     if plot is not None and (plot.suffix not in _FORMATS or not plot.parent.is_dir()):
         raise click.BadParameter(
             f"{plot} must end in {', '.join(_FORMATS)} and be in a folder that exists", param_hint="--plot"
         )
+    from untrackable.collector.serving import end_on_signals
     from untrackable.demo.collection import run
 
-    with progress() as told:
-        outcome = run(seed, told)
-    if as_json:
-        print_json(_as_json(outcome))
-    else:
-        _print(outcome)
-    if plot is not None:
-        _plot(plot, outcome)
-        if not as_json:
-            click.echo(f"wrote {plot}")
+    end_on_signals()
+    with ExitStack() as running:
+        with progress() as told:
+            outcome = running.enter_context(run(clients=clients, simulated=simulated, seed=seed, progress=told))
+        if as_json:
+            print_json(_as_json(outcome))
+        else:
+            _print(outcome)
+        if plot is not None:
+            _plot(plot, outcome)
+            if not as_json:
+                click.echo(f"wrote {plot}")
+        if not once:
+            click.echo(f"The collector is running at {outcome.address} (Ctrl-C ends it).", err=as_json)
+            signal.pause()
 
 
 def _plot(path: Path, outcome: Outcome) -> None:
@@ -63,63 +77,60 @@ def _print(outcome: Outcome) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from untrackable.demo.collection import DELTA, HOMEPAGES, PEOPLE, ROUNDS
+    from untrackable.demo.homepages import DAYS, DELTA, HOMEPAGES, ROUNDS
 
     console = Console()
-    eps = outcome.rappor.privacy().pure()
+    eps = outcome.campaign.guarantee.eps
     console.print(
-        f"\n[bold]{PEOPLE:,} people, {ROUNDS} rounds[/bold]: which of {len(HOMEPAGES)} homepages?\n"
-        f"Both mechanisms keep every answer private for ever: eps = {eps:.2f} (exact), "
-        f"for Deck with delta = {DELTA:g}.\n"
+        f"\n[bold]{outcome.people:,} people, {DAYS} days[/bold]: which of {len(HOMEPAGES):,} homepages is yours?\n"
+        f"{outcome.clients:,} of them have a client that sends over HTTP, the others are simulated; the collector "
+        f"accepted {outcome.accepted:,} reports, and counted {outcome.reports:,}.\n"
+        f"All reports of all {ROUNDS} rounds keep every answer private for ever, also one that changes: "
+        f"eps = {eps:.2f}, delta = {DELTA:g} (exact).\n"
     )
     table = Table(
         box=box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
-        caption="│ truth, █ estimate, ╪ both; ─ and ±: no further off, 95 % for each value (upper)",
+        caption=f"│ truth, █ estimate, ╪ both; ─ and to: where all {len(HOMEPAGES):,} lie at once, "
+        f"{1 - outcome.beta:.0%} (upper)\n* stands out from noise, at a false discovery rate of 5 %",
         caption_justify="left",
     )
-    width = min(40, (console.width - 54) // 2) if console.width >= 76 else 0
+    width = min(50, console.width - 46) if console.width >= 66 else 0
     table.add_column("homepage", no_wrap=True)
-    table.add_column("truth", justify="right", no_wrap=True)
-    for title in (f"Deck, {ROUNDS} rounds pooled", f"RAPPOR, round {ROUNDS}"):
-        table.add_column(title, justify="right", min_width=13)
+    for title in ("truth", "estimate", "from", "to"):
+        table.add_column(title, justify="right", no_wrap=True)
+    if width:
+        table.add_column("", no_wrap=True)
+    top = max(row["upper"] for row in outcome.values)
+    for row in outcome.values:
+        truth = float(outcome.truth[row["value"]])
+        cells = [f"{row['label']}{' *' if row['stands_out'] else ''}", f"{truth:.3f}"]
+        cells += [f"{row[name]:.3f}" for name in ("frequency", "lower", "upper")]
         if width:
-            table.add_column("", no_wrap=True)
-    top = float(max(outcome.truth)) * 1.25
-    for i, name in enumerate(HOMEPAGES):
-        cells = [name, f"{outcome.truth[i]:.3f}"]
-        for estimate in (outcome.deck_pooled, outcome.rappor_round):
-            value, radius = float(estimate.frequencies[i]), float(estimate.radius[i])
-            cells.append(f"{value:.3f} ± {radius:.3f}")
-            if width:
-                cells.append(_bar(value, radius, float(outcome.truth[i]), top, width))
+            cells.append(_bar(row["frequency"], row["lower"], row["upper"], truth, top, width))
         table.add_row(*cells)
     console.print(table)
-    console.print(
-        f"One round of Deck alone is off by at most {outcome.deck_round.radius[0]:.3f} (upper, 95 %); its rounds "
-        "are independent and pool. RAPPOR's share one state per person and do not.\n"
-    )
     console.print(
         f"[bold]Following people[/bold]: {outcome.deck_matched.people:,} people with the same homepage, "
         f"{ROUNDS // 2} reports from home and {ROUNDS // 2} from work, each matched to its likeliest counterpart:"
     )
     for name, matched in (("RAPPOR", outcome.rappor_matched), ("Deck", outcome.deck_matched)):
         console.print(f"  {name:7} {_rate(matched)}")
-    console.print()
+    console.print("Both have the same everlasting eps; the collector above uses Deck.\n")
 
 
 def _rate(matched: Matched) -> str:
     return f"{matched.sampled:6.1%} matched (sampled; 95 % interval {matched.lower:.1%} to {matched.upper:.1%})"
 
 
-def _bar(value: float, radius: float, truth: float, top: float, width: int) -> str:
-    """Truth, estimate and radius on one line of text."""
+def _bar(value: float, lower: float, upper: float, truth: float, top: float, width: int) -> str:
+    """Truth, estimate and interval on one line of text."""
 
     def place(x: float) -> int:
         return min(width - 1, max(0, round(x / top * (width - 1))))
 
     line = [" "] * width
-    for i in range(place(value - radius), place(value + radius) + 1):
+    for i in range(place(lower), place(upper) + 1):
         line[i] = "─"
     line[place(value)] = "█"
     line[place(truth)] = "╪" if place(truth) == place(value) else "│"
@@ -127,30 +138,20 @@ def _bar(value: float, radius: float, truth: float, top: float, width: int) -> s
 
 
 def _as_json(outcome: Outcome) -> dict[str, object]:
-    from untrackable.demo.collection import DELTA, HOMEPAGES, PEOPLE, ROUNDS
+    from untrackable.demo.homepages import DAYS
 
-    estimates = {
-        "deck_pooled": outcome.deck_pooled,
-        "deck_round": outcome.deck_round,
-        "rappor_round": outcome.rappor_round,
-    }
     return {
-        "people": PEOPLE,
-        "rounds": ROUNDS,
-        "everlasting_eps_exact": outcome.rappor.privacy().pure(),
-        "deck_delta": DELTA,
-        "mechanisms": {"deck": repr(outcome.deck), "rappor": repr(outcome.rappor)},
-        "homepages": list(HOMEPAGES),
-        "truth": outcome.truth.tolist(),
-        "estimates": {
-            name: {
-                "frequencies": estimate.frequencies.tolist(),
-                "radius_upper": estimate.radius.tolist(),
-                "beta": estimate.beta,
-                "reports": estimate.n,
-            }
-            for name, estimate in estimates.items()
-        },
+        "people": outcome.people,
+        "clients": outcome.clients,
+        "days": DAYS,
+        "campaign": {"id": outcome.campaign.id, **outcome.campaign.to_json()},
+        "address": outcome.address,
+        "accepted": outcome.accepted,
+        "reports": outcome.reports,
+        "beta": outcome.beta,
+        "intervals": "upper, for all values at once",
+        "values": [{**row, "truth": float(outcome.truth[row["value"]])} for row in outcome.values],
+        "rappor": repr(outcome.rappor),
         "matched_sampled": {
             "deck": dataclasses.asdict(outcome.deck_matched),
             "rappor": dataclasses.asdict(outcome.rappor_matched),

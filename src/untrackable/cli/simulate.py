@@ -47,8 +47,9 @@ def simulate(
     """Write the reports of simulated people to FILE, in Parquet, Arrow, CSV or as a NumPy archive.
 
     MECHANISM is a name that `untrackable audit --list` shows, with key=value PARAMETERS or a --preset; with
-    neither, one that suits the question. The ending of FILE chooses the format: .parquet, .arrow, .arrows (a
-    stream), .csv, .csv.gz or .npz.
+    neither, one that suits the question. Where strings are to be discovered (--encoding), it is fresh, memoized,
+    deck or rnip, without bits=…, and --values a file. The ending of FILE chooses the format: .parquet, .arrow,
+    .arrows (a stream), .csv, .csv.gz or .npz.
 
     \b
     Example: untrackable simulate deck bits=8 slots=30 eps_report=1 --people 1000000 --out reports.parquet
@@ -74,8 +75,13 @@ def _resolve(
     name: str, parameters: tuple[str, ...], preset: str | None, encoding: Any, people: int | None, rounds: int
 ) -> Any:
     from untrackable.auditing.catalogue import Goal
-    from untrackable.auditing.naming import resolve
+    from untrackable.auditing.naming import resolve, resolve_strings
+    from untrackable.encodings.discovered import DiscoveredStrings
 
+    if isinstance(encoding, DiscoveredStrings) and ":" not in name:
+        if preset is not None:
+            raise ValueError("strings to be discovered have no preset")
+        return resolve_strings(name, parameters, encoding)
     asked = {} if encoding is None else {"values": max(2, encoding.values)}
     wanted = not parameters and preset is None and ":" not in name
     goal = Goal(**asked, reports=max(2, rounds), people=max(1, people or 1)) if wanted else None
@@ -107,8 +113,9 @@ def _print(found: Simulated, mechanism: Any, encoding: Any) -> None:
     if found.most_held:
         held = ", ".join(f"{_label(encoding, value)} {100 * share:.2f} %" for value, share in found.most_held)
         click.echo(f"most held (exact): {held}")
-    click.echo(f"next: untrackable estimate {written.path}")
+    command = "discover" if getattr(encoding, "kind", "") == "discovered-strings" else "estimate"
+    click.echo(f"next: untrackable {command} {written.path}")
 
 
 def _label(encoding: Any, value: Any) -> str:
-    return str(value) if encoding is None else str(encoding.label(value))
+    return str(value) if encoding is None or isinstance(value, str) else str(encoding.label(value))

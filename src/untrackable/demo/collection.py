@@ -1,102 +1,121 @@
-"""The embedded default: one population, asked for twenty rounds with Deck and with RAPPOR."""
+"""The whole system at work: a collector, clients over HTTP, a relay, estimates, and an observer."""
 
-from collections.abc import Callable
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from untrackable.auditing.linking import Matched, match
-from untrackable.mechanisms.estimates import Estimate
-from untrackable.mechanisms.inner_product import Deck
+from untrackable.auditing.linking import Matched
+from untrackable.campaign import Campaign
+from untrackable.collector import keys, process
+from untrackable.collector.stores.opening import open_store
+from untrackable.demo import crowd
+from untrackable.demo.following import NAMED, follow
+from untrackable.demo.homepages import DAYS, HOMEPAGES, ROUNDS, campaign, population, rival
 from untrackable.mechanisms.rappor import Rappor
-
-PEOPLE = 100_000
-ROUNDS = 20
-LINKED = 1_000
-BETA = 0.05
-HOMEPAGES = (
-    "news", "mail", "search", "video", "social", "maps", "weather", "shop",
-    "wiki", "games", "bank", "travel", "sport", "music", "school", "blank",
-)  # fmt: skip
-DELTA = 1e-6
 
 Progress = Callable[[str, float], None]
 """Told what is going on and how much of it is done, from 0 to 1."""
 
+SHOWN = 16
+"""Homepages in tables and pictures."""
+_LATE = str((ROUNDS + 1) * 86_400)
+"""Seconds for which the collector takes reports of days that are over: the demonstration lives them in a minute."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
-    """What the collector learned, and what an observer could do with the reports."""
+    """What the collector learned, and what an observer could do with the reports.
 
-    deck: Deck
+    `values` are the collector's own answer, the most frequent first: labels, frequencies and intervals.
+    """
+
+    campaign: Campaign
     rappor: Rappor
+    address: str
+    clients: int
+    people: int
     truth: NDArray[np.float64]
-    deck_round: Estimate
-    deck_pooled: Estimate
-    rappor_round: Estimate
+    accepted: int
+    reports: int
+    beta: float
+    values: list[dict[str, Any]]
     deck_matched: Matched
     rappor_matched: Matched
 
 
-def run(seed: int = 1, progress: Progress = lambda what, done: None) -> Outcome:
-    """Collect, estimate, and try to follow people from home to work."""
-    rappor = Rappor(bloom_bits=128, hashes=2, f=0.5, p=0.5, q=0.75)
-    bits = (len(HOMEPAGES) - 1).bit_length()
-    everlasting = rappor.privacy().pure()
-    deck = Deck.for_budget(bits=bits, slots=ROUNDS, eps=everlasting, delta=DELTA, width=1)
-    values = _population(seed)
-    truth = np.bincount(values, minlength=len(HOMEPAGES)) / PEOPLE
+@contextmanager
+def run(
+    *,
+    clients: int,
+    simulated: int,
+    seed: int = 1,
+    progress: Progress = lambda what, done: None,
+) -> Iterator[Outcome]:
+    """Collect over HTTP, estimate, and try to follow people; the collector runs until the block is left.
 
-    per_round = [deck.aggregator(r) for r in range(1, ROUNDS + 1)]
-    for batch in deck.simulate(values, rounds=ROUNDS, seed=seed):
-        for column, aggregator in enumerate(per_round):
-            aggregator.add(batch.reports[:, column])
-        progress("Deck: 20 rounds", min(1.0, (batch.start + len(batch.reports)) / PEOPLE))
-    deck_round = per_round[-1].estimate(BETA)
-    pooled = deck.aggregator()
-    for aggregator in per_round:
-        pooled.merge(aggregator)
-
-    names = np.array(HOMEPAGES)[values]
-    last = rappor.aggregator(ROUNDS)
-    for batch in rappor.simulate(names, rounds=ROUNDS, seed=seed):
-        last.add(batch.reports[:, -1])
-        progress("RAPPOR: 20 rounds", min(1.0, (batch.start + len(batch.reports)) / PEOPLE))
-
-    return Outcome(
-        deck,
-        rappor,
-        truth,
-        deck_round,
-        pooled.estimate(BETA),
-        last.estimate(HOMEPAGES, BETA),
-        _follow_deck(deck, seed, progress),
-        _follow_rappor(rappor, seed, progress),
-    )
-
-
-def _population(seed: int) -> NDArray[np.int64]:
-    """Everyone has a homepage; a few are popular."""
-    weights = 1 / np.arange(1, len(HOMEPAGES) + 1)
-    return np.random.default_rng([seed, 1, PEOPLE]).choice(len(HOMEPAGES), size=PEOPLE, p=weights / weights.sum())
-
-
-def _follow_rappor(rappor: Rappor, seed: int, progress: Progress) -> Matched:
-    progress("following people through RAPPOR", 0.0)
-    same = np.full(LINKED, HOMEPAGES[0])
-    reports = np.concatenate([batch.reports for batch in rappor.simulate(same, rounds=ROUNDS, seed=seed + 1)])
-    half = ROUNDS // 2
-    found = match(rappor.link_scores(reports[:, :half], reports[:, half:], HOMEPAGES[0]))
-    progress("following people through RAPPOR", 1.0)
-    return found
+    So many people have a client of their own; the reports of so many simulated ones are forwarded by a relay.
+    """
+    asked = campaign(time.time())
+    with TemporaryDirectory(prefix="untrackable-demo-") as folder:
+        store = f"sqlite:///{folder}/demo.db"
+        opened = open_store(store)
+        _, key = keys.new_key(opened, "admin")
+        opened.close()
+        server = process.start(store, "--grace", _LATE)
+        try:
+            people = Path(folder, "people")
+            people.mkdir()
+            values = population(clients + simulated, seed)
+            accepted, answer = _collected(asked, server.address, key, people, values, clients, seed, progress)
+            rappor = rival()
+            yield Outcome(
+                asked,
+                rappor,
+                server.address,
+                clients,
+                len(values),
+                np.bincount(values, minlength=len(HOMEPAGES)) / len(values),
+                accepted,
+                answer["reports"],
+                answer["beta"],
+                answer["values"],
+                follow(asked.mechanism, 0, seed, _telling(progress, "following people through Deck")),
+                follow(rappor, NAMED, seed, _telling(progress, "following people through RAPPOR")),
+            )
+        finally:
+            server.end()
 
 
-def _follow_deck(deck: Deck, seed: int, progress: Progress) -> Matched:
-    progress("following people through Deck", 0.0)
-    same = np.zeros(LINKED, dtype=np.int64)
-    reports = np.concatenate([batch.reports for batch in deck.simulate(same, rounds=ROUNDS, seed=seed + 1)])
-    half = ROUNDS // 2
-    found = match(deck.link_scores(reports[:, :half], reports[:, half:], 0))
-    progress("following people through Deck", 1.0)
-    return found
+def _collected(
+    asked: Campaign,
+    server: str,
+    key: str,
+    folder: Path,
+    values: NDArray[np.int64],
+    clients: int,
+    seed: int,
+    progress: Progress,
+) -> tuple[int, dict[str, Any]]:
+    """How many reports were accepted, and the collector's answer."""
+    where = f"/campaigns/{asked.id}"
+    crowd.call(server, "POST", "/campaigns?published=true", asked.to_bytes(), "application/json", key)
+    living = _telling(progress, f"{clients:,} clients, {DAYS} days, over HTTP")
+    accepted = crowd.live(asked, server, folder, values[:clients].tolist(), living)
+    relayed = _telling(progress, f"{len(values) - clients:,} simulated people, by a relay")
+    accepted += crowd.forward(asked, server, values[clients:], seed, relayed)
+    for round in range(1, DAYS + 1):
+        crowd.call(server, "POST", f"{where}/rounds/{round}/close", key=key)
+        progress("closing rounds", round / DAYS)
+    return accepted, json.loads(crowd.call(server, "GET", f"{where}/estimate?top={SHOWN}"))
+
+
+def _telling(progress: Progress, what: str) -> Callable[[float], None]:
+    return lambda done: progress(what, done)

@@ -6,8 +6,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from untrackable.demo.collection import HOMEPAGES, ROUNDS, Outcome
-from untrackable.mechanisms.inner_product import InnerProduct
+from untrackable.demo.collection import Outcome
+from untrackable.demo.homepages import DAYS, ROUNDS
+from untrackable.mechanisms.inner_product import Deck, InnerProduct
 
 _DECK, _RAPPOR, _STORED, _TRUTH = "#1b6ca8", "#d1495b", "#e09f3e", "#222222"
 
@@ -22,17 +23,18 @@ def write(path: Path, outcome: Outcome) -> None:
 
 
 def _learned(axes: Axes, outcome: Outcome) -> None:
-    places = np.arange(len(HOMEPAGES))
-    for shift, estimate, color, name in (
-        (-0.15, outcome.deck_pooled, _DECK, f"Deck, {ROUNDS} rounds pooled"),
-        (0.15, outcome.rappor_round, _RAPPOR, f"RAPPOR, round {ROUNDS}"),
-    ):
-        axes.errorbar(
-            places + shift, estimate.frequencies, yerr=estimate.radius, fmt=".", color=color, capsize=2, label=name
-        )
-    axes.plot(places, outcome.truth, "_", ms=14, mew=1.6, color=_TRUTH, label="truth", zorder=1)
-    axes.set_xticks(places, HOMEPAGES, rotation=45, ha="right")
-    axes.set(ylabel="share of people", title="What the collector learns (bars: 95 % error radius, upper)")
+    places = np.arange(len(outcome.values))
+    columns = {name: np.array([row[name] for row in outcome.values]) for name in ("frequency", "lower", "upper")}
+    value, lower, upper = columns.values()
+    held = [outcome.truth[row["value"]] for row in outcome.values]
+    beyond = np.maximum(0, [value - lower, upper - value])
+    axes.errorbar(
+        places, value, yerr=beyond, fmt=".", color=_DECK, capsize=2, label=f"estimate, {DAYS} days pooled"
+    )
+    axes.plot(places, held, "_", ms=14, mew=1.6, color=_TRUTH, label="truth", zorder=1)
+    axes.set_xticks(places, [row["label"] for row in outcome.values], rotation=45, ha="right")
+    level = f"{1 - outcome.beta:.0%}"
+    axes.set(ylabel="share of people", title=f"What the collector learns (bars: all at once, {level}, upper)")
     axes.legend(frameon=False, fontsize=9)
     _finish(axes)
 
@@ -40,12 +42,13 @@ def _learned(axes: Axes, outcome: Outcome) -> None:
 def _followed(axes: Axes, outcome: Outcome) -> None:
     """Exact advantage of an observer who asks: one person or two?"""
     reports = list(range(2, ROUNDS + 1))
-    deck = outcome.deck
+    deck = outcome.campaign.mechanism
+    assert isinstance(deck, Deck)  # noqa: S101
     stored = InnerProduct(bits=deck.bits, slots=deck.slots, eps_report=deck.eps_report, width=deck.width)
     for mechanism, color, name, at in (
         (outcome.rappor, _RAPPOR, "RAPPOR\n", (2.3, 0.8)),
         (stored, _STORED, "the same cards, replayed\nat random: RNIP ", (9.0, 0.4)),
-        (outcome.deck, _DECK, "Deck ", (13.0, 0.04)),
+        (deck, _DECK, "Deck ", (13.0, 0.04)),
     ):
         edge = [mechanism.tracking(reports=k).advantage() for k in reports]
         known = max(bracket.width for bracket in edge) / 2

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from untrackable import checks
 from untrackable.decoding.lines import rows, whole
 from untrackable.encodings.base import Encoding
+from untrackable.encodings.discovered import DiscoveredStrings
 from untrackable.files.raws import from_text
 from untrackable.mechanisms.base import Mechanism
 from untrackable.mechanisms.estimates import FloatArray
@@ -27,7 +28,10 @@ _NAMED = re.compile(r"(uniform|zipf:([0-9.eE+-]+))(?::(\d{1,9}))?")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Population:
-    """How often each value is held: independently with these weights, or by exactly so many people (`counts`)."""
+    """How often each value is held: independently with these weights, or by exactly so many people (`counts`).
+
+    Strings to be discovered are held as they are; of other values, what the encoding makes of them.
+    """
 
     values: NDArray[Any]
     weights: FloatArray
@@ -60,6 +64,8 @@ def population(asked: str, mechanism: Mechanism, encoding: Encoding | None = Non
     The file is CSV with a header `value,count`, its values being what the encoding takes, or integers.
     """
     if found := _NAMED.fullmatch(asked):
+        if isinstance(encoding, DiscoveredStrings):
+            raise ValueError("values must be a CSV file of value,count where strings are to be discovered")
         size = _size(mechanism, encoding, found[3])
         weights = np.ones(size)
         if found[2]:
@@ -128,6 +134,8 @@ def _counted(path: Path, mechanism: Mechanism, encoding: Encoding | None) -> Pop
 def _value(cell: str, mechanism: Mechanism, encoding: Encoding | None) -> Any:
     if encoding is None and isinstance(mechanism, Rappor):
         return cell
+    if isinstance(encoding, DiscoveredStrings):
+        return encoding.taken(cell)
     raw = from_text(encoding, cell)
     return raw if encoding is None else encoding.encode(raw)
 

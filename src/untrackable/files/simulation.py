@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from untrackable import checks
 from untrackable.encodings.base import Encoding
+from untrackable.encodings.discovered import DiscoveredStrings
 from untrackable.files.populations import MOST_PEOPLE, Population, fits
 from untrackable.files.writing import Written, check_ending, write_reports
 from untrackable.mechanisms.base import Mechanism
@@ -55,16 +56,19 @@ def simulate_file(
     def pieces() -> Iterator[tuple[int, NDArray[Any]]]:
         nonlocal seen
         for number, values in enumerate(population.blocks(people, seed)):
-            found, counts = np.unique(values, return_counts=True)
+            found, places, counts = np.unique(values, return_inverse=True, return_counts=True)
             held[np.searchsorted(population.values, found)] += counts
-            for batch in mechanism.simulate(values, rounds=rounds, seed=_seed(seed, number)):
+            taken = _taken(found, encoding)[places]
+            for batch in mechanism.simulate(taken, rounds=rounds, seed=_seed(seed, number)):
                 for place, round in enumerate(batch.rounds):
                     yield round, batch.reports[:, place]
                 seen += batch.reports.shape[0]
                 if progress is not None:
                     progress("simulating", seen / max(1, total or 1))
 
-    mechanism.simulate(population.values, rounds=rounds, seed=seed)  # whatever is wrong, say so now
+    mechanism.simulate(
+        _taken(population.values, encoding), rounds=rounds, seed=seed
+    )  # whatever is wrong, say so now
     written = write_reports(path, pieces(), mechanism=mechanism, encoding=encoding)
     top = np.argsort(-held, kind="stable")[:5].tolist() if seen else []
     return Simulated(
@@ -72,6 +76,11 @@ def simulate_file(
         people=seen,
         most_held=tuple((population.values[place].item(), int(held[place]) / seen) for place in top if held[place]),
     )
+
+
+def _taken(values: NDArray[Any], encoding: Encoding | None) -> NDArray[Any]:
+    """Values as mechanisms take them: strings to be discovered as the hashes of their prefixes."""
+    return encoding.encode_many(values) if isinstance(encoding, DiscoveredStrings) else values
 
 
 def _seed(seed: int, block: int) -> int:

@@ -26,6 +26,7 @@ from untrackable.mechanisms.populations import integer_population, per_round
 from untrackable.mechanisms.states import pack_integers, unpack_integers
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.experiment import Experiment, Mixture
+from untrackable.theory.gaussian import gaussian_shift, largest_parameter
 
 HEAD = 64
 """Rounds that are accounted for one by one; all later ones are dominated by one Gaussian."""
@@ -34,6 +35,9 @@ _ROUND_BITS = 64
 _LARGEST_DETECTION = 2000
 _SMALLEST_DELTA = 1e-11
 _SUMMED = 5_000
+_LARGEST_SCALE = 40.0
+_ROUGH = 1 << 13
+"""Grid points that suffice for where to look."""
 
 ndtri = NormalDist().inv_cdf
 """Φ⁻¹, from the standard library."""
@@ -201,6 +205,7 @@ class Fading(Mechanism):
         return reports
 
 
+@lru_cache(maxsize=4)
 def _all_rounds(bits: int, width: int, scale: float, power: float, last: float) -> Experiment:
     """Rounds 1 … last: the first `HEAD` as they are, the others dominated by a Gaussian shift."""
     head = int(min(HEAD, last))
@@ -275,33 +280,20 @@ def _spent(bits: int, width: int, eps: float, power: float, scale: float) -> flo
 @lru_cache(maxsize=64)
 def _scale(bits: int, width: int, eps: float, delta: float, power: float) -> float:
     """The largest first-round eps for which all rounds together are (eps, delta)-private, rounded down."""
-    from scipy.optimize import brentq
 
     def spent(scale: float) -> float:
         return _spent(bits, width, eps, power, scale)
 
+    def rough(scale: float) -> float:
+        return _all_rounds(bits, width, scale, power, math.inf).with_grid(_ROUGH).delta(eps).upper
+
     # Were every round Gaussian with its own variance, this shift would spend delta: close to the answer.
-    shift = brentq(lambda m: math.log(max(_gaussian_delta(m, eps), 1e-300) / delta), 1e-12, 60 + 3 * math.sqrt(eps))
     told = NoisyInnerProduct(bits=bits, eps=1.0, width=width).differing() * 2 / (1 << width)
-    guess = shift / math.sqrt(told * _squares(power, 0, math.inf))
-    low = high = min(guess, 39.0)
-    while spent(low) > delta:
-        low *= 0.9
-    while spent(high) <= delta and high < 40:
-        high *= 1.05
-    if high >= 40:
-        return 40.0
-    found = float(brentq(lambda s: math.log(max(spent(s), 1e-300) / delta), low, high, xtol=1e-9, rtol=1e-7))
-    step = 1e-7 * found
-    while spent(found) > delta:
-        found, step = found - step, 2 * step
+    guess = gaussian_shift(delta, eps) / math.sqrt(told * _squares(power, 0, math.inf))
+    found = largest_parameter(rough, guess, eps=eps, delta=delta, high=_LARGEST_SCALE, close=1e-4)
+    found = largest_parameter(spent, found or guess, eps=eps, delta=delta, high=_LARGEST_SCALE, close=1e-8)
+    if found == _LARGEST_SCALE:
+        return found
     # Seven significant digits, rounded down.
     digits = 6 - math.floor(math.log10(found))
     return math.floor(found * math.pow(10, digits)) / math.pow(10, digits)
-
-
-def _gaussian_delta(shift: float, eps: float) -> float:
-    """δ(ε) of N(0, 1) against N(μ, 1): Φ(μ/2 - ε/μ) - e^ε·Φ(-μ/2 - ε/μ)."""
-    from scipy.special import log_ndtr, ndtr
-
-    return float(ndtr(shift / 2 - eps / shift) - np.exp(eps + log_ndtr(-shift / 2 - eps / shift)))

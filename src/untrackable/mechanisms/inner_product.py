@@ -9,12 +9,17 @@ from untrackable.mechanisms.noisy_inner_product import LARGEST_BITS, NoisyInnerP
 from untrackable.mechanisms.stored import Stored
 from untrackable.mechanisms.wide_answers import LARGEST_WIDTH
 from untrackable.theory.experiment import Experiment
+from untrackable.theory.gaussian import gaussian_shift, largest_parameter
 
 Accounting = Literal["exact", "paper"]
 
 _LARGEST_EPS_REPORT = 40.0
+_EXACTLY = 100_000
+"""Slots up to which delta is an exact sum."""
 _NEAR = 0.01
 """How much of its standard error is not worth a wider answer."""
+_QUIET = 0.03
+"""Up to this ε′ of one bit no wider answer gains as much as that."""
 
 
 class InnerProduct(Stored):
@@ -135,27 +140,19 @@ def largest_eps_report(
     delta = checks.probability("delta", delta)
     if delta == 1:
         raise ValueError("delta must be below 1, got 1: everything would be allowed")
-    pure = math.nextafter(eps / slots, 0)
+    pure = min(math.nextafter(eps / slots, 0), _LARGEST_EPS_REPORT)
     if delta == 0:
         return pure
-
-    from scipy.optimize import brentq
 
     def spent(eps_report: float) -> float:
         factor = NoisyInnerProduct(bits=bits, eps=eps_report, width=width).privacy_factor()
         return Experiment([(factor, slots)]).delta(eps).upper
 
-    high = 2 * pure
-    while spent(high) <= delta:
-        high *= 2
-        if high > _LARGEST_EPS_REPORT:
-            return _LARGEST_EPS_REPORT
-    low = high / 2
-    found = float(brentq(lambda e: math.log(max(spent(e), 1e-320) / delta), low, high, xtol=1e-15, rtol=1e-13))
-    step = 1e-13 * found
-    while spent(found) > delta:
-        found, step = found - step, 2 * step
-    return found
+    told = NoisyInnerProduct(bits=bits, eps=1.0, width=width).differing() * 2 / (1 << width)
+    guess = max(pure, gaussian_shift(delta, eps) / math.sqrt(slots * told))
+    close = 1e-9 if slots <= _EXACTLY else 1e-5  # no finer than the engine's own bracket
+    found = largest_parameter(spent, guess, eps=eps, delta=delta, high=_LARGEST_EPS_REPORT, close=close)
+    return max(pure, found)
 
 
 def best_base(
@@ -176,7 +173,10 @@ def best_base(
     bits = checks.integer("bits", bits, low=1, high=LARGEST_BITS)
     if width is not None:
         return spending(width)
-    bases = [spending(width) for width in range(1, min(bits, LARGEST_WIDTH) + 1)]
+    narrow = spending(1)
+    if narrow.eps <= _QUIET:
+        return narrow
+    bases = [narrow, *(spending(width) for width in range(2, min(bits, LARGEST_WIDTH) + 1))]
     errors = [base.accuracy(1, 0.05).standard_error for base in bases]
     return next(base for base, error in zip(bases, errors, strict=True) if error <= (1 + _NEAR) * min(errors))
 

@@ -45,7 +45,8 @@ class LevelSums(FrequencyAggregator):
         bits = self._base.bits
         if candidates is None:
             raise ValueError(
-                f"candidates must be given, as there are 2^{bits * len(self.parts)} values, too many to estimate"
+                f"candidates must be given, as there are 2^{bits * len(self.parts)} values, too many to estimate; "
+                "`untrackable discover` finds frequent strings"
             )
         if isinstance(candidates, str) or not len(candidates):
             raise ValueError("candidates must be a sequence of values, at least one")

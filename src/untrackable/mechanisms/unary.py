@@ -92,7 +92,16 @@ class Unary(Permanent):
         if eps_report >= most:
             raise ValueError(f"eps_report must be below {most:.6g}, all that {name} can tell, got {eps_report}")
         scale = brentq(lambda e: _one_report(keep, add, *_step(second, e)) - eps_report, 1e-12, 700.0, xtol=1e-13)
-        q, p = _step(second, float(scale) * (1 - 1e-9))  # in the safe direction
+        return cls.of_steps(name, values=values, eps=eps, eps_second=float(scale) * (1 - 1e-9))  # safely
+
+    @classmethod
+    def of_steps(cls, name: Preset, *, values: int, eps: float, eps_second: float) -> Self:
+        """A published encoding by the eps of its first step, which is everlasting, and of its second step alone."""
+        checks.choice("name", name, _STEPS)
+        eps, eps_second = checks.epsilon("eps", eps), checks.epsilon("eps_second", eps_second)
+        first, second = _STEPS[name]
+        keep, add = _step(first, eps)
+        q, p = _step(second, eps_second)
         return cls(values=values, keep=keep, add=add, q=q, p=p)
 
     @property

@@ -10,6 +10,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +21,10 @@ from untrackable.theory.losses import RAREST, ROUNDING, LossTable, Shift, World
 Counted = tuple[Factor, int]
 
 _LARGEST_ENUMERATION = 2_000_000
-_WIDEST_LATTICE = 40_000
+_WIDEST_LATTICE = 25_000
 _UNIT = float(np.finfo(np.float64).eps)
 _WORLDS: tuple[World, World] = ("P", "Q")
+_TERMS = 4
 _TRIM = 1e-60
 """Mass that a lattice drops at each end of each convolution."""
 
@@ -286,18 +288,39 @@ def _grid_masses(
     draws = 0
     for factor, count in factors:
         places = np.rint(factor.loss[factor.finite] / step).astype(np.int64) % grid
-        rows = np.stack([np.bincount(places, _masses(factor, world), minlength=grid) for world in _WORLDS])
-        spectrum *= _power(np.fft.rfft(rows), count)
+        masses = np.stack([_masses(factor, world) for world in _WORLDS])
+        spectrum *= _power(_spectrum(places, masses, grid), count)
         draws += count
     if gaussian:
         drift = gaussian**2 / 2
         rows = np.stack([_gaussian_masses(centre, gaussian, step, grid) for centre in (drift, -drift)])
         spectrum *= np.fft.rfft(rows)
-    masses = np.roll(np.fft.irfft(spectrum, n=grid), -(base % grid), axis=1)
+    total = np.roll(np.fft.irfft(spectrum, n=grid), -(base % grid), axis=1)
     # Standard FFT error analysis, relative to the 2-norm: a rounding for each doubling, and powers multiply it.
-    norm = float(np.linalg.norm(masses, axis=1).max())
+    norm = float(np.linalg.norm(total, axis=1).max())
     noise = _UNIT * (draws + 1) * math.log2(grid) * math.sqrt(grid) * norm
-    return np.maximum(masses, 0.0), noise
+    return np.maximum(total, 0.0), noise
+
+
+def _spectrum(places: NDArray[np.int64], masses: FloatArray, grid: int) -> NDArray[np.complex128]:
+    """The transform of masses at a few places of a grid: term by term where there are few, or else by FFT."""
+    if places.size > _TERMS:
+        rows = np.stack([np.bincount(places, mass, minlength=grid) for mass in masses])
+        found: NDArray[np.complex128] = np.fft.rfft(rows)
+        return found
+    roots, frequencies = _roots(grid)
+    found = np.zeros((2, frequencies.size), dtype=np.complex128)
+    for place, mass in zip(places, masses.T, strict=True):
+        term = roots[frequencies * place % grid] if place else np.ones(frequencies.size)
+        for row, weight in zip(found, mass, strict=True):
+            row += weight * term
+    return found
+
+
+@lru_cache(maxsize=2)
+def _roots(grid: int) -> tuple[NDArray[np.complex128], NDArray[np.int64]]:
+    """All powers of e^(-2πi/grid), and the frequencies of a real transform."""
+    return np.exp(-2j * np.pi * np.arange(grid) / grid), np.arange(grid // 2 + 1)
 
 
 def _gaussian_masses(centre: float, scale: float, step: float, grid: int) -> FloatArray:

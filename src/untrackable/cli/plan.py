@@ -1,0 +1,158 @@
+"""`untrackable plan`: goals in, mechanism out, or the reason why not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from untrackable.cli.terminal import check_page, failing, print_json, progress, write_page
+
+if TYPE_CHECKING:
+    from untrackable.planning.plans import Plan
+
+
+class Rounds(click.ParamType):  # type: ignore[type-arg]
+    """A number, or `forever`."""
+
+    name = "NUMBER|forever"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
+        """Check it."""
+        if value == "forever":
+            return "forever"
+        try:
+            return int(value)
+        except ValueError:
+            self.fail(f"{value!r} is neither a number nor forever", param, ctx)
+
+
+@click.command()
+@click.option("--users", "people", type=int, help="People who answer a round; left out: solved for.")
+@click.option("--values", type=int, help="How many different answers there are.")
+@click.option("--bits", type=int, help="Or how wide an encoded answer is.")
+@click.option("--strings", type=int, metavar="BYTES", help="Or strings to be discovered, of at most so many bytes.")
+@click.option(
+    "--encoding",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Or an encoding, as a JSON file.",
+)
+@click.option("--rounds", type=Rounds(), help="How often it is asked, or forever; left out: solved for.")
+@click.option("--eps", type=float, help="Everlasting privacy of all answers together; left out: solved for.")
+@click.option("--delta", type=float, default=1e-6, show_default=True, help="Probability set aside in eps.")
+@click.option(
+    "--advantage", type=float, help="Tolerable tracking: an observer's edge over guessing. [default: 0.01]"
+)
+@click.option("--matched", type=float, help="Or the probability of being picked out of a crowd.")
+@click.option("--crowd", type=int, default=1000, show_default=True, help="How many people that crowd is.")
+@click.option("--untrackable", type=(float, float), metavar="GAMMA DELTA", help="Or (gamma, delta).")
+@click.option("--reports", type=int, help="Reports of a person that an observer may hold. [default: all]")
+@click.option("--error", type=float, help="Largest error of a frequency; left out: as small as possible.")
+@click.option("--beta", type=float, default=0.05, show_default=True, help="Probability that the error is larger.")
+@click.option("--one-value", is_flag=True, help="The error is about any one value, not about all at once.")
+@click.option("--changes", is_flag=True, help="A person's answer may change: privacy for any sequence of answers.")
+@click.option("--pooled", type=int, default=1, show_default=True, help="Rounds pooled for one published figure.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+@click.option(
+    "--html", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write a self-contained page."
+)
+def plan(one_value: bool, encoding: Path | None, as_json: bool, html: Path | None, **demands: Any) -> None:
+    """Say which mechanism meets the goals, with parameters and proven promises, or why none does.
+
+    One of --users, --rounds, --eps and --error may be left out: it is solved for.
+
+    \b
+    Example: untrackable plan --users 1000000 --values 2 --rounds 365 --eps 1
+             untrackable plan --values 1024 --rounds 52 --eps 2 --error 0.01 --html plan.html
+    """  # noqa: D301
+    check_page(html)
+    with failing():
+        from untrackable.planning import words
+        from untrackable.planning.goals import Goals
+        from untrackable.planning.plans import plan as solve
+
+        goals = Goals(simultaneous=not one_value, encoding=_encoding(encoding), **demands)
+        with progress() as told:
+            found = solve(goals=goals, progress=lambda what, done: told("planning", done))
+            if html is not None:
+                from untrackable.planning.page import plan_page
+
+                again = _again(demands, one_value=one_value, encoding=encoding)
+                page = plan_page(found, again, progress=lambda what, done: told(what, done))
+                write_page(html, page)
+    if as_json:
+        print_json(words.as_json(found))
+    else:
+        _print(found)
+        if html is not None:
+            click.echo(f"wrote {html}")
+    if not found.options:
+        raise click.exceptions.Exit(1)
+
+
+def _encoding(path: Path | None) -> Any:
+    if path is None:
+        return None
+    from untrackable.encodings.base import from_json
+    from untrackable.errors import EncodingError
+
+    try:
+        return from_json(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, EncodingError) as error:
+        raise ValueError(f"encoding: {path}: {error}") from None
+
+
+def _again(demands: dict[str, Any], *, one_value: bool, encoding: Path | None) -> list[str]:
+    """The command that makes the page again."""
+    words = ["plan"]
+    for name, given in demands.items():
+        option = "--users" if name == "people" else f"--{name.replace('_', '-')}"
+        if given is True:
+            words.append(option)
+        elif given is not None and given is not False:
+            words += [option, *map(str, given if isinstance(given, tuple) else (given,))]
+    words += ["--encoding", str(encoding)] if encoding else []
+    return [*words, *(["--one-value"] if one_value else [])]
+
+
+def _print(found: Plan) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    from untrackable.planning import words
+
+    console = Console(highlight=False)
+    first, *others = words.verdict(found)
+    console.print(f"\n[bold]{first}[/bold]")
+    for sentence in others:
+        console.print(sentence)
+    if found.options:
+        console.print()
+        wide = console.width >= 130
+        keep = [0, *_answer_column(found), 4, 6, 8] if not wide else range(len(words.COLUMNS))
+        table = Table(
+            box=box.SIMPLE_HEAD,
+            padding=(0, 2, 0, 0),
+            show_edge=False,
+            caption=f"best first; exact unless marked ≤ (upper); followed: {found.goals.measure}; "
+            f"errors: {words.promise(found.goals)}",
+            caption_justify="left",
+        )
+        for i in keep:
+            table.add_column(words.COLUMNS[i], justify="left" if i in (0, 9) else "right", overflow="fold")
+        for option in found.options:
+            cells = words.cells(option)
+            table.add_row(*(cells[i] for i in keep))
+        console.print(table)
+        console.print("\nThe recommended one as the beginning of a campaign:")
+        console.print_json(json.dumps(found.campaign()))
+    console.print()
+    for names, why in words.refusals(found):
+        console.print(f"[dim]{names}: {why}[/dim]")
+
+
+def _answer_column(found: Plan) -> list[int]:
+    return {"people": [1], "rounds": [2], "eps": [3]}.get(found.unknown or "", [])

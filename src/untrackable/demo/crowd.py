@@ -1,0 +1,127 @@
+"""The people of the demonstration: real clients, a folder each, and a relay that forwards many simulated ones."""
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+from numpy.typing import NDArray
+
+from untrackable import wire
+from untrackable.campaign import Campaign
+from untrackable.client.client import Client
+from untrackable.client.policy import Policy
+from untrackable.client.sending import Outcome
+from untrackable.demo.homepages import DAYS, HOMEPAGES
+
+Told = Callable[[float], None]
+
+_TOGETHER = 25
+"""Clients that one worker looks after before it says so."""
+_FORWARDED = 20_000
+"""Reports in one request of the relay."""
+
+
+@dataclass(frozen=True, slots=True)
+class Household:
+    """Clients that one worker looks after: where they live, and what they hold."""
+
+    document: bytes
+    server: str
+    folders: tuple[Path, ...]
+    homepages: tuple[str, ...]
+
+
+def live(campaign: Campaign, server: str, folder: Path, values: Sequence[int], told: Told) -> int:
+    """Everyone answers before the first day and reports on each; how many reports were accepted."""
+    document = campaign.to_bytes()
+    households = [
+        Household(
+            document,
+            server,
+            tuple(folder / str(i) for i in range(start, min(start + _TOGETHER, len(values)))),
+            tuple(HOMEPAGES[value] for value in values[start : start + _TOGETHER]),
+        )
+        for start in range(0, len(values), _TOGETHER)
+    ]
+    accepted = 0
+    workers = min(4, os.cpu_count() or 1)
+    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _leave_interrupts) as pool:
+        try:
+            for done, count in enumerate(pool.map(_live, households), start=1):
+                accepted += count
+                told(done / len(households))
+        finally:
+            pool.shutdown(cancel_futures=True)
+    return accepted
+
+
+def _leave_interrupts() -> None:
+    """Ctrl-C is for the process that started the workers."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _live(household: Household) -> int:
+    campaign = _campaign(household.document)
+    policy = Policy(eps=campaign.guarantee.eps, delta=campaign.guarantee.delta, pins=(campaign.id,))
+    accepted = 0
+    for folder, homepage in zip(household.folders, household.homepages, strict=True):
+        folder.mkdir(mode=0o700)
+        today = campaign.first_round - 1.0
+        client = Client(campaign, None, policy, folder=folder, clock=lambda: today)  # noqa: B023
+        client.answer(homepage)
+        for round in range(1, DAYS + 1):
+            today = campaign.begins(round) + 0.99 * campaign.round_seconds
+            accepted += client.send(household.server) is Outcome.ACCEPTED
+    return accepted
+
+
+@cache
+def _campaign(document: bytes) -> Campaign:
+    return Campaign.from_bytes(document)
+
+
+def forward(campaign: Campaign, server: str, values: NDArray[np.int64], seed: int, told: Told) -> int:
+    """A relay collects the reports of many simulated people and sends them on; how many were accepted."""
+    layout = wire.of(campaign.mechanism)
+    sent = 0
+    for batch in campaign.mechanism.simulate(values, rounds=DAYS, seed=seed):
+        for place, round in enumerate(batch.rounds):
+            for reports in _parts(batch.reports[:, place]):
+                nonces = np.frombuffer(os.urandom(wire.NONCE * len(reports)), dtype=np.uint8)
+                body = layout.encode_many(round=round, nonces=nonces.reshape(-1, wire.NONCE), reports=reports)
+                call(server, "POST", f"/campaigns/{campaign.id}/reports", body, "application/octet-stream")
+                sent += len(reports)
+                told(sent / (DAYS * len(values)))
+    return sent
+
+
+def _parts(reports: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    for start in range(0, len(reports), _FORWARDED):
+        yield reports[start : start + _FORWARDED]
+
+
+def call(server: str, method: str, path: str, body: bytes = b"", kind: str = "", key: str = "") -> bytes:
+    """One request to the collector; anything but success is an error."""
+    address = urlsplit(server)
+    connection = HTTPConnection(address.hostname or "", address.port, timeout=60)
+    headers = {"content-type": kind} if kind else {}
+    if key:
+        headers["authorization"] = f"Bearer {key}"
+    try:
+        connection.request(method, path, body or None, headers)
+        response = connection.getresponse()
+        answer = response.read()
+    finally:
+        connection.close()
+    if not 200 <= response.status < 300:
+        raise RuntimeError(f"the collector answered {response.status}: {answer.decode(errors='replace')}")
+    return answer

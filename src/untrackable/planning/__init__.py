@@ -1,0 +1,1 @@
+"""Goals in, mechanism out, or the reason why not."""

@@ -1,0 +1,124 @@
+"""Trade-offs computed beforehand, at grids of eps and rounds: errors, people and tracking, for the sliders."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from untrackable.planning.families import FAMILIES, Family
+from untrackable.planning.goals import FOREVER, LARGEST_EPS, LARGEST_ROUNDS, Goals
+from untrackable.planning.plans import Plan, Progress
+from untrackable.planning.predicting import errors
+from untrackable.planning.refusing import Cannot
+
+_PEOPLE = 10**6
+_EPS = (1 / 4, 1 / 2, 1, 2, 4)
+_ROUNDS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1, 2)
+_ALWAYS = ("deck", "fading", "rnip", "memoized")
+_MOST_LINES = 6
+_REPORTS = 9
+_LARGEST = 1000
+"""Rounds up to which a grid is drawn: beyond, the pictures would take minutes."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Line:
+    """One mechanism on the grids: error·√people by [eps][rounds], and the goals' measure of tracking by reports.
+
+    None where it does not do it, `why` being the reason at the goals themselves or near them.
+    """
+
+    name: str
+    units: list[list[float | None]]
+    followed: list[list[list[float] | None]]
+    why: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grids:
+    """What the sliders choose from; `start` are the places of the plan's own goals."""
+
+    eps: list[float]
+    rounds: list[int]
+    reports: list[list[int]]
+    lines: list[Line]
+    measure: str
+    limit: float
+    start: dict[str, Any]
+
+
+def grids(plan: Plan, progress: Progress = lambda what, done: None) -> Grids:
+    """Around a plan's answer."""
+    best = plan.recommended
+    goals = best.goals if best else plan.goals
+    centre = goals.eps or 1.0
+    eps = [centre * factor for factor in _EPS if centre * factor <= LARGEST_EPS]
+    asked = goals.rounds if isinstance(goals.rounds, int) else 64
+    middle = max(goals.pooled, min(asked, _LARGEST))
+    rounds = sorted({max(goals.pooled, round(middle * f)) for f in _ROUNDS if middle * f <= 2 * _LARGEST})
+    rounds = [r for r in rounds if r <= LARGEST_ROUNDS]
+    held = [_numbers(min(goals.reports or r, r)) for r in rounds]
+    lines = []
+    chosen = _chosen(plan)
+    for done, family in enumerate(chosen):
+        lines.append(
+            _line(
+                family, goals, eps, rounds, held, lambda part, d=done: progress("grids", (d + part) / len(chosen))
+            )
+        )
+    start = {
+        "people": goals.people or _PEOPLE,
+        "error": min(0.95, goals.error or (best.error_upper if best else 0.1)),
+        "eps": eps.index(centre),
+        "rounds": rounds.index(middle),
+    }
+    return Grids(eps, rounds, held, lines, goals.measure, goals.limit, start)
+
+
+def _chosen(plan: Plan) -> list[Family]:
+    """The best option, those that are always drawn, and the best others, one of each kind."""
+    names = [option.name for option in plan.options[:1]]
+    kinds: set[type] = set()
+    for option in plan.options:
+        if type(option.mechanism) not in kinds:
+            names.append(option.name)
+        kinds.add(type(option.mechanism))
+    always = (*_ALWAYS, "bitwise") if plan.goals.size == 2 else _ALWAYS
+    names = list(dict.fromkeys([*names[:1], *always, *names]))[:_MOST_LINES]
+    return [family for name in names for family in FAMILIES if family.name == name]
+
+
+def _line(
+    family: Family, goals: Goals, eps: list[float], rounds: list[int], held: list[list[int]], told: Any
+) -> Line:
+    units: list[list[float | None]] = []
+    followed: list[list[list[float] | None]] = []
+    why = ""
+    for i, one in enumerate(eps):
+        units.append([])
+        followed.append([])
+        for number, reports in zip(rounds, held, strict=True):
+            told((i + len(units[-1]) / len(rounds)) / len(eps))
+            asked = _at(goals, one, number)
+            try:
+                mechanism, _ = family.meeting(asked)
+            except Cannot as cannot:
+                why = cannot.why
+                units[-1].append(None)
+                followed[-1].append(None)
+                continue
+            units[-1].append(errors(mechanism, asked, _PEOPLE).figure * math.sqrt(_PEOPLE))
+            followed[-1].append([family.track(mechanism, asked.replace(reports=k)).upper for k in reports])
+    return Line(family.name, units, followed, why)
+
+
+def _at(goals: Goals, eps: float, rounds: int) -> Goals:
+    """At one place of the grid; with no horizon, figures there are of that round and not of the first."""
+    reports = None if goals.reports is None else min(goals.reports, rounds)
+    if goals.rounds == FOREVER and reports is None:
+        reports = rounds
+    return goals.replace(eps=eps, rounds=rounds, reports=reports)
+
+
+def _numbers(most: int) -> list[int]:
+    """Numbers of reports up to the most that an observer may hold."""
+    return sorted({*(max(1, round(most ** (i / (_REPORTS - 1)))) for i in range(_REPORTS)), most})

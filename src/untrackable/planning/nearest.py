@@ -1,0 +1,111 @@
+"""For a mechanism that cannot do it: the nearest changes of the goals with which it could."""
+
+import math
+from typing import NamedTuple
+
+from untrackable.brackets import Bracket
+from untrackable.planning.families import Family
+from untrackable.planning.goals import FOREVER, Goals
+from untrackable.planning.predicting import people_needed
+from untrackable.planning.refusing import Cannot
+from untrackable.planning.searching import largest_integer
+from untrackable.planning.solving import solve
+
+_QUICK = ("deck", "fading", "bitwise")
+"""Those for which eps and rounds are solved for in no time."""
+_FEW = 20
+_SOMETHING = 0.5
+"""An error that still says something, where the goals ask for the smallest."""
+
+
+class Change(NamedTuple):
+    """One goal, and what it would have to be."""
+
+    goal: str
+    value: float | str
+    text: str
+
+
+def nearest(family: Family, goals: Goals, cannot: Cannot) -> tuple[Change, ...]:
+    """Changes that each make it feasible on their own, the smallest first."""
+    match cannot.binding:
+        case "accuracy":
+            return _more_accurate(family, goals, cannot)
+        case "tracking":
+            return _less_followed(family, goals, cannot)
+        case "horizon":
+            return _rounds(family, goals) or (Change("rounds", "a number", "a last round"),)
+        case "changes":
+            return (Change("changes", "no", "a value that never changes"),)
+    return ()
+
+
+def _more_accurate(family: Family, goals: Goals, cannot: Cannot) -> tuple[Change, ...]:
+    if goals.unknown == "error":
+        goals = goals.replace(error=_SOMETHING)
+    found: list[tuple[float, Change]] = []
+    if goals.people is not None and cannot.mechanism is not None and isinstance(cannot.facts.get("error"), float):
+        try:
+            people = people_needed(cannot.mechanism, goals)
+            found.append((people / goals.people, Change("people", people, f"{counted(people)} people")))
+        except ValueError:
+            pass
+    if goals.unknown is None and family.name in _QUICK:
+        found += [(float(c.value) / (goals.eps or 1.0), c) for c in _eps(family, goals)]
+        if isinstance(goals.rounds, int):
+            found += [(float(c.value) / goals.rounds, c) for c in _rounds(family, goals) if c.value != FOREVER]
+    return tuple(change for _, change in sorted(found, key=lambda pair: abs(math.log(pair[0]))))
+
+
+def _eps(family: Family, goals: Goals) -> tuple[Change, ...]:
+    try:
+        eps = solve(family, goals.replace(eps=None)).goals.eps or 0.0
+    except Cannot:
+        return ()
+    up = math.ceil(eps * 100) / 100 if eps > 0.1 else eps * 1.001
+    return (Change("eps", eps, f"eps {up:.3g}"),)
+
+
+def _rounds(family: Family, goals: Goals) -> tuple[Change, ...]:
+    if goals.unknown is not None:
+        return ()
+    try:
+        rounds = solve(family, goals.replace(rounds=None)).goals.rounds
+    except Cannot:
+        return ()
+    return (
+        Change(
+            "rounds",
+            rounds or 0,
+            f"at most {rounds:,} round{'s' * (rounds != 1)}" if isinstance(rounds, int) else "no limit",
+        ),
+    )
+
+
+def _less_followed(family: Family, goals: Goals, cannot: Cannot) -> tuple[Change, ...]:
+    tracked: Bracket | None = cannot.facts.get("tracked")
+    found = []
+    if cannot.mechanism is not None:
+        mechanism = cannot.mechanism
+        most = min(_FEW, goals.observed or _FEW)
+
+        def tolerable(reports: int) -> bool:
+            return family.track(mechanism, goals.replace(reports=reports)).upper <= goals.limit
+
+        reports = largest_integer(tolerable, 1, low=1, high=most)
+        found.append(
+            Change("reports", reports, f"an observer who holds at most {reports} report{'s' * (reports > 1)}")
+        )
+    if tracked is not None and tracked.upper < 1:
+        found.append(Change(goals.measure, tracked.upper, f"{goals.measure} {tracked.upper:.4g}"))
+    if goals.observed is None and cannot.mechanism is None:
+        found.append(Change("reports", "a number", "an observer who holds a limited number of reports"))
+    return tuple(found)
+
+
+def counted(number: float) -> str:
+    """A count for people: 4.1 million."""
+    for size, word in ((1e12, "trillion"), (1e9, "billion"), (1e6, "million")):
+        if number >= size:
+            return f"{math.ceil(number / size * 100) / 100:.3g} {word}" if number < 1000 * size else f"{number:.2e}"
+    return f"{math.ceil(number):,}"

@@ -1,0 +1,180 @@
+"""The one thing that the goals leave open, for one mechanism: people, rounds, eps or error."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from untrackable.brackets import Bracket
+from untrackable.mechanisms.base import Mechanism
+from untrackable.mechanisms.fading import Fading
+from untrackable.mechanisms.wide_answers import LARGEST_WIDTH
+from untrackable.planning.families import NOISY, QUIET, Family
+from untrackable.planning.goals import FOREVER, LARGEST_EPS, LARGEST_PEOPLE, LARGEST_ROUNDS, Goals
+from untrackable.planning.predicting import errors, people_needed
+from untrackable.planning.refusing import Cannot
+from untrackable.planning.searching import largest_integer, smallest_real
+
+_SMALLEST_EPS = 1e-6
+_QUIETEST, _LOUDEST = 1e-9, 36.0
+"""eps of one report."""
+
+
+@dataclass(frozen=True, slots=True)
+class Solved:
+    """A mechanism that meets `goals`, which have no unknown left; how well it is followed."""
+
+    goals: Goals
+    mechanism: Mechanism
+    tracked: Bracket
+
+
+def solve(family: Family, goals: Goals) -> Solved:
+    """Set a mechanism for the goals and solve for what they leave open; or `Cannot`."""
+    match goals.unknown:
+        case "eps":
+            return _eps(family, goals)
+        case "rounds":
+            return _rounds(family, goals)
+        case "people":
+            mechanism, tracked = family.meeting(goals)
+            return Solved(goals.replace(people=_people(mechanism, goals)), mechanism, tracked)
+        case "error":
+            mechanism, tracked = family.meeting(goals)
+            error = errors(mechanism, goals, goals.people or 1).figure
+            if error >= 1:
+                raise _inaccurate(error, 1.0, goals, mechanism)
+            return Solved(goals.replace(error=error), mechanism, tracked)
+    mechanism, tracked = family.meeting(goals)
+    error = errors(mechanism, goals, goals.people or 1).figure
+    if error > (goals.error or 0.0):
+        raise _inaccurate(error, goals.error or 0.0, goals, mechanism)
+    return Solved(goals, mechanism, tracked)
+
+
+def _inaccurate(error: float, wanted: float, goals: Goals, mechanism: Mechanism) -> Cannot:
+    short = "says nothing" if error >= 1 else f"is {error:.3g}, where {wanted:.3g} is asked for"
+    return Cannot("accuracy", f"its error {short}", mechanism=mechanism, error=error)
+
+
+def _people(mechanism: Mechanism, goals: Goals) -> int:
+    try:
+        return people_needed(mechanism, goals)
+    except ValueError:
+        why = f"more than {LARGEST_PEOPLE:.0e} people would be needed"
+        raise Cannot("accuracy", why, mechanism=mechanism) from None
+
+
+def _eps(family: Family, goals: Goals) -> Solved:
+    """The smallest eps with which the error is reached."""
+    wanted, people = goals.error or 1.0, goals.people or 1
+    by_noise = NOISY.get(family.name)
+    if not family.tuned:
+        # At a large eps all that is left to follow by is what persists in the clear, and no eps removes that.
+        family.meeting(goals.replace(eps=LARGEST_EPS / 2))
+
+    if by_noise is not None:
+        return _by_noise(family, goals, by_noise)
+
+    def excess(eps: float) -> float:
+        mechanism = family.make(goals.replace(eps=eps))
+        return math.log(errors(mechanism, goals, people).figure / wanted)
+
+    try:
+        solved = goals.replace(eps=smallest_real(excess, 1.0, low=_SMALLEST_EPS, high=LARGEST_EPS, close=1e-4))
+    except ValueError:
+        raise _out_of_reach(wanted) from None
+    return Solved(solved, *family.meeting(solved))
+
+
+def _by_noise(family: Family, goals: Goals, made: Callable[[Goals, float, int], Mechanism]) -> Solved:
+    """Accuracy gives the noise, and the engine what all reports with that noise spend: no nested search."""
+    wanted, people = goals.error or 1.0, goals.people or 1
+    widths = [1] if family.name == "fading" else [*range(1, min(goals.width, LARGEST_WIDTH) + 1)]
+    found: list[tuple[float, float, int]] = []
+    for width in widths:
+
+        def excess(loudness: float, width: int = width) -> float:
+            return math.log(errors(made(goals, loudness, width), goals, people).figure / wanted)
+
+        try:
+            loud = smallest_real(excess, 1.0, low=_QUIETEST, high=_LOUDEST)
+        except ValueError:
+            continue
+        spent = made(goals, loud, width).privacy().gamma(goals.delta).upper * (1 + 1e-12)
+        found.append((spent, loud, width))
+        if loud <= QUIET:
+            break  # no wider answer is worth it
+    if not found or min(found)[0] > LARGEST_EPS:
+        raise _out_of_reach(wanted)
+    eps, loud, width = min(found)
+    solved = goals.replace(eps=eps)
+    mechanism = made(solved, loud, width)
+    return Solved(solved, mechanism, family.checked(mechanism, solved))
+
+
+def _out_of_reach(wanted: float) -> Cannot:
+    return Cannot("accuracy", f"no eps up to {LARGEST_EPS:g} reaches an error of {wanted:.3g}")
+
+
+def _rounds(family: Family, goals: Goals) -> Solved:
+    """The most rounds at which the error is still reached; for ever, if it always is."""
+    wanted, people = goals.error or 1.0, goals.people or 1
+    endless = goals.replace(rounds=FOREVER)
+    try:
+        mechanism, tracked = family.meeting(endless)
+    except Cannot as cannot:
+        if cannot.binding not in ("horizon", "tracking") or not family.tuned:
+            raise
+    else:
+        error = errors(mechanism, endless, people).figure
+        if error > wanted:
+            raise _inaccurate(error, wanted, endless, mechanism)
+        if not isinstance(mechanism, Fading):
+            return Solved(endless, mechanism, tracked)
+
+    def reached(rounds: int) -> bool:
+        try:
+            asked = at_rounds(goals, rounds)
+            return errors(family.make(asked), asked, people).figure <= wanted
+        except Cannot:
+            return False
+
+    lowest = goals.pooled
+    first = at_rounds(goals, lowest)
+    made, _ = family.meeting(first)
+    error = errors(made, first, people).figure
+    if error > wanted:
+        raise _inaccurate(error, wanted, first, made)
+    most = largest_integer(reached, _guess(family, goals, wanted, people), low=lowest, high=LARGEST_ROUNDS)
+    solved = at_rounds(goals, most)
+    return Solved(solved, *family.meeting(solved))
+
+
+def _guess(family: Family, goals: Goals, wanted: float, people: int) -> int:
+    """Where to look: errors grow as a power of the number of rounds that two of them show."""
+    points: list[tuple[int, float]] = []
+    rounds = max(goals.pooled, 64)
+    for _ in range(8):
+        asked = at_rounds(goals, rounds)
+        try:
+            error = errors(family.make(asked), asked, people).figure
+        except Cannot:
+            break
+        points.append((rounds, error))
+        power = 1.0
+        if len(points) > 1:
+            (one, low), (two, high) = points[-2:]
+            power = max(0.2, math.log(high / low) / math.log(two / one)) if one != two and high != low else power
+        following = rounds * (wanted / error) ** (1 / power)
+        following = int(min(max(following, rounds / 16, goals.pooled), 16 * rounds, LARGEST_ROUNDS))
+        if abs(following - rounds) <= rounds // 64:
+            return following
+        rounds = following
+    return rounds
+
+
+def at_rounds(goals: Goals, rounds: int) -> Goals:
+    """With so many rounds; an observer holds no more reports than that."""
+    held: dict[str, Any] = {} if goals.reports is None else {"reports": min(goals.reports, rounds)}
+    return goals.replace(rounds=rounds, **held)

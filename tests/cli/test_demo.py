@@ -1,0 +1,60 @@
+"""The demonstration: the whole system, on a smaller crowd than the README's command has."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+CLIENTS, SIMULATED = 40, 30_000
+COMMAND = [sys.executable, "-m", "untrackable", "demo", "--clients", str(CLIENTS), "--simulated", str(SIMULATED)]
+
+
+def kept_in(folder: Path) -> dict[str, str]:
+    return {**os.environ, "TMPDIR": str(folder)}
+
+
+@pytest.mark.slow
+def test_everything_that_was_accepted_is_counted(tmp_path: Path) -> None:
+    """Numbers on standard output, a picture, nothing on standard error, nothing left behind."""
+    picture, scratch = tmp_path / "demo.png", tmp_path / "scratch"
+    scratch.mkdir()
+    command = [*COMMAND, "--once", "--json", "--plot", str(picture)]
+    run = subprocess.run(command, capture_output=True, text=True, check=True, env=kept_in(scratch))  # noqa: S603
+    assert run.stderr == ""
+    data = json.loads(run.stdout)
+    assert data["people"] == CLIENTS + SIMULATED
+    assert data["accepted"] == data["reports"] == 3 * data["people"]
+    assert all(row["lower"] <= row["truth"] <= row["upper"] for row in data["values"])
+    assert data["values"][0]["label"] == "news"
+    assert data["values"][0]["stands_out"]
+    rappor, deck = data["matched_sampled"]["rappor"], data["matched_sampled"]["deck"]
+    assert 0.8 < rappor["sampled"] < 0.95
+    assert deck["sampled"] == pytest.approx(0.001)
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert list(scratch.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_the_collector_is_left_running_for_a_browser(tmp_path: Path) -> None:
+    with subprocess.Popen(COMMAND, stdout=subprocess.PIPE, text=True, env=kept_in(tmp_path)) as run:  # noqa: S603
+        assert run.stdout is not None
+        text = ""
+        while not (found := re.search(r"running at (http://\S+)", text)):
+            line = run.stdout.readline()
+            assert line, text
+            text += line
+        page = urllib.request.urlopen(found[1]).read().decode()  # noqa: S310
+        run.send_signal(signal.SIGINT)
+        assert run.wait(60) == 0
+    assert "(exact)" in text
+    assert "(sampled; 95 % interval" in text
+    assert "upper" in text
+    assert "Which homepage is yours?" in page
+    assert "news" in page
+    assert list(tmp_path.iterdir()) == []

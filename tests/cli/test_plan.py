@@ -1,0 +1,97 @@
+"""`untrackable plan`: as a person types it."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from untrackable import Categories
+from untrackable.cli import main
+
+
+def run(*words: str) -> tuple[int, str]:
+    result = CliRunner().invoke(main, ["plan", *words])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result.exit_code, result.output
+
+
+GOOD = ("--users", "100000000", "--values", "16", "--rounds", "12", "--eps", "2")
+
+
+def test_a_table_a_recommendation_and_reasons(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    code, output = run(*GOOD)
+    assert code == 0
+    assert output.splitlines()[1].startswith("deck: frequencies are off by at most")
+    for part in (
+        "(upper; all values at once",
+        "advantage 0 (exact)",
+        '"mechanism": "deck"',
+        "The paper's own selection",
+    ):
+        assert part in output
+    assert "memoized: its reports can be followed: advantage at least" in output
+
+
+@pytest.mark.parametrize("width", ["60", "100"])
+def test_narrow_terminals(monkeypatch: pytest.MonkeyPatch, width: str) -> None:
+    monkeypatch.setenv("COLUMNS", width)
+    code, output = run(*GOOD, "--advantage", "0")
+    assert code == 0
+    assert max(len(line) for line in output.splitlines()) <= int(width)
+
+
+def test_json_has_everything(tmp_path: Path) -> None:
+    encoding = tmp_path / "encoding.json"
+    encoding.write_text(json.dumps(Categories(names=["a", "b", "c"]).to_json()), encoding="utf-8")
+    code, output = run(
+        "--encoding", str(encoding), "--rounds", "12", "--eps", "2", "--error", "0.05", "--advantage", "0", "--json"
+    )
+    found = json.loads(output)
+    assert code == 0
+    assert found["unknown"] == "people"
+    best = found["options"][0]
+    assert best["name"] == found["campaign"]["mechanism"]["mechanism"] == "deck"
+    assert best["tracked"] == {"lower": 0.0, "upper": 0.0, "certainty": "exact"}
+    assert best["error_upper"] <= 0.05
+    assert found["campaign"]["encoding"]["names"] == ["a", "b", "c"]
+    assert found["campaign"]["guarantee"] == {
+        "eps": 2.0,
+        "delta": 1e-6,
+        "values": "fixed",
+        "tracking": {"reports": 12, "advantage": 0.0},
+    }
+    assert {r["binding"] for r in found["refusals"]} >= {"tracking", "privacy", "values"}
+
+
+def test_nothing_does_it() -> None:
+    code, output = run("--users", "1000", "--values", "16", "--rounds", "300", "--eps", "0.5", "--error", "0.01")
+    assert code == 1
+    assert "No mechanism meets these goals." in output
+    assert "The nearest: deck, needs" in output
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--users", "10", "--values", "2", "--rounds", "5", "--eps", "0"), "eps must be positive"),
+        (("--values", "2", "--rounds", "5", "--eps", "1"), "people and error are missing"),
+        (("--users", "10", "--rounds", "5", "--eps", "1"), "give one of encoding, values, bits"),
+        (("--users", "10", "--values", "2", "--rounds", "often", "--eps", "1"), "neither a number nor forever"),
+        ((*GOOD, "--advantage", "0.1", "--matched", "0.1"), "contradict each other"),
+        ((*GOOD, "--html", "/no/such/folder/x.html"), "there is no folder"),
+    ],
+)
+def test_what_is_wrong_is_said(words: tuple[str, ...], message: str) -> None:
+    code, output = run(*words)
+    assert code != 0
+    assert message in output
+
+
+def test_a_file_that_is_no_encoding(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    path.write_text('{"type": "nothing"}', encoding="utf-8")
+    code, output = run("--encoding", str(path), "--users", "10", "--rounds", "5", "--eps", "1")
+    assert code != 0
+    assert "type must be one of" in output

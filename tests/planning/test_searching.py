@@ -1,0 +1,53 @@
+"""Monotone searches, against trying everything."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from untrackable.planning.searching import largest_integer, smallest_integer, smallest_real
+
+ranges = st.integers(-5, 50).flatmap(lambda low: st.tuples(st.just(low), st.integers(low, low + 10**6)))
+
+
+@given(ranges, st.data())
+def test_integers(limits: tuple[int, int], data: st.DataObject) -> None:
+    low, high = limits
+    turn, start = (data.draw(st.integers(low - 2, high + 2)) for _ in range(2))
+    asked: list[int] = []
+
+    def holds(i: int) -> bool:
+        assert low <= i <= high
+        asked.append(i)
+        return i >= turn
+
+    if turn > high:
+        with pytest.raises(ValueError, match=f"not even {high} is enough"):
+            smallest_integer(holds, start, low=low, high=high)
+    else:
+        assert smallest_integer(holds, start, low=low, high=high) == max(turn, low)
+    assert len(asked) < 60
+    if turn <= low:
+        with pytest.raises(ValueError, match=f"not even {low} is small enough"):
+            largest_integer(lambda i: not holds(i), start, low=low, high=high)
+    else:
+        assert largest_integer(lambda i: not holds(i), start, low=low, high=high) == min(turn - 1, high)
+
+
+@given(st.floats(1e-3, 1e3), st.floats(1e-3, 1e3), st.floats(0.1, 5), st.floats(-1, 1))
+def test_reals(root: float, start: float, power: float, bend: float) -> None:
+    def excess(x: float) -> float:
+        way = math.log(root / x)
+        return power * way + bend * math.tanh(way) * power / 2
+
+    found = smallest_real(excess, start, low=1e-4, high=1e4)
+    assert root * (1 - 1e-9) <= found <= root * (1 + 1e-6)
+
+
+def test_reals_at_the_ends() -> None:
+    assert smallest_real(lambda x: -1.0, 3.0, low=1.0, high=9.0) == 1.0
+    with pytest.raises(ValueError, match="not even 9 is enough"):
+        smallest_real(lambda x: 1.0, 3.0, low=1.0, high=9.0)
+    step = smallest_real(lambda x: 1.0 if x < math.pi else -1.0, 1.0, low=0.1, high=100.0)
+    assert math.pi <= step <= math.pi * (1 + 1e-6)
