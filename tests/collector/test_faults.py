@@ -74,44 +74,62 @@ def test_killed_at_random_moments_under_load(tmp_path: Path) -> None:
 
 
 CLOSING = """
-import sys
+import os, shutil, signal, sys
 from untrackable.campaign import Campaign
 from untrackable.collector.closing import close_round
 from untrackable.collector.stores.opening import open_store
-store = open_store(sys.argv[1], check=False)
-print("begin", flush=True)
-close_round(store, Campaign.from_bytes(store.campaigns()[0].document), 1)
+folder, last = sys.argv[1], 0
+while True:
+    last += 1
+    shutil.copy(f"{folder}/filled.db", f"{folder}/{last}.db")
+    if (child := os.fork()) == 0:
+        store, seen = open_store(f"sqlite:///{folder}/{last}.db", check=False), [0]
+        campaign = Campaign.from_bytes(store.campaigns()[0].document)
+        store._hang_up()
+        connect = store._connect
+        def watched():
+            connection = connect()
+            def statement(_):
+                seen[0] += 1
+                if seen[0] == last:
+                    os.kill(os.getpid(), signal.SIGKILL)
+            connection.set_trace_callback(statement)
+            return connection
+        store._connect = watched
+        close_round(store, campaign, 1)
+        os._exit(0)
+    if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0:
+        break
+print(last - 1)
 """
 
 
 @pytest.mark.slow
-def test_killed_while_closing(tmp_path: Path) -> None:
-    """At many moments of closing; whoever tries again gets the same sums."""
-    asked, rng, states = on_now(), random.Random(3), set()  # noqa: S311
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
-    body = np.frombuffer(fresh(20_000), dtype=np.uint8).reshape(-1, SIZE)[:, 5:]
+def test_killed_at_every_statement_of_closing(tmp_path: Path) -> None:
+    """Before each statement that the database is given; whoever tries again gets the same sums."""
+    asked, states = on_now(), []
+    body = np.frombuffer(fresh(5_000), dtype=np.uint8).reshape(-1, SIZE)[:, 5:]
     expected = DECK.aggregator().add(body[:, -1].astype(np.uint64)).to_bytes()
-    for attempt in range(14):
-        url = f"sqlite:///{tmp_path}/{attempt}.db"
-        store = open_store(url)
-        create_campaign(store, asked.to_bytes())
-        store.add({Round(asked.id, 1): body})
-        command = [sys.executable, "-c", CLOSING, url]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as closing:  # noqa: S603
-            assert closing.stdout is not None
-            assert closing.stdout.readline() == b"begin\n"
-            time.sleep(rng.uniform(0.0, 0.12))
-            closing.kill()
+    filled = open_store(f"sqlite:///{tmp_path}/filled.db")
+    create_campaign(filled, asked.to_bytes())
+    filled.add({Round(asked.id, 1): body})
+    filled.close()
+    command = [sys.executable, "-c", CLOSING, str(tmp_path)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    said = subprocess.run(command, capture_output=True, env=environment, check=True, timeout=300)  # noqa: S603
+    for kill in range(1, int(said.stdout) + 1):
+        store = open_store(f"sqlite:///{tmp_path}/{kill}.db")
         found = store.round(Round(asked.id, 1))
         assert found is not None
-        states.add(found.state)
+        states.append(found.state)
         if found.state != "closed":
-            assert store.count(Round(asked.id, 1)) == 20_000
+            assert store.count(Round(asked.id, 1)) == 5_000
             assert count(store, asked, 1).to_bytes() == expected
-        assert close_round(store, asked, 1).reports == 20_000
+        assert close_round(store, asked, 1).reports == 5_000
         assert store.sums(Round(asked.id, 1)) == expected
         store.close()
-    assert len(states) > 1, "all were killed in the same state: the test does not see what it should"
+    assert sorted(set(states), key=["open", "closing", "closed"].index) == ["open", "closing", "closed"]
+    assert states == sorted(states, key=["open", "closing", "closed"].index)
 
 
 @pytest.mark.slow

@@ -109,6 +109,16 @@ def test_a_body_of_no_declared_length_is_cut(running: tuple[str, str, str]) -> N
     assert status == 413
 
 
+@pytest.mark.parametrize("head", [b"nonsense\r\n\r\n", b"GET /?" + b"x" * 70_000 + b" HTTP/1.1\r\nhost: x\r\n\r\n"])
+def test_what_is_not_http_is_a_problem(running: tuple[str, str, str], head: bytes) -> None:
+    with connected(running[0]) as plain:
+        plain.sendall(head)
+        said = answer(plain)
+    assert said.startswith(b"HTTP/1.1 400 ")
+    assert b"application/problem+json" in said
+    assert said.endswith(b"}")
+
+
 def test_chunks_are_put_together(running: tuple[str, str, str]) -> None:
     address, path, _ = running
     report = fresh(3)

@@ -9,7 +9,7 @@ from untrackable.collector.reading import DEFAULT_TOP, MOST_TOP
 from untrackable.collector.settings import Settings
 
 _Schema = dict[str, Any]
-_ALWAYS = (Problem.INTERNAL, Problem.STORE_UNAVAILABLE)
+_ALWAYS = (Problem.MALFORMED_REQUEST, Problem.INTERNAL, Problem.STORE_UNAVAILABLE)
 _KEYED = (Problem.KEY_NEEDED, Problem.KEY_INSUFFICIENT)
 
 
@@ -69,7 +69,6 @@ def _paths(settings: Settings) -> _Schema:
     )
     estimates = (
         *_KEYED,
-        Problem.MALFORMED_REQUEST,
         Problem.NOT_FOUND,
         Problem.ROUND_NOT_CLOSED,
         Problem.WITHHELD,
@@ -118,7 +117,6 @@ def _paths(settings: Settings) -> _Schema:
                 (
                     *_KEYED,
                     Problem.MALFORMED_CAMPAIGN,
-                    Problem.MALFORMED_REQUEST,
                     Problem.TOO_LARGE,
                     Problem.MEDIA_TYPE,
                     Problem.CAMPAIGN_REFUSED,

@@ -5,6 +5,8 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from untrackable.collector.problems import Problem, response
+
 _SLOW = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 _LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 
@@ -53,6 +55,13 @@ class LimitedProtocol(HttpToolsProtocol):
         """The request is whole."""
         super().on_message_complete()
         self._since, self._head = None, 0
+
+    def send_400_response(self, msg: str) -> None:
+        """Bytes that are not HTTP, or an address of more than 64 kB, are a problem like others."""
+        found = response(Problem.MALFORMED_REQUEST, "the request is not HTTP, or its address is too long")
+        head = b"".join(b"%s: %s\r\n" % pair for pair in found.raw_headers)
+        self.transport.write(b"HTTP/1.1 400 Bad Request\r\n" + head + b"connection: close\r\n\r\n" + found.body)
+        self.transport.close()
 
     def _look(self) -> None:
         if self._since is not None and self.loop.time() - self._since > self.seconds:

@@ -48,13 +48,13 @@ class Service:
     async def running(self) -> AsyncIterator[None]:
         """Store and close rounds while it lasts; at its end, what was accepted is stored."""
         self.writer = Writer(self.store, self.clock, self.settings, self.metrics)
-        sweeping = asyncio.create_task(self._sweep())
+        ending = asyncio.Event()
+        sweeping = asyncio.create_task(self._sweep(ending))
         try:
             yield
         finally:
-            sweeping.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await sweeping
+            ending.set()
+            await sweeping  # a round that is being closed is closed
             await run_in_threadpool(self.writer.stop)
             await run_in_threadpool(self._end)
 
@@ -64,14 +64,16 @@ class Service:
         self.store.close()
         self.metrics.close()
 
-    async def _sweep(self) -> None:
+    async def _sweep(self, ending: asyncio.Event) -> None:
         """Close rounds that are over, now and then; not all processes at the same time."""
-        while True:
+        while not ending.is_set():
             try:
                 await run_in_threadpool(self.close_overdue)
             except StoreUnavailable as error:
                 _log.warning("rounds were not closed: %s", error)
-            await asyncio.sleep(self.settings.sweep * random.uniform(0.75, 1.25))  # noqa: S311 - no secret
+            wait = self.settings.sweep * random.uniform(0.75, 1.25)  # noqa: S311 - no secret
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(ending.wait(), wait)
 
     def close_overdue(self) -> int:
         """Close every round whose time and grace are over."""
