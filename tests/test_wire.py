@@ -12,7 +12,7 @@ from untrackable import Bitwise, Deck, Rappor, wire
 from untrackable.errors import WireError
 from untrackable.wire import LAST_ROUND, Wire
 
-VECTORS = json.loads((Path(__file__).parent / "vectors" / "wire.json").read_text(encoding="utf-8"))
+VECTORS = json.loads((Path(__file__).parent / "vectors" / "wire" / "reports.json").read_text(encoding="utf-8"))
 NONCE = bytes(range(16))
 
 
