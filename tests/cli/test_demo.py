@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 import urllib.request
 from pathlib import Path
 
@@ -58,3 +59,21 @@ def test_the_collector_is_left_running_for_a_browser(tmp_path: Path) -> None:
     assert "Which homepage is yours?" in page
     assert "news" in page
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lines", [1, 3])
+def test_it_can_be_interrupted_at_any_time(lines: int, tmp_path: Path) -> None:
+    """In the middle of the clients' work, with the signal sent to all of its processes as a terminal does."""
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    command = [*COMMAND[:4], "--clients", "2000"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, env=kept_in(folder), start_new_session=True) as run:  # noqa: S603
+        while len(list(folder.glob("*/people/*"))) < 10 * lines:
+            assert run.poll() is None
+            time.sleep(0.05)
+        os.killpg(run.pid, signal.SIGINT)
+        assert run.wait(60) == 0
+        assert run.stderr is not None
+        assert run.stderr.read() == b""
+    assert list(folder.iterdir()) == []

@@ -42,7 +42,11 @@ def start(
     """Start a collector at a free port of this machine; `options` are those of `untrackable serve`."""
     command = [sys.executable, "-m", "untrackable", "serve", "--store", store, "--port", "0", "--json", *options]
     process = subprocess.Popen(  # noqa: S603
-        command, stdout=subprocess.PIPE, stderr=errors, env={**os.environ, **(environment or {})}
+        command,
+        stdout=subprocess.PIPE,
+        stderr=errors,
+        env={**os.environ, **(environment or {})},
+        start_new_session=True,  # Ctrl-C is for the program that started it, which ends it in order
     )
     said = b""
     while process.stdout is not None and not said.rstrip().endswith(b"}"):

@@ -4,7 +4,6 @@ import multiprocessing
 import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from http.client import HTTPConnection
@@ -54,13 +53,10 @@ def live(campaign: Campaign, server: str, folder: Path, values: Sequence[int], t
     ]
     accepted = 0
     workers = min(4, os.cpu_count() or 1)
-    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _leave_interrupts) as pool:
-        try:
-            for done, count in enumerate(pool.map(_live, households), start=1):
-                accepted += count
-                told(done / len(households))
-        finally:
-            pool.shutdown(cancel_futures=True)
+    with multiprocessing.get_context("spawn").Pool(workers, _leave_interrupts) as pool:  # ended with the block
+        for done, count in enumerate(pool.imap_unordered(_live, households), start=1):
+            accepted += count
+            told(done / len(households))
     return accepted
 
 
