@@ -92,7 +92,8 @@ def test_every_byte_that_the_server_wrote(tmp_path: Path, monkeypatch: pytest.Mo
     written |= {Path("closed") / p.name: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
     written[Path("stdout")] = server.said
     assert b"reports_received_total 31" in written[Path("/metrics")]
-    assert {p.name for p in written} >= {"x.db", "x.db-wal", "log", "counts", "stdout"}
+    counts = {"counts"} if workers == "2" else set()
+    assert {p.name for p in written} >= {"x.db", "x.db-wal", "log", "stdout", *counts}
     assert any(REPORT[5:21] in data for data in written.values())  # the search finds what is there
     packed = socket.inet_aton(ADDRESS)
     marks = [MARK.encode(), MARK.lower().encode(), ADDRESS.encode(), b"203.0.113", packed, packed[::-1]]

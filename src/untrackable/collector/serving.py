@@ -60,7 +60,10 @@ def address(bound: socket.socket) -> str:
 
 def serve(store: str, bound: socket.socket, settings: Settings, *, workers: int = 1) -> None:
     """Serve until the process is told to end; several processes share the socket, and each has its own writer."""
-    with tempfile.TemporaryDirectory(prefix="untrackable-") as folder:
+    if workers == 1:
+        run(functools.partial(application, store, settings), bound)
+        return
+    with tempfile.TemporaryDirectory(prefix="untrackable-") as folder:  # where they count together
         run(functools.partial(application, store, settings, Path(folder) / "counts"), bound, workers=workers)
 
 
@@ -96,7 +99,7 @@ def _leave(number: int, frame: object) -> None:
     raise SystemExit(0)
 
 
-def application(store: str, settings: Settings, counts: Path) -> Starlette:
+def application(store: str, settings: Settings, counts: Path | None = None) -> Starlette:
     """The application of one process."""
     sys.setswitchinterval(_SWITCH_SECONDS)
     LimitedProtocol.seconds, LimitedProtocol.largest_head = settings.request_seconds, settings.largest_head
