@@ -114,3 +114,12 @@ def test_different_steps_do_not_multiply() -> None:
 
 def test_beyond_the_largest_loss_nothing_is_told() -> None:
     assert (three(0.125, 500) ** 8).delta(1.0) == 0.0
+
+
+def test_losses_of_very_many_steps_are_on_the_safe_side_and_few() -> None:
+    law = Law.of(Fraction(10), {1: Fraction(3, 4), -1: Fraction(1, 4)})
+    fine = law.on(1e-6)
+    assert len(fine.masses) <= 2
+    assert fine.infinite >= law.masses[2]
+    for eps in (0.0, 1e-5, 1.0, 9.0):
+        assert fine.delta(eps) >= law.delta(eps)

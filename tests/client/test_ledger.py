@@ -6,6 +6,7 @@ import pytest
 
 from tests.client.samples import Clock, campaign, client
 from untrackable.campaign import Campaign
+from untrackable.client.laws import composed
 from untrackable.client.ledger import Account, Ledger, Life
 from untrackable.client.policy import Policy
 from untrackable.errors import CampaignRefused
@@ -87,6 +88,16 @@ def test_lives_of_independent_rounds_are_charged_by_the_round() -> None:
     assert one == two
     twice = Account(STORED.to_bytes(), (Life("a", 1, 12, 12), Life("b", 13, 30, 12)))
     assert len(list(twice.privacy(0.01))) == 2
+
+
+def test_every_life_deals_a_deck_of_its_own() -> None:
+    """With replays each life may show a whole deck: four lives show forty cards, not ten."""
+    deck = Deck.for_budget(bits=1, slots=10, eps=1.0, delta=1e-6, when_empty="replay", width=1)
+    asked = campaign(deck, rounds=100, tracking_delta=1.0)
+    lives = tuple(Life(str(i), 10 * i + 1, 10 * i + 10, 10 * i + 10) for i in range(4))
+    laws = list(Account(asked.to_bytes(), lives).privacy(0.01))
+    told = composed(laws, 0.01).delta(1.0)
+    assert told >= Experiment([(deck.base.privacy_factor(), 40)]).delta(1.0).lower > 1e-2
 
 
 def test_only_the_rounds_that_are_left_are_charged(tmp_path: Path) -> None:

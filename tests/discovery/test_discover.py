@@ -198,3 +198,22 @@ def test_what_does_not_belong_together_is_refused() -> None:
     for name, given in (("alpha", 0.0), ("leads", -1), ("beam", 0)):
         with pytest.raises(ValueError, match=f"{name} must be"):
             discover(encoding, sums, **{name: given})  # type: ignore[arg-type]
+
+
+def test_strings_that_share_a_prefix_do_not_count_for_each_other() -> None:
+    """A fifth hold one string, as many others begin like it and are too rare to be found; intervals still hold."""
+    encoding = DiscoveredStrings(salt=bytes(16), alphabet="abcdefgh", longest=6, prefixes=[3, 6, 6], bucket_bits=16)
+    rng = np.random.default_rng(5)
+    letters = np.array(list(encoding.alphabet))
+    others = ["".join(row) for row in letters[rng.integers(0, 8, (30_000, 6))]]
+    begun = ["abc" + "".join(row) for row in letters[rng.integers(0, 8, (10_000, 3))]]
+    people = ["abcabc"] * 10_000 + begun + others
+    mechanism = Fresh(encoding.local(6.0))
+    sums = mechanism.aggregator()
+    for batch in mechanism.simulate(encoding.encode_many(people), rounds=1, seed=1):
+        sums.add(batch.reports)
+    (first, *_) = discover(encoding, sums, alpha=1e-6).strings
+    truth = people.count("abcabc") / len(people)
+    assert first.string == "abcabc"
+    assert first.lower <= truth <= first.upper < 1.3 * truth
+    assert abs(first.frequency - truth) < 6 * first.standard_error

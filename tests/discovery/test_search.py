@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from untrackable import DiscoveredStrings
-from untrackable.discovery.peeling import Levels, fit, peeled
+from untrackable.discovery.peeling import Levels, alone, fit, peeled
 from untrackable.discovery.search import search
 from untrackable.discovery.space import Space
 from untrackable.discovery.tables import Tables
@@ -76,14 +76,20 @@ def test_strings_that_share_buckets_are_told_apart() -> None:
     )
     entries = tables * levels.shares[:, None]
     found = fit(levels, entries, places)
-    assert found.frequencies == pytest.approx(shares, abs=1e-12)
-    assert peeled(levels, entries, places, found.frequencies) == pytest.approx(np.zeros((3, 8)), abs=1e-12)
-    alone = fit(levels, entries, places[2:])
+    assert found == pytest.approx(shares, abs=1e-12)
+    assert peeled(levels, entries, places, found) == pytest.approx(np.zeros((3, 8)), abs=1e-12)
     weights = np.array([100, 200, 100]) / 400
-    assert alone.frequencies[0] == pytest.approx(weights @ [0.05, 0.25, 0.05], abs=1e-12)
-    assert alone.standard_error[0] == pytest.approx(0.1 * np.sqrt((weights**2).sum()), rel=1e-12)
-    assert alone.deviation[0] == pytest.approx(2 / np.sqrt(400), rel=1e-12)  # as for one mean of 400 reports
-    assert found.deviation[0] > alone.deviation[0]
+    assert fit(levels, entries, places[2:])[0] == pytest.approx(weights @ [0.05, 0.25, 0.05], abs=1e-12)
+    all_levels = alone(levels, entries, places[2], np.ones(3, dtype=np.bool_))
+    assert all_levels is not None
+    assert all_levels.frequency == pytest.approx(weights @ [0.05, 0.25, 0.05], abs=1e-12)
+    assert all_levels.standard_error == pytest.approx(8 / 7 * 0.1 * np.sqrt((weights**2).sum()), rel=1e-12)
+    assert all_levels.deviation == pytest.approx(8 / 7 * 2 / np.sqrt(400), rel=1e-12)  # as for 400 reports
+    two = alone(levels, entries, places[2], np.array([True, False, True]))
+    assert two is not None
+    assert two.frequency == pytest.approx(0.05, abs=1e-12)
+    assert two.deviation == pytest.approx(8 / 7 * 2 / np.sqrt(200), rel=1e-12)
+    assert alone(levels, entries, places[2], np.zeros(3, dtype=np.bool_)) is None
 
 
 def test_entries_leave_out_what_collisions_add_on_average() -> None:

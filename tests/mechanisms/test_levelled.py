@@ -313,3 +313,14 @@ def test_parameters_are_checked() -> None:
         Levelled(NoisyInnerProduct(bits=27, eps=1.0), 2)
     with pytest.raises(ValueError, match="not shown"):
         LEVELLED.draw(64, entropy.system)
+
+
+def test_one_level_of_reports_of_whole_bytes() -> None:
+    """No bit tells the level, and none is looked for."""
+    base = NoisyInnerProduct(bits=8, eps=6.0, width=8)
+    assert base.report_bits == 72
+    mechanism = Fresh(Levelled(base, 1))
+    (batch,) = mechanism.simulate(np.arange(50).reshape(50, 1), rounds=1, seed=1)
+    sums = mechanism.aggregator().add(batch.reports)
+    sums.add([mechanism.client(7).report(1)])
+    assert sums.n == 51

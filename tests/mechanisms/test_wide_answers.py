@@ -524,3 +524,15 @@ def test_fading_ends_where_an_answer_would_be_uniform() -> None:
 
 def test_kept_slots_are_many() -> None:
     assert InnerProduct(bits=16, slots=LARGEST_SLOTS, eps_report=4.0).report_bits == 6 * 17
+
+
+@pytest.mark.parametrize(
+    ("bits", "slots", "eps", "delta"), [(8, 1, 1e-3, 5e-3), (8, 1, 0.01, 1e-3), (16, 5000, 3, 1e-3)]
+)
+def test_wide_answers_are_chosen_for_small_eps_too_where_delta_is_what_binds(
+    bits: int, slots: int, eps: float, delta: float
+) -> None:
+    chosen = Deck.for_budget(bits=bits, slots=slots, eps=eps, delta=delta)
+    wide = Deck.for_budget(bits=bits, slots=slots, eps=eps, delta=delta, width=8)
+    assert chosen.width > 1
+    assert chosen.accuracy(1).standard_error <= 1.01 * wide.accuracy(1).standard_error

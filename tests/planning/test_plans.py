@@ -265,7 +265,7 @@ def test_strings_to_be_discovered() -> None:
     assert more.error_upper == pytest.approx(best.error_upper / 2, rel=1e-3)
     stored = plan(people=10**12, strings=20, rounds="forever", eps=4.0, reports=3)
     assert [o.name for o in stored.options] == ["rnip"]
-    with pytest.raises(ValueError, match="strings must be between 1 and 32"):
+    with pytest.raises(ValueError, match="strings must be between 1 and 30"):
         Goals(people=10, strings=33, rounds=2, eps=1)
 
 

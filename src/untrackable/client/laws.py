@@ -21,6 +21,8 @@ _SLOT = 36
 """Bytes of a coefficient of a product: 2·128 bits, and 32 for the sum of many."""
 _NEGLIGIBLE = 1 << (_BITS - 80)
 """Mass up to which an end of a law is moved outward: to its neighbour, or at the top it is cut off."""
+_MOST_PLACES = 1 << 15
+"""Steps from 0, beyond which losses are not told apart: so a law is never too long to work with."""
 _DIGITS = 50
 _HAIR = 2.0**-49
 """A few roundings of a float, relatively."""
@@ -116,16 +118,22 @@ class Law:
 
         Masses of both worlds are kept: of a mass m at a loss l, m·(1-e^-(l-a))/(1-e^-h) goes to a+h, h being the
         step and a the multiple of it below l, and the rest to a. Merging the two again gives back the loss l.
+        Losses of very many steps count as infinite, or as no less than as many below 0.
         """
         if self.step == step or self._still:
             return replace(self, step=step)
         found: dict[int, int] = {}
+        infinite = self.infinite
         whole = -math.expm1(-step)
         for place, mass in enumerate(self.masses, self.low):
             if not mass:
                 continue
             loss = self._loss(place)
-            below = math.floor(loss / step)
+            if loss > _MOST_PLACES * step:
+                infinite += mass
+                continue
+            below = max(-_MOST_PLACES, math.floor(loss / step))
+            loss = max(loss, below * step)
             slack = 2 * _HAIR * (abs(below) + 4)  # what floating point may have taken from a share
             share = min(1.0, max(0.0, -math.expm1(-(loss - below * step)) / whole) + slack)
             rest = min(1.0, 1 - share + 2 * slack)
@@ -133,7 +141,7 @@ class Law:
             found[below] = found.get(below, 0) + _times(mass, rest)
         low, high = min(found, default=0), max(found, default=0)
         masses = tuple(found.get(place, 0) for place in range(low, high + 1)) if found else ()
-        return _trimmed(Law(step, low, masses, self.infinite, self.pure, self.cut))
+        return _trimmed(Law(step, low, masses, infinite, self.pure, self.cut))
 
     def _loss(self, place: int) -> float:
         """The loss at a place, and a hair more than the step may have been rounded by."""

@@ -59,12 +59,13 @@ class Account:
 
     def privacy(self, step: float) -> Iterator[Law]:
         """What its reports tell of the value."""
-        if isinstance(self.campaign.mechanism, (Dealt, Fading)):
+        mechanism = self.campaign.mechanism
+        if isinstance(mechanism, Fading) or (isinstance(mechanism, Dealt) and mechanism.when_empty == "stop"):
             # Rounds are independent given the value, whichever state answers them, and each is answered once.
             whole = any(life.rounds is None for life in self.lives)
             last = max((life.last or 0 for life in self.lives if life.rounds), default=0)
             summed = sum(life.rounds or 0 for life in self.lives)
-            count = last if isinstance(self.campaign.mechanism, Fading) else summed
+            count = last if isinstance(mechanism, Fading) else summed
             if whole or count:
                 yield accounting.privacy(self.campaign, None if whole else count, step)
             return

@@ -5,9 +5,9 @@ uniform and independent of everything received, so the probability that the entr
 what u finds there is known exactly (`tables`). Nobody knows j; so u is accepted only if this p-value is small for
 every j for which more than one string remains to choose from. How small depends on how many strings there are: at
 j = 1 all (`space`); at later j those that go on from a prefix that somebody shares, where the r-th most striking
-prefix gets a share 1/(r(r+1)) of the error rate. Round k of the search gets α/(k(k+1)), level j of L a share
-2^(j-1)/(2^L-1). All shares sum to at most one, so by the union bound some string that nobody holds is accepted with
-probability at most α. See docs/heavy-hitters.md for the proof and what it rests on.
+prefix gets a share 1/(r(r+1)) of the error rate. Pass k of the search gets α/(k(k+1)), and every level that is
+tested an equal share. All shares sum to at most one, so by the union bound some string that nobody holds is accepted
+with probability at most α. See docs/heavy-hitters.md for the proof and what it rests on.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from untrackable import checks
 from untrackable.discovery.found import Discovered, Found
-from untrackable.discovery.peeling import Levels, fit, peeled, radius
+from untrackable.discovery.peeling import Levels, alone, fit, peeled, radius
 from untrackable.discovery.search import Prefixes, search
 from untrackable.discovery.space import Space
 from untrackable.discovery.tables import Tables
@@ -71,7 +71,7 @@ def discover(
         if not new:
             break
         places = _places(encoding, list(accepted))
-        left = peeled(levels, entries, places, fit(levels, entries, places).frequencies)
+        left = peeled(levels, entries, places, fit(levels, entries, places))
     chosen = _others(evidence.whole, names, _ancestors(kept), set(accepted), leads)
     strings = _measured(encoding, levels, entries, accepted, alpha)
     return Discovered(
@@ -171,17 +171,22 @@ def _places(encoding: DiscoveredStrings, strings: list[str]) -> NDArray[np.int64
 def _measured(
     encoding: DiscoveredStrings, levels: Levels, entries: FloatArray, strings: dict[str, float], alpha: float
 ) -> list[Found]:
-    """Frequencies with their errors, from what is in the buckets."""
-    if not strings:
-        return []
-    found = fit(levels, entries, _places(encoding, list(strings)))
+    """Frequencies with their errors, from the buckets of those levels that look at the whole string.
+
+    Shorter prefixes are shared with strings that were not found, which would count for this one.
+    """
     space = Space.of(encoding)
-    rows = zip(strings.items(), found.frequencies, found.standard_error, found.deviation, strict=True)
     measured = []
-    for (string, p_value), frequency, error, deviation in rows:
-        reach = radius(deviation, alpha * space.string(encoding.length(string)))
-        low, high = max(0.0, frequency - reach), min(1.0, frequency + reach)
-        measured.append(Found(string, float(frequency), float(error), float(low), float(high), min(1.0, p_value)))
+    for (string, p_value), places in zip(strings.items(), _places(encoding, list(strings)), strict=True):
+        length = encoding.length(string)
+        sizes = np.array(encoding.prefixes)
+        found = alone(levels, entries, places, (sizes > length) | (sizes == encoding.longest))
+        if found is None:  # no report was about the whole of it
+            measured.append(Found(string, 0.0, 1.0, 0.0, 1.0, min(1.0, p_value)))
+            continue
+        reach = radius(found.deviation, alpha * space.string(length))
+        low, high = max(0.0, found.frequency - reach), min(1.0, found.frequency + reach)
+        measured.append(Found(string, found.frequency, found.standard_error, low, high, min(1.0, p_value)))
     return measured
 
 

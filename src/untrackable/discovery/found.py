@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 class Found(NamedTuple):
     """A string, and the share of people that hold it.
 
-    `p_value` is adjusted for all strings that there are and for every round of the search (upper): a string that
-    nobody holds has one of at most α, anywhere in the space, with probability at most α. `lower` and `upper` hold
-    for all strings at once, but for what strings that were not found add to the same buckets (2^-bucket_bits on
-    average). `standard_error` is estimated.
+    `p_value` is adjusted for all strings that there are and for every pass of the search (upper): a string that
+    nobody holds has one of at most α, anywhere in the space, with probability at most α. `frequency` is from the
+    levels that look at the whole string. `lower` and `upper` hold for all strings at once, but for what others add
+    to the same buckets by chance (2^-bucket_bits on average). `standard_error` is estimated.
     """
 
     string: str

@@ -7,6 +7,7 @@ of its level. What the strings explain is subtracted everywhere, and what remain
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,19 +37,18 @@ class Levels:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class Fit:
-    """Frequencies of strings, their standard errors (estimated), and radii for unit ln(2/β)/2 under the root."""
+class Alone(NamedTuple):
+    """The frequency of one string, its standard error (estimated), and its radius for a unit ln(2/β)/2."""
 
-    frequencies: FloatArray
-    standard_error: FloatArray
-    deviation: FloatArray
+    frequency: float
+    standard_error: float
+    deviation: float
 
 
-def fit(levels: Levels, entries: FloatArray, places: NDArray[np.int64]) -> Fit:
-    """Least squares for strings that fall into these buckets, a row of one for each level."""
+def fit(levels: Levels, entries: FloatArray, places: NDArray[np.int64]) -> FloatArray:
+    """Least squares for the frequencies of strings that fall into these buckets, a row of one for each level."""
     strings = len(places)
-    rows, values, weights, errors, spans, of = [], [], [], [], [], []
+    rows, values, weights = [], [], []
     for level, (estimate, share) in enumerate(zip(levels.estimates, levels.shares, strict=True)):
         if estimate is None:
             continue
@@ -58,20 +58,26 @@ def fit(levels: Levels, entries: FloatArray, places: NDArray[np.int64]) -> Fit:
         rows.append(design)
         values.append(entries[level, distinct] / share)
         weights.append(np.full(distinct.size, estimate.n))
-        errors.append(estimate.standard_error[distinct])
-        spans.append(estimate.span[distinct])
-        of.append(np.full(distinct.size, level))
-    design, value, weight, error = (np.concatenate(column) for column in (rows, values, weights, errors))
+    design, value, weight = (np.concatenate(column) for column in (rows, values, weights))
     root = np.sqrt(weight)
-    solution = np.linalg.pinv(design * root[:, None]) * root  # strings × buckets
-    moved = np.abs(solution) * np.concatenate(spans)
-    where = np.concatenate(of)
-    square = sum(
-        moved[:, where == level].sum(axis=1) ** 2 / estimate.n
-        for level, estimate in enumerate(levels.estimates)
-        if estimate
-    )
-    return Fit(solution @ value, np.sqrt(solution**2 @ error**2), np.sqrt(square))
+    frequencies: FloatArray = np.linalg.pinv(design * root[:, None]) @ (root * value)
+    return frequencies
+
+
+def alone(levels: Levels, entries: FloatArray, places: NDArray[np.int64], whole: NDArray[np.bool_]) -> Alone | None:
+    """One string from the levels that look at the whole of it, whose buckets it shares with nobody but by chance.
+
+    The mean of their estimates, weighted by their reports; None where there are none.
+    """
+    found = [(i, estimate) for i, estimate in enumerate(levels.estimates) if whole[i] and estimate is not None]
+    total = sum(estimate.n for _, estimate in found)
+    if not total:
+        return None
+    correction = 1 / (1 - 1 / levels.buckets)
+    mean = math.fsum(estimate.n / total * entries[i, places[i]] / levels.shares[i] for i, estimate in found)
+    variance = math.fsum((e.n / total * correction * e.standard_error[places[i]]) ** 2 for i, e in found)
+    square = math.fsum((e.n / total * correction * e.span[places[i]]) ** 2 / e.n for i, e in found)
+    return Alone(mean, math.sqrt(variance), math.sqrt(square))
 
 
 def radius(deviation: float, beta: float) -> float:

@@ -19,7 +19,7 @@ _EXACTLY = 100_000
 _NEAR = 0.01
 """How much of its standard error is not worth a wider answer."""
 _QUIET = 0.03
-"""Up to this ε′ of one bit no wider answer gains as much as that."""
+"""Up to this ε′ of one bit, no other answer gains as much as that if the widest does not."""
 
 
 class InnerProduct(Stored):
@@ -173,10 +173,14 @@ def best_base(
     bits = checks.integer("bits", bits, low=1, high=LARGEST_BITS)
     if width is not None:
         return spending(width)
-    narrow = spending(1)
-    if narrow.eps <= _QUIET:
-        return narrow
-    bases = [narrow, *(spending(width) for width in range(2, min(bits, LARGEST_WIDTH) + 1))]
+    widest = min(bits, LARGEST_WIDTH)
+    bases = [spending(1)]
+    if widest > 1:
+        bases.append(spending(widest))
+    errors = [base.accuracy(1, 0.05).standard_error for base in bases]
+    if bases[0].eps <= _QUIET and errors[0] <= (1 + _NEAR) * errors[-1]:
+        return bases[0]
+    bases[1:1] = [spending(width) for width in range(2, widest)]
     errors = [base.accuracy(1, 0.05).standard_error for base in bases]
     return next(base for base, error in zip(bases, errors, strict=True) if error <= (1 + _NEAR) * min(errors))
 

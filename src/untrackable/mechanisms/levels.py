@@ -33,7 +33,7 @@ class Layout:
         """Reports of the base with these levels above them."""
         if not self.bytes:
             return rest | levels << np.uint64(self.base_bits)
-        found = np.zeros((*levels.shape, self.bytes + 1), dtype=np.uint8)
+        found = np.zeros((*levels.shape, self.bytes + 2), dtype=np.uint8)
         if self.base_bits <= _WORD:
             rest = rest.astype("<u8")[..., None].view(np.uint8)
         size = -(-self.base_bits // 8)
@@ -54,7 +54,9 @@ class Layout:
             ), words & mask
         place, shift = divmod(self.base_bits, 8)
         size = -(-self.base_bits // 8)
-        above = reports[..., place].astype(np.uint64)
+        above = np.zeros(reports.shape[:-1], dtype=np.uint64)
+        if place < self.bytes:  # or else there is one level, and no bit to tell it
+            above |= reports[..., place]
         if place + 1 < self.bytes:
             above |= reports[..., place + 1].astype(np.uint64) << np.uint64(8)
         room = max(size, _WORD // 8)

@@ -30,7 +30,7 @@ Answering = TypeVar("Answering", bound=Mechanism)
 
 _LAST_CARD = "a deck has a last card, so it needs a last round"
 QUIET = 0.03
-"""Up to this eps of one report, wide answers are no better than one bit."""
+"""Up to this eps of one report, no other answer is better than one bit if the widest is not."""
 _FEW = (2, 8, 20)
 """Numbers of reports at which a mechanism that is too easy to follow mostly shows it."""
 _COUNTED = 1500
@@ -124,11 +124,15 @@ def _rnip(goals: Goals) -> Mechanism:
 
 def _best_width(made: Callable[[int], Answering], goals: Goals) -> Mechanism:
     """With the width of the smallest error radius: that of the smallest standard error may promise less."""
-    narrow = made(1)
-    if _base(narrow).eps <= QUIET:
+
+    def radius(mechanism: Answering) -> float:
+        return _base(mechanism).accuracy(1, goals.beta).radius
+
+    narrow, widest = made(1), min(goals.width, LARGEST_WIDTH)
+    wide = made(widest) if widest > 1 else narrow
+    if _base(narrow).eps <= QUIET and radius(narrow) <= radius(wide):
         return _levelled(narrow, goals)
-    widths = [narrow, *(made(width) for width in range(2, min(goals.width, LARGEST_WIDTH) + 1))]
-    return _levelled(min(widths, key=lambda mechanism: _base(mechanism).accuracy(1, goals.beta).radius), goals)
+    return _levelled(min([narrow, *map(made, range(2, widest)), wide], key=radius), goals)
 
 
 def _base(mechanism: Any) -> NoisyInnerProduct:

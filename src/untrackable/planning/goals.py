@@ -23,7 +23,7 @@ SMALLEST_DELTA = 1e-11
 
 _STEP = 2
 """Bytes from one prefix to the next, all of which are tried."""
-LONGEST_STRING = _STEP * MOST_LEVELS
+LONGEST_STRING = _STEP * (MOST_LEVELS - 1)
 
 Unknown = Literal["people", "rounds", "eps", "error"]
 UNKNOWNS: tuple[Unknown, ...] = ("people", "rounds", "eps", "error")
@@ -166,7 +166,7 @@ class Goals:
             return self.encoding
         if self.strings is None:
             return None
-        prefixes = [*range(_STEP, self.strings, _STEP), self.strings]
+        prefixes = [*range(_STEP, self.strings, _STEP), self.strings, self.strings]  # the whole string twice
         return DiscoveredStrings(
             longest=self.strings, prefixes=prefixes, salt=bytes(SHORTEST_SALT), too_long="truncate"
         )

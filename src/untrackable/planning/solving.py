@@ -90,7 +90,8 @@ def _eps(family: Family, goals: Goals) -> Solved:
 def _by_noise(family: Family, goals: Goals, made: Callable[[Goals, float, int], Mechanism]) -> Solved:
     """Accuracy gives the noise, and the engine what all reports with that noise spend: no nested search."""
     wanted, people = goals.error or 1.0, goals.people or 1
-    widths = [1] if family.name == "fading" else [*range(1, min(goals.width, LARGEST_WIDTH) + 1)]
+    widest = 1 if family.name == "fading" else min(goals.width, LARGEST_WIDTH)
+    widths = [1, *range(widest, 1, -1)]
     found: list[tuple[float, float, int]] = []
     for width in widths:
 
@@ -103,8 +104,8 @@ def _by_noise(family: Family, goals: Goals, made: Callable[[Goals, float, int], 
             continue
         spent = made(goals, loud, width).privacy().gamma(goals.delta).upper * (1 + 1e-12)
         found.append((spent, loud, width))
-        if loud <= QUIET:
-            break  # no wider answer is worth it
+        if len(found) == 2 and found[0][1] <= QUIET and found[0] < found[1]:
+            break  # the widest answer is not worth it, so none is
     if not found or min(found)[0] > LARGEST_EPS:
         raise _out_of_reach(wanted)
     eps, loud, width = min(found)
