@@ -164,7 +164,7 @@ def test_what_is_given_must_not_contradict_the_file(ending: str, tmp_path: Path)
     written(path, DECK, encoding=colours)
     assert read_reports(path, mechanism=DECK, encoding=colours).mechanism == DECK
     with pytest.raises(
-        ReportFileError, match=r"made with the mechanism Deck\(bits=4.*not with the one given, Deck\(bits=3"
+        ReportFileError, match=r"made with the mechanism Deck\(bits=4.*not with Deck\(bits=3"
     ):
         read_reports(path, mechanism=Deck(bits=3, slots=9, eps_report=1.0))
     with pytest.raises(ReportFileError, match="made with the encoding"):

@@ -41,7 +41,7 @@ def demo(once: bool, clients: int, simulated: int, as_json: bool, plot: Path | N
     """
     if plot is not None and (plot.suffix not in _FORMATS or not plot.parent.is_dir()):
         raise click.BadParameter(
-            f"{plot} must end in {', '.join(_FORMATS)} and be in a folder that exists", param_hint="--plot"
+            f"{plot} must end in one of {', '.join(_FORMATS)} and be in a folder that exists", param_hint="--plot"
         )
     from untrackable.collector.serving import end_on_signals
     from untrackable.demo.collection import run

@@ -98,7 +98,7 @@ def estimate(
 def _check(option: str, path: Path | None, endings: tuple[str, ...]) -> None:
     if path is not None and (path.suffix not in endings or not path.parent.is_dir()):
         raise click.BadParameter(
-            f"{path} must end in {', '.join(endings)} and be in a folder that exists", param_hint=option
+            f"{path} must end in one of {', '.join(endings)} and be in a folder that exists", param_hint=option
         )
 
 

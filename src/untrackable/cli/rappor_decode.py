@@ -64,7 +64,7 @@ def rappor_decode(
         raise click.UsageError("give either MAP or --candidates FILE")
     if plot is not None and (plot.suffix not in _FORMATS or not plot.parent.is_dir()):
         raise click.BadParameter(
-            f"{plot} must end in {', '.join(_FORMATS)} and be in a folder that exists", param_hint="--plot"
+            f"{plot} must end in one of {', '.join(_FORMATS)} and be in a folder that exists", param_hint="--plot"
         )
     from untrackable.decoding.decode import decode
     from untrackable.decoding.files import read_candidates, read_counts, read_params, read_reports

@@ -6,8 +6,8 @@ what u finds there is known exactly (`tables`). Nobody knows j; so u is accepted
 every j for which more than one string remains to choose from. How small depends on how many strings there are: at
 j = 1 all (`space`); at later j those that go on from a prefix that somebody shares, where the r-th most striking
 prefix gets a share 1/(r(r+1)) of the error rate. Pass k of the search gets α/(k(k+1)), and every level that is
-tested an equal share. All shares sum to at most one, so by the union bound some string that nobody holds is accepted
-with probability at most α. See docs/heavy-hitters.md for the proof and what it rests on.
+tested an equal share. All shares sum to at most one, so by the union bound some string that nobody holds is
+accepted with probability at most α. See docs/heavy-hitters.md for the proof and what it rests on.
 """
 
 from collections.abc import Callable

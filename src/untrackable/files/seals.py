@@ -96,5 +96,7 @@ class Seal:
 def agreed(name: str, said: Any, given: Any) -> Any:
     """What the file says or what was given, which must not contradict it."""
     if said is not None and given is not None and said != given:
-        raise ReportFileError(f"its reports were made with the {name} {said!r}, not with the one given, {given!r}")
+        raise ReportFileError(
+            f"its reports were made with the {name} {said!r}, not with {given!r}, as given or as other files say"
+        )
     return given if said is None else said
