@@ -212,7 +212,7 @@ def test_strings_that_share_a_prefix_do_not_count_for_each_other() -> None:
     sums = mechanism.aggregator()
     for batch in mechanism.simulate(encoding.encode_many(people), rounds=1, seed=1):
         sums.add(batch.reports)
-    (first, *_) = discover(encoding, sums, alpha=1e-6).strings
+    (first, *_) = discover(encoding, sums).strings
     truth = people.count("abcabc") / len(people)
     assert first.string == "abcabc"
     assert first.lower <= truth <= first.upper < 1.3 * truth

@@ -256,7 +256,7 @@ def test_strings_to_be_discovered() -> None:
     assert best.tracked.upper == 0
     assert found.published is None
     base = best.mechanism.base.base  # type: ignore[attr-defined]
-    level = base.accuracy(5 * 10**6, 0.05 / 2**20)
+    level = base.accuracy(5 * 10**7 // 11, 0.05 / 2**20)
     assert best.error_upper == pytest.approx(level.radius + 3 * level.standard_error)
     assert best.state_bytes == len(best.mechanism.client(3).to_bytes())
     # four times the people find strings half as frequent; with a limited observer executions may be stored as well

@@ -21,7 +21,7 @@ _SLOT = 36
 """Bytes of a coefficient of a product: 2·128 bits, and 32 for the sum of many."""
 _NEGLIGIBLE = 1 << (_BITS - 80)
 """Mass up to which an end of a law is moved outward: to its neighbour, or at the top it is cut off."""
-_MOST_PLACES = 1 << 15
+_MOST_PLACES = 1 << 16
 """Steps from 0, beyond which losses are not told apart: so a law is never too long to work with."""
 _DIGITS = 50
 _HAIR = 2.0**-49
@@ -200,6 +200,8 @@ def _packed(masses: tuple[int, ...]) -> int:
 
 def _trimmed(law: Law) -> Law:
     """Without its negligible ends: the lower one moves up to what is next, the upper one is cut off."""
+    if not law.masses:
+        return law
     masses = list(law.masses)
     start, moved = 0, 0
     while start < len(masses) - 1 and moved + masses[start] <= _NEGLIGIBLE:
