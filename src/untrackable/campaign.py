@@ -9,6 +9,7 @@ import json
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 from untrackable import checks
@@ -114,7 +115,7 @@ class Campaign:
 
     def to_bytes(self) -> bytes:
         """Canonical JSON."""
-        return canonical(self.to_json())
+        return _document(self)
 
     @staticmethod
     def from_bytes(data: bytes) -> "Campaign":
@@ -174,6 +175,12 @@ class Directory:
         if directory.to_bytes() != data:
             raise CampaignError("the directory is not written as `to_bytes` writes it")
         return directory
+
+
+@lru_cache(maxsize=64)
+def _document(campaign: Campaign) -> bytes:
+    """A campaign's bytes, made once: it never changes, and they are asked for again and again."""
+    return canonical(campaign.to_json())
 
 
 def canonical(document: dict[str, Any]) -> bytes:
