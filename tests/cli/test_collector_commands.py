@@ -78,6 +78,10 @@ def test_a_campaign_from_file_to_closed_round(url: str, tmp_path: Path) -> None:
     sums = tmp_path / "sums.parquet"
     assert "the sums of 500 reports" in run("export", asked.id, "1", str(sums), "--store", url).stdout
 
+    failed = run("estimate", str(sums))
+    assert failed.exit_code == 1
+    assert "sums.parquet has the sums of a closed round, not reports; the collector estimates" in failed.stderr
+
     from pyarrow import parquet
 
     (row,) = parquet.read_table(sums).to_pylist()

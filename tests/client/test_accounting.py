@@ -162,8 +162,10 @@ def test_the_advantage_by_enumeration_with_fractions() -> None:
         apart = Fraction(0)
         for seen in itertools.product((0, 1), repeat=reports):
             left, right = seen[:split], seen[split:]
-            one = sum(p * law(left, held) * law(right, held) for held, p in chances.items())
-            alone, other = (sum(p * law(side, held) for held, p in chances.items()) for side in (left, right))
+            one = sum((p * law(left, held) * law(right, held) for held, p in chances.items()), Fraction(0))
+            alone, other = (
+                sum((p * law(side, held) for held, p in chances.items()), Fraction(0)) for side in (left, right)
+            )
             apart += abs(one - alone * other) / 2
         found = Fraction(kept_bit.advantage(bit, reports))
         assert found >= apart

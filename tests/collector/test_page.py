@@ -1,5 +1,6 @@
 """The page at /: what people see, in a real browser too."""
 
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,12 +11,14 @@ import pytest
 from tests.collector.samples import DECK, answers, campaign, sealed
 from tests.collector.servers import Collector, collecting, process
 from tests.collector.test_faults import on_now
-from untrackable.campaign import Campaign
+from untrackable.brackets import Bracket
+from untrackable.campaign import Campaign, Guarantee
 from untrackable.collector.closing import close_round
 from untrackable.collector.managing import create_campaign
 from untrackable.collector.stores.base import Store
 from untrackable.collector.stores.opening import open_store
 from untrackable.collector.stores.records import Round
+from untrackable.collector.words import guarantee_words
 
 
 @pytest.fixture
@@ -66,6 +69,27 @@ def test_unpublished_or_few_reports_show_no_number(collector: Collector) -> None
     assert "Its estimates are not published." in text
     assert "No round with enough reports is closed yet." in text
     assert "whisker" not in text.split("</style>")[1]
+
+
+def verdict(upper: float, lower: float) -> str:
+    certainty = Bracket(lower, upper).certainty
+    return json.dumps({"delta": {"lower": lower, "upper": upper, "certainty": certainty}, "tracking_delta": None})
+
+
+def test_a_guarantee_says_what_was_verified() -> None:
+    loose = Guarantee(eps=8.0, delta=1e-6, values="any", gamma=0.5, tracking_delta=0.25)
+    asked = campaign(guarantee=loose)
+    for found, words in (
+        (verdict(1e-6, 1e-6), "1e-06 (exact)"),
+        (verdict(1e-6, 5e-7), "1e-06 (upper)"),
+        (verdict(2e-7, 2e-7), "1e-06 (upper; verified: 2e-07, exact)"),
+        ("{}", "1e-06 (upper)"),
+    ):
+        first, second = guarantee_words(asked, found)
+        assert f"at most 2981 (eps = 8), except with probability {words}, whatever a person answers" in first
+        assert second.endswith("(gamma = 0.5), except with probability 0.25 (upper).")
+    pure = campaign(guarantee=Guarantee(eps=8.0, delta=0.0, values="any", gamma=0.0, tracking_delta=0.0))
+    assert "at most 2981 (eps = 8, upper), whatever" in guarantee_words(pure, verdict(0.0, 0.0))[0]
 
 
 @pytest.mark.slow
