@@ -27,7 +27,7 @@ def collector(tmp_path: Path) -> Iterator[Collector]:
         yield found
 
 
-def filled(store: Store, asked: Campaign, people: int = 4000) -> None:
+def filled(store: Store, asked: Campaign, people: int = 40_000) -> None:
     """A closed round in which higher numbers are held by more people."""
     create_campaign(store, asked.to_bytes(), published=True)
     values = np.random.default_rng(5).choice(12, people, p=np.arange(1, 13) / 78)
@@ -51,10 +51,14 @@ def test_campaign_guarantee_and_bars(collector: Collector) -> None:
     assert "Which &lt;b&gt;page&lt;/b&gt; &amp; &#34;why&#34;?" in text
     assert asked.id in text
     assert "Nobody can follow a person by them" in text
-    assert "4,000 reports of round 1" in text
+    assert "40,000 reports of round 1" in text
     assert text.count('class="whisker"') == 12
     estimate = DECK.aggregator().add_saved(collector.store.sums(Round(asked.id, 1)) or b"").estimate()
     assert f"{100 * estimate.frequencies[11]:.2f} %" in text
+    outstanding = sum(each.stands_out for each in estimate.top(16) if each.value < 12)
+    assert 0 < outstanding < 12
+    assert text.count('<div class="bar" ') == text.count('class="number strong"') == outstanding
+    assert text.count('<div class="bar pale" ') == 12 - outstanding
     assert "<script" not in text
     assert "http://" not in text
     assert "https://" not in text
@@ -116,6 +120,11 @@ def test_in_a_browser(tmp_path: Path) -> None:
             bars = page.locator(".bar")
             widths = [bars.nth(i).bounding_box()["width"] for i in range(12)]  # type: ignore[index]
             assert widths[11] > widths[0]
+            colour = "element => getComputedStyle(element).backgroundColor"
+            filled_bar, pale_bar = page.locator("div.bar:not(.pale)").first, page.locator("div.bar.pale").first
+            assert filled_bar.evaluate(colour) != pale_bar.evaluate(colour)
+            labels = page.locator("td.label")
+            assert all(labels.nth(i).bounding_box()["height"] < 40 for i in range(12))  # type: ignore[index]
             assert complaints == []
             assert asked_for == [f"{server.address}/"]
             page.screenshot(path=tmp_path / f"{width}.png", full_page=True)
