@@ -1,6 +1,7 @@
 """`serve`, `keys`, `manage` and `export`, as a person types them."""
 
 import json
+import socket
 import time
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,11 @@ from tests.collector.loads import SIZE, fresh
 from tests.collector.samples import DECK, campaign
 from tests.collector.servers import process
 from untrackable.cli import main
+from untrackable.cli.keys import without_password
 from untrackable.collector.keys import role_of
+from untrackable.collector.managing import create_campaign
 from untrackable.collector.stores.opening import open_store
-from untrackable.collector.stores.records import Round
+from untrackable.collector.stores.records import Round, StoredCampaign
 
 
 def run(*arguments: str) -> Any:
@@ -75,6 +78,10 @@ def test_a_campaign_from_file_to_closed_round(url: str, tmp_path: Path) -> None:
     sums = tmp_path / "sums.parquet"
     assert "the sums of 500 reports" in run("export", asked.id, "1", str(sums), "--store", url).stdout
 
+    failed = run("estimate", str(sums))
+    assert failed.exit_code == 1
+    assert "sums.parquet has the sums of a closed round, not reports; the collector estimates" in failed.stderr
+
     from pyarrow import parquet
 
     (row,) = parquet.read_table(sums).to_pylist()
@@ -93,7 +100,11 @@ def test_what_is_wrong_is_said_in_one_line(url: str, tmp_path: Path) -> None:
     good.write_bytes(asked.to_bytes())
     run("manage", "add", str(good), "--store", url)
     for arguments, words in (
-        (("manage", "add", str(bad)), "version of a campaign must be 1"),
+        (("manage", "add", str(bad)), f"{bad}: version of a campaign must be 1"),
+        (("manage", "close", asked.id, "499"), f"the campaign has {asked.rounds} rounds, and no round 499"),
+        (("manage", "publish", asked.id[:7]), "or the first 8 or more of them"),
+        (("manage", "publish", "A" * 64), "must be 64 digits from 0 to f"),
+        (("manage", "close", "0" * 8, "1"), "there is no campaign whose id begins with 00000000"),
         (("manage", "close", "0" * 64, "1"), "there is no campaign"),
         (("manage", "close", asked.id, "1"), "round 1 has not begun"),
         (("manage", "publish", "0" * 64), "there is no campaign"),
@@ -109,6 +120,83 @@ def test_what_is_wrong_is_said_in_one_line(url: str, tmp_path: Path) -> None:
         assert failed.stderr.count("\n") == 1
     failed = run("serve", "--store", "nonsense")
     assert (failed.exit_code, failed.stderr) == (1, "Error: a store must be sqlite:///PATH or postgresql://…\n")
+
+
+def test_only_what_makes_a_store_makes_a_file(url: str, tmp_path: Path) -> None:
+    path = Path(url.removeprefix("sqlite:///"))
+    bad = tmp_path / "bad.json"
+    bad.write_text("{}")
+    id = "0" * 64
+    for arguments in (
+        ("keys", "list"),
+        ("keys", "revoke", "1f2e3d4c5b6a"),
+        ("manage", "list"),
+        ("manage", "publish", id),
+        ("manage", "close", id, "1"),
+        ("export", id, "1", str(tmp_path / "x.parquet")),
+    ):
+        failed = run(*arguments, "--store", url)
+        assert (failed.exit_code, failed.stderr) == (
+            1,
+            f"Error: cannot open {path}: there is no such file (`untrackable serve` makes it)\n",
+        )
+        assert not path.exists()
+    assert run("manage", "add", str(bad), "--store", url).exit_code == 1
+    assert not path.exists()
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        failed = run("serve", "--store", url, "--port", str(taken.getsockname()[1]))
+        assert "cannot listen at" in failed.stderr
+    assert not path.exists()
+    failed = run("keys", "new", "--role", "admin", "--store", f"sqlite:///{tmp_path}/missing/x.db")
+    assert "its folder does not exist" in failed.stderr
+
+
+def test_how_to_revoke_a_new_key(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/with space.db"
+    made = run("keys", "new", "--role", "admin", "--store", url)
+    id = made.stdout.split("_")[1]
+    assert made.stderr == (
+        f"A key for an admin, shown this once. To revoke it: untrackable keys revoke {id} --store '{url}'\n"
+    )
+    assert "A key for a reader" in run("keys", "new", "--role", "reader", "--store", url).stderr
+    assert without_password("postgresql://me:se%40cret@host/db") == "postgresql://me:…@host/db"
+    assert without_password("postgresql://me@host/db") == "postgresql://me@host/db"
+
+
+def test_campaigns_are_listed_and_named_by_their_first_digits(url: str, tmp_path: Path) -> None:
+    store = open_store(url)
+    assert "There are no campaigns." in run("manage", "list", "--store", url).stderr
+    asked = campaign(begin=int(time.time()) - 60)
+    create_campaign(store, asked.to_bytes())
+    rows = np.frombuffer(fresh(1), dtype=np.uint8).reshape(-1, SIZE)[:, 5:]
+    store.add({Round(asked.id, 1): rows})
+    short = asked.id[:8]
+    listed = run("manage", "list", "--store", url).stdout
+    assert listed == (
+        f"{asked.id}  not published  rounds: 0 closed, 1 open of {asked.rounds}\n    {asked.question}\n"
+    )
+    told = run("export", short, "1", str(tmp_path / "one.parquet"), "--store", url).stdout
+    assert "one.parquet: 1 report, " in told
+    assert run("manage", "close", short, "1", "--store", url).stdout == "Round 1 is closed, with 1 report.\n"
+    assert run("manage", "publish", short, "--store", url).stdout == f"{asked.id} is published.\n"
+    assert json.loads(run("manage", "list", "--store", url, "--json").stdout) == [
+        {
+            "id": asked.id,
+            "question": asked.question,
+            "published": True,
+            "rounds": asked.rounds,
+            "closed": 1,
+            "open": 0,
+        }
+    ]
+    twin = short + "0" * 56
+    store.add_campaign(StoredCampaign(twin, asked.to_bytes(), "{}", False))
+    failed = run("manage", "publish", short, "--store", url)
+    assert failed.stderr == f"Error: 2 campaigns have ids that begin with {short}: give more digits\n"
+    assert run("manage", "publish", asked.id, "--store", url).exit_code == 0
+    store.close()
 
 
 def test_serve_starts_with_nothing_heavy_and_ends_cleanly(url: str, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import itertools
 import math
 import sys
+from fractions import Fraction
 
 import pytest
 
@@ -17,6 +18,7 @@ from untrackable.mechanisms.inner_product import Deck, InnerProduct
 from untrackable.mechanisms.rappor import Rappor
 from untrackable.theory.collisions import cross_probability
 from untrackable.theory.experiment import Experiment
+from untrackable.theory.kept import kept_bit_advantages
 
 EXACT = 1e-8
 
@@ -131,6 +133,61 @@ def test_a_kept_bit_of_very_many_reports_is_granted() -> None:
     many, more = (kept_bit.tracking(bit, reports, 0.3) for reports in (256, 257))
     assert bit.tracking(reports=257).delta(0.3).lower <= more
     assert many <= more <= kept_bit.tracking(bit, 10**9, 0.3)
+
+
+@pytest.mark.parametrize(
+    ("eps_state", "eps_report"), [(1.0, 0.029790086909681983), (0.3, 0.2), (4.0, 1.5), (2.0, 9.0), (1e-3, 1e-3)]
+)
+def test_the_advantage_of_any_number_of_reports(eps_state: float, eps_report: float) -> None:
+    bit = Bitwise(eps_state=eps_state, eps_report=eps_report)
+    for reports in (2, 3, 4, 5, 6, 7, 30, 257, 365, 10_001):
+        lie = bit.report_flip.probability
+        exact = kept_bit_advantages(bit.state_flip.probability, 1 - lie, lie, reports).max()
+        assert exact * (1 - EXACT) <= kept_bit.advantage(bit, reports) <= exact * (1 + EXACT)
+    for reports in (2, 5, 40, 300):
+        engine = bit.tracking(reports=reports).delta(0.0)
+        assert engine.lower * (1 - 1e-10) <= kept_bit.tracking(bit, reports, 0.0) <= engine.upper * (1 + EXACT)
+    assert kept_bit.advantage(bit, 1) == 0.0
+
+
+def test_the_advantage_by_enumeration_with_fractions() -> None:
+    bit = Bitwise(eps_state=0.7, eps_report=0.4)
+    kept, noise = (Fraction(flip.threshold, 1 << 64) for flip in (bit.state_flip, bit.report_flip))
+    chances = {1: kept, 0: 1 - kept}
+    for reports, split in ((r, s) for r in range(2, 7) for s in range(1, r)):
+
+        def law(seen: tuple[int, ...], held: int) -> Fraction:
+            return math.prod((noise if bit != held else 1 - noise for bit in seen), start=Fraction(1))
+
+        apart = Fraction(0)
+        for seen in itertools.product((0, 1), repeat=reports):
+            left, right = seen[:split], seen[split:]
+            one = sum((p * law(left, held) * law(right, held) for held, p in chances.items()), Fraction(0))
+            alone, other = (
+                sum((p * law(side, held) for held, p in chances.items()), Fraction(0)) for side in (left, right)
+            )
+            apart += abs(one - alone * other) / 2
+        found = Fraction(kept_bit.advantage(bit, reports))
+        assert found >= apart
+        if split == reports // 2 - (reports % 4 == 0):  # both sides as near to each other as two odd numbers can be
+            assert found <= apart * (1 + Fraction(1, 10**15))
+
+
+def test_a_bound_beyond_the_terms_that_are_summed(monkeypatch: pytest.MonkeyPatch) -> None:
+    bit = Bitwise(eps_state=1.0, eps_report=0.03)
+    exact = kept_bit.advantage(bit, 4000)
+    monkeypatch.setattr(kept_bit, "MOST_TERMS", 700)
+    bound = kept_bit.advantage(bit, 4000)
+    assert exact < bound < 1.2 * exact
+
+
+def test_a_year_of_a_kept_bit_is_confirmed() -> None:
+    bit = Bitwise(eps_state=1.0, eps_report=0.029790086909681983)
+    changes = {"values": "fixed", "delta": 0.0, "rounds": 365}
+    asked = campaign(bit, **changes, tracking_delta=0.01)
+    assert accounting.recompute(asked).problems == verification.verify(asked).problems == ()
+    (problem,) = accounting.recompute(campaign(bit, **changes, tracking_delta=0.0099)).problems
+    assert problem.endswith("at gamma = 0, which cannot be confirmed here: at most 0.01 (upper)")
 
 
 CASES = [

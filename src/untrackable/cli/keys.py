@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -41,13 +42,15 @@ def new(role: str, store: str, as_json: bool) -> None:
     """
     from untrackable.collector.keys import new_key
 
-    with opened(store) as found:
+    with opened(store, make=True) as found:
         id, token = new_key(found, role)
     if as_json:
         print_json({"id": id, "role": role, "key": token})
     else:
         click.echo(token)
-        click.echo(f"A key for a {role}, shown this once. To revoke it: untrackable keys revoke {id}", err=True)
+        whose = "an admin" if role == "admin" else "a reader"
+        revoking = f"untrackable keys revoke {id} --store {shlex.quote(without_password(store))}"
+        click.echo(f"A key for {whose}, shown this once. To revoke it: {revoking}", err=True)
 
 
 @keys.command("list")
@@ -87,14 +90,22 @@ def revoke(id: str, store: str, as_json: bool) -> None:
         click.echo(f"{id} is revoked.")
 
 
+def without_password(store: str) -> str:
+    """The address of a store as it may be shown."""
+    from urllib.parse import urlsplit
+
+    secret = urlsplit(store).password
+    return store if secret is None else store.replace(f":{secret}@", ":…@", 1)
+
+
 @contextmanager
-def opened(store: str) -> Iterator[Store]:
-    """A store, closed afterwards; what is wrong with it as one line."""
+def opened(store: str, *, make: bool = False) -> Iterator[Store]:
+    """A store, made if need be and `make`, and closed afterwards; what is wrong with it as one line."""
     from untrackable.collector.stores.opening import open_store
     from untrackable.errors import StoreError
 
     try:
-        found = open_store(store, check=False)
+        found = open_store(store, check=False, make=make)
         try:
             yield found
         finally:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from untrackable.cli.keys import JSON, opened
 from untrackable.cli.serve import STORE
 from untrackable.cli.terminal import print_json
+
+if TYPE_CHECKING:
+    from untrackable.collector.stores.base import Store
+    from untrackable.collector.stores.records import StoredCampaign
+
+_FEWEST_DIGITS = 8
 
 
 @click.group()
@@ -35,15 +43,69 @@ def add(file: Path, published: bool, store: str, as_json: bool) -> None:
     from untrackable.collector.managing import create_campaign
     from untrackable.collector.problems import Refused
 
-    with opened(store) as found:
+    document = _contents(file)
+    with opened(store, make=True) as found:
         try:
-            id, new = create_campaign(found, file.read_bytes(), published=published)
+            id, new = create_campaign(found, document, published=published)
         except Refused as refused:
-            raise click.ClickException(refused.detail) from None
+            raise click.ClickException(f"{file}: {refused.detail}") from None
     if as_json:
         print_json({"id": id, "new": new})
     else:
         click.echo(f"{id} {'is added' if new else 'was there already'}.")
+
+
+def _contents(file: Path) -> bytes:
+    """Of a campaign; one that is none is refused before a store is made."""
+    from untrackable.campaign import Campaign
+    from untrackable.errors import CampaignError
+
+    try:
+        document = file.read_bytes()
+        Campaign.from_bytes(document)
+    except OSError as error:
+        raise click.ClickException(f"cannot read {file}: {error.strerror}") from None
+    except CampaignError as error:
+        raise click.ClickException(f"{file}: {error}") from None
+    return document
+
+
+@manage.command("list")
+@STORE
+@JSON
+def list_(store: str, as_json: bool) -> None:
+    """List all campaigns: id, whether estimates are published, how many rounds are closed and open, the question.
+
+    Example: untrackable manage list --store sqlite:///reports.db
+    """
+    from untrackable.campaign import Campaign
+
+    rows = []
+    with opened(store) as found:
+        for stored in found.campaigns():
+            asked = Campaign.from_bytes(stored.document)
+            known = found.rounds(stored.id)
+            closed = sum(each.state == "closed" for each in known)
+            rows.append(
+                {
+                    "id": stored.id,
+                    "question": asked.question,
+                    "published": stored.published,
+                    "rounds": asked.rounds,
+                    "closed": closed,
+                    "open": len(known) - closed,
+                }
+            )
+    if as_json:
+        print_json(rows)
+        return
+    for row in rows:
+        published = "published" if row["published"] else "not published"
+        of = "" if row["rounds"] is None else f" of {row['rounds']:,}"
+        click.echo(f"{row['id']}  {published:<13}  rounds: {row['closed']:,} closed, {row['open']:,} open{of}")
+        click.echo(f"    {row['question']}")
+    if not rows:
+        click.echo("There are no campaigns.", err=True)
 
 
 @manage.command()
@@ -52,13 +114,13 @@ def add(file: Path, published: bool, store: str, as_json: bool) -> None:
 @STORE
 @JSON
 def publish(id: str, hide: bool, store: str, as_json: bool) -> None:
-    """Let everybody read a campaign's estimates.
+    """Let everybody read a campaign's estimates. ID may be the first 8 digits.
 
-    Example: untrackable manage publish 5d41…b92a
+    Example: untrackable manage publish 5d41402a
     """
     with opened(store) as found:
-        if not found.publish(id, not hide):
-            raise click.ClickException(f"there is no campaign {id}")
+        id = chosen(found, id).id
+        found.publish(id, not hide)
     if as_json:
         print_json({"id": id, "published": not hide})
     else:
@@ -73,18 +135,16 @@ def publish(id: str, hide: bool, store: str, as_json: bool) -> None:
 def close(id: str, round: int, store: str, as_json: bool) -> None:
     """Close a round that has begun: its sums are kept, its reports dropped, and late ones refused.
 
-    Rounds are closed by themselves when they are over.
+    ID may be the first 8 digits. Rounds are closed by themselves when they are over.
 
-    Example: untrackable manage close 5d41…b92a 7
+    Example: untrackable manage close 5d41402a 7
     """
     from untrackable.campaign import Campaign
     from untrackable.collector.managing import close as close_round
     from untrackable.collector.problems import Refused
 
     with opened(store) as found:
-        stored = found.campaign(id)
-        if stored is None:
-            raise click.ClickException(f"there is no campaign {id}")
+        stored = chosen(found, id)
         try:
             closed = close_round(found, Campaign.from_bytes(stored.document), round, time.time())
         except Refused as refused:
@@ -92,7 +152,27 @@ def close(id: str, round: int, store: str, as_json: bool) -> None:
     if as_json:
         print_json({"round": closed.number, "state": closed.state, "reports": closed.reports})
     else:
-        click.echo(f"Round {closed.number} is closed, with {closed.reports:,} reports.")
+        click.echo(f"Round {closed.number} is closed, with {counted(closed.reports or 0)}.")
+
+
+def chosen(store: Store, id: str) -> StoredCampaign:
+    """The campaign with this id, or the only one whose id begins with these digits."""
+    if re.fullmatch(f"[0-9a-f]{{{_FEWEST_DIGITS},64}}", id) is None:
+        raise click.ClickException(
+            f"an id must be 64 digits from 0 to f, or the first {_FEWEST_DIGITS} or more of them, got {id!r}"
+        )
+    found = [each for each in store.campaigns() if each.id.startswith(id)]
+    if not found:
+        known = f"no campaign {id}" if len(id) == 64 else f"no campaign whose id begins with {id}"
+        raise click.ClickException(f"there is {known}; `untrackable manage list` shows all")
+    if len(found) > 1:
+        raise click.ClickException(f"{len(found)} campaigns have ids that begin with {id}: give more digits")
+    return found[0]
+
+
+def counted(reports: int) -> str:
+    """So many reports, in words."""
+    return "1 report" if reports == 1 else f"{reports:,} reports"
 
 
 @click.command()
@@ -104,22 +184,23 @@ def close(id: str, round: int, store: str, as_json: bool) -> None:
 def export(id: str, round: int, file: Path, store: str, as_json: bool) -> None:
     """Write a round to a Parquet file: its reports while it is open, its sums once it is closed.
 
-    Reports go without nonces, and `untrackable estimate` and any cluster can read them.
+    Reports go without nonces, and `untrackable estimate` and any cluster can read them. ID may be the first 8
+    digits.
 
-    Example: untrackable export 5d41…b92a 7 round7.parquet
+    Example: untrackable export 5d41402a 7 round7.parquet
     """
     from untrackable.collector.export import export_round
     from untrackable.errors import ReportFileError
 
     with opened(store) as found:
         try:
-            written = export_round(found, id, round, file)
+            written = export_round(found, chosen(found, id).id, round, file)
         except ReportFileError as error:
             raise click.ClickException(str(error)) from None
     if as_json:
         print_json({"file": str(file), "what": written.what, "reports": written.reports, "bytes": written.bytes})
     else:
-        many = f"{written.reports:,} reports"
+        many = counted(written.reports)
         click.echo(
             f"{file}: {many if written.what == 'reports' else f'the sums of {many}'}, {written.bytes:,} bytes"
         )

@@ -92,16 +92,17 @@ def serve(store: str, host: str, port: int, workers: int, as_json: bool, **chose
 
     with failing():
         settings = Settings(**chosen)
-    try:
-        open_store(store).close()
-    except StoreError as error:
-        raise click.ClickException(str(error)) from None
     from untrackable.collector import serving
 
     try:
         bound = serving.bind(host, port)
     except OSError as error:
         raise click.ClickException(f"cannot listen at {host}:{port}: {error.strerror or error}") from None
+    try:
+        open_store(store).close()
+    except StoreError as error:
+        bound.close()
+        raise click.ClickException(str(error)) from None
     serving.end_on_signals()
     where = serving.address(bound)
     if as_json:

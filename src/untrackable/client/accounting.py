@@ -42,16 +42,19 @@ def recompute(campaign: Campaign) -> Recomputed:
         privacy(campaign, reports, declared.eps / STEPS).delta(declared.eps) for reports in {None, campaign.rounds}
     )
     if delta > declared.delta:
-        problems.append(
-            f"it declares delta = {declared.delta:g} at eps = {declared.eps:g}, and has up to {delta:g}"
-        )
+        problems.append(f"it declares delta = {declared.delta:g} at eps = {declared.eps:g}, {_unconfirmed(delta)}")
     tracking = tracking_delta(campaign)
     if tracking > declared.tracking_delta:
         problems.append(
             f"it declares tracking_delta = {declared.tracking_delta:g} at gamma = {declared.gamma:g}, "
-            f"and has up to {tracking:g}"
+            f"{_unconfirmed(tracking)}"
         )
     return Recomputed(delta, tracking, tuple(problems))
+
+
+def _unconfirmed(bound: float) -> str:
+    """A bound is not the truth, so a promise above which it lies may still be kept."""
+    return f"which cannot be confirmed here: at most {bound:g} (upper)"
 
 
 def privacy(campaign: Campaign, reports: int | None, step: float) -> Law:

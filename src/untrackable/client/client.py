@@ -38,7 +38,7 @@ class Client(Member):
     def answer(self, value: Any) -> None:
         """The person's value from now on; the first one joins the campaign, from the next round on.
 
-        A campaign that keeps less than it declares, or would take all campaigns beyond the policy, is refused.
+        A campaign whose guarantee is not confirmed, or that would take all campaigns beyond the policy, is refused.
         """
         encoded = self.campaign.encoding.encode(value)
         now = self._clock()
@@ -52,7 +52,7 @@ class Client(Member):
     def _join(self, ledger: Ledger, value: int, now: float) -> None:
         found = accounting.recompute(self.campaign)
         if found.problems:
-            raise CampaignRefused(f"this campaign does not keep what it declares: {'; '.join(found.problems)}")
+            raise CampaignRefused(f"this campaign is refused: {'; '.join(found.problems)}")
         first = self._first(ledger, now)
         last = self._last()
         if last is not None and first > last:

@@ -7,9 +7,13 @@ from untrackable.client.laws import Law, log_ratio
 from untrackable.mechanisms.bitwise import Bitwise
 
 MOST_REPORTS = 256
-"""Up to which every split is looked at; beyond, the kept bit itself is granted to the observer."""
+"""Up to which all that reports can be is looked at; beyond, the kept bit itself is granted to the observer."""
+
+MOST_TERMS = 1 << 16
+"""Terms of the advantage that are summed, a quarter as many as reports; further ones are bounded by the last."""
 
 _WORD = 1 << 64
+_UNIT = 1 << 192
 _HAIR = 2.0**-46
 
 
@@ -54,10 +58,37 @@ def any_values(mechanism: Bitwise, reports: int | None) -> Law:
 
 
 def tracking(mechanism: Bitwise, reports: int, gamma: float) -> float:
-    """Delta at gamma of one user against two, for the worst split (upper)."""
-    if reports > MOST_REPORTS:
-        return _granted(mechanism, gamma)
-    return max((_split(mechanism, reports, first, gamma) for first in range(1, reports // 2 + 1)), default=0.0)
+    """Delta at gamma of one user against two, for the worst split (upper; exact up to rounding at gamma 0)."""
+    if gamma > 0 and reports <= MOST_REPORTS:
+        return max((_split(mechanism, reports, first, gamma) for first in range(1, reports // 2 + 1)), default=0.0)
+    return min(_granted(mechanism, gamma), advantage(mechanism, reports))
+
+
+def advantage(mechanism: Bitwise, reports: int) -> float:
+    """Delta at gamma 0, which bounds that at every other: 2a(1-a)·TV(j)·TV(k-j) of the worst split j of k.
+
+    With q = 1 - p the chance of telling the kept bit, the likelier bit is the one of the majority, so that
+    TV(2m+1) = TV(2m+2) = (q-p)·Σ C(2i, i)·(pq)^i for i from 0 to m. The terms fall, so these sums are concave in m,
+    and the worst of all splits is the one in the middle.
+    """
+    if reports < 2:
+        return 0.0
+    state, noise = mechanism.state_flip.threshold, mechanism.report_flip.threshold
+    total = reports // 2 - 1
+    few, many = (_distance(noise, terms) for terms in (total // 2, total - total // 2))
+    found = Fraction(2 * state * (_WORD - state), _WORD**2) * few * many
+    return 0.0 if found == 0 else min(1.0, math.nextafter(float(found), math.inf))
+
+
+def _distance(noise: int, last: int) -> Fraction:
+    """TV(2·last + 1), rounded up."""
+    both = noise * (_WORD - noise)
+    term = summed = _UNIT
+    for i in range(min(last, MOST_TERMS)):
+        term = -(-(term * both * 2 * (2 * i + 1)) // ((i + 1) * _WORD**2))
+        summed += term
+    summed += term * max(0, last - MOST_TERMS)
+    return min(Fraction(1), Fraction(abs(_WORD - 2 * noise) * summed, _WORD * _UNIT))
 
 
 def _granted(mechanism: Bitwise, gamma: float) -> float:

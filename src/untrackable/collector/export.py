@@ -13,6 +13,7 @@ from untrackable.collector.stores.base import Store
 from untrackable.collector.stores.records import Round
 from untrackable.errors import ReportFileError, StoreError
 from untrackable.files.atomic import whole_file
+from untrackable.files.columns import SUMS
 from untrackable.files.writing import check_ending, write_reports
 from untrackable.mechanisms.estimates import Reports
 
@@ -66,7 +67,7 @@ def _sums(store: Store, campaign: Campaign, number: int, reports: int, path: Pat
         "campaign": pa.array([campaign.id]),
         "round": pa.array([number], pa.int64()),
         "reports": pa.array([reports], pa.int64()),
-        "sums": pa.array([store.sums(Round(campaign.id, number))], pa.large_binary()),
+        SUMS: pa.array([store.sums(Round(campaign.id, number))], pa.large_binary()),
     }
     try:
         with whole_file(path) as file:

@@ -91,6 +91,8 @@ def create_campaign(store: Store, document: bytes, *, published: bool = False) -
 
 def close(store: Store, campaign: Campaign, number: int, now: float) -> StoredRound:
     """Close a round that has begun."""
+    if campaign.rounds is not None and number > campaign.rounds:
+        raise Refused(Problem.NOT_FOUND, f"the campaign has {campaign.rounds:,} rounds, and no round {number:,}")
     if campaign.begins(number) > now:
         raise Refused(Problem.ROUND_NOT_BEGUN, f"round {number} has not begun")
     return close_round(store, campaign, number)

@@ -42,7 +42,7 @@ class Page:
             "question": campaign.question,
             "encoding": campaign.encoding.describe(),
             "schedule": schedule_words(campaign),
-            "guarantee": guarantee_words(campaign),
+            "guarantee": guarantee_words(campaign, stored.verdict),
             "why": "",
             "estimate": None,
         }
@@ -82,7 +82,11 @@ def _drawn(found: dict[str, Any], campaign: Campaign) -> dict[str, Any]:
         for row in values
     ]
     numbers = found["rounds"]
-    span = f"round {numbers[0]}" if len(numbers) == 1 else f"{len(numbers)} rounds, {numbers[0]} to {numbers[-1]}"
+    span = (
+        f"round {numbers[0]:,}"
+        if len(numbers) == 1
+        else f"{len(numbers):,} rounds, {numbers[0]:,} to {numbers[-1]:,}"
+    )
     listed = bool(values) and isinstance(values[0]["value"], int)
     others = campaign.encoding.values - len(rows) if listed else 0
     return {

@@ -54,7 +54,7 @@ class Reading:
             {
                 "declared": campaign.to_json()["guarantee"],
                 "verified": json.loads(stored.verdict),
-                "words": guarantee_words(campaign),
+                "words": guarantee_words(campaign, stored.verdict),
             }
         )
 

@@ -1,32 +1,35 @@
 """A campaign's guarantee, for people."""
 
+import json
 import math
 from datetime import UTC, datetime
+from typing import Any
 
 from untrackable.campaign import Campaign
 
 
-def guarantee_words(campaign: Campaign) -> list[str]:
-    """What is promised, in sentences."""
-    declared = campaign.guarantee
+def guarantee_words(campaign: Campaign, verdict: str) -> list[str]:
+    """What is promised, in sentences, with what the verification (JSON) found when the campaign was created."""
+    declared, verified = campaign.guarantee, json.loads(verdict)
     values = (
         "whatever a person answers, and however often it changes"
         if declared.values == "any"
         else ("for an answer that stays the same")
     )
+    private = _at("eps", declared.eps, declared.delta, verified.get("delta"))
     sentences = [
         "All reports that a person ever sends, together, change the odds between any two answers by a factor of "
-        f"at most {_factor(declared.eps)} (eps = {declared.eps:g}, upper){_except(declared.delta)}, {values}."
+        f"at most {_factor(declared.eps)} {private}, {values}."
     ]
     if declared.gamma == 0 and declared.tracking_delta == 0:
         sentences.append(
             "Nobody can follow a person by them: reports of one person look just as reports of two would (exact)."
         )
     else:
+        found = verified.get("tracking_delta")
         sentences.append(
             "Whether reports come from one person or from two, they tell by a factor of at most "
-            f"{_factor(declared.gamma)} in the odds (gamma = {declared.gamma:g}, upper)"
-            f"{_except(declared.tracking_delta)}."
+            f"{_factor(declared.gamma)} in the odds {_at('gamma', declared.gamma, declared.tracking_delta, found)}."
         )
     return sentences
 
@@ -50,5 +53,12 @@ def _factor(exponent: float) -> str:
     return f"{math.exp(exponent):.4g}" if exponent < 50 else f"e^{exponent:g}"
 
 
-def _except(delta: float) -> str:
-    return f", except with probability {delta:.4g}" if delta else ""
+def _at(name: str, exponent: float, delta: float, verified: dict[str, Any] | None) -> str:
+    """The exponent and the probability that goes with it, each with the kind of number it is."""
+    if delta == 0:
+        return f"({name} = {exponent:g}, upper)"
+    certainty = "upper"
+    if verified is not None and verified["certainty"] == "exact":
+        found = f"{verified['upper']:.4g}"
+        certainty = "exact" if found == f"{delta:.4g}" else f"upper; verified: {found}, exact"
+    return f"({name} = {exponent:g}), except with probability {delta:.4g} ({certainty})"

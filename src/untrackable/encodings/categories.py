@@ -73,6 +73,6 @@ class Categories(Encoding):
     def describe(self) -> str:
         """The list, or its beginning."""
         shown = ", ".join(self.label(place) for place in range(min(_SHOWN, len(self.names))))
-        more = f" and {len(self.names) - _SHOWN} more" if len(self.names) > _SHOWN else ""
+        more = f" and {len(self.names) - _SHOWN:,} more" if len(self.names) > _SHOWN else ""
         rest = f"all others count as {OTHER}" if self.unknown == "other" else "anything else is refused"
-        return f"one of {len(self.names)}: {shown}{more}; {rest}"
+        return f"one of {len(self.names):,}: {shown}{more}; {rest}"

@@ -12,6 +12,8 @@ from untrackable.files.layouts import Layout, Stored
 from untrackable.files.seals import Header
 
 ROUND, REPORT = "round", "report"
+SUMS = "sums"
+"""Has the sums of a closed round, in a file that is not one of reports."""
 HEADER_KEY, SEAL_KEY = "untrackable", "untrackable.seal"
 
 BATCH = 1 << 20

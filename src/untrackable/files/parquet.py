@@ -7,8 +7,9 @@ from typing import IO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from untrackable.errors import ReportFileError
 from untrackable.files.arrow import arrays, read_batch, schema_of, text_of
-from untrackable.files.columns import BATCH, HEADER_KEY, REPORT, ROUND, SEAL_KEY, Batch, Block, damaged
+from untrackable.files.columns import BATCH, HEADER_KEY, REPORT, ROUND, SEAL_KEY, SUMS, Batch, Block, damaged
 from untrackable.files.layouts import Layout
 from untrackable.files.seals import Header, Seal
 
@@ -43,6 +44,11 @@ class Parquet:
             self.header, self.seal = text_of(said, HEADER_KEY), text_of(said, SEAL_KEY)
         except FAILURES as error:
             raise damaged(path, f"within its {path.stat().st_size} bytes", error) from None
+        if REPORT not in self._names and {"campaign", SUMS} <= set(self._names):
+            raise ReportFileError(
+                f"{path} has the sums of a closed round, not reports; the collector estimates from them: see its "
+                "page, GET /campaigns/{id}/estimate, or Mechanism.restore_sums"
+            )
 
     def batches(self, layout: Layout) -> Iterator[Batch]:
         """All reports, a part of a row group at a time."""

@@ -8,12 +8,15 @@ from untrackable.errors import StoreError
 DEFAULT = "sqlite:///untrackable.db"
 
 
-def open_store(url: str, *, check: bool = True) -> Store:
-    """sqlite:///PATH or postgresql://…; made or migrated if need be. A damaged one is a `StoreError`."""
+def open_store(url: str, *, check: bool = True, make: bool = True) -> Store:
+    """sqlite:///PATH or postgresql://…, migrated if need be. A damaged one is a `StoreError`.
+
+    A SQLite file that is not there is made, or a `StoreError` without `make`.
+    """
     if url.startswith("sqlite:///") and url != "sqlite:///":
         from untrackable.collector.stores.sqlite import SqliteStore
 
-        return SqliteStore.open(Path(url.removeprefix("sqlite:///")), check=check)
+        return SqliteStore.open(Path(url.removeprefix("sqlite:///")), check=check, make=make)
     if url.startswith(("postgresql://", "postgres://")):
         from untrackable.collector.stores.postgres import PostgresStore
 

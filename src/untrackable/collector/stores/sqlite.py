@@ -34,14 +34,19 @@ class SqliteStore(Store):
         self.path = path
 
     @staticmethod
-    def open(path: Path, *, check: bool = True) -> "SqliteStore":
-        """The store in a file, which is made if there is none; with `check`, damage is looked for all over it."""
+    def open(path: Path, *, check: bool = True, make: bool = True) -> "SqliteStore":
+        """The store in a file, which is made if there is none and `make`; with `check`, all of it is examined."""
         if sqlite3.sqlite_version_info < _OLDEST:
             raise StoreError(f"SQLite must be 3.35 or newer, this is {sqlite3.sqlite_version}")
         try:
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+            os.close(os.open(path, os.O_RDWR | (os.O_CREAT if make else 0), 0o600))
             with path.open("rb") as file:
                 head = file.read(len(_MAGIC))
+        except FileNotFoundError:
+            missing = (
+                "its folder does not exist" if make else "there is no such file (`untrackable serve` makes it)"
+            )
+            raise StoreError(f"cannot open {path}: {missing}") from None
         except OSError as error:
             raise StoreError(f"cannot open {path}: {error.strerror}") from None
         if head and head != _MAGIC:
