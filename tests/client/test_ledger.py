@@ -6,6 +6,7 @@ import pytest
 
 from tests.client.samples import Clock, campaign, client
 from untrackable.campaign import Campaign
+from untrackable.client.accounting import recompute
 from untrackable.client.laws import composed
 from untrackable.client.ledger import Account, Ledger, Life
 from untrackable.client.policy import Policy
@@ -107,3 +108,10 @@ def test_only_the_rounds_that_are_left_are_charged(tmp_path: Path) -> None:
     client(tmp_path / "late", DECK, late, eps=0.2).answer(1)
     with pytest.raises(CampaignRefused, match="private"):
         client(tmp_path / "early", DECK, early, eps=0.2).answer(1)
+
+
+def test_a_fading_campaign_of_a_large_eps_is_enough_for_its_own_policy() -> None:
+    """Beside the person rounds that fade are bounded less sharply than by the engine; what it confirmed counts."""
+    fading = campaign(Fading(bits=1, eps=8.0, delta=1e-6), eps=8.0, rounds=None)
+    assert recompute(fading).problems == ()
+    assert ledger(fading).check(Policy(eps=8.0, delta=1e-6))[0] <= 1e-6

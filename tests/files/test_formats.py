@@ -163,9 +163,7 @@ def test_what_is_given_must_not_contradict_the_file(ending: str, tmp_path: Path)
     path, colours = tmp_path / f"x{ending}", Categories(names=["red", "blue"])
     written(path, DECK, encoding=colours)
     assert read_reports(path, mechanism=DECK, encoding=colours).mechanism == DECK
-    with pytest.raises(
-        ReportFileError, match=r"made with the mechanism Deck\(bits=4.*not with Deck\(bits=3"
-    ):
+    with pytest.raises(ReportFileError, match=r"made with the mechanism Deck\(bits=4.*not with Deck\(bits=3"):
         read_reports(path, mechanism=Deck(bits=3, slots=9, eps_report=1.0))
     with pytest.raises(ReportFileError, match="made with the encoding"):
         read_reports(path, encoding=Categories(names=["red", "green"]))

@@ -73,6 +73,13 @@ class Account:
             if life.rounds != 0:
                 yield accounting.privacy(self.campaign, life.rounds, step)
 
+    def promised(self, step: float) -> Iterator[Law]:
+        """The same, or where rounds fade, and are bounded less sharply, what was declared and confirmed on joining."""
+        if not isinstance(self.campaign.mechanism, Fading):
+            yield from self.privacy(step)
+        elif any(life.rounds != 0 for life in self.lives):
+            yield Law.declared(self.campaign.guarantee.eps, self.campaign.guarantee.delta)
+
     def tracking(self) -> Iterator[Law]:
         """What its reports tell of whether one user sent them or two."""
         given_away = accounting.tracking_delta(self.campaign)
@@ -125,7 +132,10 @@ class Ledger:
         """Deltas of all campaigns together at the policy's eps and gamma (upper); beyond the policy, an error."""
         step = policy.eps / accounting.STEPS
         accounts = list(self.accounts.values())
-        delta = composed((law for account in accounts for law in account.privacy(step)), step).delta(policy.eps)
+        delta = min(
+            composed((law for account in accounts for law in account.privacy(step)), step).delta(policy.eps),
+            composed((law for account in accounts for law in account.promised(step)), step).delta(policy.eps),
+        )
         step = (policy.gamma or 1.0) / accounting.STEPS
         laws = (law for account in accounts for law in account.tracking())
         tracking = composed(laws, step).delta(policy.gamma)
