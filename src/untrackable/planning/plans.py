@@ -1,11 +1,13 @@
 """Every mechanism that meets the goals, ranked, each with what it promises; and why the others do not."""
 
 import math
+import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from untrackable.brackets import Bracket
+from untrackable.encodings.hashed import SHORTEST_SALT
 from untrackable.mechanisms.base import Mechanism
 from untrackable.planning.families import FAMILIES, everlasting
 from untrackable.planning.fragment import fragment
@@ -59,6 +61,8 @@ class Plan:
     options: tuple[Option, ...]
     refusals: tuple[Refusal, ...]
     published: Published | None
+    salt: bytes = field(default_factory=lambda: secrets.token_bytes(SHORTEST_SALT), repr=False)
+    """What the campaign's strings are hashed with, if they are to be discovered."""
 
     @property
     def recommended(self) -> Option | None:
@@ -70,7 +74,7 @@ class Plan:
         best = self.recommended
         if best is None:
             raise ValueError("no mechanism meets these goals; see refusals")
-        return fragment(Solved(best.goals, best.mechanism, best.tracked))
+        return fragment(best.goals, best.mechanism, self.salt)
 
 
 def plan(*, goals: Goals | None = None, progress: Progress = lambda what, done: None, **demands: Any) -> Plan:
