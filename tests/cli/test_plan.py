@@ -40,6 +40,7 @@ def test_narrow_terminals(monkeypatch: pytest.MonkeyPatch, width: str) -> None:
     code, output = run(*GOOD, "--advantage", "0")
     assert code == 0
     assert max(len(line) for line in output.splitlines()) <= int(width)
+    assert "  deck: bits=4, slots=12, eps_report=" in output
 
 
 def test_json_has_everything(tmp_path: Path) -> None:
@@ -122,9 +123,12 @@ def test_nothing_does_it() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--users", "10", "--values", "2", "--rounds", "5", "--eps", "0"), "eps must be positive"),
-        (("--values", "2", "--rounds", "5", "--eps", "1"), "people and error are missing"),
-        (("--users", "10", "--rounds", "5", "--eps", "1"), "give one of encoding, values, bits"),
+        (("--users", "10", "--values", "2", "--rounds", "5", "--eps", "0"), "--eps must be positive"),
+        (
+            ("--values", "2", "--rounds", "5", "--eps", "1"),
+            "--users and --error are missing: one of --users, --rounds, --eps and --error may",
+        ),
+        (("--users", "10", "--rounds", "5", "--eps", "1"), "give one of --encoding, --values, --bits"),
         (("--users", "10", "--values", "2", "--rounds", "often", "--eps", "1"), "neither a number nor forever"),
         ((*GOOD, "--advantage", "0.1", "--matched", "0.1"), "contradict each other"),
         ((*GOOD, "--html", "/no/such/folder/x.html"), "there is no folder"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -75,7 +76,11 @@ def plan(one_value: bool, encoding: str | None, as_json: bool, html: Path | None
         from untrackable.planning.goals import Goals
         from untrackable.planning.plans import plan as solve
 
-        goals = Goals(simultaneous=not one_value, encoding=encoding_of(encoding), **demands)
+        meant = encoding_of(encoding)
+        try:
+            goals = Goals(simultaneous=not one_value, encoding=meant, **demands)
+        except (TypeError, ValueError) as error:
+            raise click.ClickException(_as_options(str(error), ("encoding", *demands))) from None
         with progress() as told:
             found = solve(goals=goals, progress=lambda what, done: told("planning", done))
             if html is not None:
@@ -93,6 +98,15 @@ def plan(one_value: bool, encoding: str | None, as_json: bool, html: Path | None
         raise click.exceptions.Exit(1)
 
 
+def _option(name: str) -> str:
+    return _OPTIONS.get(name, f"--{name.replace('_', '-')}")
+
+
+def _as_options(message: str, names: tuple[str, ...]) -> str:
+    """With the options in place of the goals' names in the library."""
+    return re.sub(rf"\b({'|'.join(names)})\b", lambda found: _option(found[0]), message)
+
+
 def _again(given: dict[str, Any]) -> list[str]:
     """The command that plans this again: what was typed."""
     words = ["plan"]
@@ -100,8 +114,7 @@ def _again(given: dict[str, Any]) -> list[str]:
     for name, value in given.items():
         if source(name) is click.core.ParameterSource.DEFAULT:
             continue
-        option = _OPTIONS.get(name, f"--{name.replace('_', '-')}")
-        words.append(option)
+        words.append(_option(name))
         if value is not True:
             words += [str(v).removesuffix(".0") for v in (value if isinstance(value, tuple) else (value,))]
     return words
@@ -158,6 +171,10 @@ def _print(found: Plan, again: list[str]) -> None:
             cells = words.cells(option)
             table.add_row(*(cells[i] for i in keep))
         console.print(table)
+        if not wide:
+            console.print("\nTheir parameters:")
+            for option in found.options:
+                console.print(f"  {option.name}: {words.cells(option)[-1]}", markup=False)
         console.print("\nThe recommended one as the beginning of a campaign:")
         console.print_json(json.dumps(found.campaign()))
         console.print("\nTo make it a whole one:")

@@ -106,6 +106,7 @@ def _line(
     units: list[list[float | None]] = []
     followed: list[list[list[float] | None]] = []
     why: list[list[str]] = []
+    people = _PEOPLE * goals.levels  # whole shares
     for i, one in enumerate(eps):
         units.append([])
         followed.append([])
@@ -121,7 +122,7 @@ def _line(
                 followed[-1].append(None)
                 continue
             why[-1].append("")
-            units[-1].append(errors(mechanism, asked, _PEOPLE).figure * math.sqrt(_PEOPLE))
+            units[-1].append(errors(mechanism, asked, people).figure * math.sqrt(people))
             followed[-1].append([family.track(mechanism, asked.replace(reports=k)).upper for k in reports])
     return Line(family.name, units, followed, why)
 

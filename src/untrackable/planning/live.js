@@ -12,7 +12,7 @@ slider("rounds").value = grids.start.rounds;
 slider("eps").value = grids.start.eps;
 document.getElementById("live-measure").textContent = grids.measure;
 const about = grids.predicted ? "≈ " : "≤ ";
-document.getElementById("live-error").textContent = grids.predicted ? "found from a frequency of" : "largest error";
+document.getElementById("live-error").textContent = grids.predicted ? "found from" : "largest error";
 document.getElementById("live-certainty").textContent = grids.predicted
   ? "Errors, here the frequency from which on strings are found, and people needed are predicted (≈), not bounds; tracking is an upper bound."
   : "All are upper bounds.";

@@ -54,7 +54,10 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
-    """The answer: options best first, refusals, and what the paper's own selection gives for the first option."""
+    """The answer: options best first, refusals, and what the paper's own selection gives for the first option.
+
+    Of the refusals, those that the smallest change of a goal would help come first.
+    """
 
     goals: Goals
     unknown: Unknown | None
@@ -95,7 +98,7 @@ def plan(*, goals: Goals | None = None, progress: Progress = lambda what, done: 
         except Cannot as cannot:
             refusals.append(Refusal(family.name, cannot.binding, cannot.why, nearest(family, goals, cannot)))
     options.sort(key=lambda o: _rank(o, goals.unknown))
-    refusals.sort(key=lambda r: not r.nearest)
+    refusals.sort(key=lambda r: (not r.nearest, r.nearest[0].times if r.nearest else math.inf))
     best = published(options[0].goals) if options else None
     return Plan(goals, goals.unknown, tuple(options), tuple(refusals), best)
 
