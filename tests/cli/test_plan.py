@@ -40,6 +40,7 @@ def test_narrow_terminals(monkeypatch: pytest.MonkeyPatch, width: str) -> None:
     code, output = run(*GOOD, "--advantage", "0")
     assert code == 0
     assert max(len(line) for line in output.splitlines()) <= int(width)
+    assert "  deck: bits=4, slots=12, eps_report=" in output
 
 
 def test_json_has_everything(tmp_path: Path) -> None:
@@ -60,9 +61,56 @@ def test_json_has_everything(tmp_path: Path) -> None:
         "eps": 2.0,
         "delta": 1e-6,
         "values": "fixed",
-        "tracking": {"reports": 12, "advantage": 0.0},
+        "gamma": 0.0,
+        "tracking_delta": 0.0,
     }
     assert {r["binding"] for r in found["refusals"]} >= {"tracking", "privacy", "values"}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [  # the cases of docs/planning.md, and one whose mechanism leaves traces, with eps solved for
+        "--users 1000000 --values 2 --rounds 365 --eps 1 --changes --pooled 30",
+        "--values 1024 --rounds 52 --eps 2 --error 0.01",
+        "--users 50000000 --strings 20 --rounds 12 --eps 4 --changes",
+        "--users 1000000 --values 2 --rounds 365 --eps 1",
+        "--users 1000000 --values 2 --rounds 30 --error 0.1 --reports 5 --matched 0.01",
+    ],
+)
+def test_from_a_plan_to_a_campaign(words: str, tmp_path: Path) -> None:
+    planned, place = tmp_path / "plan.json", tmp_path / "campaign.json"
+    code, output = run(*words.split(), "--json")
+    assert code == 0
+    planned.write_text(output, encoding="utf-8")
+    new = ["campaign", "new", str(place), "--plan", str(planned), "--question", "Which?", "--every", "1w"]
+    made = CliRunner().invoke(main, new)
+    assert made.exit_code == 0, made.output
+    document, fragment = json.loads(place.read_text("utf-8")), json.loads(output)["campaign"]
+    assert {name: document[name] for name in fragment} == fragment
+    verified = CliRunner().invoke(main, ["campaign", "verify", str(place)])
+    assert verified.exit_code == 0, verified.output
+
+
+def test_a_plan_with_answers_of_ones_own(tmp_path: Path) -> None:
+    fragment = json.dumps(json.loads(run(*GOOD, "--json")[1])["campaign"])
+    place = tmp_path / "campaign.json"
+    new = ["campaign", "new", str(place), "--plan", fragment, "--question", "Which?"]
+    done = CliRunner().invoke(main, [*new, "--category", "a", "--category", "b"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(place.read_text("utf-8"))["encoding"]["names"] == ["a", "b"]
+    place.unlink()
+    too_many = [word for i in range(17) for word in ("--category", f"answer {i}")]
+    done = CliRunner().invoke(main, [*new, *too_many])
+    assert done.exit_code == 1
+    assert "does not take all 17 values" in done.output
+    assert not place.exists()
+
+
+def test_the_next_commands_are_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    lines = [line.strip() for line in run(*GOOD, "--advantage", "0")[1].splitlines()]
+    assert f"untrackable plan {' '.join(GOOD)} --advantage 0 --json > plan.json" in lines
+    assert 'untrackable campaign new campaign.json --plan plan.json --question "…"' in lines
 
 
 def test_nothing_does_it() -> None:
@@ -75,9 +123,12 @@ def test_nothing_does_it() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--users", "10", "--values", "2", "--rounds", "5", "--eps", "0"), "eps must be positive"),
-        (("--values", "2", "--rounds", "5", "--eps", "1"), "people and error are missing"),
-        (("--users", "10", "--rounds", "5", "--eps", "1"), "give one of encoding, values, bits"),
+        (("--users", "10", "--values", "2", "--rounds", "5", "--eps", "0"), "--eps must be positive"),
+        (
+            ("--values", "2", "--rounds", "5", "--eps", "1"),
+            "--users and --error are missing: one of --users, --rounds, --eps and --error may",
+        ),
+        (("--users", "10", "--rounds", "5", "--eps", "1"), "give one of --encoding, --values, --bits"),
         (("--users", "10", "--values", "2", "--rounds", "often", "--eps", "1"), "neither a number nor forever"),
         ((*GOOD, "--advantage", "0.1", "--matched", "0.1"), "contradict each other"),
         ((*GOOD, "--html", "/no/such/folder/x.html"), "there is no folder"),

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser
@@ -45,10 +46,17 @@ def test_page_loads_and_sliders_move(browser: Browser, made: tuple[Plan, Path], 
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     rows = {cells[0]: cells for cells in _table(page)}
     best = found.options[0]
-    assert float(rows[best.name][1].removeprefix("≤ ")) == pytest.approx(best.error_upper, rel=0.03)
-    assert rows[best.name][4] == "yes"
-    assert rows["deck"][3] == "0"
-    assert rows["memoized"][4].startswith("no: its reports can be followed")
+    assert float(rows[best.name][2].removeprefix("≤ ")) == pytest.approx(best.error_upper, rel=0.006)
+    assert rows[best.name][1] == "yes"
+    assert rows["deck"][4] == "0"
+    assert rows["memoized"][1] == "no"
+    assert rows["memoized"][5].startswith("its reports can be followed")
+    legend = page.locator("#chart-tracking .role-legend-label text").all_text_contents()
+    assert best.name in legend
+    assert "memoized" not in legend
+    seen = page.locator("#live thead th").nth(1).bounding_box()
+    assert seen is not None
+    assert seen["x"] + seen["width"] <= width
     # ten thousand times fewer people: a hundred times the error, and no longer within the goal
     before = page.locator("#chart-errors svg.marks").inner_html()
     page.evaluate(
@@ -60,10 +68,34 @@ def test_page_loads_and_sliders_move(browser: Browser, made: tuple[Plan, Path], 
         timeout=20_000,
     )
     after = {cells[0]: cells for cells in _table(page)}
-    assert float(after[best.name][1].removeprefix("≤ ")) == pytest.approx(100 * best.error_upper, rel=0.03)
-    assert after[best.name][4] == "no"
+    assert float(after[best.name][2].removeprefix("≤ ")) == pytest.approx(100 * best.error_upper, rel=0.006)
+    assert after[best.name][1] == "no"
     assert complaints == []
     context.close()
+
+
+@pytest.mark.parametrize(
+    "demands",
+    [
+        {"people": 1_234_567, "values": 2, "rounds": 8, "eps": 1.0},
+        {"values": 2, "rounds": 8, "eps": 1.0, "error": 0.0123},
+        {"people": 1_234_567, "values": 2, "rounds": 8, "error": 0.0123},
+        {"people": 50_000_000, "strings": 6, "rounds": 4, "eps": 4.0},
+    ],
+)
+def test_the_page_starts_at_the_plan(browser: Browser, demands: dict[str, Any], tmp_path: Path) -> None:
+    found = plan(**demands)
+    path = tmp_path / "plan.html"
+    path.write_text(plan_page(found, ["plan"]), "utf-8")
+    page = browser.new_page()
+    page.goto(path.as_uri())
+    best = found.options[0]
+    row = next(cells for cells in _table(page) if cells[0] == best.name)
+    assert row[1] == "yes"
+    assert row[2] == ("≈ " if "strings" in demands else "≤ ") + f"{best.error_upper:.3g}"
+    text = page.locator("main").inner_text()
+    assert ("All are upper bounds" in text) == ("Hoeffding" in text) == ("strings" not in demands)
+    page.close()
 
 
 def _table(page: object) -> list[list[str]]:
@@ -77,6 +109,15 @@ def test_grids_are_plans_themselves(made: tuple[Plan, Path]) -> None:
     drawn = grids(found)
     assert {"deck", "fading", "rnip", "memoized", "bitwise"} <= {line.name for line in drawn.lines}
     deck = next(line for line in drawn.lines if line.name == "deck")
+    memoized = next(line for line in drawn.lines if line.name == "memoized")
+    said = {refusal.name: refusal.why for refusal in found.refusals}
+    assert memoized.why[drawn.start["eps"]][drawn.start["rounds"]] == said["memoized"]
+    assert all(
+        (unit is None) == bool(why)
+        for line in drawn.lines
+        for units, whys in zip(line.units, line.why, strict=True)
+        for unit, why in zip(units, whys, strict=True)
+    )
     for i, j in ((0, 0), (len(drawn.eps) - 1, len(drawn.rounds) - 1)):
         goals = found.goals.replace(eps=drawn.eps[i], rounds=drawn.rounds[j], error=None)
         option = next(o for o in plan(goals=goals).options if o.name == "deck")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import json
 import re
 import time
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from untrackable.cli.terminal import failing, print_json, write_page
+from untrackable.cli.terminal import described, encoding_of, failing, print_json, write_page
 
 if TYPE_CHECKING:
     from untrackable.campaign import Campaign
@@ -19,6 +18,8 @@ if TYPE_CHECKING:
     from untrackable.mechanisms.base import Mechanism
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_NO_ANSWERS = "give the answers by --category, or by --categories FILE, or by --encoding JSON"
+_PLANNED = {"encoding", "mechanism", "rounds", "guarantee"}
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 
 
@@ -35,8 +36,16 @@ def campaign() -> None:
 @click.option("--question", required=True, help="What is asked, on one line.")
 @click.option("--category", "categories", multiple=True, metavar="NAME", help="One of the answers; give them all.")
 @click.option("--categories", "listed", type=FILE, metavar="FILE", help="The answers, one a line.")
-@click.option("--encoding", "encoding_json", metavar="JSON", help="Any other encoding, as its `to_json` writes it.")
-@click.option("--rounds", type=click.IntRange(min=1), required=True, help="How often it is asked.")
+@click.option(
+    "--encoding", "encoding_json", metavar="JSON|FILE", help="Any other encoding, as its `to_json` writes it."
+)
+@click.option(
+    "--plan",
+    "planned",
+    metavar="JSON|FILE",
+    help="What `untrackable plan --json` printed: encoding (unless given), mechanism, rounds and guarantee.",
+)
+@click.option("--rounds", type=click.IntRange(min=1), help="How often it is asked; needed without --plan.")
 @click.option(
     "--every", default="1d", show_default=True, metavar="TIME", help="Length of a round: 90s, 15m, 6h, 1d, 1w."
 )
@@ -50,7 +59,7 @@ def campaign() -> None:
 @click.option(
     "--mechanism",
     "mechanism_json",
-    metavar="JSON",
+    metavar="JSON|FILE",
     help="As its `to_json` writes it. [default: a Deck for eps and delta]",
 )
 @click.option("--gamma", type=float, default=0.0, show_default=True, help="Declared untrackability.")
@@ -65,7 +74,8 @@ def new(
     categories: tuple[str, ...],
     listed: Path | None,
     encoding_json: str | None,
-    rounds: int,
+    planned: str | None,
+    rounds: int | None,
     every: str,
     first: str | None,
     eps: float,
@@ -81,6 +91,7 @@ def new(
     \b
     Example: untrackable campaign new campaign.json --question "Do you use a screen reader?" \\
                  --category no --category yes --rounds 365
+             untrackable campaign new campaign.json --question "Do you use a screen reader?" --plan plan.json
     """  # noqa: D301
     if file.exists():
         raise click.ClickException(f"{file} is there already; a campaign never changes, so give another name")
@@ -89,15 +100,17 @@ def new(
         from untrackable.verification import verify as verdict_of
 
         encoding = _encoding(categories, listed, encoding_json)
-        made = Campaign(
-            question=question,
-            encoding=encoding,
-            mechanism=_mechanism(mechanism_json, encoding, rounds, eps, delta),
-            first_round=_moment(first),
-            round_seconds=_length(every),
-            rounds=rounds,
-            guarantee=Guarantee(eps=eps, delta=delta, values=values, gamma=gamma, tracking_delta=tracking_delta),
-        )
+        if planned is not None:
+            parts = _planned(planned, encoding)
+        else:
+            if encoding is None:
+                raise ValueError(_NO_ANSWERS)
+            if rounds is None:
+                raise ValueError("give --rounds, or a --plan that says how many")
+            declared = Guarantee(eps=eps, delta=delta, values=values, gamma=gamma, tracking_delta=tracking_delta)
+            mechanism = _mechanism(mechanism_json, encoding, rounds, eps, delta)
+            parts = {"encoding": encoding, "mechanism": mechanism, "rounds": rounds, "guarantee": declared}
+        made = Campaign(question=question, first_round=_moment(first), round_seconds=_length(every), **parts)
         verdict = verdict_of(made)
         if not verdict.holds:
             raise ValueError(f"this campaign would not keep what it declares: {'; '.join(verdict.problems)}")
@@ -225,34 +238,61 @@ def _show(found: Campaign, as_json: bool) -> None:
     )
 
 
-def _encoding(categories: tuple[str, ...], listed: Path | None, given: str | None) -> Encoding:
-    from untrackable.encodings.base import from_json
+def _encoding(categories: tuple[str, ...], listed: Path | None, given: str | None) -> Encoding | None:
+    """The one that is given, if any."""
     from untrackable.encodings.categories import Categories
-    from untrackable.errors import EncodingError
 
-    if sum((bool(categories), listed is not None, given is not None)) != 1:
-        raise ValueError("give the answers by --category, or by --categories FILE, or by --encoding JSON")
-    if given is not None:
-        try:
-            return from_json(json.loads(given))
-        except EncodingError as error:
-            raise ValueError(f"--encoding: {error}") from None
+    if sum((bool(categories), listed is not None, given is not None)) > 1:
+        raise ValueError(_NO_ANSWERS)
     if listed is not None:
         return Categories(names=listed.read_text(encoding="utf-8").splitlines())
-    return Categories(names=categories)
+    found: Encoding | None = Categories(names=categories) if categories else encoding_of(given)
+    return found
+
+
+def _planned(given: str, encoding: Encoding | None) -> dict[str, Any]:
+    """What a plan says of a campaign: encoding, unless there is one, mechanism, rounds and guarantee."""
+    source = click.get_current_context().get_parameter_source
+    fixed = ("rounds", "mechanism_json", "eps", "delta", "gamma", "tracking_delta", "values")
+    if said := [name for name in fixed if source(name) is not click.core.ParameterSource.DEFAULT]:
+        options = ", ".join("--" + name.removesuffix("_json").replace("_", "-") for name in said)
+        raise ValueError(f"the plan says what {options} would say: leave out one or the other")
+
+    def parts(document: Any) -> dict[str, Any]:
+        from untrackable.campaign import Guarantee
+        from untrackable.encodings.base import from_json as encoding_from_json
+        from untrackable.mechanisms.descriptions import from_json as mechanism_from_json
+
+        if isinstance(document, dict) and "campaign" in document:
+            document = document["campaign"]
+            if document is None:
+                raise ValueError("no mechanism meets the goals of this plan, so it has no campaign")
+        if not isinstance(document, dict) or set(document) != _PLANNED:
+            raise ValueError("must be what `untrackable plan --json` prints, or the campaign in it")
+        declared = document["guarantee"]
+        if not isinstance(declared, dict) or set(declared) != set(Guarantee.__slots__):
+            raise ValueError(f"the guarantee must have exactly the fields {', '.join(Guarantee.__slots__)}")
+        if encoding is None and document["encoding"] is None:
+            raise ValueError(f"it only says how wide answers are; {_NO_ANSWERS}")
+        return {
+            "encoding": encoding or encoding_from_json(document["encoding"]),
+            "mechanism": mechanism_from_json(document["mechanism"]),
+            "rounds": document["rounds"],
+            "guarantee": Guarantee(**declared),
+        }
+
+    found: dict[str, Any] = described("--plan", given, parts)
+    return found
 
 
 def _mechanism(given: str | None, encoding: Encoding, rounds: int, eps: float, delta: float) -> Mechanism:
-    from untrackable.errors import MechanismError
     from untrackable.mechanisms.descriptions import from_json
     from untrackable.mechanisms.inner_product import Deck
 
     if given is None:
         return Deck.for_budget(bits=encoding.bits, slots=rounds, eps=eps, delta=delta)
-    try:
-        return from_json(json.loads(given))
-    except MechanismError as error:
-        raise ValueError(f"--mechanism: {error}") from None
+    found: Mechanism = described("--mechanism", given, from_json)
+    return found
 
 
 def _length(given: str) -> int:

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from untrackable.cli.terminal import check_page, failing, print_json, progress, write_page
+from untrackable.cli.terminal import check_page, encoding_of, failing, print_json, progress, write_page
 
 if TYPE_CHECKING:
     from untrackable.planning.plans import Plan
+
+
+_OPTIONS = {"people": "--users"}
+"""Options that have another name in the library."""
 
 
 class Rounds(click.ParamType):  # type: ignore[type-arg]
@@ -34,11 +40,7 @@ class Rounds(click.ParamType):  # type: ignore[type-arg]
 @click.option("--values", type=int, help="How many different answers there are.")
 @click.option("--bits", type=int, help="Or how wide an encoded answer is.")
 @click.option("--strings", type=int, metavar="BYTES", help="Or strings to be discovered, of at most so many bytes.")
-@click.option(
-    "--encoding",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Or an encoding, as a JSON file.",
-)
+@click.option("--encoding", metavar="JSON|FILE", help="Or an encoding, as its `to_json` writes it.")
 @click.option("--rounds", type=Rounds(), help="How often it is asked, or forever; left out: solved for.")
 @click.option("--eps", type=float, help="Everlasting privacy of all answers together; left out: solved for.")
 @click.option("--delta", type=float, default=1e-6, show_default=True, help="Probability set aside in eps.")
@@ -58,7 +60,7 @@ class Rounds(click.ParamType):  # type: ignore[type-arg]
 @click.option(
     "--html", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write a self-contained page."
 )
-def plan(one_value: bool, encoding: Path | None, as_json: bool, html: Path | None, **demands: Any) -> None:
+def plan(one_value: bool, encoding: str | None, as_json: bool, html: Path | None, **demands: Any) -> None:
     """Say which mechanism meets the goals, with parameters and proven promises, or why none does.
 
     One of --users, --rounds, --eps and --error may be left out: it is solved for.
@@ -68,56 +70,78 @@ def plan(one_value: bool, encoding: Path | None, as_json: bool, html: Path | Non
              untrackable plan --values 1024 --rounds 52 --eps 2 --error 0.01 --html plan.html
     """  # noqa: D301
     check_page(html)
+    again = _again({**demands, "encoding": encoding, "one_value": one_value})
     with failing():
         from untrackable.planning import words
         from untrackable.planning.goals import Goals
         from untrackable.planning.plans import plan as solve
 
-        goals = Goals(simultaneous=not one_value, encoding=_encoding(encoding), **demands)
+        meant = encoding_of(encoding)
+        try:
+            goals = Goals(simultaneous=not one_value, encoding=meant, **demands)
+        except (TypeError, ValueError) as error:
+            raise click.ClickException(_as_options(str(error), ("encoding", *demands))) from None
         with progress() as told:
             found = solve(goals=goals, progress=lambda what, done: told("planning", done))
             if html is not None:
                 from untrackable.planning.page import plan_page
 
-                again = _again(demands, one_value=one_value, encoding=encoding)
                 page = plan_page(found, again, progress=lambda what, done: told(what, done))
                 write_page(html, page)
     if as_json:
         print_json(words.as_json(found))
     else:
-        _print(found)
+        _print(found, again)
         if html is not None:
             click.echo(f"wrote {html}")
     if not found.options:
         raise click.exceptions.Exit(1)
 
 
-def _encoding(path: Path | None) -> Any:
-    if path is None:
-        return None
-    from untrackable.encodings.base import from_json
-    from untrackable.errors import EncodingError
-
-    try:
-        return from_json(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, EncodingError) as error:
-        raise ValueError(f"encoding: {path}: {error}") from None
+def _option(name: str) -> str:
+    return _OPTIONS.get(name, f"--{name.replace('_', '-')}")
 
 
-def _again(demands: dict[str, Any], *, one_value: bool, encoding: Path | None) -> list[str]:
-    """The command that makes the page again."""
+def _as_options(message: str, names: tuple[str, ...]) -> str:
+    """With the options in place of the goals' names in the library."""
+    return re.sub(rf"\b({'|'.join(names)})\b", lambda found: _option(found[0]), message)
+
+
+def _again(given: dict[str, Any]) -> list[str]:
+    """The command that plans this again: what was typed."""
     words = ["plan"]
-    for name, given in demands.items():
-        option = "--users" if name == "people" else f"--{name.replace('_', '-')}"
-        if given is True:
-            words.append(option)
-        elif given is not None and given is not False:
-            words += [option, *map(str, given if isinstance(given, tuple) else (given,))]
-    words += ["--encoding", str(encoding)] if encoding else []
-    return [*words, *(["--one-value"] if one_value else [])]
+    source = click.get_current_context().get_parameter_source
+    for name, value in given.items():
+        if source(name) is click.core.ParameterSource.DEFAULT:
+            continue
+        words.append(_option(name))
+        if value is not True:
+            words += [str(v).removesuffix(".0") for v in (value if isinstance(value, tuple) else (value,))]
+    return words
 
 
-def _print(found: Plan) -> None:
+def _next(again: list[str], width: int) -> list[str]:
+    """The commands that make a campaign of the plan, each broken where the terminal ends."""
+    made = ["untrackable", "campaign", "new", "campaign.json", "--plan", "plan.json", "--question", '"…"']
+    return [
+        line
+        for words in (["untrackable", *map(shlex.quote, again), "--json", ">", "plan.json"], made)
+        for line in _broken(words, width)
+    ]
+
+
+def _broken(words: list[str], width: int) -> list[str]:
+    lines = [f"  {words[0]}"]
+    for word in words[1:]:
+        if len(lines[-1]) + len(word) + 3 > width:
+            lines[-1] += " \\"
+            lines.append(f"      {word}")
+        else:
+            lines[-1] += f" {word}"
+    return lines
+
+
+def _print(found: Plan, again: list[str]) -> None:
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -147,8 +171,15 @@ def _print(found: Plan) -> None:
             cells = words.cells(option)
             table.add_row(*(cells[i] for i in keep))
         console.print(table)
+        if not wide:
+            console.print("\nTheir parameters:")
+            for option in found.options:
+                console.print(f"  {option.name}: {words.cells(option)[-1]}", markup=False)
         console.print("\nThe recommended one as the beginning of a campaign:")
         console.print_json(json.dumps(found.campaign()))
+        console.print("\nTo make it a whole one:")
+        for line in _next(again, console.width):
+            console.print(line, markup=False, soft_wrap=True)
     console.print()
     for names, why in words.refusals(found):
         console.print(f"[dim]{names}: {why}[/dim]")

@@ -1,7 +1,7 @@
 """What the commands share: progress on standard error, JSON on standard output."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -81,13 +81,26 @@ def encoding_of(given: str | None) -> Any:
         return None
     from untrackable.encodings.base import from_json
 
+    return described("--encoding", given, from_json)
+
+
+def described(option: str, given: str, made: Callable[[Any], Any]) -> Any:
+    """What `made` makes of JSON, or of a file of it; what is wrong is said of the option."""
+    from untrackable.errors import UntrackableError
+
     try:
-        text = given if given.lstrip().startswith("{") else Path(given).read_text(encoding="utf-8")
-        return from_json(json.loads(text))
+        text = given if given.lstrip().startswith(("{", "[")) else Path(given).read_text(encoding="utf-8")
+        document = json.loads(text)
     except OSError as error:
-        raise click.ClickException(f"cannot read {given}: {error.strerror}") from None
-    except ValueError:
-        raise click.ClickException("--encoding must be JSON, or a file of it") from None
+        raise click.ClickException(
+            f"{option} must be JSON, or a file of it: cannot read {given!r}: {error.strerror}"
+        ) from None
+    except (ValueError, RecursionError) as error:
+        raise click.ClickException(f"{option} must be JSON, or a file of it: {error}") from None
+    try:
+        return made(document)
+    except (UntrackableError, ValueError, TypeError) as error:
+        raise click.ClickException(f"{option}: {error}") from None
 
 
 def print_json(data: Any) -> None:

@@ -1,40 +1,63 @@
 """A plan as the beginning of a campaign: encoding, mechanism, rounds, declared guarantee, as JSON."""
 
 import dataclasses
-import secrets
+import math
 from typing import Any
 
 from untrackable.encodings.base import Encoding
 from untrackable.encodings.bit import Bit
-from untrackable.encodings.hashed import SHORTEST_SALT
 from untrackable.encodings.numbers import LARGEST_COUNT, IntegerRange
+from untrackable.mechanisms.base import Mechanism
 from untrackable.planning.goals import FOREVER, Goals
-from untrackable.planning.solving import Solved
+
+_ENDLESS = (1 << 32) - 1
+"""Reports that a campaign without a last round is verified for."""
 
 
-def fragment(solved: Solved) -> dict[str, Any]:
-    """What a campaign is made from; `encoding` is null where the goals say no more than how wide values are."""
-    goals = solved.goals
-    encoding = chosen_encoding(goals)
+def fragment(goals: Goals, mechanism: Mechanism, salt: bytes) -> dict[str, Any]:
+    """What a campaign is made from, in its own fields; strings to be discovered are hashed with `salt`.
+
+    `encoding` is null where the goals say no more than how wide values are.
+    """
+    encoding = chosen_encoding(goals, salt)
     return {
         "encoding": None if encoding is None else encoding.to_json(),
-        "mechanism": solved.mechanism.to_json(),
+        "mechanism": mechanism.to_json(),
         "rounds": None if goals.rounds == FOREVER else goals.rounds,
         "guarantee": {
             "eps": goals.eps,
             "delta": goals.delta,
             "values": goals.secret,
-            "tracking": {"reports": goals.observed, goals.measure: solved.tracked.upper},
+            **_untrackable(goals, mechanism),
         },
     }
 
 
-def chosen_encoding(goals: Goals) -> Encoding | None:
+def _untrackable(goals: Goals, mechanism: Mechanism) -> dict[str, float]:
+    """Of all rounds together, whatever the goals' measure and observer; rounded up, so that it holds anywhere."""
+    gamma = goals.untrackable[0] if goals.untrackable else 0.0
+    reports = max(2, goals.rounds) if isinstance(goals.rounds, int) else _ENDLESS
+    try:
+        delta = mechanism.tracking(reports=reports).delta(gamma).upper
+    except ValueError:  # too many reports to say anything
+        delta = 1.0
+    return {"gamma": gamma, "tracking_delta": min(1.0, rounded_up(delta))}
+
+
+def rounded_up(number: float) -> float:
+    """Four digits, so that what is said suffices."""
+    if number <= 0:
+        return 0.0
+    size = math.pow(10, 3 - math.floor(math.log10(number)))
+    return math.ceil(number * size) / size
+
+
+def chosen_encoding(goals: Goals, salt: bytes) -> Encoding | None:
     """The one given, or the plainest that has so many values."""
     if goals.encoding is not None:
         return goals.encoding
-    if goals.discovered is not None:  # with a salt of its own
-        return dataclasses.replace(goals.discovered, salt=secrets.token_bytes(SHORTEST_SALT))
+    if goals.discovered is not None:
+        return dataclasses.replace(goals.discovered, salt=salt)
     if goals.size == 2:
         return Bit()
     return IntegerRange(low=0, high=goals.size - 1) if goals.size <= LARGEST_COUNT else None

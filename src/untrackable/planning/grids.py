@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from untrackable.mechanisms.base import Mechanism
 from untrackable.planning.families import FAMILIES, Family
 from untrackable.planning.goals import FOREVER, LARGEST_EPS, LARGEST_ROUNDS, Goals
 from untrackable.planning.plans import Plan, Progress
@@ -24,18 +25,21 @@ _LARGEST = 1000
 class Line:
     """One mechanism on the grids: error·√people by [eps][rounds], and the goals' measure of tracking by reports.
 
-    None where it does not do it, `why` being the reason at the goals themselves or near them.
+    None where it does not do it, `why` there being the reason.
     """
 
     name: str
     units: list[list[float | None]]
     followed: list[list[list[float] | None]]
-    why: str
+    why: list[list[str]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Grids:
-    """What the sliders choose from; `start` are the places of the plan's own goals."""
+    """What the sliders choose from; `start` are the places of the plan's own goals.
+
+    Errors are upper bounds, or with `predicted` predictions.
+    """
 
     eps: list[float]
     rounds: list[int]
@@ -43,6 +47,7 @@ class Grids:
     lines: list[Line]
     measure: str
     limit: float
+    predicted: bool
     start: dict[str, Any]
 
 
@@ -60,18 +65,19 @@ def grids(plan: Plan, progress: Progress = lambda what, done: None) -> Grids:
     lines = []
     chosen = _chosen(plan)
     for done, family in enumerate(chosen):
-        lines.append(
-            _line(
-                family, goals, eps, rounds, held, lambda part, d=done: progress("grids", (d + part) / len(chosen))
-            )
-        )
+        made = {(o.goals.eps, o.goals.rounds): o.mechanism for o in plan.options if o.name == family.name}
+
+        def told(part: float, done: int = done) -> None:
+            progress("grids", (done + part) / len(chosen))
+
+        lines.append(_line(family, goals, eps, rounds, held, made, told))
     start = {
         "people": goals.people or _PEOPLE,
-        "error": min(0.95, goals.error or (best.error_upper if best else 0.1)),
+        "error": goals.error or (best.error_upper if best else 0.1),
         "eps": eps.index(centre),
         "rounds": rounds.index(middle),
     }
-    return Grids(eps, rounds, held, lines, goals.measure, goals.limit, start)
+    return Grids(eps, rounds, held, lines, goals.measure, goals.limit, goals.discovered is not None, start)
 
 
 def _chosen(plan: Plan) -> list[Family]:
@@ -88,25 +94,35 @@ def _chosen(plan: Plan) -> list[Family]:
 
 
 def _line(
-    family: Family, goals: Goals, eps: list[float], rounds: list[int], held: list[list[int]], told: Any
+    family: Family,
+    goals: Goals,
+    eps: list[float],
+    rounds: list[int],
+    held: list[list[int]],
+    made: dict[tuple[Any, Any], Mechanism],
+    told: Any,
 ) -> Line:
+    """One mechanism; `made` is what the plan has by eps and rounds."""
     units: list[list[float | None]] = []
     followed: list[list[list[float] | None]] = []
-    why = ""
+    why: list[list[str]] = []
+    people = _PEOPLE * goals.levels  # whole shares
     for i, one in enumerate(eps):
         units.append([])
         followed.append([])
+        why.append([])
         for number, reports in zip(rounds, held, strict=True):
             told((i + len(units[-1]) / len(rounds)) / len(eps))
             asked = _at(goals, one, number)
             try:
-                mechanism, _ = family.meeting(asked)
+                mechanism = made.get((one, number)) or family.meeting(asked)[0]
             except Cannot as cannot:
-                why = cannot.why
+                why[-1].append(cannot.why)
                 units[-1].append(None)
                 followed[-1].append(None)
                 continue
-            units[-1].append(errors(mechanism, asked, _PEOPLE).figure * math.sqrt(_PEOPLE))
+            why[-1].append("")
+            units[-1].append(errors(mechanism, asked, people).figure * math.sqrt(people))
             followed[-1].append([family.track(mechanism, asked.replace(reports=k)).upper for k in reports])
     return Line(family.name, units, followed, why)
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from untrackable.brackets import Bracket
 from untrackable.planning.families import Family
 from untrackable.planning.goals import FOREVER, Goals
-from untrackable.planning.predicting import people_needed
+from untrackable.planning.predicting import errors, people_needed
 from untrackable.planning.refusing import Cannot
 from untrackable.planning.searching import largest_integer
 from untrackable.planning.solving import solve
@@ -19,15 +19,31 @@ _SOMETHING = 0.5
 
 
 class Change(NamedTuple):
-    """One goal, and what it would have to be."""
+    """One goal, what it would have to be, and how many times that is more or less than was asked for."""
 
     goal: str
     value: float | str
     text: str
+    times: float = math.inf
 
 
 def nearest(family: Family, goals: Goals, cannot: Cannot) -> tuple[Change, ...]:
     """Changes that each make it feasible on their own, the smallest first."""
+    found = (change._replace(times=_times(change, goals)) for change in _changes(family, goals, cannot))
+    return tuple(sorted(found, key=lambda change: change.times))
+
+
+def _times(change: Change, goals: Goals) -> float:
+    """By what factor it departs from the goal; infinite where that is no number, or was 0."""
+    asked = {"people": goals.people, "eps": goals.eps, "rounds": goals.rounds, "reports": goals.observed}.get(
+        change.goal, goals.limit if change.goal == goals.measure else None
+    )
+    if not isinstance(asked, int | float) or not isinstance(change.value, int | float):
+        return math.inf
+    return max(asked / change.value, change.value / asked) if asked and change.value else math.inf
+
+
+def _changes(family: Family, goals: Goals, cannot: Cannot) -> tuple[Change, ...]:
     match cannot.binding:
         case "accuracy":
             return _more_accurate(family, goals, cannot)
@@ -43,18 +59,18 @@ def nearest(family: Family, goals: Goals, cannot: Cannot) -> tuple[Change, ...]:
 def _more_accurate(family: Family, goals: Goals, cannot: Cannot) -> tuple[Change, ...]:
     if goals.unknown == "error":
         goals = goals.replace(error=_SOMETHING)
-    found: list[tuple[float, Change]] = []
+    found: list[Change] = []
     if goals.people is not None and cannot.mechanism is not None and isinstance(cannot.facts.get("error"), float):
         try:
             people = people_needed(cannot.mechanism, goals)
-            found.append((people / goals.people, Change("people", people, f"{counted(people)} people")))
+            found.append(Change("people", people, f"{counted(people)} people"))
         except ValueError:
             pass
     if goals.unknown is None and family.name in _QUICK:
-        found += [(float(c.value) / (goals.eps or 1.0), c) for c in _eps(family, goals)]
+        found += _eps(family, goals)
         if isinstance(goals.rounds, int):
-            found += [(float(c.value) / goals.rounds, c) for c in _rounds(family, goals) if c.value != FOREVER]
-    return tuple(change for _, change in sorted(found, key=lambda pair: abs(math.log(pair[0]))))
+            found += [change for change in _rounds(family, goals) if change.value != FOREVER]
+    return tuple(found)
 
 
 def _eps(family: Family, goals: Goals) -> tuple[Change, ...]:
@@ -83,6 +99,9 @@ def _rounds(family: Family, goals: Goals) -> tuple[Change, ...]:
 
 
 def _less_followed(family: Family, goals: Goals, cannot: Cannot) -> tuple[Change, ...]:
+    made, people = cannot.mechanism, goals.people
+    if made is not None and people is not None and errors(made, goals, people).figure > (goals.error or 1.0):
+        return ()  # nor is it accurate enough
     tracked: Bracket | None = cannot.facts.get("tracked")
     found = []
     if cannot.mechanism is not None:

@@ -31,6 +31,26 @@ _CAPTIONS = {
     ),
 }
 
+_PREDICTED_CAPTIONS = {
+    "errors": (
+        "Strings found against rounds",
+        "The frequency from which on strings are found in the last published figure, as predicted, when the "
+        "question is asked that many times, each mechanism set for that number at the chosen eps.",
+    ),
+    "people": (
+        "People needed against eps",
+        "How many people must answer a round for strings of the chosen frequency to be found, as predicted, at the "
+        "chosen number of rounds.",
+    ),
+}
+
+_PREDICTED = (
+    "Frequency found",
+    "predicted, not a bound: what stands out of all buckets of one prefix, which has its share of the reports, and "
+    "three standard errors more. The search weighs all prefixes together.",
+    "",
+)
+
 _FORMULAS = (
     (
         "Everlasting privacy",
@@ -62,19 +82,20 @@ _FORMULAS = (
 def plan_page(plan: Plan, command: list[str], progress: Progress = lambda what, done: None) -> str:
     """The page of a plan; `command` is what makes it again."""
     found = grids(plan, progress)
+    captions = _CAPTIONS | (_PREDICTED_CAPTIONS if found.predicted else {})
     files = resources.files("untrackable.planning")
     names = [line.name for line in found.lines]
     return render(
         title="Which mechanism, with which parameters?",
         lead=words.verdict(plan),
-        pictures=[(name, *caption) for name, caption in _CAPTIONS.items()],
+        pictures=[(name, *caption) for name, caption in captions.items()],
         specs=_charts(found, names),
         tables=[("What does it", words.COLUMNS, [("", [words.cells(option) for option in plan.options])])]
         if plan.options
         else [],
         missing=dict(words.refusals(plan)),
         unsaid="Why not the others",
-        formulas=_FORMULAS,
+        formulas=[_PREDICTED if found.predicted and formula[0] == "Error" else formula for formula in _FORMULAS],
         how="",
         source="",
         parameters=words.campaign_text(plan),
@@ -88,15 +109,17 @@ def plan_page(plan: Plan, command: list[str], progress: Progress = lambda what, 
 
 def _charts(found: Grids, names: list[str]) -> dict[str, Spec]:
     log = alt.Scale(type="log", nice=False, padding=8)
+    error = "frequency, predicted" if found.predicted else "error, at most"
+    people = "people a round" + (", predicted" if found.predicted else "")
     return {
-        "errors": _chart(names, "rounds", "error, at most", log, alt.Scale(type="log")),
-        "people": _chart(names, "everlasting eps", "people a round", log, alt.Scale(type="log")),
+        "errors": _chart(names, "rounds", error, log, alt.Scale(type="log")),
+        "people": _chart(names, "everlasting eps", people, log, alt.Scale(type="log")),
         "tracking": _chart(names, "reports held", found.measure + ", at most", log, alt.Scale(), limit=found.limit),
     }
 
 
 def _chart(names: list[str], x: str, y: str, across: Any, up: Any, limit: float | None = None) -> Spec:
-    """Lines whose data the sliders put in place."""
+    """Lines whose data the sliders put in place, and in `shown` those that have any."""
     billions: dict[str, Any] = {"format": "~s", "labelExpr": "replace(datum.label, 'G', 'B')"}
     axis = alt.Axis(tickCount=6, **(billions if y.startswith("people") else {"format": "~g"}))
     base = alt.Chart(alt.NamedData(name="rows")).encode(
@@ -106,7 +129,7 @@ def _chart(names: list[str], x: str, y: str, across: Any, up: Any, limit: float 
             "line:N",
             title=None,
             scale=alt.Scale(domain=names, range=_COLOURS[: len(names)]),
-            legend=alt.Legend(orient="top", columns=4, labelLimit=200),
+            legend=alt.Legend(orient="top", columns=4, labelLimit=200, values=alt.ExprRef("shown")),
         ),
         tooltip=[
             alt.Tooltip("line:N", title="mechanism"),
@@ -119,6 +142,7 @@ def _chart(names: list[str], x: str, y: str, across: Any, up: Any, limit: float 
         rule = alt.Chart(alt.InlineData(values=[{"limit": limit}]))
         layers.append(rule.mark_rule(strokeDash=[5, 4], color="#888").encode(y="limit:Q"))
     chart = alt.layer(*layers).properties(width="container", height=240, background="transparent")
+    chart = chart.add_params(alt.param(name="shown", value=names))
     spec: Spec = chart.to_dict()
     spec.setdefault("datasets", {})["rows"] = []
     return spec

@@ -1,11 +1,13 @@
 """Every mechanism that meets the goals, ranked, each with what it promises; and why the others do not."""
 
 import math
+import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from untrackable.brackets import Bracket
+from untrackable.encodings.hashed import SHORTEST_SALT
 from untrackable.mechanisms.base import Mechanism
 from untrackable.planning.families import FAMILIES, everlasting
 from untrackable.planning.fragment import fragment
@@ -52,13 +54,18 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
-    """The answer: options best first, refusals, and what the paper's own selection gives for the first option."""
+    """The answer: options best first, refusals, and what the paper's own selection gives for the first option.
+
+    Of the refusals, those that the smallest change of a goal would help come first.
+    """
 
     goals: Goals
     unknown: Unknown | None
     options: tuple[Option, ...]
     refusals: tuple[Refusal, ...]
     published: Published | None
+    salt: bytes = field(default_factory=lambda: secrets.token_bytes(SHORTEST_SALT), repr=False)
+    """What the campaign's strings are hashed with, if they are to be discovered."""
 
     @property
     def recommended(self) -> Option | None:
@@ -70,7 +77,7 @@ class Plan:
         best = self.recommended
         if best is None:
             raise ValueError("no mechanism meets these goals; see refusals")
-        return fragment(Solved(best.goals, best.mechanism, best.tracked))
+        return fragment(best.goals, best.mechanism, self.salt)
 
 
 def plan(*, goals: Goals | None = None, progress: Progress = lambda what, done: None, **demands: Any) -> Plan:
@@ -91,7 +98,7 @@ def plan(*, goals: Goals | None = None, progress: Progress = lambda what, done: 
         except Cannot as cannot:
             refusals.append(Refusal(family.name, cannot.binding, cannot.why, nearest(family, goals, cannot)))
     options.sort(key=lambda o: _rank(o, goals.unknown))
-    refusals.sort(key=lambda r: not r.nearest)
+    refusals.sort(key=lambda r: (not r.nearest, r.nearest[0].times if r.nearest else math.inf))
     best = published(options[0].goals) if options else None
     return Plan(goals, goals.unknown, tuple(options), tuple(refusals), best)
 

@@ -2,11 +2,11 @@
 
 import dataclasses
 import json
-import math
 from typing import Any
 
 from untrackable.auditing.words import as_dict, number, said, shown
 from untrackable.brackets import Bracket
+from untrackable.planning.fragment import rounded_up
 from untrackable.planning.goals import FOREVER, Goals
 from untrackable.planning.nearest import counted
 from untrackable.planning.plans import Option, Plan, Refusal
@@ -77,7 +77,7 @@ def _answer(plan: Plan, best: Option) -> str:
         case "people":
             return f"{best.name} with {counted(best.goals.people or 0)} people a round."
         case "eps":
-            return f"{best.name} at everlasting eps = {number(_up(best.goals.eps or 0.0))}."
+            return f"{best.name} at everlasting eps = {number(rounded_up(best.goals.eps or 0.0))}."
         case "rounds" if best.goals.rounds == FOREVER:
             return f"{best.name}, for ever."
         case "rounds":
@@ -120,7 +120,7 @@ def _answers(option: Option, unknown: str | None) -> str:
         case "people":
             return f"{counted(option.goals.people or 0)} people"
         case "eps":
-            return f"eps = {number(_up(option.goals.eps or 0.0))}"
+            return f"eps = {number(rounded_up(option.goals.eps or 0.0))}"
         case "rounds":
             return "for ever" if option.goals.rounds == FOREVER else f"{option.goals.rounds:,} rounds"
     return f"error at most {number(option.error_upper)}"
@@ -217,12 +217,6 @@ def _goals(goals: Goals) -> dict[str, Any]:
 def _instead(refusal: Refusal, *, alone: bool = False) -> str:
     told = ", or ".join(change.text for change in refusal.nearest)
     return told if alone else f"needs {told}"
-
-
-def _up(eps: float) -> float:
-    """Four digits, rounded up, so that what is said suffices."""
-    digits = 3 - math.floor(math.log10(eps))
-    return math.ceil(eps * math.pow(10, digits)) / math.pow(10, digits)
 
 
 def _many(size: int) -> str:
