@@ -74,7 +74,7 @@ class Account:
                 yield accounting.privacy(self.campaign, life.rounds, step)
 
     def promised(self, step: float) -> Iterator[Law]:
-        """The same, or where rounds fade, and are bounded less sharply, what was declared and confirmed on joining."""
+        """The same, or where rounds fade, and are bounded less sharply, what was declared and then confirmed."""
         if not isinstance(self.campaign.mechanism, Fading):
             yield from self.privacy(step)
         elif any(life.rounds != 0 for life in self.lives):

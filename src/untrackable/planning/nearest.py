@@ -78,8 +78,7 @@ def _eps(family: Family, goals: Goals) -> tuple[Change, ...]:
         eps = solve(family, goals.replace(eps=None)).goals.eps or 0.0
     except Cannot:
         return ()
-    up = math.ceil(eps * 100) / 100 if eps > 0.1 else eps * 1.001
-    return (Change("eps", eps, f"eps {up:.3g}"),)
+    return (Change("eps", eps, f"eps {rounded_up(eps * (1 + 1e-6), 3):.3g}"),)
 
 
 def _rounds(family: Family, goals: Goals) -> tuple[Change, ...]:
@@ -112,19 +111,48 @@ def _less_followed(family: Family, goals: Goals, cannot: Cannot) -> tuple[Change
             return family.track(mechanism, goals.replace(reports=reports)).upper <= goals.limit
 
         reports = largest_integer(tolerable, 1, low=1, high=most)
-        found.append(
-            Change("reports", reports, f"an observer who holds at most {reports} report{'s' * (reports > 1)}")
-        )
+        if _feasible(family, goals.replace(reports=reports)):
+            told = f"an observer who holds at most {reports} report{'s' * (reports > 1)}"
+            found.append(Change("reports", reports, told))
     if tracked is not None and tracked.upper < 1:
-        found.append(Change(goals.measure, tracked.upper, f"{goals.measure} {tracked.upper:.4g}"))
+        limit = rounded_up(tracked.upper, 4)
+        if _feasible(family, _tolerating(goals, limit)):
+            found.append(Change(goals.measure, limit, f"{goals.measure} {limit:.4g}"))
     if goals.observed is None and cannot.mechanism is None:
         found.append(Change("reports", "a number", "an observer who holds a limited number of reports"))
     return tuple(found)
 
 
+def _feasible(family: Family, goals: Goals) -> bool:
+    """Whether all goals are met once one is changed: others may bind then."""
+    try:
+        solve(family, goals)
+    except Cannot:
+        return False
+    return True
+
+
+def _tolerating(goals: Goals, limit: float) -> Goals:
+    """The same goals, but for how well people may be followed."""
+    limit = min(limit, 1 - 1e-9)
+    if goals.matched is not None:
+        return goals.replace(matched=limit)
+    if goals.untrackable is not None:
+        return goals.replace(untrackable=(goals.untrackable[0], limit))
+    return goals.replace(advantage=limit)
+
+
+def rounded_up(number: float, digits: int) -> float:
+    """To so many significant digits, and no smaller."""
+    if number <= 0:
+        return number
+    scale = 10.0 ** (digits - 1 - math.floor(math.log10(number)))
+    return math.ceil(number * scale * (1 - 1e-12)) / scale
+
+
 def counted(number: float) -> str:
-    """A count for people: 4.1 million."""
+    """A count for people, rounded up: 4.1 million."""
     for size, word in ((1e12, "trillion"), (1e9, "billion"), (1e6, "million")):
         if number >= size:
-            return f"{math.ceil(number / size * 100) / 100:.3g} {word}" if number < 1000 * size else f"{number:.2e}"
+            return f"{rounded_up(number / size, 3):.3g} {word}" if number < 999 * size else f"{number:.2e}"
     return f"{math.ceil(number):,}"
