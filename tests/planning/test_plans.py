@@ -299,7 +299,7 @@ def test_the_nearest_is_the_smallest_change() -> None:
     assert verdict(found)[1].startswith("The nearest: bitwise, needs eps 1.29")
     for refusal in found.refusals[:2]:
         for change in refusal.nearest:
-            value = change.value if change.goal != "eps" else change.value * (1 + 1e-9)
+            value = change.value if change.goal != "eps" else float(change.value) * (1 + 1e-9)
             assert any(
                 o.name == refusal.name for o in plan(goals=found.goals.replace(**{change.goal: value})).options
             )

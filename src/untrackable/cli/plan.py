@@ -104,7 +104,7 @@ def _option(name: str) -> str:
 
 def _as_options(message: str, names: tuple[str, ...]) -> str:
     """With the options in place of the goals' names in the library."""
-    return re.sub(rf"\b({'|'.join(names)})\b", lambda found: _option(found[0]), message)
+    return re.sub(rf"\b({'|'.join(names)})\b(?! of )", lambda found: _option(found[0]), message)
 
 
 def _again(given: dict[str, Any]) -> list[str]:
