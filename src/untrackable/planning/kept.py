@@ -18,6 +18,10 @@ _SURE_EPS = 36.0
 """Beyond, a randomised response is no longer random."""
 
 
+_ROUNDED = 1e-8
+"""Share of a small total variation that floating point may take, at up to millions of reports."""
+
+
 def bitwise(goals: Goals) -> Bitwise:
     """The state as private as all reports may be."""
     whole_values(goals)
@@ -35,7 +39,7 @@ def _bitwise_advantage(mechanism: Bitwise, reports: int | None) -> float:
     kept, flip = mechanism.state_flip.probability, mechanism.report_flip.probability
     if reports is None:
         return 2 * kept * (1 - kept)
-    return float(kept_bit_advantages(kept, 1 - flip, flip, reports).max())
+    return float(kept_bit_advantages(kept, 1 - flip, flip, reports).max()) * (1 + _ROUNDED)
 
 
 def track_bitwise(mechanism: Bitwise, goals: Goals) -> Bracket:
@@ -43,7 +47,7 @@ def track_bitwise(mechanism: Bitwise, goals: Goals) -> Bracket:
     exact = _bitwise_advantage(mechanism, goals.observed)
     edge = exact * (1 + 1e-12)
     if goals.advantage is not None:
-        return Bracket(exact * (1 - 1e-12), edge)
+        return Bracket(exact * (1 - 3 * _ROUNDED), edge)
     return Bracket(0.0, _smaller(edge, mechanism.eps_report, goals))
 
 
