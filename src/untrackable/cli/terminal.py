@@ -93,7 +93,7 @@ def described(option: str, given: str, made: Callable[[Any], Any]) -> Any:
         document = json.loads(text)
     except OSError as error:
         raise click.ClickException(
-            f"{option} must be JSON, or a file of it: cannot read {given!r}: {error.strerror}"
+            f"{option} must be JSON, or a file of it: cannot read {given}: {error.strerror}"
         ) from None
     except (ValueError, RecursionError) as error:
         raise click.ClickException(f"{option} must be JSON, or a file of it: {error}") from None
