@@ -124,9 +124,12 @@ def _less_followed(family: Family, goals: Goals, cannot: Cannot) -> tuple[Change
 
 
 def _feasible(family: Family, goals: Goals) -> bool:
-    """Whether all goals are met once one is changed: others may bind then."""
+    """Whether all goals are met once one is changed: others may bind then, but no accuracy that is solved for."""
     try:
-        solve(family, goals)
+        if goals.unknown in ("people", "error"):
+            family.meeting(goals)
+        else:
+            solve(family, goals)
     except Cannot:
         return False
     return True
