@@ -10,6 +10,7 @@ import numpy as np
 from untrackable.encodings.base import Encoding
 from untrackable.errors import ReportFileError
 from untrackable.files.layouts import Layout, Stored
+from untrackable.files.questions import Question
 from untrackable.files.reading import Piece, ReportFile, read_reports
 from untrackable.mechanisms.base import Mechanism
 from untrackable.mechanisms.estimates import Aggregator
@@ -35,6 +36,7 @@ class Collected:
 
     mechanism: Mechanism
     encoding: Encoding | None
+    question: Question | None = None
     sums: dict[int, Aggregator] = field(default_factory=dict)
     files: list[Read] = field(default_factory=list)
 
@@ -51,9 +53,13 @@ def collect(
     encoding: Encoding | None = None,
     round: int | None = None,
     rounds: Sequence[int] | None = None,
+    ask: Callable[[Mechanism, Encoding | None], Question] | None = None,
     progress: Told | None = None,
 ) -> Collected:
-    """The sums of all reports in these files, of all rounds or of these; arguments as for `read_reports`."""
+    """The sums of all reports in these files, of all rounds or of these; arguments as for `read_reports`.
+
+    With `ask`, which is told how reports were made, they are such as answer its question, and none are kept.
+    """
     if not paths:
         raise ValueError("paths must be at least one file")
     distinct(paths)
@@ -62,7 +68,7 @@ def collect(
         files.append(read_reports(path, mechanism=mechanism, encoding=encoding, round=round))
         mechanism, encoding = files[-1].mechanism, files[-1].encoding or encoding
     made = files[0].mechanism
-    found = Collected(made, encoding)
+    found = Collected(made, encoding, None if ask is None else ask(made, encoding))
     own = type(made).takes is Mechanism.takes
     chosen = None if rounds is None else frozenset(rounds)
     feeds = {} if own else _feeds(files, made, chosen)
@@ -119,12 +125,13 @@ def distinct(paths: Sequence[str | Path]) -> None:
 
 def _add(found: Collected, file: ReportFile, piece: Piece, number: int) -> None:
     mechanism, layout = found.mechanism, Layout(found.mechanism.report_bits)
-    try:
-        if number not in found.sums:
-            found.sums[number] = mechanism.aggregator(number)
-            _affordable(found)
-    except ValueError as error:
-        raise file.refused(int(piece.rows[0]), error) from None
+    if number not in found.sums:
+        try:
+            made = mechanism.aggregator(number)
+        except ValueError as error:
+            raise file.refused(int(piece.rows[0]), error) from None
+        found.sums[number] = made if found.question is None else found.question.of(made)
+        _affordable(found)
     sums = found.sums[number]
     try:
         sums.add(layout.for_sums(piece.reports, in_bytes=sums.in_bytes))
@@ -136,7 +143,7 @@ def _add(found: Collected, file: ReportFile, piece: Piece, number: int) -> None:
 def _affordable(found: Collected) -> None:
     entries = sum(np.size(getattr(sums, name)) for sums in found.sums.values() for name in _arrays(sums))
     if len(found.sums) > 1 and entries > MOST_SUMS:
-        raise ValueError(
+        raise ReportFileError(
             f"the sums of {len(found.sums)} rounds would have more than {MOST_SUMS} entries; ask for fewer rounds"
         )
 

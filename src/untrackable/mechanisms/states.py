@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from untrackable.errors import StateError, SumsError, UntrackableError
 
-_STATE, _SUMS = b"UTS\x01", b"UTA\x01"
+_STATE, _SUMS, _COUNTS = b"UTS\x01", b"UTA\x01", b"UTC\x01"
 _FINGERPRINT = 8
 _CHECKSUM = 4
 
@@ -29,6 +29,16 @@ def seal_sums(mechanism: object, payload: bytes) -> bytes:
 def unseal_sums(mechanism: object, data: bytes) -> bytes:
     """The payload of sealed sums."""
     return _payload(_SUMS, mechanism, data, SumsError, "sums")
+
+
+def seal_counts(mechanism: object, payload: bytes) -> bytes:
+    """The same for counts of candidates, which are not to be taken for sums."""
+    return _framed(_COUNTS, mechanism, payload)
+
+
+def unseal_counts(mechanism: object, data: bytes) -> bytes:
+    """The payload of sealed counts of candidates."""
+    return _payload(_COUNTS, mechanism, data, SumsError, "counts of candidates")
 
 
 def _framed(magic: bytes, mechanism: object, payload: bytes) -> bytes:
