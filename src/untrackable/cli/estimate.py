@@ -58,8 +58,9 @@ def estimate(
     """Estimate how many people hold which value, from FILES of reports.
 
     FILES are Parquet, Arrow, CSV or NumPy, told apart by content; of several, reports are counted together. A file
-    that `untrackable simulate` or the library wrote says how its reports were made. A damaged or truncated file is
-    an error, and nothing is estimated from what is left of it.
+    that `untrackable simulate` or the library wrote says how its reports were made, and so do the sums of a closed
+    round that `untrackable export` wrote. A damaged or truncated file is an error, and nothing is estimated from
+    what is left of it.
 
     Example: untrackable estimate reports.parquet --plot answer.png
     """
@@ -124,11 +125,11 @@ def _rounds(text: str) -> list[int]:
 def _candidates(path: Path, files: tuple[Path, ...], mechanism: Any, encoding: Any) -> list[Any]:
     """What people may hold, as the encoding of the files takes it."""
     from untrackable.decoding.files import read_candidates
+    from untrackable.files.collecting import opened
     from untrackable.files.raws import from_text
-    from untrackable.files.reading import read_reports
     from untrackable.mechanisms.rappor import Rappor
 
-    about = read_reports(files[0], mechanism=mechanism, encoding=encoding)
+    about = opened(files[0], mechanism=mechanism, encoding=encoding)
     listed = read_candidates(path)
     if about.encoding is None and isinstance(about.mechanism, Rappor):
         return list(listed)

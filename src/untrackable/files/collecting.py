@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from untrackable.files.questions import Question
 from untrackable.files.reading import Piece, ReportFile, read_reports
 from untrackable.mechanisms.base import Mechanism
 from untrackable.mechanisms.estimates import Aggregator
+
+if TYPE_CHECKING:
+    from untrackable.files.sums import SumsFile
 
 Told = Callable[[str, float | None], None]
 
@@ -58,16 +61,21 @@ def collect(
 ) -> Collected:
     """The sums of all reports in these files, of all rounds or of these; arguments as for `read_reports`.
 
-    With `ask`, which is told how reports were made, they are such as answer its question, and none are kept.
+    Files may also be of the sums of a closed round, as a collector exports them. With `ask`, which is told how
+    reports were made, sums are such as answer its question, and no reports are kept.
     """
     if not paths:
         raise ValueError("paths must be at least one file")
     distinct(paths)
-    files = []
+    files: list[ReportFile] = []
+    totals: list[SumsFile] = []
     for path in paths:
-        files.append(read_reports(path, mechanism=mechanism, encoding=encoding, round=round))
-        mechanism, encoding = files[-1].mechanism, files[-1].encoding or encoding
-    made = files[0].mechanism
+        file = opened(path, mechanism=mechanism, encoding=encoding, round=round)
+        files += [file] if isinstance(file, ReportFile) else []
+        totals += [] if isinstance(file, ReportFile) else [file]
+        made, encoding = file.mechanism, file.encoding or encoding
+        mechanism = made
+    _same_campaign(totals)
     found = Collected(made, encoding, None if ask is None else ask(made, encoding))
     own = type(made).takes is Mechanism.takes
     chosen = None if rounds is None else frozenset(rounds)
@@ -82,7 +90,44 @@ def collect(
             if progress is not None:
                 progress("reading", share[0] + share[1] * piece.done)
         found.files.append(Read(path=file.path, reports=count, sealed=file.sealed))
+    for total in totals:
+        if chosen is None or total.round in chosen:
+            _add_sums(found, total)
+        found.files.append(Read(path=total.path, reports=total.reports, sealed=total.sealed))
     return found
+
+
+def opened(
+    path: str | Path,
+    *,
+    mechanism: Mechanism | None = None,
+    encoding: Encoding | None = None,
+    round: int | None = None,
+) -> "ReportFile | SumsFile":
+    """A file of reports, or of the sums of a closed round."""
+    from untrackable.files.sums import has_sums, read_sums
+
+    if has_sums(Path(path)):
+        return read_sums(Path(path), mechanism=mechanism, encoding=encoding, round=round)
+    return read_reports(path, mechanism=mechanism, encoding=encoding, round=round)
+
+
+def _same_campaign(totals: list["SumsFile"]) -> None:
+    for total in totals:
+        if total.campaign != totals[0].campaign:
+            raise ReportFileError(
+                f"{total.path} has sums of another campaign than {totals[0].path}: they do not add up"
+            )
+
+
+def _add_sums(found: Collected, total: "SumsFile") -> None:
+    sums = total.sums()
+    asked = sums if found.question is None else found.question.of(sums)
+    if total.round in found.sums:
+        found.sums[total.round].merge(asked)
+    else:
+        found.sums[total.round] = asked
+        _affordable(found)
 
 
 def _feeds(files: list[ReportFile], mechanism: Mechanism, chosen: frozenset[int] | None) -> dict[int, list[int]]:
