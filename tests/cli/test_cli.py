@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -63,3 +64,16 @@ def test_a_full_disk_is_an_error_in_one_line() -> None:
         run = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)  # noqa: S603
     assert run.returncode == 1
     assert run.stderr == "Error: cannot write the output: No space left on device\n"
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["audit", "--list"], ["audit", "deck"], ["audit", "deck", "--json"]]
+)
+def test_a_reader_that_goes_away_ends_it_without_a_word(arguments: list[str]) -> None:
+    """As `| head` does: the status is that of a broken pipe, and there is neither an error nor a traceback."""
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-m", "untrackable", *arguments]
+    run = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, check=False)  # noqa: S603
+    os.close(write)
+    assert (run.returncode, run.stderr) == (141, "")

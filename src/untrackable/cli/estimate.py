@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from untrackable.cli.terminal import encoding_of, failing, print_json, progress
+from untrackable.cli.terminal import encoding_of, failing, print_json, print_sentences, progress
 
 if TYPE_CHECKING:
     from untrackable.files.answers import Answer
@@ -84,7 +84,7 @@ def estimate(
                 beta=beta,
                 progress=told,
             )
-        _write(found, plot, out, top, fdr)
+        _write(found, plot, out, top, fdr, consistent)
     if as_json:
         from untrackable.files.tables import as_dict
 
@@ -136,11 +136,11 @@ def _candidates(path: Path, files: tuple[Path, ...], mechanism: Any, encoding: A
     return [from_text(about.encoding, line) for line in listed]
 
 
-def _write(found: Answer, plot: Path | None, out: Path | None, top: int, fdr: float) -> None:
+def _write(found: Answer, plot: Path | None, out: Path | None, top: int, fdr: float, consistent: bool) -> None:
     if out is not None:
         from untrackable.files.tables import export
 
-        export(out, found)
+        export(out, found, consistent=consistent)
     if plot is not None:
         from untrackable.files.figure import write
 
@@ -159,9 +159,7 @@ def _print(found: Answer, top: int, fdr: float, consistent: bool) -> None:
     from untrackable.files import tables
 
     console = Console(highlight=False)
-    wrap = not console.is_terminal
-    for sentence in tables.summary(found):
-        console.print(sentence, soft_wrap=wrap, markup=False)
+    print_sentences(console, tables.summary(found))
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     columns = tables.table(found, top=top, fdr=fdr, consistent=consistent, width=console.width)
     for title in columns:
@@ -170,6 +168,5 @@ def _print(found: Answer, top: int, fdr: float, consistent: bool) -> None:
     for cells in zip(*columns.values(), strict=True):
         table.add_row(*(Text("".join(mark if mark.isprintable() else "�" for mark in cell)) for cell in cells))
     console.print(table)
-    for sentence in tables.notes(found, fdr=fdr):
-        console.print(f"  {sentence}", soft_wrap=wrap, markup=False)
+    print_sentences(console, tables.notes(found, fdr=fdr), indent="  ")
     console.print()
