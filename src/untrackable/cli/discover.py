@@ -78,7 +78,9 @@ def _print(found: Discovered) -> None:
     table.add_column("string", overflow="fold", min_width=12)
     for title in ("share", "std. error", "all within", "p-value", ""):
         table.add_column(title, justify="left" if not title else "right", no_wrap=True)
-    for entry in (*found.strings, *found.leads):
+    # Leads come by what all levels say of their prefixes; a reader of the table sees only these columns.
+    leads = sorted(found.leads, key=lambda lead: (lead.p_value, -lead.frequency / (lead.standard_error or 1)))
+    for entry in (*found.strings, *leads):
         table.add_row(
             Text("".join(mark if mark.isprintable() else "�" for mark in entry.string) or "(empty)"),
             f"{100 * entry.frequency:.2f} %",

@@ -113,6 +113,8 @@ def _read(path: Path, names: list[str]) -> tuple[dict[str, Any], dict[bytes, byt
         (row,) = table.select(names).cast(pa.schema([(name, _ROW[name]) for name in names])).to_pylist()
     except FAILURES as error:
         raise damaged(path, f"within its {path.stat().st_size} bytes", error) from None
+    del table
+    pa.default_memory_pool().release_unused()  # three times the sums, which may be half a gigabyte
     if missing := [name for name in names if row[name] is None]:
         raise ReportFileError(f"{path} lacks {', '.join(missing)}")
     return row, said

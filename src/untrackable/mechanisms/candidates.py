@@ -133,7 +133,7 @@ class CandidateAggregator(FrequencyAggregator):
         ordered = (vectors.filled[:, np.lexsort(vectors.filled)] for vectors in self._kept)
         return head + b"".join(vectors.T.astype("<u8").tobytes() for vectors in ordered)
 
-    def _add_packed(self, payload: bytes, n: int) -> None:
+    def _add_packed(self, payload: memoryview, n: int) -> None:
         limbs = limbs_of(self._bits)
         if len(payload) != 8 + 8 * limbs * n:
             raise SumsError(f"these sums should have {8 + 8 * limbs * n} bytes for {n} reports")
@@ -223,7 +223,7 @@ class CandidateSums(FrequencyAggregator):
     def _packed(self) -> bytes:
         return self._digest + super()._packed()
 
-    def _add_packed(self, payload: bytes, n: int) -> None:
+    def _add_packed(self, payload: memoryview, n: int) -> None:
         if payload[:_DIGEST] != self._digest:
             raise SumsError("these sums are of other candidates, or of the same in another order")
         counts = np.frombuffer(payload[_DIGEST : len(payload) // 8 * 8], dtype="<i8")

@@ -97,7 +97,7 @@ class Aggregator(ABC):
     def to_bytes(self) -> bytes:
         """The sums, to be kept or sent; the same bytes in whatever order reports were added and sums merged."""
         head = np.array([self.source.part, self.n], dtype="<u8").tobytes()
-        return self._sealed(self.source.mechanism, head + self._packed())
+        return self._sealed(self.source.mechanism, head, self._packed())
 
     def add_saved(self, data: bytes) -> Self:
         """Add the sums that were saved as these bytes, of the same mechanism and round."""
@@ -116,7 +116,7 @@ class Aggregator(ABC):
     def _packed(self) -> bytes:
         return b"".join(np.asarray(getattr(self, name), dtype="<i8").tobytes() for name in self._sums)
 
-    def _add_packed(self, payload: bytes, n: int) -> None:
+    def _add_packed(self, payload: memoryview, n: int) -> None:
         mine = [np.asarray(getattr(self, name)) for name in self._sums]
         if len(payload) != 8 * sum(array.size for array in mine):
             raise SumsError(f"these sums should have {8 * sum(array.size for array in mine)} bytes")

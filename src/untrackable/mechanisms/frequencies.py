@@ -227,8 +227,8 @@ class Estimate:
 
 
 def _largest_of(numbers: FloatArray, k: int) -> FloatArray:
-    """The k largest, or all if there are fewer, in no order."""
-    return np.partition(numbers, -k)[-k:] if k < numbers.size else numbers
+    """The k largest, or all if there are fewer, in no order; not a view, which would keep all of them."""
+    return np.partition(numbers, -k)[-k:].copy() if k < numbers.size else numbers
 
 
 def scaled(span: FloatArray | float, by: float, size: tuple[int, ...]) -> FloatArray:

@@ -78,7 +78,7 @@ class WideCandidateAggregator(CandidateAggregator):
         kept = self._kept[0].filled
         return kept[:, np.lexsort(kept)].T.astype("<u8").tobytes()
 
-    def _add_packed(self, payload: bytes, n: int) -> None:
+    def _add_packed(self, payload: memoryview, n: int) -> None:
         size = self._kept[0].filled.shape[0]
         if len(payload) != 8 * size * n:
             raise SumsError(f"these sums should have {8 * size * n} bytes for {n} reports")
