@@ -52,6 +52,7 @@ def test_every_mechanism_is_estimated_as_from_its_reports(name: str, tmp_path: P
     found = estimate_files([*files, tmp_path / "first.csv"], **listed)
     assert list(found.rounds) == list(whole.rounds)
     assert found.reports == whole.reports
+    assert [file.path for file in found.files] == [*files, tmp_path / "first.csv"]
     assert all(file.sealed for file in found.files)
     for field in FIELDS:
         for number, alone in whole.rounds.items():

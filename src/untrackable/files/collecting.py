@@ -94,6 +94,8 @@ def collect(
         if chosen is None or total.round in chosen:
             _add_sums(found, total)
         found.files.append(Read(path=total.path, reports=total.reports, sealed=total.sealed))
+    given = [Path(path) for path in paths]
+    found.files.sort(key=lambda file: given.index(file.path))
     return found
 
 
