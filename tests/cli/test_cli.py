@@ -1,3 +1,5 @@
+import io
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -5,8 +7,10 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
+from rich.console import Console
 
 from untrackable.cli import main
+from untrackable.cli.terminal import print_sentences
 
 
 def commands(group: click.Group, *before: str) -> dict[str, click.Command]:
@@ -63,3 +67,28 @@ def test_a_full_disk_is_an_error_in_one_line() -> None:
         run = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)  # noqa: S603
     assert run.returncode == 1
     assert run.stderr == "Error: cannot write the output: No space left on device\n"
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["audit", "--list"], ["audit", "deck"], ["audit", "deck", "--json"]]
+)
+def test_a_reader_that_goes_away_ends_it_without_a_word(arguments: list[str]) -> None:
+    """As `| head` does: the status is that of a broken pipe, and there is neither an error nor a traceback."""
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-m", "untrackable", *arguments]
+    run = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, check=False)  # noqa: S603
+    os.close(write)
+    assert (run.returncode, run.stderr) == (141, "")
+
+
+def test_sentences_are_wrapped_on_a_terminal_and_whole_in_a_pipe() -> None:
+    sentence = "interval: " + "of all [values] at once " * 6
+    for terminal in (True, False):
+        console = Console(file=io.StringIO(), width=40, force_terminal=terminal, highlight=False)
+        print_sentences(console, [sentence.strip(), "short"], indent="  ")
+        lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+        assert " ".join(line.strip() for line in lines[:-1]) == sentence.strip()
+        assert lines[-1] == "  short"
+        assert len(lines) == (6 if terminal else 2)
+        assert all(line.startswith("    ") and len(line) <= 40 for line in lines[1:-1])

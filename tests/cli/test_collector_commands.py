@@ -78,9 +78,13 @@ def test_a_campaign_from_file_to_closed_round(url: str, tmp_path: Path) -> None:
     sums = tmp_path / "sums.parquet"
     assert "the sums of 500 reports" in run("export", asked.id, "1", str(sums), "--store", url).stdout
 
-    failed = run("estimate", str(sums))
+    from_sums, from_reports = (json.loads(run("estimate", str(file), "--json").stdout) for file in (sums, reports))
+    assert from_sums.pop("files") != from_reports.pop("files")
+    assert from_sums == from_reports
+    assert "sums.parquet: 500 reports of Deck" in run("estimate", str(sums)).stdout
+    failed = run("discover", str(sums))
     assert failed.exit_code == 1
-    assert "sums.parquet has the sums of a closed round, not reports; the collector estimates" in failed.stderr
+    assert "sums.parquet has the sums of a closed round, not reports" in failed.stderr
 
     from pyarrow import parquet
 

@@ -40,6 +40,15 @@ def test_a_table(reports: Path) -> None:
     assert result.output.count("may be noise") == 2
 
 
+def test_leads_are_listed_the_strongest_first(reports: Path) -> None:
+    result = CliRunner().invoke(main, ["discover", str(reports), "--leads", "10"], env={"COLUMNS": "140"})
+    listed = [line.split()[0] for line in result.output.splitlines() if "may be noise" in line]
+    leads = {lead.string or "(empty)": lead for lead in discover_files([reports], leads=10).leads}
+    strength = [(leads[name].p_value, -leads[name].frequency / leads[name].standard_error) for name in listed]
+    assert len(listed) == 10
+    assert strength == sorted(strength)
+
+
 def test_json(reports: Path) -> None:
     result = CliRunner().invoke(main, ["discover", str(reports), "--json", "--alpha", "0.01"])
     read = json.loads(result.stdout)

@@ -7,6 +7,9 @@ import sys
 from pathlib import Path
 
 import pandas as pd
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet
 import pytest
 from click.testing import CliRunner, Result
 
@@ -58,6 +61,35 @@ def test_json_of_both(tmp_path: Path) -> None:
     assert best["stands_out"]
     assert answer["pooled"]["beta"] == 0.01
     assert sum(row["consistent"] for row in answer["pooled"]["top"]) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet", ".arrow", ".json"])
+def test_consistent_frequencies_are_exported_where_asked_for(ending: str, reports: Path, tmp_path: Path) -> None:
+    for asked in ([], ["--consistent"]):
+        out = tmp_path / f"x{ending}"
+        assert run("estimate", reports, *asked, "--export", out).exit_code == 0
+        if ending == ".json":
+            columns = json.loads(out.read_text())["columns"]
+        elif ending == ".csv":
+            columns = pyarrow.csv.read_csv(out).to_pydict()
+        else:
+            read = pyarrow.parquet.read_table if ending == ".parquet" else pyarrow.feather.read_table
+            columns = read(out).to_pydict()
+        assert ("consistent" in columns) == bool(asked)
+    assert sum(columns["consistent"]) == pytest.approx(1)
+    assert min(columns["consistent"]) >= 0
+
+
+def test_a_parameter_that_there_is_not_and_a_count_that_cannot_be(tmp_path: Path) -> None:
+    done = run("simulate", "deck", "slotz=3", "--people", 5, "--out", tmp_path / "x.csv")
+    assert done.exit_code == 1
+    assert "deck takes bits, slots, eps_report, when_empty, width: there is no slotz" in done.stderr
+    (tmp_path / "held.csv").write_text("value,count\n1,-3\n")
+    done = run(
+        "simulate", "deck", "bits=4", "slots=3", "eps_report=1", "--values", tmp_path / "held.csv", "--out", "x.csv"
+    )
+    assert done.exit_code == 1
+    assert "held.csv, line 2: count must be a whole number between 0 and 1099511627776" in done.stderr
 
 
 @pytest.mark.parametrize("ending", [".png", ".svg", ".pdf"])

@@ -15,6 +15,7 @@ from untrackable import (
     Fading,
     Fresh,
     HashedStrings,
+    InnerProduct,
     IntegerRange,
     NoisyInnerProduct,
     Rappor,
@@ -25,6 +26,7 @@ from untrackable import (
 from untrackable.errors import ReportFileError
 from untrackable.files import collecting
 from untrackable.files.tables import as_dict, notes, summary, table
+from untrackable.mechanisms.candidates import CandidateAggregator
 
 DECK = Deck(bits=4, slots=9, eps_report=1.0, width=1)
 COLOURS = Categories(names=["red", "green", "blue"], unknown="other")
@@ -195,6 +197,60 @@ def test_wide_hashes_and_sketches_by_candidates(tmp_path: Path) -> None:
         assert table(found, top=1)["value"] == ["cat"]
         with pytest.raises(ValueError, match="candidates must be given"):
             estimate_files(path)
+
+
+def test_reports_of_wide_values_are_not_kept_where_candidates_are_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Several rounds of several files, pooled by adding up counts; by names, by numbers and by an encoding."""
+    strings = HashedStrings(bits=256, salt=bytes(16), longest=20)
+    colours = [COLOURS.names.index(name) for name in ("red", "green")]
+    fresh, rnip = (
+        Fresh(NoisyInnerProduct(bits=256, eps=4.0)),
+        InnerProduct(bits=40, slots=3, eps_report=4.0, width=1),
+    )
+    cases: list[tuple[Any, Any, list[int], list[Any] | None]] = [
+        (fresh, strings, [strings.encode("cat"), strings.encode("dog")], ["dog", "cat", "cow"]),
+        (fresh, None, [5, 6], [6, 5, 1 << 255]),
+        (rnip, COLOURS, colours, None),
+    ]
+    for mechanism, encoding, held, candidates in cases:
+        clients = [mechanism.client(held[i % 4 == 0]) for i in range(40)]
+        made = [(t, [client.report(t) for client in clients]) for t in (1, 2)]
+        paths = [tmp_path / "x.parquet", tmp_path / "y.csv"]
+        for path, half in zip(paths, (slice(0, 20), slice(20, 40)), strict=True):
+            write_reports(path, [(t, all_[half]) for t, all_ in made], mechanism=mechanism, encoding=encoding)
+        asked = (
+            range(4)
+            if candidates is None
+            else candidates
+            if encoding is None
+            else [*map(encoding.encode, candidates)]
+        )
+        kept: Any = mechanism.aggregator(2).add(made[1][1])
+        beta = 0.05 if encoding is None or candidates is None else 0.05 / 3
+        alone = kept.estimate(beta, candidates=asked)
+        if encoding is strings:
+            alone = strings.candidates(alone, candidates, of=asked)
+        with monkeypatch.context() as patch:
+            patch.setattr(CandidateAggregator, "_add", None)
+            found = estimate_files(paths, candidates=candidates)
+        for field in ("frequencies", "radius", "simultaneous_radius", "standard_error"):
+            assert np.array_equal(getattr(found.rounds[2], field), getattr(alone, field)), field
+        assert found.pooled is not None
+        assert found.pooled.n == 80
+        if mechanism is fresh and encoding is None:
+            both = kept.add(made[0][1]).estimate(beta, candidates=asked)
+            assert np.array_equal(found.pooled.frequencies, both.frequencies)
+
+
+def test_wide_values_without_candidates_are_refused_before_reports_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written(tmp_path / "x.csv", MECHANISMS["256 bits"])
+    monkeypatch.setattr(CandidateAggregator, "_add", None)
+    with pytest.raises(ValueError, match=r"candidates must be given, as there are 2\^256 values"):
+        estimate_files(tmp_path / "x.csv")
 
 
 def test_candidates_where_all_values_are_estimated(tmp_path: Path) -> None:

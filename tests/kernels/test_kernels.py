@@ -1,9 +1,12 @@
 """The compiled kernels, the NumPy ones and the definitions say the same, in integers."""
 
+import functools
 import logging
 import subprocess
 import sys
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -282,8 +285,21 @@ class Impatient(threading.Timer):
 def test_slow_loading_is_announced(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     monkeypatch.setattr(threading, "Timer", Impatient)
     with caplog.at_level(logging.WARNING, "untrackable"):
-        assert loading._load.__wrapped__() is compiled
+        assert loading._imported.__wrapped__() is compiled
     assert "the first time, this takes some seconds" in caplog.text
+
+
+def test_loading_is_announced_once_however_many_threads_wait_for_it(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def slow() -> None:
+        loading._log.warning("loading")
+        time.sleep(0.05)
+
+    monkeypatch.setattr(loading, "_imported", functools.cache(slow))
+    with caplog.at_level(logging.WARNING, "untrackable"), ThreadPoolExecutor(4) as pool:
+        list(pool.map(loading.compiled, [loading.WORTHWHILE] * 4))
+    assert caplog.text.count("loading") == 1
 
 
 def test_threads_are_the_callers_choice() -> None:

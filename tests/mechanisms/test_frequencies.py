@@ -1,6 +1,7 @@
 """What an estimate says of itself: intervals, shifts, consistent values, what stands out, tables."""
 
 import csv
+import dataclasses
 import itertools
 import json
 import math
@@ -26,6 +27,7 @@ from untrackable import (
     Rappor,
     Unary,
 )
+from untrackable.mechanisms import frequencies
 from untrackable.mechanisms.base import Mechanism
 from untrackable.mechanisms.estimates import Estimate
 
@@ -184,6 +186,24 @@ def test_top() -> None:
     for bad in ({"k": 0}, {"k": 1, "fdr": 0.0}, {"k": 1, "fdr": 1.0}, {"k": 1, "dependence": "no"}):
         with pytest.raises(ValueError, match="must be"):
             found.top(**bad)
+
+
+def test_top_is_the_same_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As there may be 2^26 values; also where many frequencies are equal, and for bounds of every kind."""
+    values = np.repeat([3, 5, 6], [60, 30, 10])
+    mechanisms: list[Any] = [
+        Deck(bits=5, slots=1, eps_report=3.0, width=1),
+        Fresh(CountMeanSketch(hashes=5, width=16, eps=2.0, values=40)),
+        Unary(values=9, keep=0.9, add=0.2, q=0.8, p=0.3),
+    ]
+    for mechanism in mechanisms:
+        found = estimated(mechanism, values)
+        for bound in (found, dataclasses.replace(found, chance=None)):
+            whole = [bound.top(k) for k in (1, 7, 100)], bound.p_values()
+            with monkeypatch.context() as patch:
+                patch.setattr(frequencies, "_TESTED", 7)
+                assert [bound.top(k) for k in (1, 7, 100)] == whole[0]
+                assert np.array_equal(bound.p_values(), whole[1])
 
 
 def test_the_false_discovery_rate_is_kept() -> None:

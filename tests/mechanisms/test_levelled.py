@@ -252,9 +252,9 @@ def test_damaged_payloads_are_refused() -> None:
     before = sums.to_bytes()
     for damaged in (payload[:-8], payload[:40], payload + b"\x00" * 8):
         with pytest.raises(SumsError):
-            sums._add_packed(damaged, 3000)
+            sums._add_packed(memoryview(damaged), 3000)
     with pytest.raises(SumsError, match="as many"):
-        sums._add_packed(payload, 2999)
+        sums._add_packed(memoryview(payload), 2999)
     assert sums.to_bytes() == before
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from untrackable.theory.accuracy import mean_radius
-from untrackable.theory.standouts import Dependence, binomial_tail, discoveries, mean_tail, radius_tail
+from untrackable.theory.standouts import Dependence, binomial_tail, discovery_level, mean_tail, radius_tail
 
 
 @pytest.mark.parametrize("chance", [0.01, 0.3, 0.4999])
@@ -56,14 +56,17 @@ def by_definition(p_values: list[float], rate: float, dependence: Dependence) ->
 grid = st.lists(st.integers(0, 1000).map(lambda i: i / 1000), min_size=1, max_size=12)
 
 
-@given(grid, st.sampled_from([0.0501, 0.2003, 0.9007]), st.sampled_from(["positive", "any"]))
-def test_discoveries_are_their_definition(p_values: list[float], rate: float, dependence: Dependence) -> None:
-    found = discoveries(np.array(p_values), rate, dependence=dependence)
-    assert found.tolist() == by_definition(p_values, rate, dependence)
+@given(grid, st.sampled_from([0.0501, 0.2003, 0.9007]), st.sampled_from(["positive", "any"]), st.integers(0, 12))
+def test_discoveries_are_their_definition(
+    p_values: list[float], rate: float, dependence: Dependence, cut: int
+) -> None:
+    whole = np.array(p_values)
+    level = discovery_level([whole[:cut], whole[cut:]], rate, dependence=dependence)
+    assert (whole <= level).tolist() == by_definition(p_values, rate, dependence)
 
 
 def test_arguments() -> None:
     with pytest.raises(ValueError, match="rate must be strictly between"):
-        discoveries(np.array([0.5]), 0.0)
+        discovery_level([np.array([0.5])], 0.0)
     with pytest.raises(ValueError, match="dependence must be one of"):
-        discoveries(np.array([0.5]), 0.5, dependence="none")  # type: ignore[arg-type]
+        discovery_level([np.array([0.5])], 0.5, dependence="none")  # type: ignore[arg-type]

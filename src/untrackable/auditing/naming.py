@@ -109,5 +109,8 @@ def _called(name: str, make: Any, given: Mapping[str, Any]) -> Any:
         signature.bind(**given)
     except TypeError as error:
         known = ", ".join(str(parameter).split(":")[0] for parameter in signature.parameters.values())
-        raise ValueError(f"{name} takes {known or 'no parameters'}: {error}") from None
+        takes_any = any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values())
+        unknown = [] if takes_any else [key for key in given if key not in signature.parameters]
+        wrong = f"there is no {', '.join(unknown)}" if unknown else str(error)
+        raise ValueError(f"{name} takes {known or 'no parameters'}: {wrong}") from None
     return make(**given)

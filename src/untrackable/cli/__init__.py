@@ -21,6 +21,7 @@ from untrackable.cli.plan import plan
 from untrackable.cli.rappor_decode import rappor_decode
 from untrackable.cli.serve import serve
 from untrackable.cli.simulate import simulate
+from untrackable.cli.terminal import watched
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -53,7 +54,8 @@ main.add_command(simulate)
 
 
 def run() -> None:
-    """The `untrackable` command; output that cannot be written is an error in one line."""
+    """The `untrackable` command; output that cannot be written is an error in one line, or none if nobody reads."""
+    sys.stdout = watched(sys.stdout)
     try:
         try:
             main(prog_name="untrackable")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from untrackable.cli.terminal import encoding_of, failing, print_json, progress
+from untrackable.cli.terminal import encoding_of, failing, print_json, print_sentences, progress
 
 if TYPE_CHECKING:
     from untrackable.discovery.found import Discovered
@@ -69,16 +69,18 @@ def _print(found: Discovered) -> None:
     from rich.text import Text
 
     console = Console(highlight=False)
-    console.print(
+    said = (
         f"{found.n:,} reports; {len(found.strings)} strings that people hold (any false: at most {found.alpha:g}, "
-        f"upper), from {found.tried:,} prefixes looked at in {found.passes} passes",
-        soft_wrap=True,
+        f"upper), from {found.tried:,} prefixes looked at in {found.passes} passes"
     )
+    print_sentences(console, [said])
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("string", overflow="fold", min_width=12)
     for title in ("share", "std. error", "all within", "p-value", ""):
         table.add_column(title, justify="left" if not title else "right", no_wrap=True)
-    for entry in (*found.strings, *found.leads):
+    # Leads come by what all levels say of their prefixes; a reader of the table sees only these columns.
+    leads = sorted(found.leads, key=lambda lead: (lead.p_value, -lead.frequency / (lead.standard_error or 1)))
+    for entry in (*found.strings, *leads):
         table.add_row(
             Text("".join(mark if mark.isprintable() else "�" for mark in entry.string) or "(empty)"),
             f"{100 * entry.frequency:.2f} %",
@@ -88,8 +90,9 @@ def _print(found: Discovered) -> None:
             "" if entry.p_value <= found.alpha else "may be noise",
         )
     console.print(table)
-    console.print(
-        "  all within: of all strings at once (upper); p-value: adjusted for all strings there are (upper); "
-        "std. error: estimated\n",
-        soft_wrap=not console.is_terminal,
-    )
+    notes = [
+        "std. error: estimated; all within: of all strings at once (upper)",
+        "p-value: adjusted for all strings there are (upper)",
+    ]
+    print_sentences(console, notes, indent="  ")
+    console.print()

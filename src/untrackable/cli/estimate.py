@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from untrackable.cli.terminal import encoding_of, failing, print_json, progress
+from untrackable.cli.terminal import encoding_of, failing, print_json, print_sentences, progress
 
 if TYPE_CHECKING:
     from untrackable.files.answers import Answer
@@ -58,8 +58,9 @@ def estimate(
     """Estimate how many people hold which value, from FILES of reports.
 
     FILES are Parquet, Arrow, CSV or NumPy, told apart by content; of several, reports are counted together. A file
-    that `untrackable simulate` or the library wrote says how its reports were made. A damaged or truncated file is
-    an error, and nothing is estimated from what is left of it.
+    that `untrackable simulate` or the library wrote says how its reports were made, and so do the sums of a closed
+    round that `untrackable export` wrote. A damaged or truncated file is an error, and nothing is estimated from
+    what is left of it.
 
     Example: untrackable estimate reports.parquet --plot answer.png
     """
@@ -83,7 +84,7 @@ def estimate(
                 beta=beta,
                 progress=told,
             )
-        _write(found, plot, out, top, fdr)
+        _write(found, plot, out, top, fdr, consistent)
     if as_json:
         from untrackable.files.tables import as_dict
 
@@ -124,22 +125,22 @@ def _rounds(text: str) -> list[int]:
 def _candidates(path: Path, files: tuple[Path, ...], mechanism: Any, encoding: Any) -> list[Any]:
     """What people may hold, as the encoding of the files takes it."""
     from untrackable.decoding.files import read_candidates
+    from untrackable.files.collecting import opened
     from untrackable.files.raws import from_text
-    from untrackable.files.reading import read_reports
     from untrackable.mechanisms.rappor import Rappor
 
-    about = read_reports(files[0], mechanism=mechanism, encoding=encoding)
+    about = opened(files[0], mechanism=mechanism, encoding=encoding)
     listed = read_candidates(path)
     if about.encoding is None and isinstance(about.mechanism, Rappor):
         return list(listed)
     return [from_text(about.encoding, line) for line in listed]
 
 
-def _write(found: Answer, plot: Path | None, out: Path | None, top: int, fdr: float) -> None:
+def _write(found: Answer, plot: Path | None, out: Path | None, top: int, fdr: float, consistent: bool) -> None:
     if out is not None:
         from untrackable.files.tables import export
 
-        export(out, found)
+        export(out, found, consistent=consistent)
     if plot is not None:
         from untrackable.files.figure import write
 
@@ -158,9 +159,7 @@ def _print(found: Answer, top: int, fdr: float, consistent: bool) -> None:
     from untrackable.files import tables
 
     console = Console(highlight=False)
-    wrap = not console.is_terminal
-    for sentence in tables.summary(found):
-        console.print(sentence, soft_wrap=wrap, markup=False)
+    print_sentences(console, tables.summary(found))
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     columns = tables.table(found, top=top, fdr=fdr, consistent=consistent, width=console.width)
     for title in columns:
@@ -169,6 +168,5 @@ def _print(found: Answer, top: int, fdr: float, consistent: bool) -> None:
     for cells in zip(*columns.values(), strict=True):
         table.add_row(*(Text("".join(mark if mark.isprintable() else "�" for mark in cell)) for cell in cells))
     console.print(table)
-    for sentence in tables.notes(found, fdr=fdr):
-        console.print(f"  {sentence}", soft_wrap=wrap, markup=False)
+    print_sentences(console, tables.notes(found, fdr=fdr), indent="  ")
     console.print()

@@ -184,7 +184,7 @@ def counted(reports: int) -> str:
 def export(id: str, round: int, file: Path, store: str, as_json: bool) -> None:
     """Write a round to a Parquet file: its reports while it is open, its sums once it is closed.
 
-    Reports go without nonces, and `untrackable estimate` and any cluster can read them. ID may be the first 8
+    Reports go without nonces. `untrackable estimate` reads either, and so can any cluster. ID may be the first 8
     digits.
 
     Example: untrackable export 5d41402a 7 round7.parquet

@@ -1,12 +1,22 @@
 """What the commands share: progress on standard error, JSON on standard output."""
 
+import io
 import json
+import os
+import sys
+import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_NOBODY_READS = 128 + 13
+"""The status of a program that a broken pipe ended, as shells say it."""
 
 
 class Told(Protocol):
@@ -108,3 +118,49 @@ def print_json(data: Any) -> None:
     from untrackable.auditing.strict_json import finite
 
     click.echo(json.dumps(finite(data), indent=2, ensure_ascii=False))
+
+
+def print_sentences(console: "Console", sentences: list[str], indent: str = "") -> None:
+    """Sentences around a table: whole lines for a pipe; on a terminal wrapped, what follows being indented."""
+    for sentence in sentences:
+        lines = [indent + sentence]
+        if console.is_terminal:
+            lines = textwrap.wrap(
+                sentence,
+                console.width,
+                initial_indent=indent,
+                subsequent_indent=indent + "  ",
+                break_on_hyphens=False,
+            )
+        for line in lines:
+            console.print(line, soft_wrap=True, markup=False)
+
+
+class Output(io.TextIOWrapper):
+    """Standard output; where nobody reads it any more, as after `| head`, the program ends and says nothing."""
+
+    def write(self, text: str) -> int:
+        """The same."""
+        try:
+            return super().write(text)
+        except BrokenPipeError:
+            self._end()
+
+    def flush(self) -> None:
+        """The same."""
+        try:
+            super().flush()
+        except BrokenPipeError:
+            self._end()
+
+    def _end(self) -> NoReturn:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())  # or what is left would be written on leaving
+        sys.exit(_NOBODY_READS)
+
+
+def watched(stream: Any) -> Any:
+    """Standard output as `Output`, if it is an ordinary one."""
+    if type(stream) is not io.TextIOWrapper:
+        return stream
+    encoding, errors, eager = stream.encoding, stream.errors, stream.line_buffering
+    return Output(stream.detach(), encoding=encoding, errors=errors, line_buffering=eager)

@@ -12,8 +12,7 @@ from untrackable.collector.accepting import as_reports
 from untrackable.collector.stores.base import Store
 from untrackable.collector.stores.records import Round
 from untrackable.errors import ReportFileError, StoreError
-from untrackable.files.atomic import whole_file
-from untrackable.files.columns import SUMS
+from untrackable.files.seals import Header
 from untrackable.files.writing import check_ending, write_reports
 from untrackable.mechanisms.estimates import Reports
 
@@ -33,7 +32,8 @@ class Exported:
 def export_round(store: Store, id: str, number: int, path: Path) -> Exported:
     """Write a round. Reports go without nonces and in no order that tells anything, as every file of reports does.
 
-    Sums are one row: campaign, round, reports, and the bytes that `Mechanism.restore_sums` takes.
+    Sums are one row: campaign, round, reports, and the bytes that `Mechanism.restore_sums` takes; the file says how
+    the reports were made, too.
     """
     stored = store.campaign(id)
     if stored is None:
@@ -58,20 +58,13 @@ def _pieces(store: Store, campaign: Campaign, number: int) -> Iterator[tuple[int
 
 
 def _sums(store: Store, campaign: Campaign, number: int, reports: int, path: Path) -> Exported:
-    import pyarrow as pa
-    from pyarrow import parquet
+    from untrackable.files.sums import write_sums
 
     if check_ending(path) != ".parquet":
         raise ReportFileError(f"{path} must end in .parquet, as round {number} is closed and has sums only")
-    columns = {
-        "campaign": pa.array([campaign.id]),
-        "round": pa.array([number], pa.int64()),
-        "reports": pa.array([reports], pa.int64()),
-        SUMS: pa.array([store.sums(Round(campaign.id, number))], pa.large_binary()),
-    }
-    try:
-        with whole_file(path) as file:
-            parquet.write_table(pa.table(columns), file)
-    except OSError as error:
-        raise ReportFileError(f"cannot write {path}: {error.strerror or error}") from None
+    sums = store.sums(Round(campaign.id, number))
+    if sums is None:
+        raise StoreError(f"there are no sums of round {number}")
+    header = Header(campaign.mechanism, campaign.encoding)
+    write_sums(path, header, campaign=campaign.id, round=number, reports=reports, sums=sums)
     return Exported(path, "sums", reports, path.stat().st_size)

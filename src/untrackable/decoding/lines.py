@@ -61,7 +61,7 @@ def whole(path: Path, line: int, name: str, cell: str, *, low: int, high: int) -
     """A cell that is an integer between two bounds."""
     digits = cell.strip()
     if not (digits.isascii() and digits.isdecimal() and len(digits) <= 18):
-        raise malformed(path, line, f"{name} must be a whole number")
+        raise malformed(path, line, f"{name} must be a whole number between {low} and {high}, in digits only")
     number = int(digits)
     if not low <= number <= high:
         raise malformed(path, line, f"{name} must be between {low} and {high}, got {number}")

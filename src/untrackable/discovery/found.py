@@ -26,6 +26,8 @@ class Found(NamedTuple):
 class Discovered:
     """Strings that people hold, the most frequent first, and leads: the next best, that may as well be noise.
 
+    Leads are in the order of what all levels together say of them, which finds more of the frequent strings than
+    their own estimates, from the levels that look at the whole string, would.
     With probability at least 1 - alpha, each of `strings` is held by somebody. `n` is how many reports there were;
     `tried` prefixes were looked at, in so many `passes`.
     """

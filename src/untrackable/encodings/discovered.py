@@ -1,7 +1,6 @@
 """Strings from no list at all, by the hashes of a few of their prefixes: a server finds the frequent ones."""
 
 import hashlib
-import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from untrackable import checks
 from untrackable.encodings.base import Encoding
-from untrackable.encodings.hashed import LONGEST_SALT, SHORTEST_SALT
+from untrackable.encodings.salts import TooLong, check_hashed, fresh_salt, too_long_words, with_salt
 from untrackable.encodings.text import normal
 from untrackable.mechanisms.mixing import STEP, WORD, mixed
 
@@ -48,18 +47,14 @@ class DiscoveredStrings(Encoding):
     alphabet: str = ""
     shortest: int = 0
     bucket_bits: int = 20
-    too_long: Literal["error", "truncate"] = "error"
+    too_long: TooLong = "error"
     unknown: Literal["error", "omit"] = "error"
     keys: tuple[int, ...] = field(init=False, repr=False, compare=False)
 
     kind = "discovered-strings"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.salt, bytes):
-            raise TypeError(f"salt must be bytes, not {type(self.salt).__name__}")
-        if not SHORTEST_SALT <= len(self.salt) <= LONGEST_SALT:
-            raise ValueError(f"salt must have {SHORTEST_SALT} to {LONGEST_SALT} bytes, got {len(self.salt)}")
-        checks.choice("too_long", self.too_long, ("error", "truncate"))
+        check_hashed(self.salt, self.too_long)
         checks.choice("unknown", self.unknown, ("error", "omit"))
         longest = checks.integer("longest", self.longest, low=1, high=LONGEST)
         checks.settle(
@@ -104,13 +99,11 @@ class DiscoveredStrings(Encoding):
     @classmethod
     def fresh(cls, **parameters: Any) -> Self:
         """With a new salt, from the operating system's entropy, and otherwise the same parameters."""
-        return cls(salt=secrets.token_bytes(SHORTEST_SALT), **parameters)
+        return cls(salt=fresh_salt(), **parameters)
 
     @classmethod
     def _from_parameters(cls, parameters: dict[str, Any]) -> Self:
-        if not isinstance(parameters["salt"], str):
-            raise TypeError("salt must be hexadecimal digits")
-        return cls(**{**parameters, "salt": bytes.fromhex(parameters["salt"])})
+        return cls(**with_salt(parameters))
 
     @property
     def levels(self) -> int:
@@ -201,7 +194,7 @@ class DiscoveredStrings(Encoding):
         """Symbols, levels, salt and what does not fit."""
         of = f"characters of {self.alphabet!r}" if self.alphabet else "bytes of UTF-8"
         size = f"{self.longest}" if self.shortest == self.longest else f"{self.shortest} to {self.longest}"
-        longer = "cut there" if self.too_long == "truncate" else "refused"
+        longer = too_long_words(self.too_long)
         dropped = "left out" if self.unknown == "omit" else "refused"
         others = f", other characters {dropped}" if self.alphabet else ""
         lengths = ", ".join(map(str, self.prefixes))

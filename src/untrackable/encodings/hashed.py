@@ -1,19 +1,18 @@
 """Strings from no list, hashed into 2^d buckets; the frequencies of known candidates follow from the buckets'."""
 
 import hashlib
-import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from untrackable import checks
 from untrackable.encodings.base import LARGEST_BITS, Encoding
+from untrackable.encodings.salts import TooLong, check_hashed, fresh_salt, too_long_words, with_salt
 from untrackable.encodings.text import normal
 
 if TYPE_CHECKING:
     from untrackable.mechanisms.estimates import Estimate
 
-SHORTEST_SALT, LONGEST_SALT = 16, 64
 LONGEST = 1 << 20
 
 
@@ -29,16 +28,12 @@ class HashedStrings(Encoding):
     bits: int = field()
     salt: bytes
     longest: int
-    too_long: Literal["error", "truncate"] = "error"
+    too_long: TooLong = "error"
 
     kind = "hashed-strings"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.salt, bytes):
-            raise TypeError(f"salt must be bytes, not {type(self.salt).__name__}")
-        if not SHORTEST_SALT <= len(self.salt) <= LONGEST_SALT:
-            raise ValueError(f"salt must have {SHORTEST_SALT} to {LONGEST_SALT} bytes, got {len(self.salt)}")
-        checks.choice("too_long", self.too_long, ("error", "truncate"))
+        check_hashed(self.salt, self.too_long)
         checks.settle(
             self,
             bits=checks.integer("bits", self.bits, low=1, high=LARGEST_BITS),
@@ -46,16 +41,13 @@ class HashedStrings(Encoding):
         )
 
     @classmethod
-    def fresh(cls, *, bits: int, longest: int, too_long: Literal["error", "truncate"] = "error") -> Self:
+    def fresh(cls, *, bits: int, longest: int, too_long: TooLong = "error") -> Self:
         """With a new salt, from the operating system's entropy."""
-        return cls(bits=bits, salt=secrets.token_bytes(SHORTEST_SALT), longest=longest, too_long=too_long)
+        return cls(bits=bits, salt=fresh_salt(), longest=longest, too_long=too_long)
 
     @classmethod
     def _from_parameters(cls, parameters: dict[str, Any]) -> Self:
-        salt = parameters["salt"]
-        if not isinstance(salt, str):
-            raise TypeError("salt must be hexadecimal digits")
-        return cls(**{**parameters, "salt": bytes.fromhex(salt)})
+        return cls(**with_salt(parameters))
 
     @property
     def values(self) -> int:
@@ -93,7 +85,7 @@ class HashedStrings(Encoding):
 
     def describe(self) -> str:
         """Buckets, salt and limit."""
-        longer = "cut there" if self.too_long == "truncate" else "refused"
+        longer = too_long_words(self.too_long)
         return (
             f"a string, hashed into 2^{self.bits} buckets under the public salt {self.salt.hex()}; "
             f"one of more than {self.longest} characters is {longer}"

@@ -116,7 +116,7 @@ class IntegerRange(_Numbers):
 
     @property
     def _ends(self) -> tuple[str, str]:
-        return str(self.low), str(self.high)
+        return _grouped(self.low), _grouped(self.high)
 
     def encode(self, raw: Any) -> int:
         """Its distance from the lowest value; numbers with a fraction, and truth values, are refused."""
@@ -148,7 +148,8 @@ class IntegerRange(_Numbers):
 
     def describe(self) -> str:
         """The range, and what becomes of others."""
-        return f"a whole number from {self.low} to {self.high}; {self._outside_words()}"
+        low, high = self._ends
+        return f"a whole number from {low} to {high}; {self._outside_words()}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -282,3 +283,8 @@ def _finite(name: str, given: SupportsFloat) -> float:
 
 def _shown(edge: float) -> str:
     return str(int(edge)) if edge.is_integer() and abs(edge) < 2**53 else repr(edge)
+
+
+def _grouped(number: int) -> str:
+    """For people: 1,000,000; and 2026, which may be a year."""
+    return f"{number:,}" if abs(number) >= 10_000 else str(number)

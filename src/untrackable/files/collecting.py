@@ -3,16 +3,20 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from untrackable.encodings.base import Encoding
 from untrackable.errors import ReportFileError
 from untrackable.files.layouts import Layout, Stored
+from untrackable.files.questions import Question
 from untrackable.files.reading import Piece, ReportFile, read_reports
 from untrackable.mechanisms.base import Mechanism
 from untrackable.mechanisms.estimates import Aggregator
+
+if TYPE_CHECKING:
+    from untrackable.files.sums import SumsFile
 
 Told = Callable[[str, float | None], None]
 
@@ -35,6 +39,7 @@ class Collected:
 
     mechanism: Mechanism
     encoding: Encoding | None
+    question: Question | None = None
     sums: dict[int, Aggregator] = field(default_factory=dict)
     files: list[Read] = field(default_factory=list)
 
@@ -51,18 +56,27 @@ def collect(
     encoding: Encoding | None = None,
     round: int | None = None,
     rounds: Sequence[int] | None = None,
+    ask: Callable[[Mechanism, Encoding | None], Question] | None = None,
     progress: Told | None = None,
 ) -> Collected:
-    """The sums of all reports in these files, of all rounds or of these; arguments as for `read_reports`."""
+    """The sums of all reports in these files, of all rounds or of these; arguments as for `read_reports`.
+
+    Files may also be of the sums of a closed round, as a collector exports them. With `ask`, which is told how
+    reports were made, sums are such as answer its question, and no reports are kept.
+    """
     if not paths:
         raise ValueError("paths must be at least one file")
     distinct(paths)
-    files = []
+    files: list[ReportFile] = []
+    totals: list[SumsFile] = []
     for path in paths:
-        files.append(read_reports(path, mechanism=mechanism, encoding=encoding, round=round))
-        mechanism, encoding = files[-1].mechanism, files[-1].encoding or encoding
-    made = files[0].mechanism
-    found = Collected(made, encoding)
+        file = opened(path, mechanism=mechanism, encoding=encoding, round=round)
+        files += [file] if isinstance(file, ReportFile) else []
+        totals += [] if isinstance(file, ReportFile) else [file]
+        made, encoding = file.mechanism, file.encoding or encoding
+        mechanism = made
+    _same_campaign(totals)
+    found = Collected(made, encoding, None if ask is None else ask(made, encoding))
     own = type(made).takes is Mechanism.takes
     chosen = None if rounds is None else frozenset(rounds)
     feeds = {} if own else _feeds(files, made, chosen)
@@ -76,7 +90,46 @@ def collect(
             if progress is not None:
                 progress("reading", share[0] + share[1] * piece.done)
         found.files.append(Read(path=file.path, reports=count, sealed=file.sealed))
+    for total in totals:
+        if chosen is None or total.round in chosen:
+            _add_sums(found, total)
+        found.files.append(Read(path=total.path, reports=total.reports, sealed=total.sealed))
+    given = [Path(path) for path in paths]
+    found.files.sort(key=lambda file: given.index(file.path))
     return found
+
+
+def opened(
+    path: str | Path,
+    *,
+    mechanism: Mechanism | None = None,
+    encoding: Encoding | None = None,
+    round: int | None = None,
+) -> "ReportFile | SumsFile":
+    """A file of reports, or of the sums of a closed round."""
+    from untrackable.files.sums import has_sums, read_sums
+
+    if has_sums(Path(path)):
+        return read_sums(Path(path), mechanism=mechanism, encoding=encoding, round=round)
+    return read_reports(path, mechanism=mechanism, encoding=encoding, round=round)
+
+
+def _same_campaign(totals: list["SumsFile"]) -> None:
+    for total in totals:
+        if total.campaign != totals[0].campaign:
+            raise ReportFileError(
+                f"{total.path} has sums of another campaign than {totals[0].path}: they do not add up"
+            )
+
+
+def _add_sums(found: Collected, total: "SumsFile") -> None:
+    sums = total.sums()
+    asked = sums if found.question is None else found.question.of(sums)
+    if total.round in found.sums:
+        found.sums[total.round].merge(asked)
+    else:
+        found.sums[total.round] = asked
+        _affordable(found)
 
 
 def _feeds(files: list[ReportFile], mechanism: Mechanism, chosen: frozenset[int] | None) -> dict[int, list[int]]:
@@ -119,12 +172,13 @@ def distinct(paths: Sequence[str | Path]) -> None:
 
 def _add(found: Collected, file: ReportFile, piece: Piece, number: int) -> None:
     mechanism, layout = found.mechanism, Layout(found.mechanism.report_bits)
-    try:
-        if number not in found.sums:
-            found.sums[number] = mechanism.aggregator(number)
-            _affordable(found)
-    except ValueError as error:
-        raise file.refused(int(piece.rows[0]), error) from None
+    if number not in found.sums:
+        try:
+            made = mechanism.aggregator(number)
+        except ValueError as error:
+            raise file.refused(int(piece.rows[0]), error) from None
+        found.sums[number] = made if found.question is None else found.question.of(made)
+        _affordable(found)
     sums = found.sums[number]
     try:
         sums.add(layout.for_sums(piece.reports, in_bytes=sums.in_bytes))
@@ -136,7 +190,7 @@ def _add(found: Collected, file: ReportFile, piece: Piece, number: int) -> None:
 def _affordable(found: Collected) -> None:
     entries = sum(np.size(getattr(sums, name)) for sums in found.sums.values() for name in _arrays(sums))
     if len(found.sums) > 1 and entries > MOST_SUMS:
-        raise ValueError(
+        raise ReportFileError(
             f"the sums of {len(found.sums)} rounds would have more than {MOST_SUMS} entries; ask for fewer rounds"
         )
 

@@ -46,8 +46,8 @@ class Parquet:
             raise damaged(path, f"within its {path.stat().st_size} bytes", error) from None
         if REPORT not in self._names and {"campaign", SUMS} <= set(self._names):
             raise ReportFileError(
-                f"{path} has the sums of a closed round, not reports; the collector estimates from them: see its "
-                "page, GET /campaigns/{id}/estimate, or Mechanism.restore_sums"
+                f"{path} has the sums of a closed round, not reports; `untrackable estimate` and "
+                "Mechanism.restore_sums take them"
             )
 
     def batches(self, layout: Layout) -> Iterator[Batch]:

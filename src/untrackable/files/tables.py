@@ -153,23 +153,28 @@ def spark(answer: Answer, value: Any) -> str:
     return "".join(_SPARKS[round(share / most * (len(_SPARKS) - 1))] for share in shares[::step])
 
 
-def export(path: Path, answer: Answer) -> None:
-    """All values of the best estimate as a table; the ending of the name chooses the format."""
+def export(path: Path, answer: Answer, *, consistent: bool = False) -> None:
+    """All values of the best estimate as a table; the ending of the name chooses the format.
+
+    With `consistent`, also the nearest frequencies that are possible.
+    """
     checks.choice("ending", path.suffix, EXPORTS)
     estimate = answer.labelled(answer.best)
     try:
         with whole_file(path) as file:
             if path.suffix == ".json":
-                file.write(estimate.to_json().encode())
+                file.write(estimate.to_json(consistent=consistent).encode())
             elif path.suffix == ".csv":
-                estimate.to_csv(file.name)
+                estimate.to_csv(file.name, consistent=consistent)
             elif path.suffix == ".parquet":
                 import pyarrow.parquet
 
-                pyarrow.parquet.write_table(estimate.to_arrow(), file)
+                pyarrow.parquet.write_table(estimate.to_arrow(consistent=consistent), file)
             else:
                 import pyarrow.feather
 
-                pyarrow.feather.write_feather(estimate.to_arrow(), file, compression="uncompressed")
+                pyarrow.feather.write_feather(
+                    estimate.to_arrow(consistent=consistent), file, compression="uncompressed"
+                )
     except OSError as error:
         raise ReportFileError(f"cannot write {path}: {error.strerror or error}") from None

@@ -21,6 +21,7 @@ _NOTICEABLE = 1.5
 
 _log = logging.getLogger("untrackable")
 _ready = threading.Event()
+_loading = threading.Lock()
 
 
 def compiled(work: int) -> ModuleType | None:
@@ -37,8 +38,13 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
     return view
 
 
-@functools.cache
 def _load() -> ModuleType | None:
+    with _loading:  # threads that come meanwhile wait, and have nothing to say
+        return _imported()
+
+
+@functools.cache
+def _imported() -> ModuleType | None:
     notice = threading.Timer(
         _NOTICEABLE, _log.warning, ["loading the compiled kernels; the first time, this takes some seconds"]
     )

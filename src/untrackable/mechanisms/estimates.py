@@ -45,6 +45,8 @@ class Aggregator(ABC):
 
     _sums: ClassVar[tuple[str, ...]]
     """Names of the attributes that add up: integers, and arrays of them."""
+    _sealed, _unsealed = staticmethod(states.seal_sums), staticmethod(states.unseal_sums)
+    """How saved sums are framed, so that those of another kind are not taken for them."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -95,13 +97,13 @@ class Aggregator(ABC):
     def to_bytes(self) -> bytes:
         """The sums, to be kept or sent; the same bytes in whatever order reports were added and sums merged."""
         head = np.array([self.source.part, self.n], dtype="<u8").tobytes()
-        return states.seal_sums(self.source.mechanism, head + self._packed())
+        return self._sealed(self.source.mechanism, head, self._packed())
 
     def add_saved(self, data: bytes) -> Self:
         """Add the sums that were saved as these bytes, of the same mechanism and round."""
         if not isinstance(data, bytes):
             raise TypeError(f"data must be bytes, not {type(data).__name__}")
-        payload = states.unseal_sums(self.source.mechanism, data)
+        payload = self._unsealed(self.source.mechanism, data)
         if len(payload) < _HEAD:
             raise SumsError("these bytes are sums that are truncated")
         part, n = (int(number) for number in np.frombuffer(payload[:_HEAD], dtype="<u8"))
@@ -114,7 +116,7 @@ class Aggregator(ABC):
     def _packed(self) -> bytes:
         return b"".join(np.asarray(getattr(self, name), dtype="<i8").tobytes() for name in self._sums)
 
-    def _add_packed(self, payload: bytes, n: int) -> None:
+    def _add_packed(self, payload: memoryview, n: int) -> None:
         mine = [np.asarray(getattr(self, name)) for name in self._sums]
         if len(payload) != 8 * sum(array.size for array in mine):
             raise SumsError(f"these sums should have {8 * sum(array.size for array in mine)} bytes")

@@ -1,7 +1,7 @@
 """An estimate: frequencies, and how far each may be from the truth."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from untrackable import checks
 from untrackable.theory.accuracy import mean_radius
 from untrackable.theory.simplex import nearest_frequencies
-from untrackable.theory.standouts import Dependence, binomial_tail, discoveries, mean_tail, radius_tail
+from untrackable.theory.standouts import Dependence, binomial_tail, discovery_level, mean_tail, radius_tail
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -111,7 +111,10 @@ class Estimate:
         Proven for every population; the part outside [0, 1], where no frequency is, is cut off.
         """
         radius = self.simultaneous_radius if simultaneous else self.radius
-        return Interval(np.clip(self.frequencies - radius, 0, 1), np.clip(self.frequencies + radius, 0, 1))
+        found = Interval(self.frequencies - radius, self.frequencies + radius)
+        for end in found:
+            np.clip(end, 0, 1, out=end)
+        return found
 
     def shift(self, dishonest: int) -> FloatArray:
         """By how much so many dishonest reports among the n can move each frequency, at most: span·m/n.
@@ -138,18 +141,26 @@ class Estimate:
 
     def p_values(self) -> FloatArray:
         """Probability of an estimate at least this large were the value held by nobody; at most, as `tail` says."""
+        found = np.empty(self.frequencies.size)
+        for some in self._parts():
+            found[some] = self._p_values(some)
+        return found
+
+    def _parts(self) -> Iterator[slice]:
+        """All places, some at a time."""
+        for start in range(0, self.frequencies.size, _TESTED):
+            yield slice(start, start + _TESTED)
+
+    def _p_values(self, some: slice | NDArray[np.int64]) -> FloatArray:
+        frequencies, span = self.frequencies[some], self.span[some]
         if self.chance is not None:
-            found = np.empty(self.frequencies.size)
-            for start in range(0, found.size, _TESTED):
-                some = slice(start, start + _TESTED)
-                chance = self.chance[some] if isinstance(self.chance, np.ndarray) else self.chance
-                counts = np.rint(self.n * (self.frequencies[some] / self.span[some] + chance)).astype(np.int64)
-                found[some] = binomial_tail(counts, self.n, chance)
-            return found
+            chance = self.chance[some] if isinstance(self.chance, np.ndarray) else self.chance
+            counts = np.rint(self.n * (frequencies / span + chance)).astype(np.int64)
+            return binomial_tail(counts, self.n, chance)
         if self.reach is not None:
-            return radius_tail(self.frequencies, self.reach)
+            return radius_tail(frequencies, self.reach)
         return mean_tail(
-            self.frequencies, 1, self.span / math.sqrt(self.n) if self.deviation is None else self.deviation
+            frequencies, 1, span / math.sqrt(self.n) if self.deviation is None else self.deviation[some]
         )
 
     def top(self, k: int, *, fdr: float = 0.05, dependence: Dependence = "positive") -> list[Ranked]:
@@ -161,8 +172,11 @@ class Estimate:
         """
         k = checks.integer("k", k, low=1)
         largest = self._largest(min(k, self.frequencies.size))
-        p_values = self.p_values()
-        standing = discoveries(p_values, checks.open_probability("fdr", fdr), dependence=dependence)
+        level = discovery_level(
+            (self._p_values(some) for some in self._parts()),
+            checks.open_probability("fdr", fdr),
+            dependence=dependence,
+        )
         radius = self.simultaneous_radius
         return [
             Ranked(
@@ -171,41 +185,50 @@ class Estimate:
                 float(self.standard_error[i]),
                 min(1.0, max(0.0, float(self.frequencies[i] - radius[i]))),
                 min(1.0, max(0.0, float(self.frequencies[i] + radius[i]))),
-                float(p_values[i]),
-                bool(standing[i]),
+                float(p_value),
+                bool(p_value <= level),
             )
-            for i in largest.tolist()
+            for i, p_value in zip(largest.tolist(), self._p_values(largest), strict=True)
         ]
 
     def _largest(self, k: int) -> NDArray[np.int64]:
         """Places of the k largest frequencies, of equal ones the first."""
-        threshold = np.partition(self.frequencies, -k)[-k]
+        best = [_largest_of(self.frequencies[some], k) for some in self._parts()]
+        threshold = _largest_of(np.concatenate(best), k).min()
         among = np.flatnonzero(self.frequencies >= threshold)
         return among[np.argsort(-self.frequencies[among], kind="stable")][:k]
 
-    def to_arrow(self) -> "pa.Table":
-        """A row for each value: frequency, standard error, both intervals; n and beta in the metadata."""
+    def to_arrow(self, *, consistent: bool = False) -> "pa.Table":
+        """A row for each value: frequency, standard error, both intervals; n and beta in the metadata.
+
+        With `consistent`, also the nearest frequencies that are possible.
+        """
         from untrackable.mechanisms import exports
 
-        return exports.to_arrow(self)
+        return exports.to_arrow(self, consistent=consistent)
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self, *, consistent: bool = False) -> Any:
         """The same as a pandas data frame, where pandas is installed."""
         from untrackable.mechanisms import exports
 
-        return exports.to_pandas(self)
+        return exports.to_pandas(self, consistent=consistent)
 
-    def to_csv(self, path: str | Path) -> None:
+    def to_csv(self, path: str | Path, *, consistent: bool = False) -> None:
         """The same as a CSV file with a header."""
         from untrackable.mechanisms import exports
 
-        exports.to_csv(self, Path(path))
+        exports.to_csv(self, Path(path), consistent=consistent)
 
-    def to_json(self) -> str:
+    def to_json(self, *, consistent: bool = False) -> str:
         """The same as a JSON object of columns, with n and beta."""
         from untrackable.mechanisms import exports
 
-        return exports.to_json(self)
+        return exports.to_json(self, consistent=consistent)
+
+
+def _largest_of(numbers: FloatArray, k: int) -> FloatArray:
+    """The k largest, or all if there are fewer, in no order; not a view, which would keep all of them."""
+    return np.partition(numbers, -k)[-k:].copy() if k < numbers.size else numbers
 
 
 def scaled(span: FloatArray | float, by: float, size: tuple[int, ...]) -> FloatArray:

@@ -115,7 +115,7 @@ class LevelSums(FrequencyAggregator):
         head = np.array([[part.n, len(packed)] for part, packed in zip(self.parts, sums, strict=True)], dtype="<u8")
         return head.tobytes() + b"".join(sums)
 
-    def _add_packed(self, payload: bytes, n: int) -> None:
+    def _add_packed(self, payload: memoryview, n: int) -> None:
         size = 16 * len(self.parts)
         if len(payload) < size:
             raise SumsError("these bytes are sums that are truncated")

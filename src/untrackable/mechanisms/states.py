@@ -1,12 +1,13 @@
 """States and sums as bytes: version, which mechanism, payload, checksum. States are secret, and never shown."""
 
+import functools
 import hashlib
 import zlib
 from collections.abc import Callable
 
 from untrackable.errors import StateError, SumsError, UntrackableError
 
-_STATE, _SUMS = b"UTS\x01", b"UTA\x01"
+_STATE, _SUMS, _COUNTS = b"UTS\x01", b"UTA\x01", b"UTC\x01"
 _FINGERPRINT = 8
 _CHECKSUM = 4
 
@@ -18,29 +19,40 @@ def seal(mechanism: object, payload: bytes) -> bytes:
 
 def unseal(mechanism: object, data: bytes) -> bytes:
     """The payload of a sealed state."""
-    return _payload(_STATE, mechanism, data, StateError, "a state")
+    return bytes(_payload(_STATE, mechanism, data, StateError, "a state"))
 
 
-def seal_sums(mechanism: object, payload: bytes) -> bytes:
-    """The same for sums, which are no secret."""
-    return _framed(_SUMS, mechanism, payload)
+def seal_sums(mechanism: object, *payload: bytes) -> bytes:
+    """The same for sums, which are no secret, and may be large: their parts are put together once."""
+    return _framed(_SUMS, mechanism, *payload)
 
 
-def unseal_sums(mechanism: object, data: bytes) -> bytes:
-    """The payload of sealed sums."""
+def unseal_sums(mechanism: object, data: bytes) -> memoryview:
+    """The payload of sealed sums, without copying it."""
     return _payload(_SUMS, mechanism, data, SumsError, "sums")
 
 
-def _framed(magic: bytes, mechanism: object, payload: bytes) -> bytes:
-    body = magic + _fingerprint(mechanism) + payload
-    return body + zlib.crc32(body).to_bytes(_CHECKSUM, "big")
+def seal_counts(mechanism: object, *payload: bytes) -> bytes:
+    """The same for counts of candidates, which are not to be taken for sums."""
+    return _framed(_COUNTS, mechanism, *payload)
 
 
-def _payload(magic: bytes, mechanism: object, data: bytes, error: type[UntrackableError], what: str) -> bytes:
+def unseal_counts(mechanism: object, data: bytes) -> memoryview:
+    """The payload of sealed counts of candidates."""
+    return _payload(_COUNTS, mechanism, data, SumsError, "counts of candidates")
+
+
+def _framed(magic: bytes, mechanism: object, *payload: bytes) -> bytes:
+    parts = (magic, _fingerprint(mechanism), *payload)
+    checksum = functools.reduce(lambda sum, part: zlib.crc32(part, sum), parts, 0)
+    return b"".join((*parts, checksum.to_bytes(_CHECKSUM, "big")))
+
+
+def _payload(magic: bytes, mechanism: object, data: bytes, error: type[UntrackableError], what: str) -> memoryview:
     head = len(magic) + _FINGERPRINT
     if len(data) < head + _CHECKSUM or data[: len(magic)] != magic:
         raise error(f"these bytes are not {what}, or are truncated")
-    body, checksum = data[:-_CHECKSUM], data[-_CHECKSUM:]
+    body, checksum = memoryview(data)[:-_CHECKSUM], data[-_CHECKSUM:]
     if zlib.crc32(body).to_bytes(_CHECKSUM, "big") != checksum:
         raise error(f"these bytes are {what} with damage: the checksum does not match")
     if body[len(magic) : head] != _fingerprint(mechanism):

@@ -1,20 +1,16 @@
 """Sums of wide answers: for every value, or kept for a list of candidates."""
 
-from collections.abc import Sequence
-from typing import Self
-
 import numpy as np
+from numpy.typing import NDArray
 
 from untrackable.errors import SumsError
 from untrackable.kernels.answers import add_answers, support_counts
 from untrackable.mechanisms import wide_answers
-from untrackable.mechanisms.candidates import CandidateAggregator, Columns, limbs_of
+from untrackable.mechanisms.candidates import CandidateAggregator, Columns, Words, limbs_of
 from untrackable.mechanisms.estimates import (
-    Estimate,
     InnerProductAggregator,
     Reports,
     Source,
-    inner_product_estimate,
 )
 
 
@@ -58,17 +54,11 @@ class WideCandidateAggregator(CandidateAggregator):
         super().__init__(source, bits=bits, flip=flip)
         self._width = width
         self._axes = 2 if wide_answers.report_bytes(bits, width) else 1
-        self._kept = Columns(width * limbs_of(bits) + 1)
+        self._kept = (Columns(width * limbs_of(bits) + 1),)
 
-    def estimate(self, beta: float = 0.05, candidates: Sequence[int] | None = None) -> Estimate:
-        """(2^d-1)/2^d·1/(g-1-gη)·Σ (g·[y = A·u] - 1)/n + 2^-d for every candidate u, g = 2^w, in their order."""
-        n, beta, asked, words = self._question(beta, candidates)
-        kept = self._kept.filled
-        counts = support_counts(kept[:-1], kept[-1], words)
-        sums = (counts << self._width) - n
-        return inner_product_estimate(
-            sums, n, beta, bits=self._bits, flip=self._flip, width=self._width, values=asked
-        )
+    def _agreeing(self, columns: tuple[Words, ...], words: Words) -> NDArray[np.int64]:
+        (kept,) = columns
+        return support_counts(kept[:-1], kept[-1], words)
 
     def _array(self, reports: list[int]) -> Reports:
         return wide_answers.array_of(reports, self._bits, self._width)
@@ -80,20 +70,16 @@ class WideCandidateAggregator(CandidateAggregator):
             raise ValueError(wide_answers.rule(self._bits, self._width))
         return np.vstack((vectors, answers))
 
-    def _add(self, reports: Reports) -> None:
-        self._kept.append(reports.astype(np.uint64, copy=False))
-        self.n += reports.shape[1]
-
-    def _merge(self, other: Self) -> None:
-        self._kept.append(other._kept.filled)
+    def _columns(self, reports: Reports) -> tuple[Words, ...]:
+        return (reports.astype(np.uint64, copy=False),)
 
     def _packed(self) -> bytes:
         """All vectors and answers, sorted, so that nothing tells in which order they came."""
-        kept = self._kept.filled
+        kept = self._kept[0].filled
         return kept[:, np.lexsort(kept)].T.astype("<u8").tobytes()
 
-    def _add_packed(self, payload: bytes, n: int) -> None:
-        size = self._kept.filled.shape[0]
+    def _add_packed(self, payload: memoryview, n: int) -> None:
+        size = self._kept[0].filled.shape[0]
         if len(payload) != 8 * size * n:
             raise SumsError(f"these sums should have {8 * size * n} bytes for {n} reports")
         kept = np.frombuffer(payload, dtype="<u8").astype(np.uint64).reshape(n, size).T
@@ -101,4 +87,4 @@ class WideCandidateAggregator(CandidateAggregator):
         surplus = np.any(top >> np.uint64((self._bits - 1) % 64) > 1) or np.any(kept[-1] >> np.uint64(self._width))
         if surplus or not wide_answers.all_independent(kept[:-1], self._width):
             raise SumsError("these sums hold a report that their mechanism cannot have made")
-        self._kept.append(kept)
+        self._kept[0].append(kept)

@@ -9,7 +9,7 @@ from untrackable import checks
 from untrackable.brackets import Bracket
 from untrackable.encodings.base import LARGEST_BITS, Encoding
 from untrackable.encodings.discovered import MOST_LEVELS, DiscoveredStrings
-from untrackable.encodings.hashed import SHORTEST_SALT
+from untrackable.encodings.salts import SHORTEST_SALT
 from untrackable.mechanisms.base import Pair, Values
 
 FOREVER: Literal["forever"] = "forever"

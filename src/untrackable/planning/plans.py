@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from untrackable.brackets import Bracket
-from untrackable.encodings.hashed import SHORTEST_SALT
+from untrackable.encodings.salts import SHORTEST_SALT
 from untrackable.mechanisms.base import Mechanism
 from untrackable.planning.families import FAMILIES, everlasting
 from untrackable.planning.fragment import fragment

@@ -4,7 +4,7 @@ All p-values are upper bounds on P(estimate at least this large) for a value of 
 none rests on a normal approximation.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Literal
 
 import numpy as np
@@ -63,23 +63,23 @@ def radius_tail(excess: FloatArray, radius: Callable[[float], float]) -> FloatAr
     return result
 
 
-def discoveries(p_values: FloatArray, rate: float, *, dependence: Dependence = "positive") -> NDArray[np.bool_]:
-    """Which hypotheses to reject so that, on average, at most a share `rate` of the rejected are true.
+def discovery_level(p_values: Iterable[FloatArray], rate: float, *, dependence: Dependence = "positive") -> float:
+    """The largest p-value to reject for, on average, at most a share `rate` of the rejected hypotheses to be true.
 
-    The r smallest of m p-values, r being the most with p_(r) ≤ rate·r/m (Benjamini, Hochberg 1995), which holds for
-    independent and for positively dependent p-values; for any dependence the rate is divided by Σ 1/i over 1 … m
-    (Benjamini, Yekutieli 2001).
+    The r smallest of m p-values are, which are given in any number of parts, r being the most with p_(r) ≤ rate·r/m
+    (Benjamini, Hochberg 1995); -1 if none is. That holds for independent and for positively dependent p-values; for
+    any dependence the rate is divided by Σ 1/i over 1 … m (Benjamini, Yekutieli 2001).
     """
     rate = checks.open_probability("rate", rate)
     checks.choice("dependence", dependence, ("positive", "any"))
-    tests = p_values.size
-    if dependence == "any":
+    tests, few = 0, [np.empty(0)]
+    for part in p_values:
+        tests += part.size
+        few.append(part[part <= rate])
+    if dependence == "any" and tests:
         from scipy import special
 
         rate /= special.digamma(tests + 1.0) + np.euler_gamma
-    small = np.sort(p_values[p_values <= rate])
-    passing = np.flatnonzero(small <= rate * np.arange(1, small.size + 1) / tests)
-    if not passing.size:
-        return np.zeros(p_values.shape, dtype=np.bool_)
-    found: NDArray[np.bool_] = p_values <= small[passing[-1]]
-    return found
+    small = np.sort(np.concatenate(few))
+    passing = np.flatnonzero(small <= rate * np.arange(1, small.size + 1) / tests) if tests else small
+    return float(small[passing[-1]]) if passing.size else -1.0
