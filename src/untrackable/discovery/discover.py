@@ -46,7 +46,8 @@ def discover(
     """The frequent strings among those that people have reported about, with no list to choose from.
 
     With probability at least 1 - alpha, each of `strings` is held by somebody. `beam` is how many prefixes that
-    nobody shares are kept at a level, on average: more find rarer strings, and take longer.
+    nobody shares are kept at a level, on average, and up to 16 times as many where each goes on to few: more find
+    rarer strings, and take longer.
     """
     levels = _levels(encoding, sums)
     alpha = checks.open_probability("alpha", alpha)
