@@ -6,6 +6,7 @@ would miss with probability below 1e-6 over the draw of seeds.
 
 import json
 from collections.abc import Sequence
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -64,6 +65,12 @@ def test_with_one_test_of_the_mean_the_rate_would_not_be_kept(monkeypatch: pytes
     monkeypatch.setattr(discovering, "_evidence", naive)
     wrong = small_runs(60, 0.1, POPULATIONS["one heavy"])
     assert binom.sf(wrong - 1, 60, 0.1) < 1e-6
+
+
+def test_passes_share_one_error_rate() -> None:
+    assert sum(Fraction(discovering.spent(k)).limit_denominator(10**6) for k in range(1, 40)) < 1
+    assert sum(discovering.spent(k) for k in range(1, 10_000)) == pytest.approx(1, abs=1e-4)
+    assert [discovering.spent(k) for k in (1, 2, 3, 4)] == pytest.approx([0.1, 0.5, 0.2, 1 / 15])
 
 
 @pytest.fixture(scope="module")

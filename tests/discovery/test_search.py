@@ -7,7 +7,7 @@ import pytest
 
 from untrackable import DiscoveredStrings
 from untrackable.discovery.peeling import Levels, alone, fit, peeled
-from untrackable.discovery.search import search
+from untrackable.discovery.search import search, width
 from untrackable.discovery.space import Space
 from untrackable.discovery.tables import Tables
 from untrackable.mechanisms.estimates import Estimate
@@ -33,7 +33,7 @@ def test_search_keeps_exactly_what_reaches_every_threshold(
             entries = [tables.steps[i][b] for i, b in enumerate(encoding.buckets("".join(letters)))]
             stands = all(
                 tables.laws.tail(0, i + 1, np.array([sum(entries[: i + 1])]))[0]
-                <= beam * (space.string(length) if length < size else space.prefix(size))
+                <= width(encoding, i, beam) * (space.string(length) if length < size else space.prefix(size))
                 for i, size in enumerate(prefixes)
             )
             if stands:
@@ -47,6 +47,15 @@ def test_search_keeps_exactly_what_reaches_every_threshold(
     weights = space.weights(longest)[last.ends]
     striking = tables.laws.tail(0, len(prefixes), last.steps.sum(axis=1)) / weights
     assert np.all(np.diff(striking) >= 0)
+
+
+def test_more_are_kept_where_going_on_is_cheap() -> None:
+    encoding = DiscoveredStrings(
+        salt=SALT, longest=8, prefixes=(3, 5, 8, 8), alphabet="0123456789abcdef", bucket_bits=20
+    )
+    assert [width(encoding, level, 100) for level in range(4)] == [1600, 400, 1600, 100]
+    letters = DiscoveredStrings(salt=SALT, longest=6, prefixes=(2, 4, 6), bucket_bits=20)
+    assert [width(letters, level, 100) for level in range(3)] == [100, 100, 100]
 
 
 def test_kept_prefixes_know_where_they_come_from() -> None:

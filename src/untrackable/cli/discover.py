@@ -21,7 +21,11 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 @click.option("--alpha", type=_SHARE, default=0.05, show_default=True, help="Chance of any false one, at most.")
 @click.option("--leads", type=click.IntRange(min=0), default=5, show_default=True, help="Uncertain ones to show.")
 @click.option(
-    "--beam", type=click.IntRange(min=1, max=1 << 20), default=4096, show_default=True, help="Prefixes kept."
+    "--beam",
+    type=click.IntRange(min=1, max=1 << 20),
+    default=4096,
+    show_default=True,
+    help="Prefixes kept at a level, more if cheap.",
 )
 @click.option("--round", "one", type=click.IntRange(min=1), help="Only the reports of this round.")
 @click.option("--encoding", metavar="JSON", help="What values mean, if the file does not say.")

@@ -5,9 +5,10 @@ uniform and independent of everything received, so the probability that the entr
 what u finds there is known exactly (`tables`). Nobody knows j; so u is accepted only if this p-value is small for
 every j for which more than one string remains to choose from. How small depends on how many strings there are: at
 j = 1 all (`space`); at later j those that go on from a prefix that somebody shares, where the r-th most striking
-prefix gets a share 1/(r(r+1)) of the error rate. Pass k of the search gets α/(k(k+1)), and every level that is
-tested an equal share. All shares sum to at most one, so by the union bound some string that nobody holds is
-accepted with probability at most α. See docs/heavy-hitters.md for the proof and what it rests on.
+kept prefix gets a share of the error rate in proportion to 1/r. Every pass of the search gets a share (`spent`),
+and every level that is tested an equal part of that. All shares sum to at most one, so by the union bound some
+string that nobody holds is accepted with probability at most α. See docs/heavy-hitters.md for the proof and what it
+rests on.
 """
 
 from collections.abc import Callable
@@ -45,7 +46,8 @@ def discover(
     """The frequent strings among those that people have reported about, with no list to choose from.
 
     With probability at least 1 - alpha, each of `strings` is held by somebody. `beam` is how many prefixes that
-    nobody shares are kept at a level, on average: more find rarer strings, and take longer.
+    nobody shares are kept at a level, on average, and up to 16 times as many where each goes on to few: more find
+    rarer strings, and take longer.
     """
     levels = _levels(encoding, sums)
     alpha = checks.open_probability("alpha", alpha)
@@ -54,24 +56,25 @@ def discover(
     entries = levels.entries()
     accepted: dict[str, float] = {}
     left, passes, tried = entries, 0, 0
-    while True:
+    new: dict[str, float] = {}
+    while passes < 2 or new:
         passes += 1
-        tables = Tables(left, alpha * Space.of(encoding).string(encoding.longest))
-        kept = search(encoding, tables, beam, _step(progress, passes))
-        tried += sum(level.tried for level in kept)
-        evidence = _evidence(encoding, tables, kept)
-        p_values = passes * (passes + 1) * evidence.largest
-        names = _names(encoding, kept[-1])
+        if passes == 1 or new:  # or else nothing was taken out, and nothing has changed
+            tables = Tables(left, alpha * Space.of(encoding).string(encoding.longest))
+            kept = search(encoding, tables, beam, _step(progress, passes))
+            tried += sum(level.tried for level in kept)
+            evidence = _evidence(encoding, tables, kept)
+            names = _names(encoding, kept[-1])
+        p_values = evidence.largest / spent(passes)
         new = {
-            names[i]: float(p_values[i])
+            name: float(p_values[i])
             for i in np.flatnonzero(p_values <= alpha)
-            if names[i] is not None and names[i] not in accepted
+            if (name := names[i]) is not None and name not in accepted
         }
-        accepted |= new  # type: ignore[arg-type]
-        if not new:
-            break
-        places = _places(encoding, list(accepted))
-        left = peeled(levels, entries, places, fit(levels, entries, places))
+        accepted |= new
+        if new:
+            places = _places(encoding, list(accepted))
+            left = peeled(levels, entries, places, fit(levels, entries, places))
     chosen = _others(evidence.whole, names, _ancestors(kept), set(accepted), leads)
     strings = _measured(encoding, levels, entries, accepted, alpha)
     return Discovered(
@@ -86,6 +89,14 @@ def discover(
         passes,
         tried,
     )
+
+
+def spent(passes: int) -> float:
+    """The share of the error rate that a pass may spend: 1/10, 1/2, and 2/(5(k-2)(k-1)) for k > 2, in all 1.
+
+    The first pass takes out the heaviest strings, which need no more; most of the others are found by the second.
+    """
+    return (0.1, 0.5)[passes - 1] if passes <= 2 else 0.4 / ((passes - 2) * (passes - 1))
 
 
 def _others(
@@ -150,8 +161,8 @@ def _evidence(encoding: DiscoveredStrings, tables: Tables, kept: list[Prefixes])
         else:
             ancestors = kept[first].parents[ancestors]
             size = encoding.prefixes[first - 1]
-            rank = ancestors + 1.0
-            adjusted = p_values * rank * (rank + 1) * space.prefix(size) / weights
+            shares = 1 / np.arange(1, kept[first - 1].ends.size + 1)
+            adjusted = p_values * shares.sum() / shares[ancestors] * space.prefix(size) / weights
             if size == encoding.longest:
                 continue  # a whole string: nothing is left to choose
             adjusted[kept[first - 1].ends[ancestors] < size] = 0.0  # and here too

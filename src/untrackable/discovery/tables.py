@@ -63,7 +63,7 @@ class Tables:
         It depends on nothing but the entries.
         """
         spread = float(np.quantile(np.abs(entries[:, : 1 << 16]), 0.6827)) or 1.0
-        steps = np.rint(np.clip(entries * (_FINE / spread), -_MOST, _MOST)).astype(np.int32)
+        steps = np.rint(np.clip(entries * (_FINE / spread), -_MOST, _MOST)).astype(np.int16)
         low, high = int(steps.min()), int(steps.max())
         counts = np.stack([np.bincount(row - low, minlength=high - low + 1) for row in steps])
         found = []
