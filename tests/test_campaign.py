@@ -198,7 +198,7 @@ def kept(mechanism: Lgrr, value: int, rounds: int) -> Law:
 
 
 def followed(mechanism: Lgrr, sizes: list[tuple[int, int]], gamma: float) -> float:
-    """Delta of one user against two, by enumeration: each value has so many reports on one side and on the other."""
+    """Delta of one user against two, by enumeration; each value has so many reports on either side."""
     worlds: list[tuple[float, float]] = [(1.0, 1.0)]
     for value, (left, right) in enumerate(sizes):
         together = kept(mechanism, value, left + right)
@@ -276,7 +276,7 @@ def stored_by_enumeration(stored: InnerProduct, asked: tuple[tuple[int, ...], se
                 told.setdefault((values[t], slot), set()).add(seen[t])
             chances = [1 - lie if said == {value} else lie for (value, _), said in told.items() if len(said) == 1]
             total += math.prod(chances) if len(chances) == len(told) else 0.0
-        return total / stored.slots ** len(rounds)
+        return total / float(stored.slots ** len(rounds))
 
     rounds = list(range(len(values)))
     sides = [[t for t in rounds if (t in mine) == side] for side in (True, False)]

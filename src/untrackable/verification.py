@@ -21,6 +21,7 @@ from untrackable.theory.tracking import reports_of_two_values
 
 MOST_VALUES = 100_000
 """That may change into each other and be reported twice each, more of which are not looked at."""
+_FEW = 32
 _WIDEST_ARRAY = 63
 
 
@@ -95,9 +96,14 @@ def tracking(campaign: Campaign) -> Pair:
     if values == 2:
         found += [one(some) + one(most) for some, most in reports_of_two_values(reports)]
     else:
-        sizes = Counter(min(reports - 2, reports // i) for i in range(1, values + 1))
+        sizes = Counter(min(reports - 2, _rounded(reports // i)) for i in range(1, values + 1))
         found.append(sum((one(size) * count for size, count in sizes.items()), Experiment(certainty="upper")))
     return Worst(found)
+
+
+def _rounded(size: int) -> int:
+    """Upward, where there would be too many different ones."""
+    return size if size <= _FEW else 1 << (size - 1).bit_length()
 
 
 def _follows(mechanism: Mechanism) -> bool:

@@ -9,6 +9,7 @@ from untrackable.mechanisms.base import Mechanism
 from untrackable.theory.dominating import dominating
 from untrackable.theory.experiment import Experiment
 from untrackable.theory.factor import Factor, persistent_factor, response_factor
+from untrackable.theory.tracking import reports_of_two_values
 
 GAMMAS = (0.0, 0.003, 0.1, 0.37, 1.0, 2.5, 6.0)
 LOPSIDED = Experiment([Factor([0.3, 0.7, 0.0], [0.0, 0.9, 0.1])])
@@ -49,3 +50,11 @@ def test_together_they_dominate_too(one: Experiment, other: Experiment) -> None:
 def test_worlds_that_are_the_same_or_have_nothing_in_common() -> None:
     assert dominating(Experiment()).delta(0.0).upper == 0.0
     assert dominating(Experiment([Factor([1.0, 0.0], [0.0, 1.0])])).delta(3.0).upper == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("reports", [1, 3, 4, 5, 9, 30, 365])
+def test_reports_of_two_values_are_no_more_than_those_of_a_few_pairs(reports: int) -> None:
+    pairs = reports_of_two_values(reports)
+    assert len(pairs) <= 4
+    for rarer in range(2, reports // 2 + 1):
+        assert any(rarer <= some and reports - rarer <= most for some, most in pairs)
