@@ -1,7 +1,10 @@
 """Campaigns: canonical bytes, an id that pins them, a schedule, and a declaration that is verified."""
 
+import itertools
 import json
+import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,13 +14,26 @@ from hypothesis import strategies as st
 from tests.collector.samples import BEGIN, DECK, HOUR, campaign
 from tests.encodings.samples import one_of_each
 from tests.mechanisms.test_clients import ONE_OF_EACH
-from untrackable import Bitwise, Categories, Deck, Fading, Rappor
+from untrackable import (
+    Bitwise,
+    Categories,
+    Deck,
+    Fading,
+    InnerProduct,
+    IntegerRange,
+    Lgrr,
+    Memoized,
+    RandomizedResponse,
+    Rappor,
+)
 from untrackable.campaign import LARGEST, Campaign, Directory, Guarantee, canonical, identify
 from untrackable.encodings.base import Encoding
 from untrackable.encodings.bit import Bit
 from untrackable.errors import CampaignError
 from untrackable.mechanisms.base import Mechanism
-from untrackable.verification import verify
+from untrackable.mechanisms.entropy import Entropy
+from untrackable.theory.collisions import cross_probability
+from untrackable.verification import Verdict, tracking, verify
 
 ASKED = campaign()
 GOLDEN = (
@@ -63,6 +79,14 @@ def altered(change: Callable[[dict[str, Any]], object]) -> bytes:
     return canonical(document)
 
 
+def nested(depth: int) -> bytes:
+    """A mechanism of levels of levels of levels."""
+    inner = b'{"bits":1,"eps_report":1,"mechanism":"noisy-inner-product","width":1}'
+    inner = b'{"base":' * depth + inner + b',"levels":1,"mechanism":"levelled"}' * depth
+    dealt = b'{"base":' + inner + b',"mechanism":"dealt","slots":3,"when_empty":"stop"}'
+    return ASKED.to_bytes().replace(canonical(ASKED.mechanism.to_json()), dealt)
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [
@@ -91,6 +115,7 @@ def altered(change: Callable[[dict[str, Any]], object]) -> bytes:
         (ASKED.to_bytes().replace(b'"eps":8', b'"eps":8.0'), "not written as `to_bytes` writes it"),
         (ASKED.to_bytes().replace(b"Which", b"\\u0057hich"), "not written as `to_bytes` writes it"),
         (b" " * (LARGEST + 1), "at most 1048576 bytes"),
+        *((nested(depth), "the campaign is not (valid|JSON)") for depth in (2, 300, 400, 700, 980, 5000)),
     ],
 )  # fmt: skip
 def test_what_is_no_campaign(data: bytes, message: str) -> None:
@@ -151,6 +176,147 @@ def test_a_declaration_is_no_stronger_than_the_truth(
     assert len(found.problems) == len(problems)
     for said, expected in zip(found.problems, problems, strict=True):
         assert expected in said
+
+
+Law = dict[tuple[int, ...], float]
+
+
+def kept(mechanism: Lgrr, value: int, rounds: int) -> Law:
+    """Every stream of reports of one value, through one kept symbol."""
+
+    def step(true: float, one: int, other: int) -> float:
+        return true if one == other else (1 - true) / (mechanism.values - 1)
+
+    symbols = range(mechanism.values)
+    return {
+        seen: sum(
+            step(mechanism.keep, value, held) * math.prod(step(mechanism.tell, held, told) for told in seen)
+            for held in symbols
+        )
+        for seen in itertools.product(symbols, repeat=rounds)
+    }
+
+
+def followed(mechanism: Lgrr, sizes: list[tuple[int, int]], gamma: float) -> float:
+    """Delta of one user against two, by enumeration; each value has so many reports on either side."""
+    worlds: list[tuple[float, float]] = [(1.0, 1.0)]
+    for value, (left, right) in enumerate(sizes):
+        together = kept(mechanism, value, left + right)
+        alone, other = kept(mechanism, value, left), kept(mechanism, value, right)
+        pairs = [(p, alone[seen[:left]] * other[seen[left:]]) for seen, p in together.items()]
+        worlds = [(a * p, b * q) for a, b in worlds for p, q in pairs]
+    return max(
+        math.fsum(max(0.0, a - math.exp(gamma) * b) for a, b in order)
+        for order in (worlds, [(b, a) for a, b in worlds])
+    )
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.4])
+@pytest.mark.parametrize("rounds", [4, 5, 6])
+def test_values_that_change_are_no_less_trackable_than_declared(gamma: float, rounds: int) -> None:
+    """A client keeps a state for each value: two values that are reported twice give two things to follow."""
+    mechanism = Lgrr(values=3, keep=0.4, tell=0.99)
+    splits = [[(1, 1), (1, 1)], [(rounds // 2, rounds - rounds // 2)], [(2, 1), (1, 1)] if rounds > 4 else [(1, 1)]]
+    splits.append([(1, 1)] * (rounds // 2))
+    truth = max(followed(mechanism, sizes, gamma) for sizes in splits)
+    fixed = mechanism.tracking(reports=rounds).delta(gamma).upper
+    assert truth > 1.1 * fixed
+    names = Categories(names=["a", "b", "c"])
+
+    def declaring(tracking_delta: float, values: str) -> Verdict:
+        guarantee = promise(99.0, 0.0, values=values, gamma=gamma, tracking_delta=tracking_delta)
+        return verify(campaign(mechanism, encoding=names, rounds=rounds, guarantee=guarantee))
+
+    assert declaring(fixed, "fixed").holds
+    assert "tracking_delta" in declaring(fixed, "any").problems[0]
+    assert "tracking_delta" in declaring(truth * 0.999, "any").problems[0]
+    found = declaring(1.0, "any")
+    assert found.holds
+    assert found.tracking_delta is not None
+    assert truth <= found.tracking_delta.upper <= 1.25 * truth
+
+
+def test_a_memoized_bit_that_changes() -> None:
+    lie = RandomizedResponse(eps=0.5).flip.probability
+    pairs = [((1 - lie), (1 - lie) ** 2), (lie, lie**2), (0.0, 2 * lie * (1 - lie))]
+    truth = sum(max(0.0, p * r - q * s) for (p, q), (r, s) in itertools.product(pairs, pairs))
+    memoized = Memoized(base=RandomizedResponse(eps=0.5))
+    asked = campaign(memoized, encoding=Bit(), rounds=4, guarantee=promise(99.0, 1.0, tracking_delta=1.0))
+    found = tracking(asked).delta(0.0).upper
+    assert memoized.tracking(reports=4).delta(0.0).upper < truth <= found <= 1.05 * truth
+
+
+def test_slots_of_several_values_meet_no_more_often_than_those_of_one() -> None:
+    """Draws are independent, so the pattern of all of them says all that the patterns of each value say."""
+    for slots, left, right in itertools.product((2, 3), (1, 2), (1, 2)):
+        one = cross_probability(slots, 2 * (left + right), 2 * left)
+        for shares in (
+            [(left, right)] * 2,
+            [(left, right), (left, 0), (0, right)],
+            [(2 * left, right), (0, right)],
+        ):
+            apart = 1 - math.prod(1 - cross_probability(slots, a + b, a) for a, b in shares)
+            assert apart <= one * (1 + 1e-12)
+    stored = InnerProduct(bits=1, slots=2, eps_report=1.0)
+    asked = campaign(stored, encoding=Bit(), rounds=4, guarantee=promise(99.0, 1.0, tracking_delta=1.0))
+    assert tracking(asked).delta(0.0).upper >= stored_by_enumeration(stored, ((0, 0, 1, 1), {0, 2}))
+    assert tracking(asked).delta(0.0).upper >= stored_by_enumeration(stored, ((0, 0, 0, 0), {0, 2}))
+
+
+def stored_by_enumeration(stored: InnerProduct, asked: tuple[tuple[int, ...], set[int]]) -> float:
+    """The advantage, by listing every draw of slots and every execution; with one bit, a report is its answer."""
+    values, mine = asked
+    lie = stored.base.flip.probability
+
+    def law(seen: tuple[int, ...], rounds: list[int]) -> float:
+        total = 0.0
+        for drawn in itertools.product(range(stored.slots), repeat=len(rounds)):
+            told: dict[tuple[int, int], set[int]] = {}
+            for t, slot in zip(rounds, drawn, strict=True):
+                told.setdefault((values[t], slot), set()).add(seen[t])
+            chances = [1 - lie if said == {value} else lie for (value, _), said in told.items() if len(said) == 1]
+            total += math.prod(chances) if len(chances) == len(told) else 0.0
+        return total / float(stored.slots ** len(rounds))
+
+    rounds = list(range(len(values)))
+    sides = [[t for t in rounds if (t in mine) == side] for side in (True, False)]
+    return math.fsum(
+        max(0.0, law(seen, rounds) - law(seen, sides[0]) * law(seen, sides[1]))
+        for seen in itertools.product((0, 1), repeat=len(values))
+    )
+
+
+@pytest.mark.parametrize("name", ONE_OF_EACH)
+def test_every_mechanism_is_no_less_trackable_where_values_change(name: str) -> None:
+    mechanism = ONE_OF_EACH[name][0]
+    asked = {
+        values: campaign(mechanism, rounds=2, guarantee=promise(9.0, values=values)) for values in ("fixed", "any")
+    }
+    deltas = {values: tracking(one).delta(0.0).upper for values, one in asked.items()}
+    assert deltas["any"] >= deltas["fixed"] * (1 - 1e-12)
+
+
+def test_a_rule_for_changes_that_is_not_known_is_refused() -> None:
+    class Odd(Bitwise):
+        def _with_value(self, state: int, value: int, source: Entropy) -> int:
+            return state
+
+    asked = campaign(Odd(eps_state=1.0, eps_report=1.0), encoding=Bit(), rounds=4, guarantee=promise(99.0, 1.0))
+    assert "what Odd tells of values that change is not known" in verify(asked).problems[0]
+    many = campaign(Lgrr(values=10**6, keep=0.5, tell=0.9), rounds=10**6, guarantee=promise(99.0, 1.0))
+    many = replace(many, encoding=IntegerRange(low=0, high=10**6 - 1))
+    assert "500,000 values may be reported twice each" in " ".join(verify(many).problems)
+
+
+def test_hashes_that_collide_are_counted() -> None:
+    """Filters with fewer ones than hashes are more trackable here."""
+    rappor = Rappor(bloom_bits=4, hashes=2, f=0.2, p=0.1, q=0.9)
+    names = Categories(names=["a", "b", "c", "d"])
+    worst, usual = (rappor.tracking(reports=3, ones=ones).delta(1.0).upper for ones in ("worst", 2))
+    assert worst > usual
+    for declared, holds in ((usual, False), (worst, True)):
+        guarantee = promise(99.0, 1.0, values="fixed", gamma=1.0, tracking_delta=declared)
+        assert verify(campaign(rappor, encoding=names, rounds=3, guarantee=guarantee)).holds == holds
 
 
 def test_an_encoding_that_does_not_fit_is_a_problem() -> None:

@@ -134,6 +134,8 @@ class Campaign:
                 rounds=document["rounds"],
                 guarantee=Guarantee(**guarantee),
             )
+        except RecursionError:
+            raise CampaignError("the campaign is not valid: its parts are nested too deeply") from None
         except (TypeError, ValueError, OverflowError, EncodingError, MechanismError) as error:
             raise CampaignError(f"the campaign is not valid: {error}") from error
         if campaign.to_bytes() != data:

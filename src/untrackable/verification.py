@@ -1,13 +1,27 @@
 """Does a campaign keep what it declares? Recomputed by the engine, from the mechanism's own parameters."""
 
+from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from untrackable.brackets import Bracket
 from untrackable.campaign import LAST_ROUND, Campaign
-from untrackable.mechanisms.base import Mechanism
+from untrackable.mechanisms.base import Mechanism, Pair
+from untrackable.mechanisms.fixed_vector import Questioned
+from untrackable.mechanisms.loloha import Loloha
+from untrackable.mechanisms.one_change import OneChange
+from untrackable.mechanisms.rappor import Rappor
+from untrackable.mechanisms.stored import Stored
+from untrackable.mechanisms.votes import Votes
+from untrackable.theory.dominating import dominating
+from untrackable.theory.experiment import Experiment, Worst
+from untrackable.theory.tracking import reports_of_two_values
 
+MOST_VALUES = 100_000
+"""That may change into each other and be reported twice each, more of which are not looked at."""
+_FEW = 32
 _WIDEST_ARRAY = 63
 
 
@@ -31,7 +45,7 @@ def verify(campaign: Campaign) -> Verdict:
     if not _fits(campaign):
         problems.append(f"the mechanism does not take all {campaign.encoding.values} values of the encoding")
     declared = campaign.guarantee
-    delta = tracking = None
+    delta = tracked = None
     try:
         delta = _privacy(campaign)
     except ValueError as error:
@@ -42,16 +56,74 @@ def verify(campaign: Campaign) -> Verdict:
                 f"it declares delta = {declared.delta:g} at eps = {declared.eps:g}, and has up to {delta.upper:g}"
             )
     try:
-        tracking = campaign.mechanism.tracking(reports=_reports(campaign)).delta(declared.gamma)
+        tracked = tracking(campaign).delta(declared.gamma)
     except ValueError as error:
         problems.append(f"its untrackability cannot be recomputed: {error}")
     else:
-        if tracking.upper > declared.tracking_delta:
+        if tracked.upper > declared.tracking_delta:
             problems.append(
                 f"it declares tracking_delta = {declared.tracking_delta:g} at gamma = {declared.gamma:g}, "
-                f"and has up to {tracking.upper:g}"
+                f"and has up to {tracked.upper:g}"
             )
-    return Verdict(delta, tracking, tuple(problems))
+    return Verdict(delta, tracked, tuple(problems))
+
+
+def tracking(campaign: Campaign) -> Pair:
+    """One user against two who hold the same values, for all rounds of a campaign and the worst split of them.
+
+    With values that change, clients keep a state for each value, and the reports of each value are an experiment of
+    their own, independent of the others. The i-th most frequent value has at most k/i of k reports, and unless it
+    is the only one with two of them at most k-2; a value of fewer tells nothing. So what one value tells, or the
+    product of what so many tell, dominates whatever the values are (upper; docs/client.md).
+    """
+    mechanism, reports = campaign.mechanism, _reports(campaign)
+    if campaign.guarantee.values == "fixed" or _follows(mechanism):
+        return _of_one_value(mechanism, reports)
+    if type(mechanism)._with_value is not Mechanism._with_value and not isinstance(mechanism, (Loloha, Questioned)):
+        raise ValueError(f"what {type(mechanism).__name__} tells of values that change is not known")
+    values = min(campaign.encoding.values, reports // 2)
+    if isinstance(mechanism, Loloha):
+        values = min(values, mechanism.symbols)  # it keeps one noisy symbol for each, and the seed
+    if values < 2:
+        return _of_one_value(mechanism, reports)
+    if values > MOST_VALUES:
+        raise ValueError(
+            f"{values:,} values may be reported twice each, more than the {MOST_VALUES:,} that are looked at"
+        )
+    alone = _of_one_value(mechanism, reports)
+    found = [*(alone.members if isinstance(alone, Worst) else [alone])]
+    one = lru_cache(lambda size: dominating(_of_one_value(mechanism, size)))
+    if values == 2:
+        found += [one(some) + one(most) for some, most in reports_of_two_values(reports)]
+    else:
+        sizes = Counter(min(reports - 2, _rounded(reports // i)) for i in range(1, values + 1))
+        found.append(sum((one(size) * count for size, count in sizes.items()), Experiment(certainty="upper")))
+    return Worst(found)
+
+
+def _rounded(size: int) -> int:
+    """Upward, where there would be too many different ones."""
+    return size if size <= _FEW else 1 << (size - 1).bit_length()
+
+
+def _follows(mechanism: Mechanism) -> bool:
+    """Whether what a fixed value tells covers every sequence of values.
+
+    Reports are independent given the values; or are signs of changes, as `OneChange` counts them; or fresh answers
+    to the same question; or are drawn from slots, of which those of one value meet at least as often.
+    """
+    if isinstance(mechanism, Questioned):
+        return mechanism.noise == "fresh"
+    if isinstance(mechanism, Stored):
+        return mechanism.slots > 1
+    return mechanism.independent or isinstance(mechanism, (OneChange, Votes))
+
+
+def _of_one_value(mechanism: Mechanism, reports: int) -> Pair:
+    """Of the worst value, where they are not all alike."""
+    if isinstance(mechanism, Rappor):
+        return mechanism.tracking(reports=reports, ones="worst")  # hashes that collide may be more trackable
+    return mechanism.tracking(reports=reports)
 
 
 def _reports(campaign: Campaign) -> int:

@@ -10,11 +10,14 @@ import pytest
 from tests.client.samples import campaign
 from untrackable import verification
 from untrackable.client import accounting, inner_products, kept_bit
+from untrackable.client.laws import LONGEST
 from untrackable.encodings.discovered import DiscoveredStrings
+from untrackable.mechanisms import fading as rounds_that_fade
 from untrackable.mechanisms.base import Mechanism
 from untrackable.mechanisms.bitwise import Bitwise
 from untrackable.mechanisms.fading import Fading
 from untrackable.mechanisms.inner_product import Deck, InnerProduct
+from untrackable.mechanisms.noisy_inner_product import NoisyInnerProduct
 from untrackable.mechanisms.rappor import Rappor
 from untrackable.theory.collisions import cross_probability
 from untrackable.theory.experiment import Experiment
@@ -130,8 +133,9 @@ def test_one_kept_bit(eps_state: float, eps_report: float) -> None:
 
 def test_a_kept_bit_of_very_many_reports_is_granted() -> None:
     bit = Bitwise(eps_state=1.0, eps_report=0.5)
-    many, more = (kept_bit.tracking(bit, reports, 0.3) for reports in (256, 257))
-    assert bit.tracking(reports=257).delta(0.3).lower <= more
+    most = kept_bit.MOST_TRACKED
+    many, more = (kept_bit.tracking(bit, reports, 0.3) for reports in (most, most + 1))
+    assert bit.tracking(reports=most + 1).delta(0.3).lower <= more
     assert many <= more <= kept_bit.tracking(bit, 10**9, 0.3)
 
 
@@ -244,3 +248,62 @@ def test_other_mechanisms_are_left_to_the_engine(monkeypatch: pytest.MonkeyPatch
     assert accounting.recompute(asked).problems == verification.verify(asked).problems
     monkeypatch.setitem(sys.modules, "scipy", None)
     assert "without the full package" in accounting.recompute(asked).problems[0]
+
+
+def test_losses_that_are_too_many_steps_away_are_not_forgotten() -> None:
+    bit = Bitwise(eps_state=1.0, eps_report=2.0)
+    for eps in (1e-3, 1e-5, 1e-8):
+        engine = bit.privacy(reports=5).delta(eps)
+        assert engine.lower * (1 - 1e-12) <= kept_bit.fixed(bit, 5, eps / 512).delta(eps) <= engine.upper * 1.01
+
+
+@pytest.mark.parametrize("slots", [10**6 + 1, 10**12])
+@pytest.mark.parametrize("kind", [Deck, InnerProduct])
+def test_more_slots_than_a_client_keeps_are_a_problem(kind: type[Deck | InnerProduct], slots: int) -> None:
+    asked = campaign(kind(bits=2, slots=slots, eps_report=0.01), rounds=3, tracking_delta=1.0)
+    assert accounting.recompute(asked).problems == ("it has more than the 1,000,000 slots that are kept",)
+
+
+@pytest.mark.parametrize(("slots", "reports"), [(10_000, 300), (50, 400), (3, 60)])
+def test_numbers_of_slots_that_are_rare_are_on_the_safe_side(slots: int, reports: int) -> None:
+    mechanism = InnerProduct(bits=6, slots=slots, eps_report=0.02)
+    for eps in (0.0, 0.3, 1.0, 0.02 * min(slots, reports)):
+        engine = mechanism.privacy(reports=reports).delta(eps)
+        found = inner_products.stored(mechanism, reports).delta(eps)
+        assert found == pytest.approx(engine.upper, rel=1e-6, abs=1e-13)
+    exact = sum(chance for chance in inner_products.occupancy(reports, slots))
+    assert exact == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(("bits", "width", "power"), [(1, 1, 0.75), (3, 1, 0.6), (3, 2, 0.75), (4, 4, 1.5)])
+@pytest.mark.parametrize("head", [0, 2])
+def test_rounds_that_fade_by_enumeration(
+    bits: int, width: int, power: float, head: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tail is a bound: with next to no rounds told one by one it is still never too low."""
+    fading = Fading(bits=bits, width=width, power=power, eps=3.0, delta=1e-3)
+    for module in (rounds_that_fade, inner_products):
+        monkeypatch.setattr(module, "HEAD", head)
+    rounds_that_fade._all_rounds.cache_clear()
+    for reports, eps in itertools.product((1, 2, 5), (0.0, 0.3, 2.5)):
+        factors = [
+            NoisyInnerProduct(bits=bits, eps=fading.eps_report(t), width=width).privacy_factor()
+            for t in range(1, reports + 1)
+        ]
+        truth = 0.0
+        for told in itertools.product(*(list(zip(factor.p, factor.q, strict=True)) for factor in factors)):
+            here, there = math.prod(p for p, _ in told), math.prod(q for _, q in told)
+            truth += max(0.0, here - math.exp(eps) * there)
+        law = inner_products.fading(fading, reports, max(eps, 0.1) / 512)
+        assert law.delta(eps) >= truth * (1 - 1e-9)
+        assert head < reports or law.delta(eps) <= truth * 1.02 + 1e-6
+    rounds_that_fade._all_rounds.cache_clear()
+
+
+@pytest.mark.parametrize("eps", [1.0, 0.1, 0.01, 1e-5])
+def test_fading_at_a_small_eps(eps: float) -> None:
+    fading = Fading(bits=2, eps=1.0, delta=1e-6)
+    law = inner_products.fading(fading, None, eps / 512)
+    assert len(law.masses) <= 2 * LONGEST + 1
+    told = [fading.base(t).privacy_factor() for t in range(1, 401)]
+    assert Experiment(told).delta(eps).lower <= law.delta(eps) <= fading.privacy().delta(eps).upper * 1.02

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from untrackable.client.laws import WHOLE, Law, composed, mixed
+from untrackable.client import laws
+from untrackable.client.laws import LONGEST, WHOLE, Law, composed, mixed
 from untrackable.theory.experiment import Experiment
 from untrackable.theory.factor import Factor, response_factor
 
@@ -123,3 +124,56 @@ def test_losses_of_very_many_steps_are_on_the_safe_side_and_few() -> None:
     assert fine.infinite >= law.masses[2]
     for eps in (0.0, 1e-5, 1.0, 9.0):
         assert fine.delta(eps) >= law.delta(eps)
+
+
+@settings(max_examples=60, deadline=None)
+@given(EPS, SHARES, st.floats(0, 1), st.floats(1e-3, 0.5), st.floats(0, 4))
+def test_a_law_by_its_deltas_dominates_and_is_close(
+    step: float, share: int, gives_away: float, grid: float, eps: float
+) -> None:
+    one = three(step, share) * Law.declared(0.0, gives_away)
+    places = range(0, 400, 1 + int(0.01 / grid))
+    found = Law.profile(grid, {place: one.delta(place * grid) for place in places})
+    assert found.delta(eps) >= one.delta(eps) * (1 - 1e-12)
+    for place in places[:20]:
+        assert found.delta(place * grid) == pytest.approx(one.delta(place * grid), rel=1e-9, abs=1e-12)
+    truth = gives_away + (1 - gives_away) * enumerated([(step, share), (0.3, 500)], eps)
+    assert composed([found, three(0.3, 500)], 1 / 512).delta(eps) >= truth * (1 - 1e-12)
+
+
+def test_a_law_by_deltas_that_are_not_convex_is_that_of_their_hull() -> None:
+    law = Law.profile(0.1, {0: 0.5, 1: 0.499, 2: 0.2, 3: 0.3})
+    assert law.delta(0.0) == pytest.approx(0.5, rel=1e-12)
+    middle = 0.5 + (0.2 - 0.5) * (math.exp(0.1) - 1) / (math.exp(0.2) - 1)
+    assert law.delta(0.1) == pytest.approx(middle, rel=1e-12)
+    assert law.delta(0.3) == law.delta(9.0) == pytest.approx(0.2, rel=1e-12)
+
+
+def test_products_are_the_same_whichever_way_they_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = tuple((i * 0x9E3779B97F4A7C15 << 60) % WHOLE for i in range(1, 60))
+    other = tuple((i * i * 0xD1B54A32D192ED03 << 50) % WHOLE for i in range(1, 45))
+    exact = [0] * (len(one) + len(other) - 1)
+    for i, j in itertools.product(range(len(one)), range(len(other))):
+        exact[i + j] += one[i] * other[j]
+    rounded = tuple(-(-number // WHOLE) for number in exact)
+    for sparse, transformed in ((1000, 1000), (0, 1000), (0, 0)):
+        monkeypatch.setattr(laws, "_SPARSE", sparse)
+        monkeypatch.setattr(laws, "_TRANSFORMED", transformed)
+        assert laws._product(one, other) == rounded
+
+
+def test_very_many_times_the_same_is_never_too_long_and_never_optimistic() -> None:
+    step = 0.0004
+    law = three(step, 666) ** 1_000_000
+    assert len(law.masses) <= 4 * LONGEST
+    masses = [0.666 / (1 + math.exp(-step)), 0.666 / (1 + math.exp(step)), 0.334]
+    exact = Experiment([(Factor(masses, [masses[1], masses[0], masses[2]]), 1_000_000)]).delta(1.0)
+    assert exact.lower <= law.delta(1.0) <= exact.upper * 1.01
+
+
+@pytest.mark.parametrize("eps", [1e-2, 1e-4, 1e-9])
+def test_a_small_eps_does_not_make_laws_long(eps: float) -> None:
+    both = composed([three(0.3, 500), three(0.7, 500), Law.declared(0.5, 1e-3)], eps / 512)
+    assert len(both.masses) <= 2 * LONGEST + 3
+    truth = enumerated([(0.3, 500), (0.7, 500)], eps)
+    assert truth <= both.delta(eps) <= 1e-3 + truth + Law.declared(0.5, 0.0).delta(0.0)

@@ -1,12 +1,14 @@
 """One account over all campaigns, against the engine's composition."""
 
+import itertools
+import math
 from pathlib import Path
 
 import pytest
 
 from tests.client.samples import Clock, campaign, client
 from untrackable.campaign import Campaign
-from untrackable.client.accounting import recompute
+from untrackable.client.accounting import recompute, tracking_step
 from untrackable.client.laws import composed
 from untrackable.client.ledger import Account, Ledger, Life
 from untrackable.client.policy import Policy
@@ -14,6 +16,7 @@ from untrackable.errors import CampaignRefused
 from untrackable.mechanisms.bitwise import Bitwise
 from untrackable.mechanisms.fading import Fading
 from untrackable.mechanisms.inner_product import Deck, InnerProduct
+from untrackable.mechanisms.lgrr import Lgrr
 from untrackable.theory.experiment import Experiment
 
 DECK = campaign(Deck(bits=3, slots=30, eps_report=0.03))
@@ -115,3 +118,142 @@ def test_a_fading_campaign_of_a_large_eps_is_enough_for_its_own_policy() -> None
     fading = campaign(Fading(bits=1, eps=8.0, delta=1e-6), eps=8.0, rounds=None)
     assert recompute(fading).problems == ()
     assert ledger(fading).check(Policy(eps=8.0, delta=1e-6))[0] <= 1e-6
+
+
+Table = list[tuple[float, float]]
+
+
+def one_and_two(bit: Bitwise, values: tuple[int, ...], mine: set[int]) -> Table:
+    """Every stream of reports of a bit that is kept once for each value: from one user, and from two."""
+    lie, noise = bit.state_flip.probability, bit.report_flip.probability
+
+    def law(seen: tuple[int, ...], rounds: list[int]) -> float:
+        total = 1.0
+        for value in (0, 1):
+            own = [t for t in rounds if values[t] == value]
+            total *= sum(
+                chance * math.prod(1 - noise if seen[t] == kept else noise for t in own)
+                for kept, chance in ((value, 1 - lie), (1 - value, lie))
+            )
+        return total
+
+    rounds = range(len(values))
+    sides = [[t for t in rounds if (t in mine) == side] for side in (True, False)]
+    streams = itertools.product((0, 1), repeat=len(values))
+    return [(law(seen, list(rounds)), law(seen, sides[0]) * law(seen, sides[1])) for seen in streams]
+
+
+def worst(*campaigns: list[Table], gamma: float) -> float:
+    """Delta of all campaigns together, each at its worst split, by listing what they show."""
+    found = 0.0
+    for tables in itertools.product(*campaigns):
+        pairs = [
+            (math.prod(p for p, _ in both), math.prod(q for _, q in both)) for both in itertools.product(*tables)
+        ]
+        ahead = math.fsum(max(0.0, p - math.exp(gamma) * q) for p, q in pairs)
+        behind = math.fsum(max(0.0, q - math.exp(gamma) * p) for p, q in pairs)
+        found = max(found, ahead, behind)
+    return found
+
+
+def tables(bit: Bitwise, rounds: int, *, changes: bool) -> list[Table]:
+    """For every split, and every sequence of values if the value changes."""
+    values = itertools.product((0, 1), repeat=rounds) if changes else [(0,) * rounds]
+    splits = [
+        set(mine) for size in range(1, rounds // 2 + 1) for mine in itertools.combinations(range(rounds), size)
+    ]
+    return [one_and_two(bit, held, mine) for held in values for mine in splits]
+
+
+PAIRS = [
+    ((0.3, 5.0, 3, 20.0), (1.0, 1.0, 2, 0.0)),
+    ((2.0, 3.0, 4, 3.0), (0.3, 3.0, 3, 3.0)),
+    ((1.0, 0.3, 3, 0.5), (1.0, 0.3, 3, 0.1)),
+    ((2.0, 1.0, 2, 400.0), (2.0, 1.0, 3, 400.0)),
+]
+
+
+@pytest.mark.parametrize("both", PAIRS, ids=str)
+@pytest.mark.parametrize("gamma", [0.0, 0.2, 1.0])
+def test_tracking_of_two_campaigns_by_enumeration(
+    both: tuple[tuple[float, float, int, float], ...], gamma: float
+) -> None:
+    asked, shown = [], []
+    for i, (eps_state, eps_report, rounds, declared) in enumerate(both):
+        bit = Bitwise(eps_state=eps_state, eps_report=eps_report)
+        changes = {"values": "fixed", "gamma": declared, "tracking_delta": 1.0, "rounds": rounds}
+        asked.append(campaign(bit, question=f"{i}?", **changes))
+        shown.append(tables(bit, rounds, changes=False))
+    truth = worst(*shown, gamma=gamma)
+    _, found = ledger(*asked).check(Policy(eps=9.0, delta=1.0, gamma=gamma, tracking_delta=1.0))
+    assert truth * (1 - 1e-12) <= found <= truth * 1.1 + 1e-3
+
+
+@pytest.mark.parametrize(("eps_state", "eps_report"), [(0.3, 5.0), (1.0, 0.5), (0.3, 1.5)])
+@pytest.mark.parametrize("rounds", [3, 4, 5])
+@pytest.mark.parametrize("gamma", [0.0, 0.5])
+def test_tracking_of_a_bit_that_changes_by_enumeration(
+    eps_state: float, eps_report: float, rounds: int, gamma: float
+) -> None:
+    bit = Bitwise(eps_state=eps_state, eps_report=eps_report)
+    changes = {"eps": 99.0, "gamma": gamma, "rounds": rounds, "values": "any"}
+    truth = worst(tables(bit, rounds, changes=True), gamma=gamma)
+    asked = campaign(bit, tracking_delta=min(1.0, truth * 1.1 + 1e-3), **changes)
+    assert not [problem for problem in recompute(asked).problems if "tracking" in problem]
+    assert truth * (1 - 1e-12) <= recompute(asked).tracking_delta_upper <= truth * 1.1 + 1e-3
+    _, found = ledger(asked).check(Policy(eps=99.0, delta=1.0, gamma=gamma, tracking_delta=1.0))
+    assert truth * (1 - 1e-12) <= found <= truth * 1.1 + 1e-3
+    if truth > 1e-6:
+        stronger = campaign(bit, tracking_delta=truth * 0.999, **changes)
+        assert [problem for problem in recompute(stronger).problems if "tracking" in problem]
+
+
+def test_a_large_gamma_does_not_hide_that_reports_can_be_followed() -> None:
+    """Nothing is given away beyond gamma = 400, and everything before: not what a policy of gamma 0 allows."""
+    bit = campaign(Bitwise(eps_state=0.9, eps_report=8.0), values="fixed", gamma=400.0)
+    assert recompute(bit).problems == ()
+    with pytest.raises(CampaignRefused, match="-untrackable"):
+        ledger(bit).check(Policy(eps=1.0, delta=1e-6))
+    with pytest.raises(CampaignRefused, match="-untrackable"):
+        ledger(campaign(Lgrr(values=4, keep=0.4, tell=0.9), eps=2.0, values="fixed", gamma=400.0)).check(
+            Policy(eps=2.0, delta=1e-6)
+        )
+
+
+def test_a_campaign_is_judged_at_the_gamma_of_the_policy() -> None:
+    """However odd its own gamma: what the policy allows is allowed."""
+    for mechanism in (Bitwise(eps_state=0.9, eps_report=1.0), Lgrr(values=4, keep=0.4, tell=0.6)):
+        exact = mechanism.tracking(reports=6).delta(0.2).upper
+        for gamma, declared in ((5.0, 0.0), (0.0, 0.9)):
+            changes = {"values": "fixed", "eps": 2.0, "gamma": gamma, "tracking_delta": declared, "rounds": 6}
+            asked = ledger(campaign(mechanism, **changes))
+            allowed = exact * (1 + 1e-9)
+            assert asked.check(Policy(eps=2.0, delta=1e-6, gamma=0.2, tracking_delta=allowed))[1] <= allowed
+            with pytest.raises(CampaignRefused, match="-untrackable"):
+                asked.check(Policy(eps=2.0, delta=1e-6, gamma=0.2, tracking_delta=exact * 0.99))
+
+
+def test_slots_are_charged_as_they_are_whatever_is_declared() -> None:
+    odd = campaign(STORED.mechanism, values="fixed", gamma=3.0, tracking_delta=1.0, rounds=4)
+    plain = campaign(STORED.mechanism, values="fixed", tracking_delta=1.0, rounds=4)
+    assert ledger(odd, DECK).check(anything(1.0)) == ledger(plain, DECK).check(anything(1.0))
+
+
+def test_independent_rounds_are_charged_nothing_whatever_is_declared() -> None:
+    odd = campaign(Deck(bits=2, slots=30, eps_report=0.02), gamma=3.0, tracking_delta=0.5)
+    assert ledger(odd).check(Policy(eps=1.0, delta=1e-6))[1] == 0.0
+    assert [law.delta(0.0) for _, law in Account(odd.to_bytes(), (Life("a", 1, 9, 0),)).tracking(0.1)] == [0.0]
+
+
+@pytest.mark.parametrize("gamma", [0.0, 1e-12, 1e-3, 80.0, 1e9])
+def test_any_gamma_can_be_asked_about(gamma: float) -> None:
+    asked = campaign(Bitwise(eps_state=1.0, eps_report=2.0), gamma=gamma, eps=99.0, tracking_delta=1.0, rounds=6)
+    _, found = ledger(asked).check(Policy(eps=99.0, delta=1.0, gamma=gamma, tracking_delta=1.0))
+    assert found >= worst(tables(Bitwise(eps_state=1.0, eps_report=2.0), 4, changes=True), gamma=min(gamma, 700.0))
+    assert 0 < tracking_step(gamma) < 1
+
+
+@pytest.mark.parametrize("eps", [0.01, 1e-4])
+def test_a_small_eps_is_answered_too(eps: float) -> None:
+    delta, _ = ledger(FADING, DECK, BIT).check(anything(eps))
+    assert engine(FADING, DECK, BIT).delta(eps).lower <= delta <= 1.05 * engine(FADING, DECK, BIT).delta(eps).upper

@@ -4,20 +4,22 @@ All numbers are upper bounds. For the inner-product family the laws are exact up
 safe side; other mechanisms are believed only as far as the full engine, where it is installed, confirms them.
 """
 
+import contextlib
 import importlib
 from dataclasses import dataclass
+from fractions import Fraction
 
 from untrackable.campaign import LAST_ROUND, Campaign
 from untrackable.client import inner_products, kept_bit
-from untrackable.client.laws import Law
+from untrackable.client.laws import STEPS, Law
 from untrackable.mechanisms.base import Mechanism
 from untrackable.mechanisms.bitwise import Bitwise
 from untrackable.mechanisms.dealt import Dealt
 from untrackable.mechanisms.fading import Fading
 from untrackable.mechanisms.inner_product import InnerProduct
 
-STEPS = 512
-"""A common step is this part of the eps that is asked about."""
+_NEAREST, _FARTHEST = 1e-3, 80.0
+"""Steps are made for gammas between these; those beyond can be asked about all the same."""
 
 _ENGINE = "scipy"
 
@@ -33,6 +35,8 @@ class Recomputed:
 
 def recompute(campaign: Campaign) -> Recomputed:
     """Is the declared guarantee no stronger than the truth? All rounds are counted, for ever if that suffices."""
+    if getattr(campaign.mechanism, "slots", 0) > inner_products.MOST_SLOTS:
+        return Recomputed(1.0, 1.0, (f"it has more than the {inner_products.MOST_SLOTS:,} slots that are kept",))
     if not _recomputed(campaign.mechanism):
         return _by_the_engine(campaign)
     declared, problems = campaign.guarantee, []
@@ -43,7 +47,7 @@ def recompute(campaign: Campaign) -> Recomputed:
     )
     if delta > declared.delta:
         problems.append(f"it declares delta = {declared.delta:g} at eps = {declared.eps:g}, {_unconfirmed(delta)}")
-    tracking = tracking_delta(campaign)
+    tracking = tracking_delta(campaign, campaign.rounds, declared.gamma)
     if tracking > declared.tracking_delta:
         problems.append(
             f"it declares tracking_delta = {declared.tracking_delta:g} at gamma = {declared.gamma:g}, "
@@ -77,19 +81,49 @@ def privacy(campaign: Campaign, reports: int | None, step: float) -> Law:
     return Law.declared(campaign.guarantee.eps, campaign.guarantee.delta)
 
 
-def tracking_delta(campaign: Campaign) -> float:
-    """One user against two of the same value: delta at the declared gamma, for the worst split of all rounds."""
-    mechanism, reports = campaign.mechanism, max(2, campaign.rounds or LAST_ROUND)
+def tracking_delta(campaign: Campaign, reports: int | None, gamma: float) -> float:
+    """One user against two of the same values: delta at gamma, for the worst split of so many rounds (upper)."""
+    mechanism, count = campaign.mechanism, LAST_ROUND if reports is None else reports
+    if isinstance(mechanism, Bitwise) and not _changes(campaign, count):
+        return kept_bit.tracking(mechanism, count, gamma)
+    found = tracking(campaign, reports, tracking_step(gamma)).delta(gamma)
+    if not _recomputed(mechanism) and _engine():
+        from untrackable.verification import tracking as by_the_engine
+
+        with contextlib.suppress(ValueError):
+            return min(found, by_the_engine(campaign).delta(gamma).upper)
+    return found
+
+
+def tracking_step(gamma: float) -> float:
+    """A common step for delta at gamma."""
+    return min(max(gamma, _NEAREST), _FARTHEST) / STEPS if gamma else 1 / STEPS
+
+
+def tracking(campaign: Campaign, reports: int | None, step: float) -> Law:
+    """The same for every gamma, as a law: exact for stored inner products and a kept bit, or what is declared.
+
+    Where reports are independent, it is nothing. Stored inner products of several values are drawn from separate
+    slots, so that they show up twice no more often than those of one.
+    """
+    mechanism, count = campaign.mechanism, LAST_ROUND if reports is None else reports
     match mechanism:
-        case Dealt() if _recomputed(mechanism):
-            return 0.0 if reports <= mechanism.slots else 1.0
-        case Fading():
-            return 0.0
+        case Dealt():
+            return Law.nothing() if count <= mechanism.slots else Law.everything()
         case InnerProduct():
-            return inner_products.crossing(mechanism.slots, reports)
+            cross = Fraction(inner_products.crossing(mechanism.slots, count))
+            return Law.of(Fraction(0), {0: 1 - cross}, infinite=cross)
         case Bitwise():
-            return kept_bit.tracking(mechanism, reports, campaign.guarantee.gamma)
-    return campaign.guarantee.tracking_delta
+            law = kept_bit.tracking_law_any if _changes(campaign, count) else kept_bit.tracking_law
+            return law(mechanism, count, step)
+    if mechanism.independent or count < 2:
+        return Law.nothing()
+    return Law.declared(campaign.guarantee.gamma, campaign.guarantee.tracking_delta)
+
+
+def _changes(campaign: Campaign, reports: int) -> bool:
+    """Whether two values may be reported twice each."""
+    return campaign.guarantee.values == "any" and campaign.encoding.values > 1 and reports > 3
 
 
 def _recomputed(mechanism: Mechanism) -> bool:

@@ -1,10 +1,12 @@
 """What reports of the inner-product family tell, from the integers that their noise is drawn with."""
 
+import itertools
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 
-from untrackable.client.laws import Law, composed, log_ratio, mixed
+from untrackable.client.laws import WHOLE, Law, composed, log_ratio, mixed
 from untrackable.mechanisms.dealt import Dealt
 from untrackable.mechanisms.fading import HEAD, Fading
 from untrackable.mechanisms.inner_product import InnerProduct
@@ -14,11 +16,19 @@ from untrackable.mechanisms.noisy_inner_product import NoisyInnerProduct
 MOST_REPORTS = 2048
 """Up to which the slots that so many draws show are counted exactly; beyond, all of them are."""
 
-_MOST_SLOTS = 1_000_000
+MOST_SLOTS = 1_000_000
+"""That a client keeps, or that are accounted for."""
+
 _WORD = 1 << 64
 _REACH = 9
 _CELLS = 8
-"""A Gaussian is cut this many times finer than the step that it is then put on."""
+"""A Gaussian is cut this many times finer than the step that it is then put on,"""
+_FINEST = 1 << 11
+"""but not finer than this part of its standard deviation."""
+_SPREAD = 1 << 8
+"""Rounds that fade are put on a step of no less than this part of the standard deviation of them all."""
+_RARE = Fraction(1, 1 << 100)
+"""Probability of numbers of slots that are not looked at."""
 
 
 def one_report(base: NoisyInnerProduct) -> Law:
@@ -55,10 +65,14 @@ def stored(mechanism: InnerProduct, reports: int | None) -> Law:
     if reports is None or reports > MOST_REPORTS or slots == 1:
         return one ** _slots(slots, reports)
     chances = occupancy(reports, slots)
-    # What floating point may have taken from the chances, and what it left out, is given to the most slots.
+    # What floating point may have taken from the chances is added.
     weights = [Fraction(chance) * (1 + Fraction(reports, 1 << 48)) for chance in chances]
-    weights[-1] += Fraction(1, 1 << 256)
-    return mixed(zip(weights, _powers(one, len(weights)), strict=True))
+    few, many = _rare(weights), _rare(weights[::-1])
+    first, last = len(few), len(weights) - len(many)
+    kept = [sum(few, weights[first]), *weights[first + 1 : last]]  # the fewest count as more
+    law = mixed(zip(kept, _powers(one, first, len(kept)), strict=True))
+    cut = law.cut + math.ceil((sum(many, Fraction(0)) + Fraction(1, 1 << 256)) * WHOLE)
+    return replace(law, pure=one.pure * (len(weights) - 1), cut=cut)
 
 
 def stored_any(mechanism: InnerProduct, reports: int | None) -> Law:
@@ -96,16 +110,17 @@ def crossing(slots: int, reports: int) -> float:
 
 
 def fading(mechanism: Fading, reports: int | None, step: float) -> Law:
-    """The first rounds one by one, all later ones dominated by a Gaussian shift."""
+    """The first rounds one by one, all later ones dominated by a Gaussian shift; on this step or a coarser one."""
     head = HEAD if reports is None else min(HEAD, reports)
-    laws = [one_report(mechanism.base(round)).on(step) for round in range(1, head + 1)]
     shift = mechanism.privacy(reports=reports).gaussian
+    step = max(step, math.hypot(shift, *(mechanism.eps_report(round) for round in range(1, head + 1))) / _SPREAD)
+    laws = [one_report(mechanism.base(round)).on(step) for round in range(1, head + 1)]
     return composed([*laws, gaussian(shift, step)] if shift else laws, step)
 
 
 def gaussian(shift: float, step: float) -> Law:
     """N(μ²/2, μ²), the law of the loss of N(0, 1) against N(μ, 1), in cells that count at their upper end."""
-    cell = step / _CELLS
+    cell = max(step / _CELLS, shift / _FINEST)
     centre = shift**2 / 2
     low, high = (math.floor((centre + sign * _REACH * shift) / cell) for sign in (-1, 1))
 
@@ -144,8 +159,14 @@ def _occupancies(draws: int, slots: int) -> Iterator[list[float]]:
         yield law
 
 
-def _powers(one: Law, count: int) -> Iterator[Law]:
-    power = Law.nothing()
+def _rare(weights: list[Fraction]) -> list[Fraction]:
+    """The first of them, as long as they are rare all together; not all of them."""
+    total = itertools.accumulate(weights[:-1])
+    return weights[: sum(1 for _ in itertools.takewhile(lambda summed: summed <= _RARE, total))]
+
+
+def _powers(one: Law, first: int, count: int) -> Iterator[Law]:
+    power = one**first
     for _ in range(count):
         yield power
         power = power * one
@@ -153,6 +174,6 @@ def _powers(one: Law, count: int) -> Iterator[Law]:
 
 def _slots(slots: int, reports: int | None) -> int:
     count = slots if reports is None else min(slots, reports)
-    if count > _MOST_SLOTS:
-        raise ValueError(f"slots must be at most {_MOST_SLOTS} to be accounted for, got {count}")
+    if count > MOST_SLOTS:
+        raise ValueError(f"slots must be at most {MOST_SLOTS} to be accounted for, got {count}")
     return count

@@ -1,13 +1,20 @@
 """What reports of Bitwise tell: one bit, kept noisy for ever and reported through more noise."""
 
+import bisect
 import math
 from fractions import Fraction
+from functools import lru_cache
+from itertools import accumulate
 
-from untrackable.client.laws import Law, log_ratio
+from untrackable.client.laws import LONGEST, STEPS, Law, coarser, log_ratio
 from untrackable.mechanisms.bitwise import Bitwise
+from untrackable.theory.tracking import reports_of_two_values
 
 MOST_REPORTS = 256
 """Up to which all that reports can be is looked at; beyond, the kept bit itself is granted to the observer."""
+
+MOST_TRACKED = 128
+"""The same where two users may have sent them, which has many more outcomes."""
 
 MOST_TERMS = 1 << 16
 """Terms of the advantage that are summed, a quarter as many as reports; further ones are bounded by the last."""
@@ -15,6 +22,8 @@ MOST_TERMS = 1 << 16
 _WORD = 1 << 64
 _UNIT = 1 << 192
 _HAIR = 2.0**-46
+_DOTS = sorted({0, STEPS, *(round(1.1**n) for n in range(math.floor(math.log(LONGEST, 1.1)) + 1))})
+"""Steps at which delta is looked at; it is convex, so that it is known to be little more in between."""
 
 
 def response(threshold: int) -> Law:
@@ -24,7 +33,10 @@ def response(threshold: int) -> Law:
 
 
 def fixed(mechanism: Bitwise, reports: int | None, step: float) -> Law:
-    """The kept bit, or the number of ones among so many reports of it, which says less."""
+    """The kept bit, or the number of ones among so many reports of it, which says less.
+
+    It is on this step or a coarser one. Of more than `MOST_REPORTS` reports the kept bit is granted (upper).
+    """
     everlasting = response(mechanism.state_flip.threshold)
     if reports is None or reports > MOST_REPORTS:
         return everlasting
@@ -38,18 +50,21 @@ def fixed(mechanism: Bitwise, reports: int | None, step: float) -> Law:
         here, there = (_WORD - lie) * told + lie * lied, lie * told + (_WORD - lie) * lied
         laws.append((Fraction(ways * here, whole), log_ratio(here, there)))
         pure = max(pure, laws[-1][1])
+    step = coarser(step, float(pure))
     pieces: dict[int, int] = {}
+    infinite = 0
     for chance, loss in laws:
         piece = (
             Law.of(abs(loss), {(loss > 0) - (loss < 0): chance}).on(step)
             if loss
             else Law.of(Fraction(step), {0: chance})
         )
+        infinite += piece.infinite
         for place, mass in enumerate(piece.masses, piece.low):
             pieces[place] = pieces.get(place, 0) + mass
     low, high = min(pieces), max(pieces)
     masses = tuple(pieces.get(place, 0) for place in range(low, high + 1))
-    return Law(step, low, masses, 0, pure)
+    return Law(step, low, masses, infinite, pure)
 
 
 def any_values(mechanism: Bitwise, reports: int | None) -> Law:
@@ -59,9 +74,34 @@ def any_values(mechanism: Bitwise, reports: int | None) -> Law:
 
 def tracking(mechanism: Bitwise, reports: int, gamma: float) -> float:
     """Delta at gamma of one user against two, for the worst split (upper; exact up to rounding at gamma 0)."""
-    if gamma > 0 and reports <= MOST_REPORTS:
-        return max((_split(mechanism, reports, first, gamma) for first in range(1, reports // 2 + 1)), default=0.0)
+    if gamma > 0 and reports <= MOST_TRACKED:
+        return max(_splits(mechanism, reports, [gamma]))
     return min(_granted(mechanism, gamma), advantage(mechanism, reports))
+
+
+@lru_cache(maxsize=64)
+def tracking_law(mechanism: Bitwise, reports: int, step: float) -> Law:
+    """The same for every gamma, as a law that can be composed with others (upper)."""
+    gammas = [place * step for place in _DOTS]
+    if reports <= MOST_TRACKED:
+        deltas = _splits(mechanism, reports, gammas)
+    else:
+        most = advantage(mechanism, reports)
+        deltas = [min(_granted(mechanism, gamma), most) for gamma in gammas]
+    deltas[0] = advantage(mechanism, reports)
+    return Law.profile(step, dict(zip(_DOTS, deltas, strict=True)))
+
+
+@lru_cache(maxsize=64)
+def tracking_law_any(mechanism: Bitwise, reports: int, step: float) -> Law:
+    """A value that changes: one kept bit behind the reports of each value, so two laws of fixed values (upper)."""
+    largest = reports // 2 * response(mechanism.report_flip.threshold).step
+    step_of_each = max(step, min(largest, LONGEST * step) / STEPS)  # so that they are short
+    laws = [tracking_law(mechanism, reports, step)]
+    for sizes in reports_of_two_values(reports):
+        some, most = (tracking_law(mechanism, size, step_of_each) for size in sizes)
+        laws.append(some * most)
+    return Law.profile(step, {place: max(law.delta(place * step) for law in laws) for place in _DOTS})
 
 
 def advantage(mechanism: Bitwise, reports: int) -> float:
@@ -95,28 +135,45 @@ def _granted(mechanism: Bitwise, gamma: float) -> float:
     """An observer who is shown the kept bits: 1 and 1, 0 and 0, or different, which one user never has."""
     one = mechanism.state_flip.threshold / _WORD
     pairs = [(chance, chance**2) for chance in (one, 1 - one)]
-    return _worse([*pairs, (0.0, 2 * one * (1 - one))], gamma)
+    return _worse([*pairs, (0.0, 2 * one * (1 - one))], [gamma])[0]
 
 
-def _split(mechanism: Bitwise, reports: int, first: int, gamma: float) -> float:
-    """The numbers of ones on the two sides, of one kept bit or of two."""
+def _splits(mechanism: Bitwise, reports: int, gammas: list[float]) -> list[float]:
+    """Deltas of the worst of all splits: the numbers of ones on the two sides, of one kept bit or of two."""
     kept = (mechanism.state_flip.threshold / _WORD, (_WORD - mechanism.state_flip.threshold) / _WORD)
-    left = [_binomials(size, mechanism.report_flip.threshold) for size in (first, reports - first)]
-    pairs = []
-    for one, zero in left[0]:
-        alone = kept[0] * one + kept[1] * zero
-        for other_one, other_zero in left[1]:
-            together = kept[0] * one * other_one + kept[1] * zero * other_zero
-            pairs.append((together, alone * (kept[0] * other_one + kept[1] * other_zero)))
-    return _worse(pairs, gamma)
+    sizes = {size: _binomials(size, mechanism.report_flip.threshold) for size in range(1, reports)}
+    worst = [0.0] * len(gammas)
+    for first in range(1, reports // 2 + 1):
+        right = [(one, zero, kept[0] * one + kept[1] * zero) for one, zero in sizes[reports - first]]
+        pairs = []
+        for one, zero in sizes[first]:
+            alone, with_one, with_zero = kept[0] * one + kept[1] * zero, kept[0] * one, kept[1] * zero
+            pairs += [(with_one * a + with_zero * b, alone * both) for a, b, both in right]
+        for i, delta in enumerate(_worse(pairs, gammas)):
+            worst[i] = max(worst[i], delta)
+    return worst
 
 
-def _worse(pairs: list[tuple[float, float]], gamma: float) -> float:
+def _worse(pairs: list[tuple[float, float]], gammas: list[float]) -> list[float]:
     """The larger of Σ(P - e^γ·Q)⁺ and Σ(Q - e^γ·P)⁺, every term rounded up."""
-    up, down = 1 + _HAIR, (1 - _HAIR) * math.exp(min(gamma, 700.0))
-    forward = math.fsum(max(0.0, p * up - q * down) for p, q in pairs if p)
-    backward = math.fsum(max(0.0, q * up - p * down) for p, q in pairs if q)
-    return min(1.0, max(forward, backward) * up)
+    return [
+        max(ends) for ends in zip(_ahead(pairs, gammas), _ahead([(q, p) for p, q in pairs], gammas), strict=True)
+    ]
+
+
+def _ahead(pairs: list[tuple[float, float]], gammas: list[float]) -> list[float]:
+    """Σ(P - e^γ·Q)⁺: over the outcomes that are likelier by more than e^γ; sums are of integers over 2^80."""
+    ordered = sorted((-p / q if q else -math.inf, p, q) for p, q in pairs if p)
+    here = list(accumulate((int(math.ldexp(p, 80)) + 1 for _, p, _ in ordered), initial=0))
+    there = list(accumulate((int(math.ldexp(q, 80)) for *_, q in ordered), initial=0))
+    up, down = 1 + _HAIR, 1 - _HAIR
+    deltas = []
+    for gamma in gammas:
+        factor = math.exp(min(gamma, 700.0)) * down
+        last = bisect.bisect_right(ordered, (-factor / up, math.inf))
+        ahead = here[last] * up - there[last] * factor
+        deltas.append(min(1.0, max(0.0, math.ldexp(ahead, -80) * up)))
+    return deltas
 
 
 def _binomials(size: int, threshold: int) -> list[tuple[float, float]]:

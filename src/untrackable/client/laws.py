@@ -6,6 +6,7 @@ is one product of two large integers and no rounding error is ever on the wrong 
 """
 
 import decimal
+import itertools
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -21,8 +22,21 @@ _SLOT = 36
 """Bytes of a coefficient of a product: 2·128 bits, and 32 for the sum of many."""
 _NEGLIGIBLE = 1 << (_BITS - 80)
 """Mass up to which an end of a law is moved outward: to its neighbour, or at the top it is cut off."""
-_MOST_PLACES = 1 << 16
+STEPS = 512
+"""A common step is this part of the eps that is asked about."""
+LONGEST = 8 * STEPS
 """Steps from 0, beyond which losses are not told apart: so a law is never too long to work with."""
+_FARTHEST = 32.0
+"""Losses for which a step is made coarser; larger ones are as good as infinite, but for e^-32 of their mass."""
+_SPARSE = 4
+"""Products of two masses, for each of the result, up to which they are made one by one."""
+_TRANSFORMED = 1 << 10
+"""Masses above which two laws are multiplied as decimals: by a number-theoretic transform, slower for few."""
+_PLACES = 88
+"""The same in decimal digits: 78 of a product of masses, and 10 for the sum of many."""
+_EXACTLY = decimal.Context(
+    prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN, traps=[decimal.Inexact]
+)
 _DIGITS = 50
 _HAIR = 2.0**-49
 """A few roundings of a float, relatively."""
@@ -77,6 +91,28 @@ class Law:
         places = {1: (1 - given_away) * told, -1: (1 - given_away) * other}
         return Law.of(Fraction(eps), places, infinite=given_away)
 
+    @staticmethod
+    def profile(step: float, deltas: Mapping[int, float]) -> "Law":
+        """The pair that dominates all pairs whose delta at each multiple of a step is at most the one given.
+
+        Delta is a convex, falling function of e^γ, so it is below the lower convex hull of the given points, and
+        beyond the last one below that. A hull with corners at α = e^γ is the delta of a law with mass α·(change of
+        slope) at loss γ and the change of slope at -γ, as worlds that look alike when exchanged have (Doroshenko et
+        al. 2022, "connect the dots").
+        """
+        hull = _hull([(_power(step, place), _up(Fraction(deltas[place])), place) for place in sorted(deltas)])
+        slopes = [
+            Fraction((after[1] - here[1]) * WHOLE, (after[0] - here[0])) for here, after in itertools.pairwise(hull)
+        ] + [Fraction(0)]
+        still = WHOLE - hull[0][1] + 2 * math.ceil(slopes[0])
+        places = {0: max(0, still)}
+        for (alpha, _, place), (before, after) in zip(hull[1:], itertools.pairwise(slopes), strict=True):
+            places[place] = math.ceil((after - before) * alpha / WHOLE)
+            places[-place] = math.ceil(after - before)
+        last = hull[-1][2]
+        masses = tuple(places.get(place, 0) for place in range(-last, last + 1))
+        return Law(step, -last, masses, hull[-1][1], last * Fraction(step))
+
     def delta(self, eps: float) -> float:
         """At most Σ mass·(1 - e^(eps - loss)) over the losses above eps, and whatever is at infinity (upper)."""
         if eps >= self.pure:
@@ -84,9 +120,9 @@ class Law:
         first = max(self.low, math.floor(eps / self.step)) if self.step else self.low
         terms = [(self.infinite + self.cut) / WHOLE]
         for place in range(first, self.low + len(self.masses)):
-            excess = self._loss(place) - eps
-            if excess > 0:
-                terms.append(self.masses[place - self.low] / WHOLE * -math.expm1(-excess))
+            mass, excess = self.masses[place - self.low], self._loss(place) - eps
+            if mass and excess > 0:
+                terms.append(mass / WHOLE * -math.expm1(-excess))
         return min(1.0, math.fsum(terms) * (1 + _HAIR))
 
     def __mul__(self, other: "Law") -> "Law":
@@ -102,15 +138,17 @@ class Law:
         return _trimmed(Law(step, self.low + other.low, masses, infinite, pure, cut))
 
     def __pow__(self, times: int) -> "Law":
-        """The same seen independently several times."""
+        """The same seen independently several times; if very many, on a coarser step."""
         times = checks.integer("times", times, low=0)
         result, square = Law.nothing(), self
         while times:
             if times & 1:
-                result = result * square
+                result = result.on(square.step) * square
             times >>= 1
             if times:
                 square = square * square
+                if len(square.masses) > 2 * LONGEST:
+                    square = square.on(2 * square.step)
         return result
 
     def on(self, step: float) -> "Law":
@@ -129,10 +167,10 @@ class Law:
             if not mass:
                 continue
             loss = self._loss(place)
-            if loss > _MOST_PLACES * step:
+            if loss > LONGEST * step:
                 infinite += mass
                 continue
-            below = max(-_MOST_PLACES, math.floor(loss / step))
+            below = max(-LONGEST, math.floor(loss / step))
             loss = max(loss, below * step)
             slack = 2 * _HAIR * (abs(below) + 4)  # what floating point may have taken from a share
             share = min(1.0, max(0.0, -math.expm1(-(loss - below * step)) / whole) + slack)
@@ -147,6 +185,11 @@ class Law:
         """The loss at a place, and a hair more than the step may have been rounded by."""
         loss = place * self.step
         return loss + abs(loss) * 4 * _HAIR
+
+    @property
+    def _reach(self) -> float:
+        """How far its losses are from 0."""
+        return max(-self.low, self.low + len(self.masses) - 1) * self.step
 
     @property
     def _still(self) -> bool:
@@ -172,30 +215,70 @@ def mixed(laws: Iterable[tuple[Fraction, Law]]) -> Law:
 
 
 def composed(laws: Iterable[Law], step: float) -> Law:
-    """All of them together: exactly where their steps agree, else on a common step."""
+    """All of them together: exactly where their steps agree, else on a common step, this one or a coarser one."""
     groups: dict[float, Law] = {}
     for law in laws:
         groups[law.step] = groups[law.step] * law if law.step in groups else law
     moving = [law for law in groups.values() if not law._still]
-    common = step if len(moving) > 1 else moving[0].step if moving else 0.0
+    reach = sum(law._reach for law in moving)
+    common = coarser(step, reach) if len(moving) > 1 else moving[0].step if moving else 0.0
     total = Law.nothing()
     for law in groups.values():
         total = total * law.on(common)
     return total
 
 
+def coarser(step: float, reach: float) -> float:
+    """A step on which losses so far from 0 are not too many; this one, if that is enough."""
+    return max(step, min(reach, _FARTHEST) / (LONGEST - 1))
+
+
 def _product(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
     """Coefficients of a product of polynomials, through one product of integers; divided by 2^128, rounded up."""
     size = len(one) + len(other) - 1
-    product = (_packed(one) * (_packed(other) if other is not one else _packed(one))).to_bytes(
-        size * _SLOT, "little"
-    )
-    parts = (product[i : i + _SLOT] for i in range(0, size * _SLOT, _SLOT))
-    return tuple(-(-int.from_bytes(part, "little") >> _BITS) for part in parts)
+    short, long = ([(place, mass) for place, mass in enumerate(law) if mass] for law in (one, other))
+    if len(short) * len(long) <= _SPARSE * size:
+        numbers = [0] * size
+        for place, mass in short:
+            for beside, another in long:
+                numbers[place + beside] += mass * another
+    elif min(len(one), len(other)) > _TRANSFORMED:
+        digits = f"{_EXACTLY.multiply(_decimal(one), _decimal(other)):f}".zfill(size * _PLACES)
+        numbers = [int(digits[i : i + _PLACES]) for i in range(0, size * _PLACES, _PLACES)]
+    else:
+        product = (_packed(one) * _packed(other)).to_bytes(size * _SLOT, "little")
+        numbers = [int.from_bytes(product[i : i + _SLOT], "little") for i in range(0, size * _SLOT, _SLOT)]
+    return tuple(-(-number >> _BITS) for number in numbers)
 
 
 def _packed(masses: tuple[int, ...]) -> int:
     return int.from_bytes(b"".join(mass.to_bytes(_SLOT, "little") for mass in masses), "little")
+
+
+def _decimal(masses: tuple[int, ...]) -> decimal.Decimal:
+    return decimal.Decimal("".join(f"{mass:0{_PLACES}d}" for mass in masses))
+
+
+def _hull(points: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+    """Of points from left to right, those on the lower convex hull, as far as it falls."""
+    found: list[tuple[int, int, int]] = []
+    for point in points:
+        if found and point[1] >= found[-1][1]:
+            continue  # a falling function is below the earlier one
+        while len(found) > 1 and _above_line(found[-1], found[-2], point):
+            found.pop()
+        found.append(point)
+    return found
+
+
+def _above_line(point: tuple[int, int, int], left: tuple[int, int, int], right: tuple[int, int, int]) -> bool:
+    return (point[1] - left[1]) * (right[0] - left[0]) >= (right[1] - left[1]) * (point[0] - left[0])
+
+
+def _power(step: float, place: int) -> int:
+    """e^(place·step) over 2^128, to fifty decimals."""
+    with decimal.localcontext(prec=_DIGITS + 10 + math.ceil(place * step)):
+        return round((decimal.Decimal(step) * place).exp() * WHOLE)
 
 
 def _trimmed(law: Law) -> Law:

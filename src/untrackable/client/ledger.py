@@ -11,7 +11,7 @@ from functools import lru_cache
 from untrackable.campaign import Campaign, identify
 from untrackable.client import accounting
 from untrackable.client.files import Folder
-from untrackable.client.laws import Law, composed
+from untrackable.client.laws import STEPS, Law, composed
 from untrackable.client.policy import Policy
 from untrackable.errors import CampaignRefused, StateError
 from untrackable.mechanisms.dealt import Dealt
@@ -80,13 +80,11 @@ class Account:
         elif any(life.rounds != 0 for life in self.lives):
             yield Law.declared(self.campaign.guarantee.eps, self.campaign.guarantee.delta)
 
-    def tracking(self) -> Iterator[Law]:
-        """What its reports tell of whether one user sent them or two."""
-        given_away = accounting.tracking_delta(self.campaign)
-        if given_away:
-            yield from (
-                Law.declared(self.campaign.guarantee.gamma, given_away) for life in self.lives if life.rounds != 0
-            )
+    def tracking(self, step: float) -> Iterator[tuple[int | None, Law]]:
+        """What the rounds of each life, which has a state of its own, tell of whether one user sent them or two."""
+        for life in self.lives:
+            if life.rounds != 0:
+                yield life.rounds, accounting.tracking(self.campaign, life.rounds, step)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,15 +128,13 @@ class Ledger:
 
     def check(self, policy: Policy) -> tuple[float, float]:
         """Deltas of all campaigns together at the policy's eps and gamma (upper); beyond the policy, an error."""
-        step = policy.eps / accounting.STEPS
+        step = policy.eps / STEPS
         accounts = list(self.accounts.values())
         delta = min(
             composed((law for account in accounts for law in account.privacy(step)), step).delta(policy.eps),
             composed((law for account in accounts for law in account.promised(step)), step).delta(policy.eps),
         )
-        step = (policy.gamma or 1.0) / accounting.STEPS
-        laws = (law for account in accounts for law in account.tracking())
-        tracking = composed(laws, step).delta(policy.gamma)
+        tracking = self._tracking(policy.gamma)
         for name, found, allowed, at in (
             ("private", delta, policy.delta, policy.eps),
             ("untrackable", tracking, policy.tracking_delta, policy.gamma),
@@ -149,6 +145,16 @@ class Ledger:
                     f"and the policy allows delta = {allowed:g}"
                 )
         return delta, tracking
+
+    def _tracking(self, gamma: float) -> float:
+        """Delta at gamma of one user against two: of all lives, or if one of them alone tells anything, of that."""
+        step = accounting.tracking_step(gamma)
+        laws = [(account.campaign, *told) for account in self.accounts.values() for told in account.tracking(step)]
+        total = composed((law for *_, law in laws), step).delta(gamma)
+        telling = [(campaign, rounds) for campaign, rounds, law in laws if law.delta(0.0) > 0]
+        if len(telling) == 1:
+            return min(total, accounting.tracking_delta(*telling[0], gamma))
+        return total
 
     def write(self, folder: Folder) -> None:
         """Replace what is on disk."""

@@ -4,6 +4,8 @@ import math
 
 from untrackable import checks
 
+_BLOCKS = 4
+
 
 def permanent_state_upper(reports: int, eps_report: float) -> float:
     """⌊k/2⌋·ε for reports that are ε-private in a state that never changes [NV, Theorem "permanent state"]."""
@@ -68,6 +70,18 @@ def bitwise_printed_lower(reports: int, eps_state: float, eps_report: float) -> 
 def bitwise_lower(reports: int, eps_state: float, eps_report: float) -> float:
     """⌊k/2⌋·ε₂ - ε₁ - ln 4: the printed derivation's own last line, with the floor that odd k needs."""
     return reports // 2 * eps_report - eps_state - math.log(4)
+
+
+def reports_of_two_values(reports: int) -> list[tuple[int, int]]:
+    """At most how many of k reports are of the rarer and of the other of two values, both reported at least twice.
+
+    A few pairs, so that whatever the values are, the numbers are no larger than those of one of them: whoever holds
+    the rarer value b times, lo ≤ b ≤ hi, sends at most hi reports of it and k-lo of the other.
+    """
+    rarer = range(2, checks.integer("reports", reports, low=1) // 2 + 1)
+    size = max(1, -(-len(rarer) // _BLOCKS))
+    blocks = (rarer[i : i + size] for i in range(0, len(rarer), size))
+    return [(block[-1], reports - block[0]) for block in blocks]
 
 
 def _scaled(delta: float, exponent: float) -> float:
