@@ -35,7 +35,7 @@ _given_words = types.Array(types.uint64, 1, "C", readonly=True)
 _given_rows = types.Array(types.uint64, 2, "C", readonly=True)
 
 
-def _kernel(signature: Any) -> Callable[[Callable[..., Any]], Any]:
+def kernel(signature: Any) -> Callable[[Callable[..., Any]], Any]:
     """Compile now, or read it from disk; where no folder can be written to, compile every time."""
 
     def compile_function(function: Callable[..., Any]) -> Any:
@@ -106,7 +106,7 @@ def _copy(target: Integers, source: Integers) -> None:
         target[i] = source[i]
 
 
-@_kernel(types.void(_integers, types.int64, types.int64))
+@kernel(types.void(_integers, types.int64, types.int64))
 def transform_tiles(x: Integers, start: int, stop: int) -> None:
     """The twelve lowest levels of the tiles start … stop-1."""
     for i in range(start, stop):
@@ -118,7 +118,7 @@ def transform_tiles(x: Integers, start: int, stop: int) -> None:
         _pairs(tile, TILE // 2)
 
 
-@_kernel(types.void(_integers, types.int64, types.int64, types.int64, types.int64))
+@kernel(types.void(_integers, types.int64, types.int64, types.int64, types.int64))
 def transform_columns(x: Integers, stride: int, levels: int, start: int, stop: int) -> None:
     """So many levels (at most six) from `stride` on, of the columns start … stop-1, WIDTH entries wide."""
     rows = 1 << levels
@@ -141,7 +141,7 @@ def transform_columns(x: Integers, stride: int, levels: int, start: int, stop: i
             _copy(x[place : place + WIDTH], tile[row * WIDTH : (row + 1) * WIDTH])
 
 
-@_kernel(types.boolean(_integers, _given_words))
+@kernel(types.boolean(_integers, _given_words))
 def add_signs(sums: Integers, reports: Words) -> bool:
     """Whether all reports 2·v + b were possible, and so (-1)^b was added to sums[v] for each; else nothing was."""
     low, width = np.uint64(2), np.uint64(2 * sums.size - 2)
@@ -159,7 +159,7 @@ def add_signs(sums: Integers, reports: Words) -> bool:
     return True
 
 
-@_kernel(types.boolean(_counters, _given_words))
+@kernel(types.boolean(_counters, _given_words))
 def tally(counters: Counters, reports: Words) -> bool:
     """The same with 2^bits counters of one's own, worth nothing if the answer is False; below 2^31 reports."""
     low, width, mask = np.uint64(2), np.uint64(2 * counters.size - 2), np.uint64(counters.size - 1)
@@ -171,7 +171,7 @@ def tally(counters: Counters, reports: Words) -> bool:
     return not strange
 
 
-@_kernel(types.boolean(_given_words, types.uint64, types.uint64, _integers))
+@kernel(types.boolean(_given_words, types.uint64, types.uint64, _integers))
 def bucket_sizes(reports: Words, end: int, shift: int, sizes: Integers) -> bool:
     """Whether all reports are possible, 2 … end-1; then how many are in each of 2^k buckets, added to sizes."""
     low, width, mask = np.uint64(2), np.uint64(end - np.uint64(2)), np.uint64(sizes.size - 1)
@@ -182,7 +182,7 @@ def bucket_sizes(reports: Words, end: int, shift: int, sizes: Integers) -> bool:
     return not strange
 
 
-@_kernel(types.void(_given_words, types.uint64, _integers, _dealt))
+@kernel(types.void(_given_words, types.uint64, _integers, _dealt))
 def deal(reports: Words, shift: int, places: Integers, dealt: Dealt) -> None:
     """Put every report at the next place of its bucket."""
     for i in range(reports.size):
@@ -192,7 +192,7 @@ def deal(reports: Words, shift: int, places: Integers, dealt: Dealt) -> None:
         places[bucket] = place + 1
 
 
-@_kernel(types.void(_integers, _dealt, _integers, _counters, types.int64, types.int64))
+@kernel(types.void(_integers, _dealt, _integers, _counters, types.int64, types.int64))
 def add_buckets(sums: Integers, dealt: Dealt, ends: Integers, counters: Counters, start: int, stop: int) -> None:
     """Count the buckets start … stop-1, each in the counters and then in its sums; bucket i is after ends[i]."""
     size, one = counters.size, np.uint32(1)
@@ -221,7 +221,7 @@ def _count_ones(typing_context: Any, word: Any) -> Any:
 _ones: Any = _count_ones
 
 
-@_kernel(types.boolean(_given_rows, types.int64, types.int64, types.Array(types.uint64, 1, "C")))
+@kernel(types.boolean(_given_rows, types.int64, types.int64, types.Array(types.uint64, 1, "C")))
 def expand_answers(rows: Words, bits: int, width: int, signs: Words) -> bool:
     """Whether the vectors of every report were independent; fills in its 2^width - 1 sums, each as 2·v + b."""
     mask = (_ONE << np.uint64(bits)) - _ONE
@@ -247,7 +247,7 @@ def expand_answers(rows: Words, bits: int, width: int, signs: Words) -> bool:
     return fine
 
 
-@_kernel(types.void(_given_rows, _given_words, _given_rows, _integers, types.int64, types.int64))
+@kernel(types.void(_given_rows, _given_words, _given_rows, _integers, types.int64, types.int64))
 def add_supports(
     vectors: Words, answers: Words, candidates: Words, counts: Integers, start: int, stop: int
 ) -> None:
@@ -284,7 +284,7 @@ def add_supports(
             counts[u] += equal
 
 
-@_kernel(types.void(_given_rows, _given_rows, _integers, types.int64, types.int64))
+@kernel(types.void(_given_rows, _given_rows, _integers, types.int64, types.int64))
 def add_parities(vectors: Words, candidates: Words, sums: Integers, start: int, stop: int) -> None:
     """Add Σ_v (-1)^⟨v,u⟩ to sums[u] for the candidates u = start … stop-1; up to four words each, one to a row."""
     limbs = vectors.shape[0]
@@ -310,7 +310,7 @@ def add_parities(vectors: Words, candidates: Words, sums: Integers, start: int, 
             sums[u] += v0.size - 2 * np.int64(odd)
 
 
-@_kernel(types.int64(_given_words, _given_words, _given_words, _words, types.uint64, types.uint64, types.uint64))
+@kernel(types.int64(_given_words, _given_words, _given_words, _words, types.uint64, types.uint64, types.uint64))
 def noisy_parities(
     words: Words, noise: Words, values: Words, reports: Words, bits: int, mask: int, below: int
 ) -> int:
@@ -332,7 +332,7 @@ def noisy_parities(
 _events = types.int64(_given_words, _given_words, types.uint64, types.uint64, _words, _words)
 
 
-@_kernel(_events)
+@kernel(_events)
 def event_heads(words: Words, which: Words, ones: int, others: int, undecided: Words, happened: Words) -> int:
     """Four words for each, compared with the four highest bits of the thresholds; how many events are left."""
     left = np.uint64(0)
@@ -350,7 +350,7 @@ def event_heads(words: Words, which: Words, ones: int, others: int, undecided: W
     return np.int64(left)  # type: ignore[return-value]
 
 
-@_kernel(_events)
+@kernel(_events)
 def event_pieces(words: Words, which: Words, ones: int, others: int, undecided: Words, happened: Words) -> int:
     """16 bits for each event that is left, compared with the next bits of the thresholds; how many then are."""
     used, left = 0, 0

@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit, types
 from numpy.typing import NDArray
 
-from untrackable.kernels.compiled import Integers, Words, _kernel
+from untrackable.kernels.compiled import Integers, Words, kernel
 
 _given_words = types.Array(types.uint64, 1, "C", readonly=True)
 _given_entries = types.Array(types.int16, 1, "C", readonly=True)
@@ -20,7 +20,7 @@ def _mixed(word: np.uint64) -> np.uint64:
     return word ^ (word >> np.uint64(31))
 
 
-@_kernel(
+@kernel(
     types.int64(
         _given_words,
         _given_words,
