@@ -242,7 +242,7 @@ def test_a_ledger_put_back_alone_is_an_error_and_nothing_is_touched(tmp_path: Pa
     before = snapshot(tmp_path / "c")
     third = client(tmp_path / "c", campaign(question="A third?"), clock)
     for attempt in (someone.report, someone.leave, lambda: someone.answer(1), lambda: third.answer(1)):
-        with pytest.raises(StateError, match="the ledger is an old one: .* put the later one back"):
+        with pytest.raises(StateError, match=r"the ledger is an old one: .* put the later one back"):
             attempt()
     with pytest.raises(StateError, match="old one"):
         members(tmp_path / "c")
