@@ -287,12 +287,12 @@ def test_who_stays_does_not_send_in_the_second_of_switching_on(
     _two_campaigns(tmp_path, folder)
     time.now = on = begins + 86400 * 0.95
     sent: list[float] = []
-    real = posting.post
-    monkeypatch.setattr(
-        Member.send,
-        "__kwdefaults__",
-        {**(Member.send.__kwdefaults__ or {}), "post": lambda *given: (sent.append(time.now), real(*given))[1]},
-    )
+
+    def post(address: posting.Address, body: bytes) -> posting.Reply:
+        sent.append(time.now)
+        return posting.post(address, body)
+
+    monkeypatch.setattr(Member.send, "__kwdefaults__", {**(Member.send.__kwdefaults__ or {}), "post": post})
     stayed = run("send", collector[0], "--folder", folder, "--stay")
     assert "next report 2027-01-31" in stayed.output
     assert len(sent) == len(collector[1]) == 2

@@ -118,8 +118,8 @@ class Proxy:
             scheme = "?"
         if scheme.lower() not in ("", "http") or not _is_host(host) or port == 0:
             raise ValueError(
-                f"{variable} (of the environment) must be a proxy such as http://proxy.example:3128: "
-                f"proxies of other kinds (https, socks) are not used, and not passed by either"
+                f"{variable} (in the environment) must be a proxy such as http://proxy.example:3128; "
+                "other kinds (https, socks) are not spoken, and nothing is sent past a proxy"
             )
         return Proxy(host, port or 80, None if pair is None else b64encode(pair.encode()).decode())
 
