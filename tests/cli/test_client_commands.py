@@ -16,6 +16,9 @@ from click.testing import CliRunner, Result
 
 from untrackable.campaign import Campaign, Directory
 from untrackable.cli import main
+from untrackable.client import posting
+from untrackable.client.member import Member
+from untrackable.errors import StateError
 
 NEW = ["--question", "Which browser?", "--category", "Firefox", "--category", "Chromium", "--category", "Safari"]
 BITWISE = '{"mechanism": "bitwise", "eps_report": 1, "eps_state": 1}'
@@ -237,3 +240,106 @@ def test_a_prompt_does_not_show_the_answer(made: Path, tmp_path: Path) -> None:
     assert "Which browser?" in text
     assert "answered; the next report goes out" in text
     assert text.count("Safari") == 1  # among the answers that are asked for
+
+
+class Time:
+    """A clock that sleeping moves; somebody interrupts it in the end."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, now: float, until: float) -> None:
+        self.now, self._until = now, until
+        monkeypatch.setattr("time.time", lambda: self.now)
+        monkeypatch.setattr("time.sleep", self._sleep)
+
+    def _sleep(self, seconds: float) -> None:
+        self.now += seconds
+        if self.now > self._until:
+            raise KeyboardInterrupt
+
+
+def _two_campaigns(tmp_path: Path, folder: str) -> list[Campaign]:
+    found = []
+    for question in ("Which browser?", "Which other browser?"):
+        place = tmp_path / f"{len(question)}.json"
+        run(
+            "campaign",
+            "new",
+            str(place),
+            "--question",
+            question,
+            *NEW[2:],
+            "--rounds",
+            "3",
+            "--first",
+            "2027-01-31",
+        )
+        found.append(Campaign.from_bytes(place.read_bytes()))
+        done = run("answer", str(place), "--folder", folder, "--pin", found[-1].id, "--eps", "5", given="Safari\n")
+        assert done.exit_code == 0, done.output
+    return found
+
+
+def test_who_stays_does_not_send_in_the_second_of_switching_on(
+    tmp_path: Path, collector: tuple[str, list[tuple[str, bytes]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both moments have passed: once, everything goes out at once; staying, each at a time of its own."""
+    folder, begins = str(tmp_path / "mine"), 1801353600
+    time = Time(monkeypatch, begins - 60.0, begins + 86400 * 0.999)
+    _two_campaigns(tmp_path, folder)
+    time.now = on = begins + 86400 * 0.95
+    sent: list[float] = []
+
+    def post(address: posting.Address, body: bytes) -> posting.Reply:
+        sent.append(time.now)
+        return posting.post(address, body)
+
+    monkeypatch.setattr(Member.send, "__kwdefaults__", {**(Member.send.__kwdefaults__ or {}), "post": post})
+    stayed = run("send", collector[0], "--folder", folder, "--stay")
+    assert "next report 2027-01-31" in stayed.output
+    assert len(sent) == len(collector[1]) == 2
+    assert on < sent[0] < sent[1]
+    assert sent[1] < begins + 86400
+    time.now = begins + 2 * 86400 - 1.0
+    run("send", collector[0], "--folder", folder)
+    assert sent[2:] == [time.now] * 2
+
+
+@pytest.mark.parametrize(
+    "error", [OSError(28, "No space left on device"), ValueError("odd"), StateError("damaged")]
+)
+def test_what_is_wrong_with_one_campaign_does_not_end_it_for_others(
+    error: Exception,
+    tmp_path: Path,
+    collector: tuple[str, list[tuple[str, bytes]]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    folder, begins = str(tmp_path / "mine"), 1801353600
+    time = Time(monkeypatch, begins - 60.0, begins + 86400 * 3)
+    wrong, right = _two_campaigns(tmp_path, folder)
+    due = Member.due
+
+    def failing(self: Member, now: float | None = None) -> float | None:
+        if self.campaign == wrong:
+            raise error
+        return due(self, now)
+
+    monkeypatch.setattr(Member, "due", failing)
+    stayed = run("send", collector[0], "--folder", folder, "--stay")
+    assert stayed.exit_code == 1
+    assert f"campaign {wrong.id[:12]}…: failed: {getattr(error, 'strerror', None) or error}" in stayed.output
+    assert [path for path, _ in collector[1]] == [f"/campaigns/{right.id}/reports"] * 3
+    assert time.now > begins + 86400 * 2
+
+
+def test_a_server_or_a_proxy_that_cannot_be_used_is_said_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = str(tmp_path / "mine")
+    for server in ("http://collect.example", "https://例え.jp", "https://collect.example:0"):
+        refused = run("send", server, "--folder", folder, "--stay")
+        assert refused.exit_code == 1
+        assert "Error: server must" in refused.output
+    monkeypatch.setenv("all_proxy", "socks5://me:secret@127.0.0.1:9050")
+    refused = run("send", "https://collect.example", "--folder", folder)
+    assert refused.exit_code == 1
+    assert "Error: all_proxy" in refused.output
+    assert "secret" not in refused.output

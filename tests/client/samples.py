@@ -94,3 +94,8 @@ def round_of(body: bytes) -> int:
 def nonce_of(body: bytes) -> bytes:
     """The nonce in a report's bytes."""
     return body[5:21]
+
+
+def snapshot(folder: Path) -> dict[Path, bytes]:
+    """Every file of a folder."""
+    return {path: path.read_bytes() for path in folder.iterdir()}

@@ -1,6 +1,5 @@
 """A client's life: what it answers, when, and what it refuses."""
 
-import shutil
 import stat
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from tests.client.samples import (
     nonce_of,
     round_of,
     send,
+    snapshot,
 )
 from untrackable import wire
 from untrackable.campaign import Directory
@@ -186,56 +186,6 @@ def test_a_clock_in_the_far_future_is_not_followed(tmp_path: Path) -> None:
         assert someone.report() is None
     clock.now = START + 1000.97
     assert someone.report() is not None
-
-
-def test_a_restored_folder_answers_no_round_that_has_begun(tmp_path: Path) -> None:
-    clock, server, asked = Clock(), Server(), campaign()
-    someone = client(tmp_path / "c", asked, clock)
-    someone.answer(2)
-    clock.late_in(3)
-    someone.report()
-    shutil.copytree(tmp_path / "c", tmp_path / "backup")
-    for round in (3, 4, 5):
-        clock.late_in(round)
-        send(someone, server, clock)
-    shutil.rmtree(tmp_path / "c")
-    shutil.copytree(tmp_path / "backup", tmp_path / "c")
-    for round in (5, 6):
-        clock.late_in(round)
-        send(client(tmp_path / "c", asked, clock), server, clock)
-    assert [round_of(body) for body in server.bodies] == [3, 4, 5, 6]
-
-
-@pytest.mark.parametrize("name", ["state", "ledger"])
-def test_one_restored_file_does_not_answer_again(name: str, tmp_path: Path) -> None:
-    clock, server, asked = Clock(), Server(), campaign()
-    someone = client(tmp_path / "c", asked, clock)
-    someone.answer(2)
-    place = tmp_path / "c" / ("ledger" if name == "ledger" else f"{asked.id}.state")
-    old = place.read_bytes()
-    clock.late_in(2)
-    send(someone, server, clock)
-    place.write_bytes(old)
-    send(someone, server, clock)
-    clock.late_in(3)
-    assert send(someone, server, clock) == "ACCEPTED"
-    assert [round_of(body) for body in server.bodies] == [2, 3]
-
-
-def test_a_rollback_that_nothing_shows_makes_the_same_bytes(tmp_path: Path) -> None:
-    """Both files put back in place, as a snapshot of the disk would: the round's bytes are the same."""
-    for number, mechanism in enumerate(
-        (Deck(bits=8, slots=30, eps_report=0.05), Fading(bits=8, eps=1.0, delta=1e-6))
-    ):
-        clock, asked = Clock(), campaign(mechanism)
-        someone = client(tmp_path / str(number), asked, clock)
-        someone.answer(2)
-        old = {path: path.read_bytes() for path in (tmp_path / str(number)).iterdir() if path.stat().st_size}
-        clock.late_in(5)
-        first = someone.report()
-        for path, data in old.items():
-            path.write_bytes(data)
-        assert someone.report() == first is not None
 
 
 def test_a_changed_value_follows_the_declared_rule(tmp_path: Path) -> None:
@@ -411,3 +361,16 @@ def test_a_folder_that_others_can_read_is_refused(tmp_path: Path) -> None:
     (tmp_path / "c").chmod(0o755)
     with pytest.raises(StateError, match="owner alone"):
         client(tmp_path / "c", campaign(), Clock())
+
+
+@pytest.mark.parametrize("now", [float("nan"), float("inf"), -float("inf")])
+def test_a_clock_that_says_no_time(now: float, tmp_path: Path) -> None:
+    clock = Clock()
+    someone = client(tmp_path / "c", campaign(), clock)
+    someone.answer(2)
+    before = snapshot(tmp_path / "c")
+    clock.now = now
+    for attempt in (someone.due, someone.report, someone.leave, lambda: someone.answer(1)):
+        with pytest.raises(ValueError, match="now must be finite"):
+            attempt()
+    assert {path: data for path, data in snapshot(tmp_path / "c").items() if path in before} == before

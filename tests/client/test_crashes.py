@@ -20,7 +20,7 @@ from untrackable.mechanisms.base import Mechanism
 from untrackable.mechanisms.inner_product import Deck, InnerProduct
 
 KILLED = 9
-STEPS = ("open", "write", "fsync", "replace", "unlink", "close")
+STEPS = ("open", "write", "pwrite", "fsync", "replace", "unlink", "close")
 Post = Callable[[Address, bytes], Reply]
 
 
@@ -39,7 +39,7 @@ def network(log: Path, step: Callable[[], None]) -> Post:
 
 
 def live(folder: Path, log: Path, mechanism: Mechanism, step: Callable[[], None]) -> None:
-    """Join, report in three rounds, with a change of value where there may be one, and leave."""
+    """Join, report in three rounds, with a change of value where there may be one, leave, come back and leave."""
     clock, asked = Clock(), _asked(mechanism)
     someone = client(folder, asked, clock, tracking_delta=1.0)
     someone.answer(2)
@@ -49,6 +49,8 @@ def live(folder: Path, log: Path, mechanism: Mechanism, step: Callable[[], None]
         someone.send(SERVER, post=network(log, step), look=lambda host, port: HOME, sleep=clock.sleep)
         if round == 2 and asked.guarantee.values == "any":
             someone.answer(3)
+    someone.leave()
+    someone.answer(1)
     someone.leave()
 
 
@@ -64,11 +66,12 @@ def _stepping(step: Callable[[], None], monkeypatch: pytest.MonkeyPatch, *, torn
             real = getattr(os, name)
 
             def stepped(*given: Any, real: Any = real, name: str = name, **named: Any) -> Any:
-                if name == "write" and torn:
-                    data = bytes(given[1])
-                    real(given[0], data[: len(data) // 2])
+                if name in ("write", "pwrite") and torn:
+                    data, *at = bytes(given[1]), *given[2:]
+                    half = len(data) // 2
+                    real(given[0], data[:half], *at)
                     step()
-                    return real(given[0], data[len(data) // 2 :]) + len(data) // 2
+                    return real(given[0], data[half:], *(start + half for start in at)) + half
                 step()
                 return real(*given, **named)
 
@@ -113,8 +116,8 @@ def killed_at(
 
 def lives_of(folder: Path, campaign_id: str) -> tuple[Life, ...]:
     opened = Folder(folder)
-    with opened.locked() as place:
-        account = Ledger.read(opened, place).accounts.get(campaign_id)
+    with opened.locked():
+        account = Ledger.read(opened).accounts.get(campaign_id)
     return account.lives if account else ()
 
 
@@ -140,9 +143,9 @@ def test_killed_between_every_pair_of_steps(
             # What was sent is in the ledger, whatever happened.
             sent = _bodies(log, asked)
             for body in sent:
-                assert any(life.first <= round_of(body) <= life.through for life in lives_of(folder, asked.id)), (
-                    number
-                )
+                lives = lives_of(folder, asked.id)
+                assert any(life.first <= round_of(body) <= life.through for life in lives), number
+                assert any(round_of(body) <= life.tried for life in lives), number
             # Somebody starts it again in the same round, and in all later ones.
             clock = Clock()
             for round in (2, 4, 5, 6):

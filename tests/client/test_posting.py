@@ -1,5 +1,6 @@
 """What goes over the wire, byte for byte, and to whom."""
 
+import contextlib
 import socket
 import ssl
 import subprocess
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.client.samples import Clock, campaign, client
 from untrackable.client.posting import Address, Reply, post
 
 ID = "ab" * 32
@@ -24,7 +26,7 @@ class Recorder:
         self._reply, self._context, self._connections = reply, context, connections
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._socket.getsockname()[1]
-        self._thread = threading.Thread(target=self._serve)
+        self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
 
     def _serve(self) -> None:
@@ -98,6 +100,15 @@ def test_the_request_is_the_same_every_time_and_says_nothing_else() -> None:
         (answer("429 Slow", "Retry-After: Wed, 21 Oct 2026 07:28:00 GMT"), Reply(429)),
         (answer("302 Found", "Location: http://127.0.0.1:9/you"), Reply(302)),
         (answer("422 No", body=b"{}"), Reply(422)),
+        (
+            b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + answer("202 Yes"),
+            Reply(202),
+        ),
+        (b"HTTP/1.1 100 Continue\r\n\r\n", Reply(None)),
+        (b"HTTP/1.1 100 Continue\r\n\r\n" * 10_000, Reply(None)),
+        (b"HTTP/1.1 204 No Content\r\nHalf: a hea", Reply(204)),
+        (b"HTTP/1.1 200 OK\r\n" + b"Long: " + b"x" * (1 << 17), Reply(200)),
+        (b"HTTP/1.1 -20 Odd\r\n\r\n", Reply(None)),
         (b"no HTTP at all\r\n\r\n", Reply(None)),
         (b"", Reply(None)),
     ],
@@ -120,6 +131,41 @@ def test_a_server_that_says_nothing_is_not_waited_for() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = Address.of(f"http://127.0.0.1:{silent.getsockname()[1]}", ID)
         assert post(address, BODY, timeout=0.2) == Reply(None)
+
+
+@pytest.mark.parametrize(
+    ("first", "again", "status"),
+    [
+        (b"", b"HTTP/1.1 100 Continue\r\n\r\n", None),
+        (b"HTTP/1.1 2", b"0", None),
+        (b"HTTP/1.1 202 Accepted\r\nA: ", b"x", 202),
+        (b"HTTP/1.1 202 Accepted\r\nContent-Length: 99999\r\n\r\n", b"x", 202),
+    ],
+    ids=["announcements", "status", "headers", "body"],
+)
+def test_a_server_that_drips_is_not_listened_to_for_ever(first: bytes, again: bytes, status: int | None) -> None:
+    """It says something often enough for every single wait, and would go on for as long as it is let."""
+    ended = threading.Event()
+
+    def drip() -> None:
+        connection, _ = listening.accept()
+        with connection, contextlib.suppress(OSError):
+            connection.recv(1 << 16)
+            connection.sendall(first)
+            while not ended.wait(0.05):
+                connection.sendall(again)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=drip, daemon=True)
+        thread.start()
+        found: list[Reply] = []
+        address = Address.of(f"http://127.0.0.1:{listening.getsockname()[1]}", ID)
+        asking = threading.Thread(target=lambda: found.append(post(address, BODY, timeout=0.5)), daemon=True)
+        asking.start()
+        asking.join(timeout=20)
+        assert found == [Reply(status)]
+        ended.set()
+        thread.join(timeout=10)
 
 
 @pytest.fixture(scope="module")
@@ -162,21 +208,100 @@ def test_tls_for_another_name_is_refused(
     assert secure.seen == []
 
 
-def test_behind_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    proxy = Recorder(answer("200 OK"), connections=1)
-    monkeypatch.setenv("http_proxy", f"http://me:p%40ss@127.0.0.1:{proxy.port}")
-    address = Address.of("http://localhost:4321", ID)
-    assert address.reached_by() == ("127.0.0.1", proxy.port)
+def test_http_is_for_this_machine_and_goes_through_no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    server, proxy = Recorder(answer("200 OK"), connections=1), Recorder(answer("200 OK"), connections=1)
+    for name in ("http_proxy", "all_proxy"):
+        monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.port}")
+    address = Address.of(f"http://localhost:{server.port}", ID)
     try:
+        assert address.proxy() is None
+        assert address.reached_by() == ("localhost", server.port)
         assert post(address, BODY) == Reply(200)
     finally:
+        server.close()
         proxy.close()
-    head = proxy.seen[0].split(b"\r\n\r\n")[0].decode().split("\r\n")
-    assert head[0] == f"POST http://localhost:4321/campaigns/{ID}/reports HTTP/1.1"
-    assert head[1] == "Host: localhost:4321"
+    assert BODY in server.seen[0]
+    assert proxy.seen == [b""]  # the one that closed it
+
+
+@pytest.mark.parametrize("variable", ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"])
+def test_behind_a_proxy(
+    variable: str, secure: Recorder, certificate: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A tunnel, and within it what everyone sends; what the proxy is told is for the proxy alone."""
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate[1]))
+    proxy = Tunnel(secure.port)
+    monkeypatch.setenv(variable, f"http://me:p%40ss@127.0.0.1:{proxy.port}")
+    address = Address.of(f"https://localhost:{secure.port}", ID)
+    assert address.reached_by() == ("127.0.0.1", proxy.port)
+    assert post(address, BODY) == Reply(200)
+    head = proxy.seen.decode().split("\r\n")
+    assert head[0] == f"CONNECT localhost:{secure.port} HTTP/1.1"
     assert "Proxy-Authorization: Basic bWU6cEBzcw==" in head
+    assert secure.seen[0].startswith(b"POST /campaigns/")
+    assert b"Proxy" not in secure.seen[0]
     monkeypatch.setenv("no_proxy", "localhost")
     assert address.proxy() is None
+
+
+class Tunnel:
+    """A proxy that makes one tunnel, whatever it is asked for."""
+
+    def __init__(self, to: int) -> None:
+        self.seen, self._to = b"", to
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._socket.getsockname()[1]
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        with self._socket, self._socket.accept()[0] as client:
+            while b"\r\n\r\n" not in self.seen:
+                self.seen += client.recv(1 << 12)
+            with socket.create_connection(("127.0.0.1", self._to)) as server:
+                client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
+                back = threading.Thread(target=_pipe, args=(server, client), daemon=True)
+                back.start()
+                _pipe(client, server)
+                back.join(timeout=10)
+
+
+def _pipe(source: socket.socket, to: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        while data := source.recv(1 << 12):
+            to.sendall(data)
+        to.shutdown(socket.SHUT_WR)
+
+
+@pytest.mark.parametrize("variable", ["https_proxy", "all_proxy"])
+@pytest.mark.parametrize(
+    "given",
+    [
+        "https://me:secret@proxy.example",
+        "socks5://me:secret@127.0.0.1:9050",
+        "socks5h://127.0.0.1",
+        "http://me:secret@proxy.example:port",
+        "http://me:secret@proxy.example:0",
+        "http://me:secret@",
+        "http://me:secret@pro xy.example",
+        "ftp://http://secret",
+    ],
+)
+def test_proxies_that_are_refused(
+    variable: str, given: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, given)
+    with pytest.raises(ValueError, match=f"{variable} .* must be a proxy such as") as refused:
+        Address.of("https://collect.example", ID).reached_by()
+    assert "secret" not in f"{refused.value!r} {refused.value.__context__!r}"
+    # An error before anything is made or sent, not a direct connection.
+    clock = Clock()
+    someone = client(tmp_path / "c", campaign(), clock)
+    someone.answer(2)
+    clock.late_in(1)
+    before = {path: path.read_bytes() for path in (tmp_path / "c").iterdir()}
+    with pytest.raises(ValueError, match=variable):
+        someone.send("https://collect.example")
+    assert {path: path.read_bytes() for path in (tmp_path / "c").iterdir()} == before
 
 
 def test_behind_a_proxy_tls_goes_through_a_tunnel(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,6 +326,14 @@ def test_behind_a_proxy_tls_goes_through_a_tunnel(monkeypatch: pytest.MonkeyPatc
         ("https://collect.example/?who=me", "without"),
         ("https://collect.example:port", "must be an address"),
         ("https://collect.example/a b", "plain characters"),
+        ("https://例え.jp", "xn--"),
+        ("https://bücher.example", "xn--"),
+        ("https://a b.example", "host of plain characters"),
+        ("https://.example", "host of plain characters"),
+        ("https://-a.example", "host of plain characters"),
+        (f"https://{'a' * 64}.example", "host of plain characters"),
+        ("https://[fe80::1%25eth0]", "host of plain characters"),
+        ("https://collect.example:0", "port between 1 and 65535"),
     ],
 )
 def test_addresses_that_are_refused(server: str, reason: str) -> None:

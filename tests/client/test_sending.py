@@ -1,5 +1,6 @@
 """Trying again: for a short while, from the same network, the same bytes; then the round is let go."""
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -17,8 +18,8 @@ from tests.client.samples import (
     client,
     send,
 )
-from untrackable.client import sending
-from untrackable.client.attachments import Attachment, look
+from untrackable.client import attachments, sending
+from untrackable.client.attachments import Attachment, Look, attached, look
 from untrackable.client.client import Client
 from untrackable.client.posting import Address, Reply
 
@@ -170,17 +171,108 @@ def test_where_this_machine_is() -> None:
     assert "home" not in repr(HOME)
 
 
-def test_the_router_tells_networks_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from untrackable.client import attachments
+ROUTES = "Iface Destination Gateway Flags RefCnt Use Metric Mask MTU Window IRTT\n"
+NEIGHBOURS = "IP HW Flags HWaddr Mask Device\n"
+WLAN = "wlan0 00000000 0101A8C0 0003 0 0 600 00000000 0 0 0\n"
+ROUTER = "192.168.1.1 0x1 0x2 aa:bb:cc:00:11:22 * wlan0\n"
+MINE = {"wlan0": "192.168.1.7", "eth0": "10.0.0.7", "wg0": "10.9.0.2"}
 
-    routes, neighbours = tmp_path / "route", tmp_path / "arp"
-    monkeypatch.setattr(attachments, "_ROUTES", routes)
-    monkeypatch.setattr(attachments, "_NEIGHBOURS", neighbours)
-    assert attachments._router() is None
-    routes.write_text(
-        "Iface Destination Gateway Flags\nwlan0 0001A8C0 00000000 0001\nwlan0 00000000 0101A8C0 0003\n"
+
+@pytest.mark.parametrize(
+    ("local", "routes", "neighbours", "found"),
+    [
+        ("192.168.1.7", WLAN, ROUTER, "wlan0 aa:bb:cc:00:11:22"),
+        ("192.168.1.7", WLAN, ROUTER.replace("0x2", "0x0"), None),  # the router has not answered
+        ("192.168.1.7", WLAN, ROUTER.replace("wlan0", "eth0"), None),
+        ("192.168.1.7", WLAN.replace("0003", "0001"), ROUTER, None),  # no router
+        ("192.168.1.7", WLAN.replace(" 600 00000000", " 600 00000080"), ROUTER, None),  # half of the addresses
+        ("192.168.1.7", "wlan0 0001A8C0 0101A8C0 0003 0 0 600 00FFFFFF 0 0 0\n", ROUTER, None),
+        # Through a tunnel, or another interface whose router is not known: the other default route says nothing.
+        ("10.9.0.2", "wg0 00000000 00000000 0001 0 0 0 00000080 0 0 0\n" + WLAN, ROUTER, None),
+        ("10.0.0.7", "eth0 00000000 0100000A 0003 0 0 100 00000000 0 0 0\n" + WLAN, ROUTER, None),
+        ("192.168.1.7", "eth0 00000000 0100000A 0003 0 0 9 00000000\n" + WLAN, ROUTER, "wlan0 aa:bb:cc:00:11:22"),
+        ("192.168.1.7", WLAN + WLAN.replace("0101A8C0", "FE01A8C0").replace(" 600 ", " 50 "), ROUTER, None),
+        ("192.168.1.7", "", ROUTER, None),
+        ("192.168.1.7", "too short\n", ROUTER, None),
+    ],
+)  # fmt: skip
+def test_the_router_tells_networks_apart(
+    local: str, routes: str, neighbours: str, found: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attachments, "_ROUTES", tmp_path / "route")
+    monkeypatch.setattr(attachments, "_NEIGHBOURS", tmp_path / "arp")
+    monkeypatch.setattr(attachments, "_address_of", MINE.get)
+    monkeypatch.setattr(attachments, "_local", lambda host, port: local)
+    assert not look("collect.example", 443).certain
+    (tmp_path / "route").write_text(ROUTES + routes)
+    (tmp_path / "arp").write_text(NEIGHBOURS + neighbours)
+    assert look("collect.example", 443) == Attachment(f"{local} {found}", certain=found is not None)
+
+
+def test_an_interface_has_an_address() -> None:
+    assert attachments._address_of("lo") in ("127.0.0.1", None)
+    assert attachments._address_of("no-such-thing") is None
+
+
+def test_a_proxy_on_this_machine_is_not_where_it_is_attached(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tor and the like: the same everywhere, so it says nothing; the way to anywhere is looked at instead."""
+
+    def at(place: Attachment) -> Look:
+        return lambda host, port: look(host, port) if host == "127.0.0.1" else place
+
+    direct = attached(at(HOME), "127.0.0.1", 8118, proxied=False)
+    assert direct == Attachment("this machine", certain=True)
+    found = attached(at(HOME), "127.0.0.1", 8118, proxied=True)
+    assert found == Attachment("home", certain=False)
+    assert attached(at(WORK), "127.0.0.1", 8118, proxied=True) != found
+    assert not attached(at(NOWHERE), "127.0.0.1", 8118, proxied=True).description
+    assert attached(at(HOME), "proxy.example", 3128, proxied=True) == HOME
+    # A name that leads to this machine is something that passes reports on.
+    monkeypatch.setattr(attachments, "_local", lambda host, port: "127.0.0.1" if host == "x.example" else None)
+    assert not look("x.example", 443).certain
+    monkeypatch.setattr(attachments, "_local", lambda host, port: "127.0.0.1")
+    assert look("x.example", 443) == Attachment("", certain=False)
+
+
+def test_behind_a_proxy_on_this_machine_another_network_lets_the_round_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("https_proxy", "http://127.0.0.1:8118")
+    monkeypatch.delenv("no_proxy", raising=False)
+    made, clock = someone(tmp_path / "c")
+    server, place = Server(None, None), [HOME, WORK]
+
+    def seen(host: str, port: int) -> Attachment:
+        return look(host, port) if host == "127.0.0.1" else place.pop(0)
+
+    assert made.send("https://collect.example", post=server, look=seen, sleep=clock.sleep).name == "LET_GO"
+    assert len(server.bodies) == 1
+
+
+def test_nothing_is_sent_once_somebody_has_left(tmp_path: Path) -> None:
+    made, clock = someone(tmp_path / "c")
+    server = Server()
+
+    def leaving(host: str, port: int) -> Attachment:
+        made.leave()
+        return HOME
+
+    assert made.send(SERVER, post=server, look=leaving, sleep=clock.sleep).name == "NOTHING"
+    assert server.bodies == []
+
+
+def test_leaving_waits_for_a_report_that_is_being_sent(tmp_path: Path) -> None:
+    made, _ = someone(tmp_path / "c")
+    left, steps = threading.Thread(target=made.leave), []
+
+    def post(address: Address, body: bytes) -> Reply:
+        left.start()
+        left.join(timeout=0.3)
+        steps.append(left.is_alive())
+        return Reply(503)
+
+    assert (
+        made.send(SERVER, post=post, look=lambda host, port: HOME, sleep=lambda s: left.join(30)).name == "LET_GO"
     )
-    neighbours.write_text("IP HW Flags HWaddr Mask Device\n192.168.1.1 0x1 0x2 aa:bb:cc:00:11:22 * wlan0\n")
-    assert attachments._router() == "wlan0 aa:bb:cc:00:11:22"
-    neighbours.write_text("IP HW Flags HWaddr Mask Device\n192.168.1.1 0x1 0x0 00:00:00:00:00:00 * wlan0\n")
-    assert attachments._router() is None
+    assert steps == [True]
+    assert not left.is_alive()

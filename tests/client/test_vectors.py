@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,9 @@ import pytest
 
 from tests.client import vectors
 from untrackable.campaign import Campaign
-from untrackable.client.files import Folder, unframed
+from untrackable.client.files import Folder, framed, unframed
 from untrackable.client.ledger import Ledger
+from untrackable.client.ratchet import Ratchet
 from untrackable.client.state import State
 
 CASES = json.loads(vectors.PLACE.read_text(encoding="utf-8"))
@@ -31,10 +33,10 @@ def test_files_of_the_vectors_are_read(case: Any, tmp_path: Path) -> None:
         held = State.read(folder, case["id"])
         assert held is not None
         assert held.value == case["value"]
-    (folder.path / "ledger").write_bytes(bytes.fromhex(case["ledger"]))
-    ledger = Ledger.read(folder, "")
+    ledger = Ledger.from_content(unframed(bytes.fromhex(case["ledger"]), "it"))
     assert ledger.accounts[case["id"]].campaign == Campaign.from_bytes(case["campaign"].encode())
-    assert ledger.place == "12:34"
+    assert (ledger.place, ledger.count) == ("12:34", 7)
+    assert framed(ledger.content()).hex() == case["ledger"]
 
 
 def test_keys_follow_from_the_entropy_as_documented() -> None:
@@ -56,3 +58,16 @@ def test_keys_follow_from_the_entropy_as_documented() -> None:
     after = unframed(bytes.fromhex(step["file"]), "it")
     assert after["key"] == hashlib.sha256(b"untrackable/next" + key).hexdigest()
     assert after["round"] == 4
+
+
+def test_a_changed_answer_draws_from_what_is_fresh_as_documented() -> None:
+    case = CASES[1]
+    before = unframed(bytes.fromhex(case["steps"][-1]["file"]), "it")
+    after = unframed(bytes.fromhex(case["changed"]), "it")
+    assert before["fresh"] == ""
+    assert bytes.fromhex(after["fresh"]) == bytes.fromhex(case["entropy"])[48:80]
+    assert after["key"] == before["key"]
+    ratchet = Ratchet(bytes.fromhex(after["key"]), 5, bytes.fromhex(after["fresh"]))
+    expected = hmac.digest(ratchet.key, b"noise" + bytes(8) + ratchet.fresh, "sha256")
+    assert ratchet.entropy("noise")(32) == expected
+    assert ratchet.moment() == replace(ratchet, fresh=b"").moment()

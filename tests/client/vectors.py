@@ -12,7 +12,7 @@ from typing import Any
 from tests.client.samples import campaign
 from tests.vectors.make import stream
 from untrackable.campaign import Campaign
-from untrackable.client.files import Folder
+from untrackable.client.files import Folder, framed
 from untrackable.client.ledger import Ledger, Life
 from untrackable.client.member import Member
 from untrackable.client.state import State
@@ -48,8 +48,13 @@ def life(asked: Campaign, value: int, rounds: list[int], folder: Path) -> dict[s
         steps.append(
             {"round": number, "moment": moment, "body": held.sealed.body.hex(), "file": file.read_bytes().hex()}
         )
-    ledger = Ledger({}, "12:34").joined(asked, Life(held.life, 1, asked.rounds, 0)).marked(asked.id, rounds[-1])
-    ledger.write(opened)
+    listed = Ledger({}, "12:34", 7).joined(asked, Life(held.life, 1, asked.rounds, 0))
+    ledger = listed.marked(asked.id, rounds[-1]).attempted(asked.id, rounds[0])
+    changed = None
+    if asked.guarantee.values == "any":
+        held = held.holding(asked, 2, source)
+        held.write(opened, asked.id)
+        changed = file.read_bytes().hex()
     return {
         "campaign": asked.to_bytes().decode(),
         "id": asked.id,
@@ -57,7 +62,8 @@ def life(asked: Campaign, value: int, rounds: list[int], folder: Path) -> dict[s
         "entropy": material[: source.used].hex(),
         "made": made,
         "steps": steps,
-        "ledger": (folder / "ledger").read_bytes().hex(),
+        "changed": changed,
+        "ledger": framed(ledger.content()).hex(),
     }
 
 

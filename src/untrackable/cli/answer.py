@@ -15,9 +15,11 @@ from untrackable.cli.terminal import print_json
 
 if TYPE_CHECKING:
     from untrackable.client.member import Member
+    from untrackable.client.moments import Moments
     from untrackable.encodings.base import Encoding
 
-_LONGEST_NAP, _OFFLINE_NAP = 3600.0, 60.0
+_LONGEST_NAP, _NAP = 3600.0, 600.0
+"""Seconds until somebody who stays looks again: at everything, and at what could not be done."""
 
 
 def _home() -> str:
@@ -102,43 +104,52 @@ def send(server: str, folder: Path, stay: bool, as_json: bool) -> None:
     """Send to SERVER whatever reports are due, of all campaigns that were answered.
 
     Run it often, or let it --stay: each report has a moment of its own in each round, and rounds that were missed
-    are not caught up.
+    are not caught up. A report that is late goes out at once; with --stay, at a random moment within the hour.
 
     Example: untrackable send https://collect.example --stay
     """
     from untrackable.client.client import members
+    from untrackable.client.moments import Moments
+    from untrackable.client.posting import Address
     from untrackable.errors import UntrackableError
 
-    wrong = False
+    wrong, moments = False, Moments(time.time) if stay else None
     while True:
         try:
-            found = members(folder, clock=time.time)
-            results = [_sent(member, server) for member in found]
+            Address.of(server, "0" * 64).reached_by()  # what is wrong with it is wrong for every campaign
+            results = [_sent(member, server, moments) for member in members(folder, clock=time.time)]
         except (UntrackableError, ValueError) as error:
             raise click.ClickException(str(error)) from None
         except OSError as error:
             raise click.ClickException(f"{folder}: {error.strerror}") from None
         wrong = wrong or any(result["outcome"].startswith(("refused", "failed")) for result in results)
         _say(results, as_json)
-        moments = [result["next_report"] for result in results if result["next_report"] is not None]
-        if not stay or not moments:
+        coming = [result["next_report"] for result in results if result["next_report"] is not None]
+        if not stay or not coming:
             break
-        time.sleep(min(_LONGEST_NAP, max(1.0, min(moments) - time.time())))
+        time.sleep(min(_LONGEST_NAP, max(1.0, min(coming) - time.time())))
     if wrong:
         raise click.exceptions.Exit(1)
 
 
-def _sent(member: Member, server: str) -> dict[str, Any]:
+def _sent(member: Member, server: str, moments: Moments | None) -> dict[str, Any]:
     """How it went with one campaign; what is wrong with one is no reason to leave out the others."""
-    from untrackable.client.sending import Outcome
-    from untrackable.errors import UntrackableError
+    from untrackable.errors import FolderBusy, UntrackableError
 
+    later = None
     try:
-        outcome = member.send(server)
-        due = time.time() + _OFFLINE_NAP if outcome is Outcome.OFFLINE else member.due()
-    except UntrackableError as error:
-        return {"campaign": member.campaign.id, "outcome": f"failed: {error}", "next_report": None}
-    return {"campaign": member.campaign.id, "outcome": str(outcome), "next_report": due}
+        if moments is None:
+            outcome, due = member.send(server), member.due()
+        else:
+            outcome, due = moments.tend(member, lambda: member.send(server))
+        return {"campaign": member.campaign.id, "outcome": str(outcome), "next_report": due}
+    except OSError as error:
+        problem, later = error.strerror or type(error).__name__, time.time() + _NAP
+    except FolderBusy as error:
+        problem, later = str(error), time.time() + _NAP
+    except (UntrackableError, ValueError) as error:
+        problem = str(error)
+    return {"campaign": member.campaign.id, "outcome": f"failed: {problem}", "next_report": later}
 
 
 def _say(results: list[dict[str, Any]], as_json: bool) -> None:

@@ -4,16 +4,23 @@ The same bytes seen from two networks would link them, so a report is sent again
 Two networks may give out the same private address; the hardware address of the router tells them apart.
 """
 
+import fcntl
 import hashlib
 import hmac
+import ipaddress
 import os
 import socket
+import struct
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 _KEY = 16
 _ROUTES, _NEIGHBOURS = Path("/proc/net/route"), Path("/proc/net/arp")
+_UP_BY_A_ROUTER = 0x3
+_SIOCGIFADDR = 0x8915
+_ELSEWHERE = (("203.0.113.1", 9), ("2001:db8::1", 9))
+"""Nobody's addresses, for documentation: the way to them is the way to anywhere."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -41,30 +48,77 @@ Look = Callable[[str, int], Attachment]
 
 def look(host: str, port: int) -> Attachment:
     """The local address towards a host, its interface, and the hardware address of the router, where known."""
+    local = _local(host, port)
+    if local is None:
+        return Attachment("", certain=False)
+    if _is_loopback(local) and not _is_loopback(host):  # something here that passes it on
+        return Attachment("", certain=False) if (host, port) in _ELSEWHERE else _outward(look)
+    if _is_loopback(local):
+        return _THIS_MACHINE
+    router = _router(local)
+    return Attachment(f"{local} {router}", certain=router is not None)
+
+
+def attached(look: Look, host: str, port: int, *, proxied: bool) -> Attachment:
+    """Where a report goes out: a proxy on this machine sends it on, who knows how, so nothing is certain then."""
+    found = look(host, port)
+    return _outward(look) if proxied and found == _THIS_MACHINE else found
+
+
+_THIS_MACHINE = Attachment("this machine", certain=True)
+
+
+def _outward(look: Look) -> Attachment:
+    """The way to anywhere, of which something on this machine makes use in its own manner."""
+    for anywhere in _ELSEWHERE:
+        found = look(*anywhere)
+        if found.description:
+            return replace(found, certain=False)
+    return Attachment("", certain=False)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _local(host: str, port: int) -> str | None:
+    """The address that connections to a host would come from."""
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
             probe.connect(address)  # sends nothing: only the route is looked up
-            local = str(probe.getsockname()[0])
+            return str(probe.getsockname()[0])
     except OSError:
-        return Attachment("", certain=False)
-    if local == "::1" or local.startswith("127."):
-        return Attachment("this machine", certain=True)
-    router = _router()
-    return Attachment(f"{local} {router}", certain=router is not None and family == socket.AF_INET)
+        return None
 
 
-def _router() -> str | None:
-    """Interface and hardware address of the default route (Linux)."""
+def _router(local: str) -> str | None:
+    """Interface and hardware address of the default route, if its interface has this very address (Linux, IPv4)."""
     try:
         routes = [line.split() for line in _ROUTES.read_text(encoding="ascii").splitlines()[1:]]
         neighbours = [line.split() for line in _NEIGHBOURS.read_text(encoding="ascii").splitlines()[1:]]
     except (OSError, ValueError):
         return None
-    for route in routes:
-        if len(route) > 2 and route[1] == "00000000":
-            gateway = socket.inet_ntoa(bytes.fromhex(route[2])[::-1])
-            for entry in neighbours:
-                if len(entry) > 5 and entry[0] == gateway and entry[5] == route[0] and entry[2] != "0x0":
-                    return f"{route[0]} {entry[3]}"
+    ways = [
+        (int(metric), interface, socket.inet_ntoa(bytes.fromhex(gateway)[::-1]))
+        for interface, destination, gateway, flags, _, _, metric, mask, *_ in (r for r in routes if len(r) > 7)
+        if destination == mask == "00000000" and int(flags, 16) & _UP_BY_A_ROUTER == _UP_BY_A_ROUTER
+    ]
+    for _, interface, gateway in sorted(way for way in ways if _address_of(way[1]) == local)[:1]:
+        for address, _, flags, hardware, _, device, *_ in (n for n in neighbours if len(n) > 5):
+            if address == gateway and device == interface and flags != "0x0":
+                return f"{interface} {hardware}"
     return None
+
+
+def _address_of(interface: str) -> str | None:
+    """The first IPv4 address of an interface."""
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            found = fcntl.ioctl(probe.fileno(), _SIOCGIFADDR, struct.pack("256s", interface.encode()[:15]))
+    except OSError:
+        return None
+    return socket.inet_ntoa(found[20:24])

@@ -41,15 +41,15 @@ class Client(Member):
         A campaign whose guarantee is not confirmed, or that would take all campaigns beyond the policy, is refused.
         """
         encoded = self.campaign.encoding.encode(value)
-        now = self._clock()
+        now = self._now(None)
         with self.opened(now) as (ledger, held):
             life = ledger.life(self._id)
             if held is None or life is None or life.over:
-                self._join(ledger, encoded, now)
+                self._join(ledger, held, encoded, now)
             elif encoded != held.value:
                 held.holding(self.campaign, encoded, system).write(self.folder, self._id)
 
-    def _join(self, ledger: Ledger, value: int, now: float) -> None:
+    def _join(self, ledger: Ledger, before: State | None, value: int, now: float) -> None:
         found = accounting.recompute(self.campaign)
         if found.problems:
             raise CampaignRefused(f"this campaign is refused: {'; '.join(found.problems)}")
@@ -60,10 +60,10 @@ class Client(Member):
         made = State.new(self.campaign, value, first, system)
         joined = ledger.joined(self.campaign, Life(made.life, first, last, first - 1))
         joined.check(self.policy)
-        if not ledger.accounts:
-            ledger.write(self.folder)  # a folder with states has a ledger, always
-        made.write(self.folder, self._id)  # it counts once the ledger lists it
-        joined.write(self.folder)
+        if before is not None:
+            self.folder.remove(state.name(self._id))  # of a life that is over
+        joined.write(self.folder)  # first, so that there is never a state that no ledger lists
+        made.write(self.folder, self._id)
 
     def _first(self, ledger: Ledger, now: float) -> int:
         """The first round that a state made now may answer: one that begins later, after all that were answered."""
@@ -82,7 +82,7 @@ class Client(Member):
 def members(folder: Path, *, clock: Clock = time.time) -> list[Member]:
     """Every campaign that the person of this folder takes part in."""
     opened = Folder(folder)
-    with opened.locked() as place:
-        ledger = Ledger.read(opened, place)
+    with opened.locked():
+        ledger = Ledger.read(opened)
     living = [name for name in sorted(ledger.accounts) if (opened.path / state.name(name)).exists()]
     return [Member(ledger.accounts[name].campaign, opened, clock=clock) for name in living]

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from untrackable.campaign import canonical
+from untrackable.client.lock import Lock
 from untrackable.errors import FolderBusy, StateError
 
 _MAGIC = b"UTF\x01"
@@ -27,12 +28,15 @@ class Folder:
 
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
-        with contextlib.suppress(FileExistsError):
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self.path.mkdir(mode=0o700)
+        self._lock: Lock | None = None
+        for missing in reversed([place for place in (self.path, *self.path.parents) if not place.exists()]):
+            with contextlib.suppress(FileExistsError):
+                missing.mkdir(mode=0o700)
         found = self.path.stat()
         if not stat.S_ISDIR(found.st_mode):
             raise StateError(f"{self.path} must be a folder")
+        if found.st_uid != os.geteuid():
+            raise StateError(f"{self.path} must belong to the user who runs this: it is somebody else's")
         if found.st_mode & 0o077:
             raise StateError(f"{self.path} must be for its owner alone: `chmod 700` it")
 
@@ -73,8 +77,25 @@ class Folder:
         self._sync()
 
     @contextlib.contextmanager
-    def locked(self, name: str = "lock", patience: float = _PATIENCE) -> Iterator[str]:
-        """Alone with the folder; yields what tells this folder from a copy of it: a copied file is another file."""
+    def locked(self, patience: float = _PATIENCE) -> Iterator[Lock]:
+        """Alone with the folder."""
+        with self.held("lock", patience) as descriptor:
+            self._lock = Lock(descriptor)
+            try:
+                yield self._lock
+            finally:
+                self._lock = None
+
+    @property
+    def lock(self) -> Lock:
+        """While it is held."""
+        if self._lock is None:
+            raise RuntimeError("the folder must be locked first")
+        return self._lock
+
+    @contextlib.contextmanager
+    def held(self, name: str, patience: float = _PATIENCE) -> Iterator[int]:
+        """Alone with one file, made if need be; its descriptor."""
         descriptor = os.open(self.path / name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         try:
             until = time.monotonic() + patience
@@ -86,8 +107,7 @@ class Folder:
                     if error.errno not in (errno.EAGAIN, errno.EACCES) or time.monotonic() >= until:
                         raise FolderBusy(f"{self.path} is in use by another process") from None
                 time.sleep(_NAP)
-            found = os.fstat(descriptor)
-            yield f"{found.st_ino}:{found.st_ctime_ns}"
+            yield descriptor
         finally:
             os.close(descriptor)
 
@@ -120,7 +140,10 @@ def unframed(data: bytes, what: str) -> dict[str, Any]:
         raise StateError(f"{what} is of another version of this library")
     if hashlib.sha256(body).digest() != digest:
         raise StateError(f"{what} is damaged: its checksum does not match")
-    content = json.loads(body[len(_MAGIC) :])
+    try:
+        content = json.loads(body[len(_MAGIC) :])
+    except (ValueError, RecursionError):
+        content = None
     if not isinstance(content, dict):
         raise StateError(f"{what} is no file of this library")
     return content

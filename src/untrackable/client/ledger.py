@@ -1,12 +1,14 @@
 """One account over all campaigns: which rounds may still be answered, and what all of them together tell.
 
 It is on disk before anything is sent: a state counts only while the ledger lists it, and a round is marked as
-answered here before its report is made. Rounds are charged from joining to the end, answered or not.
+answered here before its report is made, and as tried before it is sent. Rounds are charged from joining to the end,
+answered or not.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from typing import Any
 
 from untrackable.campaign import Campaign, identify
 from untrackable.client import accounting
@@ -17,18 +19,24 @@ from untrackable.errors import CampaignRefused, StateError
 from untrackable.mechanisms.dealt import Dealt
 from untrackable.mechanisms.fading import Fading
 
-VERSION = 1
+VERSION = 2
 NAME = "ledger"
+
+_WHAT_TO_DO = "put the later one back, or begin in another folder and take what was spent here off the policy"
 
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """One state's time in a campaign: it may answer rounds first … last, and has answered none after `through`."""
+    """One state's time in a campaign: it may answer rounds first … last, and has answered none after `through`.
+
+    Nor has it tried to send a report of a round after `tried`.
+    """
 
     name: str
     first: int
     last: int | None
     through: int
+    tried: int = 0
 
     @property
     def rounds(self) -> int | None:
@@ -89,10 +97,11 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """All accounts; `place` is that of the folder it was written in."""
+    """All accounts; this is number `count` of those written in its folder, when the lock was at `place`."""
 
     accounts: Mapping[str, Account] = field(default_factory=dict)
     place: str = ""
+    count: int = 0
 
     def life(self, campaign: str) -> Life | None:
         """The present one in a campaign, if any."""
@@ -107,23 +116,25 @@ class Ledger:
 
     def marked(self, campaign: str, round: int) -> "Ledger":
         """With all rounds up to this one counted as answered."""
-        account = self.accounts[campaign]
-        last = account.lives[-1]
-        return self._with(
-            replace(account, lives=(*account.lives[:-1], replace(last, through=max(last.through, round))))
-        )
+        life = self.accounts[campaign].lives[-1]
+        return self._living(campaign, replace(life, through=max(life.through, round)))
+
+    def attempted(self, campaign: str, round: int) -> "Ledger":
+        """With all rounds up to this one counted as tried: a report that says otherwise was put back."""
+        life = self.accounts[campaign].lives[-1]
+        return self._living(campaign, replace(life, tried=max(life.tried, round)))
 
     def left(self, campaign: str) -> "Ledger":
         """With no further round of a campaign to be answered."""
         account = self.accounts[campaign]
         return self._with(replace(account, lives=tuple(life.ended() for life in account.lives)))
 
-    def moved(self, place: str, now: float) -> "Ledger":
+    def moved(self, now: float) -> "Ledger":
         """In another place: what was answered since the copy was made is not known, so no round that has begun."""
-        found = Ledger(self.accounts, place)
+        found = self
         for name, account in self.accounts.items():
             begun = last_begun(account.campaign, now)
-            found = found.marked(name, begun)
+            found = found.marked(name, begun).attempted(name, begun)
         return found
 
     def check(self, policy: Policy) -> tuple[float, float]:
@@ -157,40 +168,63 @@ class Ledger:
         return total
 
     def write(self, folder: Folder) -> None:
-        """Replace what is on disk."""
+        """Replace what is on disk, the lock's count first: killed in between, it looks like another place."""
+        folder.lock.advance(self.count + 1)
+        folder.write(NAME, replace(self, count=self.count + 1, place=folder.lock.place).content())
+
+    @staticmethod
+    def read(folder: Folder) -> "Ledger":
+        """What is on disk, at no place if it is not the last one written; one that is older than that is an error.
+
+        A new one where nothing was ever written. States that it does not know are an error too.
+        """
+        content, written = folder.read(NAME, "the ledger"), folder.lock.count
+        states = sorted(path.name.removesuffix(".state") for path in folder.path.glob("*.state"))
+        if content is None:
+            if written > 1 or states:  # at 1 it may not have been written, and nothing was sent
+                raise StateError(f"the ledger is missing: what was spent is not known; {_WHAT_TO_DO}")
+            return Ledger(place=folder.lock.place)
+        found = Ledger.from_content(content)
+        if found.count < written - 1:
+            raise StateError(f"the ledger is an old one: what was spent since is not known; {_WHAT_TO_DO}")
+        if unknown := [name for name in states if name not in found.accounts]:
+            raise StateError(
+                f"{unknown[0]}.state is not of this ledger, and is left as it is: if the ledger was put back, "
+                f"{_WHAT_TO_DO}; if the state was, move it away"
+            )
+        return found if found.count == written else replace(found, place="")
+
+    def content(self) -> dict[str, Any]:
+        """As it is on disk."""
         accounts = {
             name: {
                 "campaign": account.document.decode(),
-                "lives": [[life.name, life.first, life.last, life.through] for life in account.lives],
+                "lives": [[life.name, life.first, life.last, life.through, life.tried] for life in account.lives],
             }
             for name, account in self.accounts.items()
         }
-        folder.write(NAME, {"accounts": accounts, "place": self.place, "version": VERSION})
+        return {"accounts": accounts, "count": self.count, "place": self.place, "version": VERSION}
 
     @staticmethod
-    def read(folder: Folder, place: str) -> "Ledger":
-        """What is on disk; an empty one where there are no states yet either."""
-        content = folder.read(NAME, "the ledger")
-        if content is None:
-            if next(folder.path.glob("*.state"), None) is not None:
-                raise StateError("the ledger is missing: what was answered is not known, so nothing is")
-            return Ledger(place=place)
+    def from_content(content: Mapping[str, Any]) -> "Ledger":
+        """From what is on disk."""
         if content.get("version") != VERSION:
             raise StateError("the ledger is of another version of this library")
         try:
             accounts = {
-                name: Account(
-                    _document(name, entry["campaign"].encode()),
-                    tuple(Life(str(life[0]), int(life[1]), life[2], int(life[3])) for life in entry["lives"]),
-                )
+                name: Account(_document(name, entry["campaign"].encode()), _lives(entry["lives"]))
                 for name, entry in content["accounts"].items()
             }
-            return Ledger(accounts, str(content["place"]))
+            return Ledger(accounts, str(content["place"]), int(content["count"]))
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             raise StateError(f"the ledger cannot be understood: {type(error).__name__}") from None
 
+    def _living(self, campaign: str, life: Life) -> "Ledger":
+        account = self.accounts[campaign]
+        return self._with(replace(account, lives=(*account.lives[:-1], life)))
+
     def _with(self, account: Account) -> "Ledger":
-        return Ledger({**self.accounts, identify(account.document): account}, self.place)
+        return replace(self, accounts={**self.accounts, identify(account.document): account})
 
 
 @lru_cache(maxsize=64)
@@ -202,6 +236,12 @@ def _document(name: str, document: bytes) -> bytes:
     if identify(document) != name:
         raise ValueError("a campaign under another's id")
     return document
+
+
+def _lives(content: list[list[Any]]) -> tuple[Life, ...]:
+    if not content:
+        raise ValueError("an account without a life")
+    return tuple(Life(str(of[0]), int(of[1]), of[2], int(of[3]), int(of[4])) for of in content)
 
 
 def last_begun(campaign: Campaign, now: float) -> int:

@@ -1,6 +1,7 @@
 """One campaign that the person takes part in: when to report, what, and sending it."""
 
 import contextlib
+import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -13,16 +14,19 @@ from untrackable.client.ledger import Ledger, Life, last_begun
 from untrackable.client.sending import Outcome
 from untrackable.client.state import Sealed, State
 from untrackable.errors import DeckEmpty, FadedAway, FolderBusy, RoundPassed, StateError
-from untrackable.mechanisms.entropy import word
 
 Clock = Callable[[], float]
 """Seconds since 1970."""
 
-_MARGIN = 20
+MARGIN = 20
 """Reports keep away from the ends of a round by this part of it, as clocks are not all right."""
 
 _FARTHEST = 1 << 24
 """Rounds that a client may have missed in a row: the keys of all of them have to be made, some seconds' work."""
+
+
+_PATIENCE = posting.TIMEOUT + 30.0
+"""Seconds that leaving waits for a report that is just being sent."""
 
 
 class Member:
@@ -39,22 +43,29 @@ class Member:
 
     def due(self, now: float | None = None) -> float | None:
         """When the next report is to go out, a moment drawn anew for each round; None if there are no more."""
-        now = self._clock() if now is None else now
+        now = self._now(now)
         with self.opened(now) as (ledger, held):
             life = ledger.life(self._id)
             if held is None or life is None:
                 return None
-            if held.sealed is not None and held.sealed.round == self.campaign.round_at(now):
+            if held.sealed is not None and self._on(life, held.sealed, now):
                 return now
             round = max(last_begun(self.campaign, now), life.first, life.through + 1, held.ratchet.round)
             return self._moment(held, round) if self._open(life, held, round) else None
+
+    def tried(self, now: float | None = None) -> bool:
+        """Whether an attempt to send this round's report was made, and it may be tried again."""
+        now = self._now(now)
+        with self.opened(now) as (_, held):
+            sealed = None if held is None else held.sealed
+            return sealed is not None and sealed.since is not None and sealed.round == self.campaign.round_at(now)
 
     def report(self, now: float | None = None) -> bytes | None:
         """The report of this round, on disk before it is returned; None if it is not due, or gone.
 
         Asked again in the same round, it is the same bytes. A round that is over is let go.
         """
-        now = self._clock() if now is None else now
+        now = self._now(now)
         with self.opened(now) as (ledger, held):
             if held is None:
                 raise StateError("no answer to this campaign has been given yet")
@@ -71,50 +82,64 @@ class Member:
     ) -> Outcome:
         """Send this round's report if it is due, trying again for a short while and from the same network only."""
         address = posting.Address.of(server, self._id)
+        address.reached_by()  # a proxy that cannot be used is an error before anything is made
         with contextlib.ExitStack() as held:
             try:
-                held.enter_context(self.folder.locked(f"{self._id}.sending", patience=0))
+                held.enter_context(self.folder.held(f"{self._id}.sending", patience=0))
             except FolderBusy:
                 return Outcome.NOTHING  # another process is at it
             return sending.deliver(_Outbox(self), address, post=post, look=look, sleep=sleep)
 
     def leave(self) -> None:
-        """Answer no more; rounds that were not answered are no longer charged."""
-        with self.opened(self._clock()) as (ledger, _):
+        """Answer no more, and send nothing once this returns; rounds not answered are no longer charged."""
+        with self.posting(patience=_PATIENCE), self.opened(self._now(None)) as (ledger, _):
             if ledger.life(self._id) is not None:
                 ledger.left(self._id).write(self.folder)
-            for name in (state.name(self._id), f"{self._id}.sending"):
+            for name in (state.name(self._id), f"{self._id}.sending", f"{self._id}.posting"):
                 self.folder.remove(name)
+
+    def posting(self, **patience: float) -> contextlib.AbstractContextManager[object]:
+        """While nobody else sends a report of this campaign, or leaves it."""
+        return self.folder.held(f"{self._id}.posting", **patience)
 
     @contextlib.contextmanager
     def opened(self, now: float) -> Iterator[tuple[Ledger, State | None]]:
         """Alone with the ledger and the state that it lists; both as of this folder, not of a copy of it."""
-        with self.folder.locked() as place:
-            ledger = Ledger.read(self.folder, place)
-            if ledger.place != place:
-                ledger = self._settle(ledger.moved(place, now))
+        with self.folder.locked() as lock:
+            ledger = Ledger.read(self.folder)
+            if ledger.place != lock.place:
+                ledger = self._settle(ledger.moved(now))
             held, life = State.read(self.folder, self._id), ledger.life(self._id)
-            listed = held is not None and life is not None and life.name == held.life
-            yield ledger, held if listed else None
+            if held is not None and (life is None or life.name != held.life):
+                raise StateError(
+                    "the state of this campaign is not the one in the ledger, and is left as it is: "
+                    "move it away, and answer anew"
+                )
+            if held is not None and life is not None and held.ratchet.round > life.through + 1:
+                raise StateError(
+                    "the state of this campaign is later than the ledger, which was put back: what was spent since "
+                    "is not known, and nothing is answered"
+                )
+            yield ledger, held
 
     def _settle(self, ledger: Ledger) -> Ledger:
         """A folder that was restored or copied: what was about to be sent may have been sent already."""
         for name in ledger.accounts:
-            held = State.read(self.folder, name)
-            if held is not None and held.sealed is not None:
-                replace(held, sealed=None).write(self.folder, name)
+            with contextlib.suppress(StateError):  # a damaged one stands in its own way only
+                held = State.read(self.folder, name)
+                if held is not None and held.sealed is not None:
+                    replace(held, sealed=None).write(self.folder, name)
         ledger.write(self.folder)
-        return ledger
+        return Ledger.read(self.folder)
 
     def _sealed(self, ledger: Ledger, held: State, now: float) -> Sealed | None:
         """The report of the round that is on: the one on disk, or a new one if its moment has come."""
-        round = self.campaign.round_at(now)
+        round, life = self.campaign.round_at(now), ledger.life(self._id)
         if held.sealed is not None:
-            if held.sealed.round == round:
+            if life is not None and self._on(life, held.sealed, now):
                 return held.sealed
             held = replace(held, sealed=None)
             held.write(self.folder, self._id)
-        life = ledger.life(self._id)
         if round is None or life is None or not self._open(life, held, round) or now < self._moment(held, round):
             return None
         try:
@@ -124,6 +149,12 @@ class Member:
         ledger.marked(self._id, round).write(self.folder)
         answered.write(self.folder, self._id)
         return answered.sealed
+
+    def _on(self, life: Life, sealed: Sealed, now: float) -> bool:
+        """Whether a sealed report is of this round, and untried only if the ledger says so too."""
+        return sealed.round == self.campaign.round_at(now) and (
+            sealed.since is not None or life.tried < sealed.round
+        )
 
     def _open(self, life: Life, held: State, round: int) -> bool:
         """Whether a round may be answered: within this life, and neither it nor a later one has been."""
@@ -135,9 +166,14 @@ class Member:
 
     def _moment(self, held: State, round: int) -> float:
         """Uniform over the round but for its ends."""
-        share = word(held.ratchet.at(round).entropy("moment")) / (1 << 64)
-        length = self.campaign.round_seconds
-        return self.campaign.begins(round) + length / _MARGIN + share * length * (1 - 2 / _MARGIN)
+        share, length = held.ratchet.at(round).moment(), self.campaign.round_seconds
+        return self.campaign.begins(round) + length / MARGIN + share * length * (1 - 2 / MARGIN)
+
+    def _now(self, given: float | None) -> float:
+        now = self._clock() if given is None else given
+        if not math.isfinite(now):
+            raise ValueError(f"now must be finite, in seconds since 1970, got {now}")
+        return now
 
 
 class _Outbox:
@@ -148,7 +184,7 @@ class _Outbox:
 
     def now(self) -> float:
         """Seconds since 1970."""
-        return self._member._clock()
+        return self._member._now(None)
 
     def take(self) -> Sealed | None:
         """The report that is to be sent now, if there is one."""
@@ -156,8 +192,22 @@ class _Outbox:
         with self._member.opened(now) as (ledger, held):
             return None if held is None else self._member._sealed(ledger, held, now)
 
-    def note(self, sealed: Sealed | None) -> None:
-        """How it has gone; None: it is done with."""
+    @contextlib.contextmanager
+    def attempt(self, sealed: Sealed) -> Iterator[bool]:
+        """Whether it may be sent, now that the attempt is on disk: in the state, then in the ledger."""
+        member = self._member
+        with member.posting():
+            with member.opened(self.now()) as (ledger, held):
+                going = held is not None and held.sealed is not None and held.sealed.body == sealed.body
+                if held is not None and going:
+                    replace(held, sealed=sealed).write(member.folder, member._id)
+                    life = ledger.life(member._id)
+                    if life is not None and life.tried < sealed.round:
+                        ledger.attempted(member._id, sealed.round).write(member.folder)
+            yield going
+
+    def done(self) -> None:
+        """Sent, or let go: not to be sent again."""
         with self._member.opened(self.now()) as (_, held):
             if held is not None and held.sealed is not None:
-                replace(held, sealed=sealed).write(self._member.folder, self._member._id)
+                replace(held, sealed=None).write(self._member.folder, self._member._id)

@@ -1,8 +1,7 @@
 """One report over HTTP: a new connection, verified TLS, and the same headers from everyone."""
 
-import contextlib
-import http.client
-import ssl
+import ipaddress
+import re
 import urllib.parse
 import urllib.request
 from base64 import b64encode
@@ -11,12 +10,15 @@ from dataclasses import dataclass
 
 from untrackable import checks
 from untrackable.campaign import check_id
+from untrackable.client.exchange import Exchange, ExchangeFailed
 
 USER_AGENT = "untrackable"
-TIMEOUT = 30.0
-_MOST_READ = 1 << 16
+TIMEOUT = 60.0
+"""Seconds for everything, from the first connection to the last byte that is waited for."""
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _LATER = (408, 425, 429)
+_LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
+_LONGEST_NAME = 253
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,10 @@ class Address:
             raise ValueError("server must have a path of plain characters")
         if parts.scheme == "http" and parts.hostname not in _LOOPBACK:
             raise ValueError("server must be https; http is only for this machine")
+        if not _is_host(parts.hostname):
+            raise ValueError("server must have a host of plain characters; others are written xn--…")
+        if port == 0:
+            raise ValueError("server must have a port between 1 and 65535, got 0")
         path = f"{parts.path.rstrip('/')}/campaigns/{check_id(campaign)}/reports"
         return Address(parts.scheme, parts.hostname, port or (443 if parts.scheme == "https" else 80), path)
 
@@ -74,67 +80,95 @@ class Address:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == (443 if self.scheme == "https" else 80) else f"{host}:{self.port}"
 
-    def proxy(self) -> urllib.parse.SplitResult | None:
-        """The one that the environment names for it (https_proxy, http_proxy, no_proxy)."""
-        named = urllib.request.getproxies().get(self.scheme)
-        if not named or urllib.request.proxy_bypass(self.netloc):
+    def proxy(self) -> "Proxy | None":
+        """The one that the environment names (https_proxy, all_proxy, no_proxy); none for http, on this machine."""
+        if self.scheme == "http":
             return None
-        return urllib.parse.urlsplit(named if "://" in named else f"http://{named}")
+        named = urllib.request.getproxies()
+        variable = "https" if named.get("https") else "all"
+        if not named.get(variable) or urllib.request.proxy_bypass(self.netloc):
+            return None
+        return Proxy.of(f"{variable}_proxy", named[variable])
 
     def reached_by(self) -> tuple[str, int]:
         """The host and port that are connected to: its own, or a proxy's."""
         proxy = self.proxy()
-        return (proxy.hostname or "", proxy.port or 80) if proxy else (self.host, self.port)
+        return (proxy.host, proxy.port) if proxy else (self.host, self.port)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Proxy:
+    """One that makes tunnels for whoever asks over plain HTTP; what goes through them is under TLS."""
+
+    host: str
+    port: int
+    credentials: str | None
+
+    @staticmethod
+    def of(variable: str, given: str) -> "Proxy":
+        """From an environment variable; the error names it and shows nothing of it, as it may have a password."""
+        scheme, _, rest = given.rpartition("://")
+        host, port, pair = "", None, None
+        try:
+            parts = urllib.parse.urlsplit(f"http://{rest}")
+            host, port = parts.hostname or "", parts.port
+            if parts.username is not None:
+                pair = f"{urllib.parse.unquote(parts.username)}:{urllib.parse.unquote(parts.password or '')}"
+        except ValueError:
+            scheme = "?"
+        if scheme.lower() not in ("", "http") or not _is_host(host) or port == 0:
+            raise ValueError(
+                f"{variable} (in the environment) must be a proxy such as http://proxy.example:3128; "
+                "other kinds (https, socks) are not spoken, and nothing is sent past a proxy"
+            )
+        return Proxy(host, port or 80, None if pair is None else b64encode(pair.encode()).decode())
+
+    def tunnel(self, address: Address) -> bytes:
+        """What asks it for one."""
+        host = f"[{address.host}]" if ":" in address.host else address.host
+        lines = [f"CONNECT {host}:{address.port} HTTP/1.1", f"Host: {host}:{address.port}"]
+        if self.credentials is not None:
+            lines.append(f"Proxy-Authorization: Basic {self.credentials}")
+        return "\r\n".join([*lines, "", ""]).encode()
 
 
 def post(address: Address, body: bytes, *, timeout: float = TIMEOUT) -> Reply:
     """Send a report: once, over a connection that is made for it and closed after it."""
-    connection, target, extra = _connection(address, checks.positive("timeout", timeout))
-    try:
-        connection.putrequest("POST", target, skip_host=True, skip_accept_encoding=True)
-        for name, value in (
-            ("Host", address.netloc),
-            ("User-Agent", USER_AGENT),
-            ("Content-Type", "application/octet-stream"),
-            ("Content-Length", str(len(body))),
-            *extra,
-            ("Connection", "close"),
-        ):
-            connection.putheader(name, value)
-        connection.endheaders(body)
-        response = connection.getresponse()
-        reply = Reply(response.status, _seconds(response.getheader("Retry-After")))
-        with contextlib.suppress(OSError, http.client.HTTPException):
-            response.read(_MOST_READ)
-        return reply
-    except (OSError, http.client.HTTPException):
-        return Reply(None)
-    finally:
-        connection.close()
-
-
-Headers = list[tuple[str, str]]
-
-
-def _connection(address: Address, timeout: float) -> tuple[http.client.HTTPConnection, str, Headers]:
-    """A connection that is not made yet, the request's target, and headers that only a proxy reads."""
     proxy = address.proxy()
-    host, port = address.reached_by()
-    authorization: Headers = []
-    if proxy and proxy.username is not None:
-        pair = f"{urllib.parse.unquote(proxy.username)}:{urllib.parse.unquote(proxy.password or '')}"
-        authorization = [("Proxy-Authorization", f"Basic {b64encode(pair.encode()).decode()}")]
-    if address.scheme == "http":
-        target = f"http://{address.netloc}{address.path}" if proxy else address.path
-        return http.client.HTTPConnection(host, port, timeout=timeout), target, authorization
-    context = ssl.create_default_context()  # made anew, so that no session is resumed
-    context.options |= ssl.OP_NO_TICKET
-    connection = http.client.HTTPSConnection(host, port, timeout=timeout, context=context)
-    if proxy:
-        connection.set_tunnel(address.host, address.port, headers=dict(authorization))
-    return connection, address.path, []
+    try:
+        with Exchange(*address.reached_by(), seconds=checks.positive("timeout", timeout)) as exchange:
+            if proxy and exchange.ask(proxy.tunnel(address)).status // 100 != 2:
+                return Reply(None)
+            if address.scheme == "https":
+                exchange.secure(address.host)
+            head = exchange.ask(_request(address, len(body)) + body)
+            return Reply(head.status, _seconds(head.header("retry-after")))
+    except ExchangeFailed:
+        return Reply(None)
+
+
+def _request(address: Address, length: int) -> bytes:
+    """The same from everyone, in the same order."""
+    lines = (
+        f"POST {address.path} HTTP/1.1",
+        f"Host: {address.netloc}",
+        f"User-Agent: {USER_AGENT}",
+        "Content-Type: application/octet-stream",
+        f"Content-Length: {length}",
+        "Connection: close",
+    )
+    return "\r\n".join([*lines, "", ""]).encode()
 
 
 def _seconds(given: str | None) -> float | None:
     """Retry-After in seconds; a date is not looked at."""
     return float(given) if given is not None and given.isascii() and given.isdigit() and len(given) < 8 else None
+
+
+def _is_host(given: str) -> bool:
+    """A name of plain labels, or an address without a zone."""
+    try:
+        ipaddress.ip_address(given)
+    except ValueError:
+        return len(given) <= _LONGEST_NAME and all(_LABEL.fullmatch(label) for label in given.split("."))
+    return "%" not in given

@@ -2,14 +2,15 @@
 
 All that chance decides about a report (moment, nonce, noise) is drawn from its round's key. So a client that was
 killed, or put back to an earlier state, makes the same bytes for a round again rather than others; and whoever gets
-hold of a key later cannot tell from it what was sent before.
+hold of a key later cannot tell from it what was sent before. Only with another answer are they others: what was
+drawn when the answer changed counts too, except for the moment, which must not show that it did.
 """
 
 import hashlib
 import hmac
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from untrackable.mechanisms.entropy import Entropy
+from untrackable.mechanisms.entropy import Entropy, word
 
 SIZE = 32
 _NEXT = b"untrackable/next"
@@ -17,10 +18,11 @@ _NEXT = b"untrackable/next"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Ratchet:
-    """The key of a round, from which those of all later rounds follow."""
+    """The key of a round, from which those of all later rounds follow; `fresh` is from the last changed answer."""
 
     key: bytes
     round: int
+    fresh: bytes = b""
 
     def at(self, round: int) -> "Ratchet":
         """The key of this or of a later round: SHA-256("untrackable/next" ‖ key) as often as needed."""
@@ -29,16 +31,23 @@ class Ratchet:
         key = self.key
         for _ in range(round - self.round):
             key = hashlib.sha256(_NEXT + key).digest()
-        return Ratchet(key, round)
+        return replace(self, key=key, round=round)
 
     def entropy(self, purpose: str) -> Entropy:
-        """Bytes for one purpose: HMAC-SHA-256(key, purpose ‖ counter in 8 bytes) for counter 0, 1, … in a row."""
+        """Bytes for one purpose: HMAC-SHA-256(key, purpose ‖ counter in 8 bytes ‖ fresh) for counter 0, 1, …"""
+        return self._drawn(purpose, self.fresh)
+
+    def moment(self) -> float:
+        """Where in the round it lies, from 0 to 1: of the key alone."""
+        return word(self._drawn("moment", b"")) / (1 << 64)
+
+    def _drawn(self, purpose: str, fresh: bytes) -> Entropy:
         left, counter = b"", 0
 
         def draw(size: int) -> bytes:
             nonlocal left, counter
             while len(left) < size:
-                message = purpose.encode() + counter.to_bytes(8, "big")
+                message = purpose.encode() + counter.to_bytes(8, "big") + fresh
                 left, counter = left + hmac.digest(self.key, message, "sha256"), counter + 1
             drawn, left = left[:size], left[size:]
             return drawn

@@ -2,11 +2,12 @@
 
 import secrets
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from enum import StrEnum
 from typing import Protocol
 
-from untrackable.client.attachments import Attachment, Look
+from untrackable.client.attachments import Attachment, Look, attached
 from untrackable.client.posting import Address, Post
 from untrackable.client.state import Sealed
 
@@ -35,27 +36,32 @@ class Outbox(Protocol):
     def take(self) -> Sealed | None:
         """The report that is to be sent now, if there is one."""
 
-    def note(self, sealed: Sealed | None) -> None:
-        """How it has gone; None: it is done with. On disk when this returns."""
+    def attempt(self, sealed: Sealed) -> AbstractContextManager[bool]:
+        """Whether it may be sent while this lasts: not if it is gone. The attempt is on disk before it begins."""
+
+    def done(self) -> None:
+        """It is not to be sent again. On disk when this returns."""
 
 
 def deliver(outbox: Outbox, address: Address, *, post: Post, look: Look, sleep: Callable[[float], None]) -> Outcome:
     """Try until it is accepted or refused, the time is up, or the network is another one."""
     here: Attachment | None = None
     while (sealed := outbox.take()) is not None:
-        now, found = outbox.now(), look(*address.reached_by())
+        now, found = outbox.now(), attached(look, *address.reached_by(), proxied=address.proxy() is not None)
         if sealed.since is None and not found.description:
             return Outcome.OFFLINE
         if not _may_try(sealed, now) or not _same(sealed, here, found):
             break
-        here = found
         since = now if sealed.since is None else sealed.since
         attachment = sealed.attachment if sealed.since is not None else found.digest()
         sealed = replace(sealed, since=since, tries=sealed.tries + 1, attachment=attachment)
-        outbox.note(sealed)
-        reply = post(address, sealed.body)
+        with outbox.attempt(sealed) as going:
+            if not going:
+                continue
+            here = found
+            reply = post(address, sealed.body)
         if reply.accepted or not reply.later:
-            outbox.note(None)
+            outbox.done()
             return Outcome.ACCEPTED if reply.accepted else Outcome.REFUSED
         wait = max(_wait(sealed.tries), reply.retry_after or 0.0)
         if sealed.tries >= TRIES or outbox.now() + wait > since + WINDOW:
@@ -63,7 +69,7 @@ def deliver(outbox: Outbox, address: Address, *, post: Post, look: Look, sleep: 
         sleep(wait)
     else:
         return Outcome.NOTHING if here is None else Outcome.LET_GO
-    outbox.note(None)
+    outbox.done()
     return Outcome.LET_GO
 
 
@@ -74,9 +80,9 @@ def _may_try(sealed: Sealed, now: float) -> bool:
 
 def _same(sealed: Sealed, here: Attachment | None, found: Attachment) -> bool:
     """Whether the network is the one of the first attempt, made by this process or by one before it."""
-    if here is not None:
-        return found == here
-    return sealed.since is None or found.matches(sealed.attachment)
+    if sealed.since is None:
+        return True
+    return found.matches(sealed.attachment) if here is None else found == here
 
 
 def _wait(tries: int) -> float:

@@ -14,7 +14,7 @@ from untrackable.mechanisms.dealt import Dealt
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.fading import Fading
 
-VERSION = 1
+VERSION = 2
 _NAME = 16
 
 
@@ -51,11 +51,16 @@ class State:
         return State(name, value, ((value, made),), Ratchet(key, first))
 
     def holding(self, campaign: Campaign, value: int, source: Entropy) -> "State":
-        """With another value from now on: the mechanism's own way of changing, or a state for each value."""
+        """With another value from now on: the mechanism's own way of changing, or a state for each value.
+
+        Entropy first for the keys: a state that was put back and then told another value must not draw the same
+        noise for it, as the two reports would then tell the difference of the values without any.
+        """
         if campaign.guarantee.values == "fixed":
             raise ValueChangeRefused(
                 "this campaign is about a value that never changes: its guarantee would not hold"
             )
+        ratchet = replace(self.ratchet, fresh=source(SIZE))
         kept = dict(self.kept)
         if value not in kept:
             try:
@@ -64,7 +69,7 @@ class State:
                 kept[value] = _seal(campaign, campaign.mechanism._new_state(value, source))
             else:
                 kept = {value: _seal(campaign, changed)}
-        return replace(self, value=value, kept=tuple(kept.items()))
+        return replace(self, value=value, kept=tuple(kept.items()), ratchet=ratchet)
 
     def answered(self, campaign: Campaign, round: int) -> "State":
         """With the sealed report of a round, all of its chances drawn from the round's key, then forgotten."""
@@ -83,6 +88,7 @@ class State:
         """Replace what is on disk."""
         content = {
             "campaign": campaign,
+            "fresh": self.ratchet.fresh.hex(),
             "kept": [[value, made.hex()] for value, made in self.kept],
             "key": self.ratchet.key.hex(),
             "life": self.life,
@@ -108,7 +114,7 @@ class State:
                 str(content["life"]),
                 int(content["value"]),
                 tuple((int(value), bytes.fromhex(made)) for value, made in content["kept"]),
-                Ratchet(bytes.fromhex(content["key"]), int(content["round"])),
+                Ratchet(bytes.fromhex(content["key"]), int(content["round"]), bytes.fromhex(content["fresh"])),
                 None if content["sealed"] is None else _sealed(content["sealed"]),
             )
         except (KeyError, TypeError, ValueError) as error:

@@ -22,4 +22,5 @@ def _number(kind: type[int] | type[float], text: str, what: str) -> int | float:
     try:
         return kind(text)
     except ValueError:
-        raise ValueError(f"value must be {what}; the one given is not") from None
+        pass  # its message has the text in it, and an error raised here would keep it
+    raise ValueError(f"value must be {what}; the one given is not")

@@ -1,0 +1,51 @@
+"""The file `lock`: held by one process at a time, and a count of the ledgers that were written beside it.
+
+The count is advanced before each ledger is written, and the ledger names it, and the lock's inode and change time
+after that. So a ledger that was put back alone is seen to be old, and a folder that was copied, or put back over
+itself, to have another lock.
+"""
+
+import hashlib
+import os
+
+from untrackable.errors import StateError
+
+_NUMBER, _CHECK = 8, 8
+_RECORD = _NUMBER + _CHECK
+
+
+class Lock:
+    """An open lock file that this process holds."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    @property
+    def place(self) -> str:
+        """What tells this lock from a copy of it, and from itself at another count: inode and change time."""
+        found = os.fstat(self._descriptor)
+        return f"{found.st_ino}:{found.st_ctime_ns}"
+
+    @property
+    def count(self) -> int:
+        """How many ledgers were written, or begun to be; 0 in a new folder."""
+        data = os.pread(self._descriptor, 2 * _RECORD + 1, 0)
+        records = (data[:_RECORD], data[_RECORD:])
+        found = [int.from_bytes(made[:_NUMBER], "big") for made in records if made and made == _record(made)]
+        if not found and not any(records[0]):
+            return 0  # an empty file, or one whose first record, the second here, was not written whole
+        if not found:
+            raise StateError("the file lock is damaged: whether the ledger is the last one is not known")
+        return max(found)
+
+    def advance(self, count: int) -> None:
+        """Write the count, over the one before the last: a half-written one leaves the last one whole."""
+        left, end = memoryview(_record(count.to_bytes(_NUMBER, "big"))), _RECORD * (count % 2 + 1)
+        while left:
+            left = left[os.pwrite(self._descriptor, left, end - len(left)) :]
+        os.fsync(self._descriptor)
+
+
+def _record(number: bytes) -> bytes:
+    """A number of 8 bytes and the first 8 of its SHA-256."""
+    return number[:_NUMBER] + hashlib.sha256(number[:_NUMBER]).digest()[:_CHECK]

@@ -1,0 +1,58 @@
+"""The count of ledgers: half-written, damaged, lost."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from untrackable.client.lock import Lock
+from untrackable.errors import StateError
+
+
+@pytest.fixture
+def descriptor(tmp_path: Path) -> Iterator[int]:
+    opened = os.open(tmp_path / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    yield opened
+    os.close(opened)
+
+
+def test_it_counts_and_every_count_is_another_place(descriptor: int, tmp_path: Path) -> None:
+    lock = Lock(descriptor)
+    assert lock.count == 0
+    for count in (1, 2, 3, 3, 256, 257):
+        lock.advance(count)
+        assert lock.count == count
+    before = lock.place
+    assert lock.place == before
+    os.utime(tmp_path / "lock", ns=(1, 1))  # whatever a restoring tool sets, the change time is of now
+    assert lock.place != before
+
+
+@pytest.mark.parametrize("whole", [0, 1, 2, 255])
+def test_a_half_written_count_leaves_the_one_before(
+    whole: int, descriptor: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock, write = Lock(descriptor), os.pwrite
+    for count in range(1, whole + 1):
+        lock.advance(count)
+    for size in range(16):
+
+        def full(to: int, data: bytes, at: int, size: int = size) -> int:
+            write(to, data[:size], at)
+            raise OSError("full")
+
+        monkeypatch.setattr(os, "pwrite", full)
+        with pytest.raises(OSError, match="full"):
+            lock.advance(whole + 1)
+        assert lock.count == whole
+    monkeypatch.undo()
+    lock.advance(whole + 1)
+    assert lock.count == whole + 1
+
+
+@pytest.mark.parametrize("data", [b"x", b"\1" * 16, b"\1" * 32, b"nothing of this library at all, but long"])
+def test_damage_is_an_error(data: bytes, descriptor: int) -> None:
+    os.pwrite(descriptor, data, 0)
+    with pytest.raises(StateError, match="lock is damaged"):
+        _ = Lock(descriptor).count
