@@ -11,28 +11,37 @@ from untrackable.planning.searching import largest_integer, smallest_integer, sm
 ranges = st.integers(-5, 50).flatmap(lambda low: st.tuples(st.just(low), st.integers(low, low + 10**6)))
 
 
-@given(ranges, st.data())
-def test_integers(limits: tuple[int, int], data: st.DataObject) -> None:
+@given(ranges, st.data(), st.sampled_from([math.inf, 0.2, 1.0, 3.0]))
+def test_integers(limits: tuple[int, int], data: st.DataObject, power: float) -> None:
     low, high = limits
     turn, start = (data.draw(st.integers(low - 2, high + 2)) for _ in range(2))
     asked: list[int] = []
 
-    def holds(i: int) -> bool:
+    def excess(i: int) -> float:
+        """Positive below the turn, 0 there."""
         assert low <= i <= high
+        assert i not in asked
         asked.append(i)
-        return i >= turn
+        if power == math.inf:
+            return math.inf if i < turn else -math.inf
+        return power * math.log((turn - low + 3) / (i - low + 3))
+
+    def rising(i: int) -> float:
+        """Positive above the turn."""
+        return math.inf if i > turn else -abs(excess(i))
 
     if turn > high:
         with pytest.raises(ValueError, match=f"not even {high} is enough"):
-            smallest_integer(holds, start, low=low, high=high)
+            smallest_integer(excess, start, low=low, high=high)
     else:
-        assert smallest_integer(holds, start, low=low, high=high) == max(turn, low)
-    assert len(asked) < 60
-    if turn <= low:
+        assert smallest_integer(excess, start, low=low, high=high) == max(turn, low)
+    assert len(asked) < (80 if power == math.inf else 25)
+    asked.clear()
+    if turn < low:
         with pytest.raises(ValueError, match=f"not even {low} is small enough"):
-            largest_integer(lambda i: not holds(i), start, low=low, high=high)
+            largest_integer(rising, start, low=low, high=high)
     else:
-        assert largest_integer(lambda i: not holds(i), start, low=low, high=high) == min(turn - 1, high)
+        assert largest_integer(rising, start, low=low, high=high) == min(turn, high)
 
 
 @given(st.floats(1e-3, 1e3), st.floats(1e-3, 1e3), st.floats(0.1, 5), st.floats(-1, 1))

@@ -155,12 +155,12 @@ def crossing_slots(goals: Goals) -> int:
 def _slots(reports: int, edge: float) -> int:
     half = reports // 2
 
-    def rare(slots: int) -> bool:
-        return crossing(slots, reports) <= edge
+    def excess(slots: int) -> float:
+        return math.log(crossing(slots, reports) / edge)
 
     guess = math.ceil(half * (reports - half) / -math.log1p(-edge))
     try:
-        return smallest_integer(rare, guess, low=1, high=LARGEST_SLOTS)
+        return smallest_integer(excess, guess, low=1, high=LARGEST_SLOTS)
     except ValueError:
         raise Cannot("tracking", f"it would need more than {LARGEST_SLOTS:.0e} slots") from None
 

@@ -107,10 +107,10 @@ def _less_followed(family: Family, goals: Goals, cannot: Cannot) -> tuple[Change
         mechanism = cannot.mechanism
         most = min(_FEW, goals.observed or _FEW)
 
-        def tolerable(reports: int) -> bool:
-            return family.track(mechanism, goals.replace(reports=reports)).upper <= goals.limit
+        def excess(reports: int) -> float:
+            return family.track(mechanism, goals.replace(reports=reports)).upper - goals.limit
 
-        reports = largest_integer(tolerable, 1, low=1, high=most)
+        reports = largest_integer(excess, 1, low=1, high=most)
         if _feasible(family, goals.replace(reports=reports)):
             told = f"an observer who holds at most {reports} report{'s' * (reports > 1)}"
             found.append(Change("reports", reports, told))

@@ -134,12 +134,12 @@ def _rounds(family: Family, goals: Goals) -> Solved:
         if not isinstance(mechanism, Fading):
             return Solved(endless, mechanism, tracked)
 
-    def reached(rounds: int) -> bool:
+    def excess(rounds: int) -> float:
         try:
             asked = at_rounds(goals, rounds)
-            return errors(family.make(asked), asked, people).figure <= wanted
+            return math.log(errors(family.make(asked), asked, people).figure / wanted)
         except Cannot:
-            return False
+            return math.inf
 
     lowest = goals.pooled
     first = at_rounds(goals, lowest)
@@ -147,32 +147,9 @@ def _rounds(family: Family, goals: Goals) -> Solved:
     error = errors(made, first, people).figure
     if error > wanted:
         raise _inaccurate(error, wanted, first, made)
-    most = largest_integer(reached, _guess(family, goals, wanted, people), low=lowest, high=LARGEST_ROUNDS)
+    most = largest_integer(excess, lowest, low=lowest, high=LARGEST_ROUNDS)
     solved = at_rounds(goals, most)
     return Solved(solved, *family.meeting(solved))
-
-
-def _guess(family: Family, goals: Goals, wanted: float, people: int) -> int:
-    """Where to look: errors grow as a power of the number of rounds that two of them show."""
-    points: list[tuple[int, float]] = []
-    rounds = max(goals.pooled, 64)
-    for _ in range(8):
-        asked = at_rounds(goals, rounds)
-        try:
-            error = errors(family.make(asked), asked, people).figure
-        except Cannot:
-            break
-        points.append((rounds, error))
-        power = 1.0
-        if len(points) > 1:
-            (one, low), (two, high) = points[-2:]
-            power = max(0.2, math.log(high / low) / math.log(two / one)) if one != two and high != low else power
-        following = rounds * (wanted / error) ** (1 / power)
-        following = int(min(max(following, rounds / 16, goals.pooled), 16 * rounds, LARGEST_ROUNDS))
-        if abs(following - rounds) <= rounds // 64:
-            return following
-        rounds = following
-    return rounds
 
 
 def at_rounds(goals: Goals, rounds: int) -> Goals:

@@ -24,7 +24,9 @@ _LARGEST_ENUMERATION = 2_000_000
 _WIDEST_LATTICE = 25_000
 _UNIT = float(np.finfo(np.float64).eps)
 _WORLDS: tuple[World, World] = ("P", "Q")
+_ALIKE = 2 * _UNIT
 _TERMS = 4
+_BLOCK = 256
 _TRIM = 1e-60
 """Mass that a lattice drops at each end of each convolution."""
 
@@ -60,6 +62,17 @@ def only_masses(factors: Sequence[Counted]) -> tuple[float, float]:
         p_only = _at_least_once(p_only, float(factor.p[factor.loss == np.inf].sum()), count)
         q_only = _at_least_once(q_only, float(factor.q[factor.loss == -np.inf].sum()), count)
     return p_only, q_only
+
+
+def mirrored(factors: Sequence[Counted]) -> bool:
+    """Whether every factor looks the same with its worlds exchanged, to the last digit but one of its masses.
+
+    Then one world's law is that of both, with a relative error of at most `_ALIKE` for each draw.
+    """
+    return all(
+        np.array_equal(f.loss, -f.loss[::-1]) and bool(np.all(np.abs(f.p - f.q[::-1]) <= _ALIKE * f.p))
+        for f, _ in factors
+    )
 
 
 def _at_least_once(before: float, chance: float, count: int) -> float:
@@ -102,10 +115,14 @@ def _lattice_fits(factors: Sequence[Counted], step: float) -> bool:
 def lattice(factors: Sequence[Counted], step: float) -> LossTable:
     """Masses on multiples of the step, accurate in every digit down to the trimmed `_TRIM`."""
     p, q = (_Masses(0, np.ones(1)), _Masses(0, np.ones(1)))
+    alike = mirrored(factors)
     for factor, count in factors:
         places = np.rint(factor.loss[factor.finite] / step).astype(np.int64)
         p *= _Masses.at(places, _masses(factor, "P")).power(count)
-        q *= _Masses.at(places, _masses(factor, "Q")).power(count)
+        if not alike:
+            q *= _Masses.at(places, _masses(factor, "Q")).power(count)
+    if alike:
+        q = p.reflected()
     low, high = min(p.low, q.low), max(p.low + p.mass.size, q.low + q.mass.size)
     loss = step * np.arange(low, high, dtype=np.float64)
     draws = sum(count for _, count in factors)
@@ -118,7 +135,7 @@ def lattice(factors: Sequence[Counted], step: float) -> LossTable:
         *only_masses(factors),
         lost=lost,
         hair=_hair(factors),
-        rounding=ROUNDING + 4 * _UNIT * draws + _errors(factors),
+        rounding=ROUNDING + (4 * _UNIT + _ALIKE) * draws + _errors(factors),
     )
 
 
@@ -153,6 +170,10 @@ class _Masses:
             if not count:
                 return result
             square *= square
+
+    def reflected(self) -> "_Masses":
+        """The same on the negative integers."""
+        return _Masses(1 - self.low - self.mass.size, self.mass[::-1], self.trimmed)
 
     def spread(self, low: int, high: int) -> FloatArray:
         return np.pad(self.mass, (self.low - low, high - self.low - self.mass.size))
@@ -261,7 +282,7 @@ def gridded(factors: Sequence[Counted], gaussian: float, grid: int) -> LossTable
         p_shift=shifts["P"],
         q_shift=shifts["Q"],
         lost=noise + 4 * RAREST,
-        rounding=ROUNDING + _errors(factors),
+        rounding=ROUNDING + _ALIKE * sum(count for _, count in factors) + _errors(factors),
     )
 
 
@@ -270,32 +291,39 @@ def _masses(factor: Factor, world: World) -> FloatArray:
 
 
 def _shifts(factors: Sequence[Counted], gaussian: float, step: float) -> dict[World, Shift]:
-    shifts: dict[World, Shift] = {"P": Shift(), "Q": Shift()}
+    worlds = _WORLDS[:1] if mirrored(factors) else _WORLDS
+    shifts: dict[World, Shift] = {world: Shift() for world in worlds}
     for world, shift in shifts.items():
         for factor, count in factors:
             loss = factor.loss[factor.finite]
             shift.add(loss - step * np.rint(loss / step), _masses(factor, world), count)
         if gaussian:
             shift.fixed += step / 2
-    return shifts
+    return shifts if "Q" in shifts else {**shifts, "Q": shifts["P"].reflected()}
 
 
 def _grid_masses(
     factors: Sequence[Counted], gaussian: float, step: float, grid: int, base: int
 ) -> tuple[FloatArray, float]:
-    """The two worlds as two rows, transformed side by side."""
-    spectrum = np.ones((2, grid // 2 + 1), dtype=np.complex128)
+    """The two worlds as two rows, transformed side by side; of worlds that mirror each other, one only."""
+    alike = mirrored(factors)
+    worlds = _WORLDS[:1] if alike else _WORLDS
+    spectrum = np.ones((len(worlds), grid // 2 + 1), dtype=np.complex128)
     draws = 0
     for factor, count in factors:
-        places = np.rint(factor.loss[factor.finite] / step).astype(np.int64) % grid
-        masses = np.stack([_masses(factor, world) for world in _WORLDS])
+        places = np.rint(factor.loss[factor.finite] / step).astype(np.int64)
+        masses = np.stack([_masses(factor, world) for world in worlds])
         spectrum *= _power(_spectrum(places, masses, grid), count)
         draws += count
     if gaussian:
         drift = gaussian**2 / 2
-        rows = np.stack([_gaussian_masses(centre, gaussian, step, grid) for centre in (drift, -drift)])
+        centres = (drift, -drift)[: len(worlds)]
+        rows = np.stack([_gaussian_masses(centre, gaussian, step, grid) for centre in centres])
         spectrum *= np.fft.rfft(rows)
-    total = np.roll(np.fft.irfft(spectrum, n=grid), -(base % grid), axis=1)
+    found = np.fft.irfft(spectrum, n=grid)
+    if alike:
+        found = np.stack((found[0], np.roll(found[0, ::-1], 1)))
+    total = np.roll(found, -(base % grid), axis=1)
     # Standard FFT error analysis, relative to the 2-norm: a rounding for each doubling, and powers multiply it.
     norm = float(np.linalg.norm(total, axis=1).max())
     noise = _UNIT * (draws + 1) * math.log2(grid) * math.sqrt(grid) * norm
@@ -305,30 +333,42 @@ def _grid_masses(
 def _spectrum(places: NDArray[np.int64], masses: FloatArray, grid: int) -> NDArray[np.complex128]:
     """The transform of masses at a few places of a grid: term by term where there are few, or else by FFT."""
     if places.size > _TERMS:
-        rows = np.stack([np.bincount(places, mass, minlength=grid) for mass in masses])
+        rows = np.stack([np.bincount(places % grid, mass, minlength=grid) for mass in masses])
         found: NDArray[np.complex128] = np.fft.rfft(rows)
         return found
-    roots, frequencies = _roots(grid)
-    found = np.zeros((2, frequencies.size), dtype=np.complex128)
-    for place, mass in zip(places, masses.T, strict=True):
-        term = roots[frequencies * place % grid] if place else np.ones(frequencies.size)
-        for row, weight in zip(found, mass, strict=True):
-            row += weight * term
+    at = {int(place): masses[:, places == place].sum(axis=1) for place in np.unique(places)}
+    nothing = np.zeros(masses.shape[0])
+    found = np.zeros((masses.shape[0], grid // 2 + 1), dtype=np.complex128)
+    found.real += at.pop(0, nothing)[:, None]
+    for place in sorted({abs(place) for place in at}):
+        term = _turns(place, grid).view(np.float64).reshape(-1, 2)
+        here, there = at.get(place, nothing), at.get(-place, nothing)
+        for row, one, other in zip(found, here, there, strict=True):  # of opposite places, conjugates
+            row += (term * (one + other, one - other)).view(np.complex128)[:, 0]
+    return found
+
+
+def _turns(place: int, grid: int) -> NDArray[np.complex128]:
+    """e^(-2πi·place·f/grid) for the frequencies f of a real transform, each as a product of two roots."""
+    roots, size = _roots(grid), grid // 2 + 1
+    rows = -(-size // _BLOCK)
+    near, far = (roots[np.arange(n) * (step * place) % grid] for n, step in ((_BLOCK, 1), (rows, _BLOCK)))
+    found: NDArray[np.complex128] = np.multiply.outer(far, near).reshape(-1)[:size]
     return found
 
 
 @lru_cache(maxsize=2)
-def _roots(grid: int) -> tuple[NDArray[np.complex128], NDArray[np.int64]]:
-    """All powers of e^(-2πi/grid), and the frequencies of a real transform."""
-    return np.exp(-2j * np.pi * np.arange(grid) / grid), np.arange(grid // 2 + 1)
+def _roots(grid: int) -> NDArray[np.complex128]:
+    """All powers of e^(-2πi/grid)."""
+    return np.exp(-2j * np.pi * np.arange(grid) / grid)
 
 
 def _gaussian_masses(centre: float, scale: float, step: float, grid: int) -> FloatArray:
     """A normal law rounded to the grid."""
     reach = 9 * scale
     cells = np.arange(math.floor((centre - reach) / step), math.ceil((centre + reach) / step) + 1)
-    places = (np.append(cells - 0.5, cells[-1] + 0.5) * step - centre) / scale
-    edges = np.array([math.erfc(-place / math.sqrt(2)) / 2 for place in places.tolist()])
+    places = (np.append(cells - 0.5, cells[-1] + 0.5) * step - centre) / (-math.sqrt(2) * scale)
+    edges = np.array(list(map(math.erfc, places.tolist()))) / 2
     return np.bincount(cells % grid, np.diff(edges), minlength=grid).astype(np.float64, copy=False)
 
 
@@ -345,8 +385,9 @@ def _power(base: NDArray[np.complex128], exponent: int) -> NDArray[np.complex128
 
 def _window(factors: Sequence[Counted], gaussian: float) -> tuple[float, float]:
     """An interval that the total loss leaves with probability at most `RAREST` on each side, in either world."""
-    ends = [_chernoff(factors, gaussian, sign, world) for sign in (-1, 1) for world in ("P", "Q")]
-    return -max(ends[0], ends[1]), max(ends[2], ends[3])
+    signs = (1,) if mirrored(factors) else (1, -1)
+    ends = [max(_chernoff(factors, gaussian, sign, world) for world in _WORLDS) for sign in signs]
+    return -ends[-1], ends[0]
 
 
 def _chernoff(factors: Sequence[Counted], gaussian: float, sign: int, world: World) -> float:
@@ -368,7 +409,12 @@ def _chernoff(factors: Sequence[Counted], gaussian: float, sign: int, world: Wor
     few = 40 if max(loss.size for loss, _, _ in laws or [(np.zeros(1), 0, 0)]) < 200_000 else 12
     tilts = np.geomspace(0.1, 200, few) / math.sqrt(variance)
     cumulants = tilts * sign * drift + tilts**2 * gaussian**2 / 2
-    for loss, mass, count in laws:
-        top = float(loss.max())
-        cumulants += count * (tilts * top + np.log(np.exp(np.outer(tilts, loss - top)) @ mass))
+    if laws:
+        tops = np.array([float(loss.max()) for loss, _, _ in laws])
+        starts = np.cumsum([0, *(loss.size for loss, _, _ in laws[:-1])])
+        moments = np.outer(tilts, np.concatenate([loss - top for (loss, _, _), top in zip(laws, tops, strict=True)]))
+        np.exp(moments, out=moments)
+        moments *= np.concatenate([mass for _, mass, _ in laws])
+        moments = np.add.reduceat(moments, starts, axis=1)
+        cumulants += (np.outer(tilts, tops) + np.log(moments)) @ np.array([float(count) for _, _, count in laws])
     return min(largest, float(np.min((cumulants - math.log(RAREST)) / tilts)))

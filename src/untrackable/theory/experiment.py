@@ -1,6 +1,7 @@
 """A pair of worlds as a product of independent factors: the engine behind every guarantee."""
 
 from collections.abc import Iterable, Sequence
+from copy import copy
 from functools import cached_property
 from typing import Literal
 
@@ -78,7 +79,10 @@ class Experiment(Questions):
 
     def with_grid(self, grid: int) -> "Experiment":
         """The same pair of worlds, evaluated on a finer or coarser grid where one is needed at all."""
-        return Experiment(self.factors, gaussian=self.gaussian, certainty=self.certainty, grid=grid)
+        finer = copy(self)
+        finer._forget()
+        finer.grid = checks.integer("grid", grid, low=1 << 10, high=1 << 26)
+        return finer
 
     def sample(self, rng: np.random.Generator, draws: int, world: World = "P") -> FloatArray:
         """Losses ln(P/Q) of `draws` independent observations made in the given world."""
