@@ -60,3 +60,11 @@ def test_reals_at_the_ends() -> None:
         smallest_real(lambda x: 1.0, 3.0, low=1.0, high=9.0)
     step = smallest_real(lambda x: 1.0 if x < math.pi else -1.0, 1.0, low=0.1, high=100.0)
     assert math.pi <= step <= math.pi * (1 + 1e-6)
+
+
+def test_a_level_is_no_answer() -> None:
+    """The smallest x with an excess of at most 0 is where a level of 0 begins, wherever on it the search starts."""
+    for start in (1.0, 2.5, 3.0, 7.0):
+        found = smallest_real(lambda x: 0.0 if x >= math.e else 1.0, start, low=0.1, high=9.0)
+        assert math.e <= found <= math.e * (1 + 1e-6)
+    assert smallest_real(lambda x: 0.0, 3.0, low=0.5, high=9.0) == 0.5

@@ -286,16 +286,14 @@ def _scale(bits: int, width: int, eps: float, delta: float, power: float) -> flo
         return _spent(bits, width, eps, power, scale)
 
     def rough(scale: float) -> float:
-        """About what is spent: between the ends, as the fine grid's bound is much closer to it than the coarse one's."""
+        """About what is spent: between the ends, to which a fine grid's bound is nearer than a coarse one's."""
         ends = _all_rounds(bits, width, scale, power, math.inf).with_grid(_ROUGH)._delta(eps, "forward")
         return math.sqrt(ends[0] * ends[1])
 
     # Were every round Gaussian with its own variance, this shift would spend delta: close to the answer.
     told = NoisyInnerProduct(bits=bits, eps=1.0, width=width).differing() * 2 / (1 << width)
     guess = gaussian_shift(delta, eps) / math.sqrt(told * _squares(power, 0, math.inf))
-    found = largest_parameter(
-        spent, guess, eps=eps, delta=delta, high=_LARGEST_SCALE, close=1e-8, rough=rough
-    )
+    found = largest_parameter(spent, guess, eps=eps, delta=delta, high=_LARGEST_SCALE, close=1e-8, rough=rough)
     if found == _LARGEST_SCALE:
         return found
     # Seven significant digits, rounded down.
