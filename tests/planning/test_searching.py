@@ -54,6 +54,21 @@ def test_reals(root: float, start: float, power: float, bend: float) -> None:
     assert root * (1 - 1e-9) <= found <= root * (1 + 1e-6)
 
 
+@given(st.integers(1, 10**30), st.integers(1, 10**7), st.floats(0.01, 100.0))
+def test_steps_between_very_large_integers(turn: int, width: int, off: float) -> None:
+    """As of something that is rounded to whole slots."""
+    asked: list[int] = []
+
+    def excess(i: int) -> float:
+        asked.append(i)
+        found = math.log((turn // width + 1) / (i // width + 1))
+        return min(found, 0.0) if i // width >= turn // width else max(found, 1e-300)
+
+    start = max(1, min(10**30, int(turn * off)))
+    assert smallest_integer(excess, start, low=1, high=10**30) == max(1, turn // width * width)
+    assert len(asked) < 200
+
+
 def test_reals_at_the_ends() -> None:
     assert smallest_real(lambda x: -1.0, 3.0, low=1.0, high=9.0) == 1.0
     with pytest.raises(ValueError, match="not even 9 is enough"):

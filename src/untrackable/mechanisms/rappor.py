@@ -5,7 +5,7 @@ import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, ClassVar, Literal, SupportsIndex
+from typing import Any, ClassVar, Literal, NamedTuple, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,6 +23,9 @@ from untrackable.theory.experiment import Mixture
 from untrackable.theory.factor import Factor, persistent_factor
 
 Value = str | SupportsIndex
+
+_REMEMBERED = 1 << 21
+"""Entries of a design that is kept for the next question."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,8 +112,7 @@ class Rappor(Permanent):
 
     def hashed(self, value: Value, cohort: int = 0) -> list[int]:
         """The place that each hash of a value sets; two hashes may set the same."""
-        digest = hashlib.md5(cohort.to_bytes(4, "big") + _utf8(value), usedforsecurity=False).digest()
-        return [byte % self.bloom_bits for byte in digest[: self.hashes]]
+        return _hashed(value, cohort, self.bloom_bits, self.hashes)
 
     @property
     def bit_rates(self) -> tuple[float, float]:
@@ -257,11 +259,11 @@ class _Fit:
                 "f must be below 1 to estimate anything: with f = 1 reports do not depend on the value"
             )
         self.one, self.zero = m.bit_rates
-        self.blooms = np.zeros((len(candidates), m.cohorts, m.bloom_bits))
-        places = np.array([[m.hashed(v, c) for c in range(m.cohorts)] for v in candidates])
-        np.put_along_axis(self.blooms, places, 1.0, axis=2)
-        stacked = self.blooms.reshape(len(candidates), -1)
-        self.weights = m.cohorts * _left_inverse(stacked.T) / (self.one - self.zero)
+        shape = (m.bloom_bits, m.hashes, m.cohorts)
+        small = len(candidates) * m.cohorts * m.bloom_bits <= _REMEMBERED
+        design = (_design if small else _design.__wrapped__)(shape, tuple(candidates))
+        self.blooms = design.blooms
+        self.weights = m.cohorts * design.inverse / (self.one - self.zero)
         self._by_cohort = self.weights.reshape(len(candidates), m.cohorts, m.bloom_bits)
         clear, filled = -self.zero * self._by_cohort, (1 - self.zero) * self._by_cohort
         most, least = np.maximum(clear, filled).sum(axis=2), np.minimum(clear, filled).sum(axis=2)
@@ -280,6 +282,23 @@ class _Fit:
         between = squares * (self.one - self.zero) ** 2 / w.shape[1] - held
         result: FloatArray = within + np.maximum(0.0, between)
         return result
+
+
+class _Design(NamedTuple):
+    """What least squares need that does not depend on the noise."""
+
+    blooms: FloatArray
+    inverse: FloatArray
+
+
+@lru_cache(maxsize=1)
+def _design(shape: tuple[int, int, int], candidates: tuple[Value, ...]) -> _Design:
+    """Of (bloom_bits, hashes, cohorts): a search for the noise asks for the same again and again."""
+    bloom_bits, hashes, cohorts = shape
+    places = np.array([[_hashed(v, c, bloom_bits, hashes) for c in range(cohorts)] for v in candidates])
+    blooms = np.zeros((len(candidates), cohorts, bloom_bits))
+    np.put_along_axis(blooms, places, 1.0, axis=2)
+    return _Design(blooms, _left_inverse(blooms.reshape(len(candidates), -1).T))
 
 
 @lru_cache(maxsize=64)
@@ -307,6 +326,11 @@ def _left_inverse(matrix: FloatArray) -> FloatArray:
     if np.linalg.norm(inverse) * size * rows * np.finfo(np.float64).eps >= 1:
         raise dependent
     return inverse
+
+
+def _hashed(value: Value, cohort: int, bloom_bits: int, hashes: int) -> list[int]:
+    digest = hashlib.md5(cohort.to_bytes(4, "big") + _utf8(value), usedforsecurity=False).digest()
+    return [byte % bloom_bits for byte in digest[:hashes]]
 
 
 def _utf8(value: Value) -> bytes:

@@ -9,6 +9,8 @@ _STRIDE = 1.0 / 64
 _FAR = 5.0
 """How far a step may go at once, in ln x."""
 _POSITIVE = 5e-324
+_RESOLVED = 1e-12
+"""Relative width that logarithms still tell apart."""
 _CLOSE = 1e-7
 """Relative width at which a search for a real number ends."""
 
@@ -54,14 +56,16 @@ def _turn(excess: Callable[[int], float], start: int, low: int, high: int) -> tu
         last, step = (place, here), step + 1
         if below < low or above > high:  # along the line, and a growing stride more
             way = min(max(here / slope, -_FAR), _FAR) + (stride if here > 0 else -stride)
+            following = math.ceil((at - low + 1) * math.exp(way)) + low - 1
             stride = min(4 * stride, _FAR)
-        elif step % 4 == 3 or not (math.isfinite(under) and math.isfinite(over)):
-            way = math.log((below + above) / 2 - low + 1) - place
         else:
-            ends = math.log(below - low + 1), math.log(above - low + 1)
-            share = under * weights[0] / (under * weights[0] - over * weights[1])
-            way = ends[0] + share * (ends[1] - ends[0]) - place
-        at = min(max(math.ceil((at - low + 1) * math.exp(way)) + low - 1, below + 1), above - 1)
+            following = (below + above) // 2
+            between = under * weights[0] - over * weights[1]
+            if step % 4 != 3 and 0 < between < math.inf and above - below > _RESOLVED * above:
+                ends = math.log(below - low + 1), math.log(above - low + 1)
+                place = ends[0] + under * weights[0] / between * (ends[1] - ends[0])
+                following = math.ceil(math.exp(place)) + low - 1
+        at = min(max(following, below + 1), above - 1)
     return below, above
 
 
