@@ -295,7 +295,7 @@ _OWN: dict[str, tuple[Callable[[Goals], Mechanism], Callable[[Any, Goals], Brack
 }
 
 FAMILIES: tuple[Family, ...] = (
-    *(Family(name, *parts) for name, parts in _OWN.items()),
+    *(Family(name, *parts, tuned=name != "memoized") for name, parts in _OWN.items()),
     *(
         Family(name, partial(_published, name), published_tracking, tuned=False)
         for name in CATALOGUE

@@ -18,6 +18,8 @@ from untrackable.planning.searching import largest_integer, smallest_real
 _SMALLEST_EPS = 1e-6
 _QUIETEST, _LOUDEST = 1e-9, 36.0
 """eps of one report."""
+_FEW_ROUNDS = 40
+"""Rounds up to which the engine is asked how well a mechanism is followed that was not set for that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +127,10 @@ def _rounds(family: Family, goals: Goals) -> Solved:
     try:
         mechanism, tracked = family.meeting(endless)
     except Cannot as cannot:
-        if cannot.binding not in ("horizon", "tracking") or not family.tuned:
+        if cannot.binding not in ("horizon", "tracking"):
             raise
+        if cannot.binding == "tracking" and not family.tuned:
+            return _few_rounds(family, goals, cannot)
     else:
         error = errors(mechanism, endless, people).figure
         if error > wanted:
@@ -134,21 +138,39 @@ def _rounds(family: Family, goals: Goals) -> Solved:
         if not isinstance(mechanism, Fading):
             return Solved(endless, mechanism, tracked)
 
+    return _most_rounds(family, goals, LARGEST_ROUNDS)
+
+
+def _few_rounds(family: Family, goals: Goals, cannot: Cannot) -> Solved:
+    """Of a mechanism that can be followed in the end: as many rounds as it cannot be, if those are few."""
+    if goals.pooled >= _FEW_ROUNDS:
+        raise cannot
+    try:
+        found = _most_rounds(family, goals, _FEW_ROUNDS)
+    except Cannot as sooner:
+        raise (cannot if sooner.binding == "tracking" else sooner) from None
+    if found.goals.rounds == _FEW_ROUNDS:
+        raise cannot
+    return found
+
+
+def _most_rounds(family: Family, goals: Goals, high: int) -> Solved:
+    wanted, people, lowest = goals.error or 1.0, goals.people or 1, goals.pooled
+
     def excess(rounds: int) -> float:
+        asked = at_rounds(goals, rounds)
         try:
-            asked = at_rounds(goals, rounds)
-            return math.log(errors(family.make(asked), asked, people).figure / wanted)
+            mechanism = family.make(asked) if family.tuned else family.meeting(asked)[0]
         except Cannot:
             return math.inf
+        return math.log(errors(mechanism, asked, people).figure / wanted)
 
-    lowest = goals.pooled
     first = at_rounds(goals, lowest)
     made, _ = family.meeting(first)
     error = errors(made, first, people).figure
     if error > wanted:
         raise _inaccurate(error, wanted, first, made)
-    most = largest_integer(excess, lowest, low=lowest, high=LARGEST_ROUNDS)
-    solved = at_rounds(goals, most)
+    solved = at_rounds(goals, largest_integer(excess, lowest, low=lowest, high=high))
     return Solved(solved, *family.meeting(solved))
 
 
