@@ -22,7 +22,7 @@ def random_goals(seed: int, unknown: str) -> Goals:
     rng = np.random.default_rng([seed, UNKNOWNS.index(unknown)])
     rounds: Any = int(rng.integers(1, 25))
     demands: dict[str, Any] = {
-        "people": int(10 ** (rng.uniform(3, 9) if unknown != "rounds" else rng.uniform(5, 7))),
+        "people": int(10 ** rng.uniform(3, 9)),
         "values": int(rng.choice([2, 2, 2, 3, 16, 16, 1000])),
         "rounds": rounds,
         "eps": float(10 ** rng.uniform(-0.5, 0.9)),
@@ -42,6 +42,12 @@ def random_goals(seed: int, unknown: str) -> Goals:
     demands |= tolerances[kind]
     if rng.random() < 0.25 and unknown != "rounds":
         demands |= {"rounds": FOREVER, "reports": int(rng.integers(1, 12))}
+    if unknown == "rounds":
+        demands["people"] = int(10 ** rng.uniform(3, 5))  # few, so that rounds are few
+    if seed % 4 == 3:  # what any mechanism can do
+        demands |= dict.fromkeys(("advantage", "matched", "untrackable"))
+        demands |= {"people": 10**7, "values": 2, "advantage": 1.0, "error": 0.2, "changes": False}
+        demands |= {"rounds": rounds, "reports": None, "eps": max(2.0, demands["eps"])}
     demands[unknown] = None
     return Goals(**demands)
 
