@@ -112,7 +112,7 @@ class Rappor(Permanent):
 
     def hashed(self, value: Value, cohort: int = 0) -> list[int]:
         """The place that each hash of a value sets; two hashes may set the same."""
-        return _hashed(value, cohort, self.bloom_bits, self.hashes)
+        return _hashed(_utf8(value), cohort, self.bloom_bits, self.hashes)
 
     @property
     def bit_rates(self) -> tuple[float, float]:
@@ -131,7 +131,7 @@ class Rappor(Permanent):
 
         The standard error is exact where all candidates are equally frequent.
         """
-        span, variance = _worst(self, candidates if isinstance(candidates, range) else tuple(candidates))
+        span, variance = _worst(self, tuple(_utf8(value).decode() for value in candidates))
         found = Accuracy.of(people, beta, span=span, variance=variance)
         return found._replace(given=f"of {len(candidates)} candidates that are equally frequent, the worst")
 
@@ -261,7 +261,7 @@ class _Fit:
         self.one, self.zero = m.bit_rates
         shape = (m.bloom_bits, m.hashes, m.cohorts)
         small = len(candidates) * m.cohorts * m.bloom_bits <= _REMEMBERED
-        design = (_design if small else _design.__wrapped__)(shape, tuple(candidates))
+        design = (_design if small else _design.__wrapped__)(shape, tuple(map(_utf8, candidates)))
         self.blooms = design.blooms
         self.weights = m.cohorts * design.inverse / (self.one - self.zero)
         self._by_cohort = self.weights.reshape(len(candidates), m.cohorts, m.bloom_bits)
@@ -292,7 +292,7 @@ class _Design(NamedTuple):
 
 
 @lru_cache(maxsize=1)
-def _design(shape: tuple[int, int, int], candidates: tuple[Value, ...]) -> _Design:
+def _design(shape: tuple[int, int, int], candidates: tuple[bytes, ...]) -> _Design:
     """Of (bloom_bits, hashes, cohorts): a search for the noise asks for the same again and again."""
     bloom_bits, hashes, cohorts = shape
     places = np.array([[_hashed(v, c, bloom_bits, hashes) for c in range(cohorts)] for v in candidates])
@@ -302,7 +302,7 @@ def _design(shape: tuple[int, int, int], candidates: tuple[Value, ...]) -> _Desi
 
 
 @lru_cache(maxsize=64)
-def _worst(mechanism: Rappor, candidates: Sequence[Value]) -> tuple[float, float]:
+def _worst(mechanism: Rappor, candidates: tuple[str, ...]) -> tuple[float, float]:
     """Of the least accurate of candidates that are equally frequent: span and variance of what one client adds."""
     fit = _Fit(mechanism, candidates)
     variances = fit.variances(np.full(len(candidates), 1 / len(candidates)))
@@ -328,8 +328,8 @@ def _left_inverse(matrix: FloatArray) -> FloatArray:
     return inverse
 
 
-def _hashed(value: Value, cohort: int, bloom_bits: int, hashes: int) -> list[int]:
-    digest = hashlib.md5(cohort.to_bytes(4, "big") + _utf8(value), usedforsecurity=False).digest()
+def _hashed(text: bytes, cohort: int, bloom_bits: int, hashes: int) -> list[int]:
+    digest = hashlib.md5(cohort.to_bytes(4, "big") + text, usedforsecurity=False).digest()
     return [byte % bloom_bits for byte in digest[:hashes]]
 
 
