@@ -1,5 +1,7 @@
 """Error radii where cohorts pull in opposite directions, and where hash functions are few."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -37,3 +39,27 @@ def test_few_hash_functions_widen_the_radius(seed_bits: int) -> None:
     assert mechanism.accuracy(20_000, beta=1e-6).radius == pytest.approx(found.radius[0])
     if seed_bits == 32:
         assert found.radius[0] < 0.06
+
+
+def test_the_accuracy_of_rappor_is_that_of_least_squares() -> None:
+    """The pseudo-inverse and the variances, against their definitions; and what is remembered is not mixed up."""
+    rappor = Rappor(bloom_bits=16, hashes=2, f=0.4, p=0.4, q=0.8, cohorts=3)
+    for candidates in (range(12), ["1", "2", "x"], range(5)):
+        fit = _Fit(rappor, candidates)
+        stacked = fit.blooms.reshape(len(candidates), -1)
+        assert fit.weights == pytest.approx(3 * np.linalg.pinv(stacked.T) / (fit.one - fit.zero), abs=1e-9)
+        held = np.full(len(candidates), 1 / len(candidates))
+        means = np.einsum("kcb,vcb->kvc", fit.weights.reshape(fit.blooms.shape), fit.blooms) * (fit.one - fit.zero)
+        between = np.einsum("v,kvc->k", held, means**2) / 3 - held
+        noise = fit.zero * (1 - fit.zero) + (fit.one * (1 - fit.one) - fit.zero * (1 - fit.zero)) * np.tensordot(
+            held, fit.blooms, axes=1
+        )
+        within = np.einsum("kcb,cb->k", fit.weights.reshape(fit.blooms.shape) ** 2, noise) / 3
+        variances = within + np.maximum(0.0, between)
+        assert fit.variances(held) == pytest.approx(variances, rel=1e-9)
+        found = rappor.accuracy(1000, candidates=candidates)
+        assert found.standard_error == pytest.approx(math.sqrt(variances.max() / 1000), rel=1e-9)
+    with pytest.raises(TypeError, match="string or an integer"):
+        rappor.accuracy(1000, candidates=[False, True, 2, 3, 4])
+    with pytest.raises(ValueError, match="cannot be told apart"):
+        rappor.accuracy(1000, candidates=[1, 2, "1"])

@@ -81,6 +81,8 @@ def test_page_loads_and_sliders_move(browser: Browser, made: tuple[Plan, Path], 
         {"values": 2, "rounds": 8, "eps": 1.0, "error": 0.0123},
         {"people": 1_234_567, "values": 2, "rounds": 8, "error": 0.0123},
         {"people": 50_000_000, "strings": 6, "rounds": 4, "eps": 4.0},
+        {"people": 10**8, "values": 4, "rounds": "forever", "eps": 2.0, "pooled": 3, "advantage": 0.0},
+        {"people": 10**9, "values": 2, "rounds": 1200, "eps": 1.0, "advantage": 0.0},
     ],
 )
 def test_the_page_starts_at_the_plan(browser: Browser, demands: dict[str, Any], tmp_path: Path) -> None:

@@ -1,8 +1,10 @@
 """The engine itself: each method of evaluation against enumeration, against the others, and against a peer."""
 
+import dataclasses
 import functools
 import itertools
 import math
+from unittest import mock
 
 import mpmath
 import numpy as np
@@ -13,9 +15,10 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 
 from untrackable import Bracket, Experiment, Factor, Mixture, NoisyInnerProduct, Rappor, Worst
-from untrackable.theory import convolution
+from untrackable.theory import convolution, gridding
 from untrackable.theory.factor import FloatArray, persistent_factor, response_factor
 from untrackable.theory.losses import World
+from untrackable.theory.products import mirrored
 from untrackable.theory.questions import Direction
 
 GAMMAS = (0.0, 0.1, 0.5, 1.0, 2.0)
@@ -76,7 +79,7 @@ def test_grid_brackets_contain_the_truth(factor: Factor, count: int, gamma: floa
     if not merged.factors:
         return
     exact = convolution.enumerated(merged.factors)
-    gridded = convolution.gridded(merged.factors, 0.0, 1 << 14)
+    gridded = gridding.gridded(merged.factors, 0.0, 1 << 14)
     for truth, bracket in (
         (exact.delta_forward(gamma), gridded.delta_forward(gamma)),
         (exact.delta_backward(gamma), gridded.delta_backward(gamma)),
@@ -85,6 +88,26 @@ def test_grid_brackets_contain_the_truth(factor: Factor, count: int, gamma: floa
     ):
         assert bracket[0] <= truth[1] + 1e-15
         assert truth[0] <= bracket[1] + 1e-15
+
+
+@given(st.lists(st.floats(0.01, 2.0), min_size=1, max_size=4), st.floats(0.0, 0.7), st.sampled_from([0.0, 0.3]))
+def test_worlds_that_mirror_each_other_are_computed_once(losses: list[float], blank: float, shift: float) -> None:
+    """And are the same as when they are computed one by one."""
+    parts = []
+    for loss in losses:
+        told = (1 - blank) / (1 + math.exp(-loss))
+        lie = 1 - blank - told
+        parts.append((Factor([told, lie, blank], [lie, told, blank], [loss, -loss, 0.0]).merged(), 3))
+    assert mirrored(parts)
+    assert not mirrored([*parts, (Factor([0.6, 0.4], [0.5, 0.5]).merged(), 1)])
+    once = gridding.gridded(parts, shift, 1 << 12)
+    with mock.patch.object(gridding, "mirrored", return_value=False):
+        both = gridding.gridded(parts, shift, 1 << 12)
+    assert once.loss == pytest.approx(both.loss, rel=1e-9, abs=1e-9)
+    for one, other in ((once.p, both.p), (once.q, both.q)):
+        assert one == pytest.approx(other, abs=1e-13)
+    for here, there in ((once.p_shift, both.p_shift), (once.q_shift, both.q_shift)):
+        assert dataclasses.astuple(here) == pytest.approx(dataclasses.astuple(there), rel=1e-9, abs=1e-12)
 
 
 @pytest.mark.parametrize("count", [1, 2, 7, 40])

@@ -264,6 +264,7 @@ def _slope_of_one(bits: int, largest: float) -> float:
     return vertex / (4 * half)
 
 
+@lru_cache(maxsize=64)
 def _squares(power: float, after: int, last: float) -> float:
     """Σ t^(-2·power) for t = after+1 … last, at most: a few thousand terms, and an integral above all others."""
     summed = int(min(last, after + _SUMMED))
@@ -285,13 +286,14 @@ def _scale(bits: int, width: int, eps: float, delta: float, power: float) -> flo
         return _spent(bits, width, eps, power, scale)
 
     def rough(scale: float) -> float:
-        return _all_rounds(bits, width, scale, power, math.inf).with_grid(_ROUGH).delta(eps).upper
+        """About what is spent: between the ends, to which a fine grid's bound is nearer than a coarse one's."""
+        ends = _all_rounds(bits, width, scale, power, math.inf).with_grid(_ROUGH)._delta(eps, "forward")
+        return math.sqrt(ends[0] * ends[1])
 
     # Were every round Gaussian with its own variance, this shift would spend delta: close to the answer.
     told = NoisyInnerProduct(bits=bits, eps=1.0, width=width).differing() * 2 / (1 << width)
     guess = gaussian_shift(delta, eps) / math.sqrt(told * _squares(power, 0, math.inf))
-    found = largest_parameter(rough, guess, eps=eps, delta=delta, high=_LARGEST_SCALE, close=1e-4)
-    found = largest_parameter(spent, found or guess, eps=eps, delta=delta, high=_LARGEST_SCALE, close=1e-8)
+    found = largest_parameter(spent, guess, eps=eps, delta=delta, high=_LARGEST_SCALE, close=1e-8, rough=rough)
     if found == _LARGEST_SCALE:
         return found
     # Seven significant digits, rounded down.

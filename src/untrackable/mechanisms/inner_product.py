@@ -1,6 +1,7 @@
 """Report Noisy Inner Product and Deck: stored and dealt executions of the noisy inner product."""
 
 import math
+from functools import lru_cache
 from typing import Literal, Self
 
 from untrackable import checks
@@ -140,6 +141,11 @@ def largest_eps_report(
     delta = checks.probability("delta", delta)
     if delta == 1:
         raise ValueError("delta must be below 1, got 1: everything would be allowed")
+    return _largest(bits, slots, eps, delta, width)
+
+
+@lru_cache(maxsize=256)
+def _largest(bits: int, slots: int, eps: float, delta: float, width: int) -> float:
     pure = min(math.nextafter(eps / slots, 0), _LARGEST_EPS_REPORT)
     if delta == 0:
         return pure
@@ -148,11 +154,24 @@ def largest_eps_report(
         factor = NoisyInnerProduct(bits=bits, eps=eps_report, width=width).privacy_factor()
         return Experiment([(factor, slots)]).delta(eps).upper
 
-    told = NoisyInnerProduct(bits=bits, eps=1.0, width=width).differing() * 2 / (1 << width)
-    guess = max(pure, gaussian_shift(delta, eps) / math.sqrt(slots * told))
+    many, few = (guessed(bits, slots, eps, delta, width) for guessed in (_as_gaussian, _as_few))
+    guess = max(pure, few if many < pure and few < math.inf else min(many, few))
     close = 1e-9 if slots <= _EXACTLY else 1e-5  # no finer than the engine's own bracket
     found = largest_parameter(spent, guess, eps=eps, delta=delta, high=_LARGEST_EPS_REPORT, close=close)
     return max(pure, found)
+
+
+def _as_gaussian(bits: int, slots: int, eps: float, delta: float, width: int) -> float:
+    """Where many slots spend delta: all together, they look like a Gaussian."""
+    told = NoisyInnerProduct(bits=bits, eps=1.0, width=width).differing() * 2 / (1 << width)
+    return gaussian_shift(delta, eps) / math.sqrt(slots * told)
+
+
+def _as_few(bits: int, slots: int, eps: float, delta: float, width: int) -> float:
+    """Where few slots spend delta: if all tell the truth, of probability t, by t·(1 - e^(ε-Lε′)), and else not."""
+    loud = NoisyInnerProduct(bits=bits, eps=min(eps / slots + 1e-9, _LARGEST_EPS_REPORT), width=width)
+    truth = float(loud.privacy_factor().p[0]) ** slots
+    return (eps - math.log1p(-delta / truth)) / slots if delta < truth else math.inf
 
 
 def best_base(

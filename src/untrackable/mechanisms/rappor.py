@@ -4,7 +4,8 @@ import hashlib
 import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, SupportsIndex
+from functools import lru_cache
+from typing import Any, ClassVar, Literal, NamedTuple, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,12 +17,15 @@ from untrackable.mechanisms.chances import Chance, chance_toward
 from untrackable.mechanisms.entropy import Entropy, below
 from untrackable.mechanisms.estimates import Estimate, FloatArray, Reports, Source
 from untrackable.mechanisms.observed import Observed, round_number
-from untrackable.mechanisms.permanent import Moved, Permanent, PlaceCounts, bits_of, ordered, unpacked
+from untrackable.mechanisms.permanent import Moved, Permanent, PlaceCounts, ordered, unpacked
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.experiment import Mixture
 from untrackable.theory.factor import Factor, persistent_factor
 
 Value = str | SupportsIndex
+
+_REMEMBERED = 1 << 21
+"""Entries of a design that is kept for the next question."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,8 +112,7 @@ class Rappor(Permanent):
 
     def hashed(self, value: Value, cohort: int = 0) -> list[int]:
         """The place that each hash of a value sets; two hashes may set the same."""
-        digest = hashlib.md5(cohort.to_bytes(4, "big") + _utf8(value), usedforsecurity=False).digest()
-        return [byte % self.bloom_bits for byte in digest[: self.hashes]]
+        return _hashed(_utf8(value), cohort, self.bloom_bits, self.hashes)
 
     @property
     def bit_rates(self) -> tuple[float, float]:
@@ -128,9 +131,8 @@ class Rappor(Permanent):
 
         The standard error is exact where all candidates are equally frequent.
         """
-        fit = _Fit(self, candidates)
-        variances = fit.variances(np.full(len(candidates), 1 / len(candidates)))
-        found = Accuracy.of(people, beta, span=float(fit.spans.max()), variance=float(variances.max()))
+        span, variance = _worst(self, tuple(_utf8(value).decode() for value in candidates))
+        found = Accuracy.of(people, beta, span=span, variance=variance)
         return found._replace(given=f"of {len(candidates)} candidates that are equally frequent, the worst")
 
     def tracking(
@@ -257,12 +259,11 @@ class _Fit:
                 "f must be below 1 to estimate anything: with f = 1 reports do not depend on the value"
             )
         self.one, self.zero = m.bit_rates
-        filters = [[bits_of(m.bloom(v, c), m.bloom_bits) for c in range(m.cohorts)] for v in candidates]
-        self.blooms = np.array(filters, dtype=np.float64)
-        stacked = self.blooms.reshape(len(candidates), -1)
-        if np.linalg.matrix_rank(stacked) < len(candidates):
-            raise ValueError("candidates cannot be told apart: their Bloom filters are linearly dependent")
-        self.weights = m.cohorts * np.linalg.pinv(stacked.T) / (self.one - self.zero)
+        shape = (m.bloom_bits, m.hashes, m.cohorts)
+        small = len(candidates) * m.cohorts * m.bloom_bits <= _REMEMBERED
+        design = (_design if small else _design.__wrapped__)(shape, tuple(map(_utf8, candidates)))
+        self.blooms = design.blooms
+        self.weights = m.cohorts * design.inverse / (self.one - self.zero)
         self._by_cohort = self.weights.reshape(len(candidates), m.cohorts, m.bloom_bits)
         clear, filled = -self.zero * self._by_cohort, (1 - self.zero) * self._by_cohort
         most, least = np.maximum(clear, filled).sum(axis=2), np.minimum(clear, filled).sum(axis=2)
@@ -275,10 +276,61 @@ class _Fit:
         sets = np.tensordot(held, blooms, axes=1)  # how often each bit of each cohort is set
         noise = noise_zero + (noise_one - noise_zero) * np.clip(sets, 0, 1)
         within = np.einsum("kcb,cb->k", w**2, noise) / w.shape[1]
-        means = np.einsum("kcb,vcb->kvc", w, blooms) * (self.one - self.zero)
-        between = np.einsum("v,kvc->k", held, means**2) / w.shape[1] - held
+        # Σ_v held_v·(Σ_b w·bloom_v)² is a quadratic form in w, of how often two bits are set together.
+        set_together = np.einsum("v,vcb,vca->cba", held, blooms, blooms, optimize=True)
+        squares = np.einsum("kcb,cba,kca->k", w, set_together, w, optimize=True)
+        between = squares * (self.one - self.zero) ** 2 / w.shape[1] - held
         result: FloatArray = within + np.maximum(0.0, between)
         return result
+
+
+class _Design(NamedTuple):
+    """What least squares need that does not depend on the noise."""
+
+    blooms: FloatArray
+    inverse: FloatArray
+
+
+@lru_cache(maxsize=1)
+def _design(shape: tuple[int, int, int], candidates: tuple[bytes, ...]) -> _Design:
+    """Of (bloom_bits, hashes, cohorts): a search for the noise asks for the same again and again."""
+    bloom_bits, hashes, cohorts = shape
+    places = np.array([[_hashed(v, c, bloom_bits, hashes) for c in range(cohorts)] for v in candidates])
+    blooms = np.zeros((len(candidates), cohorts, bloom_bits))
+    np.put_along_axis(blooms, places, 1.0, axis=2)
+    return _Design(blooms, _left_inverse(blooms.reshape(len(candidates), -1).T))
+
+
+@lru_cache(maxsize=64)
+def _worst(mechanism: Rappor, candidates: tuple[str, ...]) -> tuple[float, float]:
+    """Of the least accurate of candidates that are equally frequent: span and variance of what one client adds."""
+    fit = _Fit(mechanism, candidates)
+    variances = fit.variances(np.full(len(candidates), 1 / len(candidates)))
+    return float(fit.spans.max()), float(variances.max())
+
+
+def _left_inverse(matrix: FloatArray) -> FloatArray:
+    """The pseudo-inverse of a matrix of independent columns, by the triangle of its QR decomposition."""
+    from scipy.linalg import qr, solve_triangular
+
+    rows, columns = matrix.shape
+    dependent = ValueError("candidates cannot be told apart: their Bloom filters are linearly dependent")
+    if columns > rows:
+        raise dependent
+    orthogonal, triangle = qr(matrix, mode="economic", check_finite=False)
+    size = float(np.abs(np.diagonal(triangle)).max())
+    if not np.all(np.abs(np.diagonal(triangle)) > size * rows * np.finfo(np.float64).eps):
+        raise dependent
+    inverse: FloatArray = solve_triangular(triangle, orthogonal.T, check_finite=False)
+    # The largest entry of the inverse tells a column that is nearly a sum of others, which no diagonal need show.
+    if np.linalg.norm(inverse) * size * rows * np.finfo(np.float64).eps >= 1:
+        raise dependent
+    return inverse
+
+
+def _hashed(text: bytes, cohort: int, bloom_bits: int, hashes: int) -> list[int]:
+    digest = hashlib.md5(cohort.to_bytes(4, "big") + text, usedforsecurity=False).digest()
+    return [byte % bloom_bits for byte in digest[:hashes]]
 
 
 def _utf8(value: Value) -> bytes:

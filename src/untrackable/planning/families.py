@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from untrackable.auditing.catalogue import CATALOGUE, Goal
 from untrackable.brackets import Bracket
-from untrackable.mechanisms.base import LARGEST_SLOTS, Mechanism, Pair
+from untrackable.mechanisms.base import LARGEST_SLOTS, Mechanism, Pair, Values
 from untrackable.mechanisms.dealt import Dealt
 from untrackable.mechanisms.fading import Fading
 from untrackable.mechanisms.inner_product import Deck, InnerProduct
@@ -20,7 +20,7 @@ from untrackable.mechanisms.noisy_inner_product import NoisyInnerProduct
 from untrackable.mechanisms.stored import Memoized, Stored
 from untrackable.mechanisms.wide_answers import LARGEST_WIDTH
 from untrackable.planning import kept
-from untrackable.planning.goals import FOREVER, Goals
+from untrackable.planning.goals import FOREVER, Goals, measured
 from untrackable.planning.refusing import Cannot, has_two, whole_values, yes_no
 from untrackable.planning.searching import smallest_integer
 from untrackable.theory.collisions import cross_probability
@@ -68,10 +68,16 @@ class Family:
 
 def everlasting(mechanism: Mechanism, goals: Goals) -> Pair:
     """All reports ever; for any sequence of values, where nothing better is known, those of all the rounds."""
-    always = mechanism.privacy(values=goals.secret)
+    always = _privacy(mechanism, None, goals.secret)
     if goals.changes and isinstance(goals.rounds, int) and always.delta(goals.eps or 0.0).upper > goals.delta:
-        return mechanism.privacy(reports=goals.rounds, values="any")
+        return _privacy(mechanism, goals.rounds, "any")
     return always
+
+
+@lru_cache(maxsize=2)
+def _privacy(mechanism: Mechanism, reports: int | None, values: Values) -> Pair:
+    """Asked about more than once in a row, and its tables are large."""
+    return mechanism.privacy(reports=reports, values=values)
 
 
 def _followed(tracked: Bracket, goals: Goals) -> str:
@@ -155,12 +161,12 @@ def crossing_slots(goals: Goals) -> int:
 def _slots(reports: int, edge: float) -> int:
     half = reports // 2
 
-    def rare(slots: int) -> bool:
-        return crossing(slots, reports) <= edge
+    def excess(slots: int) -> float:
+        return math.log(crossing(slots, reports) / edge)
 
     guess = math.ceil(half * (reports - half) / -math.log1p(-edge))
     try:
-        return smallest_integer(rare, guess, low=1, high=LARGEST_SLOTS)
+        return smallest_integer(excess, guess, low=1, high=LARGEST_SLOTS)
     except ValueError:
         raise Cannot("tracking", f"it would need more than {LARGEST_SLOTS:.0e} slots") from None
 
@@ -221,12 +227,17 @@ def published_tracking(mechanism: Mechanism, goals: Goals) -> Bracket:
     for few in _FEW:
         if reports is not None and few >= reports:
             break
-        lower = max(lower, goals.tracked(mechanism.tracking(rounds=range(1, few + 1))).lower)
+        lower = max(lower, _by_engine(mechanism, few, *goals.question).lower)
         if lower > goals.limit:
             return Bracket(lower, 1.0)
     if reports is None or (reports > _ENGINE and goals.limit >= 1):
         return Bracket(lower, 1.0)
-    return goals.tracked(mechanism.tracking(rounds=range(1, reports + 1)))
+    return _by_engine(mechanism, reports, *goals.question)
+
+
+@lru_cache(maxsize=256)
+def _by_engine(mechanism: Mechanism, reports: int, crowd: int | None, gamma: float) -> Bracket:
+    return measured(mechanism.tracking(rounds=range(1, reports + 1)), crowd, gamma)
 
 
 def _noisy_deck(goals: Goals, eps_report: float, width: int) -> Mechanism:
@@ -284,7 +295,7 @@ _OWN: dict[str, tuple[Callable[[Goals], Mechanism], Callable[[Any, Goals], Brack
 }
 
 FAMILIES: tuple[Family, ...] = (
-    *(Family(name, *parts) for name, parts in _OWN.items()),
+    *(Family(name, *parts, tuned=name != "memoized") for name, parts in _OWN.items()),
     *(
         Family(name, partial(_published, name), published_tracking, tuned=False)
         for name in CATALOGUE

@@ -220,9 +220,12 @@ class Goals:
 
     def tracked(self, pair: Pair) -> Bracket:
         """How well an observer can follow, as the goal measures it."""
-        if self.matched is not None:
-            return pair.power(1 / self.crowd)
-        return pair.advantage() if self.untrackable is None else pair.delta(self.untrackable[0])
+        return measured(pair, *self.question)
+
+    @property
+    def question(self) -> tuple[int | None, float]:
+        """What the engine is asked for that: the crowd to be picked out of, or else gamma."""
+        return None if self.matched is None else self.crowd, self.untrackable[0] if self.untrackable else 0.0
 
     def bounded(self, edge: float) -> float:
         """What the same measure is at most, if the advantage is at most `edge`."""
@@ -239,6 +242,11 @@ class Goals:
         if self.matched is not None:
             return f"matched among {self.crowd:,}"
         return "advantage" if self.untrackable is None else f"delta at gamma = {self.untrackable[0]:g}"
+
+
+def measured(pair: Pair, crowd: int | None, gamma: float) -> Bracket:
+    """The probability of being picked out of a crowd, or delta at gamma, which at 0 is the advantage."""
+    return pair.delta(gamma) if crowd is None else pair.power(1 / crowd)
 
 
 def _within(name: str, number: float, high: float) -> float:

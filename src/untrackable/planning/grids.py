@@ -18,7 +18,9 @@ _ALWAYS = ("deck", "fading", "rnip", "memoized")
 _MOST_LINES = 6
 _REPORTS = 9
 _LARGEST = 1000
-"""Rounds up to which a grid is drawn: beyond, the pictures would take minutes."""
+"""Rounds up to which a grid is drawn, the plan's own apart: beyond, the pictures would take minutes."""
+_ENDLESS = 64
+"""Rounds around which a grid is drawn where there is no last one: the promise is about the first figure."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,10 +59,10 @@ def grids(plan: Plan, progress: Progress = lambda what, done: None) -> Grids:
     goals = best.goals if best else plan.goals
     centre = goals.eps or 1.0
     eps = [centre * factor for factor in _EPS if centre * factor <= LARGEST_EPS]
-    asked = goals.rounds if isinstance(goals.rounds, int) else 64
-    middle = max(goals.pooled, min(asked, _LARGEST))
-    rounds = sorted({max(goals.pooled, round(middle * f)) for f in _ROUNDS if middle * f <= 2 * _LARGEST})
-    rounds = [r for r in rounds if r <= LARGEST_ROUNDS]
+    own = goals.rounds if isinstance(goals.rounds, int) else goals.pooled
+    middle = max(goals.pooled, min(own if isinstance(goals.rounds, int) else _ENDLESS, _LARGEST))
+    steps = {max(goals.pooled, round(middle * f)) for f in _ROUNDS if middle * f <= 2 * _LARGEST}
+    rounds = sorted(r for r in {*steps, own} if r <= LARGEST_ROUNDS)
     held = [_numbers(min(goals.reports or r, r)) for r in rounds]
     lines = []
     chosen = _chosen(plan)
@@ -75,7 +77,7 @@ def grids(plan: Plan, progress: Progress = lambda what, done: None) -> Grids:
         "people": goals.people or _PEOPLE,
         "error": goals.error or (best.error_upper if best else 0.1),
         "eps": eps.index(centre),
-        "rounds": rounds.index(middle),
+        "rounds": rounds.index(own),
     }
     return Grids(eps, rounds, held, lines, goals.measure, goals.limit, goals.discovered is not None, start)
 

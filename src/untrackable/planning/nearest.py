@@ -14,6 +14,8 @@ from untrackable.planning.solving import solve
 _QUICK = ("deck", "fading", "bitwise")
 """Those for which eps and rounds are solved for in no time."""
 _FEW = 20
+_EVERYTHING = 0.999
+"""Tracking that is as good as certain: to tolerate that is no change worth naming."""
 _SOMETHING = 0.5
 """An error that still says something, where the goals ask for the smallest."""
 
@@ -52,7 +54,14 @@ def _changes(family: Family, goals: Goals, cannot: Cannot) -> tuple[Change, ...]
         case "horizon":
             return _rounds(family, goals) or (Change("rounds", "a number", "a last round"),)
         case "changes":
-            return (Change("changes", "no", "a value that never changes"),)
+            return _unchanging(family, goals)
+    return ()
+
+
+def _unchanging(family: Family, goals: Goals) -> tuple[Change, ...]:
+    quick = goals.unknown not in ("eps", "rounds") or family.name in _QUICK
+    if quick and _feasible(family, goals.replace(changes=False)):
+        return (Change("changes", "no", "a value that never changes"),)
     return ()
 
 
@@ -107,14 +116,14 @@ def _less_followed(family: Family, goals: Goals, cannot: Cannot) -> tuple[Change
         mechanism = cannot.mechanism
         most = min(_FEW, goals.observed or _FEW)
 
-        def tolerable(reports: int) -> bool:
-            return family.track(mechanism, goals.replace(reports=reports)).upper <= goals.limit
+        def excess(reports: int) -> float:
+            return family.track(mechanism, goals.replace(reports=reports)).upper - goals.limit
 
-        reports = largest_integer(tolerable, 1, low=1, high=most)
+        reports = largest_integer(excess, 1, low=1, high=most)
         if _feasible(family, goals.replace(reports=reports)):
             told = f"an observer who holds at most {reports} report{'s' * (reports > 1)}"
             found.append(Change("reports", reports, told))
-    if tracked is not None and tracked.upper < 1:
+    if tracked is not None and tracked.upper < _EVERYTHING:
         limit = rounded_up(tracked.upper, 4)
         if _feasible(family, _tolerating(goals, limit)):
             found.append(Change(goals.measure, limit, f"{goals.measure} {limit:.4g}"))
@@ -124,12 +133,9 @@ def _less_followed(family: Family, goals: Goals, cannot: Cannot) -> tuple[Change
 
 
 def _feasible(family: Family, goals: Goals) -> bool:
-    """Whether all goals are met once one is changed: others may bind then, but no accuracy that is solved for."""
+    """Whether all goals are met once one is changed: others may bind then."""
     try:
-        if goals.unknown in ("people", "error"):
-            family.meeting(goals)
-        else:
-            solve(family, goals)
+        solve(family, goals)
     except Cannot:
         return False
     return True

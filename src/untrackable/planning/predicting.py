@@ -90,11 +90,11 @@ def people_needed(mechanism: Mechanism, goals: Goals, *, most: int = LARGEST_PEO
     error = goals.error or 1.0
     guess = errors(mechanism, goals, 10**6).figure
 
-    def enough(people: int) -> bool:
-        return errors(mechanism, goals, people).figure <= error
+    def excess(people: int) -> float:
+        return math.log(errors(mechanism, goals, people).figure / error)
 
     start = max(1, math.ceil(10**6 * (guess / error) ** 2))  # errors fall as one over the root
-    return smallest_integer(enough, start, low=1, high=most)
+    return smallest_integer(excess, start, low=1, high=most)
 
 
 def report_bytes(mechanism: Mechanism) -> int:

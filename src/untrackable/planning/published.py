@@ -44,13 +44,13 @@ def published(goals: Goals) -> Published | None:
     def selected(people: int) -> tuple[float, int, float]:
         return inner_product_selection(goals.width, eps, delta, error, people, goals.beta, reports, printed=True)
 
-    def enough(people: int) -> bool:
-        return selected(people)[2] <= edge
+    def excess(people: int) -> float:
+        return math.log(selected(people)[2] / edge)
 
     slots = math.ceil(reports**2 / edge)
     printed = largest_eps_report(bits=goals.width, slots=slots, eps=eps, delta=delta, accounting="paper")
     same = _people(InnerProduct(bits=goals.width, slots=slots, eps_report=printed), goals)
-    needed = smallest_integer(enough, 4 * same, low=1, high=_MOST_PEOPLE)
+    needed = smallest_integer(excess, 4 * same, low=1, high=_MOST_PEOPLE)
     eps_report, kept, spent = selected(goals.people)
     return Published(reports, eps_report, kept, spent, needed, same, needed / goals.people, same / goals.people)
 

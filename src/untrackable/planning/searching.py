@@ -3,45 +3,69 @@
 import math
 from collections.abc import Callable
 
+from untrackable.theory.roots import falling_root
+
 _STRIDE = 1.0 / 64
 _FAR = 5.0
 """How far a step may go at once, in ln x."""
-_STRETCH = 1e-3
+_POSITIVE = 5e-324
+_RESOLVED = 1e-12
+"""Relative width that logarithms still tell apart."""
 _CLOSE = 1e-7
 """Relative width at which a search for a real number ends."""
 
 
-def smallest_integer(holds: Callable[[int], bool], start: int, *, low: int, high: int) -> int:
-    """The smallest integer in [low, high] from which on `holds`, looked for around `start`; ValueError if none."""
-    _, above = _turn(holds, start, low, high)
+def smallest_integer(excess: Callable[[int], float], start: int, *, low: int, high: int) -> int:
+    """The smallest integer in [low, high] with a decreasing `excess` ≤ 0, looked for around `start`.
+
+    As with `smallest_real`, `excess` is best nearly a line in ln x. It may be infinite, which says no more than on
+    which side the answer is. ValueError if there is none.
+    """
+    _, above = _turn(excess, start, low, high)
     if above > high:
         raise ValueError(f"not even {high} is enough")
     return above
 
 
-def largest_integer(holds: Callable[[int], bool], start: int, *, low: int, high: int) -> int:
-    """The largest integer in [low, high] up to which `holds`; ValueError if there is none."""
-    below, _ = _turn(lambda i: not holds(i), start, low, high)
+def largest_integer(excess: Callable[[int], float], start: int, *, low: int, high: int) -> int:
+    """The largest integer in [low, high] with an increasing `excess` ≤ 0; ValueError if there is none."""
+
+    def falling(i: int) -> float:
+        here = excess(i)
+        return -here if here > 0 else max(-here, _POSITIVE)
+
+    below, _ = _turn(falling, start, low, high)
     if below < low:
         raise ValueError(f"not even {low} is small enough")
     return below
 
 
-def _turn(later: Callable[[int], bool], start: int, low: int, high: int) -> tuple[int, int]:
-    """Neighbours between which a condition that holds from somewhere on begins; low-1 and high+1 are outside."""
-    below, above = low - 1, high + 1
-    at = min(max(start, low), high)
-    step = max(1, int(at * _STRIDE))
+def _turn(excess: Callable[[int], float], start: int, low: int, high: int) -> tuple[int, int]:
+    """Neighbours between which a decreasing excess stops being positive; low-1 and high+1 are outside."""
+    below, above, under, over = low - 1, high + 1, math.inf, -math.inf
+    at, stride, step = min(max(start, low), high), _STRIDE, 0
+    slope, last, weights = 1.0, (0.0, math.nan), [1.0, 1.0]
     while above - below > 1:
-        if later(at):
-            above = at
-            seen, at = below >= low, at - step
+        here, place = excess(at), math.log(at - low + 1)
+        if here > 0:
+            below, under, weights = at, here, [1.0, weights[1] / 2]
         else:
-            below = at
-            seen, at = above <= high, at + step
-        step *= 4
-        if seen or not below < at < above:  # both sides are known, or the end of the range is near
-            at = (below + above) // 2 if seen else min(max(at, below + 1), above - 1)
+            above, over, weights = at, here, [weights[0] / 2, 1.0]
+        if math.isfinite(here) and math.isfinite(last[1]) and place != last[0]:
+            slope = min(8.0, max(0.125, (last[1] - here) / (place - last[0])))
+        last, step = (place, here), step + 1
+        if below < low or above > high:  # along the line, and a growing stride more
+            way = min(max(here / slope, -_FAR), _FAR) + (stride if here > 0 else -stride)
+            following = math.ceil((at - low + 1) * math.exp(way)) + low - 1
+            stride = min(4 * stride, _FAR)
+        else:
+            following = (below + above) // 2
+            between = under * weights[0] - over * weights[1]
+            if step % 4 != 3 and 0 < between < math.inf and above - below > _RESOLVED * above:
+                ends = math.log(below - low + 1), math.log(above - low + 1)
+                place = ends[0] + under * weights[0] / between * (ends[1] - ends[0])
+                following = math.ceil(math.exp(place)) + low - 1
+        at = min(max(following, below + 1), above - 1)
     return below, above
 
 
@@ -59,44 +83,4 @@ def smallest_real(
     `excess` is best a logarithm that is nearly a line in ln x, falling as `slope`·ln x: then a few steps do.
     ValueError if there is none.
     """
-    x = min(max(start, low), high)
-    lower: tuple[float, float] | None = None
-    upper: tuple[float, float] | None = None
-    stride = _STRETCH
-    while lower is None or upper is None:
-        at = excess(x)
-        if at > 0:
-            lower = (x, at)
-            if x == high:
-                raise ValueError(f"not even {high:g} is enough")
-            x = min(high, x * math.exp(min(at / slope, _FAR) + stride))
-        else:
-            upper = (x, at)
-            if x == low:
-                return low
-            x = max(low, x * math.exp(max(at / slope, -_FAR) - stride))
-        stride *= 3
-    return _narrowed(excess, lower, upper, close)
-
-
-def _narrowed(
-    excess: Callable[[float], float], lower: tuple[float, float], upper: tuple[float, float], close: float
-) -> float:
-    """The upper end of a bracket once it is narrow: the Illinois method on ln x, with a bisection now and then."""
-    weights = [1.0, 1.0]
-    for step in range(200):
-        if upper[0] - lower[0] <= close * upper[0]:
-            break
-        share = 0.5
-        if step % 4 != 3 and upper[1] < 0:
-            above, below = lower[1] * weights[0], -upper[1] * weights[1]
-            share = above / (above + below)
-        x = lower[0] * (upper[0] / lower[0]) ** min(1 - 1e-9, max(1e-9, share))
-        # A hair towards the other end, so that the bracket closes from both sides.
-        x = min(max(x, lower[0] * (1 + close / 4)), upper[0] * (1 - close / 4))
-        at = excess(x)
-        if at > 0:
-            lower, weights = (x, at), [1.0, weights[1] / 2]
-        else:
-            upper, weights = (x, at), [weights[0] / 2, 1.0]
-    return upper[0]
+    return falling_root(excess, start, low=low, high=high, close=close, keep="above", slope=slope).x

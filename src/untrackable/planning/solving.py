@@ -18,6 +18,8 @@ from untrackable.planning.searching import largest_integer, smallest_real
 _SMALLEST_EPS = 1e-6
 _QUIETEST, _LOUDEST = 1e-9, 36.0
 """eps of one report."""
+_FEW_ROUNDS = 40
+"""Rounds up to which the engine is asked how well a mechanism is followed that was not set for that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +127,10 @@ def _rounds(family: Family, goals: Goals) -> Solved:
     try:
         mechanism, tracked = family.meeting(endless)
     except Cannot as cannot:
-        if cannot.binding not in ("horizon", "tracking") or not family.tuned:
+        if cannot.binding not in ("horizon", "tracking"):
             raise
+        if cannot.binding == "tracking" and not family.tuned:
+            return _few_rounds(family, goals, cannot)
     else:
         error = errors(mechanism, endless, people).figure
         if error > wanted:
@@ -134,45 +138,40 @@ def _rounds(family: Family, goals: Goals) -> Solved:
         if not isinstance(mechanism, Fading):
             return Solved(endless, mechanism, tracked)
 
-    def reached(rounds: int) -> bool:
-        try:
-            asked = at_rounds(goals, rounds)
-            return errors(family.make(asked), asked, people).figure <= wanted
-        except Cannot:
-            return False
+    return _most_rounds(family, goals, LARGEST_ROUNDS)
 
-    lowest = goals.pooled
+
+def _few_rounds(family: Family, goals: Goals, cannot: Cannot) -> Solved:
+    """Of a mechanism that can be followed in the end: as many rounds as it cannot be, if those are few."""
+    if goals.pooled >= _FEW_ROUNDS:
+        raise cannot
+    try:
+        found = _most_rounds(family, goals, _FEW_ROUNDS)
+    except Cannot as sooner:
+        raise (cannot if sooner.binding == "tracking" else sooner) from None
+    if found.goals.rounds == _FEW_ROUNDS:
+        raise cannot
+    return found
+
+
+def _most_rounds(family: Family, goals: Goals, high: int) -> Solved:
+    wanted, people, lowest = goals.error or 1.0, goals.people or 1, goals.pooled
+
+    def excess(rounds: int) -> float:
+        asked = at_rounds(goals, rounds)
+        try:
+            mechanism = family.make(asked) if family.tuned else family.meeting(asked)[0]
+        except Cannot:
+            return math.inf
+        return math.log(errors(mechanism, asked, people).figure / wanted)
+
     first = at_rounds(goals, lowest)
     made, _ = family.meeting(first)
     error = errors(made, first, people).figure
     if error > wanted:
         raise _inaccurate(error, wanted, first, made)
-    most = largest_integer(reached, _guess(family, goals, wanted, people), low=lowest, high=LARGEST_ROUNDS)
-    solved = at_rounds(goals, most)
+    solved = at_rounds(goals, largest_integer(excess, lowest, low=lowest, high=high))
     return Solved(solved, *family.meeting(solved))
-
-
-def _guess(family: Family, goals: Goals, wanted: float, people: int) -> int:
-    """Where to look: errors grow as a power of the number of rounds that two of them show."""
-    points: list[tuple[int, float]] = []
-    rounds = max(goals.pooled, 64)
-    for _ in range(8):
-        asked = at_rounds(goals, rounds)
-        try:
-            error = errors(family.make(asked), asked, people).figure
-        except Cannot:
-            break
-        points.append((rounds, error))
-        power = 1.0
-        if len(points) > 1:
-            (one, low), (two, high) = points[-2:]
-            power = max(0.2, math.log(high / low) / math.log(two / one)) if one != two and high != low else power
-        following = rounds * (wanted / error) ** (1 / power)
-        following = int(min(max(following, rounds / 16, goals.pooled), 16 * rounds, LARGEST_ROUNDS))
-        if abs(following - rounds) <= rounds // 64:
-            return following
-        rounds = following
-    return rounds
 
 
 def at_rounds(goals: Goals, rounds: int) -> Goals:

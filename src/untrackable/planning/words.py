@@ -33,15 +33,26 @@ def asked(goals: Goals) -> str:
             f"strings of up to {goals.discovered.longest} symbols, to be discovered by {goals.levels} prefixes"
         )
     parts = [question, "without end" if goals.rounds == FOREVER else ""]
-    parts += [f"{goals.rounds:,} rounds"] if isinstance(goals.rounds, int) else []
-    parts += [f"{counted(goals.people)} people a round"] if goals.people else []
+    parts += [_rounds(goals)] if isinstance(goals.rounds, int) else []
+    parts += [f"{goals.pooled:,} rounds pooled for a figure"] if goals.pooled > 1 else []
+    parts += [_people(goals.people) + " a round"] if goals.people else []
     privacy = f"everlasting eps = {number(goals.eps)} at" if goals.eps else "everlasting privacy at"
     parts.append(f"{privacy} delta = {goals.delta:g}" + (" for any sequence of values" if goals.changes else ""))
-    held = "all their reports" if goals.reports is None else f"{goals.reports:,} of their reports"
-    parts.append(f"{goals.measure} at most {number(goals.limit)} for who holds {held}")
+    held = "all reports" if goals.reports is None else f"{goals.reports:,} report{'s' * (goals.reports > 1)}"
+    parts.append(f"{goals.measure} at most {number(goals.limit)} for an observer who holds {held} of a person")
     if goals.error is not None:
         parts.append(f"error at most {number(goals.error)}")
     return "; ".join(filter(None, parts)) + "."
+
+
+def _people(count: int) -> str:
+    return f"{counted(count)} {'people' if count > 1 else 'person'}"
+
+
+def _rounds(goals: Goals) -> str:
+    if goals.rounds == FOREVER:
+        return "for ever"
+    return f"{goals.rounds:,} round{'s' * (goals.rounds != 1)}"
 
 
 def promise(goals: Goals) -> str:
@@ -75,13 +86,13 @@ def verdict(plan: Plan) -> list[str]:
 def _answer(plan: Plan, best: Option) -> str:
     match plan.unknown:
         case "people":
-            return f"{best.name} with {counted(best.goals.people or 0)} people a round."
+            return f"{best.name} with {_people(best.goals.people or 0)} a round."
         case "eps":
             return f"{best.name} at everlasting eps = {number(rounded_up(best.goals.eps or 0.0))}."
         case "rounds" if best.goals.rounds == FOREVER:
-            return f"{best.name}, for ever."
+            return f"{best.name}, {_rounds(best.goals)}."
         case "rounds":
-            return f"{best.name} for {best.goals.rounds:,} rounds."
+            return f"{best.name} for {_rounds(best.goals)}."
     if best.goals.discovered is not None:
         share = number(best.error_upper)
         return f"{best.name}: strings are found that at least {share} of all people hold (predicted)."
@@ -118,11 +129,11 @@ def _second(plan: Plan, best: Option) -> list[str]:
 def _answers(option: Option, unknown: str | None) -> str:
     match unknown:
         case "people":
-            return f"{counted(option.goals.people or 0)} people"
+            return _people(option.goals.people or 0)
         case "eps":
             return f"eps = {number(rounded_up(option.goals.eps or 0.0))}"
         case "rounds":
-            return "for ever" if option.goals.rounds == FOREVER else f"{option.goals.rounds:,} rounds"
+            return _rounds(option.goals)
     return f"error at most {number(option.error_upper)}"
 
 

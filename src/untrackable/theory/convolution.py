@@ -10,21 +10,17 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from untrackable.theory.factor import Factor, FloatArray
-from untrackable.theory.losses import RAREST, ROUNDING, LossTable, Shift, World
-
-Counted = tuple[Factor, int]
+from untrackable.theory.gridding import gridded
+from untrackable.theory.losses import ROUNDING, LossTable
+from untrackable.theory.products import ALIKE, UNIT, WORLDS, Counted, errors_of, masses_of, mirrored, only_masses
 
 _LARGEST_ENUMERATION = 2_000_000
 _WIDEST_LATTICE = 25_000
-_UNIT = float(np.finfo(np.float64).eps)
-_WORLDS: tuple[World, World] = ("P", "Q")
-_TERMS = 4
 _TRIM = 1e-60
 """Mass that a lattice drops at each end of each convolution."""
 
@@ -42,31 +38,10 @@ def total_loss(factors: Sequence[Counted], gaussian: float, grid: int) -> LossTa
     return gridded(factors, gaussian, grid)
 
 
-def _errors(factors: Sequence[Counted]) -> float:
-    """Relative error that the factors' own masses bring along."""
-    return sum(count * factor.error for factor, count in factors)
-
-
 def _hair(factors: Sequence[Counted]) -> float:
     """A few units in the last place of the largest total loss."""
     largest = sum(count * float(np.abs(f.loss[f.finite]).max()) for f, count in factors)
-    return 32 * _UNIT * largest
-
-
-def only_masses(factors: Sequence[Counted]) -> tuple[float, float]:
-    """Masses at infinite loss: outcomes that only one of the worlds can produce, in any factor."""
-    p_only = q_only = 0.0
-    for factor, count in factors:
-        p_only = _at_least_once(p_only, float(factor.p[factor.loss == np.inf].sum()), count)
-        q_only = _at_least_once(q_only, float(factor.q[factor.loss == -np.inf].sum()), count)
-    return p_only, q_only
-
-
-def _at_least_once(before: float, chance: float, count: int) -> float:
-    """Probability of an event of probability `before`, or of any of `count` independent ones."""
-    if count > 1 and chance < 1:
-        chance = -math.expm1(count * math.log1p(-chance))
-    return before + chance - before * chance
+    return 32 * UNIT * largest
 
 
 # --- on a lattice -----------------------------------------------------------------------------------------
@@ -81,7 +56,7 @@ def lattice_step(factors: Sequence[Counted]) -> float | None:
     for divisor in (1, 2, 3, 4):
         step = float(sizes[0]) / divisor
         multiples = sizes / step
-        if np.all(np.abs(multiples - np.rint(multiples)) <= 8 * _UNIT * multiples):
+        if np.all(np.abs(multiples - np.rint(multiples)) <= 8 * UNIT * multiples):
             return step
     return None
 
@@ -91,7 +66,7 @@ def _lattice_fits(factors: Sequence[Counted], step: float) -> bool:
     span, spread, apart = 0.0, 0.0, 0.0
     for factor, count in factors:
         loss = factor.loss[factor.finite] / step
-        p, q = (_masses(factor, world) / max(_masses(factor, world).sum(), 1e-300) for world in _WORLDS)
+        p, q = (masses_of(factor, world) / max(masses_of(factor, world).sum(), 1e-300) for world in WORLDS)
         span += count * float(np.ptp(loss))
         spread += count * max(float(loss**2 @ mass - (loss @ mass) ** 2) for mass in (p, q))
         apart += count * abs(float(loss @ (p - q)))
@@ -102,10 +77,14 @@ def _lattice_fits(factors: Sequence[Counted], step: float) -> bool:
 def lattice(factors: Sequence[Counted], step: float) -> LossTable:
     """Masses on multiples of the step, accurate in every digit down to the trimmed `_TRIM`."""
     p, q = (_Masses(0, np.ones(1)), _Masses(0, np.ones(1)))
+    alike = mirrored(factors)
     for factor, count in factors:
         places = np.rint(factor.loss[factor.finite] / step).astype(np.int64)
-        p *= _Masses.at(places, _masses(factor, "P")).power(count)
-        q *= _Masses.at(places, _masses(factor, "Q")).power(count)
+        p *= _Masses.at(places, masses_of(factor, "P")).power(count)
+        if not alike:
+            q *= _Masses.at(places, masses_of(factor, "Q")).power(count)
+    if alike:
+        q = p.reflected()
     low, high = min(p.low, q.low), max(p.low + p.mass.size, q.low + q.mass.size)
     loss = step * np.arange(low, high, dtype=np.float64)
     draws = sum(count for _, count in factors)
@@ -118,7 +97,7 @@ def lattice(factors: Sequence[Counted], step: float) -> LossTable:
         *only_masses(factors),
         lost=lost,
         hair=_hair(factors),
-        rounding=ROUNDING + 4 * _UNIT * draws + _errors(factors),
+        rounding=ROUNDING + (4 * UNIT + ALIKE) * draws + errors_of(factors),
     )
 
 
@@ -153,6 +132,10 @@ class _Masses:
             if not count:
                 return result
             square *= square
+
+    def reflected(self) -> "_Masses":
+        """The same on the negative integers."""
+        return _Masses(1 - self.low - self.mass.size, self.mass[::-1], self.trimmed)
 
     def spread(self, low: int, high: int) -> FloatArray:
         return np.pad(self.mass, (self.low - low, high - self.low - self.mass.size))
@@ -190,7 +173,7 @@ def enumerated(factors: Sequence[Counted]) -> LossTable:
         q[order],
         *only_masses(factors),
         hair=_hair(factors),
-        rounding=ROUNDING + 16 * _UNIT * sum(math.lgamma(count + 1) for _, count in factors) + _errors(factors),
+        rounding=ROUNDING + 16 * UNIT * sum(math.lgamma(count + 1) for _, count in factors) + errors_of(factors),
     )
 
 
@@ -222,153 +205,3 @@ def _compositions(total: int, parts: int) -> FloatArray:
         taken = (np.arange(grown.shape[0]) - starts).astype(np.float64)
         rows = np.column_stack((grown[:, :-1], taken, grown[:, -1] - taken))
     return rows
-
-
-# --- on a grid --------------------------------------------------------------------------------------------
-
-
-def gridded(factors: Sequence[Counted], gaussian: float, grid: int) -> LossTable:
-    """Masses on a grid of about `grid` losses, with everything that rounding can have done bounded.
-
-    Each loss is rounded to the nearest grid point. The rounding errors of independent draws are independent,
-    their mean is known, and Bernstein's inequality bounds how far their sum strays from it: with n draws and
-    step h by about h·√n, where rounding in one direction alone would lose h·n.
-    """
-    low, high = _window(factors, gaussian)
-    if not low <= high:  # in neither world is any finite loss left
-        return LossTable(np.zeros(1), np.zeros(1), np.zeros(1), *only_masses(factors))
-    narrowest = 1.01 * max(high - low, 1e-9) / grid
-    stretches = np.linspace(1, 1.1, 33) if len(factors) <= 8 else (1.0,)
-    while True:
-        # Some steps happen to suit the heaviest losses: the best of a few costs nothing.
-        step, shifts = min(
-            ((h, _shifts(factors, gaussian, h)) for h in (narrowest * s for s in stretches)),
-            key=lambda candidate: candidate[1]["P"].variance + candidate[1]["Q"].variance,
-        )
-        slack = max(shift.slack(RAREST) for shift in shifts.values())
-        means = [shift.mean for shift in shifts.values()]
-        first = low - max(means) - slack
-        if high - min(means) + slack - first <= step * (grid - 2):
-            break
-        narrowest *= 1.1
-    base = math.floor(first / step)
-    masses, noise = _grid_masses(factors, gaussian, step, grid, base)
-    return LossTable(
-        step * np.arange(base, base + grid, dtype=np.float64),
-        masses[0],
-        masses[1],
-        *only_masses(factors),
-        p_shift=shifts["P"],
-        q_shift=shifts["Q"],
-        lost=noise + 4 * RAREST,
-        rounding=ROUNDING + _errors(factors),
-    )
-
-
-def _masses(factor: Factor, world: World) -> FloatArray:
-    return (factor.p if world == "P" else factor.q)[factor.finite]
-
-
-def _shifts(factors: Sequence[Counted], gaussian: float, step: float) -> dict[World, Shift]:
-    shifts: dict[World, Shift] = {"P": Shift(), "Q": Shift()}
-    for world, shift in shifts.items():
-        for factor, count in factors:
-            loss = factor.loss[factor.finite]
-            shift.add(loss - step * np.rint(loss / step), _masses(factor, world), count)
-        if gaussian:
-            shift.fixed += step / 2
-    return shifts
-
-
-def _grid_masses(
-    factors: Sequence[Counted], gaussian: float, step: float, grid: int, base: int
-) -> tuple[FloatArray, float]:
-    """The two worlds as two rows, transformed side by side."""
-    spectrum = np.ones((2, grid // 2 + 1), dtype=np.complex128)
-    draws = 0
-    for factor, count in factors:
-        places = np.rint(factor.loss[factor.finite] / step).astype(np.int64) % grid
-        masses = np.stack([_masses(factor, world) for world in _WORLDS])
-        spectrum *= _power(_spectrum(places, masses, grid), count)
-        draws += count
-    if gaussian:
-        drift = gaussian**2 / 2
-        rows = np.stack([_gaussian_masses(centre, gaussian, step, grid) for centre in (drift, -drift)])
-        spectrum *= np.fft.rfft(rows)
-    total = np.roll(np.fft.irfft(spectrum, n=grid), -(base % grid), axis=1)
-    # Standard FFT error analysis, relative to the 2-norm: a rounding for each doubling, and powers multiply it.
-    norm = float(np.linalg.norm(total, axis=1).max())
-    noise = _UNIT * (draws + 1) * math.log2(grid) * math.sqrt(grid) * norm
-    return np.maximum(total, 0.0), noise
-
-
-def _spectrum(places: NDArray[np.int64], masses: FloatArray, grid: int) -> NDArray[np.complex128]:
-    """The transform of masses at a few places of a grid: term by term where there are few, or else by FFT."""
-    if places.size > _TERMS:
-        rows = np.stack([np.bincount(places, mass, minlength=grid) for mass in masses])
-        found: NDArray[np.complex128] = np.fft.rfft(rows)
-        return found
-    roots, frequencies = _roots(grid)
-    found = np.zeros((2, frequencies.size), dtype=np.complex128)
-    for place, mass in zip(places, masses.T, strict=True):
-        term = roots[frequencies * place % grid] if place else np.ones(frequencies.size)
-        for row, weight in zip(found, mass, strict=True):
-            row += weight * term
-    return found
-
-
-@lru_cache(maxsize=2)
-def _roots(grid: int) -> tuple[NDArray[np.complex128], NDArray[np.int64]]:
-    """All powers of e^(-2πi/grid), and the frequencies of a real transform."""
-    return np.exp(-2j * np.pi * np.arange(grid) / grid), np.arange(grid // 2 + 1)
-
-
-def _gaussian_masses(centre: float, scale: float, step: float, grid: int) -> FloatArray:
-    """A normal law rounded to the grid."""
-    reach = 9 * scale
-    cells = np.arange(math.floor((centre - reach) / step), math.ceil((centre + reach) / step) + 1)
-    places = (np.append(cells - 0.5, cells[-1] + 0.5) * step - centre) / scale
-    edges = np.array([math.erfc(-place / math.sqrt(2)) / 2 for place in places.tolist()])
-    return np.bincount(cells % grid, np.diff(edges), minlength=grid).astype(np.float64, copy=False)
-
-
-def _power(base: NDArray[np.complex128], exponent: int) -> NDArray[np.complex128]:
-    result: NDArray[np.complex128] | None = None
-    while True:
-        if exponent & 1:
-            result = base if result is None else result * base
-        exponent >>= 1
-        if not exponent:
-            return result if result is not None else np.ones_like(base)
-        base = base * base
-
-
-def _window(factors: Sequence[Counted], gaussian: float) -> tuple[float, float]:
-    """An interval that the total loss leaves with probability at most `RAREST` on each side, in either world."""
-    ends = [_chernoff(factors, gaussian, sign, world) for sign in (-1, 1) for world in ("P", "Q")]
-    return -max(ends[0], ends[1]), max(ends[2], ends[3])
-
-
-def _chernoff(factors: Sequence[Counted], gaussian: float, sign: int, world: World) -> float:
-    """The smallest x for which Chernoff's bound puts sign·loss above x with probability at most `RAREST`."""
-    drift = gaussian**2 / 2 if world == "P" else -(gaussian**2) / 2
-    largest, variance = (math.inf, gaussian**2) if gaussian else (0.0, 0.0)
-    laws = []
-    for factor, count in factors:
-        mass = _masses(factor, world)
-        # Given that all losses are finite; outcomes whose mass underflowed do not occur.
-        loss, mass = sign * factor.loss[factor.finite][mass > 0], mass[mass > 0] / mass.sum()
-        if loss.size == 0:
-            return -math.inf
-        laws.append((loss, mass, count))
-        largest += count * float(loss.max())
-        variance += count * float(loss**2 @ mass)
-    if variance == 0:
-        return largest
-    few = 40 if max(loss.size for loss, _, _ in laws or [(np.zeros(1), 0, 0)]) < 200_000 else 12
-    tilts = np.geomspace(0.1, 200, few) / math.sqrt(variance)
-    cumulants = tilts * sign * drift + tilts**2 * gaussian**2 / 2
-    for loss, mass, count in laws:
-        top = float(loss.max())
-        cumulants += count * (tilts * top + np.log(np.exp(np.outer(tilts, loss - top)) @ mass))
-    return min(largest, float(np.min((cumulants - math.log(RAREST)) / tilts)))

@@ -1,6 +1,7 @@
 """A pair of worlds as a product of independent factors: the engine behind every guarantee."""
 
 from collections.abc import Iterable, Sequence
+from copy import copy
 from functools import cached_property
 from typing import Literal
 
@@ -8,9 +9,10 @@ import numpy as np
 
 from untrackable import checks
 from untrackable.brackets import Bracket
-from untrackable.theory.convolution import Counted, total_loss
+from untrackable.theory.convolution import total_loss
 from untrackable.theory.factor import Factor, FloatArray
 from untrackable.theory.losses import Ends, LossTable, World
+from untrackable.theory.products import Counted
 from untrackable.theory.questions import Direction, Questions
 from untrackable.theory.roc import Roc
 
@@ -78,7 +80,10 @@ class Experiment(Questions):
 
     def with_grid(self, grid: int) -> "Experiment":
         """The same pair of worlds, evaluated on a finer or coarser grid where one is needed at all."""
-        return Experiment(self.factors, gaussian=self.gaussian, certainty=self.certainty, grid=grid)
+        finer = copy(self)
+        finer._forget()
+        finer.grid = checks.integer("grid", grid, low=1 << 10, high=1 << 26)
+        return finer
 
     def sample(self, rng: np.random.Generator, draws: int, world: World = "P") -> FloatArray:
         """Losses ln(P/Q) of `draws` independent observations made in the given world."""

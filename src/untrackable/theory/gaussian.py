@@ -2,11 +2,19 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
+from untrackable.theory.roots import Found, falling_root
+
 _CLOSE = 1e-9
-_STEPS = 60
+_START = 1e-4
+"""How near a rough search goes."""
+_LOWEST = 1e-18
+"""Of the highest parameter, the share below which none is looked for."""
+_LEAST, _MOST = 1e-280, 1 - 1e-6
+"""Probabilities between which a shift can be told from them."""
 
 
 def gaussian_delta(shift: float, eps: float) -> float:
@@ -25,33 +33,36 @@ def gaussian_shift(delta: float, eps: float) -> float:
 
 
 def largest_parameter(
-    spent: Callable[[float], float], guess: float, *, eps: float, delta: float, high: float, close: float = _CLOSE
+    spent: Callable[[float], float],
+    guess: float,
+    *,
+    eps: float,
+    delta: float,
+    high: float,
+    close: float = _CLOSE,
+    rough: Callable[[float], float] | None = None,
 ) -> float:
-    """The largest parameter up to `high` that spends at most `delta`, found nearly as fast as Newton would.
+    """The largest parameter up to `high` that spends at most `delta`, to within about `close`; 0 if none is seen.
 
-    `spent` grows with the parameter, much as that of a Gaussian whose shift is proportional to it: each step asks
-    for the shift that spends as much, and scales. Steps that leave the bracket seen so far bisect it instead. What
-    is returned was seen to spend at most `delta`.
+    `spent` grows with the parameter, much as that of a Gaussian whose shift is proportional to it. So what is
+    solved for is where ln(target/shift) passes 0, nearly a line in ln x. `rough`, about the same and quicker, only
+    says where to start and how steep it is there. What is returned was seen to spend at most `delta`.
     """
     target = gaussian_shift(delta, eps)
-    low, top, x = 0.0, math.inf, min(guess, high)
-    slope, before = 1.0, (math.nan, math.nan)
-    for _ in range(_STEPS):
+
+    def left(x: float, spent: Callable[[float], float] = spent) -> float:
+        """Of the shift, in logarithms: not negative exactly where at most delta is spent."""
         now = spent(x)
-        low, top = (x, top) if now <= delta else (low, x)
-        if low == high or (top < math.inf and top - low <= close * top):
-            break
-        if 1e-290 < now < 1 - 1e-6:
-            left = math.log(target / gaussian_shift(now, eps))
-            if before[0] != x and math.isfinite(before[1]):
-                slope = min(4.0, max(0.25, (before[1] - left) / math.log(x / before[0])))
-            before, step = (x, left), left / slope
-        else:
-            step = math.log(2) if now <= delta else -math.log(2)
-        if now <= delta and step <= close:
-            break
-        # From above, a hair more than the step, so as to end up below.
-        x = min(high, x * math.exp(step if now <= delta else min(0.0, step) - close / 2))
-        if not low < x < top:
-            x = (low + min(top, high)) / 2
-    return low
+        found = math.log(target / gaussian_shift(min(max(now, _LEAST), _MOST), eps))
+        return max(found, 0.0) if now <= delta else min(found, -_LEAST)
+
+    def largest(left: Callable[[float], float], start: float, close: float, slope: float = 1.0) -> Found:
+        return falling_root(left, start, low=_LOWEST * high, high=high, close=close, keep="below", slope=slope)
+
+    try:
+        slope = 1.0
+        if rough is not None:
+            guess, slope = largest(partial(left, spent=rough), guess, _START)
+        return largest(left, guess, close, slope).x
+    except ValueError:
+        return 0.0

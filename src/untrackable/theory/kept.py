@@ -16,6 +16,8 @@ from scipy.special import bdtr, bdtrc, gammaln
 from untrackable.theory.factor import FloatArray
 
 _POINTS = 32
+_TOGETHER = 4096
+"""Reports up to which laws are computed side by side, in a few megabytes."""
 
 
 def binomial_distances(reports: int, one: float, zero: float) -> FloatArray:
@@ -71,7 +73,7 @@ def kept_symbol_advantage_upper(kept: float, tell: float, values: int, reports: 
     distances = binomial_distances(reports, tell / both, lie / both)
     known = _known(reports)
     # Of n reports, those that are one of the two symbols are Bin(n, tell + lie) in either world.
-    mixed = np.array([_binomial(int(n), both) @ distances[: n + 1] for n in known])
+    mixed = np.concatenate([_binomials(some, both) @ distances[: some[-1] + 1] for some in _batches(known)])
     apart = _upwards(known, mixed, reports)
     other = kept**2 + (1 - kept) ** 2 / (values - 1)
     return float(min(1.0, (1 - other) * (apart * apart[::-1]).max() * (1 + 1e-9)))
@@ -80,13 +82,13 @@ def kept_symbol_advantage_upper(kept: float, tell: float, values: int, reports: 
 def _squares(kept: float, one: float, zero: float, reports: int) -> FloatArray:
     """Σ (A₁ - A₀)²/(a·A₁ + (1-a)·A₀) for n = 0 … reports."""
     known = _known(reports)
-    found = np.zeros(known.size)
-    for i, n in enumerate(known):
-        first, second = _binomial(int(n), one), _binomial(int(n), zero)
+    found = []
+    for some in _batches(known):
+        first, second = _binomials(some, one), _binomials(some, zero)
         mixed = kept * first + (1 - kept) * second
-        usual = mixed > 0
-        found[i] = float(((first - second)[usual] ** 2 / mixed[usual]).sum())
-    return _upwards(known, found, reports)
+        apart = np.divide((first - second) ** 2, mixed, out=np.zeros(mixed.shape), where=mixed > 0)
+        found.append(apart.sum(axis=1))
+    return _upwards(known, np.concatenate(found), reports)
 
 
 def _known(reports: int) -> NDArray[np.int64]:
@@ -101,11 +103,19 @@ def _upwards(known: NDArray[np.int64], found: FloatArray, reports: int) -> Float
     return bounds
 
 
-def _binomial(n: int, chance: float) -> FloatArray:
-    """The law of Bin(n, p)."""
-    ones = np.arange(n + 1)
+def _batches(known: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Numbers of reports whose laws are computed together; large ones alone."""
+    few = known[known <= _TOGETHER]
+    return [few] * (few.size > 0) + [known[i : i + 1] for i in range(few.size, known.size)]
+
+
+def _binomials(numbers: NDArray[np.int64], chance: float) -> FloatArray:
+    """The laws of Bin(n, p) as rows, for increasing n."""
+    n, ones = numbers[:, None], np.arange(numbers[-1] + 1)
     if chance in (0.0, 1.0):
         return np.asarray(ones == n * chance, dtype=np.float64)
-    logs = gammaln(n + 1) - gammaln(ones + 1) - gammaln(n - ones + 1)
-    law: FloatArray = np.exp(logs + ones * np.log(chance) + (n - ones) * np.log1p(-chance))
-    return law
+    orders = gammaln(ones + 1)
+    logs = orders[numbers][:, None] - orders - orders[np.maximum(n - ones, 0)]
+    return np.exp(  # type: ignore[no-any-return]
+        logs + ones * np.log(chance) + (n - ones) * np.log1p(-chance), where=ones <= n, out=np.zeros(logs.shape)
+    )

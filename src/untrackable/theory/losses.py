@@ -1,7 +1,7 @@
 """The law of the total loss in both worlds, and what follows from it."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
@@ -47,6 +47,10 @@ class Shift:
         single = float(np.abs(about).max())
         self.largest = max(self.largest, single)
         self.total += count * single
+
+    def reflected(self) -> "Shift":
+        """Of the losses with the worlds exchanged."""
+        return replace(self, mean=-self.mean)
 
     def slack(self, failure: float) -> float:
         """Bernstein: the sum strays from its mean by more than this with probability at most `failure`."""

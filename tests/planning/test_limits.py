@@ -1,0 +1,114 @@
+"""Plans over random goals go as far as the goals allow: a little more, of a parameter or an answer, breaks them."""
+
+import math
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from tests.planning.drawing import LISTED, UNKNOWNS, followed, private, random_goals
+from untrackable import Fading, Goals, plan
+from untrackable.planning.families import FAMILIES
+from untrackable.planning.goals import FOREVER, LARGEST_ROUNDS
+from untrackable.planning.plans import Option
+from untrackable.planning.refusing import Cannot
+from untrackable.planning.solving import solve
+
+MORE = 1e-3
+SEEDS = range(8)
+NAMED = {family.name: family for family in FAMILIES}
+UNSEEN = {"deck", "fading"}
+"""Set for privacy alone: there is nothing to follow."""
+SET_FOR_TRACKING = {family.name for family in FAMILIES if family.tuned} - UNSEEN
+
+pytestmark = pytest.mark.xdist_group("limits")  # they share plans
+
+
+@pytest.fixture(scope="module")
+def options() -> dict[str, list[Option]]:
+    """By what was unknown."""
+    return {
+        unknown: [option for seed in SEEDS for option in plan(goals=random_goals(seed, unknown)).options]
+        for unknown in UNKNOWNS
+    }
+
+
+def better(goals: Goals, unknown: str) -> Any:
+    """A slightly better answer, or None where there is none."""
+    value = getattr(goals, unknown)
+    match unknown:
+        case "people":
+            return min(value - 1, math.floor(value * (1 - MORE))) or None
+        case "rounds":
+            return None if value in (FOREVER, LARGEST_ROUNDS) else math.ceil(value * (1 + MORE))
+    return value * (1 - MORE)
+
+
+@pytest.mark.parametrize("unknown", UNKNOWNS)
+def test_the_answer_is_the_best_there_is(options: dict[str, list[Option]], unknown: str) -> None:
+    """With a slightly better answer in its place, the same mechanism can no longer do it; in every family."""
+    tried: Counter[str] = Counter()
+    for option in options[unknown]:
+        answer = better(option.goals, unknown)
+        if answer is not None:
+            with pytest.raises(Cannot):
+                solve(NAMED[option.name], option.goals.replace(**{unknown: answer}))
+        tried[option.name] += 1
+    assert set(tried) == LISTED, LISTED - set(tried)
+
+
+def test_a_slightly_larger_eps_is_not_private(options: dict[str, list[Option]]) -> None:
+    """Every family, set for a slightly larger eps, breaks the one that was asked for."""
+    tried: Counter[str] = Counter()
+    for option in options["error"]:
+        goals = option.goals
+        assert private(option.mechanism, goals)
+        louder = NAMED[option.name].make(goals.replace(eps=(goals.eps or 0.0) * (1 + MORE)))
+        assert not private(louder, goals), (option.name, goals)
+        tried[option.name] += 1
+    assert set(tried) == LISTED, LISTED - set(tried)
+
+
+def tolerating(goals: Goals, more: float) -> Goals | None:
+    """The same, but for slightly more tracking; None where that is all there is."""
+    if goals.limit * more >= 1:
+        return None
+    if goals.matched is not None:
+        return goals.replace(matched=1 / goals.crowd + (goals.matched - 1 / goals.crowd) * more)
+    if goals.untrackable is not None:
+        return goals.replace(untrackable=(goals.untrackable[0], goals.untrackable[1] * more))
+    return goals.replace(advantage=goals.edge * more)
+
+
+def test_a_parameter_for_slightly_more_tracking_is_too_much(options: dict[str, list[Option]]) -> None:
+    """Every family that is set for what is tolerable; by its bound, and by the engine where that is the bound."""
+    tried: Counter[str] = Counter()
+    for option in options["error"]:
+        family, goals = NAMED[option.name], option.goals
+        assert followed(option.mechanism, goals) <= goals.limit + 1e-9
+        more = tolerating(goals, 1 + 4 * MORE)
+        if family.name not in SET_FOR_TRACKING or more is None or goals.edge == 0:
+            continue
+        louder = family.make(more)
+        if louder == option.mechanism:  # a whole number of slots, or as loud as can be
+            continue
+        assert louder.accuracy(1000).radius < option.mechanism.accuracy(1000).radius
+        assert family.track(louder, goals).upper > goals.limit, (option.name, goals)
+        if family.name == "bitwise" and goals.advantage is not None and goals.observed is not None:
+            assert followed(louder, goals) > goals.limit
+        tried[option.name] += 1
+    assert set(tried) == SET_FOR_TRACKING, SET_FOR_TRACKING - set(tried)
+
+
+def test_what_is_not_set_for_tracking_needs_not_be(options: dict[str, list[Option]]) -> None:
+    for option in options["error"]:
+        if option.name in UNSEEN:
+            assert option.tracked.upper == (1 / option.goals.crowd if option.goals.matched is not None else 0)
+
+
+def test_the_scale_of_fading_is_the_largest(options: dict[str, list[Option]]) -> None:
+    for option in options["error"]:
+        made = option.mechanism
+        if isinstance(made, Fading):
+            with pytest.raises(ValueError, match="scale must keep"):
+                Fading(bits=made.bits, eps=made.eps, delta=made.delta, scale=made.scale * (1 + MORE))
