@@ -24,6 +24,7 @@ from untrackable.auditing import words
 from untrackable.auditing.audits import Apart, Audit
 from untrackable.auditing.catalogue import CATALOGUE, Goal
 from untrackable.auditing.naming import resolve
+from untrackable.auditing.numbers import as_dict, shown
 from untrackable.auditing.page import audit_page, comparison_page
 from untrackable.auditing.strict_json import finite
 from untrackable.brackets import Bracket
@@ -76,7 +77,7 @@ def test_every_entry_is_audited(name: str) -> None:
     assert found.linked.top1.sampled <= found.recognised.upper + math.sqrt(math.log(1e9) / (2 * 60))
     # Every number says what it is, and everything is JSON.
     assert len(brackets(found)) > 20
-    told = json.dumps(finite(words.as_dict(found)), allow_nan=False)
+    told = json.dumps(finite(as_dict(found)), allow_nan=False)
     assert told.count('"certainty"') >= len(brackets(found))
     for line in words.lines(found):
         assert line.certainty in ("exact", "upper", "lower", "sampled", "exact up to ±"), line
@@ -137,7 +138,7 @@ def test_words() -> None:
     ],
 )
 def test_numbers_are_said_with_what_they_are(bracket: Bracket, said: tuple[str, str]) -> None:
-    assert words.shown(bracket) == said
+    assert shown(bracket) == said
 
 
 class Tagged:

@@ -7,12 +7,15 @@ import numpy as np
 import pytest
 
 from tests.planning.drawing import UNKNOWNS, followed, private, random_goals
-from untrackable import Goals, Plan, plan
+from untrackable import Bit, Goals, Plan, plan
+from untrackable.campaign import Campaign, Guarantee
 from untrackable.planning.families import FAMILIES
+from untrackable.planning.fragment import fragment
 from untrackable.planning.goals import FOREVER
 from untrackable.planning.predicting import errors, state_bytes
 from untrackable.planning.solving import solve
 from untrackable.planning.words import verdict
+from untrackable.verification import verify
 
 CASES = [(seed, unknown) for unknown in UNKNOWNS for seed in range(4)]
 
@@ -196,3 +199,22 @@ def test_a_salt_is_drawn_once() -> None:
     assert found.campaign() == found.campaign()
     again = plan(people=10**8, strings=4, rounds=4, eps=4.0)
     assert found.campaign()["encoding"]["salt"] != again.campaign()["encoding"]["salt"]
+
+
+@pytest.mark.parametrize("rounds", [60, 730, "forever"])
+def test_a_campaign_declares_what_its_plan_promises(rounds: int | str) -> None:
+    """Also of more reports than the engine searches for their worst split."""
+    found = plan(people=10**9, values=2, rounds=rounds, eps=0.1, advantage=0.49)
+    (chosen,) = (one for one in found.options if one.name == "bitwise")
+    declared = fragment(found.goals, chosen.mechanism, b"")["guarantee"]
+    assert declared["tracking_delta"] < 0.5
+    campaign = Campaign(
+        question="Is it?",
+        encoding=Bit(),
+        mechanism=chosen.mechanism,
+        first_round=0,
+        round_seconds=86400,
+        rounds=None if rounds == FOREVER else int(rounds),
+        guarantee=Guarantee(**declared),
+    )
+    assert verify(campaign).problems == ()

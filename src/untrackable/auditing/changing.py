@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from untrackable import checks
-from untrackable.auditing.linking import Matched, Progress, area, share
+from untrackable.auditing.linking import Progress, area, share
+from untrackable.auditing.numbers import Matched
 from untrackable.brackets import Bracket
 from untrackable.mechanisms.base import Mechanism
 

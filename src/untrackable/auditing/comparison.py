@@ -7,7 +7,7 @@ from typing import Any
 from untrackable.auditing.audits import Apart
 from untrackable.auditing.catalogue import CATALOGUE, Entry, Goal
 from untrackable.auditing.linking import Progress
-from untrackable.auditing.words import number, shown
+from untrackable.auditing.numbers import number, shown
 from untrackable.brackets import Bracket
 from untrackable.mechanisms.base import Mechanism
 from untrackable.mechanisms.rappor import Rappor

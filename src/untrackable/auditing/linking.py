@@ -11,6 +11,7 @@ from scipy.special import logsumexp
 
 from untrackable import checks
 from untrackable.auditing.intervals import clopper_pearson
+from untrackable.auditing.numbers import Matched
 from untrackable.brackets import Bracket
 from untrackable.mechanisms.base import Mechanism
 
@@ -25,17 +26,6 @@ _STRANGERS = 1 << 22
 """Pairs of strangers whose scores are compared with people's own."""
 _SHORT = 5
 _IMPOSSIBLE = -1e9
-
-
-@dataclass(frozen=True, slots=True)
-class Matched:
-    """A share or an area (sampled), with its confidence interval."""
-
-    people: int
-    sampled: float
-    lower: float
-    upper: float
-    level: float
 
 
 @dataclass(frozen=True, slots=True)

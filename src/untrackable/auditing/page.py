@@ -12,6 +12,7 @@ from untrackable.auditing import words
 from untrackable.auditing.audits import Audit
 from untrackable.auditing.charts import Spec, audit_charts, comparison_chart
 from untrackable.auditing.comparison import Comparison
+from untrackable.auditing.numbers import as_dict
 from untrackable.auditing.strict_json import finite
 
 _CAPTIONS = {
@@ -90,7 +91,7 @@ def audit_page(audit: Audit, mechanism: object, name: str, command: list[str]) -
         source=audit.published,
         parameters=audit.mechanism,
         command=spelled(command),
-        data=words.as_dict(audit),
+        data=as_dict(audit),
     )
 
 
@@ -114,7 +115,7 @@ def comparison_page(comparison: Comparison, command: list[str]) -> str:
         source="",
         parameters="\n".join(row.mechanism for row in comparison.rows),
         command=spelled(command),
-        data=words.as_dict(comparison),
+        data=as_dict(comparison),
     )
 
 

@@ -76,6 +76,7 @@ def audit(
         from untrackable.auditing.audits import audit as examine
         from untrackable.auditing.catalogue import Goal
         from untrackable.auditing.naming import resolve
+        from untrackable.auditing.numbers import as_dict
 
         goal = Goal(reports=reports, delta=delta, people=people)
         examined = resolve(mechanism, parameters, preset, goal)
@@ -102,7 +103,7 @@ def audit(
             ),
         )
     if as_json:
-        print_json({"verdict": words.verdict(found), **words.as_dict(found)})
+        print_json({"verdict": words.verdict(found), **as_dict(found)})
     else:
         _print(found)
         if html is not None:

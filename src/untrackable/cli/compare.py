@@ -43,8 +43,8 @@ def compare(
     """  # noqa: D301
     check_page(html)
     with failing():
-        from untrackable.auditing import words
         from untrackable.auditing.comparison import compare as rank
+        from untrackable.auditing.numbers import as_dict
 
         with progress() as told:
             found = rank(
@@ -63,7 +63,7 @@ def compare(
         again += ["--reports", str(reports), "--users", str(people), "--crowd", str(crowd)]
         write_page(html, comparison_page(found, again))
     if as_json:
-        print_json({"verdict": found.verdict(), **words.as_dict(found)})
+        print_json({"verdict": found.verdict(), **as_dict(found)})
     else:
         _print(found)
         if html is not None:

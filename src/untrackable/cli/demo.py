@@ -15,7 +15,7 @@ from untrackable.cli.terminal import print_json, progress
 _FORMATS = (".png", ".svg", ".pdf")
 
 if TYPE_CHECKING:
-    from untrackable.auditing.linking import Matched
+    from untrackable.auditing.numbers import Matched
     from untrackable.demo.collection import Outcome
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from untrackable.auditing.linking import Matched
+from untrackable.auditing.numbers import Matched
 from untrackable.campaign import Campaign
 from untrackable.collector import keys, process
 from untrackable.collector.stores.opening import open_store

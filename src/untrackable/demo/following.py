@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from untrackable.auditing.linking import Matched, match
+from untrackable.auditing.linking import match
+from untrackable.auditing.numbers import Matched
 from untrackable.demo.homepages import HOMEPAGES, ROUNDS
 from untrackable.mechanisms.base import Mechanism
 

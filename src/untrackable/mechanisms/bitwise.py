@@ -1,5 +1,6 @@
 """Bitwise Everlasting Privacy [NV]: a noisy copy of one bit, reported through more noise."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -29,6 +30,11 @@ from untrackable.theory.coordinate import (
 )
 from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor, response_factor
+
+_COUNTED = 10**6
+"""Reports of which the numbers on two sides are counted."""
+_ROUNDED = 1e-8
+"""Share of a small total variation that floating point may take, at up to millions of reports."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,10 +103,26 @@ class Bitwise(Mechanism):
         return Experiment([privacy_factor(kept, kept.mirrored(), self._noise, count)])
 
     def _trackings(self, seen: Observed) -> list[Experiment | Mixture]:
-        """One coordinate, exact; the two values are mirror images."""
-        return [
-            Experiment([tracking_factor(self._kept, self._noise, seen.reports, j)]) for j in seen.tracking_splits(1)
-        ]
+        """One coordinate, exact; of too many reports, the largest advantage whatever gamma is (upper).
+
+        The two values are mirror images.
+        """
+        try:
+            splits = seen.tracking_splits(1)
+        except ValueError:
+            told = self.tracking_advantage_upper(seen.reports)
+            factor = Factor([told, 1 - told, 0.0], [0.0, 1 - told, told], [math.inf, 0.0, -math.inf])
+            return [Experiment([factor], certainty="upper")]
+        return [Experiment([tracking_factor(self._kept, self._noise, seen.reports, j)]) for j in splits]
+
+    def tracking_advantage_upper(self, reports: int | None) -> float:
+        """For the worst split: exact but for room for rounding, up to 10^6 reports; of more, or of any, a limit."""
+        from untrackable.theory.kept import kept_bit_advantages
+
+        kept, flip = self.state_flip.probability, self.report_flip.probability
+        if reports is None or reports > _COUNTED:
+            return 2 * kept * (1 - kept) * (1 + _ROUNDED)
+        return float(kept_bit_advantages(kept, 1 - flip, flip, reports).max()) * (1 + _ROUNDED)
 
     def _detections(self, seen: Observed, after: After) -> list[Experiment | Mixture]:
         """One coordinate, exact: a fresh one with the opposite bias, or the same flip on the other bit."""

@@ -8,6 +8,7 @@ from untrackable.encodings.base import Encoding
 from untrackable.encodings.bit import Bit
 from untrackable.encodings.numbers import LARGEST_COUNT, IntegerRange
 from untrackable.mechanisms.base import Mechanism
+from untrackable.mechanisms.bitwise import Bitwise
 from untrackable.planning.goals import FOREVER, Goals
 
 _ENDLESS = (1 << 32) - 1
@@ -38,7 +39,10 @@ def _untrackable(goals: Goals, mechanism: Mechanism) -> dict[str, float]:
     gamma = goals.untrackable[0] if goals.untrackable else 0.0
     reports = max(2, goals.rounds) if isinstance(goals.rounds, int) else _ENDLESS
     try:
-        delta = mechanism.tracking(reports=reports).delta(gamma).upper
+        if isinstance(mechanism, Bitwise) and gamma == 0:
+            delta = mechanism.tracking_advantage_upper(reports)
+        else:
+            delta = mechanism.tracking(reports=reports).delta(gamma).upper
     except ValueError:  # too many reports to say anything
         delta = 1.0
     return {"gamma": gamma, "tracking_delta": min(1.0, rounded_up(delta))}

@@ -11,15 +11,11 @@ from untrackable.mechanisms.unary import Unary
 from untrackable.planning.goals import Goals
 from untrackable.planning.refusing import Cannot, has_two, whole_values, yes_no
 from untrackable.planning.searching import smallest_real
-from untrackable.theory.kept import kept_bit_advantages, kept_bits_advantage_upper, kept_symbol_advantage_upper
+from untrackable.theory.kept import kept_bits_advantage_upper, kept_symbol_advantage_upper
 from untrackable.theory.tracking import permanent_state_upper
 
 _SURE_EPS = 36.0
 """Beyond, a randomised response is no longer random."""
-
-
-_ROUNDED = 1e-8
-"""Share of a small total variation that floating point may take, at up to millions of reports."""
 
 
 def bitwise(goals: Goals) -> Bitwise:
@@ -29,25 +25,16 @@ def bitwise(goals: Goals) -> Bitwise:
     eps = goals.eps or 0.0
 
     def advantage(eps_report: float) -> float:
-        made = Bitwise(eps_state=eps, eps_report=eps_report)
-        return _bitwise_advantage(made, goals.observed)
+        return Bitwise(eps_state=eps, eps_report=eps_report).tracking_advantage_upper(goals.observed)
 
     return Bitwise(eps_state=eps, eps_report=_loudest(advantage, goals))
 
 
-def _bitwise_advantage(mechanism: Bitwise, reports: int | None) -> float:
-    kept, flip = mechanism.state_flip.probability, mechanism.report_flip.probability
-    if reports is None:
-        return 2 * kept * (1 - kept)
-    return float(kept_bit_advantages(kept, 1 - flip, flip, reports).max()) * (1 + _ROUNDED)
-
-
 def track_bitwise(mechanism: Bitwise, goals: Goals) -> Bracket:
     """Exact as an advantage; otherwise a bound."""
-    exact = _bitwise_advantage(mechanism, goals.observed)
-    edge = exact * (1 + 1e-12)
+    edge = mechanism.tracking_advantage_upper(goals.observed)
     if goals.advantage is not None:
-        return Bracket(exact * (1 - 3 * _ROUNDED), edge)
+        return Bracket(edge * (1 - 3e-8), edge)
     return Bracket(0.0, _smaller(edge, mechanism.eps_report, goals))
 
 

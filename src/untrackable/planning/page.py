@@ -6,8 +6,8 @@ from typing import Any
 import altair as alt
 
 from untrackable.auditing.charts import Spec
+from untrackable.auditing.numbers import as_dict
 from untrackable.auditing.page import render, spelled
-from untrackable.auditing.words import as_dict
 from untrackable.planning import words
 from untrackable.planning.grids import Grids, grids
 from untrackable.planning.plans import Plan, Progress

@@ -4,7 +4,7 @@ import dataclasses
 import json
 from typing import Any
 
-from untrackable.auditing.words import as_dict, number, said, shown
+from untrackable.auditing.numbers import as_dict, number, said, shown
 from untrackable.brackets import Bracket
 from untrackable.planning.fragment import rounded_up
 from untrackable.planning.goals import FOREVER, Goals
