@@ -190,6 +190,16 @@ def test_opened_again_it_is_the_same(kind: str, new_url: Callable[[str], str]) -
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_who_only_reads_makes_no_store(kind: str, new_url: Callable[[str], str]) -> None:
+    url = new_url(kind)
+    for _ in range(2):
+        with pytest.raises(StoreError, match="`untrackable serve` makes it"):
+            open_store(url, make=False)
+    open_store(url).close()
+    open_store(url, make=False).close()
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_migrations_are_applied_once_and_later_versions_are_refused(
     kind: str, new_url: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

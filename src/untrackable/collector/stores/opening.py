@@ -11,7 +11,7 @@ DEFAULT = "sqlite:///untrackable.db"
 def open_store(url: str, *, check: bool = True, make: bool = True) -> Store:
     """sqlite:///PATH or postgresql://…, migrated if need be. A damaged one is a `StoreError`.
 
-    A SQLite file that is not there is made, or a `StoreError` without `make`.
+    A SQLite file or tables that are not there are made, or a `StoreError` without `make`.
     """
     if url.startswith("sqlite:///") and url != "sqlite:///":
         from untrackable.collector.stores.sqlite import SqliteStore
@@ -20,5 +20,5 @@ def open_store(url: str, *, check: bool = True, make: bool = True) -> Store:
     if url.startswith(("postgresql://", "postgres://")):
         from untrackable.collector.stores.postgres import PostgresStore
 
-        return PostgresStore.open(url)
+        return PostgresStore.open(url, make=make)
     raise StoreError("a store must be sqlite:///PATH or postgresql://…")

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -34,17 +34,19 @@ class PostgresStore(Store):
         self._url = url
 
     @staticmethod
-    def open(url: str) -> "PostgresStore":
-        """The store in a database; its tables are made if there are none."""
+    def open(url: str, *, make: bool = True) -> "PostgresStore":
+        """The store in a database; its tables are made if there are none and `make`."""
         store = PostgresStore(url)
         try:
-            connection = store._connect()
-            with store._begin(connection, write=True):
+            with store._borrowed() as connection, store._begin(connection, write=True):
                 if connection.execute("SHOW fsync").fetchone() != ("on",):
                     raise StoreError("PostgreSQL runs with fsync off, so that nothing it acknowledges is safe")
+                if not make and connection.execute("SELECT to_regnamespace(%s)", (_SCHEMA,)).fetchone() == (None,):
+                    raise StoreError(
+                        "the PostgreSQL database is not a collector's (`untrackable serve` makes it one)"
+                    )
                 connection.execute("SELECT pg_advisory_xact_lock(%s)", (_SCHEMA_LOCK,))
                 connection.execute(f"CREATE SCHEMA IF NOT EXISTS {_SCHEMA}")
-            store._idle.put(connection)
             store.migrate()
             store.ping()
         except StoreUnavailable as error:
@@ -86,20 +88,25 @@ class PostgresStore(Store):
         return f"CREATE TABLE {table} (nonce UUID PRIMARY KEY, report BYTEA NOT NULL)"
 
     def _insert(self, tables: Mapping[str, Rows]) -> None:
+        """A COPY is a transaction by itself."""
         try:
             try:
-                self._copy_all(tables, self._copy)
+                self._copy_all(tables, self._copy, alone=len(tables) == 1)
             except errors.UniqueViolation:
-                self._copy_all(tables, self._copy_new)
+                self._copy_all(tables, self._copy_new, alone=False)
         except errors.UndefinedTable:
             raise NoSuchTable from None
         except psycopg.Error as error:
             raise _unavailable(error) from None
 
     def _copy_all(
-        self, tables: Mapping[str, Rows], copy: Callable[["psycopg.Connection[Any]", str, Rows], None]
+        self,
+        tables: Mapping[str, Rows],
+        copy: Callable[["psycopg.Connection[Any]", str, Rows], None],
+        *,
+        alone: bool,
     ) -> None:
-        with self._borrowed() as connection, connection.transaction():
+        with self._borrowed() as connection, nullcontext() if alone else connection.transaction():
             for table in sorted(tables):
                 copy(connection, table, tables[table])
 

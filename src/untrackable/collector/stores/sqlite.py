@@ -9,6 +9,7 @@ from typing import Any
 
 from untrackable.collector.stores.base import BLOCK, NoSuchTable, Run, Store
 from untrackable.collector.stores.records import Round, Rows
+from untrackable.collector.stores.turns import Turn
 from untrackable.errors import StoreError, StoreUnavailable
 from untrackable.wire import NONCE
 
@@ -32,6 +33,7 @@ class SqliteStore(Store):
     def __init__(self, path: Path) -> None:
         super().__init__()
         self.path = path
+        self._turn = Turn(path.with_name(f"{path.name}-turn"))
 
     @staticmethod
     def open(path: Path, *, check: bool = True, make: bool = True) -> "SqliteStore":
@@ -106,6 +108,11 @@ class SqliteStore(Store):
             raise StoreError(f"{self.path} is on a file system without shared memory, which SQLite's log needs")
         return connection
 
+    def close(self) -> None:
+        """Close all connections."""
+        super().close()
+        self._turn.close()
+
     @contextmanager
     def _begin(self, connection: sqlite3.Connection, *, write: bool) -> Iterator[None]:
         try:
@@ -135,7 +142,7 @@ class SqliteStore(Store):
     def _insert(self, tables: Mapping[str, Rows]) -> None:
         """One statement is a transaction by itself; within it, this process's other threads may run."""
         try:
-            with self._borrowed() as connection:
+            with self._turn.taken(), self._borrowed() as connection:
                 if len(tables) == 1:
                     for table, rows in tables.items():
                         connection.execute(*_insertion(table, rows))
