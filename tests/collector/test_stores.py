@@ -8,18 +8,20 @@ import numpy as np
 import pytest
 
 from tests.collector.conftest import KINDS
+from tests.collector.samples import campaign
 from untrackable.collector.stores import base, schema
 from untrackable.collector.stores.base import Store
 from untrackable.collector.stores.opening import open_store
 from untrackable.collector.stores.records import Round, RoundsClosed, Rows, StoredCampaign, StoredKey, StoredRound
 from untrackable.errors import StoreError
 
-ID = "ab" * 32
+ASKED = campaign()
+ID = ASKED.id
 ROUND = Round(ID, 1)
 
 
 def known(store: Store, id: str = ID) -> None:
-    store.add_campaign(StoredCampaign(id, b"{}", "{}", published=False))
+    store.add_campaign(StoredCampaign(id, ASKED.to_bytes(), "{}", published=False))
 
 
 def rows(count: int, seed: int = 0, payload: int = 3) -> Rows:

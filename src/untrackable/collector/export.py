@@ -18,6 +18,8 @@ from untrackable.files.writing import check_ending, write_reports
 from untrackable.mechanisms.estimates import Reports
 
 What = Literal["reports", "sums"]
+_FOR_ITS_OWNER = 0o600
+"""As the store is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +46,9 @@ def export_round(store: Store, id: str, number: int, path: Path) -> Exported:
         raise StoreError(f"there are no reports of round {number}")
     if known.state == "closed":
         return _sums(store, campaign, number, known.reports or 0, path)
+    pieces = _pieces(store, campaign, number)
     written = write_reports(
-        path, _pieces(store, campaign, number), mechanism=campaign.mechanism, encoding=campaign.encoding
+        path, pieces, mechanism=campaign.mechanism, encoding=campaign.encoding, mode=_FOR_ITS_OWNER
     )
     return Exported(path, "reports", written.reports, written.bytes)
 
@@ -70,7 +73,7 @@ def _sums(store: Store, campaign: Campaign, number: int, reports: int, path: Pat
         SUMS: pa.array([store.sums(Round(campaign.id, number))], pa.large_binary()),
     }
     try:
-        with whole_file(path) as file:
+        with whole_file(path, mode=_FOR_ITS_OWNER) as file:
             parquet.write_table(pa.table(columns), file)
     except OSError as error:
         raise ReportFileError(f"cannot write {path}: {error.strerror or error}") from None

@@ -8,7 +8,7 @@ from starlette.responses import JSONResponse, Response
 
 from untrackable.campaign import LARGEST, LAST_ROUND, Campaign
 from untrackable.collector import keys
-from untrackable.collector.accepting import why_not
+from untrackable.collector.accepting import check_countable, why_not
 from untrackable.collector.closing import close_round
 from untrackable.collector.problems import Problem, Refused
 from untrackable.collector.reading import NO_STORE
@@ -95,4 +95,5 @@ def close(store: Store, campaign: Campaign, number: int, now: float) -> StoredRo
         raise Refused(Problem.NOT_FOUND, f"the campaign has {campaign.rounds:,} rounds, and no round {number:,}")
     if campaign.begins(number) > now:
         raise Refused(Problem.ROUND_NOT_BEGUN, f"round {number} has not begun")
+    check_countable(campaign, number)
     return close_round(store, campaign, number)

@@ -22,6 +22,7 @@ _COUNTERS: Final = {
     "commit_microseconds": "Time spent in these transactions.",
     "store_failures": "Transactions that failed.",
     "rounds_closed": "Rounds that were closed.",
+    "closings_failed": "Times that a round could not be closed.",
 }
 _GAUGES: Final = {"waiting_bytes": "Bytes of reports that are not yet stored."}
 _PROBLEMS: Final = {f"problem {problem.slug}": problem for problem in Problem}

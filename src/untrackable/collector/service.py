@@ -14,13 +14,14 @@ from starlette.concurrency import run_in_threadpool
 
 from untrackable.campaign import Campaign, check_id
 from untrackable.collector.accepting import Accepting
+from untrackable.collector.clocks import Steady
 from untrackable.collector.closing import close_overdue
 from untrackable.collector.metrics import Metrics
 from untrackable.collector.problems import Problem, Refused
 from untrackable.collector.settings import Settings
 from untrackable.collector.stores.base import Store
 from untrackable.collector.stores.records import StoredCampaign
-from untrackable.collector.writer import Writer
+from untrackable.collector.writer import Writer, place
 from untrackable.errors import CampaignError, StoreUnavailable
 
 _log = logging.getLogger("untrackable.collector")
@@ -54,9 +55,13 @@ class Service:
             yield
         finally:
             ending.set()
-            await sweeping  # a round that is being closed is closed
-            await run_in_threadpool(self.writer.stop)
-            await run_in_threadpool(self._end)
+            try:
+                await sweeping  # a round that is being closed is closed
+            finally:
+                try:
+                    await run_in_threadpool(self.writer.stop)
+                finally:
+                    await run_in_threadpool(self._end)
 
     def _end(self) -> None:
         with contextlib.suppress(StoreUnavailable):
@@ -66,11 +71,15 @@ class Service:
 
     async def _sweep(self, ending: asyncio.Event) -> None:
         """Close rounds that are over, now and then; not all processes at the same time."""
+        steady = Steady(self.clock)
         while not ending.is_set():
             try:
-                await run_in_threadpool(self.close_overdue)
+                if steady.agrees():
+                    await run_in_threadpool(self.close_overdue)
             except StoreUnavailable as error:
                 _log.warning("rounds were not closed: %s", error)
+            except Exception as error:
+                _log.error("rounds were not closed: %s", place(error))
             wait = self.settings.sweep * random.uniform(0.75, 1.25)  # noqa: S311 - no secret
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(ending.wait(), wait)
