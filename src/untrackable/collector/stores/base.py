@@ -259,6 +259,7 @@ class Store(ABC):
 
     def stop(self, round: Round) -> State:
         """Let a round take no more reports, and say in which state it is."""
+        self._tables.pop(round, None)  # or the next report would fail, which a database may write into its log
         with self._transaction(write=True) as run:
             self._exclude(run, round)
             key, state = self._key(run, round)
