@@ -2,7 +2,10 @@
 
 import json
 import socket
+import sqlite3
 import stat
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -94,6 +97,22 @@ def test_a_campaign_from_file_to_closed_round(url: str, tmp_path: Path) -> None:
     assert (
         DECK.restore_sums(row["sums"]).to_bytes() == DECK.aggregator().add(rows[:, -1].astype(np.uint64)).to_bytes()
     )
+    store.close()
+
+
+def test_closing_says_so_if_nonces_are_left_in_the_log(url: str) -> None:
+    store, asked = open_store(url), campaign(begin=int(time.time()) - 60)
+    create_campaign(store, asked.to_bytes())
+    rows = np.frombuffer(fresh(500), dtype=np.uint8).reshape(-1, SIZE)[:, 5:]
+    store.add({Round(asked.id, 1): rows})
+    reader = sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM reports_1").fetchone()
+    command = [sys.executable, "-m", "untrackable", "manage", "close", asked.id, "1", "--store", url]
+    said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)  # noqa: S603
+    assert said.stdout == "Round 1 is closed, with 500 reports.\n"
+    assert said.stderr.startswith("the store's log still has nonces of a closed round: ")
+    reader.close()
     store.close()
 
 

@@ -270,7 +270,7 @@ def test_a_statement_that_takes_too_long_is_ended(new_url: NewUrl, monkeypatch: 
     [
         ("UPDATE sums SET data = set_byte(data, 60, get_byte(data, 60) # 64)", "sums"),
         ("UPDATE campaigns SET document = set_byte(document, 30, 120)", "not the one that it is named after"),
-        ("UPDATE campaigns SET verdict = 'x' || verdict", "damaged"),
+        ("UPDATE campaigns SET verdict = 'x' || verdict", "what its verification said cannot be read"),
         ("UPDATE rounds SET reports = 4", "not of as many reports"),
         ("DELETE FROM sums", "has no sums"),
     ],

@@ -23,7 +23,11 @@ def _examine(store: Store, stored: StoredCampaign) -> None:
     if identify(stored.document) != stored.id:
         raise StoreError("its document is not the one that it is named after")
     mechanism = Campaign.from_bytes(stored.document).mechanism
-    if not isinstance(json.loads(stored.verdict), dict):
+    try:
+        readable = isinstance(json.loads(stored.verdict), dict)
+    except ValueError:
+        readable = False
+    if not readable:
         raise StoreError("what its verification said cannot be read")
     for round in store.rounds(stored.id):
         if round.state != "closed":
