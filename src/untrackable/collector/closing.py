@@ -17,7 +17,7 @@ from untrackable.mechanisms.estimates import Aggregator
 _log = logging.getLogger("untrackable.collector")
 
 
-def close_round(store: Store, campaign: Campaign, number: int) -> StoredRound:
+def close_round(store: Store, campaign: Campaign, number: int, metrics: Metrics | None = None) -> StoredRound:
     """Close a round, or find it closed. Interrupted at any point and run again, it gives the same sums.
 
     First the round is stopped, so that nothing is added any more; then the sums are made from all of its reports;
@@ -28,6 +28,8 @@ def close_round(store: Store, campaign: Campaign, number: int) -> StoredRound:
     if store.stop(round) == "closing":
         sums = count(store, campaign, number)
         if store.finish(round, sums.n, sums.to_bytes()):
+            if metrics is not None:
+                metrics.add("rounds_closed")
             try:
                 store.tidy()
             except StoreUnavailable as error:
@@ -56,7 +58,6 @@ def close_overdue(store: Store, now: float, settings: Settings, metrics: Metrics
             continue
         campaign = Campaign.from_bytes(stored.document)
         if known.state == "closing" or campaign.begins(round.number + 1) + settings.grace <= now:
-            close_round(store, campaign, round.number)
-            metrics.add("rounds_closed")
+            close_round(store, campaign, round.number, metrics)
             closed += 1
     return closed
