@@ -53,7 +53,7 @@ def live(campaign: Campaign, server: str, folder: Path, values: Sequence[int], t
         for start in range(0, len(values), _TOGETHER)
     ]
     accepted = 0
-    workers = min(4, os.cpu_count() or 1)
+    workers = min(8, 2 * (os.cpu_count() or 1))  # they mostly wait, for the disk and the collector
     with ExitStack() as ending:
         with uninterrupted():
             pool = ending.enter_context(multiprocessing.get_context("spawn").Pool(workers))
