@@ -18,7 +18,7 @@ from untrackable.mechanisms.estimates import Aggregator
 _log = logging.getLogger("untrackable.collector")
 
 
-def close_round(store: Store, campaign: Campaign, number: int) -> StoredRound:
+def close_round(store: Store, campaign: Campaign, number: int, metrics: Metrics | None = None) -> StoredRound:
     """Close a round, or find it closed. Interrupted at any point and run again, it gives the same sums.
 
     First the round is stopped, so that nothing is added any more; then the sums are made from all of its reports;
@@ -29,6 +29,8 @@ def close_round(store: Store, campaign: Campaign, number: int) -> StoredRound:
     if store.stop(round) == "closing":
         sums = count(store, campaign, number)
         if store.finish(round, sums.n, sums.to_bytes()):
+            if metrics is not None:
+                metrics.add("rounds_closed")
             try:
                 store.tidy()
             except StoreUnavailable as error:
@@ -56,21 +58,20 @@ def close_overdue(store: Store, now: float, settings: Settings, metrics: Metrics
     closed = 0
     for round in store.unclosed():
         try:
-            closed += _close_if_overdue(store, round, now - settings.grace)
+            closed += _close_if_overdue(store, round, now - settings.grace, metrics)
         except Exception as error:
             metrics.add("closings_failed")
             why = error if isinstance(error, StoreUnavailable) else place(error)
             _log.error("round %d of campaign %s was not closed: %s", round.number, round.campaign, why)
-    metrics.add("rounds_closed", closed)
     return closed
 
 
-def _close_if_overdue(store: Store, round: Round, now: float) -> bool:
+def _close_if_overdue(store: Store, round: Round, now: float, metrics: Metrics) -> bool:
     stored, known = store.campaign(round.campaign), store.round(round)
     if stored is None or known is None or known.state == "closed":
         return False
     campaign = Campaign.from_bytes(stored.document)
     if known.state == "open" and campaign.begins(round.number + 1) > now:
         return False
-    close_round(store, campaign, round.number)
+    close_round(store, campaign, round.number, metrics)
     return True

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import hashlib
 import logging
 import random
 import threading
@@ -25,7 +26,8 @@ from untrackable.collector.writer import Writer, place
 from untrackable.errors import CampaignError, StoreUnavailable
 
 _log = logging.getLogger("untrackable.collector")
-_REMEMBERED = 256
+_REMEMBERED = 4 << 20
+"""Bytes of answers that are kept."""
 _WAITING = 8
 """Requests for estimates that may wait for each other."""
 
@@ -43,7 +45,8 @@ class Service:
         self._accepting: dict[str, Accepting] = {}
         self._estimating = threading.Lock()
         self._queue = threading.BoundedSemaphore(_WAITING)
-        self._answers: OrderedDict[Any, Any] = OrderedDict()
+        self._answers: OrderedDict[bytes, bytes] = OrderedDict()
+        self._answered = 0
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -115,8 +118,9 @@ class Service:
                 return found
         raise Refused(Problem.NOT_FOUND, "there is no campaign with this id")
 
-    def remembered(self, key: Any, make: Callable[[], Any]) -> Any:
-        """What was made for this key, by one thread at a time: for what never changes, as sums of closed rounds."""
+    def remembered(self, asked: tuple[Any, ...], make: Callable[[], bytes]) -> bytes:
+        """What was made for this, by one thread at a time: for what never changes, as sums of closed rounds."""
+        key = hashlib.sha256(repr(asked).encode()).digest()
         found = self._answers.get(key)
         if found is not None:
             return found
@@ -124,10 +128,12 @@ class Service:
             raise Refused(Problem.BUSY, "too many estimates are being made now")
         try:
             with self._estimating:
-                if key not in self._answers:
-                    self._answers[key] = make()
-                    if len(self._answers) > _REMEMBERED:
-                        self._answers.popitem(last=False)
-                return self._answers[key]
+                found = self._answers.get(key)
+                if found is None:
+                    found = self._answers[key] = make()
+                    self._answered += len(found)
+                while self._answered > _REMEMBERED:
+                    self._answered -= len(self._answers.popitem(last=False)[1])
+                return found
         finally:
             self._queue.release()
