@@ -33,6 +33,7 @@ from untrackable import Categories, Deck
 from untrackable.campaign import Campaign, Guarantee
 from untrackable.collector import serving
 from untrackable.collector.managing import create_campaign
+from untrackable.collector.metrics import Shared
 from untrackable.collector.settings import Settings
 from untrackable.collector.stores.opening import open_store
 
@@ -81,7 +82,7 @@ class _Nothing:
     __call__ = staticmethod(nothing)
 
 
-def application(store: str, counts: Path) -> Starlette:
+def application(store: str, counts: Shared) -> Starlette:
     """The collector, with one endpoint more."""
     app = serving.application(store, Settings(grace=1e9), counts)
     app.router.routes.insert(0, Route("/campaigns/{campaign}/nothing", _Nothing(), methods=["POST"]))
@@ -218,8 +219,7 @@ def serve(store: str, workers: int) -> None:
     serving.end_on_signals()
     bound = serving.bind("127.0.0.1", 0)
     print(serving.address(bound), flush=True)
-    with tempfile.TemporaryDirectory() as folder:
-        serving.run(functools.partial(application, store, Path(folder) / "counts"), bound, workers=workers)
+    serving.run(functools.partial(application, store, Shared()), bound, workers=workers)
 
 
 def main() -> None:

@@ -1,5 +1,6 @@
 """Does a campaign keep what it declares? Recomputed by the engine, from the mechanism's own parameters."""
 
+import math
 from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
@@ -9,6 +10,7 @@ import numpy as np
 from untrackable.brackets import Bracket
 from untrackable.campaign import LAST_ROUND, Campaign
 from untrackable.mechanisms.base import Mechanism, Pair
+from untrackable.mechanisms.bitwise import Bitwise
 from untrackable.mechanisms.fixed_vector import Questioned
 from untrackable.mechanisms.loloha import Loloha
 from untrackable.mechanisms.one_change import OneChange
@@ -17,11 +19,14 @@ from untrackable.mechanisms.stored import Stored
 from untrackable.mechanisms.votes import Votes
 from untrackable.theory.dominating import dominating
 from untrackable.theory.experiment import Experiment, Worst
+from untrackable.theory.factor import Factor
 from untrackable.theory.tracking import reports_of_two_values
 
 MOST_VALUES = 100_000
 """That may change into each other and be reported twice each, more of which are not looked at."""
 _FEW = 32
+_SEARCHED = 500
+"""Reports of a kept bit of which the engine searches all splits."""
 _WIDEST_ARRAY = 63
 
 
@@ -123,6 +128,10 @@ def _of_one_value(mechanism: Mechanism, reports: int) -> Pair:
     """Of the worst value, where they are not all alike."""
     if isinstance(mechanism, Rappor):
         return mechanism.tracking(reports=reports, ones="worst")  # hashes that collide may be more trackable
+    if isinstance(mechanism, Bitwise) and reports > _SEARCHED:
+        told = mechanism.tracking_advantage_upper(reports)  # whatever gamma is, it is no more
+        factor = Factor([told, 1 - told, 0.0], [0.0, 1 - told, told], [math.inf, 0.0, -math.inf])
+        return Experiment([factor], certainty="upper")
     return mechanism.tracking(reports=reports)
 
 

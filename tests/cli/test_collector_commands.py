@@ -2,6 +2,10 @@
 
 import json
 import socket
+import sqlite3
+import stat
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -15,7 +19,6 @@ from tests.collector.loads import SIZE, fresh
 from tests.collector.samples import DECK, campaign
 from tests.collector.servers import process
 from untrackable.cli import main
-from untrackable.cli.keys import without_password
 from untrackable.collector.keys import role_of
 from untrackable.collector.managing import create_campaign
 from untrackable.collector.stores.opening import open_store
@@ -62,6 +65,9 @@ def test_a_campaign_from_file_to_closed_round(url: str, tmp_path: Path) -> None:
         "new": False,
     }
     assert "is published" in run("manage", "publish", asked.id, "--store", url).stdout
+    assert "no longer" in run("manage", "publish", asked.id, "--not", "--store", url).stdout
+    again = run("manage", "add", str(file), "--published", "--store", url)
+    assert again.stdout == f"{asked.id} was there already and is published.\n"
     store = open_store(url)
     assert store.campaigns()[0].published
     rows = np.frombuffer(fresh(500), dtype=np.uint8).reshape(-1, SIZE)[:, 5:]
@@ -70,6 +76,7 @@ def test_a_campaign_from_file_to_closed_round(url: str, tmp_path: Path) -> None:
     reports = tmp_path / "reports.parquet"
     told = json.loads(run("export", asked.id, "1", str(reports), "--store", url, "--json").stdout)
     assert (told["what"], told["reports"]) == ("reports", 500)
+    assert stat.S_IMODE(reports.stat().st_mode) == 0o600
     estimated = run("estimate", str(reports), "--json")
     assert estimated.exit_code == 0, estimated.output
 
@@ -77,6 +84,7 @@ def test_a_campaign_from_file_to_closed_round(url: str, tmp_path: Path) -> None:
     assert closed.stdout == "Round 1 is closed, with 500 reports.\n"
     sums = tmp_path / "sums.parquet"
     assert "the sums of 500 reports" in run("export", asked.id, "1", str(sums), "--store", url).stdout
+    assert stat.S_IMODE(sums.stat().st_mode) == 0o600
 
     from_sums, from_reports = (json.loads(run("estimate", str(file), "--json").stdout) for file in (sums, reports))
     assert from_sums.pop("files") != from_reports.pop("files")
@@ -93,6 +101,22 @@ def test_a_campaign_from_file_to_closed_round(url: str, tmp_path: Path) -> None:
     assert (
         DECK.restore_sums(row["sums"]).to_bytes() == DECK.aggregator().add(rows[:, -1].astype(np.uint64)).to_bytes()
     )
+    store.close()
+
+
+def test_closing_says_so_if_nonces_are_left_in_the_log(url: str) -> None:
+    store, asked = open_store(url), campaign(begin=int(time.time()) - 60)
+    create_campaign(store, asked.to_bytes())
+    rows = np.frombuffer(fresh(500), dtype=np.uint8).reshape(-1, SIZE)[:, 5:]
+    store.add({Round(asked.id, 1): rows})
+    reader = sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM reports_1").fetchone()
+    command = [sys.executable, "-m", "untrackable", "manage", "close", asked.id, "1", "--store", url]
+    said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)  # noqa: S603
+    assert said.stdout == "Round 1 is closed, with 500 reports.\n"
+    assert said.stderr.startswith("the store's log still has nonces of a closed round: ")
+    reader.close()
     store.close()
 
 
@@ -165,8 +189,6 @@ def test_how_to_revoke_a_new_key(tmp_path: Path) -> None:
         f"A key for an admin, shown this once. To revoke it: untrackable keys revoke {id} --store '{url}'\n"
     )
     assert "A key for a reader" in run("keys", "new", "--role", "reader", "--store", url).stderr
-    assert without_password("postgresql://me:se%40cret@host/db") == "postgresql://me:…@host/db"
-    assert without_password("postgresql://me@host/db") == "postgresql://me@host/db"
 
 
 def test_campaigns_are_listed_and_named_by_their_first_digits(url: str, tmp_path: Path) -> None:

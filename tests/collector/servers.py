@@ -21,7 +21,7 @@ from untrackable.collector.stores.base import Store
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", StarletteDeprecationWarning)  # it would rather have a later httpx
-    from starlette.testclient import TestClient
+    from starlette.testclient import TestClient as TestClient
 
 ROOT = Path(__file__).parent.parent.parent
 OCTETS = {"content-type": "application/octet-stream"}

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.collector.samples import BEGIN, DECK, HOUR, bodies, campaign, sealed
 from tests.mechanisms.test_clients import ONE_OF_EACH
 from tests.mechanisms.test_saved_sums import OTHERS
-from untrackable import Categories, Deck, InnerProduct, wire
+from untrackable import Categories, Deck, Fading, InnerProduct, wire
 from untrackable.collector.accepting import Accepting, Arrived, as_reports, by_round, why_not
 from untrackable.collector.problems import Problem, Refused
 from untrackable.collector.settings import Settings
@@ -117,6 +117,21 @@ def test_rounds_by_the_clock() -> None:
     assert reader.open_rounds(BEGIN + HOUR + 600) == (2, 2)
     assert reader.open_rounds(BEGIN + 30 * HOUR + 599) == (30, 30)
     assert reader.open_rounds(BEGIN + 30 * HOUR + 600) == (31, 30)
+
+
+def test_a_round_of_which_no_sums_can_be_made_is_refused() -> None:
+    """So late that its answers say nothing: accepted, it could never be closed."""
+    faded = Fading(bits=4, eps=2.0, delta=1e-6, power=4.0)
+    asked = campaign(faded, begin=0, seconds=5, rounds=None)
+    number = asked.round_at(NOW)
+    assert number is not None
+    reader = Accepting(asked, Settings())
+    body = b"".join(sealed(asked, [faded.client(0).report(1)], round=number))
+    for _ in range(2):
+        with pytest.raises(Refused, match="so late that its answers say nothing") as refused:
+            reader.read(body, NOW)
+        assert refused.value.problem is Problem.ROUND_OVER
+    assert len(reader.read(b"".join(sealed(asked, [faded.client(0).report(1)])), 1.0).rounds) == 1
 
 
 def test_stored_in_the_order_of_nonces() -> None:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +16,23 @@ import httpx
 import numpy as np
 import pytest
 
-from tests.collector.conftest import start_postgres
+from tests.collector.conftest import KINDS, start_postgres
 from tests.collector.loads import SIZE, Senders, Sent, fresh, split, wait_until
-from tests.collector.samples import DECK, campaign
+from tests.collector.samples import DECK, bodies, campaign
 from tests.collector.servers import OCTETS, ROOT, process
+from untrackable import Deck
 from untrackable.campaign import Campaign
 from untrackable.collector.closing import close_round, count
+from untrackable.collector.keys import new_key
 from untrackable.collector.managing import create_campaign
 from untrackable.collector.stores.base import Store
 from untrackable.collector.stores.opening import open_store
 from untrackable.collector.stores.records import Round
 
-KILLS = 50
+KILLS = {"sqlite": 50, "postgresql": 12}
+
+WIDE = Deck.for_budget(bits=14, slots=30, eps=8.0, delta=1e-6, width=1)
+"""Whose sums take more room than its reports."""
 
 
 def on_now() -> Campaign:
@@ -53,12 +59,13 @@ def check(store: Store, asked: Campaign, sent: Sent) -> None:
 
 
 @pytest.mark.slow
-def test_killed_at_random_moments_under_load(tmp_path: Path) -> None:
-    url, rng, sent = f"sqlite:///{tmp_path}/x.db", random.Random(7), Sent()  # noqa: S311
+@pytest.mark.parametrize("kind", KINDS)
+def test_killed_at_random_moments_under_load(kind: str, new_url: Callable[[str], str]) -> None:
+    url, rng, sent = new_url(kind), random.Random(7), Sent()  # noqa: S311
     store, asked = open_store(url), on_now()
     create_campaign(store, asked.to_bytes())
     per_life = []
-    for _ in range(KILLS):
+    for _ in range(KILLS[kind]):
         before = len(sent.acknowledged)
         with process(url, "--sweep", "0.2") as server:
             senders = Senders(asked, sent)
@@ -69,8 +76,9 @@ def test_killed_at_random_moments_under_load(tmp_path: Path) -> None:
             senders.join()
         per_life.append(len(sent.acknowledged) - before)
     assert min(per_life) > 0
-    assert open_store(url) is not None  # undamaged
+    open_store(url).close()  # undamaged
     check(store, asked, sent)
+    store.close()
 
 
 CLOSING = """
@@ -198,6 +206,40 @@ def test_a_full_disk_refuses_and_loses_nothing(tmp_path: Path) -> None:
     assert "the store fails" in (tmp_path / "log").read_text()
     check(store, asked, sent)
     store.close()
+
+
+def test_a_disk_that_is_full_at_closing_closes_nothing_and_loses_nothing(tmp_path: Path) -> None:
+    """The round is closed once there is room."""
+    url, asked = f"sqlite:///{tmp_path}/x.db", campaign(WIDE, begin=int(time.time()) - 600, seconds=86400)
+    store = open_store(url)
+    create_campaign(store, asked.to_bytes())
+    key = {"authorization": f"Bearer {new_key(store, 'admin')[1]}"}
+    body = b"".join(bodies(asked, 300))
+    one = f"/campaigns/{asked.id}"
+    with process(url, log=tmp_path / "log") as server:
+        assert httpx.post(f"{server.address}{one}/reports", content=body, headers=OCTETS).status_code == 204
+        store.tidy()
+        pid, size = server.process.pid, (tmp_path / "x.db").stat().st_size
+
+        def close() -> httpx.Response:
+            return httpx.post(f"{server.address}{one}/rounds/1/close", headers=key, timeout=60)
+
+        before = resource.prlimit(pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+        for _ in range(2):
+            refused = close()
+            assert (refused.status_code, refused.json()["type"][-17:]) == (503, "store-unavailable")
+            assert store.count(Round(asked.id, 1)) == 300
+        state = store.round(Round(asked.id, 1))
+        assert state is not None
+        assert state.state == "closing"  # it takes no more, and all that it took is there
+        expected = count(store, asked, 1).to_bytes()
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, before)
+        assert close().json() == {"round": 1, "state": "closed"}
+        assert server.end() == 0
+    assert store.sums(Round(asked.id, 1)) == expected
+    assert "Traceback" not in (tmp_path / "log").read_text()
+    store.close()
+    open_store(url).close()
 
 
 @pytest.mark.slow

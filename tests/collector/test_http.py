@@ -2,19 +2,25 @@
 
 import json
 import secrets
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 import pytest
 
+from tests.collector.loads import wait_until
 from tests.collector.samples import BEGIN, DECK, HOUR, answers, bodies, campaign, sealed
-from tests.collector.servers import JSON, OCTETS, SETTINGS, Collector, collecting
+from tests.collector.servers import JSON, OCTETS, SETTINGS, Clock, Collector, TestClient, collecting
 from untrackable import Bitwise, OneChange, Votes, wire
 from untrackable.campaign import Guarantee
+from untrackable.collector import service as service_module
+from untrackable.collector.app import create_app
+from untrackable.collector.managing import create_campaign
 from untrackable.collector.problems import Problem
 from untrackable.collector.settings import Settings
 from untrackable.collector.stores.base import Store
-from untrackable.collector.stores.records import Round
+from untrackable.collector.stores.opening import open_store
+from untrackable.collector.stores.records import Round, Rows
 from untrackable.encodings.bit import Bit
 
 
@@ -135,17 +141,28 @@ def test_overdue_rounds_are_closed_by_themselves(store: Store) -> None:
     assert [(r["round"], r["state"], r["reports"]) for r in found["rounds"]] == [(1, "closed", 30)]
 
 
-def test_while_a_round_is_open_nobody_learns_how_many_came(collector: Collector) -> None:
+def test_while_a_round_is_open_nobody_learns_whether_a_report_came(collector: Collector) -> None:
+    """Every answer but the operator's metrics is the same before and after the first one."""
     asked = collector.create(campaign())
-    collector.send(asked, b"".join(bodies(asked, 30)))
-    (found,) = collector.http.get(f"/campaigns/{asked.id}/rounds", headers=collector.keys["reader"]).json()[
-        "rounds"
-    ]
-    assert found == {
-        "round": 1, "state": "open", "begins": BEGIN, "ends": BEGIN + HOUR, "reports": None, "withheld": False,
-    }  # fmt: skip
-    refused = collector.http.get(f"/campaigns/{asked.id}/rounds/1/estimate")
+    one = f"/campaigns/{asked.id}"
+    addresses = ["/", "/campaigns", "/healthz", "/openapi.json", one, f"{one}/guarantee", f"{one}/rounds"]
+    addresses += [f"{one}/estimate", f"{one}/estimate?rounds=1", f"{one}/rounds/1/estimate"]
+
+    def told() -> list[tuple[int, bytes]]:
+        found = [collector.http.get(address, headers=collector.keys["admin"]) for address in addresses]
+        return [(each.status_code, each.content) for each in found]
+
+    before = told()
+    for people in (1, 29):
+        assert collector.send(asked, b"".join(bodies(asked, people))).status_code == 204
+        assert told() == before
+    refused = collector.http.get(f"{one}/rounds/1/estimate")
     assert problem(refused) == (409, "round-not-closed")
+    collector.close(asked)
+    (found,) = collector.http.get(f"{one}/rounds").json()["rounds"]
+    assert found == {
+        "round": 1, "state": "closed", "begins": BEGIN, "ends": BEGIN + HOUR, "reports": 30, "withheld": False,
+    }  # fmt: skip
 
 
 def test_few_reports_are_withheld_from_everybody(collector: Collector) -> None:
@@ -262,7 +279,9 @@ def test_campaigns_that_cannot_be_taken(collector: Collector) -> None:
 def test_other_refusals(collector: Collector) -> None:
     asked = collector.create(campaign())
     http = collector.http
-    rounds = [f"/campaigns/{asked.id}/rounds/{number}/estimate" for number in ("0", "x", "-1", "9" * 30)]
+    rounds = [
+        f"/campaigns/{asked.id}/rounds/{number}/estimate" for number in ("0", "x", "-1", "9" * 30, "9" * 5000)
+    ]
     for path in (
         "/nothing",
         f"/campaigns/{'0' * 64}",
@@ -279,8 +298,10 @@ def test_other_refusals(collector: Collector) -> None:
     assert problem(collector.send(asked, large)) == (413, "too-large")
     assert problem(collector.close(asked, 2)) == (409, "round-not-begun")
     assert problem(collector.close(asked, 31)) == (404, "not-found")
+    assert problem(http.post(f"/campaigns/{asked.id}/rounds/{'9' * 5000}/close")) == (404, "not-found")
     for query in ("top=0", "top=x", "top=1001", "beta=0", "beta=nan", "beta=x", "rounds=", "rounds=0", "rounds=3-1",
-                  "rounds=1-99999999", "rounds=x", "candidate=x&rounds=1"):  # fmt: skip
+                  "rounds=1-99999999", "rounds=x", "candidate=x&rounds=1", *(f"{n}={'9' * 5000}" for n in
+                  ("top", "beta", "rounds", "rounds=1-")), "rounds=1-6000,1-6000"):  # fmt: skip
         response = http.get(f"/campaigns/{asked.id}/estimate?{query}")
         assert problem(response)[1] in ("malformed-request", "round-not-closed"), query
 
@@ -301,8 +322,15 @@ def test_health_metrics_and_cross_origin(collector: Collector) -> None:
     preflight = collector.http.options(f"/campaigns/{asked.id}/reports", headers=asking)
     assert preflight.status_code == 200
     assert preflight.headers["access-control-allow-origin"] == "*"
+    for name, value in (("method", "PATCH"), ("headers", "x-other")):
+        wrong = {**asking, f"access-control-request-{name}": value}
+        refused = collector.http.options(f"/campaigns/{asked.id}/reports", headers=wrong)
+        assert problem(refused) == (400, "malformed-request")
+        assert refused.headers["access-control-allow-origin"] == "*"
+        assert "Access-Control-Request-Method" in refused.headers["vary"]
     answer = collector.http.get("/campaigns", headers={"origin": "https://app.example"})
     assert answer.headers["access-control-allow-origin"] == "*"
+    assert answer.headers["access-control-expose-headers"] == "retry-after"
     for body, status in ((bodies(asked, 1)[0], 204), (b"x", 400)):
         headers = {"origin": "https://app.example", **OCTETS}
         sent = collector.http.post(f"/campaigns/{asked.id}/reports", content=body, headers=headers)
@@ -310,6 +338,61 @@ def test_health_metrics_and_cross_origin(collector: Collector) -> None:
         assert "access-control-allow-origin" not in collector.send(asked, body).headers
     assert "set-cookie" not in answer.headers
     assert "etag" not in answer.headers
+
+
+def test_counts_say_what_is_now(collector: Collector) -> None:
+    asked = collector.create(campaign())
+    assert collector.send(asked, b"".join(bodies(asked, 30))).status_code == 204
+    for _ in range(3):
+        assert collector.close(asked).status_code == 200
+    text = collector.http.get("/metrics").text
+    assert "untrackable_rounds_closed_total 1\n" in text
+    assert "untrackable_waiting_bytes 0\n" in text
+
+
+def test_answers_that_are_kept_take_bounded_room(collector: Collector, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service_module, "_REMEMBERED", 10_000)
+    asked = collector.create(campaign())
+    collector.send(asked, b"".join(bodies(asked, 300)))
+    collector.close(asked)
+    service = collector.http.app.state.service  # type: ignore[attr-defined]
+    one = f"/campaigns/{asked.id}/estimate"
+    first = collector.http.get(one).json()
+    for i in range(30):
+        assert len(collector.http.get(one, params={"beta": 0.01 + i / 1000}).json()["values"]) == 12
+        assert 0 < sum(map(len, service._answers.values())) == service._answered <= 10_000
+        assert all(len(key) == 32 for key in service._answers)
+    assert collector.http.get(one).json() == first
+
+
+def test_a_store_that_hangs_does_not_keep_the_collector(
+    new_url: Callable[[str], str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """When it is to end, it says how many reports are not stored, and ends with an error."""
+    store, asked, hanging, gave_up = open_store(new_url("sqlite")), campaign(), threading.Event(), threading.Event()
+    create_campaign(store, asked.to_bytes())
+    before = store.add
+
+    def add(reports: Mapping[Round, Rows]) -> None:
+        hanging.wait(60)
+        before(reports)
+
+    monkeypatch.setattr(store, "add", add)
+    settings = Settings(sweep=3600.0, ending_seconds=0.2)
+
+    def give_up() -> None:
+        gave_up.set()
+        hanging.set()  # as nothing ends the process here
+
+    app = create_app(store, clock=Clock(), settings=settings, give_up=give_up)
+    with TestClient(app) as http:
+        service = app.state.service
+        for count in (1, 20):
+            service.writer.write(service.accepting(asked.id), b"".join(bodies(asked, count)))
+        wait_until(lambda: service.writer.unstored() == 21)
+        assert http.get("/healthz").status_code == 200
+    assert gave_up.is_set()
+    assert "21 reports were not stored, and none of them acknowledged" in caplog.text
 
 
 def test_no_room_means_come_again(store: Store) -> None:

@@ -99,7 +99,7 @@ def test_every_route_and_every_problem_is_documented(store: Store) -> None:
     app = create_app(store)
     described = document(Settings())
     routes = {
-        (method.lower(), route.path.replace(":int", ""))  # type: ignore[attr-defined]
+        (method.lower(), route.path.replace(":round", ""))  # type: ignore[attr-defined]
         for route in app.routes
         for method in (route.methods or ())  # type: ignore[attr-defined]
         if method != "HEAD"

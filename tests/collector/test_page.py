@@ -41,7 +41,9 @@ def test_nothing_yet(collector: Collector) -> None:
     assert response.status_code == 200
     assert "There is no campaign yet." in response.text
     assert response.headers["content-type"] == "text/html; charset=utf-8"
-    assert "default-src 'none'" in response.headers["content-security-policy"]
+    policy = response.headers["content-security-policy"]
+    for name in ("default-src", "base-uri", "form-action", "frame-ancestors"):
+        assert f"{name} 'none'" in policy
 
 
 def test_campaign_guarantee_and_bars(collector: Collector) -> None:

@@ -5,6 +5,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 from tests.collector.test_stores import ID, ROUND, known, rows
 from untrackable.collector.stores.opening import open_store
 from untrackable.collector.stores.sqlite import SqliteStore
+from untrackable.collector.stores.turns import Turn
 from untrackable.errors import StoreError
 
 
@@ -157,3 +159,27 @@ def test_two_processes_on_one_file(tmp_path: Path) -> None:
     assert store.count(ROUND) == len(everything)
     assert sorted(b"".join(store.reports(ROUND))) == sorted(everything[:, 16:].tobytes())
     store.close()
+
+
+def test_processes_take_turns(tmp_path: Path) -> None:
+    mine, other = Turn(tmp_path / "turn"), Turn(tmp_path / "turn")
+    taken = threading.Event()
+
+    def wait() -> None:
+        with other.taken():
+            taken.set()
+
+    with mine.taken():
+        thread = threading.Thread(target=wait)
+        thread.start()
+        assert not taken.wait(0.2)
+    assert taken.wait(30)
+    thread.join()
+    for turn in (mine, other):
+        turn.close()
+
+
+def test_without_a_file_to_lock_there_are_no_turns(tmp_path: Path) -> None:
+    turn = Turn(tmp_path / "missing" / "turn")
+    with turn.taken(), turn.taken():
+        turn.close()

@@ -8,18 +8,20 @@ import numpy as np
 import pytest
 
 from tests.collector.conftest import KINDS
+from tests.collector.samples import campaign
 from untrackable.collector.stores import base, schema
 from untrackable.collector.stores.base import Store
 from untrackable.collector.stores.opening import open_store
 from untrackable.collector.stores.records import Round, RoundsClosed, Rows, StoredCampaign, StoredKey, StoredRound
 from untrackable.errors import StoreError
 
-ID = "ab" * 32
+ASKED = campaign()
+ID = ASKED.id
 ROUND = Round(ID, 1)
 
 
 def known(store: Store, id: str = ID) -> None:
-    store.add_campaign(StoredCampaign(id, b"{}", "{}", published=False))
+    store.add_campaign(StoredCampaign(id, ASKED.to_bytes(), "{}", published=False))
 
 
 def rows(count: int, seed: int = 0, payload: int = 3) -> Rows:
@@ -187,6 +189,16 @@ def test_opened_again_it_is_the_same(kind: str, new_url: Callable[[str], str]) -
     again = open_store(url)
     assert kept(again) == payloads(rows(5))
     again.close()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_who_only_reads_makes_no_store(kind: str, new_url: Callable[[str], str]) -> None:
+    url = new_url(kind)
+    for _ in range(2):
+        with pytest.raises(StoreError, match="`untrackable serve` makes it"):
+            open_store(url, make=False)
+    open_store(url).close()
+    open_store(url, make=False).close()
 
 
 @pytest.mark.parametrize("kind", KINDS)

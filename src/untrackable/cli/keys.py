@@ -49,7 +49,8 @@ def new(role: str, store: str, as_json: bool) -> None:
     else:
         click.echo(token)
         whose = "an admin" if role == "admin" else "a reader"
-        revoking = f"untrackable keys revoke {id} --store {shlex.quote(without_password(store))}"
+        same = f" --store {shlex.quote(store)}" if store.startswith("sqlite:") else ""  # others may have a password
+        revoking = f"untrackable keys revoke {id}{same}"
         click.echo(f"A key for {whose}, shown this once. To revoke it: {revoking}", err=True)
 
 
@@ -88,14 +89,6 @@ def revoke(id: str, store: str, as_json: bool) -> None:
         print_json({"id": id, "revoked": True})
     else:
         click.echo(f"{id} is revoked.")
-
-
-def without_password(store: str) -> str:
-    """The address of a store as it may be shown."""
-    from urllib.parse import urlsplit
-
-    secret = urlsplit(store).password
-    return store if secret is None else store.replace(f":{secret}@", ":…@", 1)
 
 
 @contextmanager

@@ -38,6 +38,8 @@ def manage() -> None:
 def add(file: Path, published: bool, store: str, as_json: bool) -> None:
     """Let the collector take reports of a campaign, once its guarantee is verified.
 
+    One that is there already stays as it is, but is published if that is asked for.
+
     Example: untrackable manage add campaign.json --published --store sqlite:///reports.db
     """
     from untrackable.collector.managing import create_campaign
@@ -49,10 +51,13 @@ def add(file: Path, published: bool, store: str, as_json: bool) -> None:
             id, new = create_campaign(found, document, published=published)
         except Refused as refused:
             raise click.ClickException(f"{file}: {refused.detail}") from None
+        if published and not new:
+            found.publish(id, True)
     if as_json:
         print_json({"id": id, "new": new})
     else:
-        click.echo(f"{id} {'is added' if new else 'was there already'}.")
+        already = "was there already and is published" if published else "was there already"
+        click.echo(f"{id} {'is added' if new else already}.")
 
 
 def _contents(file: Path) -> bytes:

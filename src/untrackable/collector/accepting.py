@@ -35,6 +35,7 @@ class Accepting:
         self.wire = wire.of(campaign.mechanism)
         self._settings = settings
         self._possible = campaign.mechanism.aggregator(1)
+        self._countable: set[int] = set()
 
     def read(self, body: bytes, now: float) -> Arrived:
         """All reports of a body; if one of them is not taken, none is."""
@@ -66,6 +67,10 @@ class Accepting:
             raise Refused(Problem.ROUND_OVER, f"round {lowest} is over: it takes no more reports")
         if highest > last:
             raise Refused(Problem.ROUND_NOT_BEGUN, f"round {highest} has not begun")
+        asked = {lowest, highest} if highest - lowest < 2 else set(np.unique(rounds).tolist())
+        for number in asked - self._countable:
+            check_countable(self.campaign, number)
+            self._countable = {each for each in self._countable if each >= first} | {number}
 
     def open_rounds(self, now: float) -> tuple[int, int]:
         """The first and the last round that take reports now; the first is above the last if none does."""
@@ -93,6 +98,14 @@ def as_reports(payloads: NDArray[np.uint8], aggregator: Aggregator) -> Reports:
     words = np.zeros((payloads.shape[0], _WORD), dtype=np.uint8)
     words[:, : payloads.shape[1]] = payloads
     return words.view("<u8").astype(np.uint64, copy=False).reshape(-1)
+
+
+def check_countable(campaign: Campaign, number: int) -> None:
+    """Refuse a round of which no sums can be made: so late a one of `Fading` that its answers say nothing."""
+    try:
+        campaign.mechanism.aggregator(number)
+    except ValueError:
+        raise Refused(Problem.ROUND_OVER, f"round {number} is so late that its answers say nothing") from None
 
 
 def why_not(campaign: Campaign) -> str | None:

@@ -1,15 +1,16 @@
 """The HTTP service: a Starlette application made from a store, a clock and settings."""
 
+import asyncio
 import logging
 import re
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from starlette.applications import Starlette
+from starlette.convertors import IntegerConvertor, register_url_convertor
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -18,6 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from untrackable.collector import problems
 from untrackable.collector.managing import Managing
 from untrackable.collector.metrics import Metrics
+from untrackable.collector.origins import CrossOrigin
 from untrackable.collector.page import Page
 from untrackable.collector.problems import Problem, Refused
 from untrackable.collector.reading import NO_STORE, Reading
@@ -32,21 +34,43 @@ _log = logging.getLogger("untrackable.collector")
 _REPORTS = re.compile("/campaigns/([^/]+)/reports")
 
 
+class _RoundConvertor(IntegerConvertor):
+    """A number that may be a round: Python refuses to read one of thousands of digits."""
+
+    regex = "[0-9]{1,10}"
+
+
+register_url_convertor("round", _RoundConvertor())
+
+
 def create_app(
     store: Store,
     *,
     clock: Callable[[], float] = time.time,
     settings: Settings | None = None,
     metrics: Metrics | None = None,
+    give_up: Callable[[], None] | None = None,
 ) -> Starlette:
-    """The application; it closes the store when it ends."""
+    """The application; it closes the store when it ends.
+
+    If what was accepted cannot be stored within `settings.ending_seconds` then, `give_up` is called.
+    """
     service = Service(store, clock, settings or Settings(), metrics)
     sending, reading, managing = Sending(service), Reading(service), Managing(service)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        async with service.running():
+        running = service.running()
+        await running.__aenter__()
+        try:
             yield
+        finally:
+            ending = asyncio.create_task(_end(running))
+            if not (await asyncio.wait({ending}, timeout=service.settings.ending_seconds))[0]:
+                _log.error("%d reports were not stored, and none of them acknowledged", service.writer.unstored())
+                if give_up is not None:
+                    give_up()
+            await ending
 
     def openapi(request: Request) -> Response:
         from untrackable.collector.openapi import document
@@ -64,15 +88,15 @@ def create_app(
         Route(f"{one}/published", managing.unpublish, methods=["DELETE"]),
         Route(f"{one}/estimate", reading.pooled_estimate, methods=["GET"]),
         Route(f"{one}/rounds", reading.rounds, methods=["GET"]),
-        Route(f"{one}/rounds/{{round:int}}/estimate", reading.round_estimate, methods=["GET"]),
-        Route(f"{one}/rounds/{{round:int}}/close", managing.close, methods=["POST"]),
+        Route(f"{one}/rounds/{{round:round}}/estimate", reading.round_estimate, methods=["GET"]),
+        Route(f"{one}/rounds/{{round:round}}/close", managing.close, methods=["POST"]),
         Route("/healthz", reading.health, methods=["GET"]),
         Route("/metrics", reading.metrics, methods=["GET"]),
         Route("/openapi.json", openapi, methods=["GET"]),
         Route("/", Page(service).show, methods=["GET"]),
     ]
 
-    def refused(request: Request, error: Exception) -> Response:
+    def refusal(error: Exception) -> Response:
         problem, detail = _problem(error)
         service.metrics.refused(problem)
         found = problems.response(problem, detail, retry_after=service.settings.retry_after)
@@ -80,24 +104,25 @@ def create_app(
             found.headers.update(error.headers or {})
         return found
 
+    def refused(request: Request, error: Exception) -> Response:
+        return refusal(error)
+
     app = Starlette(
         routes=routes,
         lifespan=lifespan,
         middleware=[
-            Middleware(_Guard, sending=sending, refused=refused),
-            Middleware(
-                CORSMiddleware,
-                allow_origins=service.settings.origins,
-                allow_methods=["GET", "POST", "PUT", "DELETE"],
-                allow_headers=["authorization", "content-type"],
-                max_age=86400,
-            ),
+            Middleware(_Guard, sending=sending, refusal=refusal),
+            Middleware(CrossOrigin, origins=service.settings.origins, refusal=refusal),
         ],
         exception_handlers=dict.fromkeys((Refused, StoreUnavailable, HTTPException), refused),
     )
     app.router.redirect_slashes = False
     app.state.service = service
     return app
+
+
+async def _end(running: AbstractAsyncContextManager[None]) -> None:
+    await running.__aexit__(None, None, None)
 
 
 def _problem(error: Exception) -> tuple[Problem, str]:
@@ -120,8 +145,8 @@ class _Guard:
     of web pages pass through them, for the headers that browsers want.
     """
 
-    def __init__(self, app: ASGIApp, sending: ASGIApp, refused: Callable[[Request, Exception], Response]) -> None:
-        self._app, self._sending, self._refused = app, sending, refused
+    def __init__(self, app: ASGIApp, sending: ASGIApp, refusal: Callable[[Exception], Response]) -> None:
+        self._app, self._sending, self._refusal = app, sending, refusal
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -146,8 +171,12 @@ class _Guard:
             await app(scope, receive, noted)
         except Disconnected:
             return
+        except asyncio.CancelledError:  # the collector ends and does not wait any longer
+            if not begun:
+                ending = Refused(Problem.BUSY, "the collector is ending; nothing is acknowledged")
+                await self._refusal(ending)(scope, receive, send)
         except Exception as error:
             if not isinstance(error, (Refused, StoreUnavailable)):
                 _log.error("a request failed: %s", place(error))
             if not begun:
-                await self._refused(Request(scope), error)(scope, receive, send)
+                await self._refusal(error)(scope, receive, send)

@@ -17,6 +17,8 @@ from untrackable.files.writing import check_ending, write_reports
 from untrackable.mechanisms.estimates import Reports
 
 What = Literal["reports", "sums"]
+_FOR_ITS_OWNER = 0o600
+"""As the store is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +46,9 @@ def export_round(store: Store, id: str, number: int, path: Path) -> Exported:
         raise StoreError(f"there are no reports of round {number}")
     if known.state == "closed":
         return _sums(store, campaign, number, known.reports or 0, path)
+    pieces = _pieces(store, campaign, number)
     written = write_reports(
-        path, _pieces(store, campaign, number), mechanism=campaign.mechanism, encoding=campaign.encoding
+        path, pieces, mechanism=campaign.mechanism, encoding=campaign.encoding, mode=_FOR_ITS_OWNER
     )
     return Exported(path, "reports", written.reports, written.bytes)
 
@@ -66,5 +69,5 @@ def _sums(store: Store, campaign: Campaign, number: int, reports: int, path: Pat
     if sums is None:
         raise StoreError(f"there are no sums of round {number}")
     header = Header(campaign.mechanism, campaign.encoding)
-    write_sums(path, header, campaign=campaign.id, round=number, reports=reports, sums=sums)
+    write_sums(path, header, campaign=campaign.id, round=number, reports=reports, sums=sums, mode=_FOR_ITS_OWNER)
     return Exported(path, "sums", reports, path.stat().st_size)

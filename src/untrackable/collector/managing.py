@@ -8,8 +8,9 @@ from starlette.responses import JSONResponse, Response
 
 from untrackable.campaign import LARGEST, LAST_ROUND, Campaign
 from untrackable.collector import keys
-from untrackable.collector.accepting import why_not
+from untrackable.collector.accepting import check_countable, why_not
 from untrackable.collector.closing import close_round
+from untrackable.collector.metrics import Metrics
 from untrackable.collector.problems import Problem, Refused
 from untrackable.collector.reading import NO_STORE
 from untrackable.collector.sending import read_body
@@ -55,8 +56,7 @@ class Managing:
         campaign, number = self._service.campaign(request.path_params["campaign"]), request.path_params["round"]
         if not 1 <= number <= (campaign.rounds or LAST_ROUND):
             raise Refused(Problem.NOT_FOUND, "the campaign has no such round")
-        closed = close(self._service.store, campaign, number, self._service.clock())
-        self._service.metrics.add("rounds_closed")
+        closed = close(self._service.store, campaign, number, self._service.clock(), self._service.metrics)
         return JSONResponse({"round": closed.number, "state": closed.state}, headers=NO_STORE)
 
     def _demand(self, request: Request) -> None:
@@ -89,10 +89,11 @@ def create_campaign(store: Store, document: bytes, *, published: bool = False) -
     return campaign.id, new
 
 
-def close(store: Store, campaign: Campaign, number: int, now: float) -> StoredRound:
+def close(store: Store, campaign: Campaign, number: int, now: float, metrics: Metrics | None = None) -> StoredRound:
     """Close a round that has begun."""
     if campaign.rounds is not None and number > campaign.rounds:
         raise Refused(Problem.NOT_FOUND, f"the campaign has {campaign.rounds:,} rounds, and no round {number:,}")
     if campaign.begins(number) > now:
         raise Refused(Problem.ROUND_NOT_BEGUN, f"round {number} has not begun")
-    return close_round(store, campaign, number)
+    check_countable(campaign, number)
+    return close_round(store, campaign, number, metrics)

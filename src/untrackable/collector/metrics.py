@@ -1,14 +1,15 @@
 """What the collector counts: totals over all of its processes, and nothing about any sender.
 
 Every process counts in a row of its own in a small file that all of them map; a process that takes the place of
-another goes on with its row, so that totals never fall.
+another goes on with its row, so that totals never fall. The file has no name, and is gone with the last of them.
 """
 
 import fcntl
 import mmap
 import os
-from pathlib import Path
-from typing import Final
+import tempfile
+from multiprocessing.reduction import DupFd
+from typing import Any, Final
 
 import numpy as np
 
@@ -22,25 +23,39 @@ _COUNTERS: Final = {
     "commit_microseconds": "Time spent in these transactions.",
     "store_failures": "Transactions that failed.",
     "rounds_closed": "Rounds that were closed.",
+    "closings_failed": "Times that a round could not be closed.",
 }
 _GAUGES: Final = {"waiting_bytes": "Bytes of reports that are not yet stored."}
 _PROBLEMS: Final = {f"problem {problem.slug}": problem for problem in Problem}
 _NAMES: Final = [*_COUNTERS, *_GAUGES, *_PROBLEMS]
 _PLACES: Final = {name: place for place, name in enumerate(_NAMES)}
+_SIZE: Final = 8 * _ROWS * len(_NAMES)
+
+
+class Shared:
+    """The file in which several processes count; handed to those that are started."""
+
+    def __init__(self) -> None:
+        with tempfile.TemporaryFile(prefix="untrackable-") as file:
+            file.truncate(_SIZE)
+            self.file = os.dup(file.fileno())
+
+    def __getstate__(self) -> Any:
+        return DupFd(self.file)
+
+    def __setstate__(self, passed: Any) -> None:
+        self.file = passed.detach()
 
 
 class Metrics:
     """Counts in memory, or in a file that several processes share."""
 
-    def __init__(self, path: Path | None = None) -> None:
-        size = 8 * _ROWS * len(_NAMES)
-        self._file = None if path is None else os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    def __init__(self, shared: Shared | None = None) -> None:
+        self._file = None if shared is None else os.dup(shared.file)
         if self._file is None:
-            memory, row = mmap.mmap(-1, size), 0
+            memory, row = mmap.mmap(-1, _SIZE), 0
         else:
-            if os.fstat(self._file).st_size < size:
-                os.ftruncate(self._file, size)
-            memory, row = mmap.mmap(self._file, size), self._claim(self._file)
+            memory, row = mmap.mmap(self._file, _SIZE), self._claim(self._file)
         self._all = np.frombuffer(memory, dtype=np.int64).reshape(_ROWS, len(_NAMES))
         self._own = self._all[row]
         self._own[[_PLACES[name] for name in _GAUGES]] = 0

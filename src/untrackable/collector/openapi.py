@@ -9,7 +9,14 @@ from untrackable.collector.reading import DEFAULT_TOP, MOST_TOP
 from untrackable.collector.settings import Settings
 
 _Schema = dict[str, Any]
-_ALWAYS = (Problem.MALFORMED_REQUEST, Problem.INTERNAL, Problem.STORE_UNAVAILABLE)
+_ALWAYS = (
+    Problem.MALFORMED_REQUEST,
+    Problem.TOO_SLOW,
+    Problem.HEAD_TOO_LARGE,
+    Problem.INTERNAL,
+    Problem.BUSY,
+    Problem.STORE_UNAVAILABLE,
+)
 _KEYED = (Problem.KEY_NEEDED, Problem.KEY_INSUFFICIENT)
 
 
@@ -88,7 +95,6 @@ def _paths(settings: Settings) -> _Schema:
                     Problem.ROUND_OVER,
                     Problem.TOO_LARGE,
                     Problem.MEDIA_TYPE,
-                    Problem.BUSY,
                 ),
                 body={
                     "application/octet-stream": {
@@ -185,14 +191,14 @@ def _paths(settings: Settings) -> _Schema:
         f"{one}/rounds": {
             "parameters": [_campaign()],
             "get": _operation(
-                "The round that is on, and those that have reports or are closed.",
+                "The round that is on, and those that are closed or being closed.",
                 _ok(
                     _object(
                         now={"type": ["integer", "null"]},
                         rounds=_list(
                             _object(
                                 round={"type": "integer"},
-                                state={"enum": ["open", "closing", "closed"]},
+                                state={"enum": ["closing", "closed"]},
                                 begins={"type": "integer"},
                                 ends={"type": "integer"},
                                 reports={"type": ["integer", "null"]},

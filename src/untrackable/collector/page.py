@@ -1,5 +1,6 @@
 """The page at `/`: campaigns, what they promise, and what they found, for a browser."""
 
+import json
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 _BARS = 20
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
 
 
 class Page:
@@ -53,7 +57,8 @@ class Page:
             about["why"] = "No round with enough reports is closed yet."
         else:
             try:
-                about["estimate"] = _drawn(estimated(self._service, campaign, rounds, top=_BARS), campaign)
+                found = estimated(self._service, campaign, rounds, top=_BARS)
+                about["estimate"] = _drawn(json.loads(found), campaign)
             except Refused as refused:
                 about["why"] = f"There is no estimate to show: {refused.detail}."
         return about

@@ -18,6 +18,7 @@ class Problem(Enum):
     KEY_INSUFFICIENT = ("key-insufficient", 403, "The key is of a role that may not do this")
     NOT_FOUND = ("not-found", 404, "There is nothing here")
     METHOD_NOT_ALLOWED = ("method-not-allowed", 405, "This cannot be done here")
+    TOO_SLOW = ("too-slow", 408, "The request did not come in time")
     ROUND_NOT_BEGUN = ("round-not-begun", 409, "The round has not begun")
     ROUND_NOT_CLOSED = ("round-not-closed", 409, "The round is not closed yet")
     WITHHELD = ("withheld", 409, "There are too few reports to publish an estimate")
@@ -30,6 +31,7 @@ class Problem(Enum):
         "The campaign does not keep what it declares, or cannot be collected",
     )
     CANDIDATES_NEEDED = ("candidates-needed", 422, "There are too many values: ask for candidates")
+    HEAD_TOO_LARGE = ("head-too-large", 431, "The address and the headers are too large")
     INTERNAL = ("internal", 500, "Something went wrong here; nothing was stored")
     BUSY = ("busy", 503, "There is no room now; come again later")
     STORE_UNAVAILABLE = ("store-unavailable", 503, "The store cannot be used now; come again later")

@@ -1,12 +1,14 @@
-"""A collector in a process of its own, for programs that want one beside them."""
+"""Processes beside a program: a collector, and workers that leave Ctrl-C to whoever started them."""
 
 import json
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from multiprocessing import resource_tracker
 from typing import IO
 
 
@@ -48,11 +50,34 @@ def start(
         env={**os.environ, **(environment or {})},
         start_new_session=True,  # Ctrl-C is for the program that started it, which ends it in order
     )
+    try:
+        said = _said(process)
+    except BaseException:  # such as an interrupt, while it starts
+        process.kill()
+        process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+        raise
+    return Server(process, str(json.loads(said)["address"]), said)
+
+
+def _said(process: "subprocess.Popen[bytes]") -> bytes:
+    """What it says when it has begun."""
     said = b""
     while process.stdout is not None and not said.rstrip().endswith(b"}"):
         line = process.stdout.readline()
         if not line:
-            process.stdout.close()
             raise RuntimeError(f"the collector ended with status {process.wait()} before it had begun")
         said += line
-    return Server(process, str(json.loads(said)["address"]), said)
+    return said
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Processes and threads that are started within never see Ctrl-C; this one sees it afterwards."""
+    resource_tracker.ensure_running()  # or it would be started within, and lift the block
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -1,37 +1,68 @@
-"""HTTP connections with limits: a request must arrive whole within some seconds, with a head of bounded size."""
+"""HTTP connections with limits: how many, how large a request is, and how long it and its answer may take."""
 
 import asyncio
-from typing import Any
+from typing import Any, ClassVar, NoReturn
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from starlette.types import Receive, Scope, Send
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
+from untrackable.campaign import LARGEST
+from untrackable.collector.metrics import Metrics
 from untrackable.collector.problems import Problem, response
+from untrackable.collector.settings import Settings
 
-_SLOW = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
-_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+_AT_ONCE = 64
+"""Requests that may wait on one connection for the answer to the one before."""
+_SPARE = 64
+"""Connections beyond the most, which are told so; those beyond are not even read."""
+
+
+class _Stopped(Exception):
+    """The rest of what came is not looked at."""
 
 
 class LimitedProtocol(HttpToolsProtocol):
-    """Cuts off senders that are too slow, or whose headers do not end."""
+    """Cuts off who sends too slowly or too much, or does not take the answers."""
 
-    seconds = 20.0
-    largest_head = 32 << 10
+    settings: ClassVar[Settings] = Settings()
+    metrics: ClassVar[Metrics] = Metrics()
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._since: float | None = None
-        """When the request that is arriving began; None between requests."""
-        self._head = 0
+        """When the request that is arriving, or owed, began; None while one is answered."""
+        self._arriving = False
+        self._headed = False
+        """Whether the head of the request that is arriving is whole."""
+        self._head = self._size = 0
+        self._untaken: float | None = None
+        """Since when there has been something that the other side does not take."""
+        self._why = (Problem.MALFORMED_REQUEST, "the request is not HTTP")
         self._watch: asyncio.TimerHandle | None = None
+        self._answering: RequestResponseCycle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """A new connection owes a request."""
         super().connection_made(transport)
+        beyond = len(self.connections) - self.settings.connections
+        if beyond > _SPARE:
+            transport.abort()
+            return
+        if beyond > 0:
+            self.app = self._full
         self._since = self.loop.time()
         self._look()
 
+    async def _full(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.metrics.refused(Problem.BUSY)
+        found = response(Problem.BUSY, "there are too many connections", retry_after=self.settings.retry_after)
+        found.headers["connection"] = "close"
+        await found(scope, receive, send)
+
     def connection_lost(self, exc: Exception | None) -> None:
-        """Nothing to look at any more."""
+        """Nothing to look at any more; what is being answered is told, as well as what came last."""
+        if self._answering is not None and not self._answering.response_complete:
+            self._answering.disconnected = True
         super().connection_lost(exc)
         if self._watch is not None:
             self._watch.cancel()
@@ -40,37 +71,92 @@ class LimitedProtocol(HttpToolsProtocol):
         """More of a request."""
         if self._since is None:
             self._since = self.loop.time()
-        if self._head >= 0:
-            self._head += len(data)
+        self._size += len(data)
         super().data_received(data)
-        if self._head > self.largest_head:
-            self._cut(_LARGE)
+        settings = self.settings
+        if self._size > settings.largest_head:
+            if not self._headed:
+                self._cut(Problem.HEAD_TOO_LARGE, f"a head must be at most {settings.largest_head} bytes")
+            elif self._size > settings.largest_head + 2 * max(settings.largest_body, LARGEST):
+                self._cut(Problem.TOO_LARGE, "the request is too long for what a body may be")
+
+    def on_message_begin(self) -> None:
+        """The first byte of a request."""
+        super().on_message_begin()
+        self._arriving, self._since = True, self.loop.time()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """One header; those after the body are not taken."""
+        if self._headed:
+            self._stop(Problem.MALFORMED_REQUEST, "headers must come before the body")
+        self._head += len(name) + len(value) + 4
+        if self._head > self.settings.largest_head:
+            self._stop(Problem.HEAD_TOO_LARGE, f"a head must be at most {self.settings.largest_head} bytes")
+        super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         """The head is whole."""
-        self._head = -1
+        if len(self.url) > self.settings.largest_head:
+            self._stop(Problem.HEAD_TOO_LARGE, f"a head must be at most {self.settings.largest_head} bytes")
+        if len(self.pipeline) >= _AT_ONCE:
+            self._stop(Problem.MALFORMED_REQUEST, f"at most {_AT_ONCE} requests may wait for each other")
         super().on_headers_complete()
+        self._headed = True
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._answering = cycle
+        super()._start_asgi_task(cycle, app)
 
     def on_message_complete(self) -> None:
-        """The request is whole."""
+        """The request is whole. If it was answered before that, the next one is owed from now on."""
         super().on_message_complete()
-        self._since, self._head = None, 0
+        self._since = self.loop.time() if self.cycle.response_complete else None
+        self._arriving = self._headed = False
+        self._head = self._size = 0
+
+    def on_response_complete(self) -> None:
+        """What arrived behind it has its time from now on: it was not read in between."""
+        super().on_response_complete()
+        if self._since is not None:
+            self._since = self.loop.time()
 
     def send_400_response(self, msg: str) -> None:
-        """Bytes that are not HTTP, or an address of more than 64 kB, are a problem like others."""
-        found = response(Problem.MALFORMED_REQUEST, "the request is not HTTP, or its address is too long")
-        head = b"".join(b"%s: %s\r\n" % pair for pair in found.raw_headers)
-        self.transport.write(b"HTTP/1.1 400 Bad Request\r\n" + head + b"connection: close\r\n\r\n" + found.body)
-        self.transport.close()
+        """Bytes that are not HTTP are a problem like others."""
+        self._cut(*self._why)
+
+    def _stop(self, problem: Problem, detail: str) -> NoReturn:
+        """Make the parser give up, which comes to `send_400_response`."""
+        self._why = (problem, detail)
+        raise _Stopped
 
     def _look(self) -> None:
-        if self._since is not None and self.loop.time() - self._since > self.seconds:
-            self._cut(_SLOW)
+        """Now and then, until the connection is gone, also when it is being closed."""
+        now, seconds = self.loop.time(), self.settings.request_seconds
+        if self.transport.get_write_buffer_size() == 0:
+            self._untaken = None
+        elif self._untaken is None:
+            self._untaken = now
+        elif now - self._untaken > seconds:
+            self.transport.abort()
             return
-        self._watch = self.loop.call_later(self.seconds / 4, self._look)
+        if self._since is not None and now - self._since > seconds and not self.pipeline:
+            self._cut(Problem.TOO_SLOW, f"a request must have come within {seconds:g} seconds")
+        self._watch = self.loop.call_later(seconds / 4, self._look)
 
-    def _cut(self, words: bytes) -> None:
-        if not self.transport.is_closing():
-            if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
-                self.transport.write(words)
-            self.transport.close()
+    def _cut(self, problem: Problem, detail: str) -> None:
+        """Hang up; with an answer, if the request has none and it would not be taken for another's."""
+        if self.transport.is_closing():
+            return
+        self.metrics.refused(problem)
+        if self._unanswered():
+            found = response(problem, detail)
+            head = b"".join(b"%s: %s\r\n" % pair for pair in found.raw_headers)
+            self.transport.write(STATUS_LINE[problem.status] + head + b"connection: close\r\n\r\n" + found.body)
+            if self._headed:
+                self.cycle.disconnected = True  # nothing more is written
+        self.transport.close()
+
+    def _unanswered(self) -> bool:
+        if self._headed:
+            return not self.pipeline and not self.cycle.response_started
+        return self.cycle is None or (self._arriving and self.cycle.response_complete)

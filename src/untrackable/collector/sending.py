@@ -58,7 +58,7 @@ async def read_body(
     for name, value in scope["headers"]:
         if name == b"content-type":
             typed = value == media_type or value.split(b";", 1)[0].strip().lower() == media_type
-        elif name == b"content-length" and value.isdigit() and int(value) > largest:
+        elif name == b"content-length" and value.isdigit() and _above(value, largest):
             raise Refused(Problem.TOO_LARGE, f"a body must be at most {largest} bytes")
     if not typed:
         raise Refused(Problem.MEDIA_TYPE, f"the body must be {media_type.decode()}")
@@ -77,3 +77,9 @@ async def read_body(
         if not message.get("more_body", False):
             return part if not parts else b"".join([*parts, part])
         parts.append(part)
+
+
+def _above(digits: bytes, bound: int) -> bool:
+    """Whether a number is larger; it may have so many digits that Python will not read it."""
+    digits = digits.lstrip(b"0")
+    return len(digits) > len(str(bound)) or int(digits or b"0") > bound

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import hashlib
 import logging
 import random
 import threading
@@ -14,17 +15,19 @@ from starlette.concurrency import run_in_threadpool
 
 from untrackable.campaign import Campaign, check_id
 from untrackable.collector.accepting import Accepting
+from untrackable.collector.clocks import Steady
 from untrackable.collector.closing import close_overdue
 from untrackable.collector.metrics import Metrics
 from untrackable.collector.problems import Problem, Refused
 from untrackable.collector.settings import Settings
 from untrackable.collector.stores.base import Store
 from untrackable.collector.stores.records import StoredCampaign
-from untrackable.collector.writer import Writer
+from untrackable.collector.writer import Writer, place
 from untrackable.errors import CampaignError, StoreUnavailable
 
 _log = logging.getLogger("untrackable.collector")
-_REMEMBERED = 256
+_REMEMBERED = 4 << 20
+"""Bytes of answers that are kept."""
 _WAITING = 8
 """Requests for estimates that may wait for each other."""
 
@@ -42,7 +45,8 @@ class Service:
         self._accepting: dict[str, Accepting] = {}
         self._estimating = threading.Lock()
         self._queue = threading.BoundedSemaphore(_WAITING)
-        self._answers: OrderedDict[Any, Any] = OrderedDict()
+        self._answers: OrderedDict[bytes, bytes] = OrderedDict()
+        self._answered = 0
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -54,9 +58,13 @@ class Service:
             yield
         finally:
             ending.set()
-            await sweeping  # a round that is being closed is closed
-            await run_in_threadpool(self.writer.stop)
-            await run_in_threadpool(self._end)
+            try:
+                await sweeping  # a round that is being closed is closed
+            finally:
+                try:
+                    await run_in_threadpool(self.writer.stop)
+                finally:
+                    await run_in_threadpool(self._end)
 
     def _end(self) -> None:
         with contextlib.suppress(StoreUnavailable):
@@ -66,11 +74,15 @@ class Service:
 
     async def _sweep(self, ending: asyncio.Event) -> None:
         """Close rounds that are over, now and then; not all processes at the same time."""
+        steady = Steady(self.clock)
         while not ending.is_set():
             try:
-                await run_in_threadpool(self.close_overdue)
+                if steady.agrees():
+                    await run_in_threadpool(self.close_overdue)
             except StoreUnavailable as error:
                 _log.warning("rounds were not closed: %s", error)
+            except Exception as error:
+                _log.error("rounds were not closed: %s", place(error))
             wait = self.settings.sweep * random.uniform(0.75, 1.25)  # noqa: S311 - no secret
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(ending.wait(), wait)
@@ -106,8 +118,9 @@ class Service:
                 return found
         raise Refused(Problem.NOT_FOUND, "there is no campaign with this id")
 
-    def remembered(self, key: Any, make: Callable[[], Any]) -> Any:
-        """What was made for this key, by one thread at a time: for what never changes, as sums of closed rounds."""
+    def remembered(self, asked: tuple[Any, ...], make: Callable[[], bytes]) -> bytes:
+        """What was made for this, by one thread at a time: for what never changes, as sums of closed rounds."""
+        key = hashlib.sha256(repr(asked).encode()).digest()
         found = self._answers.get(key)
         if found is not None:
             return found
@@ -115,10 +128,12 @@ class Service:
             raise Refused(Problem.BUSY, "too many estimates are being made now")
         try:
             with self._estimating:
-                if key not in self._answers:
-                    self._answers[key] = make()
-                    if len(self._answers) > _REMEMBERED:
-                        self._answers.popitem(last=False)
-                return self._answers[key]
+                found = self._answers.get(key)
+                if found is None:
+                    found = self._answers[key] = make()
+                    self._answered += len(found)
+                while self._answered > _REMEMBERED:
+                    self._answered -= len(self._answers.popitem(last=False)[1])
+                return found
         finally:
             self._queue.release()

@@ -1,13 +1,17 @@
 """Running the service: uvicorn on a socket that is bound first, in one process or in several."""
 
 import functools
+import logging
+import multiprocessing
+import os
+import resource
 import signal
 import socket
 import sys
-import tempfile
+import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import uvicorn
@@ -15,7 +19,8 @@ from starlette.applications import Starlette
 from uvicorn.supervisors import Multiprocess
 
 from untrackable.collector.app import create_app
-from untrackable.collector.metrics import Metrics
+from untrackable.collector.metrics import Metrics, Shared
+from untrackable.collector.process import uninterrupted
 from untrackable.collector.protocol import LimitedProtocol
 from untrackable.collector.settings import Settings
 from untrackable.collector.stores.opening import open_store
@@ -26,12 +31,17 @@ _LOGGING: dict[str, Any] = {
     "formatters": {"plain": {"format": "%(levelname)s: %(message)s"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain", "stream": "ext://sys.stderr"}},
     "loggers": {
-        "uvicorn.error": {"handlers": ["stderr"], "level": "WARNING", "propagate": False},
+        "uvicorn.error": {"handlers": ["stderr"], "level": "ERROR", "propagate": False},
+        "asyncio": {"handlers": ["stderr"], "level": "ERROR", "propagate": False},
         "untrackable": {"handlers": ["stderr"], "level": "INFO", "propagate": False},
     },
 }
-"""No access log: an address is never written down."""
-_SHUTDOWN_SECONDS = 30
+"""No access log: an address is never written down. Nor a line for each bad request: anybody could fill the disk."""
+_SHUTDOWN_SECONDS = 20
+"""For answering what was accepted, before the rest is turned away."""
+_GAVE_UP = 1
+_OTHER_FILES = 384
+"""Descriptors for all but connections: those that are turned away, and the store's."""
 _BACKLOG = 2048
 _SWITCH_SECONDS = 0.001
 """After which a busy event loop lets the writer's thread go on: with the usual 0.005, commits would wait for it."""
@@ -60,11 +70,8 @@ def address(bound: socket.socket) -> str:
 
 def serve(store: str, bound: socket.socket, settings: Settings, *, workers: int = 1) -> None:
     """Serve until the process is told to end; several processes share the socket, and each has its own writer."""
-    if workers == 1:
-        run(functools.partial(application, store, settings), bound)
-        return
-    with tempfile.TemporaryDirectory(prefix="untrackable-") as folder:  # where they count together
-        run(functools.partial(application, store, settings, Path(folder) / "counts"), bound, workers=workers)
+    counts = Shared() if workers > 1 else None  # where they count together
+    run(functools.partial(application, store, settings, counts), bound, workers=workers)
 
 
 def run(factory: Callable[[], Any], bound: socket.socket, *, workers: int = 1) -> None:
@@ -84,9 +91,29 @@ def run(factory: Callable[[], Any], bound: socket.socket, *, workers: int = 1) -
         workers=workers,
     )
     if workers == 1:
-        uvicorn.Server(config).run(sockets=[bound])
+        server = uvicorn.Server(config)
+        for number in (signal.SIGINT, signal.SIGTERM):  # from now on they end it in order, also while it starts
+            signal.signal(number, server.handle_exit)
+        server.run(sockets=[bound])
     else:
-        Multiprocess(config, sockets=[bound]).run()
+        several = _Several(config, sockets=[bound])
+        several.run()
+        if any(process.exitcode == _GAVE_UP for process in several.processes):
+            sys.exit(_GAVE_UP)
+
+
+class _Several(Multiprocess):
+    """Processes that leave Ctrl-C to the one that started them."""
+
+    def init_processes(self) -> None:
+        """Start them."""
+        with uninterrupted():
+            super().init_processes()
+
+    def keep_subprocess_alive(self) -> None:
+        """Start others in place of those that died."""
+        with uninterrupted():
+            super().keep_subprocess_alive()
 
 
 def end_on_signals() -> None:
@@ -99,8 +126,37 @@ def _leave(number: int, frame: object) -> None:
     raise SystemExit(0)
 
 
-def application(store: str, settings: Settings, counts: Path | None = None) -> Starlette:
+def application(store: str, settings: Settings, counts: Shared | None = None) -> Starlette:
     """The application of one process."""
     sys.setswitchinterval(_SWITCH_SECONDS)
-    LimitedProtocol.seconds, LimitedProtocol.largest_head = settings.request_seconds, settings.largest_head
-    return create_app(open_store(store, check=False), clock=time.time, settings=settings, metrics=Metrics(counts))
+    settings = replace(settings, connections=_connections(settings.connections))
+    metrics = Metrics(counts)
+    LimitedProtocol.settings, LimitedProtocol.metrics = settings, metrics
+    if (parent := multiprocessing.parent_process()) is not None:
+        threading.Thread(target=_end_with, args=(parent,), name="parent", daemon=True).start()
+    return create_app(
+        open_store(store, check=False), clock=time.time, settings=settings, metrics=metrics, give_up=_give_up
+    )
+
+
+def _end_with(parent: Any) -> None:
+    """End in order if the process that started this one is gone."""
+    parent.join()
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _give_up() -> None:
+    """Whatever hangs cannot keep the process."""
+    logging.shutdown()
+    os._exit(_GAVE_UP)
+
+
+def _connections(wanted: int) -> int:
+    """So many, or as many as there are descriptors for, beside those that the store needs."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = wanted + _OTHER_FILES
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        soft = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        return min(wanted, max(soft - _OTHER_FILES, soft // 2))
+    return wanted

@@ -43,6 +43,7 @@ class Writer:
     def __init__(self, store: Store, clock: Callable[[], float], settings: Settings, metrics: Metrics) -> None:
         self._store, self._clock, self._settings, self._metrics = store, clock, settings, metrics
         self._waiting: deque[_Waiting] = deque()
+        self._storing: list[_Waiting] = []
         self._held = 0
         self._wake = threading.Event()
         self._idle = False
@@ -57,10 +58,12 @@ class Writer:
         if self._held + size > self._settings.room or self._ending:
             raise Refused(Problem.BUSY, "there is no room for more reports now")
         self._held += size
+        self._metrics.show("waiting_bytes", self._held)
 
     def release(self, size: int) -> None:
         """Give room back."""
         self._held -= size
+        self._metrics.show("waiting_bytes", self._held)
 
     def write(self, accepting: Accepting, body: bytes) -> "asyncio.Future[Outcome]":
         """Done when all reports of the body are stored, or none is and the outcome says why."""
@@ -76,6 +79,10 @@ class Writer:
         self._wake.set()
         self._thread.join()
 
+    def unstored(self) -> int:
+        """Reports that came and are not stored, nor acknowledged."""
+        return sum(len(one.body) // one.accepting.wire.size for one in [*self._storing, *self._waiting])
+
     def _work(self) -> None:
         while True:
             self._idle = True
@@ -84,15 +91,15 @@ class Writer:
             self._idle = False
             self._wake.clear()
             while self._waiting:
-                group = self._take()
+                group = self._storing = self._take()
                 try:
                     self._store_group(group)
                 except Exception as error:
                     _log.error("a group was not stored: %s", place(error))
                     for one in group:
                         one.outcome = Refused(Problem.INTERNAL, "the reports were not stored")
+                self._storing = []
                 self._loop.call_soon_threadsafe(_answer, group)
-            self._metrics.show("waiting_bytes", self._held)
             if self._ending and not self._waiting:
                 return
 

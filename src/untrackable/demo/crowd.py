@@ -2,8 +2,8 @@
 
 import multiprocessing
 import os
-import signal
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache
 from http.client import HTTPConnection
@@ -19,6 +19,7 @@ from untrackable.campaign import Campaign
 from untrackable.client.client import Client
 from untrackable.client.policy import Policy
 from untrackable.client.sending import Outcome
+from untrackable.collector.process import uninterrupted
 from untrackable.demo.homepages import DAYS, HOMEPAGES
 
 Told = Callable[[float], None]
@@ -52,17 +53,14 @@ def live(campaign: Campaign, server: str, folder: Path, values: Sequence[int], t
         for start in range(0, len(values), _TOGETHER)
     ]
     accepted = 0
-    workers = min(4, os.cpu_count() or 1)
-    with multiprocessing.get_context("spawn").Pool(workers, _leave_interrupts) as pool:  # ended with the block
+    workers = min(8, 2 * (os.cpu_count() or 1))  # they mostly wait, for the disk and the collector
+    with ExitStack() as ending:
+        with uninterrupted():
+            pool = ending.enter_context(multiprocessing.get_context("spawn").Pool(workers))
         for done, count in enumerate(pool.imap_unordered(_live, households), start=1):
             accepted += count
             told(done / len(households))
     return accepted
-
-
-def _leave_interrupts() -> None:
-    """Ctrl-C is for the process that started the workers."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _live(household: Household) -> int:

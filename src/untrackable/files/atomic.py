@@ -9,14 +9,15 @@ from typing import IO
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[IO[bytes]]:
+def whole_file(path: Path, *, mode: int = 0o666) -> Iterator[IO[bytes]]:
     """A file that takes its name only once it is complete and on disk; if anything fails, nothing is left of it.
 
-    It is written beside its place as `.NAME.….part`, which is all that a power cut can leave behind.
+    `mode` says who may read it, less the umask. It is written beside its place as `.NAME.….part`, which is all that
+    a power cut can leave behind.
     """
     path = path.resolve()
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    with part.open("x+b") as file:
+    with open(part, "x+b", opener=lambda name, flags: os.open(name, flags, mode)) as file:
         try:
             yield file
             file.flush()

@@ -50,13 +50,15 @@ class SumsFile:
         return found
 
 
-def write_sums(path: Path, header: Header, *, campaign: str, round: int, reports: int, sums: bytes) -> None:
+def write_sums(
+    path: Path, header: Header, *, campaign: str, round: int, reports: int, sums: bytes, mode: int = 0o666
+) -> None:
     """A file that is there when it is complete; see `Mechanism.restore_sums` for its sums."""
     row = {"campaign": campaign, ROUND: round, "reports": reports, SUMS: sums}
     said = {HEADER_KEY: header.text(), SEAL_KEY: _seal(header.text(), row)}
     table = pa.table({name: [row[name]] for name in _ROW}, schema=pa.schema(_ROW, metadata=said))
     try:
-        with whole_file(path) as file:
+        with whole_file(path, mode=mode) as file:
             pq.write_table(table, file, write_page_checksum=True, compression="none")
     except OSError as error:
         raise ReportFileError(f"cannot write {path}: {error.strerror or error}") from None

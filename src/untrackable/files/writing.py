@@ -61,19 +61,20 @@ def write_reports(
     *,
     mechanism: Mechanism,
     encoding: Encoding | None = None,
+    mode: int = 0o666,
 ) -> Written:
     """Write pieces, each a round and reports of it, as they come; the ending of the name chooses the format.
 
     Reports of a round are an array as simulation yields it (`batch.reports[:, i]`), or the integers of clients.
     The file takes its name when it is complete; on any failure there is none, and an earlier one stays as it was.
-    Within a block of 32 MiB of reports they are sorted by round and report.
+    Within a block of 32 MiB of reports they are sorted by round and report. `mode` says who may read the file.
     """
     path = Path(path)
     module, name = _ENDINGS[check_ending(path)].split(".")
     write: Format = getattr(import_module(f"untrackable.files.{module}"), name)
     blocks = _Blocks(Layout(mechanism.report_bits), pieces)
     try:
-        with whole_file(path) as file:
+        with whole_file(path, mode=mode) as file:
             write(file, Header(mechanism, encoding), iter(blocks))
     except OSError as error:
         raise ReportFileError(f"cannot write {path}: {error.strerror or error}") from None

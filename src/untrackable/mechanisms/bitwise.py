@@ -1,6 +1,5 @@
 """Bitwise Everlasting Privacy [NV]: a noisy copy of one bit, reported through more noise."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -103,17 +102,10 @@ class Bitwise(Mechanism):
         return Experiment([privacy_factor(kept, kept.mirrored(), self._noise, count)])
 
     def _trackings(self, seen: Observed) -> list[Experiment | Mixture]:
-        """One coordinate, exact; of too many reports, the largest advantage whatever gamma is (upper).
-
-        The two values are mirror images.
-        """
-        try:
-            splits = seen.tracking_splits(1)
-        except ValueError:
-            told = self.tracking_advantage_upper(seen.reports)
-            factor = Factor([told, 1 - told, 0.0], [0.0, 1 - told, told], [math.inf, 0.0, -math.inf])
-            return [Experiment([factor], certainty="upper")]
-        return [Experiment([tracking_factor(self._kept, self._noise, seen.reports, j)]) for j in splits]
+        """One coordinate, exact; the two values are mirror images."""
+        return [
+            Experiment([tracking_factor(self._kept, self._noise, seen.reports, j)]) for j in seen.tracking_splits(1)
+        ]
 
     def tracking_advantage_upper(self, reports: int | None) -> float:
         """For the worst split: exact but for room for rounding, up to 10^6 reports; of more, or of any, a limit."""

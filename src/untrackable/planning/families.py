@@ -232,7 +232,10 @@ def published_tracking(mechanism: Mechanism, goals: Goals) -> Bracket:
             return Bracket(lower, 1.0)
     if reports is None or (reports > _ENGINE and goals.limit >= 1):
         return Bracket(lower, 1.0)
-    return _by_engine(mechanism, reports, *goals.question)
+    try:
+        return _by_engine(mechanism, reports, *goals.question)
+    except ValueError:  # more reports than the engine searches for their worst split
+        return Bracket(lower, 1.0)
 
 
 @lru_cache(maxsize=256)

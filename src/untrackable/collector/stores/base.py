@@ -112,16 +112,27 @@ class Store(ABC):
         with self._transaction(write=True) as run:
             self._lock_schema(run)
             run("CREATE TABLE IF NOT EXISTS versions (version INTEGER NOT NULL)")
-            version = run("SELECT max(version) FROM versions").fetchone()[0] or 0
-            if version > len(MIGRATIONS):
-                raise StoreError(
-                    f"the store has schema version {version} and this program knows {len(MIGRATIONS)}: "
-                    "it was written by a later version"
-                )
+            version = _version(run)
             for number, statements in enumerate(MIGRATIONS[version:], version + 1):
                 for statement in statements:
                     run(statement.format(**self._types))
                 run("INSERT INTO versions (version) VALUES (?)", (number,))
+
+    def check_version(self, name: str) -> None:
+        """Refuse what has no tables, or those of another version; for those who only read, nothing is changed."""
+        with self._transaction(write=False) as run:
+            if not self._has_tables(run):
+                raise StoreError(f"{name} is not a collector's (`untrackable serve` makes it one)")
+            version = _version(run)
+        if version < len(MIGRATIONS):
+            raise StoreError(
+                f"{name} has schema version {version} and this program needs {len(MIGRATIONS)}: "
+                "`untrackable serve` brings it up to date"
+            )
+
+    @abstractmethod
+    def _has_tables(self, run: Run) -> bool:
+        """Whether the schema is there, in some version."""
 
     @abstractmethod
     def _lock_schema(self, run: Run) -> None:
@@ -205,9 +216,14 @@ class Store(ABC):
             key, state = self._key(run, round)
             if key is None or state == "closed":
                 return
+            self._unhurried(run)
             table = reports_table(key, stopped=state == "closing")
             for rows in self._blocks(run.connection, table, ordered):
                 yield b"".join([row[0] for row in rows])
+
+    @abstractmethod
+    def _unhurried(self, run: Run) -> None:
+        """Let the statements of this transaction take long."""
 
     def count(self, round: Round) -> int:
         """How many reports a round has."""
@@ -215,6 +231,7 @@ class Store(ABC):
             row = run("SELECT key, state, reports FROM rounds WHERE campaign = ? AND round = ?", round).fetchone()
             if row is None or row[1] == "closed":
                 return 0 if row is None else int(row[2])
+            self._unhurried(run)
             table = reports_table(row[0], stopped=row[1] == "closing")
             return int(run(f"SELECT count(*) FROM {table}").fetchone()[0])  # noqa: S608
 
@@ -242,6 +259,7 @@ class Store(ABC):
 
     def stop(self, round: Round) -> State:
         """Let a round take no more reports, and say in which state it is."""
+        self._tables.pop(round, None)  # or the next report would fail, which a database may write into its log
         with self._transaction(write=True) as run:
             self._exclude(run, round)
             key, state = self._key(run, round)
@@ -249,9 +267,12 @@ class Store(ABC):
                 return state
             if key is None:
                 key = self._create(run, round)
-            run(f"ALTER TABLE {reports_table(key)} RENAME TO {reports_table(key, stopped=True)}")
+            self._set_aside(run, key)
             run("UPDATE rounds SET state = 'closing' WHERE key = ?", (key,))
             return "closing"
+
+    def _set_aside(self, run: Run, key: int) -> None:
+        run(f"ALTER TABLE {reports_table(key)} RENAME TO {reports_table(key, stopped=True)}")
 
     def finish(self, round: Round, reports: int, sums: bytes) -> bool:
         """Keep the sums of a round that was stopped and drop its reports; False if that has been done before."""
@@ -328,6 +349,16 @@ class Store(ABC):
         with self._transaction(write=True) as run:
             found = run("UPDATE keys SET revoked = 1 WHERE id = ? RETURNING id", (id,)).fetchone()
         return found is not None
+
+
+def _version(run: Run) -> int:
+    version = run("SELECT max(version) FROM versions").fetchone()[0] or 0
+    if version > len(MIGRATIONS):
+        raise StoreError(
+            f"the store has schema version {version} and this program knows {len(MIGRATIONS)}: "
+            "it was written by a later version"
+        )
+    return int(version)
 
 
 def _campaign(row: Any) -> StoredCampaign:

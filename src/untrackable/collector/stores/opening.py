@@ -9,9 +9,10 @@ DEFAULT = "sqlite:///untrackable.db"
 
 
 def open_store(url: str, *, check: bool = True, make: bool = True) -> Store:
-    """sqlite:///PATH or postgresql://…, migrated if need be. A damaged one is a `StoreError`.
+    """sqlite:///PATH or postgresql://…. With `check`, all of it is examined, and a damaged one is a `StoreError`.
 
-    A SQLite file that is not there is made, or a `StoreError` without `make`.
+    A SQLite file or tables that are not there are made, and old ones brought up to date; without `make`, they are a
+    `StoreError`, and nothing is changed.
     """
     if url.startswith("sqlite:///") and url != "sqlite:///":
         from untrackable.collector.stores.sqlite import SqliteStore
@@ -20,5 +21,5 @@ def open_store(url: str, *, check: bool = True, make: bool = True) -> Store:
     if url.startswith(("postgresql://", "postgres://")):
         from untrackable.collector.stores.postgres import PostgresStore
 
-        return PostgresStore.open(url)
+        return PostgresStore.open(url, check=check, make=make)
     raise StoreError("a store must be sqlite:///PATH or postgresql://…")

@@ -1,29 +1,68 @@
 """A store in a PostgreSQL database, for many machines."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import random
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
 import psycopg
 from psycopg import errors, sql
+from psycopg.adapt import Dumper
+from psycopg.pq import Format
 
+from untrackable.collector.stores import checking
 from untrackable.collector.stores.base import BLOCK, NoSuchTable, Run, Store
-from untrackable.collector.stores.records import Round, Rows
+from untrackable.collector.stores.connecting import (
+    LOCK_SECONDS,
+    SCHEMA,
+    Connection,
+    check_settings,
+    connect,
+    hurried,
+    unavailable,
+    unhurried,
+)
+from untrackable.collector.stores.records import Round, Rows, State
 from untrackable.errors import StoreError, StoreUnavailable
 from untrackable.wire import NONCE
 
-_SCHEMA = "untrackable"
 _SCHEMA_LOCK = 0x756E7472
-_CONNECT_SECONDS = 5
-_COPY_HEAD, _COPY_END = b"PGCOPY\n\xff\r\n\0" + bytes(8), b"\xff\xff"
+_UUID, _BYTEA = 2950, 17
+_UUIDS, _BYTEAS = 2951, 1001
+_ADD = "INSERT INTO {} SELECT * FROM unnest(%b, %b) ON CONFLICT DO NOTHING"
+
+
+class _InUse(StoreUnavailable):
+    """A table is being read, and cannot be stopped now."""
+
+
+class _Nonces(bytes):
+    """An array of UUIDs in PostgreSQL's binary format."""
+
+
+class _Reports(bytes):
+    """The same, of byte strings."""
+
+
+class _NoncesDumper(Dumper):
+    oid, format = _UUIDS, Format.BINARY
+
+    def dump(self, obj: bytes) -> bytes:
+        return obj
+
+
+class _ReportsDumper(_NoncesDumper):
+    oid = _BYTEAS
 
 
 class PostgresStore(Store):
     """A table for every round, in a schema of its own; a commit is on disk before it is acknowledged.
 
-    Reports are copied in as they are; only if a nonce is there already are they sorted out row by row.
+    Reports are two arrays of one statement, which passes over nonces that are there and never fails because of one:
+    what fails, PostgreSQL writes into its log, with the time.
     """
 
     _types = {"bytes": "BYTEA", "serial": "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY"}  # noqa: RUF012
@@ -34,19 +73,21 @@ class PostgresStore(Store):
         self._url = url
 
     @staticmethod
-    def open(url: str) -> "PostgresStore":
-        """The store in a database; its tables are made if there are none."""
+    def open(url: str, *, check: bool = True, make: bool = True) -> "PostgresStore":
+        """The store in a database; tables are made if there are none and `make`; with `check` all is examined."""
         store = PostgresStore(url)
         try:
-            connection = store._connect()
-            with store._begin(connection, write=True):
-                if connection.execute("SHOW fsync").fetchone() != ("on",):
-                    raise StoreError("PostgreSQL runs with fsync off, so that nothing it acknowledges is safe")
-                connection.execute("SELECT pg_advisory_xact_lock(%s)", (_SCHEMA_LOCK,))
-                connection.execute(f"CREATE SCHEMA IF NOT EXISTS {_SCHEMA}")
-            store._idle.put(connection)
-            store.migrate()
-            store.ping()
+            if make:
+                with store._borrowed() as connection, store._begin(connection, write=True):
+                    check_settings(connection)
+                    connection.execute("SELECT pg_advisory_xact_lock(%s)", (_SCHEMA_LOCK,))
+                    if not _there(connection, "to_regnamespace", SCHEMA):  # who may not make one may be given one
+                        connection.execute(f"CREATE SCHEMA {SCHEMA}")
+                store.migrate()
+            else:
+                store.check_version("the PostgreSQL database")
+            if check:
+                checking.examine(store, "the PostgreSQL database")
         except StoreUnavailable as error:
             store.close()
             raise StoreError(f"cannot use the PostgreSQL database: {error}") from None
@@ -55,25 +96,24 @@ class PostgresStore(Store):
             raise
         return store
 
-    def _connect(self) -> "psycopg.Connection[Any]":
-        try:
-            connection = psycopg.connect(self._url, autocommit=True, connect_timeout=_CONNECT_SECONDS)
-            connection.execute(f"SET search_path = {_SCHEMA}")
-            connection.execute("SET synchronous_commit = on")
-            connection.execute("SET client_min_messages = warning")
-        except psycopg.Error as error:
-            raise _unavailable(error) from None
+    def _connect(self) -> Connection:
+        connection = connect(self._url)
+        connection.adapters.register_dumper(_Nonces, _NoncesDumper)
+        connection.adapters.register_dumper(_Reports, _ReportsDumper)
         return connection
 
     @contextmanager
-    def _begin(self, connection: "psycopg.Connection[Any]", *, write: bool) -> Iterator[None]:
+    def _begin(self, connection: Connection, *, write: bool) -> Iterator[None]:
+        hurried(connection)
         try:
             with connection.transaction():
                 yield
+        except errors.LockNotAvailable as error:
+            raise _InUse(str(unavailable(error))) from None
         except psycopg.Error as error:
-            raise _unavailable(error) from None
+            raise unavailable(error) from None
 
-    def _usable(self, connection: "psycopg.Connection[Any]") -> bool:
+    def _usable(self, connection: Connection) -> bool:
         return not connection.closed and not connection.broken
 
     def _lock_schema(self, run: Run) -> None:
@@ -85,45 +125,46 @@ class PostgresStore(Store):
     def _table_sql(self, table: str) -> str:
         return f"CREATE TABLE {table} (nonce UUID PRIMARY KEY, report BYTEA NOT NULL)"
 
+    def _has_tables(self, run: Run) -> bool:
+        return _there(run.connection, "to_regclass", f"{SCHEMA}.versions")
+
+    def _unhurried(self, run: Run) -> None:
+        unhurried(run.connection)
+
     def _insert(self, tables: Mapping[str, Rows]) -> None:
+        """One statement is a transaction by itself."""
         try:
-            try:
-                self._copy_all(tables, self._copy)
-            except errors.UniqueViolation:
-                self._copy_all(tables, self._copy_new)
+            with self._borrowed() as connection:
+                hurried(connection)
+                with nullcontext() if len(tables) == 1 else connection.transaction():
+                    for table in sorted(tables):
+                        rows = tables[table]
+                        arrays = (
+                            _Nonces(_array(_UUID, rows[:, :NONCE])),
+                            _Reports(_array(_BYTEA, rows[:, NONCE:])),
+                        )
+                        connection.execute(sql.SQL(_ADD).format(sql.Identifier(table)), arrays)
         except errors.UndefinedTable:
             raise NoSuchTable from None
         except psycopg.Error as error:
-            raise _unavailable(error) from None
+            raise unavailable(error) from None
 
-    def _copy_all(
-        self, tables: Mapping[str, Rows], copy: Callable[["psycopg.Connection[Any]", str, Rows], None]
-    ) -> None:
-        with self._borrowed() as connection, connection.transaction():
-            for table in sorted(tables):
-                copy(connection, table, tables[table])
+    def stop(self, round: Round) -> State:
+        """Wait for those who read it a moment at a time: whoever adds reports waits behind."""
+        end = time.monotonic() + LOCK_SECONDS
+        while True:
+            try:
+                return super().stop(round)
+            except _InUse:
+                if time.monotonic() > end:
+                    raise StoreUnavailable("PostgreSQL: the round is being read, and is not stopped yet") from None
+                time.sleep(random.uniform(0.1, 0.3))  # noqa: S311 - no secret
 
-    @staticmethod
-    def _copy(connection: "psycopg.Connection[Any]", table: str, rows: Rows) -> None:
-        statement = sql.SQL("COPY {} FROM STDIN (FORMAT BINARY)").format(sql.Identifier(table))
-        with connection.cursor().copy(statement) as copy:
-            copy.write(_stream(rows))
+    def _set_aside(self, run: Run, key: int) -> None:
+        run("SET LOCAL lock_timeout = '100ms'")
+        super()._set_aside(run, key)
 
-    @classmethod
-    def _copy_new(cls, connection: "psycopg.Connection[Any]", table: str, rows: Rows) -> None:
-        """Those whose nonces are not there, sorted out by way of another table."""
-        connection.execute(
-            "CREATE TEMPORARY TABLE IF NOT EXISTS arriving (nonce UUID, report BYTEA) ON COMMIT DELETE ROWS"
-        )
-        connection.execute("TRUNCATE arriving")
-        cls._copy(connection, "arriving", rows)
-        connection.execute(
-            sql.SQL("INSERT INTO {} SELECT nonce, report FROM arriving ON CONFLICT DO NOTHING").format(
-                sql.Identifier(table)
-            )
-        )
-
-    def _blocks(self, connection: "psycopg.Connection[Any]", table: str, ordered: bool) -> Iterator[Sequence[Any]]:
+    def _blocks(self, connection: Connection, table: str, ordered: bool) -> Iterator[Sequence[Any]]:
         with connection.cursor("reports", binary=True) as cursor:
             order = " ORDER BY nonce" if ordered else ""
             cursor.execute(f"SELECT report FROM {table}{order}")  # noqa: S608
@@ -134,9 +175,9 @@ class PostgresStore(Store):
         """PostgreSQL's log is its own."""
 
 
-def _unavailable(error: psycopg.Error) -> StoreUnavailable:
-    said = str(error).strip().splitlines()
-    return StoreUnavailable(f"PostgreSQL: {said[0] if said else type(error).__name__}")
+def _there(connection: Connection, look: str, name: str) -> bool:
+    found = connection.execute(sql.SQL("SELECT {}(%s)").format(sql.Identifier(look)), (name,)).fetchone()
+    return found is not None and found[0] is not None
 
 
 def _lock(round: Round) -> int:
@@ -144,19 +185,9 @@ def _lock(round: Round) -> int:
     return int.from_bytes(digest[:8], "big", signed=True)
 
 
-def _stream(rows: Rows) -> bytes:
-    """Rows in PostgreSQL's binary format: the number of columns, and each column's length and bytes."""
-    payload = rows.shape[1] - NONCE
-    layout = np.dtype(
-        [
-            ("columns", ">i2"),
-            ("nonce_size", ">i4"),
-            ("nonce", "u1", (NONCE,)),
-            ("report_size", ">i4"),
-            ("report", "u1", (payload,)),
-        ]
-    )
-    table = np.empty(rows.shape[0], dtype=layout)
-    table["columns"], table["nonce_size"], table["report_size"] = 2, NONCE, payload
-    table["nonce"], table["report"] = rows[:, :NONCE], rows[:, NONCE:]
-    return _COPY_HEAD + table.tobytes() + _COPY_END
+def _array(oid: int, column: Rows) -> bytes:
+    """PostgreSQL's binary format: one dimension, no nulls, the type, how many; each one's length and bytes."""
+    layout = np.dtype([("size", ">i4"), ("bytes", "u1", (column.shape[1],))])
+    cells = np.empty(column.shape[0], dtype=layout)
+    cells["size"], cells["bytes"] = column.shape[1], column
+    return np.array([1, 0, oid, column.shape[0], 1], dtype=">i4").tobytes() + cells.tobytes()

@@ -2,13 +2,17 @@
 
 import os
 import sqlite3
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
+from untrackable.collector.stores import checking, wal
 from untrackable.collector.stores.base import BLOCK, NoSuchTable, Run, Store
 from untrackable.collector.stores.records import Round, Rows
+from untrackable.collector.stores.turns import Turn
 from untrackable.errors import StoreError, StoreUnavailable
 from untrackable.wire import NONCE
 
@@ -18,6 +22,8 @@ _APPLICATION = 0x756E7472
 _OLDEST = (3, 35)
 _PATIENCE = 10.0
 """Seconds to wait for another process's transaction."""
+_TIDYING, _TIDYING_SECONDS = 10, 0.2
+"""How often the log is tried to be truncated, and for how long each: meanwhile, nobody can add."""
 
 
 class SqliteStore(Store):
@@ -32,6 +38,9 @@ class SqliteStore(Store):
     def __init__(self, path: Path) -> None:
         super().__init__()
         self.path = path
+        self._log = path.with_name(f"{path.name}-wal")
+        self._file = _identity(path)
+        self._turn = Turn(path.with_name(f"{path.name}-turn"))
 
     @staticmethod
     def open(path: Path, *, check: bool = True, make: bool = True) -> "SqliteStore":
@@ -53,8 +62,15 @@ class SqliteStore(Store):
             raise StoreError(f"{path} is not a SQLite database, or is damaged; nothing was changed")
         store = SqliteStore(path)
         try:
-            store._examine(check=check)
-            store.migrate()
+            if check:
+                store._examine_log()
+            store._examine(check=check, make=make)
+            if make:
+                store.migrate()
+            else:
+                store.check_version(str(path))
+            if check:
+                checking.examine(store, str(path))
         except StoreUnavailable as error:
             store.close()
             raise StoreError(f"cannot use {path}: {error}") from None
@@ -63,7 +79,18 @@ class SqliteStore(Store):
             raise
         return store
 
-    def _examine(self, *, check: bool) -> None:
+    def _examine_log(self) -> None:
+        """Before SQLite reads it: what another process is writing just now is whole a moment later."""
+        found = wal.damage(self._log)
+        if found is not None:
+            time.sleep(0.5)
+            if wal.damage(self._log) == found:
+                raise StoreError(
+                    f"{self._log} is damaged (frame {found + 1}), and SQLite would forget what was acknowledged "
+                    "from there on; nothing was changed: see docs/operations.md"
+                )
+
+    def _examine(self, *, check: bool, make: bool) -> None:
         connection = self._connect()
         try:
             whose = connection.execute("PRAGMA application_id").fetchone()[0]
@@ -74,7 +101,7 @@ class SqliteStore(Store):
                 found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
                 if found != "ok":
                     raise StoreError(f"{self.path} is damaged ({found.splitlines()[-1]}): restore a backup")
-            if whose != _APPLICATION:
+            if whose != _APPLICATION and make:
                 connection.execute(f"PRAGMA application_id = {_APPLICATION}")
         except sqlite3.DatabaseError as error:
             raise StoreError(f"{self.path} is damaged ({error}): restore a backup") from None
@@ -84,7 +111,11 @@ class SqliteStore(Store):
     def _connect(self) -> sqlite3.Connection:
         try:
             connection = sqlite3.connect(
-                self.path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
+                f"file:{quote(str(self.path.absolute()))}?mode=rw",  # where there is no file, none is made
+                uri=True,
+                timeout=_PATIENCE,
+                isolation_level=None,
+                check_same_thread=False,
             )
             connection.execute("PRAGMA page_size = 1024")  # a report dirties a page: the less, the better
             mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
@@ -106,8 +137,19 @@ class SqliteStore(Store):
             raise StoreError(f"{self.path} is on a file system without shared memory, which SQLite's log needs")
         return connection
 
+    def close(self) -> None:
+        """Close all connections."""
+        super().close()
+        self._turn.close()
+
+    def _check_file(self) -> None:
+        """What is added to a file that was deleted or replaced would be gone."""
+        if self._file is None or _identity(self.path) != self._file:
+            raise StoreUnavailable(f"{self.path} was deleted or replaced: start again")
+
     @contextmanager
     def _begin(self, connection: sqlite3.Connection, *, write: bool) -> Iterator[None]:
+        self._check_file()
         try:
             connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
             yield
@@ -123,6 +165,12 @@ class SqliteStore(Store):
     def _usable(self, connection: sqlite3.Connection) -> bool:
         return not connection.in_transaction
 
+    def _has_tables(self, run: Run) -> bool:
+        return run("SELECT 1 FROM sqlite_master WHERE name = 'versions'").fetchone() is not None
+
+    def _unhurried(self, run: Run) -> None:
+        """Statements may take long anyway."""
+
     def _lock_schema(self, run: Run) -> None:
         """A transaction that writes excludes all others."""
 
@@ -135,7 +183,8 @@ class SqliteStore(Store):
     def _insert(self, tables: Mapping[str, Rows]) -> None:
         """One statement is a transaction by itself; within it, this process's other threads may run."""
         try:
-            with self._borrowed() as connection:
+            with self._turn.taken(), self._borrowed() as connection:
+                self._check_file()
                 if len(tables) == 1:
                     for table, rows in tables.items():
                         connection.execute(*_insertion(table, rows))
@@ -143,9 +192,13 @@ class SqliteStore(Store):
                     with self._begin(connection, write=True):
                         for table, rows in tables.items():
                             connection.execute(*_insertion(table, rows))
+                if not self._log.exists():
+                    raise StoreUnavailable(f"{self._log} was deleted: start again")
         except (sqlite3.Error, StoreUnavailable) as error:
             if "no such table: reports_" in str(error):
                 raise NoSuchTable from None
+            if isinstance(error, StoreUnavailable):
+                raise
             raise StoreUnavailable(f"SQLite: {error}") from None
 
     def _blocks(self, connection: sqlite3.Connection, table: str, ordered: bool) -> Iterator[Sequence[Any]]:
@@ -155,14 +208,28 @@ class SqliteStore(Store):
 
     def tidy(self) -> None:
         """Move the log into the file and truncate it: it has the groups in the order in which they came."""
+        self._check_file()
         connection = self._connect()
         try:
-            connection.execute("PRAGMA busy_timeout = 1000")
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            connection.execute(f"PRAGMA busy_timeout = {1000 * _TIDYING_SECONDS:.0f}")
+            for _ in range(_TIDYING):
+                if not connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+                    return
+                time.sleep(_TIDYING_SECONDS)
         except sqlite3.Error as error:
             raise StoreUnavailable(f"SQLite: {error}") from None
         finally:
             connection.close()
+        raise StoreUnavailable("SQLite: somebody reads an older state, so that the log is still needed")
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Which file it is, whatever its name."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _insertion(table: str, rows: Rows) -> tuple[str, tuple[bytes, int]]:

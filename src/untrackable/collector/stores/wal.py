@@ -1,0 +1,93 @@
+"""SQLite's log, read without SQLite, which takes the first frame that is damaged for the end of the log.
+
+Layout and checksum: https://www.sqlite.org/fileformat2.html#the_write_ahead_log
+"""
+
+from functools import lru_cache
+from pathlib import Path
+from typing import IO, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+_HEADER: Final = np.dtype(
+    [("magic", ">u4"), ("version", ">u4"), ("page", ">u4"), ("sequence", ">u4"), ("salt", ">u8"), ("sum", ">u4", 2)]
+)
+_MAGIC: Final = 0x377F0682
+"""And one more where checksums are of big-endian words."""
+_PAGES: Final = tuple(1 << i for i in range(9, 17))
+_FRAMES: Final = 4096
+"""That are read at a time."""
+
+
+def damage(path: Path) -> int | None:
+    """The first frame that is damaged although later transactions were committed; None if there is none.
+
+    Those were acknowledged, and SQLite would leave them out without a word. If only the last transaction is broken,
+    that is not damage: a power cut leaves it so before it is synced, and no other begins before it is.
+    """
+    try:
+        with path.open("rb") as file:
+            broken, commits = _read(file)
+    except FileNotFoundError:
+        return None
+    return broken if commits > 1 else None
+
+
+def _read(file: IO[bytes]) -> tuple[int | None, int]:
+    """The first frame that is not as it was written, and the commits of the same log from there on."""
+    head = file.read(_HEADER.itemsize)
+    if len(head) < _HEADER.itemsize:
+        return None, 0
+    header = np.frombuffer(head, dtype=_HEADER)[0]
+    words = ">u4" if header["magic"] & 1 else "<u4"
+    page = int(header["page"])
+    last = header["sum"].astype(np.uint32)
+    start = np.frombuffer(head[:24], dtype=words).reshape(1, -1)
+    sound = page in _PAGES and int(header["magic"]) & ~1 == _MAGIC
+    sound = sound and bool((_checksums(start, np.zeros((1, 2), dtype=np.uint32)) == last).all())
+    frame = np.dtype(
+        [
+            ("start", "u1", 8),
+            ("salt", ">u8"),
+            ("sum", ">u4", 2),
+            ("page", "u1", page if page in _PAGES else _PAGES[1]),
+        ]
+    )
+    salt = header["salt"]
+    broken, commits, seen = None if sound else 0, 0, 0
+    while len(block := file.read(_FRAMES * frame.itemsize)) >= frame.itemsize:
+        frames = np.frombuffer(block, dtype=frame, count=len(block) // frame.itemsize)
+        if not sound and not seen:
+            salt = frames["salt"][0]
+        same = frames["salt"] == salt
+        sums = frames["sum"].astype(np.uint32)
+        if broken is None:
+            data = np.concatenate((frames["start"], frames["page"]), axis=1).view(words)
+            fits = (_checksums(data, np.concatenate((last[None], sums[:-1]))) == sums).all(axis=1) & same
+            broken = None if fits.all() else seen + int(np.argmin(fits))
+        if broken is not None:
+            here = slice(max(0, broken - seen), None)
+            commits += int(np.count_nonzero(same[here] & frames["start"][here, 4:].any(axis=1)))
+        last, seen = sums[-1], seen + len(frames)
+    return broken, commits
+
+
+def _checksums(words: NDArray[np.uint32], before: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Of each row: for each pair of words x, y, s += x + t and t += y + s, from (s, t) = before. All modulo 2³²."""
+    first, second, power = _weights(words.shape[1] // 2)
+    x, y = words[:, ::2].astype(np.uint32), words[:, 1::2].astype(np.uint32)
+    ours: NDArray[np.uint32] = x @ first + y @ second + before @ power
+    return ours
+
+
+@lru_cache(maxsize=4)
+def _weights(pairs: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32]]:
+    """What each x, each y and the checksum before count in (s, t): a pair makes it M(s, t) + (x, x + y)."""
+    step = np.array([[1, 1], [1, 2]], dtype=np.uint32)
+    first, second = np.empty((2, pairs, 2), dtype=np.uint32)
+    power = np.eye(2, dtype=np.uint32)
+    for i in reversed(range(pairs)):
+        first[i], second[i] = power.sum(axis=1, dtype=np.uint32), power[:, 1]
+        power = step @ power
+    return first, second, power.T
