@@ -26,7 +26,9 @@ MOST_VALUES = 100_000
 """That may change into each other and be reported twice each, more of which are not looked at."""
 _FEW = 32
 _SEARCHED = 500
-"""Reports of a kept bit of which the engine searches all splits."""
+"""Reports of a kept bit of which the engine searches all splits,"""
+_SEARCHED_AGAIN = 128
+"""and where it does so for many gammas."""
 _WIDEST_ARRAY = 63
 
 
@@ -81,12 +83,20 @@ def tracking(campaign: Campaign) -> Pair:
     is the only one with two of them at most k-2; a value of fewer tells nothing. So what one value tells, or the
     product of what so many tell, dominates whatever the values are (upper; docs/client.md).
     """
-    mechanism, reports = campaign.mechanism, _reports(campaign)
-    if campaign.guarantee.values == "fixed" or _follows(mechanism):
+    return tracking_of(
+        campaign.mechanism,
+        _reports(campaign),
+        values=1 if campaign.guarantee.values == "fixed" else campaign.encoding.values,
+    )
+
+
+def tracking_of(mechanism: Mechanism, reports: int, *, values: int) -> Pair:
+    """The same for so many reports, and so many values that change into each other."""
+    if values == 1 or follows(mechanism):
         return _of_one_value(mechanism, reports)
     if type(mechanism)._with_value is not Mechanism._with_value and not isinstance(mechanism, (Loloha, Questioned)):
         raise ValueError(f"what {type(mechanism).__name__} tells of values that change is not known")
-    values = min(campaign.encoding.values, reports // 2)
+    values = min(values, reports // 2)
     if isinstance(mechanism, Loloha):
         values = min(values, mechanism.symbols)  # it keeps one noisy symbol for each, and the seed
     if values < 2:
@@ -97,7 +107,7 @@ def tracking(campaign: Campaign) -> Pair:
         )
     alone = _of_one_value(mechanism, reports)
     found = [*(alone.members if isinstance(alone, Worst) else [alone])]
-    one = lru_cache(lambda size: dominating(_of_one_value(mechanism, size)))
+    one = lru_cache(lambda size: dominating(_of_one_value(mechanism, size, _SEARCHED_AGAIN)))
     if values == 2:
         found += [one(some) + one(most) for some, most in reports_of_two_values(reports)]
     else:
@@ -111,7 +121,7 @@ def _rounded(size: int) -> int:
     return size if size <= _FEW else 1 << (size - 1).bit_length()
 
 
-def _follows(mechanism: Mechanism) -> bool:
+def follows(mechanism: Mechanism) -> bool:
     """Whether what a fixed value tells covers every sequence of values.
 
     Reports are independent given the values; or are signs of changes, as `OneChange` counts them; or fresh answers
@@ -124,11 +134,11 @@ def _follows(mechanism: Mechanism) -> bool:
     return mechanism.independent or isinstance(mechanism, (OneChange, Votes))
 
 
-def _of_one_value(mechanism: Mechanism, reports: int) -> Pair:
+def _of_one_value(mechanism: Mechanism, reports: int, searched: int = _SEARCHED) -> Pair:
     """Of the worst value, where they are not all alike."""
     if isinstance(mechanism, Rappor):
         return mechanism.tracking(reports=reports, ones="worst")  # hashes that collide may be more trackable
-    if isinstance(mechanism, Bitwise) and reports > _SEARCHED:
+    if isinstance(mechanism, Bitwise) and reports > searched:
         told = mechanism.tracking_advantage_upper(reports)  # whatever gamma is, it is no more
         factor = Factor([told, 1 - told, 0.0], [0.0, 1 - told, told], [math.inf, 0.0, -math.inf])
         return Experiment([factor], certainty="upper")

@@ -13,9 +13,10 @@ from untrackable.planning.families import FAMILIES
 from untrackable.planning.fragment import fragment
 from untrackable.planning.goals import FOREVER
 from untrackable.planning.predicting import errors, state_bytes
+from untrackable.planning.refusing import Cannot
 from untrackable.planning.solving import solve
 from untrackable.planning.words import verdict
-from untrackable.verification import verify
+from untrackable.verification import tracking_of, verify
 
 CASES = [(seed, unknown) for unknown in UNKNOWNS for seed in range(4)]
 
@@ -218,3 +219,21 @@ def test_a_campaign_declares_what_its_plan_promises(rounds: int | str) -> None:
         guarantee=Guarantee(**declared),
     )
     assert verify(campaign).problems == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "demands"),
+    [
+        ("bitwise", {"rounds": 4, "eps": 10.0, "advantage": 5e-5}),
+        ("bitwise", {"rounds": 4, "eps": 16.0, "advantage": 2e-7}),
+        ("l-osue", {"rounds": 8, "eps": 30.0, "delta": 0.1, "advantage": 0.3}),
+    ],
+)
+def test_what_is_kept_for_each_value_may_tell_more_than_for_one(name: str, demands: dict[str, Any]) -> None:
+    """Set to the limit for a fixed value, it is beyond it for values that change."""
+    (family,) = (one for one in FAMILIES if one.name == name)
+    fixed, changing = (Goals(people=10**5, values=2, changes=changes, **demands) for changes in (False, True))
+    mechanism, _ = family.meeting(fixed)
+    assert tracking_of(mechanism, fixed.rounds, values=2).delta(0.0).upper > fixed.limit  # type: ignore[arg-type]
+    with pytest.raises(Cannot, match="no bound on how well"):
+        family.meeting(changing)

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from untrackable.planning.searching import largest_integer, smallest_integer, smallest_real
+from untrackable.theory.roots import falling_root
 
 ranges = st.integers(-5, 50).flatmap(lambda low: st.tuples(st.just(low), st.integers(low, low + 10**6)))
 
@@ -83,3 +84,11 @@ def test_a_level_is_no_answer() -> None:
         found = smallest_real(lambda x: 0.0 if x >= math.e else 1.0, start, low=0.1, high=9.0)
         assert math.e <= found <= math.e * (1 + 1e-6)
     assert smallest_real(lambda x: 0.0, 3.0, low=0.5, high=9.0) == 0.5
+
+
+def test_a_curve_is_followed_to_its_root() -> None:
+    """Far from it, the line through two points of a steep curve passes 0 right where they are."""
+    found = falling_root(
+        lambda x: math.expm1(20 * math.log(1e3 / x)), 1.0, low=1e-4, high=1e4, close=1e-9, keep="below"
+    )
+    assert 1e3 * (1 - 1e-8) <= found.x <= 1e3

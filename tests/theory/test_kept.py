@@ -8,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from untrackable import Bitwise, Lgrr, Unary
+from untrackable.client import kept_bit
 from untrackable.theory.kept import (
     binomial_distances,
+    flipped_distances,
     kept_bit_advantages,
     kept_bits_advantage_upper,
     kept_symbol_advantage_upper,
@@ -89,3 +91,18 @@ def test_of_many_reports_too_and_of_any_number_it_has_a_limit() -> None:
     limit = 2 * kept * (1 - kept)
     for many in (1 << 32, None):
         assert limit <= mechanism.tracking_advantage_upper(many) <= limit * (1 + 3e-8)
+
+
+@given(st.floats(0.01, 0.499))
+def test_distances_of_a_flipped_bit_as_a_series(flip: float) -> None:
+    for reports in (0, 1, 2, 40):
+        found = flipped_distances(reports, flip, 1 - 2 * flip)
+        assert found == pytest.approx(binomial_distances(reports, 1 - flip, flip), abs=1e-13)
+
+
+@pytest.mark.parametrize(("eps_report", "reports"), [(1e-9, 501), (1e-9, 40), (1e-7, 501), (1e-5, 10_001)])
+def test_quiet_reports_lose_no_digits(eps_report: float, reports: int) -> None:
+    """Against sums of integers, rounded up, that the client makes."""
+    mechanism = Bitwise(eps_state=0.5, eps_report=eps_report)
+    exact = kept_bit.advantage(mechanism, reports)
+    assert exact <= mechanism.tracking_advantage_upper(reports) <= exact * (1 + 2e-8)

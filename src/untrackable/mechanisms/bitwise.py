@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ from untrackable.theory.factor import Factor, response_factor
 _COUNTED = 10**6
 """Reports of which the numbers on two sides are counted."""
 _ROUNDED = 1e-8
-"""Share of a small total variation that floating point may take, at up to millions of reports."""
+"""Share that floating point may take, at up to a million reports."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,12 +110,15 @@ class Bitwise(Mechanism):
 
     def tracking_advantage_upper(self, reports: int | None) -> float:
         """For the worst split: exact but for room for rounding, up to 10^6 reports; of more, or of any, a limit."""
-        from untrackable.theory.kept import kept_bit_advantages
+        from untrackable.theory.kept import flipped_distances
 
-        kept, flip = self.state_flip.probability, self.report_flip.probability
+        kept, flip = self.state_flip.probability, self.report_flip
+        told = 2 * kept * (1 - kept) * (1 + _ROUNDED)
         if reports is None or reports > _COUNTED:
-            return 2 * kept * (1 - kept) * (1 + _ROUNDED)
-        return float(kept_bit_advantages(kept, 1 - flip, flip, reports).max()) * (1 + _ROUNDED)
+            return told
+        gap = 1 - Fraction(2 * flip.threshold, 1 << 64)
+        apart = flipped_distances(reports, flip.probability, float(gap))
+        return told * float((apart * apart[::-1]).max())
 
     def _detections(self, seen: Observed, after: After) -> list[Experiment | Mixture]:
         """One coordinate, exact: a fresh one with the opposite bias, or the same flip on the other bit."""

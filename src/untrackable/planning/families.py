@@ -24,6 +24,7 @@ from untrackable.planning.goals import FOREVER, Goals, measured
 from untrackable.planning.refusing import Cannot, has_two, whole_values, yes_no
 from untrackable.planning.searching import smallest_integer
 from untrackable.theory.collisions import cross_probability
+from untrackable.verification import follows, tracking_of
 
 Answering = TypeVar("Answering", bound=Mechanism)
 
@@ -61,6 +62,8 @@ class Family:
                 "changes", "who changes a value and returns to it shows it: it is private for one value only"
             )
         tracked = self.track(mechanism, goals)
+        if goals.changes:
+            tracked = _of_changing(mechanism, goals, tracked)
         if tracked.upper > goals.limit:
             raise Cannot("tracking", _followed(tracked, goals), mechanism=mechanism, tracked=tracked)
         return tracked
@@ -78,6 +81,20 @@ def everlasting(mechanism: Mechanism, goals: Goals) -> Pair:
 def _privacy(mechanism: Mechanism, reports: int | None, values: Values) -> Pair:
     """Asked about more than once in a row, and its tables are large."""
     return mechanism.privacy(reports=reports, values=values)
+
+
+def _of_changing(mechanism: Mechanism, goals: Goals, fixed: Bracket) -> Bracket:
+    """With a state for each value that is held, which may tell more than that of one."""
+    if follows(mechanism) or (goals.observed is not None and goals.observed < 4):
+        return fixed
+    if goals.observed is None or goals.observed > _ENGINE:
+        raise Cannot("changes", "it keeps something for each value: how well changes are followed is not known")
+    try:
+        pair = tracking_of(mechanism, goals.observed, values=goals.size)
+    except ValueError as error:
+        raise Cannot("changes", str(error)) from None
+    crowd, gamma = goals.question
+    return Bracket(fixed.lower, max(fixed.upper, measured(pair, crowd, gamma).upper))
 
 
 def _followed(tracked: Bracket, goals: Goals) -> str:

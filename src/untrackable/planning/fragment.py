@@ -10,6 +10,7 @@ from untrackable.encodings.numbers import LARGEST_COUNT, IntegerRange
 from untrackable.mechanisms.base import Mechanism
 from untrackable.mechanisms.bitwise import Bitwise
 from untrackable.planning.goals import FOREVER, Goals
+from untrackable.verification import tracking_of
 
 _ENDLESS = (1 << 32) - 1
 """Reports that a campaign without a last round is verified for."""
@@ -39,10 +40,11 @@ def _untrackable(goals: Goals, mechanism: Mechanism) -> dict[str, float]:
     gamma = goals.untrackable[0] if goals.untrackable else 0.0
     reports = max(2, goals.rounds) if isinstance(goals.rounds, int) else _ENDLESS
     try:
-        if isinstance(mechanism, Bitwise) and gamma == 0:
+        if isinstance(mechanism, Bitwise) and gamma == 0 and not goals.changes:
             delta = mechanism.tracking_advantage_upper(reports)
         else:
-            delta = mechanism.tracking(reports=reports).delta(gamma).upper
+            values = goals.size if goals.changes else 1
+            delta = tracking_of(mechanism, reports, values=values).delta(gamma).upper
     except ValueError:  # too many reports to say anything
         delta = 1.0
     return {"gamma": gamma, "tracking_delta": min(1.0, rounded_up(delta))}

@@ -16,6 +16,8 @@ from scipy.special import bdtr, bdtrc, gammaln
 from untrackable.theory.factor import FloatArray
 
 _POINTS = 32
+_ROUNDED = 1e-13
+"""What differences of nearly equal laws may have lost."""
 _TOGETHER = 4096
 """Reports up to which laws are computed side by side, in a few megabytes."""
 
@@ -35,6 +37,19 @@ def binomial_distances(reports: int, one: float, zero: float) -> FloatArray:
     above = bdtrc(cross, n, high) - bdtrc(cross, n, low)
     distances: FloatArray = np.where(n > 0, np.maximum(below, above), 0.0)
     return np.clip(distances, 0.0, 1.0)
+
+
+def flipped_distances(reports: int, flip: float, gap: float) -> FloatArray:
+    """The same for q = 1 - flip and p = flip, `gap` being q - p: TV(2m+1) = (q-p)·Σ C(2i, i)(pq)^i, i = 0 … m.
+
+    TV(2m+2) is the same, as half of the last reports break no tie. All terms are positive: no digits are lost
+    where the two laws are nearly alike.
+    """
+    i = np.arange(reports // 2)
+    terms = np.cumprod(np.concatenate(([1.0], flip * (1 - flip) * 2 * (2 * i + 1) / (i + 1))))
+    odd = np.minimum(1.0, abs(gap) * np.cumsum(terms))
+    found: FloatArray = np.concatenate(([0.0], np.repeat(odd, 2)))[: reports + 1]
+    return found
 
 
 def kept_bit_advantages(kept: float, one: float, zero: float, reports: int) -> FloatArray:
@@ -58,7 +73,7 @@ def kept_bits_advantage_upper(kept: list[tuple[float, int]], one: float, zero: f
         growth += count * np.log1p((chance * (1 - chance)) ** 2 * sums * sums[::-1])
     with np.errstate(over="ignore"):
         bound = np.minimum(total, np.sqrt(np.expm1(growth)) / 2)
-    return float(min(1.0, bound.max() * (1 + 1e-9)))
+    return float(min(1.0, bound.max() * (1 + 1e-9) + _ROUNDED * sum(count for _, count in kept)))
 
 
 def kept_symbol_advantage_upper(kept: float, tell: float, values: int, reports: int) -> float:
@@ -76,7 +91,7 @@ def kept_symbol_advantage_upper(kept: float, tell: float, values: int, reports: 
     mixed = np.concatenate([_binomials(some, both) @ distances[: some[-1] + 1] for some in _batches(known)])
     apart = _upwards(known, mixed, reports)
     other = kept**2 + (1 - kept) ** 2 / (values - 1)
-    return float(min(1.0, (1 - other) * (apart * apart[::-1]).max() * (1 + 1e-9)))
+    return float(min(1.0, (1 - other) * (apart * apart[::-1]).max() * (1 + 1e-9) + _ROUNDED))
 
 
 def _squares(kept: float, one: float, zero: float, reports: int) -> FloatArray:

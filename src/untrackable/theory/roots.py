@@ -51,7 +51,7 @@ def falling_root(
     while True:
         if before is not None:
             slope = _slope(here, before, slope)
-        if here.kept and (here.x == last or _near(here, before, close)):
+        if here.kept and (here.x == last or (_near(here, before, close) and _straight(here, before))):
             return Found(here.x, slope)
         if before is not None and before.kept != here.kept:
             return _narrowed(seen, here, before, close)
@@ -75,6 +75,13 @@ def _near(here: _Point, there: _Point | None, close: float) -> bool:
     if there is None or here.height == 0:
         return False
     return abs(here.height * (there.log - here.log)) <= close * abs(here.height - there.height)
+
+
+def _straight(here: _Point, there: _Point | None) -> bool:
+    """Whether the slope is one to expect: the line through a steep curve seems to be at its root far from it."""
+    if there is None or here.log == there.log:
+        return False
+    return _SLOPES[0] <= (there.height - here.height) / (here.log - there.log) <= _SLOPES[1]
 
 
 def _narrowed(seen: Callable[[float], _Point], here: _Point, there: _Point, close: float) -> Found:
