@@ -288,9 +288,9 @@ def test_who_stays_does_not_send_in_the_second_of_switching_on(
     time.now = on = begins + 86400 * 0.95
     sent: list[float] = []
 
-    def post(address: posting.Address, body: bytes) -> posting.Reply:
+    def post(address: posting.Address, body: bytes, ready: posting.Ready) -> posting.Reply:
         sent.append(time.now)
-        return posting.post(address, body)
+        return posting.post(address, body, ready)
 
     monkeypatch.setattr(Member.send, "__kwdefaults__", {**(Member.send.__kwdefaults__ or {}), "post": post})
     stayed = run("send", collector[0], "--folder", folder, "--stay")

@@ -15,20 +15,20 @@ from tests.client.samples import HOME, SERVER, Clock, campaign, client, nonce_of
 from untrackable.client.client import members
 from untrackable.client.files import Folder
 from untrackable.client.ledger import Ledger, Life
-from untrackable.client.posting import Address, Reply
+from untrackable.client.posting import Address, Post, Ready, Reply
 from untrackable.mechanisms.base import Mechanism
 from untrackable.mechanisms.inner_product import Deck, InnerProduct
 
 KILLED = 9
 STEPS = ("open", "write", "pwrite", "fsync", "replace", "unlink", "close")
-Post = Callable[[Address, bytes], Reply]
 
 
 def network(log: Path, step: Callable[[], None]) -> Post:
     """A server that remembers every body in a file; the second attempt of every other round gets through."""
 
-    def post(address: Address, body: bytes) -> Reply:
+    def post(address: Address, body: bytes, ready: Ready) -> Reply:
         step()
+        assert ready("", address.host)
         seen = log.read_bytes().count(body) if log.exists() else 0
         with log.open("ab") as file:
             file.write(body)

@@ -194,17 +194,21 @@ class _Outbox:
 
     @contextlib.contextmanager
     def attempt(self, sealed: Sealed) -> Iterator[bool]:
-        """Whether it may be sent, now that the attempt is on disk: in the state, then in the ledger."""
+        """Whether it may be sent, now that the attempt is on disk."""
+        with self._member.posting():
+            yield self.note(sealed)
+
+    def note(self, sealed: Sealed) -> bool:
+        """Put on disk how sending goes, in the state, then in the ledger; whether the report is still there."""
         member = self._member
-        with member.posting():
-            with member.opened(self.now()) as (ledger, held):
-                going = held is not None and held.sealed is not None and held.sealed.body == sealed.body
-                if held is not None and going:
-                    replace(held, sealed=sealed).write(member.folder, member._id)
-                    life = ledger.life(member._id)
-                    if life is not None and life.tried < sealed.round:
-                        ledger.attempted(member._id, sealed.round).write(member.folder)
-            yield going
+        with member.opened(self.now()) as (ledger, held):
+            if held is None or held.sealed is None or held.sealed.body != sealed.body:
+                return False
+            replace(held, sealed=sealed).write(member.folder, member._id)
+            life = ledger.life(member._id)
+            if life is not None and life.tried < sealed.round:
+                ledger.attempted(member._id, sealed.round).write(member.folder)
+        return True
 
     def done(self) -> None:
         """Sent, or let go: not to be sent again."""
