@@ -86,6 +86,14 @@ class Folder:
             finally:
                 self._lock = None
 
+    def place(self) -> str:
+        """The lock's, as somebody who opens it now finds it."""
+        descriptor = os.open(self.path / "lock", os.O_RDONLY | os.O_NOFOLLOW)
+        try:
+            return Lock(descriptor).place
+        finally:
+            os.close(descriptor)
+
     @property
     def lock(self) -> Lock:
         """While it is held."""

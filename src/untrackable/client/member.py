@@ -1,6 +1,7 @@
 """One campaign that the person takes part in: when to report, what, and sending it."""
 
 import contextlib
+import logging
 import math
 import time
 from collections.abc import Callable, Iterator
@@ -24,6 +25,7 @@ MARGIN = 20
 _FARTHEST = 1 << 24
 """Rounds that a client may have missed in a row: the keys of all of them have to be made, some seconds' work."""
 
+_LOG = logging.getLogger(__name__)
 
 _PATIENCE = posting.TIMEOUT + 30.0
 """Seconds that leaving waits for a report that is just being sent."""
@@ -108,7 +110,7 @@ class Member:
         with self.folder.locked() as lock:
             ledger = Ledger.read(self.folder)
             if ledger.place != lock.place:
-                ledger = self._settle(ledger.moved(now))
+                ledger = self._settle(ledger, now)
             held, life = State.read(self.folder, self._id), ledger.life(self._id)
             if held is not None and (life is None or life.name != held.life):
                 raise StateError(
@@ -122,15 +124,28 @@ class Member:
                 )
             yield ledger, held
 
-    def _settle(self, ledger: Ledger) -> Ledger:
+    def _settle(self, ledger: Ledger, now: float) -> Ledger:
         """A folder that was restored or copied: what was about to be sent may have been sent already."""
+        ledger = ledger.moved(now)
         for name in ledger.accounts:
             with contextlib.suppress(StateError):  # a damaged one stands in its own way only
                 held = State.read(self.folder, name)
                 if held is not None and held.sealed is not None:
                     replace(held, sealed=None).write(self.folder, name)
         ledger.write(self.folder)
-        return Ledger.read(self.folder)
+        found = Ledger.read(self.folder)
+        if found.place != self.folder.place():
+            raise StateError(
+                f"{self.folder.path} is on a file system where a file that is opened again looks like another one "
+                "(inode, time of writing): copies could not be told from it, so nothing is answered; "
+                "move it to another"
+            )
+        _LOG.warning(
+            "%s was restored or copied, or writing it was cut short: what was answered since is not known, so no "
+            "round that has begun is answered, and nothing that was about to be sent is",
+            self.folder.path,
+        )
+        return found
 
     def _sealed(self, ledger: Ledger, held: State, now: float) -> Sealed | None:
         """The report of the round that is on: the one on disk, or a new one if its moment has come."""
