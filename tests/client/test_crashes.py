@@ -16,6 +16,7 @@ from untrackable.client.client import members
 from untrackable.client.files import Folder
 from untrackable.client.ledger import Ledger, Life
 from untrackable.client.posting import Address, Post, Ready, Reply
+from untrackable.errors import ClockBehind
 from untrackable.mechanisms.base import Mechanism
 from untrackable.mechanisms.inner_product import Deck, InnerProduct
 
@@ -151,9 +152,11 @@ def test_killed_between_every_pair_of_steps(
             for round in (2, 4, 5, 6):
                 clock.late_in(round)
                 for member in members(folder, clock=clock):
-                    member.send(
-                        SERVER, post=network(log, lambda: None), look=lambda host, port: HOME, sleep=clock.sleep
-                    )
+                    # Killed between lock and ledger, and back at an earlier time: not before the clock is right.
+                    with contextlib.nullcontext() if round > 2 else contextlib.suppress(ClockBehind):
+                        member.send(
+                            SERVER, post=network(log, lambda: None), look=lambda host, port: HOME, sleep=clock.sleep
+                        )
             bodies = _bodies(log, asked)
             assert bodies[: len(sent)] == sent
             for round in {round_of(body) for body in bodies}:

@@ -24,7 +24,7 @@ from tests.client.samples import (
 )
 from untrackable.client.client import members
 from untrackable.client.lock import Lock
-from untrackable.errors import StateError
+from untrackable.errors import ClockBehind, StateError
 from untrackable.mechanisms.fading import Fading
 from untrackable.mechanisms.inner_product import Deck
 
@@ -184,6 +184,31 @@ def test_a_state_that_is_later_than_the_ledger_is_an_error(tmp_path: Path) -> No
     clock.late_in(2)
     with pytest.raises(StateError, match="later than the ledger"):
         someone.report()
+
+
+@pytest.mark.parametrize("behind", [0.0, START - 101.0])
+def test_a_restored_folder_waits_for_a_clock_that_is_right(behind: float, tmp_path: Path) -> None:
+    """Nothing has begun by a clock at 1970: the round that is on would be answered once more afterwards."""
+    clock, server, asked = Clock(), Server(), campaign()
+    folder = tmp_path / "c"
+    someone = client(folder, asked, clock)
+    someone.answer(2)
+    shutil.copytree(folder, tmp_path / "backup")
+    clock.late_in(5)
+    assert send(someone, server, clock, HOME) == "ACCEPTED"
+    shutil.rmtree(folder)
+    shutil.copytree(tmp_path / "backup", folder)
+    before, again = snapshot(folder), client(folder, asked, clock)
+    clock.now = behind
+    for attempt in (again.due, again.report, lambda: again.answer(1), again.leave):
+        with pytest.raises(ClockBehind, match="until it is right"):
+            attempt()
+    assert {path: data for path, data in snapshot(folder).items() if data or path in before} == before
+    clock.late_in(5)
+    assert send(again, server, clock, WORK) == "NOTHING"
+    clock.late_in(6)
+    assert send(again, server, clock, WORK) == "ACCEPTED"
+    assert [round_of(body) for body in server.bodies] == [5, 6]
 
 
 @pytest.mark.parametrize("how", ["replaced", "in place", "lock left"])

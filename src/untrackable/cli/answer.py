@@ -134,7 +134,7 @@ def send(server: str, folder: Path, stay: bool, as_json: bool) -> None:
 
 def _sent(member: Member, server: str, moments: Moments | None) -> dict[str, Any]:
     """How it went with one campaign; what is wrong with one is no reason to leave out the others."""
-    from untrackable.errors import FolderBusy, UntrackableError
+    from untrackable.errors import ClockBehind, FolderBusy, UntrackableError
 
     later = None
     try:
@@ -145,7 +145,7 @@ def _sent(member: Member, server: str, moments: Moments | None) -> dict[str, Any
         return {"campaign": member.campaign.id, "outcome": str(outcome), "next_report": due}
     except OSError as error:
         problem, later = error.strerror or type(error).__name__, time.time() + _NAP
-    except FolderBusy as error:
+    except (ClockBehind, FolderBusy) as error:
         problem, later = str(error), time.time() + _NAP
     except (UntrackableError, ValueError) as error:
         problem = str(error)

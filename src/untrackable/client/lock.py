@@ -1,8 +1,9 @@
 """The file `lock`: held by one process at a time, and a count of the ledgers that were written beside it.
 
 The count is advanced before each ledger is written, and the ledger names it, and the lock's inode and time of
-writing after that. So a ledger that was put back alone is seen to be old, and a folder that was copied, or put back over
-itself, to have another lock, unless inode and times were put back too. Another owner, mode or link changes neither.
+writing after that. So a ledger that was put back alone is seen to be old, and a folder that was copied, or put back
+over itself, to have another lock, unless inode and times were put back too. Another owner, mode or link changes
+neither.
 """
 
 import fcntl

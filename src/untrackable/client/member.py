@@ -122,11 +122,11 @@ class Member:
                     "the state of this campaign is later than the ledger, which was put back: what was spent since "
                     "is not known, and nothing is answered"
                 )
-            yield ledger, held
+            yield replace(ledger, time=max(0, int(now))), held
 
     def _settle(self, ledger: Ledger, now: float) -> Ledger:
         """A folder that was restored or copied: what was about to be sent may have been sent already."""
-        ledger = ledger.moved(now)
+        ledger = replace(ledger.moved(now), time=max(0, int(now)))
         for name in ledger.accounts:
             with contextlib.suppress(StateError):  # a damaged one stands in its own way only
                 held = State.read(self.folder, name)
