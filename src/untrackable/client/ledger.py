@@ -225,7 +225,11 @@ class Ledger:
     def from_content(content: Mapping[str, Any]) -> "Ledger":
         """From what is on disk."""
         if content.get("version") != VERSION:
-            raise StateError("the ledger is of another version of this library")
+            raise StateError(
+                f"the ledger is of another version of this library: of version {content.get('version')!r:.9}, and "
+                f"{VERSION} is known; move the whole folder away and answer anew: only rounds that begin later are "
+                "answered then, and what was spent before is not known to the new ledger: take it off the policy"
+            )
         try:
             accounts = {
                 name: Account(_document(name, entry["campaign"].encode()), _lives(entry["lives"]))
