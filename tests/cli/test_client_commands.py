@@ -16,6 +16,7 @@ from click.testing import CliRunner, Result
 
 from untrackable.campaign import Campaign, Directory
 from untrackable.cli import main
+from untrackable.cli.answer import _sleep
 from untrackable.client import posting
 from untrackable.client.member import Member
 from untrackable.errors import StateError
@@ -254,6 +255,25 @@ class Time:
         self.now += seconds
         if self.now > self._until:
             raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("jump", "slept"),
+    [(0.0, 3600.0), (50_000.0, 40.0), (-50_000.0, 3620.0)],
+    ids=["awake", "suspended", "set back"],
+)
+def test_who_sleeps_looks_at_the_clock(jump: float, slept: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that is suspended in its second slice is back at once, not after an hour of being awake."""
+    now, naps = [1_800_000_000.0], []
+
+    def sleep(seconds: float) -> None:
+        naps.append(seconds)
+        now[0] += seconds + (jump if len(naps) == 2 else 0.0)
+
+    monkeypatch.setattr("time.time", lambda: now[0])
+    monkeypatch.setattr("time.sleep", sleep)
+    _sleep(3600.0)
+    assert sum(naps) == slept
 
 
 def _two_campaigns(tmp_path: Path, folder: str) -> list[Campaign]:

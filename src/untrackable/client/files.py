@@ -146,9 +146,9 @@ def unframed(data: bytes, what: str) -> dict[str, Any]:
         raise StateError(f"{what} is damaged: it is truncated, or no file of this library")
     if not data.startswith(_MAGIC):
         raise StateError(
-            f"{what} is of another version of this library: of format {data[3]}, and {_MAGIC[3]} is known; move the "
-            "whole folder away and answer anew: only rounds that begin later are answered then, and what was spent "
-            "before is not known to the new ledger: take it off the policy"
+            f"{what} is of another version of this library: of format {data[3]}, and {_MAGIC[3]} is known; move "
+            "the whole folder away and answer anew: only rounds that begin later are answered then, and what was "
+            "spent before is not known to the new ledger: take it off the policy"
         )
     if hashlib.sha256(body).digest() != digest:
         raise StateError(f"{what} is damaged: its checksum does not match")
