@@ -65,6 +65,10 @@ class CampaignRefused(UntrackableError):
     """A campaign that a client takes no part in: not pinned, weaker than declared, or beyond the policy."""
 
 
+class ClockBehind(StateError):
+    """A folder that was restored, at a time before it was last written: how much has begun since is not known."""
+
+
 class FolderBusy(UntrackableError):
     """Another process is at work in the client's folder."""
 

@@ -16,6 +16,7 @@ from click.testing import CliRunner, Result
 
 from untrackable.campaign import Campaign, Directory
 from untrackable.cli import main
+from untrackable.cli.answer import _sleep
 from untrackable.client import posting
 from untrackable.client.member import Member
 from untrackable.errors import StateError
@@ -256,6 +257,25 @@ class Time:
             raise KeyboardInterrupt
 
 
+@pytest.mark.parametrize(
+    ("jump", "slept"),
+    [(0.0, 3600.0), (50_000.0, 40.0), (-50_000.0, 3620.0)],
+    ids=["awake", "suspended", "set back"],
+)
+def test_who_sleeps_looks_at_the_clock(jump: float, slept: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that is suspended in its second slice is back at once, not after an hour of being awake."""
+    now, naps = [1_800_000_000.0], []
+
+    def sleep(seconds: float) -> None:
+        naps.append(seconds)
+        now[0] += seconds + (jump if len(naps) == 2 else 0.0)
+
+    monkeypatch.setattr("time.time", lambda: now[0])
+    monkeypatch.setattr("time.sleep", sleep)
+    _sleep(3600.0)
+    assert sum(naps) == slept
+
+
 def _two_campaigns(tmp_path: Path, folder: str) -> list[Campaign]:
     found = []
     for question in ("Which browser?", "Which other browser?"):
@@ -288,9 +308,9 @@ def test_who_stays_does_not_send_in_the_second_of_switching_on(
     time.now = on = begins + 86400 * 0.95
     sent: list[float] = []
 
-    def post(address: posting.Address, body: bytes) -> posting.Reply:
+    def post(address: posting.Address, body: bytes, ready: posting.Ready) -> posting.Reply:
         sent.append(time.now)
-        return posting.post(address, body)
+        return posting.post(address, body, ready)
 
     monkeypatch.setattr(Member.send, "__kwdefaults__", {**(Member.send.__kwdefaults__ or {}), "post": post})
     stayed = run("send", collector[0], "--folder", folder, "--stay")

@@ -8,7 +8,7 @@ from untrackable.campaign import Campaign, Guarantee
 from untrackable.client.attachments import Attachment
 from untrackable.client.client import Client
 from untrackable.client.policy import Policy
-from untrackable.client.posting import Address, Reply
+from untrackable.client.posting import Address, Ready, Reply
 from untrackable.encodings.bit import Bit
 from untrackable.encodings.numbers import IntegerRange
 from untrackable.mechanisms.base import Mechanism
@@ -66,7 +66,9 @@ class Server:
         self.replies = list(replies)
         self.bodies: list[bytes] = []
 
-    def __call__(self, address: Address, body: bytes) -> Reply:
+    def __call__(self, address: Address, body: bytes, ready: Ready) -> Reply:
+        if not ready("", address.host):
+            return Reply(None)
         self.bodies.append(body)
         return Reply(self.replies.pop(0) if self.replies else 200)
 

@@ -15,20 +15,21 @@ from tests.client.samples import HOME, SERVER, Clock, campaign, client, nonce_of
 from untrackable.client.client import members
 from untrackable.client.files import Folder
 from untrackable.client.ledger import Ledger, Life
-from untrackable.client.posting import Address, Reply
+from untrackable.client.posting import Address, Post, Ready, Reply
+from untrackable.errors import ClockBehind
 from untrackable.mechanisms.base import Mechanism
 from untrackable.mechanisms.inner_product import Deck, InnerProduct
 
 KILLED = 9
 STEPS = ("open", "write", "pwrite", "fsync", "replace", "unlink", "close")
-Post = Callable[[Address, bytes], Reply]
 
 
 def network(log: Path, step: Callable[[], None]) -> Post:
     """A server that remembers every body in a file; the second attempt of every other round gets through."""
 
-    def post(address: Address, body: bytes) -> Reply:
+    def post(address: Address, body: bytes, ready: Ready) -> Reply:
         step()
+        assert ready("", address.host)
         seen = log.read_bytes().count(body) if log.exists() else 0
         with log.open("ab") as file:
             file.write(body)
@@ -151,9 +152,11 @@ def test_killed_between_every_pair_of_steps(
             for round in (2, 4, 5, 6):
                 clock.late_in(round)
                 for member in members(folder, clock=clock):
-                    member.send(
-                        SERVER, post=network(log, lambda: None), look=lambda host, port: HOME, sleep=clock.sleep
-                    )
+                    # Killed between lock and ledger, and back at an earlier time: not before the clock is right.
+                    with contextlib.nullcontext() if round > 2 else contextlib.suppress(ClockBehind):
+                        member.send(
+                            SERVER, post=network(log, lambda: None), look=lambda host, port: HOME, sleep=clock.sleep
+                        )
             bodies = _bodies(log, asked)
             assert bodies[: len(sent)] == sent
             for round in {round_of(body) for body in bodies}:

@@ -1,6 +1,8 @@
 """The count of ledgers: half-written, damaged, lost."""
 
 import os
+import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,8 +27,31 @@ def test_it_counts_and_every_count_is_another_place(descriptor: int, tmp_path: P
         assert lock.count == count
     before = lock.place
     assert lock.place == before
-    os.utime(tmp_path / "lock", ns=(1, 1))  # whatever a restoring tool sets, the change time is of now
+    os.utime(tmp_path / "lock", ns=(1, 1))
     assert lock.place != before
+
+
+def test_a_copy_is_another_place_even_with_the_same_times(descriptor: int, tmp_path: Path) -> None:
+    Lock(descriptor).advance(1)
+    shutil.copy2(tmp_path / "lock", tmp_path / "copy")
+    with (tmp_path / "copy").open("rb") as file:
+        assert Lock(file.fileno()).place != Lock(descriptor).place
+
+
+def test_another_mode_owner_or_link_is_the_same_place(descriptor: int, tmp_path: Path) -> None:
+    lock, file = Lock(descriptor), tmp_path / "lock"
+    lock.advance(1)
+    before, changed = lock.place, file.stat().st_ctime_ns
+    for change in (
+        lambda: file.chmod(0o600),
+        lambda: os.chown(file, os.geteuid(), os.getegid()),
+        lambda: os.link(file, tmp_path / "snapshot"),
+        lambda: file.read_bytes(),
+    ):
+        time.sleep(0.02)  # file systems count time in steps
+        change()
+        assert lock.place == before
+    assert file.stat().st_ctime_ns != changed
 
 
 @pytest.mark.parametrize("whole", [0, 1, 2, 255])

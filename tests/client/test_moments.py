@@ -98,7 +98,7 @@ def test_a_report_that_was_tried_is_tried_again_at_once(tmp_path: Path) -> None:
     someone, staying = joined(tmp_path, clock), Staying(clock)
     clock.now = (someone.due() or 0) + 5
 
-    def killed(address: object, body: bytes) -> None:
+    def killed(address: object, body: bytes, ready: object) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -17,12 +17,18 @@ ID = "ab" * 32
 BODY = bytes(range(24))
 
 
+def anyway(local: str, peer: str) -> bool:
+    """Whatever the way."""
+    return True
+
+
 class Recorder:
     """A server that keeps the raw bytes of every connection and says what it is told to."""
 
     def __init__(self, reply: bytes, context: ssl.SSLContext | None = None, connections: int = 3) -> None:
         self.seen: list[bytes] = []
         self.resumed: list[bool] = []
+        self.shaken = threading.Event()
         self._reply, self._context, self._connections = reply, context, connections
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._socket.getsockname()[1]
@@ -37,9 +43,10 @@ class Recorder:
                 if self._context:
                     connection = self._context.wrap_socket(connection, server_side=True)
                     self.resumed.append(bool(connection.session_reused))
+                    self.shaken.set()
             except OSError:
                 continue
-            with connection:
+            with connection, contextlib.suppress(OSError):
                 data = b""
                 while b"\r\n\r\n" not in data or (
                     data.startswith(b"POST") and len(data.split(b"\r\n\r\n", 1)[1]) < len(BODY)
@@ -78,7 +85,7 @@ def test_the_request_is_the_same_every_time_and_says_nothing_else() -> None:
     server = Recorder(answer("202 Accepted", "Set-Cookie: follow=me", 'ETag: "you"', "Last-Modified: yesterday"))
     address = Address.of(f"http://127.0.0.1:{server.port}/base/", ID)
     try:
-        assert [post(address, BODY) for _ in range(3)] == [Reply(202)] * 3
+        assert [post(address, BODY, anyway) for _ in range(3)] == [Reply(202)] * 3
     finally:
         server.close()
     expected = (
@@ -116,7 +123,7 @@ def test_the_request_is_the_same_every_time_and_says_nothing_else() -> None:
 def test_replies(given: bytes, reply: Reply) -> None:
     server = Recorder(given, connections=1)
     try:
-        assert post(Address.of(f"http://127.0.0.1:{server.port}", ID), BODY) == reply
+        assert post(Address.of(f"http://127.0.0.1:{server.port}", ID), BODY, anyway) == reply
     finally:
         server.close()
 
@@ -124,13 +131,13 @@ def test_replies(given: bytes, reply: Reply) -> None:
 def test_nobody_there() -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
-    assert post(Address.of(f"http://127.0.0.1:{port}", ID), BODY) == Reply(None)
+    assert post(Address.of(f"http://127.0.0.1:{port}", ID), BODY, anyway) == Reply(None)
 
 
 def test_a_server_that_says_nothing_is_not_waited_for() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = Address.of(f"http://127.0.0.1:{silent.getsockname()[1]}", ID)
-        assert post(address, BODY, timeout=0.2) == Reply(None)
+        assert post(address, BODY, anyway, timeout=0.2) == Reply(None)
 
 
 @pytest.mark.parametrize(
@@ -160,7 +167,9 @@ def test_a_server_that_drips_is_not_listened_to_for_ever(first: bytes, again: by
         thread.start()
         found: list[Reply] = []
         address = Address.of(f"http://127.0.0.1:{listening.getsockname()[1]}", ID)
-        asking = threading.Thread(target=lambda: found.append(post(address, BODY, timeout=0.5)), daemon=True)
+        asking = threading.Thread(
+            target=lambda: found.append(post(address, BODY, anyway, timeout=0.5)), daemon=True
+        )
         asking.start()
         asking.join(timeout=20)
         assert found == [Reply(status)]
@@ -191,10 +200,10 @@ def test_tls_is_verified_and_no_session_is_resumed(
     secure: Recorder, certificate: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     address = Address.of(f"https://localhost:{secure.port}", ID)
-    assert post(address, BODY) == Reply(None)  # nobody vouches for the certificate
+    assert post(address, BODY, anyway) == Reply(None)  # nobody vouches for the certificate
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate[1]))
-    assert post(address, BODY) == Reply(200)
-    assert post(address, BODY) == Reply(200)
+    assert post(address, BODY, anyway) == Reply(200)
+    assert post(address, BODY, anyway) == Reply(200)
     assert len(secure.seen) == 2
     assert secure.seen[0] == secure.seen[1]
     assert secure.resumed == [False, False]
@@ -204,7 +213,7 @@ def test_tls_for_another_name_is_refused(
     secure: Recorder, certificate: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate[1]))
-    assert post(Address.of(f"https://127.0.0.1:{secure.port}", ID), BODY) == Reply(None)
+    assert post(Address.of(f"https://127.0.0.1:{secure.port}", ID), BODY, anyway) == Reply(None)
     assert secure.seen == []
 
 
@@ -216,7 +225,7 @@ def test_http_is_for_this_machine_and_goes_through_no_proxy(monkeypatch: pytest.
     try:
         assert address.proxy() is None
         assert address.reached_by() == ("localhost", server.port)
-        assert post(address, BODY) == Reply(200)
+        assert post(address, BODY, anyway) == Reply(200)
     finally:
         server.close()
         proxy.close()
@@ -234,7 +243,7 @@ def test_behind_a_proxy(
     monkeypatch.setenv(variable, f"http://me:p%40ss@127.0.0.1:{proxy.port}")
     address = Address.of(f"https://localhost:{secure.port}", ID)
     assert address.reached_by() == ("127.0.0.1", proxy.port)
-    assert post(address, BODY) == Reply(200)
+    assert post(address, BODY, anyway) == Reply(200)
     head = proxy.seen.decode().split("\r\n")
     assert head[0] == f"CONNECT localhost:{secure.port} HTTP/1.1"
     assert "Proxy-Authorization: Basic bWU6cEBzcw==" in head
@@ -242,6 +251,27 @@ def test_behind_a_proxy(
     assert b"Proxy" not in secure.seen[0]
     monkeypatch.setenv("no_proxy", "localhost")
     assert address.proxy() is None
+
+
+@pytest.mark.parametrize("ready", [False, True])
+def test_it_is_asked_last_whether_the_report_may_go(
+    ready: bool, secure: Recorder, certificate: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate[1]))
+    proxy = Tunnel(secure.port)
+    monkeypatch.setenv("https_proxy", f"http://127.0.0.1:{proxy.port}")
+    asked = []
+
+    def asking(local: str, peer: str) -> bool:
+        assert secure.shaken.wait(10)  # after the tunnel and TLS
+        asked.append((local, peer, proxy.seen[:7]))
+        return ready
+
+    reply = post(Address.of(f"https://localhost:{secure.port}", ID), BODY, asking)
+    assert asked == [("127.0.0.1", "127.0.0.1", b"CONNECT")]
+    assert reply == Reply(200 if ready else None)
+    secure.close()
+    assert (BODY in b"".join(secure.seen)) == ready
 
 
 class Tunnel:
@@ -308,7 +338,7 @@ def test_behind_a_proxy_tls_goes_through_a_tunnel(monkeypatch: pytest.MonkeyPatc
     proxy = Recorder(b"HTTP/1.1 403 No\r\n\r\n", connections=1)
     monkeypatch.setenv("https_proxy", f"http://127.0.0.1:{proxy.port}")
     try:
-        assert post(Address.of("https://collect.example", ID), BODY) == Reply(None)
+        assert post(Address.of("https://collect.example", ID), BODY, anyway) == Reply(None)
     finally:
         proxy.close()
     assert proxy.seen[0].startswith(b"CONNECT collect.example:443 HTTP/1.")

@@ -1,5 +1,7 @@
 """Files that were put back, lost or brought from elsewhere: what is noticed, and what a rollback can still do."""
 
+import itertools
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -22,12 +24,14 @@ from tests.client.samples import (
 )
 from untrackable.client.client import members
 from untrackable.client.lock import Lock
-from untrackable.errors import StateError
+from untrackable.errors import ClockBehind, StateError
 from untrackable.mechanisms.fading import Fading
 from untrackable.mechanisms.inner_product import Deck
 
 
-def test_a_restored_folder_answers_no_round_that_has_begun(tmp_path: Path) -> None:
+def test_a_restored_folder_answers_no_round_that_has_begun(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     clock, server, asked = Clock(), Server(), campaign()
     someone = client(tmp_path / "c", asked, clock)
     someone.answer(2)
@@ -43,6 +47,36 @@ def test_a_restored_folder_answers_no_round_that_has_begun(tmp_path: Path) -> No
         clock.late_in(round)
         send(client(tmp_path / "c", asked, clock), server, clock)
     assert [round_of(body) for body in server.bodies] == [3, 4, 5, 6]
+    assert [told.getMessage() for told in caplog.records] == [
+        f"{tmp_path / 'c'} was restored or copied, or writing it was cut short: what was answered since is not "
+        "known, so no round that has begun is answered, and nothing that was about to be sent is"
+    ]
+
+
+def test_a_folder_that_is_looked_after_answers_every_round(tmp_path: Path) -> None:
+    """Modes set again, snapshots of links, backups read: none of it is a restored folder."""
+    clock, server, asked = Clock(), Server(), campaign()
+    someone = client(tmp_path / "c", asked, clock)
+    someone.answer(2)
+    for round in (1, 2, 3):
+        clock.late_in(round)
+        for file in (tmp_path / "c").iterdir():
+            file.chmod(0o600)
+            os.chown(file, os.geteuid(), os.getegid())
+            (tmp_path / f"{round}{file.name}").hardlink_to(file)
+        shutil.copytree(tmp_path / "c", tmp_path / f"backup{round}")
+        assert send(someone, server, clock) == "ACCEPTED"
+
+
+def test_a_file_system_where_every_file_is_another_one_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, numbers = Clock(), itertools.count()
+    someone = client(tmp_path / "c", campaign(), clock)
+    someone.answer(2)
+    monkeypatch.setattr(Lock, "place", property(lambda self: str(next(numbers))))
+    with pytest.raises(StateError, match=r"c is on a file system where .* move it to another"):
+        someone.due()
 
 
 def test_a_state_put_back_does_not_answer_again(tmp_path: Path) -> None:
@@ -152,6 +186,31 @@ def test_a_state_that_is_later_than_the_ledger_is_an_error(tmp_path: Path) -> No
         someone.report()
 
 
+@pytest.mark.parametrize("behind", [0.0, START - 101.0])
+def test_a_restored_folder_waits_for_a_clock_that_is_right(behind: float, tmp_path: Path) -> None:
+    """Nothing has begun by a clock at 1970: the round that is on would be answered once more afterwards."""
+    clock, server, asked = Clock(), Server(), campaign()
+    folder = tmp_path / "c"
+    someone = client(folder, asked, clock)
+    someone.answer(2)
+    shutil.copytree(folder, tmp_path / "backup")
+    clock.late_in(5)
+    assert send(someone, server, clock, HOME) == "ACCEPTED"
+    shutil.rmtree(folder)
+    shutil.copytree(tmp_path / "backup", folder)
+    before, again = snapshot(folder), client(folder, asked, clock)
+    clock.now = behind
+    for attempt in (again.due, again.report, lambda: again.answer(1), again.leave):
+        with pytest.raises(ClockBehind, match="until it is right"):
+            attempt()
+    assert {path: data for path, data in snapshot(folder).items() if data or path in before} == before
+    clock.late_in(5)
+    assert send(again, server, clock, WORK) == "NOTHING"
+    clock.late_in(6)
+    assert send(again, server, clock, WORK) == "ACCEPTED"
+    assert [round_of(body) for body in server.bodies] == [5, 6]
+
+
 @pytest.mark.parametrize("how", ["replaced", "in place", "lock left"])
 def test_a_folder_put_back_over_itself_sends_nothing_again(how: str, tmp_path: Path) -> None:
     clock, server, asked = Clock(), Server(), campaign()
@@ -200,7 +259,7 @@ def test_a_sealed_state_put_back_within_its_round_is_not_sent_from_elsewhere(tmp
 
 
 def rolled_back(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """What a snapshot of the disk does: everything is as it was, change times too."""
+    """What a snapshot of the disk does: everything is as it was, inodes and times too."""
     monkeypatch.setattr(Lock, "place", "here")
     old = snapshot(folder)
 

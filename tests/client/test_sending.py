@@ -21,7 +21,7 @@ from tests.client.samples import (
 from untrackable.client import attachments, sending
 from untrackable.client.attachments import Attachment, Look, attached, look
 from untrackable.client.client import Client
-from untrackable.client.posting import Address, Reply
+from untrackable.client.posting import Address, Ready, Reply
 
 VAGUE = Attachment("10.0.0.7 None", certain=False)
 
@@ -74,7 +74,7 @@ def test_attempts_are_bounded_and_the_waits_grow(tmp_path: Path) -> None:
 def test_no_attempt_after_the_window(tmp_path: Path) -> None:
     made, clock = someone(tmp_path / "c")
 
-    def slow(address: Address, body: bytes) -> Reply:
+    def slow(address: Address, body: bytes, ready: Ready) -> Reply:
         clock.sleep(120)
         return Reply(None)
 
@@ -88,7 +88,7 @@ def test_the_server_may_ask_for_patience_within_the_window(wanted: float, outcom
     made, clock = someone(tmp_path / "c")
     replies, began = [Reply(503, wanted), Reply(200)], clock.now
 
-    def post(address: Address, body: bytes) -> Reply:
+    def post(address: Address, body: bytes, ready: Ready) -> Reply:
         return replies.pop(0)
 
     assert made.send(SERVER, post=post, look=lambda host, port: HOME, sleep=clock.sleep).name == outcome
@@ -98,9 +98,69 @@ def test_the_server_may_ask_for_patience_within_the_window(wanted: float, outcom
 def test_another_network_lets_the_round_go(tmp_path: Path) -> None:
     made, clock = someone(tmp_path / "c")
     server = Server(None, None)
-    assert send(made, server, clock, HOME, WORK) == "LET_GO"
+    assert send(made, server, clock, HOME, HOME, WORK) == "LET_GO"
     assert len(server.bodies) == 1
     assert send(made, server, clock, HOME) == "NOTHING"
+
+
+def test_somebody_who_moves_while_it_is_connecting_sends_nothing_again(tmp_path: Path) -> None:
+    """Between the look before an attempt and the first byte there are a name server and a handshake."""
+    made, clock = someone(tmp_path / "c")
+    server = Server(None, None)
+    assert send(made, server, clock, HOME, HOME, HOME, WORK) == "LET_GO"
+    assert len(server.bodies) == 1
+    assert send(made, server, clock, HOME) == "NOTHING"
+
+
+@pytest.mark.parametrize(("then", "outcome"), [(HOME, "LET_GO"), (WORK, "ACCEPTED")])
+def test_what_is_noted_is_the_way_that_it_really_went(then: Attachment, outcome: str, tmp_path: Path) -> None:
+    made, clock = someone(tmp_path / "c")
+    server, places = Server(), [HOME, WORK]
+
+    def post(address: Address, body: bytes, ready: Ready) -> Reply:
+        assert ready("", address.host)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        made.send(SERVER, post=post, look=lambda host, port: places.pop(0), sleep=clock.sleep)
+    clock.now += 60
+    assert send(made, server, clock, then) == outcome
+    assert len(server.bodies) == (outcome == "ACCEPTED")
+
+
+def test_left_while_it_is_connecting(tmp_path: Path) -> None:
+    """Only a note that finds the report is a way out: here the state was moved away meanwhile."""
+    made, clock = someone(tmp_path / "c")
+    server, places = Server(), [HOME, WORK]
+
+    def seen(host: str, port: int) -> Attachment:
+        if len(places) == 1:
+            (tmp_path / "c" / f"{made.campaign.id}.state").unlink(missing_ok=True)
+        return places.pop(0)
+
+    assert made.send(SERVER, post=server, look=seen, sleep=clock.sleep).name == "LET_GO"
+    assert server.bodies == []
+
+
+def test_over_another_address_than_was_tried_first_nothing_is_sent_again(tmp_path: Path) -> None:
+    """A host of two families: what the server sees is the address of the connection, not the one looked at."""
+    made, clock = someone(tmp_path / "c")
+    hosts = {"::7": Attachment("2001:db8::7 None", certain=False, local="2001:db8::7")}
+    hosts["7.7.7.7"] = Attachment("10.0.0.7 None", certain=False, local="10.0.0.7")
+    ways, sent = (
+        [("10.0.0.7", "7.7.7.7"), ("2001:db8::7", "::7"), ("10.0.0.9", "7.7.7.7"), ("10.0.0.7", "7.7.7.7")],
+        [],
+    )
+
+    def post(address: Address, body: bytes, ready: Ready) -> Reply:
+        way = ways.pop(0)
+        if ready(*way):
+            sent.append(way)
+        return Reply(None if ways else 200)
+
+    found = made.send(SERVER, post=post, look=lambda host, port: hosts.get(host, hosts["::7"]), sleep=clock.sleep)
+    assert found.name == "ACCEPTED"
+    assert sent == [("10.0.0.7", "7.7.7.7")] * 2
 
 
 def _killed(tmp_path: Path, place: Attachment) -> tuple[Client, Clock, Server]:
@@ -108,7 +168,7 @@ def _killed(tmp_path: Path, place: Attachment) -> tuple[Client, Clock, Server]:
     made, clock = someone(tmp_path / "c")
     server = Server()
 
-    def post(address: Address, body: bytes) -> Reply:
+    def post(address: Address, body: bytes, ready: Ready) -> Reply:
         server.bodies.append(body)
         raise KeyboardInterrupt
 
@@ -228,6 +288,9 @@ def test_a_proxy_on_this_machine_is_not_where_it_is_attached(monkeypatch: pytest
     assert not attached(at(NOWHERE), "127.0.0.1", 8118, proxied=True).description
     assert attached(at(HOME), "proxy.example", 3128, proxied=True) == HOME
     # A name that leads to this machine is something that passes reports on.
+    assert attached(at(HOME), "x.example", 443, proxied=False, peer="127.0.0.1") == found
+    assert attached(at(HOME), "x.example", 443, proxied=False, peer="127.0.0.1").local == "127.0.0.1"
+    assert attached(at(HOME), "localhost", 443, proxied=False, peer="127.0.0.1") == direct
     monkeypatch.setattr(attachments, "_local", lambda host, port: "127.0.0.1" if host == "x.example" else None)
     assert not look("x.example", 443).certain
     monkeypatch.setattr(attachments, "_local", lambda host, port: "127.0.0.1")
@@ -240,7 +303,7 @@ def test_behind_a_proxy_on_this_machine_another_network_lets_the_round_go(
     monkeypatch.setenv("https_proxy", "http://127.0.0.1:8118")
     monkeypatch.delenv("no_proxy", raising=False)
     made, clock = someone(tmp_path / "c")
-    server, place = Server(None, None), [HOME, WORK]
+    server, place = Server(None, None), [HOME, HOME, WORK]
 
     def seen(host: str, port: int) -> Attachment:
         return look(host, port) if host == "127.0.0.1" else place.pop(0)
@@ -265,7 +328,7 @@ def test_leaving_waits_for_a_report_that_is_being_sent(tmp_path: Path) -> None:
     made, _ = someone(tmp_path / "c")
     left, steps = threading.Thread(target=made.leave), []
 
-    def post(address: Address, body: bytes) -> Reply:
+    def post(address: Address, body: bytes, ready: Ready) -> Reply:
         left.start()
         left.join(timeout=0.3)
         steps.append(left.is_alive())

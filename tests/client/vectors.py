@@ -48,7 +48,7 @@ def life(asked: Campaign, value: int, rounds: list[int], folder: Path) -> dict[s
         steps.append(
             {"round": number, "moment": moment, "body": held.sealed.body.hex(), "file": file.read_bytes().hex()}
         )
-    listed = Ledger({}, "12:34", 7).joined(asked, Life(held.life, 1, asked.rounds, 0))
+    listed = Ledger({}, "12:3:456", 7, 1_800_000_000).joined(asked, Life(held.life, 1, asked.rounds, 0))
     ledger = listed.marked(asked.id, rounds[-1]).attempted(asked.id, rounds[0])
     changed = None
     if asked.guarantee.values == "any":

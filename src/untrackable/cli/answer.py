@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _LONGEST_NAP, _NAP = 3600.0, 600.0
 """Seconds until somebody who stays looks again: at everything, and at what could not be done."""
+_SLICE = 20.0
+"""Seconds after which somebody who sleeps looks at the clock."""
 
 
 def _home() -> str:
@@ -127,14 +129,22 @@ def send(server: str, folder: Path, stay: bool, as_json: bool) -> None:
         coming = [result["next_report"] for result in results if result["next_report"] is not None]
         if not stay or not coming:
             break
-        time.sleep(min(_LONGEST_NAP, max(1.0, min(coming) - time.time())))
+        _sleep(min(_LONGEST_NAP, max(1.0, min(coming) - time.time())))
     if wrong:
         raise click.exceptions.Exit(1)
 
 
+def _sleep(seconds: float) -> None:
+    """By the clock, as time in which the machine is suspended is none to `time.sleep`."""
+    until, slices = time.time() + seconds, int(seconds / _SLICE) + 1
+    while slices and (left := until - time.time()) > 0:
+        time.sleep(min(_SLICE, left))
+        slices -= 1
+
+
 def _sent(member: Member, server: str, moments: Moments | None) -> dict[str, Any]:
     """How it went with one campaign; what is wrong with one is no reason to leave out the others."""
-    from untrackable.errors import FolderBusy, UntrackableError
+    from untrackable.errors import ClockBehind, FolderBusy, UntrackableError
 
     later = None
     try:
@@ -145,7 +155,7 @@ def _sent(member: Member, server: str, moments: Moments | None) -> dict[str, Any
         return {"campaign": member.campaign.id, "outcome": str(outcome), "next_report": due}
     except OSError as error:
         problem, later = error.strerror or type(error).__name__, time.time() + _NAP
-    except FolderBusy as error:
+    except (ClockBehind, FolderBusy) as error:
         problem, later = str(error), time.time() + _NAP
     except (UntrackableError, ValueError) as error:
         problem = str(error)

@@ -12,7 +12,7 @@ import os
 import socket
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 _KEY = 16
@@ -25,10 +25,14 @@ _ELSEWHERE = (("203.0.113.1", 9), ("2001:db8::1", 9))
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Attachment:
-    """A description of the attachment, and whether it tells this one from every other."""
+    """A description of the attachment, and whether it tells this one from every other.
+
+    `local` is the address that a connection comes from, as this machine has it; "" where that is not known.
+    """
 
     description: str
     certain: bool
+    local: str = field(default="", compare=False)
 
     def digest(self) -> tuple[bytes, bytes] | None:
         """A random key and a digest under it, for the disk; None where nothing is certain."""
@@ -52,17 +56,22 @@ def look(host: str, port: int) -> Attachment:
     if local is None:
         return Attachment("", certain=False)
     if _is_loopback(local) and not _is_loopback(host):  # something here that passes it on
-        return Attachment("", certain=False) if (host, port) in _ELSEWHERE else _outward(look)
+        found = Attachment("", certain=False) if (host, port) in _ELSEWHERE else _outward(look)
+        return replace(found, local=local)
     if _is_loopback(local):
-        return _THIS_MACHINE
+        return replace(_THIS_MACHINE, local=local)
     router = _router(local)
-    return Attachment(f"{local} {router}", certain=router is not None)
+    return Attachment(f"{local} {router}", certain=router is not None, local=local)
 
 
-def attached(look: Look, host: str, port: int, *, proxied: bool) -> Attachment:
-    """Where a report goes out: a proxy on this machine sends it on, who knows how, so nothing is certain then."""
-    found = look(host, port)
-    return _outward(look) if proxied and found == _THIS_MACHINE else found
+def attached(look: Look, host: str, port: int, *, proxied: bool, peer: str | None = None) -> Attachment:
+    """Where a report goes out; to `peer`, once there is a connection: a host may have several addresses.
+
+    A proxy on this machine sends it on, who knows how, so nothing is certain then.
+    """
+    found = look(peer or host, port)
+    passed_on = proxied or not _is_loopback(host)
+    return replace(_outward(look), local=found.local) if passed_on and found == _THIS_MACHINE else found
 
 
 _THIS_MACHINE = Attachment("this machine", certain=True)

@@ -63,6 +63,13 @@ class Exchange:
         except (OSError, ValueError) as error:
             raise ExchangeFailed(type(error).__name__) from None
 
+    def way(self) -> tuple[str, str]:
+        """The local address and the other side's, as numbers."""
+        try:
+            return str(self._socket.getsockname()[0]), str(self._socket.getpeername()[0])
+        except OSError as error:
+            raise ExchangeFailed(type(error).__name__) from None
+
     def ask(self, request: bytes) -> Head:
         """Send, and read the head of the answer; what is announced before it (1xx) is passed over."""
         try:

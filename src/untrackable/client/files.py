@@ -86,6 +86,14 @@ class Folder:
             finally:
                 self._lock = None
 
+    def place(self) -> str:
+        """The lock's, as somebody who opens it now finds it."""
+        descriptor = os.open(self.path / "lock", os.O_RDONLY | os.O_NOFOLLOW)
+        try:
+            return Lock(descriptor).place
+        finally:
+            os.close(descriptor)
+
     @property
     def lock(self) -> Lock:
         """While it is held."""
@@ -137,7 +145,11 @@ def unframed(data: bytes, what: str) -> dict[str, Any]:
     if len(data) < len(_MAGIC) + _DIGEST or not data.startswith(_MAGIC[:3]):
         raise StateError(f"{what} is damaged: it is truncated, or no file of this library")
     if not data.startswith(_MAGIC):
-        raise StateError(f"{what} is of another version of this library")
+        raise StateError(
+            f"{what} is of another version of this library: of format {data[3]}, and {_MAGIC[3]} is known; move "
+            "the whole folder away and answer anew: only rounds that begin later are answered then, and what was "
+            "spent before is not known to the new ledger: take it off the policy"
+        )
     if hashlib.sha256(body).digest() != digest:
         raise StateError(f"{what} is damaged: its checksum does not match")
     try:

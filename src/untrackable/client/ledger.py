@@ -15,7 +15,7 @@ from untrackable.client import accounting
 from untrackable.client.files import Folder
 from untrackable.client.laws import STEPS, Law, composed
 from untrackable.client.policy import Policy
-from untrackable.errors import CampaignRefused, StateError
+from untrackable.errors import CampaignRefused, ClockBehind, StateError
 from untrackable.mechanisms.dealt import Dealt
 from untrackable.mechanisms.fading import Fading
 
@@ -97,11 +97,15 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """All accounts; this is number `count` of those written in its folder, when the lock was at `place`."""
+    """All accounts; this is number `count` of those written in its folder, when the lock was at `place`.
+
+    `time` is when it was written, in seconds since 1970 by the client's clock.
+    """
 
     accounts: Mapping[str, Account] = field(default_factory=dict)
     place: str = ""
     count: int = 0
+    time: int = 0
 
     def life(self, campaign: str) -> Life | None:
         """The present one in a campaign, if any."""
@@ -131,6 +135,12 @@ class Ledger:
 
     def moved(self, now: float) -> "Ledger":
         """In another place: what was answered since the copy was made is not known, so no round that has begun."""
+        if now < self.time:
+            raise ClockBehind(
+                "the folder was restored or copied, and the clock is behind the time when it was last written: "
+                "which rounds have begun since is not known; nothing is answered, and nothing "
+                "changed, until it is right"
+            )
         found = self
         for name, account in self.accounts.items():
             begun = last_begun(account.campaign, now)
@@ -203,19 +213,29 @@ class Ledger:
             }
             for name, account in self.accounts.items()
         }
-        return {"accounts": accounts, "count": self.count, "place": self.place, "version": VERSION}
+        return {
+            "accounts": accounts,
+            "count": self.count,
+            "place": self.place,
+            "time": self.time,
+            "version": VERSION,
+        }
 
     @staticmethod
     def from_content(content: Mapping[str, Any]) -> "Ledger":
         """From what is on disk."""
         if content.get("version") != VERSION:
-            raise StateError("the ledger is of another version of this library")
+            raise StateError(
+                f"the ledger is of another version of this library: of version {content.get('version')!r:.9}, and "
+                f"{VERSION} is known; move the whole folder away and answer anew: only rounds that begin later are "
+                "answered then, and what was spent before is not known to the new ledger: take it off the policy"
+            )
         try:
             accounts = {
                 name: Account(_document(name, entry["campaign"].encode()), _lives(entry["lives"]))
                 for name, entry in content["accounts"].items()
             }
-            return Ledger(accounts, str(content["place"]), int(content["count"]))
+            return Ledger(accounts, str(content["place"]), int(content["count"]), int(content.get("time", 0)))
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             raise StateError(f"the ledger cannot be understood: {type(error).__name__}") from None
 

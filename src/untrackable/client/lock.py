@@ -1,17 +1,22 @@
 """The file `lock`: held by one process at a time, and a count of the ledgers that were written beside it.
 
-The count is advanced before each ledger is written, and the ledger names it, and the lock's inode and change time
-after that. So a ledger that was put back alone is seen to be old, and a folder that was copied, or put back over
-itself, to have another lock.
+The count is advanced before each ledger is written, and the ledger names it, and the lock's inode and time of
+writing after that. So a ledger that was put back alone is seen to be old, and a folder that was copied, or put back
+over itself, to have another lock, unless inode and times were put back too. Another owner, mode or link changes
+neither.
 """
 
+import fcntl
 import hashlib
 import os
+import sys
 
 from untrackable.errors import StateError
 
 _NUMBER, _CHECK = 8, 8
 _RECORD = _NUMBER + _CHECK
+_GENERATION = 0x80087601
+"""FS_IOC_GETVERSION of Linux."""
 
 
 class Lock:
@@ -22,9 +27,12 @@ class Lock:
 
     @property
     def place(self) -> str:
-        """What tells this lock from a copy of it, and from itself at another count: inode and change time."""
+        """What tells this lock from a copy of it, and from itself at another count: inode and time of writing.
+
+        Inodes are used again; their generation, where the file system has one, tells them apart.
+        """
         found = os.fstat(self._descriptor)
-        return f"{found.st_ino}:{found.st_ctime_ns}"
+        return f"{found.st_ino}:{self._generation()}:{found.st_mtime_ns}"
 
     @property
     def count(self) -> int:
@@ -37,6 +45,13 @@ class Lock:
         if not found:
             raise StateError("the file lock is damaged: whether the ledger is the last one is not known")
         return max(found)
+
+    def _generation(self) -> int:
+        try:
+            made = fcntl.ioctl(self._descriptor, _GENERATION, bytes(8))
+        except OSError:
+            return 0
+        return int.from_bytes(made[:4], sys.byteorder)
 
     def advance(self, count: int) -> None:
         """Write the count, over the one before the last: a half-written one leaves the last one whole."""

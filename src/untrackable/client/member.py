@@ -1,6 +1,7 @@
 """One campaign that the person takes part in: when to report, what, and sending it."""
 
 import contextlib
+import logging
 import math
 import time
 from collections.abc import Callable, Iterator
@@ -24,6 +25,7 @@ MARGIN = 20
 _FARTHEST = 1 << 24
 """Rounds that a client may have missed in a row: the keys of all of them have to be made, some seconds' work."""
 
+_LOG = logging.getLogger(__name__)
 
 _PATIENCE = posting.TIMEOUT + 30.0
 """Seconds that leaving waits for a report that is just being sent."""
@@ -108,7 +110,7 @@ class Member:
         with self.folder.locked() as lock:
             ledger = Ledger.read(self.folder)
             if ledger.place != lock.place:
-                ledger = self._settle(ledger.moved(now))
+                ledger = self._settle(ledger, now)
             held, life = State.read(self.folder, self._id), ledger.life(self._id)
             if held is not None and (life is None or life.name != held.life):
                 raise StateError(
@@ -120,17 +122,30 @@ class Member:
                     "the state of this campaign is later than the ledger, which was put back: what was spent since "
                     "is not known, and nothing is answered"
                 )
-            yield ledger, held
+            yield replace(ledger, time=max(0, int(now))), held
 
-    def _settle(self, ledger: Ledger) -> Ledger:
+    def _settle(self, ledger: Ledger, now: float) -> Ledger:
         """A folder that was restored or copied: what was about to be sent may have been sent already."""
+        ledger = replace(ledger.moved(now), time=max(0, int(now)))
         for name in ledger.accounts:
             with contextlib.suppress(StateError):  # a damaged one stands in its own way only
                 held = State.read(self.folder, name)
                 if held is not None and held.sealed is not None:
                     replace(held, sealed=None).write(self.folder, name)
         ledger.write(self.folder)
-        return Ledger.read(self.folder)
+        found = Ledger.read(self.folder)
+        if found.place != self.folder.place():
+            raise StateError(
+                f"{self.folder.path} is on a file system where a file that is opened again looks like another one "
+                "(inode, time of writing): copies could not be told from it, so nothing is answered; "
+                "move it to another"
+            )
+        _LOG.warning(
+            "%s was restored or copied, or writing it was cut short: what was answered since is not known, so no "
+            "round that has begun is answered, and nothing that was about to be sent is",
+            self.folder.path,
+        )
+        return found
 
     def _sealed(self, ledger: Ledger, held: State, now: float) -> Sealed | None:
         """The report of the round that is on: the one on disk, or a new one if its moment has come."""
@@ -194,17 +209,21 @@ class _Outbox:
 
     @contextlib.contextmanager
     def attempt(self, sealed: Sealed) -> Iterator[bool]:
-        """Whether it may be sent, now that the attempt is on disk: in the state, then in the ledger."""
+        """Whether it may be sent, now that the attempt is on disk."""
+        with self._member.posting():
+            yield self.note(sealed)
+
+    def note(self, sealed: Sealed) -> bool:
+        """Put on disk how sending goes, in the state, then in the ledger; whether the report is still there."""
         member = self._member
-        with member.posting():
-            with member.opened(self.now()) as (ledger, held):
-                going = held is not None and held.sealed is not None and held.sealed.body == sealed.body
-                if held is not None and going:
-                    replace(held, sealed=sealed).write(member.folder, member._id)
-                    life = ledger.life(member._id)
-                    if life is not None and life.tried < sealed.round:
-                        ledger.attempted(member._id, sealed.round).write(member.folder)
-            yield going
+        with member.opened(self.now()) as (ledger, held):
+            if held is None or held.sealed is None or held.sealed.body != sealed.body:
+                return False
+            replace(held, sealed=sealed).write(member.folder, member._id)
+            life = ledger.life(member._id)
+            if life is not None and life.tried < sealed.round:
+                ledger.attempted(member._id, sealed.round).write(member.folder)
+        return True
 
     def done(self) -> None:
         """Sent, or let go: not to be sent again."""

@@ -39,7 +39,10 @@ class Reply:
         return self.status is None or self.status in _LATER or self.status >= 500
 
 
-Post = Callable[["Address", bytes], Reply]
+Ready = Callable[[str, str], bool]
+"""Whether a report may go out now, from this local address, over a connection to that one."""
+
+Post = Callable[["Address", bytes, Ready], Reply]
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +135,11 @@ class Proxy:
         return "\r\n".join([*lines, "", ""]).encode()
 
 
-def post(address: Address, body: bytes, *, timeout: float = TIMEOUT) -> Reply:
-    """Send a report: once, over a connection that is made for it and closed after it."""
+def post(address: Address, body: bytes, ready: Ready, *, timeout: float = TIMEOUT) -> Reply:
+    """Send a report: once, over a connection that is made for it and closed after it.
+
+    Making it takes a while; `ready` is asked when all that is left to do is to send.
+    """
     proxy = address.proxy()
     try:
         with Exchange(*address.reached_by(), seconds=checks.positive("timeout", timeout)) as exchange:
@@ -141,7 +147,10 @@ def post(address: Address, body: bytes, *, timeout: float = TIMEOUT) -> Reply:
                 return Reply(None)
             if address.scheme == "https":
                 exchange.secure(address.host)
-            head = exchange.ask(_request(address, len(body)) + body)
+            request = _request(address, len(body)) + body
+            if not ready(*exchange.way()):
+                return Reply(None)
+            head = exchange.ask(request)
             return Reply(head.status, _seconds(head.header("retry-after")))
     except ExchangeFailed:
         return Reply(None)

@@ -39,18 +39,21 @@ class Outbox(Protocol):
     def attempt(self, sealed: Sealed) -> AbstractContextManager[bool]:
         """Whether it may be sent while this lasts: not if it is gone. The attempt is on disk before it begins."""
 
+    def note(self, sealed: Sealed) -> bool:
+        """Put on disk, during an attempt, how it goes; whether it may still be sent."""
+
     def done(self) -> None:
         """It is not to be sent again. On disk when this returns."""
 
 
 def deliver(outbox: Outbox, address: Address, *, post: Post, look: Look, sleep: Callable[[float], None]) -> Outcome:
     """Try until it is accepted or refused, the time is up, or the network is another one."""
-    here: Attachment | None = None
+    way = _Way(outbox, address, look)
     while (sealed := outbox.take()) is not None:
-        now, found = outbox.now(), attached(look, *address.reached_by(), proxied=address.proxy() is not None)
+        now, found = outbox.now(), way.found()
         if sealed.since is None and not found.description:
             return Outcome.OFFLINE
-        if not _may_try(sealed, now) or not _same(sealed, here, found):
+        if not _may_try(sealed, now) or not way.same(sealed, found):
             break
         since = now if sealed.since is None else sealed.since
         attachment = sealed.attachment if sealed.since is not None else found.digest()
@@ -58,8 +61,8 @@ def deliver(outbox: Outbox, address: Address, *, post: Post, look: Look, sleep: 
         with outbox.attempt(sealed) as going:
             if not going:
                 continue
-            here = found
-            reply = post(address, sealed.body)
+            way.begin(sealed, found)
+            reply = post(address, sealed.body, way.ready)
         if reply.accepted or not reply.later:
             outbox.done()
             return Outcome.ACCEPTED if reply.accepted else Outcome.REFUSED
@@ -68,21 +71,59 @@ def deliver(outbox: Outbox, address: Address, *, post: Post, look: Look, sleep: 
             break
         sleep(wait)
     else:
-        return Outcome.NOTHING if here is None else Outcome.LET_GO
+        return Outcome.NOTHING if way.sealed is None else Outcome.LET_GO
     outbox.done()
     return Outcome.LET_GO
+
+
+class _Way:
+    """How the attempts of one process go out: looked at before each of them, and again when it is connected.
+
+    In between a name is looked up and a connection made, which takes up to a minute, in which people move; and of
+    the addresses of a host, another may answer than the one that was looked at.
+    """
+
+    def __init__(self, outbox: Outbox, address: Address, look: Look) -> None:
+        self._outbox, self._address, self._look = outbox, address, look
+        self.sealed: Sealed | None = None
+        self._looked: Attachment | None = None
+        self._taken: Attachment | None = None
+        self._untaken = False  # known only where all attempts are this process's
+
+    def found(self, peer: str | None = None) -> Attachment:
+        """What it is now."""
+        proxied = self._address.proxy() is not None
+        return attached(self._look, *self._address.reached_by(), proxied=proxied, peer=peer)
+
+    def same(self, sealed: Sealed, found: Attachment) -> bool:
+        """Whether the network is the one of the first attempt, made by this process or by one before it."""
+        if sealed.since is None:
+            return True
+        if self._looked is None:
+            return found.matches(sealed.attachment)
+        return found in (self._looked, self._taken)
+
+    def begin(self, sealed: Sealed, found: Attachment) -> None:
+        """An attempt that is on disk."""
+        if self.sealed is None:
+            self._looked, self._untaken = found, sealed.tries == 1
+        self.sealed = sealed
+
+    def ready(self, local: str, peer: str) -> bool:
+        """Whether it goes the way on disk, over this connection; the first to go out is noted as it really does."""
+        sealed, found = self.sealed, self.found(peer)
+        if sealed is None or not found.description or found.local not in ("", local):
+            return False
+        if self._untaken:
+            if found != self._looked and not self._outbox.note(replace(sealed, attachment=found.digest())):
+                return False
+            self._taken, self._untaken = found, False
+        return found.matches(sealed.attachment) if self._taken is None else found == self._taken
 
 
 def _may_try(sealed: Sealed, now: float) -> bool:
     """Never tried, or not long ago; a clock that went back says nothing."""
     return sealed.since is None or (sealed.since <= now <= sealed.since + WINDOW and sealed.tries < TRIES)
-
-
-def _same(sealed: Sealed, here: Attachment | None, found: Attachment) -> bool:
-    """Whether the network is the one of the first attempt, made by this process or by one before it."""
-    if sealed.since is None:
-        return True
-    return found.matches(sealed.attachment) if here is None else found == here
 
 
 def _wait(tries: int) -> float:

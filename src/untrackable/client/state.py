@@ -106,7 +106,11 @@ class State:
         if content is None:
             return None
         if content.get("version") != VERSION:
-            raise StateError("the state is of another version of this library")
+            raise StateError(
+                f"the state is of another version of this library: of version {content.get('version')!r:.9}, and "
+                f"{VERSION} is known; move {name(campaign)} away and answer anew: only rounds that begin later are "
+                "answered then, and the ledger knows what was spent before"
+            )
         if content.get("campaign") != campaign:
             raise StateError("the state is of another campaign")
         try:
