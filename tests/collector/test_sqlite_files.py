@@ -135,6 +135,37 @@ def test_a_damaged_log_is_refused_and_nothing_is_changed(killed: Path) -> None:
     store.close()
 
 
+def test_what_was_never_synced_behind_the_end_of_the_log_is_not_damage(killed: Path) -> None:
+    """Whoever is killed in the middle of a sync, or told that it failed, leaves a transaction to be overwritten."""
+    log = killed.with_name("x.db-wal")
+    whole, data, ends = log.read_bytes(), bytearray(), []
+    for size in (400, 200, 80, 30, 3):
+        copy = killed.with_name(f"{size}.db")
+        copy.write_bytes(killed.read_bytes())
+        copy.with_name(f"{size}.db-wal").write_bytes(whole)
+        connection = sqlite3.connect(copy)
+        given = [(row[:16].tobytes(), row[16:].tobytes()) for row in rows(size, 100 + size)]
+        connection.executemany("INSERT INTO reports_1 VALUES (?, ?)", given)
+        connection.commit()
+        longer = copy.with_name(f"{size}.db-wal").read_bytes()
+        connection.close()
+        assert longer[: len(whole)] == whole  # each begins where the log ends, and is shorter than the one before
+        assert len(longer) > len(whole)
+        data[: len(longer)] = longer
+        ends.append(len(longer))
+    assert sorted(ends, reverse=True) == ends
+    log.write_bytes(data)
+    assert sum(frames(bytes(data))[(ends[-1] - 32) // FRAME :]) > 2
+    assert wal.damage(log) is None
+    store = open_store(f"sqlite:///{killed}")
+    assert store.count(ROUND) == 103
+    store.close()
+    broken = bytearray(data)
+    broken[len(whole) // 2] ^= 1  # what was acknowledged is another thing
+    log.write_bytes(broken)
+    assert wal.damage(log) is not None
+
+
 def test_a_log_from_before_does_not_count(tmp_path: Path) -> None:
     """Frames that were moved into the file, and not yet overwritten, are of another log."""
     connection = sqlite3.connect(tmp_path / "x.db", isolation_level=None)
