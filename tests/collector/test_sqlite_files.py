@@ -1,7 +1,10 @@
 """SQLite's files under a store: damaged in every place, deleted, replaced, and read by somebody for long."""
 
+import os
 import random
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -125,9 +128,9 @@ def test_a_damaged_log_is_refused_and_nothing_is_changed(killed: Path) -> None:
     data = bytearray(whole)
     data[len(data) // 2] ^= 1
     log.write_bytes(data)
-    for _ in range(2):
+    for options in ({}, {"check": False}, {"check": False, "make": False}, {}):  # also if it is only read
         with pytest.raises(StoreError, match="SQLite would forget what was acknowledged"):
-            open_store(f"sqlite:///{killed}")
+            open_store(f"sqlite:///{killed}", **options)
         assert log.read_bytes() == data
     log.write_bytes(whole)
     store = open_store(f"sqlite:///{killed}")
@@ -198,11 +201,48 @@ def test_nothing_is_acknowledged_into_a_deleted_or_replaced_file(tmp_path: Path)
     store.close()
 
 
-def test_nothing_is_acknowledged_into_a_deleted_log(tmp_path: Path) -> None:
+@pytest.mark.parametrize("end", ["-wal", "-shm"])
+@pytest.mark.parametrize("again", ["not", "empty", "by another"])
+def test_nothing_is_acknowledged_into_a_deleted_log(tmp_path: Path, end: str, again: str) -> None:
     store = filled(tmp_path / "x.db")
-    (tmp_path / "x.db-wal").unlink()
-    with pytest.raises(StoreUnavailable, match=r"x\.db-wal was deleted"):
+    log = tmp_path / f"x.db{end}"
+    there = log.stat().st_ino
+    keep = os.open(log, os.O_RDONLY)  # so that no other file gets its number
+    log.unlink()
+    if again == "empty":
+        log.touch()
+    elif again == "by another":
+        script = "import sqlite3, sys; sqlite3.connect(sys.argv[1]).execute('SELECT count(*) FROM reports_1')"
+        subprocess.run([sys.executable, "-c", script, tmp_path / "x.db"], check=False)  # noqa: S603
+        log.touch()  # if it has not left one
+    assert not log.exists() or log.stat().st_ino != there
+    for attempt in (lambda: store.add({ROUND: rows(5, 2)}), store.ping):
+        with pytest.raises(StoreUnavailable, match=rf"x\.db{end} was deleted or replaced"):
+            attempt()
+    store.close()
+    os.close(keep)
+
+
+def test_a_log_that_was_gone_for_a_while_is_not_believed(tmp_path: Path) -> None:
+    store = filled(tmp_path / "x.db")
+    log = tmp_path / "x.db-wal"
+    log.rename(tmp_path / "elsewhere")
+    with pytest.raises(StoreUnavailable, match=r"x\.db-wal was deleted or replaced"):
+        store.ping()
+    (tmp_path / "elsewhere").rename(log)
+    with pytest.raises(StoreUnavailable, match=r"x\.db-wal was deleted or replaced"):
         store.add({ROUND: rows(5, 2)})
+    store.close()
+
+
+def test_a_log_that_is_cut_or_closed_by_others_stays_the_same(tmp_path: Path) -> None:
+    store = filled(tmp_path / "x.db")
+    for seed in range(2, 6):
+        store.add({ROUND: rows(5, seed)})
+        store.tidy()
+        store._hang_up()
+        SqliteStore.open(tmp_path / "x.db", make=False).close()
+    store.add({ROUND: rows(5, 6)})
     store.close()
 
 
