@@ -188,9 +188,8 @@ def test_an_extension_that_logs_reports_is_refused(
 
     def execute(self: Any, query: Any, parameters: Any = None, **named: Any) -> Any:
         if "pg_settings" in str(query):
-            query = query.replace(
-                "FROM pg_settings", f"FROM (SELECT name, setting FROM pg_settings{more}) AS found"
-            )
+            settings = f"FROM (SELECT name, setting FROM pg_settings{more}) AS found"  # noqa: S608
+            query = query.replace("FROM pg_settings", settings)
         return real(self, query, parameters, **named)
 
     monkeypatch.setattr(psycopg.Connection, "execute", execute)

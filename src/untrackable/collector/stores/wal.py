@@ -24,9 +24,9 @@ def damage(path: Path) -> int | None:
     """The first frame that is damaged although later transactions were committed; None if there is none.
 
     Those were acknowledged, and SQLite would leave them out without a word. If only the last transaction is broken,
-    that is not damage: a power cut leaves it so before it is synced, and no other begins before it is. Nor is what is
-    left behind the end of the log by transactions that were never synced: each of them has one commit, and none goes
-    on from another's checksum.
+    that is not damage: a power cut leaves it so before it is synced, and no other begins before it is. Nor is what
+    transactions that were never synced left behind the end of the log: each of them has one commit, and none
+    goes on from another's checksum.
     """
     try:
         with path.open("rb") as file:
