@@ -1,11 +1,11 @@
-"""Error radii where cohorts pull in opposite directions, and where hash functions are few."""
+"""Error radii where cohorts pull in opposite directions, where hash functions are few, and of a single bit."""
 
 import math
 
 import numpy as np
 import pytest
 
-from untrackable import Loloha, Rappor
+from untrackable import Deck, Loloha, Rappor
 from untrackable.errors import MergeError
 from untrackable.mechanisms.rappor import _Fit
 
@@ -63,3 +63,17 @@ def test_the_accuracy_of_rappor_is_that_of_least_squares() -> None:
         rappor.accuracy(1000, candidates=[False, True, 2, 3, 4])
     with pytest.raises(ValueError, match="cannot be told apart"):
         rappor.accuracy(1000, candidates=[1, 2, "1"])
+
+
+@pytest.mark.parametrize("slots", [1, 4])
+def test_the_two_errors_of_a_bit_are_one(slots: int) -> None:
+    deck = Deck(bits=1, slots=slots, eps_report=1.0)
+    sums = deck.aggregator()
+    (batch, *_) = deck.simulate([0, 1, 1], rounds=1, seed=3)
+    found = sums.add(batch.reports).estimate()
+    assert found.frequencies.sum() == pytest.approx(1.0)
+    assert found.simultaneous_radius.tolist() == found.radius.tolist()
+    wider = Deck(bits=2, slots=slots, eps_report=1.0, width=1)
+    (batch, *_) = wider.simulate([0, 1, 1], rounds=1, seed=3)
+    other = wider.aggregator().add(batch.reports).estimate()
+    assert (other.simultaneous_radius > other.radius).all()

@@ -278,6 +278,7 @@ def inner_product_estimate(
         beta,
         error,
         span=symbols * scale,
+        statistics=1 if bits == 1 else None,  # of a bit, the two errors are one and the same
         chance=(1 - rest / scale) / symbols,
         values=values,
         complete=values is None,

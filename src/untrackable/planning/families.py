@@ -65,7 +65,7 @@ class Family:
         if goals.changes:
             tracked = _of_changing(mechanism, goals, tracked)
         if tracked.upper > goals.limit:
-            raise Cannot("tracking", _followed(tracked, goals), mechanism=mechanism, tracked=tracked)
+            raise followed(mechanism, tracked, goals)
         return tracked
 
 
@@ -97,14 +97,15 @@ def _of_changing(mechanism: Mechanism, goals: Goals, fixed: Bracket) -> Bracket:
     return Bracket(fixed.lower, max(fixed.upper, measured(pair, crowd, gamma).upper))
 
 
-def _followed(tracked: Bracket, goals: Goals) -> str:
+def followed(mechanism: Mechanism, tracked: Bracket, goals: Goals) -> Cannot:
+    """People can be followed better than is tolerable, or may be."""
     limit = f"{goals.limit:.4g}"
     reports = "any number of reports" if goals.observed is None else f"{goals.observed:,} reports"
+    why = f"no bound on how well {reports} can be followed is within {goals.measure} {limit}"
     if tracked.lower > goals.limit:
-        return (
-            f"its reports can be followed: {goals.measure} at least {tracked.lower:.4g}, where {limit} is tolerable"
-        )
-    return f"no bound on how well {reports} can be followed is within {goals.measure} {limit}"
+        least = f"{goals.measure} at least {tracked.lower:.4g}"
+        why = f"its reports can be followed: {least}, where {limit} is tolerable"
+    return Cannot("tracking", why, mechanism=mechanism, tracked=tracked)
 
 
 def nothing_to_follow(mechanism: Mechanism, goals: Goals) -> Bracket:
@@ -235,24 +236,42 @@ def _published(name: str, goals: Goals) -> Mechanism:
 
 
 def published_tracking(mechanism: Mechanism, goals: Goals) -> Bracket:
-    """By the engine for few reports, which refute most; fewer reports never show more."""
+    """By the engine for few reports and one split, which refute most; fewer reports never show more."""
     if not has_two(goals):
         return nothing_to_follow(mechanism, goals)
-    reports, lower = goals.observed, 0.0
-    if isinstance(mechanism, Stored) and mechanism.slots == 1:
-        reports = 2  # the same report again, however often
-    for few in _FEW:
-        if reports is not None and few >= reports:
-            break
-        lower = max(lower, _by_engine(mechanism, few, *goals.question).lower)
-        if lower > goals.limit:
-            return Bracket(lower, 1.0)
-    if reports is None or (reports > _ENGINE and goals.limit >= 1):
+    lower = shown(mechanism, goals)
+    reports = _telling(mechanism, goals)
+    if lower > goals.limit or reports is None or (reports > _ENGINE and goals.limit >= 1):
         return Bracket(lower, 1.0)
     try:
         return _by_engine(mechanism, reports, *goals.question)
     except ValueError:  # more reports than the engine searches for their worst split
         return Bracket(lower, 1.0)
+
+
+def shown(mechanism: Mechanism, goals: Goals) -> float:
+    """How well people can be followed at least; no more than it takes to be beyond what is tolerable."""
+    reports, lower = _telling(mechanism, goals), 0.0
+    for few in (*(few for few in _FEW if reports is None or few < reports), *([reports] if reports else [])):
+        try:
+            lower = max(lower, _halves(mechanism, few, *goals.question))
+        except ValueError:  # more reports than the engine takes
+            break
+        if lower > goals.limit:
+            break
+    return lower
+
+
+def _telling(mechanism: Mechanism, goals: Goals) -> int | None:
+    """Reports that an observer may hold; two where they are the same again and again."""
+    return 2 if isinstance(mechanism, Stored) and mechanism.slots == 1 else goals.observed
+
+
+@lru_cache(maxsize=256)
+def _halves(mechanism: Mechanism, reports: int, crowd: int | None, gamma: float) -> float:
+    """A lower bound from one split, half of the reports: the worst one may show more."""
+    half = range(1, reports // 2 + 1)
+    return measured(mechanism.tracking(rounds=range(1, reports + 1), first=half), crowd, gamma).lower
 
 
 @lru_cache(maxsize=256)

@@ -8,6 +8,7 @@ from untrackable.mechanisms.base import Mechanism
 from untrackable.mechanisms.bitwise import Bitwise
 from untrackable.mechanisms.dealt import Dealt
 from untrackable.mechanisms.fading import Fading
+from untrackable.mechanisms.noisy_inner_product import NoisyInnerProduct
 from untrackable.mechanisms.one_change import OneChange
 from untrackable.mechanisms.rappor import Rappor
 from untrackable.mechanisms.stored import Stored
@@ -76,10 +77,10 @@ def statistics(mechanism: Mechanism, goals: Goals) -> int:
     if not goals.simultaneous:
         return 1
     base = getattr(mechanism, "base", None)
-    if base is None:  # of a bit, the two errors are one and the same
-        bit = isinstance(mechanism, (Bitwise, OneChange))
-        return 1 if bit else goals.size
-    return min(int((base(1) if callable(base) else base).values), 1 << goals.width)
+    base = base(1) if callable(base) else base
+    if isinstance(mechanism, (Bitwise, OneChange)) or (isinstance(base, NoisyInnerProduct) and base.bits == 1):
+        return 1  # of a bit, the two errors are one and the same
+    return goals.size if base is None else min(int(base.values), 1 << goals.width)
 
 
 def people_needed(mechanism: Mechanism, goals: Goals, *, most: int = LARGEST_PEOPLE) -> int:

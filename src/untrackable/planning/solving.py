@@ -9,10 +9,10 @@ from untrackable.brackets import Bracket
 from untrackable.mechanisms.base import Mechanism
 from untrackable.mechanisms.fading import Fading
 from untrackable.mechanisms.wide_answers import LARGEST_WIDTH
-from untrackable.planning.families import NOISY, QUIET, Family
+from untrackable.planning.families import NOISY, QUIET, Family, followed, shown
 from untrackable.planning.goals import FOREVER, LARGEST_EPS, LARGEST_PEOPLE, LARGEST_ROUNDS, Goals
 from untrackable.planning.predicting import errors, people_needed
-from untrackable.planning.refusing import Cannot
+from untrackable.planning.refusing import Cannot, has_two
 from untrackable.planning.searching import largest_integer, smallest_real
 
 _SMALLEST_EPS = 1e-6
@@ -73,7 +73,10 @@ def _eps(family: Family, goals: Goals) -> Solved:
     by_noise = NOISY.get(family.name)
     if not family.tuned:
         # At a large eps all that is left to follow by is what persists in the clear, and no eps removes that.
-        family.meeting(goals.replace(eps=LARGEST_EPS / 2))
+        loud = goals.replace(eps=LARGEST_EPS / 2)
+        mechanism = family.make(loud)
+        if has_two(goals) and (lower := shown(mechanism, loud)) > goals.limit:
+            raise followed(mechanism, Bracket(lower, 1.0), goals)
 
     if by_noise is not None:
         return _by_noise(family, goals, by_noise)
