@@ -198,9 +198,11 @@ def test_a_full_disk_refuses_and_loses_nothing(tmp_path: Path) -> None:
         assert statuses[0] == 204
         assert set(statuses) == {204, 503}
         assert statuses[-1] == 503
-        assert httpx.get(f"{server.address}/healthz").status_code == 200  # it still reads
+        assert httpx.get(f"{server.address}/healthz").status_code == 503
+        assert httpx.get(f"{server.address}/campaigns").status_code == 200  # it still reads
         resource.prlimit(pid, resource.RLIMIT_FSIZE, before)
         assert send() == 204
+        assert httpx.get(f"{server.address}/healthz").status_code == 200
         assert server.end() == 0
     assert len(sent.acknowledged) == 2000 * (1 + statuses.count(204) + 1)
     assert "the store fails" in (tmp_path / "log").read_text()

@@ -14,6 +14,7 @@ from tests.collector.servers import JSON, OCTETS, SETTINGS, Clock, Collector, Te
 from untrackable import Bitwise, OneChange, Votes, wire
 from untrackable.campaign import Guarantee
 from untrackable.collector import service as service_module
+from untrackable.collector import writer as writer_module
 from untrackable.collector.app import create_app
 from untrackable.collector.managing import create_campaign
 from untrackable.collector.problems import Problem
@@ -22,6 +23,7 @@ from untrackable.collector.stores.base import Store
 from untrackable.collector.stores.opening import open_store
 from untrackable.collector.stores.records import Round, Rows
 from untrackable.encodings.bit import Bit
+from untrackable.errors import StoreUnavailable
 
 
 @pytest.fixture
@@ -393,6 +395,56 @@ def test_a_store_that_hangs_does_not_keep_the_collector(
         assert http.get("/healthz").status_code == 200
     assert gave_up.is_set()
     assert "21 reports were not stored, and none of them acknowledged" in caplog.text
+
+
+def test_health_says_so_while_reports_are_not_stored(collector: Collector, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, http = collector.create(campaign()), collector.http
+    before, full = collector.store.add, True
+
+    def add(reports: Mapping[Round, Rows]) -> None:
+        if full:
+            raise StoreUnavailable("full")
+        before(reports)
+
+    monkeypatch.setattr(collector.store, "add", add)
+    assert http.get("/healthz").status_code == 200
+    for _ in range(2):
+        assert problem(collector.send(asked, bodies(asked, 1)[0])) == (503, "store-unavailable")
+        assert problem(http.get("/healthz")) == (503, "store-unavailable")
+        collector.send(asked, b"x")  # which needs no store
+        assert problem(http.get("/healthz")) == (503, "store-unavailable")
+    with monkeypatch.context() as later:
+        later.setattr(writer_module, "_FAILED_SECONDS", 0.0)  # who is kept away by it may come again
+        assert http.get("/healthz").status_code == 200
+    full = False
+    assert collector.send(asked, bodies(asked, 1)[0]).status_code == 204
+    assert http.get("/healthz").status_code == 200
+
+
+def test_health_says_so_while_reports_wait_for_long(
+    new_url: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, asked, hanging = open_store(new_url("sqlite")), campaign(), threading.Event()
+    create_campaign(store, asked.to_bytes())
+    before = store.add
+
+    def add(reports: Mapping[Round, Rows]) -> None:
+        hanging.wait(60)
+        before(reports)
+
+    monkeypatch.setattr(store, "add", add)
+    app = create_app(store, clock=Clock(), settings=SETTINGS)
+    with TestClient(app) as http:
+        service = app.state.service
+        for _ in range(2):
+            service.writer.write(service.accepting(asked.id), bodies(asked, 1)[0])
+        wait_until(lambda: service.writer.unstored() == 2)
+        assert http.get("/healthz").status_code == 200
+        monkeypatch.setattr(writer_module, "_SLOW_SECONDS", 0.0)
+        assert problem(http.get("/healthz")) == (503, "store-unavailable")
+        hanging.set()
+        wait_until(lambda: service.writer.unstored() == 0)
+        assert http.get("/healthz").status_code == 200
 
 
 def test_no_room_means_come_again(store: Store) -> None:

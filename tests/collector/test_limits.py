@@ -1,9 +1,11 @@
 """Who sends slowly or too much, or does not take the answers, is cut off, and others do not notice."""
 
+import asyncio
 import json
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -12,12 +14,17 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
+import uvicorn
+from starlette.responses import PlainTextResponse
+from starlette.types import Receive, Scope, Send
+from uvicorn.server import ServerState
 
-from tests.collector.loads import fresh, wait_until
+from tests.collector.loads import fresh, split, wait_until
 from tests.collector.servers import OCTETS, process
-from tests.collector.test_faults import on_now
+from tests.collector.test_faults import on_now, stored
 from untrackable.collector.managing import create_campaign
 from untrackable.collector.problems import Problem
+from untrackable.collector.protocol import LimitedProtocol
 from untrackable.collector.stores.opening import open_store
 from untrackable.collector.stores.records import Round
 
@@ -198,14 +205,76 @@ def test_a_connection_whose_request_was_answered_early_is_not_kept(running: tupl
     assert said.count(b"HTTP/1.1 ") == 1
 
 
-def test_requests_may_wait_for_each_other_but_not_too_many(running: tuple[str, str, str]) -> None:
+@pytest.mark.parametrize("many", [60, 66, 5000])
+def test_requests_that_wait_for_each_other_are_all_answered(running: tuple[str, str, str], many: int) -> None:
     one = b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n"
     with connected(running[0]) as plain:
-        plain.sendall(one * 60)
-        assert answer(plain).count(b"HTTP/1.1 200 ") == 60
-    with connected(running[0]) as plain:
-        plain.sendall(one * 5000)
-        assert answer(plain).count(b"HTTP/1.1 200 ") < 100
+        sending = threading.Thread(target=plain.sendall, args=(one * many,))
+        sending.start()
+        said = answer(plain)
+        sending.join()
+    assert said.count(b"HTTP/1.1 200 ") == said.count(b"HTTP/1.1 ") == many
+
+
+def test_reports_that_wait_for_each_other_are_all_stored(running: tuple[str, str, str]) -> None:
+    address, path, url = running
+    many = [fresh(1 + 40 * (i % 3)) for i in range(400)]
+    with connected(address) as plain:
+        plain.sendall(b"".join(head(path, len(body)) + body for body in many))
+        assert answer(plain).count(b"HTTP/1.1 204 ") == 400
+    store = open_store(url)
+    asked = store.campaigns()[0].id
+    found = set(stored(store))
+    assert store.count(Round(asked, 1)) == len(found)
+    assert {part for body in many for part in split(body)} <= found
+    store.close()
+
+
+class _Slow:
+    """An application that answers when it is told to."""
+
+    def __init__(self) -> None:
+        self.go, self.begun = asyncio.Event(), 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.begun += 1
+        await self.go.wait()
+        await PlainTextResponse("x")(scope, receive, send)
+
+
+def test_only_so_many_requests_wait_for_each_other() -> None:
+    """Whatever else has come is not looked at, and no more is read."""
+    one, count = b"GET / HTTP/1.1\r\n\r\n", 50_000
+
+    async def talk() -> tuple[int, int, int, int]:
+        app = _Slow()
+        config = uvicorn.Config(app, http=LimitedProtocol, lifespan="off", log_config=None)
+        config.load()
+        made: list[LimitedProtocol] = []
+
+        def make() -> LimitedProtocol:
+            made.append(LimitedProtocol(config=config, server_state=ServerState(), app_state={}))
+            return made[-1]
+
+        server = await asyncio.get_running_loop().create_server(make, "127.0.0.1", 0)
+        reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        writer.write(one * count)
+        await asyncio.sleep(0.5)
+        (protocol,) = made
+        waiting, unread = len(protocol.pipeline), len(protocol._unread)
+        app.go.set()
+        answered = 0
+        while answered < count:
+            answered += (await reader.read(1 << 16)).count(b"HTTP/1.1 200 ")
+        longest = app.begun
+        writer.close()
+        server.close()
+        return waiting, unread, answered, longest
+
+    waiting, unread, answered, begun = asyncio.run(talk())
+    assert 64 <= waiting < 64 + 1024 // len(one) + 1
+    assert 0 < unread < len(one) * count // 2
+    assert answered == begun == count
 
 
 def test_who_does_not_take_the_answers_is_cut_off(running: tuple[str, str, str]) -> None:

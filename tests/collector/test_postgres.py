@@ -20,7 +20,7 @@ from tests.collector.conftest import start_postgres
 from tests.collector.test_stores import ASKED, ID, ROUND, kept, known, payloads, rows
 from untrackable.cli import main
 from untrackable.collector.closing import close_round
-from untrackable.collector.stores import base, connecting, schema
+from untrackable.collector.stores import base, connecting, schema, telling
 from untrackable.collector.stores.opening import open_store
 from untrackable.collector.stores.records import Round
 from untrackable.errors import StoreError, StoreUnavailable
@@ -150,6 +150,103 @@ def test_a_server_that_logs_reports_is_refused_and_told_how_not_to(new_url: NewU
         open_store(as_role(url, "owner")).close()
 
 
+@pytest.mark.parametrize("setting", ["debug_print_parse", "debug_print_rewritten", "debug_print_plan"])
+def test_a_server_that_logs_plans_is_refused(new_url: NewUrl, setting: str) -> None:
+    url = new_url("postgresql")
+    with roles(url, "owner") as superuser:
+        superuser.execute("CREATE SCHEMA untrackable AUTHORIZATION owner")
+        superuser.execute(f"ALTER ROLE owner SET {setting} = on")
+        with pytest.raises(StoreError, match=f"would write reports into its log.*{setting}"):
+            open_store(as_role(url, "owner"))
+        superuser.execute(f"ALTER ROLE owner SET {setting} = off")
+        open_store(as_role(url, "owner")).close()
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"pgaudit.log_parameter": "on"}, "pgaudit.log_parameter"),
+        ({"pgaudit.log_parameter": "off"}, None),
+        ({"auto_explain.log_min_duration": "0", "auto_explain.log_verbose": "on"}, "auto_explain.log_verbose"),
+        ({"auto_explain.log_min_duration": "-1", "auto_explain.log_verbose": "on"}, None),
+        ({"auto_explain.log_min_duration": "250", "auto_explain.log_verbose": "off"}, None),
+        (
+            {"auto_explain.log_min_duration": "250", "auto_explain.log_parameter_max_length": "-1"},
+            "auto_explain.log_parameter_max_length",
+        ),
+        ({"auto_explain.log_min_duration": "-1", "auto_explain.log_parameter_max_length": "-1"}, None),
+        ({"auto_explain.log_min_duration": "0", "auto_explain.log_parameter_max_length": "0"}, None),
+    ],
+)
+def test_an_extension_that_logs_reports_is_refused(
+    given: dict[str, str], named: str | None, new_url: NewUrl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server of these tests comes without extensions: only what it says of its settings is changed."""
+    url = new_url("postgresql")
+    real = psycopg.Connection.execute
+    more = "".join(f" UNION ALL SELECT '{name}', '{value}'" for name, value in given.items())
+
+    def execute(self: Any, query: Any, parameters: Any = None, **named: Any) -> Any:
+        if "pg_settings" in str(query):
+            settings = f"FROM (SELECT name, setting FROM pg_settings{more}) AS found"  # noqa: S608
+            query = query.replace("FROM pg_settings", settings)
+        return real(self, query, parameters, **named)
+
+    monkeypatch.setattr(psycopg.Connection, "execute", execute)
+    if named is None:
+        open_store(url).close()
+    else:
+        with pytest.raises(StoreError, match=f"would write reports into its log.*{named}"):
+            open_store(url)
+
+
+def test_a_server_that_begins_to_log_reports_is_given_none(
+    new_url: NewUrl, postgres: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Settings are looked at again: on every new connection, and now and then on those that are there."""
+    url = new_url("postgresql")
+    store = open_store(url)
+    known(store)
+    store.add({ROUND: rows(5)})
+
+    def set_to(setting: str) -> None:
+        with psycopg.connect(url, autocommit=True) as superuser:
+            superuser.execute(f"ALTER SYSTEM {setting}")
+            superuser.execute("SELECT pg_reload_conf()")
+        with psycopg.connect(url) as fresh:
+            wanted = "all" if setting.startswith("SET") else "none"
+            while fresh.execute("SHOW log_statement").fetchone() != (wanted,):
+                time.sleep(0.05)
+                fresh.rollback()
+
+    secret, late = rows(5, 2), rows(5, 3)
+    set_to("SET log_statement = 'all'")
+    try:
+        store._hang_up()
+        with pytest.raises(StoreUnavailable, match="would write reports into its log"):
+            store.add({ROUND: secret})
+        with pytest.raises(StoreUnavailable, match="would write reports into its log"):
+            store.add({ROUND: secret, Round(ID, 2): secret})
+        assert store.count(ROUND) == 5  # it still reads
+    finally:
+        set_to("RESET log_statement")
+    store.add({ROUND: late})
+    set_to("SET log_statement = 'all'")
+    try:
+        monkeypatch.setattr(telling, "_LOOK_SECONDS", 0.0)
+        with pytest.raises(StoreUnavailable, match="would write reports into its log"):
+            store.add({ROUND: secret})
+    finally:
+        set_to("RESET log_statement")
+    store.add({ROUND: rows(5, 4)})
+    assert store.count(ROUND) == 15
+    store.close()
+    written = b"".join(path.read_bytes() for path in postgres.pgdata.rglob("*log*") if path.is_file())
+    assert b"ALTER SYSTEM RESET" in written  # it is the log, and it was on
+    for nonce in secret[:, :16]:
+        assert str(UUID(bytes=nonce.tobytes())).encode() not in written
+
+
 SECRET = "S3CRETpw"  # noqa: S105
 
 
@@ -262,6 +359,24 @@ def test_a_statement_that_takes_too_long_is_ended(new_url: NewUrl, monkeypatch: 
     with pytest.raises(StoreUnavailable, match="statement timeout"), store._transaction(write=True) as run:
         run("SELECT pg_sleep(30)")
     store.ping()
+    store.close()
+
+
+def test_sums_may_come_slowly(new_url: NewUrl, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hundred megabytes over a slow line are no reason to refuse a store."""
+    monkeypatch.setattr(connecting, "_STATEMENT_SECONDS", 1)
+    url = new_url("postgresql")
+    store = open_store(url)
+    known(store)
+    store.add({ROUND: rows(5, payload=1) % 30 + 2})
+    close_round(store, ASKED, 1)
+    expected = store.sums(ROUND)
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("SET search_path = untrackable")
+        connection.execute("ALTER TABLE sums RENAME TO kept")
+        connection.execute("CREATE VIEW sums AS SELECT kept.* FROM kept, pg_sleep(2)")
+    assert store.sums(ROUND) == expected
+    open_store(url).close()
     store.close()
 
 

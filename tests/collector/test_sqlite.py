@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from tests.collector.test_stores import ID, ROUND, known, rows
+from untrackable.collector.stores import turns
 from untrackable.collector.stores.opening import open_store
 from untrackable.collector.stores.sqlite import SqliteStore
 from untrackable.collector.stores.turns import Turn
@@ -183,3 +184,39 @@ def test_without_a_file_to_lock_there_are_no_turns(tmp_path: Path) -> None:
     turn = Turn(tmp_path / "missing" / "turn")
     with turn.taken(), turn.taken():
         turn.close()
+
+
+def test_who_keeps_the_turn_for_ever_does_not_keep_others_from_adding(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turns, "_PATIENCE", 0.2)
+    store, other = filled(tmp_path / "x.db"), Turn(tmp_path / "x.db-turn")
+
+    def add() -> None:
+        for seed in range(2, 5):
+            store.add({ROUND: rows(5, seed)})
+
+    adding = threading.Thread(target=add, daemon=True)
+    with other.taken():
+        adding.start()
+        adding.join(60)
+        assert store.count(ROUND) == 3015
+    add()
+    with Turn(tmp_path / "x.db-turn").taken():  # it was let go
+        pass
+    other.close()
+    store.close()
+
+
+def test_a_turn_is_waited_for_again_once_it_was_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "_PATIENCE", 0.1)
+    one, other = Turn(tmp_path / "turn"), Turn(tmp_path / "turn")
+    with one.taken():
+        assert [other._take() for _ in range(3)] == [False] * 3
+        assert other._in_vain
+    with other.taken():
+        assert not other._in_vain
+        assert not one._take()
+    assert one._take()
+    one.close()
+    other.close()

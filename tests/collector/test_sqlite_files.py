@@ -1,7 +1,10 @@
 """SQLite's files under a store: damaged in every place, deleted, replaced, and read by somebody for long."""
 
+import os
 import random
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -125,14 +128,45 @@ def test_a_damaged_log_is_refused_and_nothing_is_changed(killed: Path) -> None:
     data = bytearray(whole)
     data[len(data) // 2] ^= 1
     log.write_bytes(data)
-    for _ in range(2):
+    for options in ({}, {"check": False}, {"check": False, "make": False}, {}):  # also if it is only read
         with pytest.raises(StoreError, match="SQLite would forget what was acknowledged"):
-            open_store(f"sqlite:///{killed}")
+            open_store(f"sqlite:///{killed}", **options)
         assert log.read_bytes() == data
     log.write_bytes(whole)
     store = open_store(f"sqlite:///{killed}")
     assert store.count(ROUND) == 100
     store.close()
+
+
+def test_what_was_never_synced_behind_the_end_of_the_log_is_not_damage(killed: Path) -> None:
+    """Whoever is killed in the middle of a sync, or told that it failed, leaves a transaction to be overwritten."""
+    log = killed.with_name("x.db-wal")
+    whole, data, ends = log.read_bytes(), bytearray(), []
+    for size in (400, 200, 80, 30, 3):
+        copy = killed.with_name(f"{size}.db")
+        copy.write_bytes(killed.read_bytes())
+        copy.with_name(f"{size}.db-wal").write_bytes(whole)
+        connection = sqlite3.connect(copy)
+        given = [(row[:16].tobytes(), row[16:].tobytes()) for row in rows(size, 100 + size)]
+        connection.executemany("INSERT INTO reports_1 VALUES (?, ?)", given)
+        connection.commit()
+        longer = copy.with_name(f"{size}.db-wal").read_bytes()
+        connection.close()
+        assert longer[: len(whole)] == whole  # each begins where the log ends, and is shorter than the one before
+        assert len(longer) > len(whole)
+        data[: len(longer)] = longer
+        ends.append(len(longer))
+    assert sorted(ends, reverse=True) == ends
+    log.write_bytes(data)
+    assert sum(frames(bytes(data))[(ends[-1] - 32) // FRAME :]) > 2
+    assert wal.damage(log) is None
+    store = open_store(f"sqlite:///{killed}")
+    assert store.count(ROUND) == 103
+    store.close()
+    broken = bytearray(data)
+    broken[len(whole) // 2] ^= 1  # what was acknowledged is another thing
+    log.write_bytes(broken)
+    assert wal.damage(log) is not None
 
 
 def test_a_log_from_before_does_not_count(tmp_path: Path) -> None:
@@ -167,11 +201,49 @@ def test_nothing_is_acknowledged_into_a_deleted_or_replaced_file(tmp_path: Path)
     store.close()
 
 
-def test_nothing_is_acknowledged_into_a_deleted_log(tmp_path: Path) -> None:
+@pytest.mark.parametrize("end", ["-wal", "-shm"])
+@pytest.mark.parametrize("again", ["not", "empty", "by another"])
+def test_nothing_is_acknowledged_into_a_deleted_log(tmp_path: Path, end: str, again: str) -> None:
     store = filled(tmp_path / "x.db")
-    (tmp_path / "x.db-wal").unlink()
-    with pytest.raises(StoreUnavailable, match=r"x\.db-wal was deleted"):
+    log = tmp_path / f"x.db{end}"
+    there = log.stat().st_ino
+    keep = os.open(log, os.O_RDONLY)  # so that no other file gets its number
+    log.unlink()
+    if again == "empty":
+        log.touch()
+    elif again == "by another":
+        script = "import sqlite3, sys; sqlite3.connect(sys.argv[1]).execute('SELECT count(*) FROM reports_1')"
+        subprocess.run([sys.executable, "-c", script, tmp_path / "x.db"], check=False)  # noqa: S603
+        log.touch()  # if it has not left one
+    assert not log.exists() or log.stat().st_ino != there
+    with pytest.raises(StoreUnavailable, match=rf"x\.db{end} was deleted or replaced"):
         store.add({ROUND: rows(5, 2)})
+    with pytest.raises(StoreUnavailable, match=rf"x\.db{end} was deleted or replaced"):
+        store.ping()
+    store.close()
+    os.close(keep)
+
+
+def test_a_log_that_was_gone_for_a_while_is_not_believed(tmp_path: Path) -> None:
+    store = filled(tmp_path / "x.db")
+    log = tmp_path / "x.db-wal"
+    log.rename(tmp_path / "elsewhere")
+    with pytest.raises(StoreUnavailable, match=r"x\.db-wal was deleted or replaced"):
+        store.ping()
+    (tmp_path / "elsewhere").rename(log)
+    with pytest.raises(StoreUnavailable, match=r"x\.db-wal was deleted or replaced"):
+        store.add({ROUND: rows(5, 2)})
+    store.close()
+
+
+def test_a_log_that_is_cut_or_closed_by_others_stays_the_same(tmp_path: Path) -> None:
+    store = filled(tmp_path / "x.db")
+    for seed in range(2, 6):
+        store.add({ROUND: rows(5, seed)})
+        store.tidy()
+        store._hang_up()
+        SqliteStore.open(tmp_path / "x.db", make=False).close()
+    store.add({ROUND: rows(5, 6)})
     store.close()
 
 

@@ -230,7 +230,11 @@ def _paths(settings: Settings) -> _Schema:
                 keyed=True,
             ),
         },
-        "/healthz": {"get": _operation("Whether the store can be used.", _ok(_object(status={"enum": ["ok"]})))},
+        "/healthz": {
+            "get": _operation(
+                "Whether the store can be used, and takes reports.", _ok(_object(status={"enum": ["ok"]}))
+            )
+        },
         "/metrics": {
             "get": _operation(
                 "Totals for Prometheus.",

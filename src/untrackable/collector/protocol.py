@@ -12,7 +12,9 @@ from untrackable.collector.problems import Problem, response
 from untrackable.collector.settings import Settings
 
 _AT_ONCE = 64
-"""Requests that may wait on one connection for the answer to the one before."""
+"""Requests that may wait on one connection for the answer to the one before; then no more is read."""
+_PIECE = 1024
+"""Bytes that are read at a time: the last of them may have some more requests."""
 _SPARE = 64
 """Connections beyond the most, which are told so; those beyond are not even read."""
 
@@ -40,6 +42,8 @@ class LimitedProtocol(HttpToolsProtocol):
         self._why = (Problem.MALFORMED_REQUEST, "the request is not HTTP")
         self._watch: asyncio.TimerHandle | None = None
         self._answering: RequestResponseCycle | None = None
+        self._unread = b""
+        """What has come and is looked at when some of the requests before it are answered."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """A new connection owes a request."""
@@ -64,11 +68,26 @@ class LimitedProtocol(HttpToolsProtocol):
         if self._answering is not None and not self._answering.response_complete:
             self._answering.disconnected = True
         super().connection_lost(exc)
+        self._unread = b""
         if self._watch is not None:
             self._watch.cancel()
 
     def data_received(self, data: bytes) -> None:
-        """More of a request."""
+        """More of a request, or of several."""
+        self._unread += data
+        self._read()
+
+    def _read(self) -> None:
+        """Until too many requests wait; what has come behind them stays where it is, and no more is taken."""
+        unread, at = self._unread, 0
+        while at < len(unread) and len(self.pipeline) < _AT_ONCE and not self.transport.is_closing():
+            self._feed(unread[at : at + _PIECE])
+            at += _PIECE
+        self._unread = b"" if self.transport.is_closing() else unread[at:]
+        if self._unread:
+            self.flow.pause_reading()
+
+    def _feed(self, data: bytes) -> None:
         if self._since is None:
             self._since = self.loop.time()
         self._size += len(data)
@@ -98,8 +117,6 @@ class LimitedProtocol(HttpToolsProtocol):
         """The head is whole."""
         if len(self.url) > self.settings.largest_head:
             self._stop(Problem.HEAD_TOO_LARGE, f"a head must be at most {self.settings.largest_head} bytes")
-        if len(self.pipeline) >= _AT_ONCE:
-            self._stop(Problem.MALFORMED_REQUEST, f"at most {_AT_ONCE} requests may wait for each other")
         super().on_headers_complete()
         self._headed = True
 
@@ -119,6 +136,8 @@ class LimitedProtocol(HttpToolsProtocol):
         super().on_response_complete()
         if self._since is not None:
             self._since = self.loop.time()
+        if self._unread:
+            self._read()
 
     def send_400_response(self, msg: str) -> None:
         """Bytes that are not HTTP are a problem like others."""

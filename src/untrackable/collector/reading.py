@@ -25,7 +25,8 @@ class Reading:
         self._service = service
 
     def health(self, request: Request) -> Response:
-        """Whether the store can be used."""
+        """Whether the store can be used, and takes reports."""
+        self._service.writer.check()
         self._service.store.ping()
         return _json({"status": "ok"})
 

@@ -1,12 +1,13 @@
 """Group commit: many requests, one transaction. A request is answered when its reports are on disk."""
 
 import asyncio
+import contextlib
 import logging
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -21,6 +22,10 @@ from untrackable.errors import StoreUnavailable
 _log = logging.getLogger("untrackable.collector")
 
 Outcome = Refused | None
+_SLOW_SECONDS = 15.0
+"""If a body waits for longer, something hangs."""
+_FAILED_SECONDS = 30.0
+"""After a failure, if nothing came since: who is kept away by it would never see that the store works again."""
 
 
 @dataclass(slots=True, eq=False)
@@ -31,6 +36,7 @@ class _Waiting:
     body: bytes
     answer: "asyncio.Future[Outcome]"
     outcome: Outcome = None
+    since: float = field(default_factory=time.monotonic)
 
 
 class Writer:
@@ -49,6 +55,7 @@ class Writer:
         self._idle = False
         self._ending = False
         self._failing = False
+        self._failed_at = 0.0
         self._loop = asyncio.get_running_loop()
         self._thread = threading.Thread(target=self._work, name="writer", daemon=True)
         self._thread.start()
@@ -82,6 +89,17 @@ class Writer:
     def unstored(self) -> int:
         """Reports that came and are not stored, nor acknowledged."""
         return sum(len(one.body) // one.accepting.wire.size for one in [*self._storing, *self._waiting])
+
+    def check(self) -> None:
+        """`StoreUnavailable` if reports were not stored just now, or have waited for too long; from any thread."""
+        now = time.monotonic()
+        if self._failing and now - self._failed_at < _FAILED_SECONDS:
+            raise StoreUnavailable("the last reports were not stored")
+        waiting = self._storing[:1]
+        with contextlib.suppress(IndexError):
+            waiting = waiting or [self._waiting[0]]
+        if waiting and now - waiting[0].since > _SLOW_SECONDS:
+            raise StoreUnavailable("reports wait for long to be stored")
 
     def _work(self) -> None:
         while True:
@@ -130,7 +148,8 @@ class Writer:
         except StoreUnavailable as error:
             self._failed(group, error)
             return
-        self._recovered()
+        if arrived:
+            self._recovered()
         stored = [one for one in group if one.outcome is None]
         if stored:
             self._metrics.add("groups_committed")
@@ -161,7 +180,7 @@ class Writer:
         self._metrics.add("store_failures")
         if not self._failing:
             _log.error("the store fails: %s", error)
-        self._failing = True
+        self._failing, self._failed_at = True, time.monotonic()
         for one in group:
             if one.outcome is None:
                 one.outcome = Refused(Problem.STORE_UNAVAILABLE, "the reports were not stored")

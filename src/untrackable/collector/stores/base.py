@@ -295,6 +295,7 @@ class Store(ABC):
     def sums(self, round: Round) -> bytes | None:
         """The sums of a closed round."""
         with self._transaction(write=False) as run:
+            self._unhurried(run)
             rows = run("SELECT data FROM sums WHERE campaign = ? AND round = ? ORDER BY piece", round).fetchall()
         return b"".join(bytes(row[0]) for row in rows) if rows else None
 

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Generator
+from math import inf
 from typing import Any, Final
 
 import psycopg
@@ -36,20 +37,14 @@ _KNOWN = {
     "certificate": "TLS failed",
 }
 """What the driver says of a connection that failed may have parts of a password in it, so it is said again."""
-_LOGGING = (
-    "log_statement",
-    "log_min_duration_statement",
-    "log_min_duration_sample",
-    "log_transaction_sample_rate",
-    "log_parameter_max_length",
-    "log_parameter_max_length_on_error",
-)
 
 
 class Connection(psycopg.Connection[Any]):
     """Gives up when no answer comes for `seconds`; it is closed then, and of no use any more."""
 
     seconds: float = _SECONDS
+    looked: float = -inf
+    """When its settings were last found to be right."""
 
     def wait(self, gen: Any, *arguments: Any, **named: Any) -> Any:
         """Whatever waits for the server comes through here."""
@@ -118,33 +113,3 @@ def unavailable(error: psycopg.Error) -> StoreUnavailable:
     """An error of a statement; what the server says of it in the first line has no data in it."""
     said = str(error).strip().splitlines()
     return StoreUnavailable(f"PostgreSQL: {said[0] if said else type(error).__name__}")
-
-
-def check_settings(connection: Connection) -> None:
-    """Refuse a server that would lose what it acknowledged, or write down when a report came."""
-    names = ["fsync", "full_page_writes", "track_commit_timestamp", *_LOGGING]
-    found = dict(
-        connection.execute("SELECT name, setting FROM pg_settings WHERE name = ANY(%s)", (names,)).fetchall()
-    )
-    for name in ("fsync", "full_page_writes"):
-        if found[name] != "on":
-            raise StoreError(f"PostgreSQL runs with {name} off, so that nothing it acknowledges is safe")
-    if found["track_commit_timestamp"] != "off":
-        raise StoreError("PostgreSQL runs with track_commit_timestamp on, and would tell when a report came")
-    if _logs_parameters(found):
-        raise StoreError(
-            "PostgreSQL would write reports into its log, with the time: let it log no parameters, with"
-            " `ALTER ROLE … SET log_parameter_max_length = 0` and the same for log_parameter_max_length_on_error"
-        )
-
-
-def _logs_parameters(found: dict[str, str]) -> bool:
-    statements = (
-        found["log_statement"] in ("mod", "all")
-        or int(found["log_min_duration_statement"]) >= 0
-        or int(found["log_min_duration_sample"]) >= 0
-        or float(found["log_transaction_sample_rate"]) > 0
-    )
-    return found["log_parameter_max_length_on_error"] != "0" or (
-        statements and found["log_parameter_max_length"] != "0"
-    )

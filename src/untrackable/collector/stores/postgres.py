@@ -19,13 +19,13 @@ from untrackable.collector.stores.connecting import (
     LOCK_SECONDS,
     SCHEMA,
     Connection,
-    check_settings,
     connect,
     hurried,
     unavailable,
     unhurried,
 )
 from untrackable.collector.stores.records import Round, Rows, State
+from untrackable.collector.stores.telling import check_settings, look
 from untrackable.errors import StoreError, StoreUnavailable
 from untrackable.wire import NONCE
 
@@ -132,10 +132,11 @@ class PostgresStore(Store):
         unhurried(run.connection)
 
     def _insert(self, tables: Mapping[str, Rows]) -> None:
-        """One statement is a transaction by itself."""
+        """One statement is a transaction by itself; a server that would write down the reports is given none."""
         try:
             with self._borrowed() as connection:
                 hurried(connection)
+                look(connection)
                 with nullcontext() if len(tables) == 1 else connection.transaction():
                     for table in sorted(tables):
                         rows = tables[table]

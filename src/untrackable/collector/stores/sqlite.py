@@ -22,6 +22,8 @@ _APPLICATION = 0x756E7472
 _OLDEST = (3, 35)
 _PATIENCE = 10.0
 """Seconds to wait for another process's transaction."""
+_LOOKS, _LOOK_SECONDS = 3, 0.2
+"""How often a log that seems damaged is looked at again: another process may be writing it."""
 _TIDYING, _TIDYING_SECONDS = 10, 0.2
 """How often the log is tried to be truncated, and for how long each: meanwhile, nobody can add."""
 
@@ -39,12 +41,19 @@ class SqliteStore(Store):
         super().__init__()
         self.path = path
         self._log = path.with_name(f"{path.name}-wal")
-        self._file = _identity(path)
+        self._first: sqlite3.Connection | None = None
+        """As long as it is open, SQLite itself deletes no file."""
+        self._files = {path: _identity(path)}
+        """Which files they were at the beginning: the log and its index, too, once there is a connection."""
+        self._lost: str | None = None
         self._turn = Turn(path.with_name(f"{path.name}-turn"))
 
     @staticmethod
     def open(path: Path, *, check: bool = True, make: bool = True) -> "SqliteStore":
-        """The store in a file, which is made if there is none and `make`; with `check`, all of it is examined."""
+        """The store in a file, which is made if there is none and `make`; with `check`, all of it is examined.
+
+        The log always is: whoever opens the file lets SQLite cut it off at the first damaged place.
+        """
         if sqlite3.sqlite_version_info < _OLDEST:
             raise StoreError(f"SQLite must be 3.35 or newer, this is {sqlite3.sqlite_version}")
         try:
@@ -62,8 +71,7 @@ class SqliteStore(Store):
             raise StoreError(f"{path} is not a SQLite database, or is damaged; nothing was changed")
         store = SqliteStore(path)
         try:
-            if check:
-                store._examine_log()
+            store._examine_log()
             store._examine(check=check, make=make)
             if make:
                 store.migrate()
@@ -82,16 +90,19 @@ class SqliteStore(Store):
     def _examine_log(self) -> None:
         """Before SQLite reads it: what another process is writing just now is whole a moment later."""
         found = wal.damage(self._log)
-        if found is not None:
-            time.sleep(0.5)
-            if wal.damage(self._log) == found:
-                raise StoreError(
-                    f"{self._log} is damaged (frame {found + 1}), and SQLite would forget what was acknowledged "
-                    "from there on; nothing was changed: see docs/operations.md"
-                )
+        if found is None:
+            return
+        for _ in range(_LOOKS):
+            time.sleep(_LOOK_SECONDS)
+            if wal.damage(self._log) != found:
+                return
+        raise StoreError(
+            f"{self._log} is damaged (frame {found + 1}), and SQLite would forget what was acknowledged "
+            "from there on; nothing was changed: see docs/operations.md"
+        )
 
     def _examine(self, *, check: bool, make: bool) -> None:
-        connection = self._connect()
+        connection = self._first = self._connect()
         try:
             whose = connection.execute("PRAGMA application_id").fetchone()[0]
             tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
@@ -105,8 +116,8 @@ class SqliteStore(Store):
                 connection.execute(f"PRAGMA application_id = {_APPLICATION}")
         except sqlite3.DatabaseError as error:
             raise StoreError(f"{self.path} is damaged ({error}): restore a backup") from None
-        finally:
-            connection.close()
+        for path in (self._log, self.path.with_name(f"{self.path.name}-shm")):
+            self._files[path] = _identity(path)
 
     def _connect(self) -> sqlite3.Connection:
         try:
@@ -140,16 +151,23 @@ class SqliteStore(Store):
     def close(self) -> None:
         """Close all connections."""
         super().close()
+        if self._first is not None:
+            self._first.close()
+            self._first = None
         self._turn.close()
 
-    def _check_file(self) -> None:
-        """What is added to a file that was deleted or replaced would be gone."""
-        if self._file is None or _identity(self.path) != self._file:
-            raise StoreUnavailable(f"{self.path} was deleted or replaced: start again")
+    def _check_files(self) -> None:
+        """What is added to a file that was deleted or replaced would be gone; from then on, nothing is added."""
+        if self._lost is None:
+            for path, known in self._files.items():
+                if known is None or _identity(path) != known:
+                    self._lost = f"{path} was deleted or replaced: start again"
+        if self._lost is not None:
+            raise StoreUnavailable(self._lost)
 
     @contextmanager
     def _begin(self, connection: sqlite3.Connection, *, write: bool) -> Iterator[None]:
-        self._check_file()
+        self._check_files()
         try:
             connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
             yield
@@ -184,7 +202,7 @@ class SqliteStore(Store):
         """One statement is a transaction by itself; within it, this process's other threads may run."""
         try:
             with self._turn.taken(), self._borrowed() as connection:
-                self._check_file()
+                self._check_files()
                 if len(tables) == 1:
                     for table, rows in tables.items():
                         connection.execute(*_insertion(table, rows))
@@ -192,8 +210,7 @@ class SqliteStore(Store):
                     with self._begin(connection, write=True):
                         for table, rows in tables.items():
                             connection.execute(*_insertion(table, rows))
-                if not self._log.exists():
-                    raise StoreUnavailable(f"{self._log} was deleted: start again")
+                self._check_files()  # again: nobody deleted them meanwhile
         except (sqlite3.Error, StoreUnavailable) as error:
             if "no such table: reports_" in str(error):
                 raise NoSuchTable from None
@@ -208,7 +225,7 @@ class SqliteStore(Store):
 
     def tidy(self) -> None:
         """Move the log into the file and truncate it: it has the groups in the order in which they came."""
-        self._check_file()
+        self._check_files()
         connection = self._connect()
         try:
             connection.execute(f"PRAGMA busy_timeout = {1000 * _TIDYING_SECONDS:.0f}")

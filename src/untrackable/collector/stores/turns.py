@@ -1,18 +1,30 @@
-"""Processes that take turns: each is woken when the other is done, instead of asking again and again."""
+"""Processes that take turns: each asks often enough to go on as soon as the other is done."""
 
 import fcntl
 import os
+import random
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+_PATIENCE = 2.0
+"""Seconds to wait for one's turn."""
+_PAUSE = (0.0002, 0.0005)
+"""Seconds between two tries."""
+
 
 class Turn:
-    """A lock on an empty file, which ends with the process that has it. For speed only: a database has its own."""
+    """A lock on an empty file, which ends with the process that has it.
+
+    For speed only, as a database has its own: whoever waits too long goes on without it.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._file: int | None = None
+        self._in_vain = False
+        """Whether it was waited for, last time, until patience was at an end: then it is only tried."""
 
     @contextmanager
     def taken(self) -> Iterator[None]:
@@ -28,13 +40,24 @@ class Turn:
         try:
             if self._file is None:
                 self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            fcntl.flock(self._file, fcntl.LOCK_EX)
+            end = time.monotonic() + (0.0 if self._in_vain else _PATIENCE)
+            while not (taken := _try(self._file)) and time.monotonic() < end:
+                time.sleep(random.uniform(*_PAUSE))  # noqa: S311 - no secret
         except OSError:
             return False
-        return True
+        self._in_vain = not taken
+        return taken
 
     def close(self) -> None:
         """Let go of the file."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
+
+
+def _try(file: int) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -24,7 +24,9 @@ def damage(path: Path) -> int | None:
     """The first frame that is damaged although later transactions were committed; None if there is none.
 
     Those were acknowledged, and SQLite would leave them out without a word. If only the last transaction is broken,
-    that is not damage: a power cut leaves it so before it is synced, and no other begins before it is.
+    that is not damage: a power cut leaves it so before it is synced, and no other begins before it is. Nor is what
+    transactions that were never synced left behind the end of the log: each of them has one commit, and none
+    goes on from another's checksum.
     """
     try:
         with path.open("rb") as file:
@@ -35,7 +37,7 @@ def damage(path: Path) -> int | None:
 
 
 def _read(file: IO[bytes]) -> tuple[int | None, int]:
-    """The first frame that is not as it was written, and the commits of the same log from there on."""
+    """The first frame that is not as it was written, and the most commits from there on that belong together."""
     head = file.read(_HEADER.itemsize)
     if len(head) < _HEADER.itemsize:
         return None, 0
@@ -55,22 +57,31 @@ def _read(file: IO[bytes]) -> tuple[int | None, int]:
         ]
     )
     salt = header["salt"]
-    broken, commits, seen = None if sound else 0, 0, 0
+    broken, most, run, seen = None if sound else 0, 0, 0, 0
     while len(block := file.read(_FRAMES * frame.itemsize)) >= frame.itemsize:
         frames = np.frombuffer(block, dtype=frame, count=len(block) // frame.itemsize)
         if not sound and not seen:
             salt = frames["salt"][0]
         same = frames["salt"] == salt
         sums = frames["sum"].astype(np.uint32)
-        if broken is None:
+        fits = same
+        if sound:  # or it is not known how to add up
             data = np.concatenate((frames["start"], frames["page"]), axis=1).view(words)
             fits = (_checksums(data, np.concatenate((last[None], sums[:-1]))) == sums).all(axis=1) & same
-            broken = None if fits.all() else seen + int(np.argmin(fits))
+        if broken is None and not fits.all():
+            broken = seen + int(np.argmin(fits))
         if broken is not None:
             here = slice(max(0, broken - seen), None)
-            commits += int(np.count_nonzero(same[here] & frames["start"][here, 4:].any(axis=1)))
+            runs = _runs(same[here] & frames["start"][here, 4:].any(axis=1), fits[here], run)
+            most, run = max(most, int(runs.max())), int(runs[-1])
         last, seen = sums[-1], seen + len(frames)
-    return broken, commits
+    return broken, most
+
+
+def _runs(commits: NDArray[np.bool_], fits: NDArray[np.bool_], before: int) -> NDArray[np.int64]:
+    """The commits up to each frame, since the last one that does not fit the frame before it."""
+    total = np.cumsum(commits)
+    return total - np.maximum.accumulate(np.where(fits, -before, total - commits))
 
 
 def _checksums(words: NDArray[np.uint32], before: NDArray[np.uint32]) -> NDArray[np.uint32]:
