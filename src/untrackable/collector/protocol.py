@@ -13,8 +13,8 @@ from untrackable.collector.settings import Settings
 
 _AT_ONCE = 64
 """Requests that may wait on one connection for the answer to the one before; then no more is read."""
-_PIECE = 1024
-"""Bytes that are read at a time: the last of them may have some more requests."""
+_PIECE, _BODY_PIECE = 1 << 10, 1 << 15
+"""Bytes that are read at a time, more within a body: the last of them may have some more requests."""
 _SPARE = 64
 """Connections beyond the most, which are told so; those beyond are not even read."""
 
@@ -81,8 +81,9 @@ class LimitedProtocol(HttpToolsProtocol):
         """Until too many requests wait; what has come behind them stays where it is, and no more is taken."""
         unread, at = self._unread, 0
         while at < len(unread) and len(self.pipeline) < _AT_ONCE and not self.transport.is_closing():
-            self._feed(unread[at : at + _PIECE])
-            at += _PIECE
+            size = _BODY_PIECE if self._headed else _PIECE
+            self._feed(unread[at : at + size])
+            at += size
         self._unread = b"" if self.transport.is_closing() else unread[at:]
         if self._unread:
             self.flow.pause_reading()
