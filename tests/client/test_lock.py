@@ -38,7 +38,10 @@ def test_a_copy_is_another_place_even_with_the_same_times(descriptor: int, tmp_p
         assert Lock(file.fileno()).place != Lock(descriptor).place
 
 
-def test_another_mode_owner_or_link_is_the_same_place(descriptor: int, tmp_path: Path) -> None:
+def test_another_mode_owner_or_link_is_the_same_place(
+    descriptor: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Lock, "_generation", lambda lock: 7)  # as most file systems have one
     lock, file = Lock(descriptor), tmp_path / "lock"
     lock.advance(1)
     before, changed = lock.place, file.stat().st_ctime_ns
@@ -52,6 +55,20 @@ def test_another_mode_owner_or_link_is_the_same_place(descriptor: int, tmp_path:
         change()
         assert lock.place == before
     assert file.stat().st_ctime_ns != changed
+
+
+def test_where_inodes_have_no_generation_any_change_tells(
+    descriptor: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An inode that is used again, with the time of writing put back, would be the same otherwise."""
+    monkeypatch.setattr(Lock, "_generation", lambda lock: None)
+    lock, file = Lock(descriptor), tmp_path / "lock"
+    lock.advance(1)
+    before, written = lock.place, file.stat().st_mtime_ns
+    time.sleep(0.02)
+    os.utime(file, ns=(written, written))
+    assert file.stat().st_mtime_ns == written
+    assert lock.place != before
 
 
 @pytest.mark.parametrize("whole", [0, 1, 2, 255])

@@ -339,3 +339,32 @@ def test_leaving_waits_for_a_report_that_is_being_sent(tmp_path: Path) -> None:
     )
     assert steps == [True]
     assert not left.is_alive()
+
+
+def test_who_wakes_up_in_the_next_round_elsewhere_sends_that_one(tmp_path: Path) -> None:
+    """A lid closed at home between two attempts, and opened at work: the next round has nothing to do with it."""
+    made, clock = someone(tmp_path / "c")
+    server, place = Server(503), [HOME]
+
+    def sleep(seconds: float) -> None:
+        clock.now, place[0] = START + 2 * DAY - 60, WORK
+
+    found = made.send(SERVER, post=server, look=lambda host, port: place[0], sleep=sleep)
+    assert found.name == "ACCEPTED"
+    assert len(set(server.bodies)) == 2
+
+
+def test_what_never_went_out_may_go_out_from_anywhere(tmp_path: Path) -> None:
+    """Connections that fail show nobody anything: the router is known only after the first, or it is another."""
+    made, clock = someone(tmp_path / "c")
+    server, places = Server(), [VAGUE, HOME, WORK, WORK, WORK]
+    connected = iter([False, False, True])
+
+    def post(address: Address, body: bytes, ready: Ready) -> Reply:
+        return server(address, body, ready) if next(connected) else Reply(None)
+
+    def look(host: str, port: int) -> Attachment:
+        return places.pop(0)
+
+    assert made.send(SERVER, post=post, look=look, sleep=clock.sleep).name == "ACCEPTED"
+    assert len(server.bodies) == 1

@@ -427,3 +427,31 @@ def test_dumped_and_restored_as_documented(new_url: NewUrl, tmp_path: Path) -> N
     again = open_store(url)
     assert kept(again) == payloads(rows(50))
     again.close()
+
+
+def test_what_is_set_right_for_a_role_is_seen(new_url: NewUrl, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which is so in new sessions only."""
+    monkeypatch.setattr(telling, "_LOOK_SECONDS", 0.0)
+    url = new_url("postgresql")
+    store = open_store(url)
+    known(store)
+    with psycopg.connect(url, autocommit=True) as administrator:
+
+        def run(*statements: str) -> None:
+            for statement in (*statements, "SELECT pg_reload_conf()"):
+                administrator.execute(statement)
+            time.sleep(0.5)
+
+        try:
+            run("ALTER SYSTEM SET log_parameter_max_length_on_error = -1")
+            with pytest.raises(StoreUnavailable, match="would write reports into its log"):
+                store.add({ROUND: rows(5)})
+            run("ALTER ROLE CURRENT_USER SET log_parameter_max_length_on_error = 0")
+            store.add({ROUND: rows(5)})
+        finally:
+            run(
+                "ALTER SYSTEM RESET log_parameter_max_length_on_error",
+                "ALTER ROLE CURRENT_USER RESET log_parameter_max_length_on_error",
+            )
+    assert store.count(ROUND) == 5
+    store.close()

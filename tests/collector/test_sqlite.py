@@ -220,3 +220,10 @@ def test_a_turn_is_waited_for_again_once_it_was_given(tmp_path: Path, monkeypatc
     assert one._take()
     one.close()
     other.close()
+
+
+def test_a_log_that_cannot_be_read(tmp_path: Path) -> None:
+    filled(tmp_path / "x.db").close()
+    (tmp_path / "x.db-wal").mkdir()
+    with pytest.raises(StoreError, match=r"cannot read .*x\.db-wal: Is a directory"):
+        open_store(f"sqlite:///{tmp_path}/x.db")

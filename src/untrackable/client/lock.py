@@ -3,7 +3,7 @@
 The count is advanced before each ledger is written, and the ledger names it, and the lock's inode and time of
 writing after that. So a ledger that was put back alone is seen to be old, and a folder that was copied, or put back
 over itself, to have another lock, unless inode and times were put back too. Another owner, mode or link changes
-neither.
+neither, on most file systems.
 """
 
 import fcntl
@@ -29,10 +29,12 @@ class Lock:
     def place(self) -> str:
         """What tells this lock from a copy of it, and from itself at another count: inode and time of writing.
 
-        Inodes are used again; their generation, where the file system has one, tells them apart.
+        Inodes are used again; their generation tells them apart or, where the file system has none, the time of the
+        last change, although another owner, mode or link changes that too.
         """
-        found = os.fstat(self._descriptor)
-        return f"{found.st_ino}:{self._generation()}:{found.st_mtime_ns}"
+        found, generation = os.fstat(self._descriptor), self._generation()
+        told = f"changed {found.st_ctime_ns}" if generation is None else generation
+        return f"{found.st_ino}:{told}:{found.st_mtime_ns}"
 
     @property
     def count(self) -> int:
@@ -46,11 +48,11 @@ class Lock:
             raise StateError("the file lock is damaged: whether the ledger is the last one is not known")
         return max(found)
 
-    def _generation(self) -> int:
+    def _generation(self) -> int | None:
         try:
             made = fcntl.ioctl(self._descriptor, _GENERATION, bytes(8))
         except OSError:
-            return 0
+            return None
         return int.from_bytes(made[:4], sys.byteorder)
 
     def advance(self, count: int) -> None:

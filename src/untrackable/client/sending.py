@@ -50,13 +50,15 @@ def deliver(outbox: Outbox, address: Address, *, post: Post, look: Look, sleep: 
     """Try until it is accepted or refused, the time is up, or the network is another one."""
     way = _Way(outbox, address, look)
     while (sealed := outbox.take()) is not None:
+        if way.sealed is not None and way.sealed.body != sealed.body:
+            way = _Way(outbox, address, look)  # of another round, which may come long after
         now, found = outbox.now(), way.found()
         if sealed.since is None and not found.description:
             return Outcome.OFFLINE
         if not _may_try(sealed, now) or not way.same(sealed, found):
             break
         since = now if sealed.since is None else sealed.since
-        attachment = sealed.attachment if sealed.since is not None else found.digest()
+        attachment = found.digest() if sealed.since is None or way.untaken else sealed.attachment
         sealed = replace(sealed, since=since, tries=sealed.tries + 1, attachment=attachment)
         with outbox.attempt(sealed) as going:
             if not going:
@@ -77,7 +79,7 @@ def deliver(outbox: Outbox, address: Address, *, post: Post, look: Look, sleep: 
 
 
 class _Way:
-    """How the attempts of one process go out: looked at before each of them, and again when it is connected.
+    """How one process's attempts to send a report go out: looked at before each, and again when it is connected.
 
     In between a name is looked up and a connection made, which takes up to a minute, in which people move; and of
     the addresses of a host, another may answer than the one that was looked at.
@@ -88,7 +90,8 @@ class _Way:
         self.sealed: Sealed | None = None
         self._looked: Attachment | None = None
         self._taken: Attachment | None = None
-        self._untaken = False  # known only where all attempts are this process's
+        self.untaken = False
+        """Whether nothing has gone out yet; known only where all attempts are this process's."""
 
     def found(self, peer: str | None = None) -> Attachment:
         """What it is now."""
@@ -97,7 +100,7 @@ class _Way:
 
     def same(self, sealed: Sealed, found: Attachment) -> bool:
         """Whether the network is the one of the first attempt, made by this process or by one before it."""
-        if sealed.since is None:
+        if sealed.since is None or self.untaken:
             return True
         if self._looked is None:
             return found.matches(sealed.attachment)
@@ -106,7 +109,9 @@ class _Way:
     def begin(self, sealed: Sealed, found: Attachment) -> None:
         """An attempt that is on disk."""
         if self.sealed is None:
-            self._looked, self._untaken = found, sealed.tries == 1
+            self.untaken = sealed.tries == 1
+        if self.sealed is None or self.untaken:
+            self._looked = found
         self.sealed = sealed
 
     def ready(self, local: str, peer: str) -> bool:
@@ -114,10 +119,10 @@ class _Way:
         sealed, found = self.sealed, self.found(peer)
         if sealed is None or not found.description or found.local not in ("", local):
             return False
-        if self._untaken:
+        if self.untaken:
             if found != self._looked and not self._outbox.note(replace(sealed, attachment=found.digest())):
                 return False
-            self._taken, self._untaken = found, False
+            self._taken, self.untaken = found, False
         return found.matches(sealed.attachment) if self._taken is None else found == self._taken
 
 

@@ -89,13 +89,16 @@ class SqliteStore(Store):
 
     def _examine_log(self) -> None:
         """Before SQLite reads it: what another process is writing just now is whole a moment later."""
-        found = wal.damage(self._log)
+        try:
+            found = wal.damage(self._log)
+            for _ in range(_LOOKS if found is not None else 0):
+                time.sleep(_LOOK_SECONDS)
+                if wal.damage(self._log) != found:
+                    return
+        except OSError as error:
+            raise StoreError(f"cannot read {self._log}: {error.strerror}") from None
         if found is None:
             return
-        for _ in range(_LOOKS):
-            time.sleep(_LOOK_SECONDS)
-            if wal.damage(self._log) != found:
-                return
         raise StoreError(
             f"{self._log} is damaged (frame {found + 1}), and SQLite would forget what was acknowledged "
             "from there on; nothing was changed: see docs/operations.md"

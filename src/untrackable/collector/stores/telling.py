@@ -56,7 +56,11 @@ def look(connection: Connection) -> None:
     """Check a connection's settings if that has not been done for a while."""
     now = time.monotonic()
     if now - connection.looked >= _LOOK_SECONDS:
-        check_settings(connection)
+        try:
+            check_settings(connection)
+        except StoreUnavailable:
+            connection.close()  # what is set right for a role is so in new sessions
+            raise
         connection.looked = now
 
 
