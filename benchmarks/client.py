@@ -4,10 +4,10 @@ import subprocess
 import sys
 import time
 
-from untrackable.client import inner_products
-from untrackable.client.laws import composed
-from untrackable.mechanisms.inner_product import Deck
+from untrackable.accounting import inner_product_losses
+from untrackable.mechanisms.inner_product.deck import Deck
 from untrackable.theory.experiment import Experiment
+from untrackable.theory.integer_losses import composed
 
 STARTS = 5
 
@@ -20,7 +20,7 @@ def compositions() -> None:
         eps = 0.3 * count**0.5
         before = time.perf_counter()
         found = composed(
-            (inner_products.dealt(deck.base, deck.slots, None) for deck in decks[:count]), eps / 512
+            (inner_product_losses.dealt(deck.base, deck.slots, None) for deck in decks[:count]), eps / 512
         ).delta(eps)
         client = time.perf_counter() - before
         before = time.perf_counter()
@@ -36,7 +36,7 @@ def starts() -> None:
     for what, script in {
         "numpy": "import numpy",
         "client": "import untrackable.client.client",
-        "engine": "import untrackable.verification, scipy.special, scipy.optimize, scipy.sparse",
+        "engine": "import untrackable.accounting.verification, scipy.special, scipy.optimize, scipy.sparse",
     }.items():
         runs = []
         for _ in range(STARTS):

@@ -30,12 +30,12 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from untrackable import Categories, Deck
-from untrackable.campaign import Campaign, Guarantee
-from untrackable.collector import serving
-from untrackable.collector.managing import create_campaign
+from untrackable.collector.http import server as collector_server
+from untrackable.collector.http.management import create_campaign
 from untrackable.collector.metrics import Shared
 from untrackable.collector.settings import Settings
-from untrackable.collector.stores.opening import open_store
+from untrackable.collector.stores.store_address import open_store
+from untrackable.protocol.campaign import Campaign, Guarantee
 
 SECONDS = int(os.environ.get("SECONDS_EACH", "5"))
 TURNS = 3
@@ -84,7 +84,7 @@ class _Nothing:
 
 def application(store: str, counts: Shared) -> Starlette:
     """The collector, with one endpoint more."""
-    app = serving.application(store, Settings(grace=1e9), counts)
+    app = collector_server.application(store, Settings(grace=1e9), counts)
     app.router.routes.insert(0, Route("/campaigns/{campaign}/nothing", _Nothing(), methods=["POST"]))
     return app
 
@@ -216,10 +216,10 @@ def measure(name: str, store: str, workers: int) -> None:
 
 def serve(store: str, workers: int) -> None:
     """What the subprocess does."""
-    serving.end_on_signals()
-    bound = serving.bind("127.0.0.1", 0)
-    print(serving.address(bound), flush=True)
-    serving.run(functools.partial(application, store, Shared()), bound, workers=workers)
+    collector_server.end_on_signals()
+    bound = collector_server.bind("127.0.0.1", 0)
+    print(collector_server.address(bound), flush=True)
+    collector_server.run(functools.partial(application, store, Shared()), bound, workers=workers)
 
 
 def main() -> None:

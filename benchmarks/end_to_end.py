@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from untrackable import Fresh, NoisyInnerProduct
-from untrackable.kernels import loading, threads
+from untrackable.kernels import compilation, threads
 
 BITS, EPS = 16, 1.0
 VALUES = 1 << BITS
@@ -144,7 +144,7 @@ def compare(people: int, peer: Callable[[Values], FloatArray], times: int) -> No
 
 def main() -> None:
     """Ratios."""
-    loading.compiled(loading.WORTHWHILE)
+    compilation.compiled(compilation.WORTHWHILE)
     peer = fastest_accurate()
     print(f"one round end to end ({threads.allowed()} threads at most)")
     print("   people  ours, ms   peer, s    ratio    largest error, peer's   ratio")

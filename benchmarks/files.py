@@ -24,9 +24,9 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from untrackable import Deck, Fresh, NoisyInnerProduct, estimate_files, read_reports, write_reports
-from untrackable.files.collecting import collect
-from untrackable.files.populations import population
-from untrackable.files.simulation import simulate_file
+from untrackable.reports.population import population
+from untrackable.reports.simulation import simulate_file
+from untrackable.reports.summing import collect
 
 DECK = Deck(bits=16, slots=30, eps_report=1.0, width=1)
 LOCAL = NoisyInnerProduct(bits=256, eps=1.0, width=1)

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from untrackable import Discovered, DiscoveredStrings, Fresh, NoisyInnerProduct, discover
-from untrackable.mechanisms.level_sums import LevelSums
+from untrackable.mechanisms.local.level_aggregator import LevelSums
 
 HEX = "0123456789abcdef"
 CYRILLIC = "абвгдежзийклмнопрстуфхцчшщъыьэюяё-"

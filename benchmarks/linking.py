@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from untrackable import InnerProduct, Rappor
-from untrackable.auditing.linking import link
+from untrackable.auditing.link_attack import link
 
 PEOPLE, REPORTS, PLACES = 1000, 10, 128
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from untrackable import Deck, Experiment, Unary
-from untrackable.kernels import loading
+from untrackable.kernels import compilation
 
 PEOPLE, BITS, ROUNDS = 100_000, 10, 10
 VALUES = 1 << BITS
@@ -96,7 +96,7 @@ def alone(name: str, people: int) -> None:
     from multi_freq_ldpy.long_freq_est.L_OSUE import L_OSUE_Client
 
     L_OSUE_Client(0, VALUES, EPS, SHARE * EPS)  # compiled, as ours
-    loading.compiled(loading.WORTHWHILE)
+    compilation.compiled(compilation.WORTHWHILE)
     held = population(people)
     METHODS[name](held[:64])
     before = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 1024

@@ -10,10 +10,10 @@ from collections.abc import Callable
 import numpy as np
 
 from untrackable import Rappor
-from untrackable.decoding.decode import decode
-from untrackable.decoding.design import design
-from untrackable.decoding.files import Counts
-from untrackable.decoding.maps import CandidateMap
+from untrackable.rappor_decode.candidate_map import CandidateMap
+from untrackable.rappor_decode.decode import decode
+from untrackable.rappor_decode.design import design
+from untrackable.rappor_decode.rappor_files import Counts
 
 CANDIDATES, HELD, PEOPLE = 10_000, 300, 10_000_000
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from untrackable import Deck, InnerProduct, Rappor
-from untrackable.mechanisms.base import Mechanism
+from untrackable.mechanisms.interface import Mechanism
 
 PEOPLE = 2_000_000
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 import scipy.fft
 
-from untrackable.kernels import loading as kernels
+from untrackable.kernels import compilation as kernels
 from untrackable.kernels import threads
 from untrackable.kernels.counting import add_signs
 from untrackable.kernels.parity import _parity_sums, parity_sums

@@ -16,7 +16,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from untrackable import Fresh, NoisyInnerProduct
-from untrackable.kernels import loading
+from untrackable.kernels import compilation
 
 # pure-ldp imports scikit-learn for its RAPPOR, which is not compared here.
 sys.modules.setdefault("pure_ldp.frequency_oracles.rappor", types.ModuleType("rappor"))
@@ -61,7 +61,7 @@ def servers(people: int) -> None:
     # It hashes text, where today's xxhash takes bytes; at most a third of its time is due to encoding.
     lh_client.xxhash = lh_server.xxhash = types.SimpleNamespace(xxh32=hashed)
     values = np.arange(people) % HELD
-    loading.compiled(loading.WORTHWHILE)
+    compilation.compiled(compilation.WORTHWHILE)
     for eps in (1.0, 2.0, 4.0):
         base = NoisyInnerProduct(bits=BITS, eps=eps)
         fresh = Fresh(base)

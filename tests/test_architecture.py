@@ -1,6 +1,7 @@
-"""The folder is the architecture: imports point one way, and starting up is cheap."""
+"""The folder is the architecture: which package may use which, no cycles, and starting up is cheap."""
 
 import ast
+import graphlib
 import subprocess
 import sys
 from pathlib import Path
@@ -8,38 +9,111 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "untrackable"
-LAYERS = ["errors", "checks", "brackets", "kernels", "theory", "mechanisms", "encodings"]
-LAYERS += ["campaign", "verification", "wire", "client"]
-LAYERS += ["discovery", "decoding", "files", "auditing", "planning", "paper", "collector", "demo", "cli"]
 FILES = sorted(SOURCE.rglob("*.py"))
 
+BASICS = {"errors", "checks", "brackets", "strict_json", "framing"}
+"""Small modules at the root that every package may use."""
 
-def layer(module: str) -> int:
-    return LAYERS.index(module.split(".")[1])
+USES: dict[str, set[str]] = {
+    "kernels": set(),
+    "theory": set(),
+    "estimation": {"kernels", "theory"},
+    "mechanisms": {"kernels", "theory", "estimation"},
+    "encodings": {"theory", "estimation", "mechanisms"},
+    "protocol": {"estimation", "mechanisms", "encodings"},
+    "accounting": {"theory", "mechanisms", "protocol"},
+    "client": {"theory", "mechanisms", "protocol", "accounting"},
+    "discovery": {"kernels", "estimation", "mechanisms", "encodings"},
+    "answers": {"estimation", "mechanisms", "encodings", "discovery", "reports"},
+    "reports": {"estimation", "mechanisms", "encodings", "answers"},
+    "rappor_decode": {"estimation", "mechanisms", "reports"},
+    "auditing": {"theory", "mechanisms", "reports"},
+    "planning": {"theory", "mechanisms", "encodings", "accounting"},
+    "paper": {"kernels", "theory", "mechanisms"},
+    "display": {"estimation", "protocol", "answers", "reports", "rappor_decode", "auditing", "planning"},
+    "collector": {
+        "estimation", "mechanisms", "encodings", "protocol", "accounting", "discovery", "answers", "reports",
+        "display",
+    },
+    "demo": {"mechanisms", "encodings", "protocol", "client", "auditing", "collector", "display"},
+    "cli": {
+        "mechanisms", "encodings", "protocol", "accounting", "client", "discovery", "answers", "reports",
+        "rappor_decode", "auditing", "planning", "paper", "display", "collector", "demo",
+    },
+}  # fmt: skip
+"""Which packages each package may import from, beside the basics. docs/architecture.md says why."""
 
 
-def imports(path: Path) -> set[str]:
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+def module_name(path: Path) -> str:
+    parts = path.relative_to(SOURCE).with_suffix("").parts
+    return ".".join(("untrackable", *parts)).removesuffix(".__init__")
+
+
+MODULES = {module_name(path): path for path in FILES}
+
+
+def for_types_only(tree: ast.AST) -> set[ast.AST]:
+    """What stands below `if TYPE_CHECKING:`, which is never imported at run time."""
+    found: set[ast.AST] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            found |= {inner for statement in node.body for inner in ast.walk(statement)}
+    return found
+
+
+def imports(path: Path, *, types: bool = True) -> set[str]:
+    """The modules of this package that a file imports, at its top or within a function."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    skipped = set() if types else for_types_only(tree)
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if node in skipped:
+            continue
         if isinstance(node, ast.ImportFrom) and node.module:
-            found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+            for alias in node.names:
+                whole = f"{node.module}.{alias.name}"
+                found.add(whole if whole in MODULES else node.module)
         elif isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
-    return {name for name in found if name.startswith("untrackable.") and name.split(".")[1] in LAYERS}
+    return {name for name in found if name in MODULES and name != "untrackable"}
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_imports_point_one_way(path: Path) -> None:
-    if path.parent == SOURCE and path.stem.startswith("__"):
+@pytest.mark.parametrize("name", MODULES)
+def test_packages_use_only_what_they_may(name: str) -> None:
+    if name in ("untrackable", "untrackable.__main__"):
         return  # the root only hands out names, lazily
-    own = ".".join(("untrackable", *path.relative_to(SOURCE).with_suffix("").parts))
-    for name in imports(path):
-        assert layer(name) <= layer(own), f"{own} imports {name}"
+    own = name.split(".")[1]
+    allowed = BASICS | ({own} | USES[own] if own in USES else set())
+    for used in imports(MODULES[name]):
+        assert used.split(".")[1] in allowed, f"{name} imports {used}"
 
 
-def test_every_folder_is_a_layer() -> None:
+def test_every_package_says_what_it_may_use() -> None:
     top = {path.stem for path in SOURCE.iterdir() if path.suffix in ("", ".py")}
-    assert top - {"__pycache__", "__init__", "__main__"} == set(LAYERS)
+    assert top - {"__pycache__", "__init__", "__main__"} == BASICS | set(USES)
+
+
+def test_no_package_depends_on_itself_through_others() -> None:
+    graphlib.TopologicalSorter(USES).prepare()
+
+
+def test_no_module_imports_itself_through_others() -> None:
+    graph = {name: imports(path, types=False) - {name} for name, path in MODULES.items() if name != "untrackable"}
+    graphlib.TopologicalSorter(graph).prepare()
+
+
+def test_no_two_modules_have_the_same_name() -> None:
+    stems = [path.stem for path in FILES if path.stem != "__init__"]
+    twice = sorted({stem for stem in stems if stems.count(stem) > 1})
+    commands = {path.stem for path in (SOURCE / "cli").glob("*.py")}  # named as the command is
+    assert [stem for stem in twice if stem not in commands] == []
+
+
+def test_tests_mirror_the_source() -> None:
+    root = Path(__file__).parent
+    for path in root.rglob("test_*.py"):
+        folder = path.parent.relative_to(root)
+        assert folder == Path() or (SOURCE / folder).is_dir(), path
 
 
 def test_theory_has_no_io_no_clock_and_no_randomness_of_its_own() -> None:

@@ -26,106 +26,107 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from untrackable.auditing.audits import Audit, audit
+    from untrackable.answers.answer import estimate_files
     from untrackable.auditing.comparison import compare
-    from untrackable.auditing.evidence.implementations import audit_client
-    from untrackable.auditing.evidence.recorded import audit_file
+    from untrackable.auditing.evidence.client_audit import audit_client
+    from untrackable.auditing.evidence.file_audit import audit_file
+    from untrackable.auditing.mechanism_audit import Audit, audit
     from untrackable.brackets import Bracket
-    from untrackable.campaign import Campaign, Directory, Guarantee
     from untrackable.client.client import Client
     from untrackable.client.policy import Policy
     from untrackable.discovery.discover import discover
-    from untrackable.discovery.found import Discovered
-    from untrackable.encodings.base import Encoding
+    from untrackable.discovery.discovered import Discovered
     from untrackable.encodings.bit import Bit
     from untrackable.encodings.categories import Categories
-    from untrackable.encodings.discovered import DiscoveredStrings
-    from untrackable.encodings.hashed import HashedStrings
-    from untrackable.encodings.numbers import Buckets, IntegerRange
-    from untrackable.files.answers import estimate_files
-    from untrackable.files.reading import read_reports
-    from untrackable.files.writing import write_reports
-    from untrackable.mechanisms.assigned import Assigned
-    from untrackable.mechanisms.bitwise import Bitwise
-    from untrackable.mechanisms.dbitflip import DBitFlip
-    from untrackable.mechanisms.dealt import Dealt
-    from untrackable.mechanisms.fading import Fading
-    from untrackable.mechanisms.fixed_vector import FixedVector
-    from untrackable.mechanisms.fresh import Fresh
-    from untrackable.mechanisms.inner_product import Deck, InnerProduct
-    from untrackable.mechanisms.levelled import Levelled
-    from untrackable.mechanisms.lgrr import Lgrr
-    from untrackable.mechanisms.loloha import Loloha
-    from untrackable.mechanisms.noisy_inner_product import NoisyInnerProduct
-    from untrackable.mechanisms.one_change import OneChange
-    from untrackable.mechanisms.randomized_response import RandomizedResponse
-    from untrackable.mechanisms.rappor import Rappor
-    from untrackable.mechanisms.rounds import Rounds
-    from untrackable.mechanisms.sketches import CountMeanSketch, HadamardSketch
-    from untrackable.mechanisms.stored import Memoized, Stored
-    from untrackable.mechanisms.unary import Unary
-    from untrackable.mechanisms.votes import Votes
+    from untrackable.encodings.discovered_strings import DiscoveredStrings
+    from untrackable.encodings.encoding import Encoding
+    from untrackable.encodings.hashed_strings import HashedStrings
+    from untrackable.encodings.number_ranges import Buckets, IntegerRange
+    from untrackable.estimation.rounds import Rounds
+    from untrackable.mechanisms.inner_product.deck import Deck
+    from untrackable.mechanisms.inner_product.fading import Fading
+    from untrackable.mechanisms.inner_product.rnip import InnerProduct
+    from untrackable.mechanisms.kept.bitwise import Bitwise
+    from untrackable.mechanisms.kept.dbitflip import DBitFlip
+    from untrackable.mechanisms.kept.lgrr import Lgrr
+    from untrackable.mechanisms.kept.loloha import Loloha
+    from untrackable.mechanisms.kept.rappor import Rappor
+    from untrackable.mechanisms.kept.unary import Unary
+    from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
+    from untrackable.mechanisms.local.randomized_response import RandomizedResponse
+    from untrackable.mechanisms.local.sketches import CountMeanSketch, HadamardSketch
+    from untrackable.mechanisms.local.string_levels import Levelled
+    from untrackable.mechanisms.others.assigned import Assigned
+    from untrackable.mechanisms.others.fixed_vector import FixedVector
+    from untrackable.mechanisms.others.one_change import OneChange
+    from untrackable.mechanisms.others.votes import Votes
+    from untrackable.mechanisms.wrappers.dealt import Dealt
+    from untrackable.mechanisms.wrappers.fresh import Fresh
+    from untrackable.mechanisms.wrappers.stored import Memoized, Stored
     from untrackable.planning.goals import Goals
     from untrackable.planning.plans import Plan, plan
+    from untrackable.protocol.campaign import Campaign, Directory, Guarantee
+    from untrackable.reports.reader import read_reports
+    from untrackable.reports.writer import write_reports
     from untrackable.theory.experiment import Experiment, Mixture, Worst
     from untrackable.theory.factor import Factor
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Assigned": "mechanisms.assigned",
-    "Audit": "auditing.audits",
+    "Assigned": "mechanisms.others.assigned",
+    "Audit": "auditing.mechanism_audit",
     "Bit": "encodings.bit",
-    "Bitwise": "mechanisms.bitwise",
+    "Bitwise": "mechanisms.kept.bitwise",
     "Bracket": "brackets",
-    "Buckets": "encodings.numbers",
-    "Campaign": "campaign",
+    "Buckets": "encodings.number_ranges",
+    "Campaign": "protocol.campaign",
     "Categories": "encodings.categories",
     "Client": "client.client",
-    "CountMeanSketch": "mechanisms.sketches",
-    "DBitFlip": "mechanisms.dbitflip",
-    "Dealt": "mechanisms.dealt",
-    "Deck": "mechanisms.inner_product",
-    "Directory": "campaign",
-    "Discovered": "discovery.found",
-    "DiscoveredStrings": "encodings.discovered",
-    "Encoding": "encodings.base",
+    "CountMeanSketch": "mechanisms.local.sketches",
+    "DBitFlip": "mechanisms.kept.dbitflip",
+    "Dealt": "mechanisms.wrappers.dealt",
+    "Deck": "mechanisms.inner_product.deck",
+    "Directory": "protocol.campaign",
+    "Discovered": "discovery.discovered",
+    "DiscoveredStrings": "encodings.discovered_strings",
+    "Encoding": "encodings.encoding",
     "Experiment": "theory.experiment",
     "Factor": "theory.factor",
-    "Fading": "mechanisms.fading",
-    "FixedVector": "mechanisms.fixed_vector",
-    "Fresh": "mechanisms.fresh",
+    "Fading": "mechanisms.inner_product.fading",
+    "FixedVector": "mechanisms.others.fixed_vector",
+    "Fresh": "mechanisms.wrappers.fresh",
     "Goals": "planning.goals",
-    "Guarantee": "campaign",
-    "HadamardSketch": "mechanisms.sketches",
-    "HashedStrings": "encodings.hashed",
-    "InnerProduct": "mechanisms.inner_product",
-    "IntegerRange": "encodings.numbers",
-    "Levelled": "mechanisms.levelled",
-    "Lgrr": "mechanisms.lgrr",
-    "Loloha": "mechanisms.loloha",
-    "Memoized": "mechanisms.stored",
+    "Guarantee": "protocol.campaign",
+    "HadamardSketch": "mechanisms.local.sketches",
+    "HashedStrings": "encodings.hashed_strings",
+    "InnerProduct": "mechanisms.inner_product.rnip",
+    "IntegerRange": "encodings.number_ranges",
+    "Levelled": "mechanisms.local.string_levels",
+    "Lgrr": "mechanisms.kept.lgrr",
+    "Loloha": "mechanisms.kept.loloha",
+    "Memoized": "mechanisms.wrappers.stored",
     "Mixture": "theory.experiment",
-    "NoisyInnerProduct": "mechanisms.noisy_inner_product",
-    "OneChange": "mechanisms.one_change",
+    "NoisyInnerProduct": "mechanisms.local.noisy_inner_product",
+    "OneChange": "mechanisms.others.one_change",
     "Plan": "planning.plans",
     "Policy": "client.policy",
-    "RandomizedResponse": "mechanisms.randomized_response",
-    "Rappor": "mechanisms.rappor",
-    "Rounds": "mechanisms.rounds",
-    "Stored": "mechanisms.stored",
-    "Unary": "mechanisms.unary",
-    "Votes": "mechanisms.votes",
+    "RandomizedResponse": "mechanisms.local.randomized_response",
+    "Rappor": "mechanisms.kept.rappor",
+    "Rounds": "estimation.rounds",
+    "Stored": "mechanisms.wrappers.stored",
+    "Unary": "mechanisms.kept.unary",
+    "Votes": "mechanisms.others.votes",
     "Worst": "theory.experiment",
-    "audit": "auditing.audits",
-    "audit_client": "auditing.evidence.implementations",
-    "audit_file": "auditing.evidence.recorded",
+    "audit": "auditing.mechanism_audit",
+    "audit_client": "auditing.evidence.client_audit",
+    "audit_file": "auditing.evidence.file_audit",
     "compare": "auditing.comparison",
     "discover": "discovery.discover",
-    "estimate_files": "files.answers",
+    "estimate_files": "answers.answer",
     "plan": "planning.plans",
-    "read_reports": "files.reading",
-    "write_reports": "files.writing",
+    "read_reports": "reports.reader",
+    "write_reports": "reports.writer",
 }
 
 __all__ = [

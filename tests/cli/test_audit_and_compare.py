@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from untrackable.auditing.catalogue import CATALOGUE
 from untrackable.cli import main
+from untrackable.mechanisms.catalogue import CATALOGUE
 
 QUICK = ["deck", "bits=4", "slots=10", "eps_report=0.2", "--reports", "6", "--crowd", "50"]
 

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from untrackable.campaign import Campaign, Directory
 from untrackable.cli import main
 from untrackable.cli.answer import _sleep
-from untrackable.client import posting
+from untrackable.client import http_post
 from untrackable.client.member import Member
 from untrackable.errors import StateError
+from untrackable.protocol.campaign import Campaign, Directory
 
 NEW = ["--question", "Which browser?", "--category", "Firefox", "--category", "Chromium", "--category", "Safari"]
 BITWISE = '{"mechanism": "bitwise", "eps_report": 1, "eps_state": 1}'
@@ -308,9 +308,9 @@ def test_who_stays_does_not_send_in_the_second_of_switching_on(
     time.now = on = begins + 86400 * 0.95
     sent: list[float] = []
 
-    def post(address: posting.Address, body: bytes, ready: posting.Ready) -> posting.Reply:
+    def post(address: http_post.Address, body: bytes, ready: http_post.Ready) -> http_post.Reply:
         sent.append(time.now)
-        return posting.post(address, body, ready)
+        return http_post.post(address, body, ready)
 
     monkeypatch.setattr(Member.send, "__kwdefaults__", {**(Member.send.__kwdefaults__ or {}), "post": post})
     stayed = run("send", collector[0], "--folder", folder, "--stay")

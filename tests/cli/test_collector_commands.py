@@ -19,10 +19,10 @@ from tests.collector.loads import SIZE, fresh
 from tests.collector.samples import DECK, campaign
 from tests.collector.servers import process
 from untrackable.cli import main
-from untrackable.collector.keys import role_of
-from untrackable.collector.managing import create_campaign
-from untrackable.collector.stores.opening import open_store
+from untrackable.collector.http.api_keys import role_of
+from untrackable.collector.http.management import create_campaign
 from untrackable.collector.stores.records import Round, StoredCampaign
+from untrackable.collector.stores.store_address import open_store
 
 
 def run(*arguments: str) -> Any:

@@ -8,10 +8,10 @@ import pytest
 from click.testing import CliRunner
 
 from untrackable import Deck, DiscoveredStrings, Fresh, Stored, write_reports
+from untrackable.answers.found_strings import discover_files
 from untrackable.cli import main
-from untrackable.files.strings import discover_files
-from untrackable.mechanisms import descriptions
-from untrackable.mechanisms.base import Mechanism
+from untrackable.mechanisms import registry
+from untrackable.mechanisms.interface import Mechanism
 
 WORDS = DiscoveredStrings(
     salt=bytes(16), alphabet="abcdefgh", longest=6, prefixes=[3, 6, 6], bucket_bits=12, unknown="omit"
@@ -58,7 +58,7 @@ def test_json(reports: Path) -> None:
 
 def test_rounds_and_files_are_pooled_where_they_may(tmp_path: Path) -> None:
     deck = WORDS.deck(slots=3, eps=6.0, delta=1e-6)
-    assert descriptions.from_json(deck.to_json()) == deck
+    assert registry.from_json(deck.to_json()) == deck
     path = written(tmp_path / "deck.arrow", deck, rounds=3)
     assert discover_files([path]).n == 3 * len(PEOPLE)
     assert discover_files([path], rounds=[2]).n == len(PEOPLE)

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from tests.decoding.collected import collected, zipf
+from tests.rappor_decode.collected import collected, zipf
 from untrackable import Rappor
 from untrackable.cli import main
-from untrackable.decoding.files import write_counts, write_params
-from untrackable.decoding.maps import CandidateMap, write_map
+from untrackable.rappor_decode.candidate_map import CandidateMap, write_map
+from untrackable.rappor_decode.rappor_files import write_counts, write_params
 
 NAMES = ["cat", "dog", "fish, $fried_", "[bold] 猫", "owl", "ant"]
 

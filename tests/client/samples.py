@@ -4,16 +4,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from untrackable.campaign import Campaign, Guarantee
-from untrackable.client.attachments import Attachment
 from untrackable.client.client import Client
+from untrackable.client.http_post import Address, Ready, Reply
+from untrackable.client.network import Attachment
 from untrackable.client.policy import Policy
-from untrackable.client.posting import Address, Ready, Reply
 from untrackable.encodings.bit import Bit
-from untrackable.encodings.numbers import IntegerRange
-from untrackable.mechanisms.base import Mechanism
-from untrackable.mechanisms.bitwise import Bitwise
-from untrackable.mechanisms.inner_product import Deck
+from untrackable.encodings.number_ranges import IntegerRange
+from untrackable.mechanisms.inner_product.deck import Deck
+from untrackable.mechanisms.interface import Mechanism
+from untrackable.mechanisms.kept.bitwise import Bitwise
+from untrackable.protocol.campaign import Campaign, Guarantee
 
 START = 1_800_000_000
 DAY = 86_400

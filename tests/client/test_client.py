@@ -17,16 +17,17 @@ from tests.client.samples import (
     send,
     snapshot,
 )
-from untrackable import wire
-from untrackable.campaign import Directory
 from untrackable.client.client import Client, members
 from untrackable.client.policy import Policy
-from untrackable.client.state import State
+from untrackable.client.saved_state import State
 from untrackable.errors import CampaignError, CampaignRefused, StateError, ValueChangeRefused
-from untrackable.mechanisms.bitwise import Bitwise
-from untrackable.mechanisms.fading import Fading
-from untrackable.mechanisms.inner_product import Deck, InnerProduct
-from untrackable.mechanisms.rappor import Rappor
+from untrackable.mechanisms.inner_product.deck import Deck
+from untrackable.mechanisms.inner_product.fading import Fading
+from untrackable.mechanisms.inner_product.rnip import InnerProduct
+from untrackable.mechanisms.kept.bitwise import Bitwise
+from untrackable.mechanisms.kept.rappor import Rappor
+from untrackable.protocol import wire
+from untrackable.protocol.campaign import Directory
 
 FIXED = {"values": "fixed", "tracking_delta": 1.0}
 

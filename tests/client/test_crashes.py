@@ -13,12 +13,13 @@ import pytest
 
 from tests.client.samples import HOME, SERVER, Clock, campaign, client, nonce_of, round_of
 from untrackable.client.client import members
-from untrackable.client.files import Folder
+from untrackable.client.http_post import Address, Post, Ready, Reply
 from untrackable.client.ledger import Ledger, Life
-from untrackable.client.posting import Address, Post, Ready, Reply
+from untrackable.client.private_folder import Folder
 from untrackable.errors import ClockBehind
-from untrackable.mechanisms.base import Mechanism
-from untrackable.mechanisms.inner_product import Deck, InnerProduct
+from untrackable.mechanisms.inner_product.deck import Deck
+from untrackable.mechanisms.inner_product.rnip import InnerProduct
+from untrackable.mechanisms.interface import Mechanism
 
 KILLED = 9
 STEPS = ("open", "write", "pwrite", "fsync", "replace", "unlink", "close")

@@ -7,17 +7,18 @@ from pathlib import Path
 import pytest
 
 from tests.client.samples import Clock, campaign, client
-from untrackable.campaign import Campaign
-from untrackable.client.accounting import recompute, tracking_step
-from untrackable.client.laws import composed
+from untrackable.accounting.client_check import recompute, tracking_step
 from untrackable.client.ledger import Account, Ledger, Life
 from untrackable.client.policy import Policy
 from untrackable.errors import CampaignRefused
-from untrackable.mechanisms.bitwise import Bitwise
-from untrackable.mechanisms.fading import Fading
-from untrackable.mechanisms.inner_product import Deck, InnerProduct
-from untrackable.mechanisms.lgrr import Lgrr
+from untrackable.mechanisms.inner_product.deck import Deck
+from untrackable.mechanisms.inner_product.fading import Fading
+from untrackable.mechanisms.inner_product.rnip import InnerProduct
+from untrackable.mechanisms.kept.bitwise import Bitwise
+from untrackable.mechanisms.kept.lgrr import Lgrr
+from untrackable.protocol.campaign import Campaign
 from untrackable.theory.experiment import Experiment
+from untrackable.theory.integer_losses import composed
 
 DECK = campaign(Deck(bits=3, slots=30, eps_report=0.03))
 OTHER = campaign(Deck(bits=5, slots=40, eps_report=0.021), rounds=40)

@@ -17,16 +17,17 @@ sys.meta_path.insert(0, Absent())
 import threading, time
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from untrackable.campaign import Campaign, Guarantee
+from untrackable.protocol.campaign import Campaign, Guarantee
 from untrackable.client.client import Client, members
 from untrackable.client.policy import Policy
 from untrackable.encodings.bit import Bit
-from untrackable.encodings.numbers import IntegerRange
+from untrackable.encodings.number_ranges import IntegerRange
 from untrackable.errors import CampaignRefused
-from untrackable.mechanisms.bitwise import Bitwise
-from untrackable.mechanisms.fading import Fading
-from untrackable.mechanisms.inner_product import Deck, InnerProduct
-from untrackable.mechanisms.rappor import Rappor
+from untrackable.mechanisms.kept.bitwise import Bitwise
+from untrackable.mechanisms.inner_product.fading import Fading
+from untrackable.mechanisms.inner_product.deck import Deck
+from untrackable.mechanisms.inner_product.rnip import InnerProduct
+from untrackable.mechanisms.kept.rappor import Rappor
 
 bodies = []
 

@@ -23,10 +23,10 @@ from tests.client.samples import (
     snapshot,
 )
 from untrackable.client.client import members
-from untrackable.client.lock import Lock
+from untrackable.client.folder_lock import Lock
 from untrackable.errors import ClockBehind, StateError
-from untrackable.mechanisms.fading import Fading
-from untrackable.mechanisms.inner_product import Deck
+from untrackable.mechanisms.inner_product.deck import Deck
+from untrackable.mechanisms.inner_product.fading import Fading
 
 
 def test_a_restored_folder_answers_no_round_that_has_begun(

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from tests.client import vectors
-from untrackable.campaign import Campaign
-from untrackable.client.files import Folder, framed, unframed
 from untrackable.client.ledger import Ledger
-from untrackable.client.ratchet import Ratchet
-from untrackable.client.state import State
+from untrackable.client.private_folder import Folder, framed, unframed
+from untrackable.client.round_keys import Ratchet
+from untrackable.client.saved_state import State
+from untrackable.protocol.campaign import Campaign
 
 CASES = json.loads(vectors.PLACE.read_text(encoding="utf-8"))
 

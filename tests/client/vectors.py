@@ -11,15 +11,16 @@ from typing import Any
 
 from tests.client.samples import campaign
 from tests.vectors.make import stream
-from untrackable.campaign import Campaign
-from untrackable.client.files import Folder, framed
 from untrackable.client.ledger import Ledger, Life
 from untrackable.client.member import Member
-from untrackable.client.state import State
-from untrackable.mechanisms.bitwise import Bitwise
+from untrackable.client.private_folder import Folder, framed
+from untrackable.client.saved_state import State
 from untrackable.mechanisms.entropy import Recorded
-from untrackable.mechanisms.fading import Fading
-from untrackable.mechanisms.inner_product import Deck, InnerProduct
+from untrackable.mechanisms.inner_product.deck import Deck
+from untrackable.mechanisms.inner_product.fading import Fading
+from untrackable.mechanisms.inner_product.rnip import InnerProduct
+from untrackable.mechanisms.kept.bitwise import Bitwise
+from untrackable.protocol.campaign import Campaign
 
 PLACE = Path(__file__).parent.parent / "vectors" / "client" / "lives.json"
 FIXED = {"values": "fixed", "tracking_delta": 1}

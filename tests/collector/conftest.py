@@ -11,8 +11,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from untrackable.collector.stores.base import Store
-from untrackable.collector.stores.opening import open_store
+from untrackable.collector.stores.store import Store
+from untrackable.collector.stores.store_address import open_store
 
 KINDS = ("sqlite", "postgresql")
 _numbers = itertools.count()

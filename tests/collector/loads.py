@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from untrackable.campaign import Campaign
+from untrackable.protocol.campaign import Campaign
 
 SIZE = 22
 """Bytes of a report of the sample campaign."""

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from untrackable import Categories, Deck, Encoding
-from untrackable import wire as wires
-from untrackable.campaign import Campaign, Guarantee
-from untrackable.mechanisms.base import Mechanism
+from untrackable.mechanisms.interface import Mechanism
+from untrackable.protocol import wire as wires
+from untrackable.protocol.campaign import Campaign, Guarantee
 
 BEGIN = 1_800_000_000
 """When round 1 of a campaign begins."""

@@ -11,13 +11,13 @@ import httpx
 from starlette.exceptions import StarletteDeprecationWarning
 
 from tests.collector.samples import BEGIN
-from untrackable.campaign import Campaign
-from untrackable.collector.app import create_app
-from untrackable.collector.keys import new_key
-from untrackable.collector.managing import create_campaign
-from untrackable.collector.process import Server, start
+from untrackable.collector.http.api_keys import new_key
+from untrackable.collector.http.app import create_app
+from untrackable.collector.http.management import create_campaign
+from untrackable.collector.server_process import Server, start
 from untrackable.collector.settings import Settings
-from untrackable.collector.stores.base import Store
+from untrackable.collector.stores.store import Store
+from untrackable.protocol.campaign import Campaign
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", StarletteDeprecationWarning)  # it would rather have a later httpx

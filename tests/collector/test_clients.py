@@ -6,13 +6,13 @@ from pathlib import Path
 from tests.collector.samples import DECK, NAMES, campaign
 from tests.collector.servers import process
 from untrackable.client.client import Client
+from untrackable.client.delivery import Outcome
+from untrackable.client.http_post import Address, post
 from untrackable.client.policy import Policy
-from untrackable.client.posting import Address, post
-from untrackable.client.sending import Outcome
-from untrackable.collector.closing import close_round
-from untrackable.collector.managing import create_campaign
-from untrackable.collector.stores.opening import open_store
+from untrackable.collector.http.management import create_campaign
+from untrackable.collector.rounds.closing import close_round
 from untrackable.collector.stores.records import Round
+from untrackable.collector.stores.store_address import open_store
 
 
 def test_from_person_to_sums(tmp_path: Path) -> None:

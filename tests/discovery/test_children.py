@@ -5,7 +5,7 @@ import pytest
 
 from untrackable.discovery import children
 from untrackable.kernels import compiled, threads
-from untrackable.mechanisms.mixing import mixed
+from untrackable.mechanisms.splitmix import mixed
 
 KEY, BITS = 0x0123456789ABCDEF, 9
 

@@ -14,9 +14,9 @@ from scipy.stats import binom
 
 from untrackable import Deck, Discovered, DiscoveredStrings, Fresh, NoisyInnerProduct, discover
 from untrackable.discovery import discover as discovering
-from untrackable.discovery.search import Prefixes
-from untrackable.discovery.tables import Tables
-from untrackable.mechanisms.level_sums import LevelSums
+from untrackable.discovery.bucket_tables import Tables
+from untrackable.discovery.prefix_search import Prefixes
+from untrackable.mechanisms.local.level_aggregator import LevelSums
 
 SMALL = {"longest": 6, "shortest": 6, "prefixes": (3, 6, 6), "alphabet": "ab", "bucket_bits": 7}
 

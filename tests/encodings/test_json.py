@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.encodings.samples import encodings, one_of_each
 from untrackable import Bit, Buckets, Categories, Encoding, HashedStrings, IntegerRange
-from untrackable.encodings.base import _HOMES, from_json
+from untrackable.encodings.encoding import _HOMES, from_json
 from untrackable.errors import EncodingError
 
 EACH = pytest.mark.parametrize("encoding", one_of_each(), ids=lambda encoding: type(encoding).__name__)

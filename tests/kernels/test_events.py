@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.kernels.test_inner_products import Scripted
-from tests.mechanisms.laws import agrees, histogram, tilted
+from tests.mechanisms.exact_laws import agrees, histogram, tilted
 from untrackable.kernels import compiled, events
 
 Words = NDArray[np.uint64]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tests.mechanisms.laws import agrees, histogram, tilted
+from tests.mechanisms.exact_laws import agrees, histogram, tilted
 from untrackable.kernels import compiled, inner_products
 from untrackable.kernels.inner_products import noisy_inner_products
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from untrackable.kernels import compiled, counting, loading, parity, threads, transform
+from untrackable.kernels import compilation, compiled, counting, parity, threads, transform
 from untrackable.kernels.counting import add_signs
 from untrackable.kernels.parity import parity_sums
 from untrackable.kernels.transform import walsh_hadamard
@@ -66,7 +66,7 @@ def test_large_transforms_are_the_definition_where_it_is_looked_up(bits: int, ei
 @pytest.mark.parametrize("bits", range(10, 22))
 def test_both_transforms_agree(bits: int, workers: int) -> None:
     numbers = random_integers(1 << bits, bits)
-    loading.compiled(loading.WORTHWHILE)
+    compilation.compiled(compilation.WORTHWHILE)
     with threads.at_most(workers):
         assert np.array_equal(walsh_hadamard(numbers), transform._butterflies(numbers.copy()))
 
@@ -285,7 +285,7 @@ class Impatient(threading.Timer):
 def test_slow_loading_is_announced(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     monkeypatch.setattr(threading, "Timer", Impatient)
     with caplog.at_level(logging.WARNING, "untrackable"):
-        assert loading._imported.__wrapped__() is compiled
+        assert compilation._imported.__wrapped__() is compiled
     assert "the first time, this takes some seconds" in caplog.text
 
 
@@ -293,12 +293,12 @@ def test_loading_is_announced_once_however_many_threads_wait_for_it(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def slow() -> None:
-        loading._log.warning("loading")
+        compilation._log.warning("loading")
         time.sleep(0.05)
 
-    monkeypatch.setattr(loading, "_imported", functools.cache(slow))
+    monkeypatch.setattr(compilation, "_imported", functools.cache(slow))
     with caplog.at_level(logging.WARNING, "untrackable"), ThreadPoolExecutor(4) as pool:
-        list(pool.map(loading.compiled, [loading.WORTHWHILE] * 4))
+        list(pool.map(compilation.compiled, [compilation.WORTHWHILE] * 4))
     assert caplog.text.count("loading") == 1
 
 

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from tests.mechanisms.test_vectors import WHOLE, Json, Tape, flip, groups, integers, seal
-from untrackable.mechanisms.assigned import Assigned
-from untrackable.mechanisms.base import Mechanism
-from untrackable.mechanisms.fixed_vector import FixedVector
-from untrackable.mechanisms.lgrr import Lgrr
-from untrackable.mechanisms.loloha import Loloha
-from untrackable.mechanisms.one_change import OneChange
-from untrackable.mechanisms.votes import Votes
+from untrackable.mechanisms.interface import Mechanism
+from untrackable.mechanisms.kept.lgrr import Lgrr
+from untrackable.mechanisms.kept.loloha import Loloha
+from untrackable.mechanisms.others.assigned import Assigned
+from untrackable.mechanisms.others.fixed_vector import FixedVector
+from untrackable.mechanisms.others.one_change import OneChange
+from untrackable.mechanisms.others.votes import Votes
 
 NAMES = ("assigned", "fixedvector", "lgrr", "loloha", "onechange", "votes")
 

@@ -25,12 +25,12 @@ from untrackable import (
     RandomizedResponse,
     Rappor,
     Stored,
+    framing,
 )
 from untrackable.errors import DeckEmpty, RoundPassed, StateError, UntrackableError, ValueChangeRefused
-from untrackable.mechanisms import states
-from untrackable.mechanisms.base import LARGEST_SLOTS, Client, Local, Mechanism
-from untrackable.mechanisms.estimates import Source
-from untrackable.mechanisms.observed import LAST_ROUND
+from untrackable.estimation.aggregators import Source
+from untrackable.mechanisms.interface import LARGEST_SLOTS, Client, Local, Mechanism
+from untrackable.mechanisms.observed_rounds import LAST_ROUND
 
 FADING = Fading(bits=2, eps=4.0, delta=0.01)
 RR = RandomizedResponse(eps=1.0)
@@ -172,7 +172,7 @@ def test_payloads_of_another_length_are_refused_even_with_a_right_checksum(name:
     payload = mechanism._pack(client._state)
     for wrong in (b"", payload[:-1], payload + b"\0", payload * 2):
         with pytest.raises(StateError, match="payload of"):
-            mechanism.restore(states.seal(mechanism, wrong))
+            mechanism.restore(framing.seal(mechanism, wrong))
 
 
 @pytest.mark.parametrize(
@@ -190,13 +190,13 @@ def test_payloads_of_another_length_are_refused_even_with_a_right_checksum(name:
 )
 def test_bits_that_no_state_has_are_refused(mechanism: Mechanism, payload: bytes) -> None:
     with pytest.raises(StateError, match="bits set"):
-        mechanism.restore(states.seal(mechanism, payload))
+        mechanism.restore(framing.seal(mechanism, payload))
 
 
 def test_fading_state_must_have_both_round_and_report_or_neither() -> None:
     for payload in (bytes(8) + b"\x03\x05", bytes(7) + b"\x01\x03\x00"):
         with pytest.raises(StateError, match="without"):
-            FADING.restore(states.seal(FADING, payload))
+            FADING.restore(framing.seal(FADING, payload))
 
 
 # --- restored clients go on ------------------------------------------------------------------------------------
@@ -377,7 +377,7 @@ def test_errors_show_neither_value_nor_state(name: str) -> None:
     attempts: list[Callable[[], object]] = [
         lambda: mechanism.restore(saved[:-1]),
         lambda: mechanism.restore(saved + b"\0"),
-        lambda: mechanism.restore(states.seal(mechanism, mechanism._pack(client._state) + b"\0")),
+        lambda: mechanism.restore(framing.seal(mechanism, mechanism._pack(client._state) + b"\0")),
         lambda: Bitwise(eps_state=1.0, eps_report=1.0).restore(saved),
         lambda: client.report(0, value),
         *(partial(mechanism.client, bad) for bad in values),
@@ -590,8 +590,8 @@ def test_an_epsilon_that_would_not_matter_is_refused(eps: float) -> None:
 def test_cards_that_cannot_be_are_refused() -> None:
     mechanism = InnerProduct(bits=3, slots=2, eps_report=1.0, width=1)
     with pytest.raises(StateError, match="cannot have made"):
-        mechanism.restore(states.seal(mechanism, bytes([1, 5])))
-    assert mechanism.restore(states.seal(mechanism, bytes([2, 15]))).report(1) in (2, 15)
+        mechanism.restore(framing.seal(mechanism, bytes([1, 5])))
+    assert mechanism.restore(framing.seal(mechanism, bytes([2, 15]))).report(1) in (2, 15)
 
 
 @pytest.mark.parametrize("base", [None, 3, Bitwise(eps_state=1, eps_report=1), "RandomizedResponse"])

@@ -20,7 +20,7 @@ from untrackable import (
     Stored,
     Unary,
 )
-from untrackable.mechanisms.base import Mechanism
+from untrackable.mechanisms.interface import Mechanism
 from untrackable.theory.enumeration import Finite
 
 

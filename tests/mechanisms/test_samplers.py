@@ -2,7 +2,7 @@
 
 Laws are written here from the definitions, with flips of probability 1/(e^eps + 1); the samplers' own 2^-64 grid is
 far below what any sample can see. Client tests are random: each `agrees` fails a right sampler with probability at
-most laws.ALARM = 1e-10, both of its halves together, and this file has fewer than 200 of them. Its total
+most exact_laws.ALARM = 1e-10, both of its halves together, and this file has fewer than 200 of them. Its total
 false-alarm rate is below 2e-8. Simulated tests have fixed seeds and are not random at all.
 """
 
@@ -16,7 +16,17 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from tests.mechanisms.laws import ALARM, FloatArray, agrees, critical, distance, histogram, missed, rejects, tilted
+from tests.mechanisms.exact_laws import (
+    ALARM,
+    FloatArray,
+    agrees,
+    critical,
+    distance,
+    histogram,
+    missed,
+    rejects,
+    tilted,
+)
 from untrackable import (
     Bitwise,
     Dealt,
@@ -31,8 +41,8 @@ from untrackable import (
     Stored,
 )
 from untrackable.mechanisms import entropy
-from untrackable.mechanisms.base import Local, Mechanism
-from untrackable.mechanisms.chances import Chance
+from untrackable.mechanisms.interface import Local, Mechanism
+from untrackable.mechanisms.probabilities import Chance
 
 CLIENTS = 60_000
 CLIENT_TILT = 0.04

@@ -20,8 +20,8 @@ from untrackable import (
     Rappor,
     Stored,
 )
-from untrackable.mechanisms.base import Mechanism
-from untrackable.mechanisms.estimates import Reports
+from untrackable.estimation.aggregators import Reports
+from untrackable.mechanisms.interface import Mechanism
 
 RR = RandomizedResponse(eps=1.0)
 NIP = NoisyInnerProduct(bits=13, eps=1.0, width=1)
@@ -54,7 +54,7 @@ def all_reports(mechanism: Mechanism, values: Any, *, rounds: Any, seed: int) ->
 
 
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("untrackable.mechanisms.base._BATCH", 1 << 10)
+    monkeypatch.setattr("untrackable.mechanisms.interface._BATCH", 1 << 10)
 
 
 @each

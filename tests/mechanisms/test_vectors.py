@@ -34,7 +34,7 @@ from untrackable import (
     Stored,
     Unary,
 )
-from untrackable.mechanisms.base import Mechanism
+from untrackable.mechanisms.interface import Mechanism
 
 VECTORS = Path(__file__).parent.parent / "vectors"
 NAMES = ("bitwise", "dealt", "deck", "fading", "fresh", "innerproduct", "memoized", "rappor", "stored", "unary")

@@ -9,7 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from untrackable.cli import main
-from untrackable.paper import bounds, rappor, reproduce, rows
+from untrackable.paper import formula_rows, rappor_rows, reproduce
+from untrackable.paper import row as paper_row
 
 pytestmark = pytest.mark.xdist_group("paper")
 ERRATA = (Path(__file__).parent.parent.parent / "docs" / "errata.md").read_text(encoding="utf-8")
@@ -23,7 +24,7 @@ def found() -> reproduce.Reproduction:
 def test_all_worst_cases_to_nine_digits(found: reproduce.Reproduction) -> None:
     worst = [row for row in found.rows if row.statement.startswith("tight γ for")]
     assert len(worst) == 14
-    for row, point in zip(worst, rows.published()["worst_case"], strict=True):
+    for row, point in zip(worst, paper_row.published()["worst_case"], strict=True):
         assert float(row.ours) == pytest.approx(point["gamma"], rel=1e-12)
         assert row.verdict == "pass"
     assert float(worst[0].published) == 7.714008349934885
@@ -63,20 +64,24 @@ def test_every_difference_has_its_erratum_and_every_erratum_its_difference(found
 
 def test_published_values_are_only_compared_with(monkeypatch: pytest.MonkeyPatch) -> None:
     """A misprint in the data changes the verdict and nothing of ours."""
-    before = [(row.ours, row.verdict) for row in (*rappor.worst_cases(), *rappor.confidence_rows())]
-    data = copy.deepcopy(rows.published())
+    before = [(row.ours, row.verdict) for row in (*rappor_rows.worst_cases(), *rappor_rows.confidence_rows())]
+    data = copy.deepcopy(paper_row.published())
     data["worst_case"][3]["gamma"] *= 1 + 1e-8
     data["confidence"][0]["level"] += 1e-9
     data["remarks"]["gamma_after_6_reports_at_least"] = 56
-    monkeypatch.setattr(rappor, "published", lambda: data)
-    after = [(row.ours, row.verdict) for row in (*rappor.worst_cases(), *rappor.confidence_rows())]
+    monkeypatch.setattr(rappor_rows, "published", lambda: data)
+    after = [(row.ours, row.verdict) for row in (*rappor_rows.worst_cases(), *rappor_rows.confidence_rows())]
     assert [ours for ours, _ in before] == [ours for ours, _ in after]
     changed = [i for i, (one, other) in enumerate(zip(before, after, strict=True)) if one[1] != other[1]]
     assert changed == [3, 15, len(before) - 2]
 
 
 def test_formulas_as_printed() -> None:
-    shown = {row.erratum: row for row in (*bounds.bitwise_rows(), *bounds.inner_product_rows()) if row.erratum}
+    shown = {
+        row.erratum: row
+        for row in (*formula_rows.bitwise_rows(), *formula_rows.inner_product_rows())
+        if row.erratum
+    }
     assert shown["E6"].verdict == shown["E9"].verdict == shown["E10"].verdict == "differs"
     assert float(shown["E9"].ours) == pytest.approx(0.38)
     assert float(shown["E10"].ours) < 0.02 * float(shown["E10"].published)
@@ -100,7 +105,7 @@ def test_command_line(found: reproduce.Reproduction, monkeypatch: pytest.MonkeyP
 
 
 def test_an_unexplained_difference_fails(found: reproduce.Reproduction, monkeypatch: pytest.MonkeyPatch) -> None:
-    wrong = rows.Row(section="S", statement="s", published="1", ours="2", kind="exact", verdict="differs")
+    wrong = paper_row.Row(section="S", statement="s", published="1", ours="2", kind="exact", verdict="differs")
     broken = reproduce.Reproduction([*found.rows, wrong], found.points)
     monkeypatch.setattr(reproduce, "reproduce", lambda seed, progress: broken)
     assert CliRunner().invoke(main, ["paper", "--json"]).exit_code == 1

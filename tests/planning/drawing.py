@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from untrackable import Deck, Fading, Goals, Lgrr, Memoized
-from untrackable.auditing.catalogue import CATALOGUE
-from untrackable.mechanisms.base import Mechanism
+from untrackable.mechanisms.catalogue import CATALOGUE
+from untrackable.mechanisms.interface import Mechanism
 from untrackable.planning.families import FAMILIES
 from untrackable.planning.goals import FOREVER
 

@@ -11,8 +11,8 @@ from untrackable import Fading, Goals, plan
 from untrackable.planning.families import FAMILIES
 from untrackable.planning.goals import FOREVER, LARGEST_ROUNDS
 from untrackable.planning.plans import Option
-from untrackable.planning.refusing import Cannot
-from untrackable.planning.solving import solve
+from untrackable.planning.refusal import Cannot
+from untrackable.planning.solver import solve
 
 MORE = 1e-3
 SEEDS = range(8)

@@ -8,15 +8,15 @@ import pytest
 
 from tests.planning.drawing import UNKNOWNS, followed, private, random_goals
 from untrackable import Bit, Goals, Plan, plan
-from untrackable.campaign import Campaign, Guarantee
+from untrackable.accounting.verification import tracking_of, verify
+from untrackable.display.plan_words import verdict
+from untrackable.planning.campaign_draft import fragment
 from untrackable.planning.families import FAMILIES
-from untrackable.planning.fragment import fragment
+from untrackable.planning.forecast import errors, state_bytes
 from untrackable.planning.goals import FOREVER
-from untrackable.planning.predicting import errors, state_bytes
-from untrackable.planning.refusing import Cannot
-from untrackable.planning.solving import solve
-from untrackable.planning.words import verdict
-from untrackable.verification import tracking_of, verify
+from untrackable.planning.refusal import Cannot
+from untrackable.planning.solver import solve
+from untrackable.protocol.campaign import Campaign, Guarantee
 
 CASES = [(seed, unknown) for unknown in UNKNOWNS for seed in range(4)]
 

@@ -15,12 +15,12 @@ from scipy.stats import binom
 
 from tests.planning.drawing import LISTED, NEVER
 from untrackable import Goals, OneChange, Rappor, Rounds, plan
-from untrackable.mechanisms.base import Mechanism
-from untrackable.mechanisms.frequencies import Estimate
-from untrackable.mechanisms.hashed import Sketch
+from untrackable.estimation.estimate import Estimate
+from untrackable.mechanisms.interface import Mechanism
+from untrackable.mechanisms.local.hash_rows import Sketch
 from untrackable.planning.families import FAMILIES
 from untrackable.planning.plans import Option
-from untrackable.planning.refusing import Cannot
+from untrackable.planning.refusal import Cannot
 
 pytestmark = pytest.mark.xdist_group("promises")  # they share what they tried
 

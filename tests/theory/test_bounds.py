@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests import oracles
 from untrackable import Bitwise, Experiment, Factor, Rappor
-from untrackable.theory import accuracy, composition, tracking
+from untrackable.theory import accuracy, composition, tracking_bounds
 from untrackable.theory.coordinate import Coin, Noise, partition_factor
 from untrackable.theory.enumeration import pair
 from untrackable.theory.factor import response_factor
@@ -21,8 +21,8 @@ EPS = (0.1, 0.7, 2.0)
 @pytest.mark.parametrize("reports", range(1, 9))
 def test_permanent_state_bound_and_bitwise_lower_bound(eps_state: float, eps_report: float, reports: int) -> None:
     exact = Bitwise(eps_state=eps_state, eps_report=eps_report).tracking(reports=reports).pure()
-    assert exact <= tracking.permanent_state_upper(reports, eps_report) + 1e-9
-    assert exact >= tracking.bitwise_lower(reports, eps_state, eps_report) - 1e-9
+    assert exact <= tracking_bounds.permanent_state_upper(reports, eps_report) + 1e-9
+    assert exact >= tracking_bounds.bitwise_lower(reports, eps_state, eps_report) - 1e-9
 
 
 def test_worst_split_is_not_always_the_middle() -> None:
@@ -74,27 +74,27 @@ def test_many_users(users: int, reports: int) -> None:
         Experiment([bitwise_partition(eps_state, eps_report, everyone, parts)]).pure()
         for parts in set_partitions(rounds, users)
     ]
-    sharp = tracking.many_users_permanent_upper(users, reports, eps_report)
+    sharp = tracking_bounds.many_users_permanent_upper(users, reports, eps_report)
     assert max(pures) <= sharp + 1e-9
     gamma = Bitwise(eps_state=eps_state, eps_report=eps_report).tracking(reports=reports).pure()
-    assert max(pures) <= tracking.many_users_upper(users, gamma) + 1e-9
-    assert sharp <= tracking.many_users_permanent_printed_upper(users, reports, eps_report)
+    assert max(pures) <= tracking_bounds.many_users_upper(users, gamma) + 1e-9
+    assert sharp <= tracking_bounds.many_users_permanent_printed_upper(users, reports, eps_report)
 
 
 def test_one_attribution_against_another() -> None:
     rounds = [1, 2, 3, 4]
-    bound = tracking.partitions_permanent_upper(3, 2, 4, 1.5)
+    bound = tracking_bounds.partitions_permanent_upper(3, 2, 4, 1.5)
     gamma = Bitwise(eps_state=1.0, eps_report=1.5).tracking(reports=4).pure()
     for one, two in itertools.product(set_partitions(rounds, 3), set_partitions(rounds, 2)):
         exact = Experiment([bitwise_partition(1.0, 1.5, one, two)]).pure()
         assert exact <= bound + 1e-9
-        assert exact <= tracking.partitions_upper(3, 2, gamma) + 1e-9
+        assert exact <= tracking_bounds.partitions_upper(3, 2, gamma) + 1e-9
 
 
 @given(st.integers(1, 200), st.integers(1, 400))
 def test_the_sharper_many_user_bound_is_never_worse(users: int, reports: int) -> None:
-    sharp = tracking.many_users_permanent_upper(users, reports, 1.0)
-    printed = tracking.many_users_permanent_printed_upper(users, reports, 1.0)
+    sharp = tracking_bounds.many_users_permanent_upper(users, reports, 1.0)
+    printed = tracking_bounds.many_users_permanent_printed_upper(users, reports, 1.0)
     assert sharp <= printed
     if users == 2:
         assert sharp == printed
@@ -106,12 +106,12 @@ def test_undetectable_from_untrackable_and_private(reports: int) -> None:
     for gamma, eps in itertools.product((0.0, 0.3, 1.0), (0.0, 0.2, 0.6)):
         delta = mechanism.tracking(reports=reports).delta(gamma).upper
         delta_privacy = mechanism.privacy().delta(eps).upper
-        total, bound = tracking.undetectable_from(gamma, delta, eps, delta_privacy)
+        total, bound = tracking_bounds.undetectable_from(gamma, delta, eps, delta_privacy)
         assert mechanism.detection(reports=reports).delta(total).upper <= bound + 1e-12
 
 
 def test_undetectable_bound_is_the_printed_one() -> None:
-    gamma, delta = tracking.undetectable_from(0.5, 0.01, 0.2, 0.02)
+    gamma, delta = tracking_bounds.undetectable_from(0.5, 0.01, 0.2, 0.02)
     assert gamma == 0.7
     assert delta == pytest.approx(max(math.exp(0.2) * 0.01 + 0.02, 0.01 + math.exp(0.5) * 0.02))
 
@@ -143,7 +143,7 @@ def test_advanced_composition_explodes_on_rappor() -> None:
     """[NV]: worse than basic composition for RAPPOR's parameters, and ever more so with k."""
     ratios = []
     for reports in (2, 4, 8, 16):
-        bit = tracking.permanent_state_upper(reports, math.log(2))
+        bit = tracking_bounds.permanent_state_upper(reports, math.log(2))
         advanced = composition.advanced(bit, 0.0, 128, 1e-6).eps
         ratios.append(advanced / composition.basic(bit, 0.0, 128).eps)
     assert ratios[0] > 1

@@ -6,8 +6,8 @@ import mpmath
 import pytest
 
 from untrackable import Factor
-from untrackable.mechanisms import fading
-from untrackable.mechanisms.chances import Chance, coin
+from untrackable.mechanisms.inner_product import fading
+from untrackable.mechanisms.probabilities import Chance, coin
 from untrackable.theory.coordinate import Noise, privacy_factor
 
 mpmath.mp.dps = 60

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Sequence
 import pytest
 
 from tests.theory.test_factorisations import GAMMAS, assert_equal
-from untrackable.mechanisms.dbitflip import DBitFlip
+from untrackable.mechanisms.kept.dbitflip import DBitFlip
 from untrackable.theory.enumeration import Finite, Law, Stream, pair, subsets
 from untrackable.theory.experiment import Experiment
 

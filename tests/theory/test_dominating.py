@@ -5,11 +5,11 @@ import itertools
 import pytest
 
 from untrackable import Bitwise, DBitFlip, Lgrr, Rappor
-from untrackable.mechanisms.base import Mechanism
+from untrackable.mechanisms.interface import Mechanism
 from untrackable.theory.dominating import dominating
 from untrackable.theory.experiment import Experiment
 from untrackable.theory.factor import Factor, persistent_factor, response_factor
-from untrackable.theory.tracking import reports_of_two_values
+from untrackable.theory.tracking_bounds import reports_of_two_values
 
 GAMMAS = (0.0, 0.003, 0.1, 0.37, 1.0, 2.5, 6.0)
 LOPSIDED = Experiment([Factor([0.3, 0.7, 0.0], [0.0, 0.9, 0.1])])

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 
 from untrackable import Bracket, Experiment, Factor, Mixture, NoisyInnerProduct, Rappor, Worst
-from untrackable.theory import convolution, gridding
+from untrackable.theory import convolution, loss_grid
 from untrackable.theory.factor import FloatArray, persistent_factor, response_factor
+from untrackable.theory.factor_products import mirrored
 from untrackable.theory.losses import World
-from untrackable.theory.products import mirrored
-from untrackable.theory.questions import Direction
+from untrackable.theory.queries import Direction
 
 GAMMAS = (0.0, 0.1, 0.5, 1.0, 2.0)
 DIRECTIONS: tuple[Direction, ...] = ("forward", "backward", "both")
@@ -79,7 +79,7 @@ def test_grid_brackets_contain_the_truth(factor: Factor, count: int, gamma: floa
     if not merged.factors:
         return
     exact = convolution.enumerated(merged.factors)
-    gridded = gridding.gridded(merged.factors, 0.0, 1 << 14)
+    gridded = loss_grid.gridded(merged.factors, 0.0, 1 << 14)
     for truth, bracket in (
         (exact.delta_forward(gamma), gridded.delta_forward(gamma)),
         (exact.delta_backward(gamma), gridded.delta_backward(gamma)),
@@ -100,9 +100,9 @@ def test_worlds_that_mirror_each_other_are_computed_once(losses: list[float], bl
         parts.append((Factor([told, lie, blank], [lie, told, blank], [loss, -loss, 0.0]).merged(), 3))
     assert mirrored(parts)
     assert not mirrored([*parts, (Factor([0.6, 0.4], [0.5, 0.5]).merged(), 1)])
-    once = gridding.gridded(parts, shift, 1 << 12)
-    with mock.patch.object(gridding, "mirrored", return_value=False):
-        both = gridding.gridded(parts, shift, 1 << 12)
+    once = loss_grid.gridded(parts, shift, 1 << 12)
+    with mock.patch.object(loss_grid, "mirrored", return_value=False):
+        both = loss_grid.gridded(parts, shift, 1 << 12)
     assert once.loss == pytest.approx(both.loss, rel=1e-9, abs=1e-9)
     for one, other in ((once.p, both.p), (once.q, both.q)):
         assert one == pytest.approx(other, abs=1e-13)

@@ -22,10 +22,10 @@ from untrackable import (
     Unary,
     Worst,
 )
-from untrackable.mechanisms.base import Pair
-from untrackable.mechanisms.unary import Preset
+from untrackable.mechanisms.interface import Pair
+from untrackable.mechanisms.kept.unary import Preset
 from untrackable.theory.enumeration import Finite, Law, Stream, pair, subsets
-from untrackable.theory.questions import Direction
+from untrackable.theory.queries import Direction
 
 GAMMAS = (0.0, 0.03, 0.2, 0.7, 1.5, 4.0)
 DIRECTIONS: tuple[Direction, ...] = ("forward", "backward")

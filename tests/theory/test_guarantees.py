@@ -20,8 +20,8 @@ from untrackable import (
     Rappor,
 )
 from untrackable.errors import FadedAway
-from untrackable.mechanisms import fading
-from untrackable.mechanisms.chances import flip_eps
+from untrackable.mechanisms.inner_product import fading
+from untrackable.mechanisms.probabilities import flip_eps
 from untrackable.theory.collisions import cross_probability, occupancy, repeat_probability
 from untrackable.theory.experiment import Experiment
 

@@ -12,28 +12,29 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from untrackable.mechanisms import states
-from untrackable.mechanisms.assigned import Assigned
-from untrackable.mechanisms.base import Mechanism
-from untrackable.mechanisms.bitwise import Bitwise
-from untrackable.mechanisms.dbitflip import DBitFlip
-from untrackable.mechanisms.dealt import Dealt
+from untrackable import framing
 from untrackable.mechanisms.entropy import Recorded
-from untrackable.mechanisms.fading import Fading
-from untrackable.mechanisms.fixed_vector import FixedVector
-from untrackable.mechanisms.fresh import Fresh
-from untrackable.mechanisms.inner_product import Deck, InnerProduct
-from untrackable.mechanisms.levelled import Levelled
-from untrackable.mechanisms.lgrr import Lgrr
-from untrackable.mechanisms.loloha import Loloha
-from untrackable.mechanisms.noisy_inner_product import NoisyInnerProduct
-from untrackable.mechanisms.one_change import OneChange
-from untrackable.mechanisms.randomized_response import RandomizedResponse
-from untrackable.mechanisms.rappor import Rappor
-from untrackable.mechanisms.sketches import CountMeanSketch, HadamardSketch
-from untrackable.mechanisms.stored import Memoized, Stored
-from untrackable.mechanisms.unary import Unary
-from untrackable.mechanisms.votes import Votes
+from untrackable.mechanisms.inner_product.deck import Deck
+from untrackable.mechanisms.inner_product.fading import Fading
+from untrackable.mechanisms.inner_product.rnip import InnerProduct
+from untrackable.mechanisms.interface import Mechanism
+from untrackable.mechanisms.kept.bitwise import Bitwise
+from untrackable.mechanisms.kept.dbitflip import DBitFlip
+from untrackable.mechanisms.kept.lgrr import Lgrr
+from untrackable.mechanisms.kept.loloha import Loloha
+from untrackable.mechanisms.kept.rappor import Rappor
+from untrackable.mechanisms.kept.unary import Unary
+from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
+from untrackable.mechanisms.local.randomized_response import RandomizedResponse
+from untrackable.mechanisms.local.sketches import CountMeanSketch, HadamardSketch
+from untrackable.mechanisms.local.string_levels import Levelled
+from untrackable.mechanisms.others.assigned import Assigned
+from untrackable.mechanisms.others.fixed_vector import FixedVector
+from untrackable.mechanisms.others.one_change import OneChange
+from untrackable.mechanisms.others.votes import Votes
+from untrackable.mechanisms.wrappers.dealt import Dealt
+from untrackable.mechanisms.wrappers.fresh import Fresh
+from untrackable.mechanisms.wrappers.stored import Memoized, Stored
 
 HERE = Path(__file__).parent
 HIGHEST_WORD = bytes([255]) * 8
@@ -86,7 +87,7 @@ def case(
 
 def sealed(mechanism: Mechanism, state: object) -> str:
     """A state as the client keeps it."""
-    return states.seal(mechanism, mechanism._pack(state)).hex()
+    return framing.seal(mechanism, mechanism._pack(state)).hex()
 
 
 def group(mechanism: Mechanism, parameters: Json, thresholds: Json, cases: Iterable[Json]) -> Json:

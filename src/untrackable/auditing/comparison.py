@@ -4,13 +4,12 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from untrackable.auditing.audits import Apart
-from untrackable.auditing.catalogue import CATALOGUE, Entry, Goal
-from untrackable.auditing.linking import Progress
-from untrackable.auditing.numbers import number, shown
+from untrackable.auditing.link_attack import Progress
+from untrackable.auditing.mechanism_audit import Apart
 from untrackable.brackets import Bracket
-from untrackable.mechanisms.base import Mechanism
-from untrackable.mechanisms.rappor import Rappor
+from untrackable.mechanisms.catalogue import CATALOGUE, Entry, Goal
+from untrackable.mechanisms.interface import Mechanism
+from untrackable.mechanisms.kept.rappor import Rappor
 from untrackable.theory.accuracy import Accuracy
 
 FOR_EVER, THESE_ROUNDS = "private for ever", "private for these rounds only"
@@ -32,23 +31,6 @@ class Row:
     radius: float
     standard_error: float
     all_rounds: float
-
-    def cells(self) -> tuple[str, ...]:
-        """For a table."""
-        return (
-            self.name + ("" if self.lasts else " *"),
-            _cell(self.recognised),
-            _cell(self.tracking.advantage),
-            _cell(self.tracking.gamma),
-            _cell(self.tracking.pure),
-            _cell(self.noticed),
-            _cell(self.privacy.gamma),
-            _cell(self.privacy_any),
-            _cell(self.one_report),
-            number(self.standard_error),
-            number(self.all_rounds),
-            f"≤ {number(self.radius)}",
-        )
 
     def drawn(self) -> dict[str, Any]:
         """For the picture."""
@@ -73,47 +55,6 @@ class Comparison:
     crowd: int
     rows: tuple[Row, ...]
     left_out: dict[str, str]
-
-    def columns(self) -> tuple[str, ...]:
-        """Headings of `Row.cells`."""
-        return (
-            "mechanism",
-            f"recognised among {self.crowd:,}",
-            "tracking advantage",
-            f"gamma({self.delta:g})",
-            "worst gamma",
-            "change noticed",
-            f"eps({self.delta:g})",
-            "eps, any sequence",
-            "eps of one report",
-            "error, one round",
-            f"error, {self.reports} rounds",
-            "radius, one round",
-        )
-
-    def verdict(self) -> list[str]:
-        """What the comparison shows."""
-        guess = 1 / self.crowd
-        hidden = [r for r in self.rows if r.lasts and r.recognised.upper <= guess * (1 + 1e-6)]
-        followed = [r for r in self.rows if r.recognised.upper > guess * (1 + 1e-6)]
-        told = [
-            f"{self.values} possible answers, {self.reports} reports a person, {self.people:,} people, everlasting "
-            f"eps = {number(self.eps)} at delta = {self.delta:g}."
-        ]
-        if hidden:
-            best = min(hidden, key=lambda r: r.all_rounds)
-            told.insert(
-                0,
-                f"{', '.join(r.name for r in hidden)}: nobody can be followed (exact). Of these {best.name} is the "
-                f"most accurate: standard error {number(best.all_rounds)} after {self.reports} rounds.",
-            )
-        if followed:
-            worst = max(followed, key=lambda r: (r.recognised.upper, r.tracking.advantage.upper))
-            told.append(
-                f"The easiest to follow, {worst.name}: recognised among {self.crowd:,} with probability at most "
-                f"{number(worst.recognised.upper)}."
-            )
-        return told
 
 
 def compare(
@@ -172,8 +113,3 @@ def _all_rounds(mechanism: Mechanism, goal: Goal) -> float:
         return _accuracy(mechanism, goal, goal.reports).standard_error
     errors = [_accuracy(mechanism, goal, r).standard_error for r in range(1, goal.reports + 1)]
     return 1 / math.sqrt(sum(error**-2 for error in errors))
-
-
-def _cell(bracket: Bracket) -> str:
-    text, certainty = shown(bracket)
-    return f"≤ {text}" if certainty == "upper" else text.split(" ±")[0]

@@ -15,8 +15,8 @@ from untrackable.cli.terminal import print_json
 
 if TYPE_CHECKING:
     from untrackable.client.member import Member
-    from untrackable.client.moments import Moments
-    from untrackable.encodings.base import Encoding
+    from untrackable.client.send_times import Moments
+    from untrackable.encodings.encoding import Encoding
 
 _LONGEST_NAP, _NAP = 3600.0, 600.0
 """Seconds until somebody who stays looks again: at everything, and at what could not be done."""
@@ -111,8 +111,8 @@ def send(server: str, folder: Path, stay: bool, as_json: bool) -> None:
     Example: untrackable send https://collect.example --stay
     """
     from untrackable.client.client import members
-    from untrackable.client.moments import Moments
-    from untrackable.client.posting import Address
+    from untrackable.client.http_post import Address
+    from untrackable.client.send_times import Moments
     from untrackable.errors import UntrackableError
 
     wrong, moments = False, Moments(time.time) if stay else None
@@ -184,7 +184,7 @@ def _answered(due: float | None) -> str:
 
 def _value(encoding: Encoding, question: str) -> Any:
     """From a prompt that does not show it, or the first line of standard input."""
-    from untrackable.files.raws import from_text
+    from untrackable.encodings.text_values import from_text
 
     if sys.stdin.isatty():
         click.echo(f"{question}\n{encoding.describe()}", err=True)

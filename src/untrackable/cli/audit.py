@@ -10,7 +10,7 @@ import click
 from untrackable.cli.terminal import check_page, failing, print_json, progress, write_page
 
 if TYPE_CHECKING:
-    from untrackable.auditing.audits import Audit
+    from untrackable.auditing.mechanism_audit import Audit
 
 
 @click.command()
@@ -72,11 +72,11 @@ def audit(
         return
     check_page(html)
     with failing():
-        from untrackable.auditing import words
-        from untrackable.auditing.audits import audit as examine
-        from untrackable.auditing.catalogue import Goal
-        from untrackable.auditing.naming import resolve
-        from untrackable.auditing.numbers import as_dict
+        from untrackable.auditing.mechanism_audit import audit as examine
+        from untrackable.cli.mechanism_argument import resolve
+        from untrackable.display import audit_words
+        from untrackable.display.numbers import as_dict
+        from untrackable.mechanisms.catalogue import Goal
 
         goal = Goal(reports=reports, delta=delta, people=people)
         examined = resolve(mechanism, parameters, preset, goal)
@@ -93,7 +93,7 @@ def audit(
                 progress=told,
             )
     if html is not None:
-        from untrackable.auditing.page import audit_page
+        from untrackable.display.audit_page import audit_page
 
         asked = {"reports": reports, "delta": delta, "users": people, "crowd": crowd, "seed": seed}
         write_page(
@@ -103,7 +103,7 @@ def audit(
             ),
         )
     if as_json:
-        print_json({"verdict": words.verdict(found), **as_dict(found)})
+        print_json({"verdict": audit_words.verdict(found), **as_dict(found)})
     else:
         _print(found)
         if html is not None:
@@ -126,7 +126,7 @@ def _again(
 
 
 def _list(as_json: bool) -> None:
-    from untrackable.auditing.catalogue import CATALOGUE
+    from untrackable.mechanisms.catalogue import CATALOGUE
 
     if as_json:
         print_json(
@@ -155,10 +155,10 @@ def _print(found: Audit) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from untrackable.auditing import words
+    from untrackable.display import audit_words
 
     console = Console(highlight=False)
-    first, *others = words.verdict(found)
+    first, *others = audit_words.verdict(found)
     console.print(f"\n[bold]{first}[/bold]")
     for sentence in others:
         console.print(sentence)
@@ -171,7 +171,7 @@ def _print(found: Audit) -> None:
         table.add_column("")
     columns = len(table.columns)
     heading = ""
-    for line in words.lines(found):
+    for line in audit_words.lines(found):
         if line.heading != heading:
             heading = line.heading
             blank: list[Any] = [f"[bold]{heading}[/bold]", *[""] * (columns - 1)]

@@ -15,7 +15,7 @@ import click
 from untrackable.cli.terminal import print_json, progress
 
 if TYPE_CHECKING:
-    from untrackable.auditing.evidence.implementations import ClientAudit
+    from untrackable.auditing.evidence.client_audit import ClientAudit
 
 
 @click.command("audit-client")
@@ -64,12 +64,12 @@ def audit_client(
         raise click.BadParameter("give at least two different values", param_hint="--value")
     factory = _factory(where)
     held = [int(value) if not text and re.fullmatch(r"-?\d{1,1000}", value) else value for value in values]
-    from untrackable.auditing.evidence import implementations
+    from untrackable.auditing.evidence import client_audit
     from untrackable.errors import UntrackableError
 
     try:
         with progress() as told, contextlib.redirect_stdout(sys.stderr):
-            found = implementations.audit_client(factory, held, reports=reports, progress=told, **options)
+            found = client_audit.audit_client(factory, held, reports=reports, progress=told, **options)
     except (UntrackableError, TypeError, ValueError) as error:
         raise click.ClickException(str(error)) from None
     if as_json:

@@ -11,7 +11,7 @@ import click
 from untrackable.cli.terminal import print_json, progress
 
 if TYPE_CHECKING:
-    from untrackable.auditing.evidence.recorded import FileAudit
+    from untrackable.auditing.evidence.file_audit import FileAudit
 
 
 @click.command("audit-file")
@@ -74,14 +74,14 @@ def audit_file(
     two = None if windows is None else tuple(window.strip() for window in windows.split(","))
     if two is not None and len(two) != 2:
         raise click.BadParameter("must be two windows with a comma between them", param_hint="--windows")
-    from untrackable.auditing.evidence import recorded
+    from untrackable.auditing.evidence import file_audit
     from untrackable.errors import UntrackableError
 
     try:
         by = None if mechanism is None else _resolve(mechanism, list(parameters), preset)
         held = int(value) if value is not None and re.fullmatch(r"\d{1,1000}", value) else value
         with progress() as told:
-            found = recorded.audit_file(file, windows=two, mechanism=by, value=held, progress=told, **options)
+            found = file_audit.audit_file(file, windows=two, mechanism=by, value=held, progress=told, **options)
     except (UntrackableError, TypeError, ValueError) as error:
         raise click.ClickException(str(error)) from None
     if as_json:
@@ -91,7 +91,7 @@ def audit_file(
 
 
 def _resolve(name: str, parameters: list[str], preset: str | None) -> Any:
-    from untrackable.auditing.naming import resolve
+    from untrackable.cli.mechanism_argument import resolve
 
     return resolve(name, parameters, preset)
 

@@ -13,9 +13,9 @@ import click
 from untrackable.cli.terminal import described, encoding_of, failing, print_json, write_page
 
 if TYPE_CHECKING:
-    from untrackable.campaign import Campaign
-    from untrackable.encodings.base import Encoding
-    from untrackable.mechanisms.base import Mechanism
+    from untrackable.encodings.encoding import Encoding
+    from untrackable.mechanisms.interface import Mechanism
+    from untrackable.protocol.campaign import Campaign
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _NO_ANSWERS = "give the answers by --category, or by --categories FILE, or by --encoding JSON"
@@ -96,8 +96,8 @@ def new(
     if file.exists():
         raise click.ClickException(f"{file} is there already; a campaign never changes, so give another name")
     with failing():
-        from untrackable.campaign import Campaign, Guarantee
-        from untrackable.verification import verify as verdict_of
+        from untrackable.accounting.verification import verify as verdict_of
+        from untrackable.protocol.campaign import Campaign, Guarantee
 
         encoding = _encoding(categories, listed, encoding_json)
         if planned is not None:
@@ -138,7 +138,7 @@ def verify(file: Path, as_json: bool) -> None:
     Example: untrackable campaign verify campaign.json
     """
     found = read(file)
-    from untrackable.verification import verify as verdict_of
+    from untrackable.accounting.verification import verify as verdict_of
 
     verdict = verdict_of(found)
     if as_json:
@@ -172,7 +172,7 @@ def directory(file: Path, campaigns: tuple[Path, ...], as_json: bool) -> None:
 
     Example: untrackable campaign directory directory.json campaign.json
     """
-    from untrackable.campaign import Directory
+    from untrackable.protocol.campaign import Directory
 
     listed = read_directory(file) if file.exists() else Directory(())
     found = listed.with_ids(read(path).id for path in campaigns)
@@ -188,8 +188,8 @@ def directory(file: Path, campaigns: tuple[Path, ...], as_json: bool) -> None:
 
 def read(file: Path) -> Campaign:
     """The campaign in a file; what is wrong with it, as one line."""
-    from untrackable.campaign import Campaign
     from untrackable.errors import CampaignError
+    from untrackable.protocol.campaign import Campaign
 
     try:
         return Campaign.from_bytes(file.read_bytes())
@@ -199,8 +199,8 @@ def read(file: Path) -> Campaign:
 
 def read_directory(file: Path) -> Any:
     """The directory in a file."""
-    from untrackable.campaign import Directory
     from untrackable.errors import CampaignError
+    from untrackable.protocol.campaign import Directory
 
     try:
         return Directory.from_bytes(file.read_bytes())
@@ -259,9 +259,9 @@ def _planned(given: str, encoding: Encoding | None) -> dict[str, Any]:
         raise ValueError(f"the plan says what {options} would say: leave out one or the other")
 
     def parts(document: Any) -> dict[str, Any]:
-        from untrackable.campaign import Guarantee
-        from untrackable.encodings.base import from_json as encoding_from_json
-        from untrackable.mechanisms.descriptions import from_json as mechanism_from_json
+        from untrackable.encodings.encoding import from_json as encoding_from_json
+        from untrackable.mechanisms.registry import from_json as mechanism_from_json
+        from untrackable.protocol.campaign import Guarantee
 
         if isinstance(document, dict) and "campaign" in document:
             document = document["campaign"]
@@ -286,8 +286,8 @@ def _planned(given: str, encoding: Encoding | None) -> dict[str, Any]:
 
 
 def _mechanism(given: str | None, encoding: Encoding, rounds: int, eps: float, delta: float) -> Mechanism:
-    from untrackable.mechanisms.descriptions import from_json
-    from untrackable.mechanisms.inner_product import Deck
+    from untrackable.mechanisms.inner_product.deck import Deck
+    from untrackable.mechanisms.registry import from_json
 
     if given is None:
         return Deck.for_budget(bits=encoding.bits, slots=rounds, eps=eps, delta=delta)

@@ -44,7 +44,8 @@ def compare(
     check_page(html)
     with failing():
         from untrackable.auditing.comparison import compare as rank
-        from untrackable.auditing.numbers import as_dict
+        from untrackable.display import comparison_words
+        from untrackable.display.numbers import as_dict
 
         with progress() as told:
             found = rank(
@@ -57,13 +58,13 @@ def compare(
                 progress=lambda what, done: told("comparing", done),
             )
     if html is not None:
-        from untrackable.auditing.page import comparison_page
+        from untrackable.display.audit_page import comparison_page
 
         again = ["compare", "--eps", f"{eps:g}", "--delta", f"{delta:g}", "--values", str(values)]
         again += ["--reports", str(reports), "--users", str(people), "--crowd", str(crowd)]
         write_page(html, comparison_page(found, again))
     if as_json:
-        print_json({"verdict": found.verdict(), **as_dict(found)})
+        print_json({"verdict": comparison_words.verdict(found), **as_dict(found)})
     else:
         _print(found)
         if html is not None:
@@ -75,8 +76,10 @@ def _print(found: Comparison) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from untrackable.display import comparison_words
+
     console = Console(highlight=False)
-    first, *others = found.verdict()
+    first, *others = comparison_words.verdict(found)
     console.print(f"\n[bold]{first}[/bold]")
     for sentence in others:
         console.print(sentence)
@@ -90,11 +93,11 @@ def _print(found: Comparison) -> None:
         "of equally frequent ones); * private only for these rounds",
         caption_justify="left",
     )
-    columns = found.columns()
+    columns = comparison_words.columns(found)
     for i in keep:
         table.add_column(columns[i], justify="left" if i == 0 else "right", overflow="fold")
     for row in found.rows:
-        cells = row.cells()
+        cells = comparison_words.cells(row)
         table.add_row(*(cells[i] for i in keep))
     console.print(table)
     for name, why in found.left_out.items():

@@ -15,8 +15,8 @@ from untrackable.cli.terminal import print_json, progress
 _FORMATS = (".png", ".svg", ".pdf")
 
 if TYPE_CHECKING:
-    from untrackable.auditing.numbers import Matched
-    from untrackable.demo.collection import Outcome
+    from untrackable.auditing.confidence import Matched
+    from untrackable.demo.demo_run import Outcome
 
 
 @click.command()
@@ -43,8 +43,8 @@ def demo(once: bool, clients: int, simulated: int, as_json: bool, plot: Path | N
         raise click.BadParameter(
             f"{plot} must end in one of {', '.join(_FORMATS)} and be in a folder that exists", param_hint="--plot"
         )
-    from untrackable.collector.serving import end_on_signals
-    from untrackable.demo.collection import run
+    from untrackable.collector.http.server import end_on_signals
+    from untrackable.demo.demo_run import run
 
     end_on_signals()
     with ExitStack() as running:
@@ -64,7 +64,7 @@ def demo(once: bool, clients: int, simulated: int, as_json: bool, plot: Path | N
 
 
 def _plot(path: Path, outcome: Outcome) -> None:
-    from untrackable.demo.figure import write
+    from untrackable.demo.demo_figure import write
 
     try:
         write(path, outcome)
@@ -77,7 +77,7 @@ def _print(outcome: Outcome) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from untrackable.demo.homepages import DAYS, DELTA, HOMEPAGES, ROUNDS
+    from untrackable.demo.homepage_question import DAYS, DELTA, HOMEPAGES, ROUNDS
 
     console = Console()
     eps = outcome.campaign.guarantee.eps
@@ -138,7 +138,7 @@ def _bar(value: float, lower: float, upper: float, truth: float, top: float, wid
 
 
 def _as_json(outcome: Outcome) -> dict[str, object]:
-    from untrackable.demo.homepages import DAYS
+    from untrackable.demo.homepage_question import DAYS
 
     return {
         "people": outcome.people,

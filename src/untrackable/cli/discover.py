@@ -11,7 +11,7 @@ import click
 from untrackable.cli.terminal import encoding_of, failing, print_json, print_sentences, progress
 
 if TYPE_CHECKING:
-    from untrackable.discovery.found import Discovered
+    from untrackable.discovery.discovered import Discovered
 
 _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 
@@ -47,7 +47,7 @@ def discover(
     Example: untrackable discover reports.parquet --alpha 0.01
     """
     with failing():
-        from untrackable.files.strings import discover_files
+        from untrackable.answers.found_strings import discover_files
 
         meant = encoding_of(encoding)
         with progress() as told:

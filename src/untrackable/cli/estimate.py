@@ -10,7 +10,7 @@ import click
 from untrackable.cli.terminal import encoding_of, failing, print_json, print_sentences, progress
 
 if TYPE_CHECKING:
-    from untrackable.files.answers import Answer
+    from untrackable.answers.answer import Answer
 
 _FORMATS, _EXPORTS = (".png", ".svg", ".pdf"), (".csv", ".parquet", ".arrow", ".json")
 _FILE = click.Path(path_type=Path)
@@ -69,7 +69,7 @@ def estimate(
     if mechanism is None and (parameters or preset):
         raise click.UsageError("--parameter and --preset need --mechanism")
     with failing():
-        from untrackable.files.answers import estimate_files
+        from untrackable.answers.answer import estimate_files
 
         made = None if mechanism is None else _resolve(mechanism, parameters, preset)
         meant = encoding_of(encoding)
@@ -86,7 +86,7 @@ def estimate(
             )
         _write(found, plot, out, top, fdr, consistent)
     if as_json:
-        from untrackable.files.tables import as_dict
+        from untrackable.display.estimate_table import as_dict
 
         print_json(as_dict(found, top=top, fdr=fdr, consistent=consistent))
         return
@@ -104,7 +104,7 @@ def _check(option: str, path: Path | None, endings: tuple[str, ...]) -> None:
 
 
 def _resolve(name: str, parameters: tuple[str, ...], preset: str | None) -> Any:
-    from untrackable.auditing.naming import resolve
+    from untrackable.cli.mechanism_argument import resolve
 
     return resolve(name, parameters, preset)
 
@@ -124,10 +124,10 @@ def _rounds(text: str) -> list[int]:
 
 def _candidates(path: Path, files: tuple[Path, ...], mechanism: Any, encoding: Any) -> list[Any]:
     """What people may hold, as the encoding of the files takes it."""
-    from untrackable.decoding.files import read_candidates
-    from untrackable.files.collecting import opened
-    from untrackable.files.raws import from_text
-    from untrackable.mechanisms.rappor import Rappor
+    from untrackable.encodings.text_values import from_text
+    from untrackable.mechanisms.kept.rappor import Rappor
+    from untrackable.rappor_decode.rappor_files import read_candidates
+    from untrackable.reports.summing import opened
 
     about = opened(files[0], mechanism=mechanism, encoding=encoding)
     listed = read_candidates(path)
@@ -138,11 +138,11 @@ def _candidates(path: Path, files: tuple[Path, ...], mechanism: Any, encoding: A
 
 def _write(found: Answer, plot: Path | None, out: Path | None, top: int, fdr: float, consistent: bool) -> None:
     if out is not None:
-        from untrackable.files.tables import export
+        from untrackable.display.estimate_table import export
 
         export(out, found, consistent=consistent)
     if plot is not None:
-        from untrackable.files.figure import write
+        from untrackable.display.estimate_figure import write
 
         try:
             write(plot, found, top=top, fdr=fdr)
@@ -156,17 +156,17 @@ def _print(found: Answer, top: int, fdr: float, consistent: bool) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from untrackable.files import tables
+    from untrackable.display import estimate_table
 
     console = Console(highlight=False)
-    print_sentences(console, tables.summary(found))
+    print_sentences(console, estimate_table.summary(found))
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    columns = tables.table(found, top=top, fdr=fdr, consistent=consistent, width=console.width)
+    columns = estimate_table.table(found, top=top, fdr=fdr, consistent=consistent, width=console.width)
     for title in columns:
         left = title in ("value", "", "over rounds")
         table.add_column(title, justify="left" if left else "right", no_wrap=title != "value", overflow="fold")
     for cells in zip(*columns.values(), strict=True):
         table.add_row(*(Text("".join(mark if mark.isprintable() else "�" for mark in cell)) for cell in cells))
     console.print(table)
-    print_sentences(console, tables.notes(found, fdr=fdr), indent="  ")
+    print_sentences(console, estimate_table.notes(found, fdr=fdr), indent="  ")
     console.print()

@@ -13,7 +13,7 @@ from untrackable.cli.serve import STORE
 from untrackable.cli.terminal import print_json
 
 if TYPE_CHECKING:
-    from untrackable.collector.stores.base import Store
+    from untrackable.collector.stores.store import Store
 
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -40,7 +40,7 @@ def new(role: str, store: str, as_json: bool) -> None:
 
     Example: untrackable keys new --role reader --store sqlite:///reports.db
     """
-    from untrackable.collector.keys import new_key
+    from untrackable.collector.http.api_keys import new_key
 
     with opened(store, make=True) as found:
         id, token = new_key(found, role)
@@ -94,7 +94,7 @@ def revoke(id: str, store: str, as_json: bool) -> None:
 @contextmanager
 def opened(store: str, *, make: bool = False) -> Iterator[Store]:
     """A store, made if need be and `make`, and closed afterwards; what is wrong with it as one line."""
-    from untrackable.collector.stores.opening import open_store
+    from untrackable.collector.stores.store_address import open_store
     from untrackable.errors import StoreError
 
     try:

@@ -14,8 +14,8 @@ from untrackable.cli.serve import STORE
 from untrackable.cli.terminal import print_json
 
 if TYPE_CHECKING:
-    from untrackable.collector.stores.base import Store
     from untrackable.collector.stores.records import StoredCampaign
+    from untrackable.collector.stores.store import Store
 
 _FEWEST_DIGITS = 8
 
@@ -42,8 +42,8 @@ def add(file: Path, published: bool, store: str, as_json: bool) -> None:
 
     Example: untrackable manage add campaign.json --published --store sqlite:///reports.db
     """
-    from untrackable.collector.managing import create_campaign
-    from untrackable.collector.problems import Refused
+    from untrackable.collector.http.management import create_campaign
+    from untrackable.collector.http.problems import Refused
 
     document = _contents(file)
     with opened(store, make=True) as found:
@@ -62,8 +62,8 @@ def add(file: Path, published: bool, store: str, as_json: bool) -> None:
 
 def _contents(file: Path) -> bytes:
     """Of a campaign; one that is none is refused before a store is made."""
-    from untrackable.campaign import Campaign
     from untrackable.errors import CampaignError
+    from untrackable.protocol.campaign import Campaign
 
     try:
         document = file.read_bytes()
@@ -83,7 +83,7 @@ def list_(store: str, as_json: bool) -> None:
 
     Example: untrackable manage list --store sqlite:///reports.db
     """
-    from untrackable.campaign import Campaign
+    from untrackable.protocol.campaign import Campaign
 
     rows = []
     with opened(store) as found:
@@ -144,9 +144,9 @@ def close(id: str, round: int, store: str, as_json: bool) -> None:
 
     Example: untrackable manage close 5d41402a 7
     """
-    from untrackable.campaign import Campaign
-    from untrackable.collector.managing import close as close_round
-    from untrackable.collector.problems import Refused
+    from untrackable.collector.http.management import close as close_round
+    from untrackable.collector.http.problems import Refused
+    from untrackable.protocol.campaign import Campaign
 
     with opened(store) as found:
         stored = chosen(found, id)
@@ -194,7 +194,7 @@ def export(id: str, round: int, file: Path, store: str, as_json: bool) -> None:
 
     Example: untrackable export 5d41402a 7 round7.parquet
     """
-    from untrackable.collector.export import export_round
+    from untrackable.collector.rounds.round_export import export_round
     from untrackable.errors import ReportFileError
 
     with opened(store) as found:

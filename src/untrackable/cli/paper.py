@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from untrackable.brackets import Bracket
     from untrackable.paper.reproduce import Reproduction
-    from untrackable.paper.rows import Row
+    from untrackable.paper.row import Row
 
 
 @click.command()
@@ -64,10 +64,10 @@ def _prepare(plots: Path) -> None:
 
 
 def _write(plots: Path, found: Reproduction) -> list[Path]:
-    from untrackable.paper import figures
+    from untrackable.paper import paper_figures
 
     try:
-        return figures.write(plots, found.points)
+        return paper_figures.write(plots, found.points)
     except OSError as error:
         raise click.ClickException(f"cannot write figures to {plots}: {error.strerror}") from None
 

@@ -72,7 +72,7 @@ def plan(one_value: bool, encoding: str | None, as_json: bool, html: Path | None
     check_page(html)
     again = _again({**demands, "encoding": encoding, "one_value": one_value})
     with failing():
-        from untrackable.planning import words
+        from untrackable.display import plan_words
         from untrackable.planning.goals import Goals
         from untrackable.planning.plans import plan as solve
 
@@ -84,12 +84,12 @@ def plan(one_value: bool, encoding: str | None, as_json: bool, html: Path | None
         with progress() as told:
             found = solve(goals=goals, progress=lambda what, done: told("planning", done))
             if html is not None:
-                from untrackable.planning.page import plan_page
+                from untrackable.display.plan_page import plan_page
 
                 page = plan_page(found, again, progress=lambda what, done: told(what, done))
                 write_page(html, page)
     if as_json:
-        print_json(words.as_json(found))
+        print_json(plan_words.as_json(found))
     else:
         _print(found, again)
         if html is not None:
@@ -146,42 +146,42 @@ def _print(found: Plan, again: list[str]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from untrackable.planning import words
+    from untrackable.display import plan_words
 
     console = Console(highlight=False)
-    first, *others = words.verdict(found)
+    first, *others = plan_words.verdict(found)
     console.print(f"\n[bold]{first}[/bold]")
     for sentence in others:
         console.print(sentence)
     if found.options:
         console.print()
         wide = console.width >= 130
-        keep = [0, *_answer_column(found), 4, 6, 8] if not wide else range(len(words.COLUMNS))
+        keep = [0, *_answer_column(found), 4, 6, 8] if not wide else range(len(plan_words.COLUMNS))
         table = Table(
             box=box.SIMPLE_HEAD,
             padding=(0, 2, 0, 0),
             show_edge=False,
             caption=f"best first; exact unless marked ≤ (upper); followed: {found.goals.measure}; "
-            f"errors: {words.promise(found.goals)}",
+            f"errors: {plan_words.promise(found.goals)}",
             caption_justify="left",
         )
         for i in keep:
-            table.add_column(words.COLUMNS[i], justify="left" if i in (0, 9) else "right", overflow="fold")
+            table.add_column(plan_words.COLUMNS[i], justify="left" if i in (0, 9) else "right", overflow="fold")
         for option in found.options:
-            cells = words.cells(option)
+            cells = plan_words.cells(option)
             table.add_row(*(cells[i] for i in keep))
         console.print(table)
         if not wide:
             console.print("\nTheir parameters:")
             for option in found.options:
-                console.print(f"  {option.name}: {words.cells(option)[-1]}", markup=False)
+                console.print(f"  {option.name}: {plan_words.cells(option)[-1]}", markup=False)
         console.print("\nThe recommended one as the beginning of a campaign:")
         console.print_json(json.dumps(found.campaign()))
         console.print("\nTo make it a whole one:")
         for line in _next(again, console.width):
             console.print(line, markup=False, soft_wrap=True)
     console.print()
-    for names, why in words.refusals(found):
+    for names, why in plan_words.refusals(found):
         console.print(f"[dim]{names}: {why}[/dim]")
 
 

@@ -10,7 +10,7 @@ import click
 from untrackable.cli.terminal import print_json, progress
 
 if TYPE_CHECKING:
-    from untrackable.decoding.decoded import Decoded
+    from untrackable.rappor_decode.decoded import Decoded
 
 _FORMATS = (".png", ".svg", ".pdf")
 _FILE = click.Path(path_type=Path)
@@ -66,10 +66,10 @@ def rappor_decode(
         raise click.BadParameter(
             f"{plot} must end in one of {', '.join(_FORMATS)} and be in a folder that exists", param_hint="--plot"
         )
-    from untrackable.decoding.decode import decode
-    from untrackable.decoding.files import read_candidates, read_counts, read_params, read_reports
-    from untrackable.decoding.maps import read_map
     from untrackable.errors import UntrackableError
+    from untrackable.rappor_decode.candidate_map import read_map
+    from untrackable.rappor_decode.decode import decode
+    from untrackable.rappor_decode.rappor_files import read_candidates, read_counts, read_params, read_reports
 
     try:
         with progress() as told:
@@ -100,7 +100,7 @@ def rappor_decode(
 
 
 def _plot(path: Path, found: Decoded) -> None:
-    from untrackable.decoding.figure import write
+    from untrackable.display.decoded_figure import write
 
     try:
         write(path, found)

@@ -87,15 +87,15 @@ def serve(store: str, host: str, port: int, workers: int, as_json: bool, **chose
     Example: untrackable serve --store sqlite:///reports.db --port 8000
     """
     from untrackable.collector.settings import Settings
-    from untrackable.collector.stores.opening import open_store
+    from untrackable.collector.stores.store_address import open_store
     from untrackable.errors import StoreError
 
     with failing():
         settings = Settings(**chosen)
-    from untrackable.collector import serving
+    from untrackable.collector.http import server
 
     try:
-        bound = serving.bind(host, port)
+        bound = server.bind(host, port)
     except OSError as error:
         raise click.ClickException(f"cannot listen at {host}:{port}: {error.strerror or error}") from None
     try:
@@ -103,11 +103,11 @@ def serve(store: str, host: str, port: int, workers: int, as_json: bool, **chose
     except StoreError as error:
         bound.close()
         raise click.ClickException(str(error)) from None
-    serving.end_on_signals()
-    where = serving.address(bound)
+    server.end_on_signals()
+    where = server.address(bound)
     if as_json:
         click.echo(json.dumps({"address": where}))  # not by way of the audits, whose packages take long to load
     else:
         click.echo(f"Collecting at {where}")
     sys.stdout.flush()
-    serving.serve(store, bound, settings, workers=workers)
+    server.serve(store, bound, settings, workers=workers)

@@ -10,7 +10,7 @@ import click
 from untrackable.cli.terminal import encoding_of, failing, print_json, progress
 
 if TYPE_CHECKING:
-    from untrackable.files.simulation import Simulated
+    from untrackable.reports.simulation import Simulated
 
 
 @click.command()
@@ -55,8 +55,8 @@ def simulate(
     Example: untrackable simulate deck bits=8 slots=30 eps_report=1 --people 1000000 --out reports.parquet
     """  # noqa: D301
     with failing():
-        from untrackable.files.populations import population
-        from untrackable.files.simulation import simulate_file
+        from untrackable.reports.population import population
+        from untrackable.reports.simulation import simulate_file
 
         meant = encoding_of(encoding)
         made = _resolve(mechanism, parameters, preset, meant, people, rounds)
@@ -74,9 +74,9 @@ def simulate(
 def _resolve(
     name: str, parameters: tuple[str, ...], preset: str | None, encoding: Any, people: int | None, rounds: int
 ) -> Any:
-    from untrackable.auditing.catalogue import Goal
-    from untrackable.auditing.naming import resolve, resolve_strings
-    from untrackable.encodings.discovered import DiscoveredStrings
+    from untrackable.cli.mechanism_argument import resolve, resolve_strings
+    from untrackable.encodings.discovered_strings import DiscoveredStrings
+    from untrackable.mechanisms.catalogue import Goal
 
     if isinstance(encoding, DiscoveredStrings) and ":" not in name:
         if preset is not None:

@@ -76,7 +76,7 @@ def write_page(path: Path, page: str) -> None:
         except OSError as error:
             raise click.ClickException(f"cannot write {path}: {error.strerror}") from None
         return
-    from untrackable.files.atomic import whole_file
+    from untrackable.reports.atomic_file import whole_file
 
     try:
         with whole_file(path) as file:
@@ -89,7 +89,7 @@ def encoding_of(given: str | None) -> Any:
     """An encoding from JSON, or from a file of it."""
     if given is None:
         return None
-    from untrackable.encodings.base import from_json
+    from untrackable.encodings.encoding import from_json
 
     return described("--encoding", given, from_json)
 
@@ -115,7 +115,7 @@ def described(option: str, given: str, made: Callable[[Any], Any]) -> Any:
 
 def print_json(data: Any) -> None:
     """Valid JSON: numbers that JSON cannot say become strings."""
-    from untrackable.auditing.strict_json import finite
+    from untrackable.strict_json import finite
 
     click.echo(json.dumps(finite(data), indent=2, ensure_ascii=False))
 

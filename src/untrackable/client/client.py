@@ -4,16 +4,17 @@ import time
 from pathlib import Path
 from typing import Any
 
-from untrackable.campaign import LAST_ROUND, Campaign, Directory
-from untrackable.client import accounting, state
-from untrackable.client.files import Folder
+from untrackable.accounting import client_check
+from untrackable.client import saved_state
 from untrackable.client.ledger import Ledger, Life, last_begun
 from untrackable.client.member import Clock, Member
 from untrackable.client.policy import Policy
-from untrackable.client.state import State
+from untrackable.client.private_folder import Folder
+from untrackable.client.saved_state import State
 from untrackable.errors import CampaignRefused
-from untrackable.mechanisms.dealt import Dealt
 from untrackable.mechanisms.entropy import system
+from untrackable.mechanisms.wrappers.dealt import Dealt
+from untrackable.protocol.campaign import LAST_ROUND, Campaign, Directory
 
 
 class Client(Member):
@@ -50,7 +51,7 @@ class Client(Member):
                 held.holding(self.campaign, encoded, system).write(self.folder, self._id)
 
     def _join(self, ledger: Ledger, before: State | None, value: int, now: float) -> None:
-        found = accounting.recompute(self.campaign)
+        found = client_check.recompute(self.campaign)
         if found.problems:
             raise CampaignRefused(f"this campaign is refused: {'; '.join(found.problems)}")
         first = self._first(ledger, now)
@@ -61,7 +62,7 @@ class Client(Member):
         joined = ledger.joined(self.campaign, Life(made.life, first, last, first - 1))
         joined.check(self.policy)
         if before is not None:
-            self.folder.remove(state.name(self._id))  # of a life that is over
+            self.folder.remove(saved_state.name(self._id))  # of a life that is over
         joined.write(self.folder)  # first, so that there is never a state that no ledger lists
         made.write(self.folder, self._id)
 
@@ -84,5 +85,5 @@ def members(folder: Path, *, clock: Clock = time.time) -> list[Member]:
     opened = Folder(folder)
     with opened.locked():
         ledger = Ledger.read(opened)
-    living = [name for name in sorted(ledger.accounts) if (opened.path / state.name(name)).exists()]
+    living = [name for name in sorted(ledger.accounts) if (opened.path / saved_state.name(name)).exists()]
     return [Member(ledger.accounts[name].campaign, opened, clock=clock) for name in living]

@@ -10,14 +10,14 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
-from untrackable.campaign import Campaign, identify
-from untrackable.client import accounting
-from untrackable.client.files import Folder
-from untrackable.client.laws import STEPS, Law, composed
+from untrackable.accounting import client_check
 from untrackable.client.policy import Policy
+from untrackable.client.private_folder import Folder
 from untrackable.errors import CampaignRefused, ClockBehind, StateError
-from untrackable.mechanisms.dealt import Dealt
-from untrackable.mechanisms.fading import Fading
+from untrackable.mechanisms.inner_product.fading import Fading
+from untrackable.mechanisms.wrappers.dealt import Dealt
+from untrackable.protocol.campaign import Campaign, identify
+from untrackable.theory.integer_losses import STEPS, Law, composed
 
 VERSION = 2
 NAME = "ledger"
@@ -75,11 +75,11 @@ class Account:
             summed = sum(life.rounds or 0 for life in self.lives)
             count = last if isinstance(mechanism, Fading) else summed
             if whole or count:
-                yield accounting.privacy(self.campaign, None if whole else count, step)
+                yield client_check.privacy(self.campaign, None if whole else count, step)
             return
         for life in self.lives:
             if life.rounds != 0:
-                yield accounting.privacy(self.campaign, life.rounds, step)
+                yield client_check.privacy(self.campaign, life.rounds, step)
 
     def promised(self, step: float) -> Iterator[Law]:
         """The same, or where rounds fade, and are bounded less sharply, what was declared and then confirmed."""
@@ -92,7 +92,7 @@ class Account:
         """What the rounds of each life, which has a state of its own, tell of whether one user sent them or two."""
         for life in self.lives:
             if life.rounds != 0:
-                yield life.rounds, accounting.tracking(self.campaign, life.rounds, step)
+                yield life.rounds, client_check.tracking(self.campaign, life.rounds, step)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,12 +169,12 @@ class Ledger:
 
     def _tracking(self, gamma: float) -> float:
         """Delta at gamma of one user against two: of all lives, or if one of them alone tells anything, of that."""
-        step = accounting.tracking_step(gamma)
+        step = client_check.tracking_step(gamma)
         laws = [(account.campaign, *told) for account in self.accounts.values() for told in account.tracking(step)]
         total = composed((law for *_, law in laws), step).delta(gamma)
         telling = [(campaign, rounds) for campaign, rounds, law in laws if law.delta(0.0) > 0]
         if len(telling) == 1:
-            return min(total, accounting.tracking_delta(*telling[0], gamma))
+            return min(total, client_check.tracking_delta(*telling[0], gamma))
         return total
 
     def write(self, folder: Folder) -> None:

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from untrackable.campaign import LAST_ROUND, Campaign
-from untrackable.client import attachments, posting, sending, state
-from untrackable.client.files import Folder
+from untrackable.client import delivery, http_post, network, saved_state
+from untrackable.client.delivery import Outcome
 from untrackable.client.ledger import Ledger, Life, last_begun
-from untrackable.client.sending import Outcome
-from untrackable.client.state import Sealed, State
+from untrackable.client.private_folder import Folder
+from untrackable.client.saved_state import Sealed, State
 from untrackable.errors import DeckEmpty, FadedAway, FolderBusy, RoundPassed, StateError
+from untrackable.protocol.campaign import LAST_ROUND, Campaign
 
 Clock = Callable[[], float]
 """Seconds since 1970."""
@@ -27,7 +27,7 @@ _FARTHEST = 1 << 24
 
 _LOG = logging.getLogger(__name__)
 
-_PATIENCE = posting.TIMEOUT + 30.0
+_PATIENCE = http_post.TIMEOUT + 30.0
 """Seconds that leaving waits for a report that is just being sent."""
 
 
@@ -78,26 +78,26 @@ class Member:
         self,
         server: str,
         *,
-        post: posting.Post = posting.post,
-        look: attachments.Look = attachments.look,
+        post: http_post.Post = http_post.post,
+        look: network.Look = network.look,
         sleep: Callable[[float], None] = time.sleep,
     ) -> Outcome:
         """Send this round's report if it is due, trying again for a short while and from the same network only."""
-        address = posting.Address.of(server, self._id)
+        address = http_post.Address.of(server, self._id)
         address.reached_by()  # a proxy that cannot be used is an error before anything is made
         with contextlib.ExitStack() as held:
             try:
                 held.enter_context(self.folder.held(f"{self._id}.sending", patience=0))
             except FolderBusy:
                 return Outcome.NOTHING  # another process is at it
-            return sending.deliver(_Outbox(self), address, post=post, look=look, sleep=sleep)
+            return delivery.deliver(_Outbox(self), address, post=post, look=look, sleep=sleep)
 
     def leave(self) -> None:
         """Answer no more, and send nothing once this returns; rounds not answered are no longer charged."""
         with self.posting(patience=_PATIENCE), self.opened(self._now(None)) as (ledger, _):
             if ledger.life(self._id) is not None:
                 ledger.left(self._id).write(self.folder)
-            for name in (state.name(self._id), f"{self._id}.sending", f"{self._id}.posting"):
+            for name in (saved_state.name(self._id), f"{self._id}.sending", f"{self._id}.posting"):
                 self.folder.remove(name)
 
     def posting(self, **patience: float) -> contextlib.AbstractContextManager[object]:

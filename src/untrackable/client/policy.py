@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from untrackable import checks
-from untrackable.campaign import Campaign, Directory, check_id
 from untrackable.errors import CampaignRefused
+from untrackable.protocol.campaign import Campaign, Directory, check_id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from untrackable.collector.problems import Problem
+from untrackable.collector.http.problems import Problem
 
 _ROWS: Final = 64
 _COUNTERS: Final = {

@@ -14,13 +14,13 @@ from urllib.parse import urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
-from untrackable import wire
-from untrackable.campaign import Campaign
 from untrackable.client.client import Client
+from untrackable.client.delivery import Outcome
 from untrackable.client.policy import Policy
-from untrackable.client.sending import Outcome
-from untrackable.collector.process import uninterrupted
-from untrackable.demo.homepages import DAYS, HOMEPAGES
+from untrackable.collector.server_process import uninterrupted
+from untrackable.demo.homepage_question import DAYS, HOMEPAGES
+from untrackable.protocol import wire
+from untrackable.protocol.campaign import Campaign
 
 Told = Callable[[float], None]
 

@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from untrackable.kernels import threads
-from untrackable.kernels.loading import compiled, read_only
-from untrackable.mechanisms.mixing import mixed_words
+from untrackable.kernels.compilation import compiled, read_only
+from untrackable.mechanisms.splitmix import mixed_words
 
 Words = NDArray[np.uint64]
 Integers = NDArray[np.int64]

@@ -18,14 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from untrackable import checks
-from untrackable.discovery.found import Discovered, Found
+from untrackable.discovery.bucket_tables import Tables
+from untrackable.discovery.discovered import Discovered, Found
 from untrackable.discovery.peeling import Levels, alone, fit, peeled, radius
-from untrackable.discovery.search import Prefixes, search
-from untrackable.discovery.space import Space
-from untrackable.discovery.tables import Tables
-from untrackable.encodings.discovered import DiscoveredStrings
-from untrackable.mechanisms.estimates import Aggregator, FloatArray
-from untrackable.mechanisms.level_sums import LevelSums
+from untrackable.discovery.prefix_search import Prefixes, search
+from untrackable.discovery.string_weights import Space
+from untrackable.encodings.discovered_strings import DiscoveredStrings
+from untrackable.estimation.aggregators import Aggregator, FloatArray
+from untrackable.mechanisms.local.level_aggregator import LevelSums
 
 Progress = Callable[[int, int, float], None]
 """Called with the pass, the level (both from 1) and the share of the level that is done."""

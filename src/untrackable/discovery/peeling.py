@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from untrackable.mechanisms.estimates import Estimate, FloatArray
+from untrackable.estimation.aggregators import Estimate, FloatArray
 
 
 @dataclass(frozen=True, slots=True)

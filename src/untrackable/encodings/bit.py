@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from untrackable import checks
-from untrackable.encodings.base import Encoding
-from untrackable.encodings.text import normal
+from untrackable.encodings.encoding import Encoding
+from untrackable.encodings.normal_text import normal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from untrackable import checks
-from untrackable.encodings.base import Encoding
-from untrackable.encodings.text import normal
+from untrackable.encodings.encoding import Encoding
+from untrackable.encodings.normal_text import normal
 
 LARGEST_LIST = 1 << 16
 OTHER = "other"

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from untrackable.kernels import threads
-from untrackable.kernels.loading import compiled, read_only
+from untrackable.kernels.compilation import compiled, read_only
 
 Integers = NDArray[np.int64]
 Words = NDArray[np.uint64]

@@ -8,7 +8,7 @@ get 16 bits more, and so on until all 64 bits are drawn. That is five words for 
 import numpy as np
 from numpy.typing import NDArray
 
-from untrackable.kernels.loading import compiled, read_only
+from untrackable.kernels.compilation import compiled, read_only
 
 Words = NDArray[np.uint64]
 

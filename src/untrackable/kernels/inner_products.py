@@ -8,7 +8,7 @@ the chance stays what it is, an integer over 2^64. A vector that is zero is draw
 import numpy as np
 from numpy.typing import NDArray
 
-from untrackable.kernels.loading import compiled, read_only
+from untrackable.kernels.compilation import compiled, read_only
 
 Words = NDArray[np.uint64]
 

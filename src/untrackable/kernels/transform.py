@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from untrackable.kernels import threads
-from untrackable.kernels.loading import compiled
+from untrackable.kernels.compilation import compiled
 
 Integers = NDArray[np.int64]
 

@@ -9,22 +9,23 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, TypeVar
 
-from untrackable.auditing.catalogue import CATALOGUE, Goal
+from untrackable.accounting.verification import follows, tracking_of
 from untrackable.brackets import Bracket
-from untrackable.mechanisms.base import LARGEST_SLOTS, Mechanism, Pair, Values
-from untrackable.mechanisms.dealt import Dealt
-from untrackable.mechanisms.fading import Fading
-from untrackable.mechanisms.inner_product import Deck, InnerProduct
-from untrackable.mechanisms.levelled import Levelled
-from untrackable.mechanisms.noisy_inner_product import NoisyInnerProduct
-from untrackable.mechanisms.stored import Memoized, Stored
-from untrackable.mechanisms.wide_answers import LARGEST_WIDTH
-from untrackable.planning import kept
+from untrackable.mechanisms.catalogue import CATALOGUE, Goal
+from untrackable.mechanisms.inner_product.deck import Deck
+from untrackable.mechanisms.inner_product.fading import Fading
+from untrackable.mechanisms.inner_product.rnip import InnerProduct
+from untrackable.mechanisms.interface import LARGEST_SLOTS, Mechanism, Pair, Values
+from untrackable.mechanisms.local.multi_bit_reports import LARGEST_WIDTH
+from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
+from untrackable.mechanisms.local.string_levels import Levelled
+from untrackable.mechanisms.wrappers.dealt import Dealt
+from untrackable.mechanisms.wrappers.stored import Memoized, Stored
+from untrackable.planning import kept_families
 from untrackable.planning.goals import FOREVER, Goals, measured
-from untrackable.planning.refusing import Cannot, has_two, whole_values, yes_no
-from untrackable.planning.searching import smallest_integer
+from untrackable.planning.monotone_search import smallest_integer
+from untrackable.planning.refusal import Cannot, has_two, whole_values, yes_no
 from untrackable.theory.collisions import cross_probability
-from untrackable.verification import follows, tracking_of
 
 Answering = TypeVar("Answering", bound=Mechanism)
 
@@ -325,10 +326,10 @@ _OWN: dict[str, tuple[Callable[[Goals], Mechanism], Callable[[Any, Goals], Brack
     "fading": (_fading, nothing_to_follow),
     "rnip": (_rnip, _track_rnip),
     "memoized": (_memoized, published_tracking),
-    "bitwise": (kept.bitwise, kept.track_bitwise),
-    "l-grr": (kept.lgrr, kept.track_lgrr),
+    "bitwise": (kept_families.bitwise, kept_families.track_bitwise),
+    "l-grr": (kept_families.lgrr, kept_families.track_lgrr),
     **{
-        name.lower(): (partial(kept.unary, name), kept.track_unary)
+        name.lower(): (partial(kept_families.unary, name), kept_families.track_unary)
         for name in ("L-SUE", "L-OSUE", "L-OUE", "L-SOUE")
     },
 }

@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 from untrackable import checks
 from untrackable.brackets import Bracket
-from untrackable.encodings.base import LARGEST_BITS, Encoding
-from untrackable.encodings.discovered import MOST_LEVELS, DiscoveredStrings
-from untrackable.encodings.salts import SHORTEST_SALT
-from untrackable.mechanisms.base import Pair, Values
+from untrackable.encodings.discovered_strings import MOST_LEVELS, DiscoveredStrings
+from untrackable.encodings.encoding import LARGEST_BITS, Encoding
+from untrackable.encodings.salt import SHORTEST_SALT
+from untrackable.mechanisms.interface import Pair, Values
 
 FOREVER: Literal["forever"] = "forever"
 """No horizon: rounds without a last one."""

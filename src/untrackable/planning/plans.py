@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from untrackable.brackets import Bracket
-from untrackable.encodings.salts import SHORTEST_SALT
-from untrackable.mechanisms.base import Mechanism
+from untrackable.encodings.salt import SHORTEST_SALT
+from untrackable.mechanisms.interface import Mechanism
+from untrackable.planning.campaign_draft import fragment
 from untrackable.planning.families import FAMILIES, everlasting
-from untrackable.planning.fragment import fragment
+from untrackable.planning.forecast import errors, report_bytes, state_bytes
 from untrackable.planning.goals import FOREVER, Goals, Unknown
-from untrackable.planning.nearest import Change, nearest
-from untrackable.planning.predicting import errors, report_bytes, state_bytes
-from untrackable.planning.published import Published, published
-from untrackable.planning.refusing import Cannot
-from untrackable.planning.solving import Solved, solve
+from untrackable.planning.nearest_changes import Change, nearest
+from untrackable.planning.paper_selection import Published, published
+from untrackable.planning.refusal import Cannot
+from untrackable.planning.solver import Solved, solve
 
 Progress = Callable[[str, float], None]
 

@@ -15,9 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from untrackable.theory.factor import Factor, FloatArray
-from untrackable.theory.gridding import gridded
+from untrackable.theory.factor_products import (
+    ALIKE,
+    UNIT,
+    WORLDS,
+    Counted,
+    errors_of,
+    masses_of,
+    mirrored,
+    only_masses,
+)
+from untrackable.theory.loss_grid import gridded
 from untrackable.theory.losses import ROUNDING, LossTable
-from untrackable.theory.products import ALIKE, UNIT, WORLDS, Counted, errors_of, masses_of, mirrored, only_masses
 
 _LARGEST_ENUMERATION = 2_000_000
 _WIDEST_LATTICE = 25_000

@@ -6,7 +6,7 @@ import numpy as np
 
 from untrackable.theory.experiment import Experiment
 from untrackable.theory.factor import Factor, FloatArray
-from untrackable.theory.questions import Questions
+from untrackable.theory.queries import Questions
 
 _RATIO = 1.25
 _NEAREST, _FARTHEST = 0.01, 40.0

@@ -11,9 +11,9 @@ from untrackable import checks
 from untrackable.brackets import Bracket
 from untrackable.theory.convolution import total_loss
 from untrackable.theory.factor import Factor, FloatArray
+from untrackable.theory.factor_products import Counted
 from untrackable.theory.losses import Ends, LossTable, World
-from untrackable.theory.products import Counted
-from untrackable.theory.questions import Direction, Questions
+from untrackable.theory.queries import Direction, Questions
 from untrackable.theory.roc import Roc
 
 GRID = 1 << 18

@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from untrackable.theory.roots import Found, falling_root
+from untrackable.theory.root_finding import Found, falling_root
 
 _CLOSE = 1e-9
 _START = 1e-4

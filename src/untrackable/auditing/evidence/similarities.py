@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from untrackable.auditing.evidence.streams import Streams
+from untrackable.auditing.evidence.report_streams import Streams
 
 Index = NDArray[np.int64]
 FloatArray = NDArray[np.float64]

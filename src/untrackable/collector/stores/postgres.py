@@ -13,9 +13,8 @@ from psycopg import errors, sql
 from psycopg.adapt import Dumper
 from psycopg.pq import Format
 
-from untrackable.collector.stores import checking
-from untrackable.collector.stores.base import BLOCK, NoSuchTable, Run, Store
-from untrackable.collector.stores.connecting import (
+from untrackable.collector.stores import integrity
+from untrackable.collector.stores.postgres_connection import (
     LOCK_SECONDS,
     SCHEMA,
     Connection,
@@ -24,10 +23,11 @@ from untrackable.collector.stores.connecting import (
     unavailable,
     unhurried,
 )
+from untrackable.collector.stores.postgres_settings import check_settings, look
 from untrackable.collector.stores.records import Round, Rows, State
-from untrackable.collector.stores.telling import check_settings, look
+from untrackable.collector.stores.store import BLOCK, NoSuchTable, Run, Store
 from untrackable.errors import StoreError, StoreUnavailable
-from untrackable.wire import NONCE
+from untrackable.protocol.wire import NONCE
 
 _SCHEMA_LOCK = 0x756E7472
 _UUID, _BYTEA = 2950, 17
@@ -87,7 +87,7 @@ class PostgresStore(Store):
             else:
                 store.check_version("the PostgreSQL database")
             if check:
-                checking.examine(store, "the PostgreSQL database")
+                integrity.examine(store, "the PostgreSQL database")
         except StoreUnavailable as error:
             store.close()
             raise StoreError(f"cannot use the PostgreSQL database: {error}") from None

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from untrackable.collector.stores import checking, wal
-from untrackable.collector.stores.base import BLOCK, NoSuchTable, Run, Store
+from untrackable.collector.stores import integrity, sqlite_log
 from untrackable.collector.stores.records import Round, Rows
-from untrackable.collector.stores.turns import Turn
+from untrackable.collector.stores.store import BLOCK, NoSuchTable, Run, Store
+from untrackable.collector.stores.write_lock import Turn
 from untrackable.errors import StoreError, StoreUnavailable
-from untrackable.wire import NONCE
+from untrackable.protocol.wire import NONCE
 
 _MAGIC = b"SQLite format 3\0"
 _APPLICATION = 0x756E7472
@@ -78,7 +78,7 @@ class SqliteStore(Store):
             else:
                 store.check_version(str(path))
             if check:
-                checking.examine(store, str(path))
+                integrity.examine(store, str(path))
         except StoreUnavailable as error:
             store.close()
             raise StoreError(f"cannot use {path}: {error}") from None
@@ -90,10 +90,10 @@ class SqliteStore(Store):
     def _examine_log(self) -> None:
         """Before SQLite reads it: what another process is writing just now is whole a moment later."""
         try:
-            found = wal.damage(self._log)
+            found = sqlite_log.damage(self._log)
             for _ in range(_LOOKS if found is not None else 0):
                 time.sleep(_LOOK_SECONDS)
-                if wal.damage(self._log) != found:
+                if sqlite_log.damage(self._log) != found:
                     return
         except OSError as error:
             raise StoreError(f"cannot read {self._log}: {error.strerror}") from None

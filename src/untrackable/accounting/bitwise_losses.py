@@ -1,0 +1,186 @@
+"""What reports of Bitwise tell: one bit, kept noisy for ever and reported through more noise."""
+
+import bisect
+import math
+from fractions import Fraction
+from functools import lru_cache
+from itertools import accumulate
+
+from untrackable.mechanisms.kept.bitwise import Bitwise
+from untrackable.theory.integer_losses import LONGEST, STEPS, Law, coarser, log_ratio
+from untrackable.theory.tracking_bounds import reports_of_two_values
+
+MOST_REPORTS = 256
+"""Up to which all that reports can be is looked at; beyond, the kept bit itself is granted to the observer."""
+
+MOST_TRACKED = 128
+"""The same where two users may have sent them, which has many more outcomes."""
+
+MOST_TERMS = 1 << 16
+"""Terms of the advantage that are summed, a quarter as many as reports; further ones are bounded by the last."""
+
+_WORD = 1 << 64
+_UNIT = 1 << 192
+_HAIR = 2.0**-46
+_DOTS = sorted({0, STEPS, *(round(1.1**n) for n in range(math.floor(math.log(LONGEST, 1.1)) + 1))})
+"""Steps at which delta is looked at; it is convex, so that it is known to be little more in between."""
+
+
+def response(threshold: int) -> Law:
+    """One randomised response that lies with probability threshold/2^64."""
+    lie = Fraction(threshold, _WORD)
+    return Law.of(log_ratio(_WORD - threshold, threshold), {1: 1 - lie, -1: lie})
+
+
+def fixed(mechanism: Bitwise, reports: int | None, step: float) -> Law:
+    """The kept bit, or the number of ones among so many reports of it, which says less.
+
+    It is on this step or a coarser one. Of more than `MOST_REPORTS` reports the kept bit is granted (upper).
+    """
+    everlasting = response(mechanism.state_flip.threshold)
+    if reports is None or reports > MOST_REPORTS:
+        return everlasting
+    lie, noise = mechanism.state_flip.threshold, mechanism.report_flip.threshold
+    pure, laws = Fraction(0), []
+    whole = _WORD ** (reports + 1)
+    for ones in range(reports + 1):
+        ways = math.comb(reports, ones)
+        told = (_WORD - noise) ** ones * noise ** (reports - ones)
+        lied = noise**ones * (_WORD - noise) ** (reports - ones)
+        here, there = (_WORD - lie) * told + lie * lied, lie * told + (_WORD - lie) * lied
+        laws.append((Fraction(ways * here, whole), log_ratio(here, there)))
+        pure = max(pure, laws[-1][1])
+    step = coarser(step, float(pure))
+    pieces: dict[int, int] = {}
+    infinite = 0
+    for chance, loss in laws:
+        piece = (
+            Law.of(abs(loss), {(loss > 0) - (loss < 0): chance}).on(step)
+            if loss
+            else Law.of(Fraction(step), {0: chance})
+        )
+        infinite += piece.infinite
+        for place, mass in enumerate(piece.masses, piece.low):
+            pieces[place] = pieces.get(place, 0) + mass
+    low, high = min(pieces), max(pieces)
+    masses = tuple(pieces.get(place, 0) for place in range(low, high + 1))
+    return Law(step, low, masses, infinite, pure)
+
+
+def any_values(mechanism: Bitwise, reports: int | None) -> Law:
+    """Any sequence of values, one state for each: no further apart than so many responses."""
+    return Law.everything() if reports is None else response(mechanism.report_flip.threshold) ** reports
+
+
+def tracking(mechanism: Bitwise, reports: int, gamma: float) -> float:
+    """Delta at gamma of one user against two, for the worst split (upper; exact up to rounding at gamma 0)."""
+    if gamma > 0 and reports <= MOST_TRACKED:
+        return max(_splits(mechanism, reports, [gamma]))
+    return min(_granted(mechanism, gamma), advantage(mechanism, reports))
+
+
+@lru_cache(maxsize=64)
+def tracking_law(mechanism: Bitwise, reports: int, step: float) -> Law:
+    """The same for every gamma, as a law that can be composed with others (upper)."""
+    gammas = [place * step for place in _DOTS]
+    if reports <= MOST_TRACKED:
+        deltas = _splits(mechanism, reports, gammas)
+    else:
+        most = advantage(mechanism, reports)
+        deltas = [min(_granted(mechanism, gamma), most) for gamma in gammas]
+    deltas[0] = advantage(mechanism, reports)
+    return Law.profile(step, dict(zip(_DOTS, deltas, strict=True)))
+
+
+@lru_cache(maxsize=64)
+def tracking_law_any(mechanism: Bitwise, reports: int, step: float) -> Law:
+    """A value that changes: one kept bit behind the reports of each value, so two laws of fixed values (upper)."""
+    largest = reports // 2 * response(mechanism.report_flip.threshold).step
+    step_of_each = max(step, min(largest, LONGEST * step) / STEPS)  # so that they are short
+    laws = [tracking_law(mechanism, reports, step)]
+    for sizes in reports_of_two_values(reports):
+        some, most = (tracking_law(mechanism, size, step_of_each) for size in sizes)
+        laws.append(some * most)
+    return Law.profile(step, {place: max(law.delta(place * step) for law in laws) for place in _DOTS})
+
+
+def advantage(mechanism: Bitwise, reports: int) -> float:
+    """Delta at gamma 0, which bounds that at every other: 2a(1-a)·TV(j)·TV(k-j) of the worst split j of k.
+
+    With q = 1 - p the chance of telling the kept bit, the likelier bit is the one of the majority, so that
+    TV(2m+1) = TV(2m+2) = (q-p)·Σ C(2i, i)·(pq)^i for i from 0 to m. The terms fall, so these sums are concave in m,
+    and the worst of all splits is the one in the middle.
+    """
+    if reports < 2:
+        return 0.0
+    state, noise = mechanism.state_flip.threshold, mechanism.report_flip.threshold
+    total = reports // 2 - 1
+    few, many = (_distance(noise, terms) for terms in (total // 2, total - total // 2))
+    found = Fraction(2 * state * (_WORD - state), _WORD**2) * few * many
+    return 0.0 if found == 0 else min(1.0, math.nextafter(float(found), math.inf))
+
+
+def _distance(noise: int, last: int) -> Fraction:
+    """TV(2·last + 1), rounded up."""
+    both = noise * (_WORD - noise)
+    term = summed = _UNIT
+    for i in range(min(last, MOST_TERMS)):
+        term = -(-(term * both * 2 * (2 * i + 1)) // ((i + 1) * _WORD**2))
+        summed += term
+    summed += term * max(0, last - MOST_TERMS)
+    return min(Fraction(1), Fraction(abs(_WORD - 2 * noise) * summed, _WORD * _UNIT))
+
+
+def _granted(mechanism: Bitwise, gamma: float) -> float:
+    """An observer who is shown the kept bits: 1 and 1, 0 and 0, or different, which one user never has."""
+    one = mechanism.state_flip.threshold / _WORD
+    pairs = [(chance, chance**2) for chance in (one, 1 - one)]
+    return _worse([*pairs, (0.0, 2 * one * (1 - one))], [gamma])[0]
+
+
+def _splits(mechanism: Bitwise, reports: int, gammas: list[float]) -> list[float]:
+    """Deltas of the worst of all splits: the numbers of ones on the two sides, of one kept bit or of two."""
+    kept = (mechanism.state_flip.threshold / _WORD, (_WORD - mechanism.state_flip.threshold) / _WORD)
+    sizes = {size: _binomials(size, mechanism.report_flip.threshold) for size in range(1, reports)}
+    worst = [0.0] * len(gammas)
+    for first in range(1, reports // 2 + 1):
+        right = [(one, zero, kept[0] * one + kept[1] * zero) for one, zero in sizes[reports - first]]
+        pairs = []
+        for one, zero in sizes[first]:
+            alone, with_one, with_zero = kept[0] * one + kept[1] * zero, kept[0] * one, kept[1] * zero
+            pairs += [(with_one * a + with_zero * b, alone * both) for a, b, both in right]
+        for i, delta in enumerate(_worse(pairs, gammas)):
+            worst[i] = max(worst[i], delta)
+    return worst
+
+
+def _worse(pairs: list[tuple[float, float]], gammas: list[float]) -> list[float]:
+    """The larger of Σ(P - e^γ·Q)⁺ and Σ(Q - e^γ·P)⁺, every term rounded up."""
+    return [
+        max(ends) for ends in zip(_ahead(pairs, gammas), _ahead([(q, p) for p, q in pairs], gammas), strict=True)
+    ]
+
+
+def _ahead(pairs: list[tuple[float, float]], gammas: list[float]) -> list[float]:
+    """Σ(P - e^γ·Q)⁺: over the outcomes that are likelier by more than e^γ; sums are of integers over 2^80."""
+    ordered = sorted((-p / q if q else -math.inf, p, q) for p, q in pairs if p)
+    here = list(accumulate((int(math.ldexp(p, 80)) + 1 for _, p, _ in ordered), initial=0))
+    there = list(accumulate((int(math.ldexp(q, 80)) for *_, q in ordered), initial=0))
+    up, down = 1 + _HAIR, 1 - _HAIR
+    deltas = []
+    for gamma in gammas:
+        factor = math.exp(min(gamma, 700.0)) * down
+        last = bisect.bisect_right(ordered, (-factor / up, math.inf))
+        ahead = here[last] * up - there[last] * factor
+        deltas.append(min(1.0, max(0.0, math.ldexp(ahead, -80) * up)))
+    return deltas
+
+
+def _binomials(size: int, threshold: int) -> list[tuple[float, float]]:
+    """Chances of 0, 1, … ones among so many reports of a kept 1, and of a kept 0."""
+    whole = _WORD**size
+    chances = [
+        math.comb(size, ones) * (_WORD - threshold) ** ones * threshold ** (size - ones) / whole
+        for ones in range(size + 1)
+    ]
+    return list(zip(chances, reversed(chances), strict=True))

@@ -1,0 +1,104 @@
+"""The attack that undetectability is about: find whether, and when, a person's value changed."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from untrackable import checks
+from untrackable.auditing.confidence import Matched
+from untrackable.auditing.link_attack import Progress, area, share
+from untrackable.brackets import Bracket
+from untrackable.mechanisms.interface import Mechanism
+
+FloatArray = NDArray[np.float64]
+
+FALSE_ALARMS = 0.05
+_CERTAIN = 1e6
+_GRID = 1 << 14
+"""Enough for a bound that a simulation is compared with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """How well changes were found (sampled), and the most that anyone could have done (by the engine).
+
+    `found`: share of the changed who are accused at the threshold that accuses 5 % of the unchanged; `auc`: someone
+    changed looks more so than someone unchanged; `when`: share of the changed of whom the moment is named exactly.
+    `auc_bound` is for an observer who is told when the change would have been.
+    """
+
+    people: int
+    reports: int
+    found: Matched
+    auc: Matched
+    when: Matched
+    auc_bound: Bracket
+
+
+def find_changes(
+    mechanism: Mechanism,
+    *,
+    people: int = 1000,
+    reports: int = 10,
+    value: Any = 0,
+    other: Any = 1,
+    seed: int = 1,
+    level: float = 0.95,
+    progress: Progress = lambda what, done: None,
+) -> Changed:
+    """Simulate people who hold `value`, half of whom hold `other` from some report on, equally likely each.
+
+    After the change reports come from a fresh generator. The observer knows both values and scores a person by the
+    likelihood ratio, averaged over when the change may have been.
+    """
+    people, reports = checks.integer("people", people, low=8), checks.integer("reports", reports, low=2)
+    # A stream of its own: simulation draws from [seed, number of the first client].
+    rng = np.random.default_rng([checks.integer("seed", seed, low=0), 1, people])
+    before, after = (
+        np.concatenate([b.reports for b in mechanism.simulate(np.full(people, v), rounds=reports, seed=seed + i)])
+        for i, v in enumerate((value, other))
+    )
+    times = rng.integers(1, reports, size=people)
+    changes = np.arange(people) % 2 == 1
+    late = changes[:, None] & (np.arange(reports) >= times[:, None])
+    sent = np.where(late.reshape(late.shape + (1,) * (before.ndim - 2)), after, before)
+    ratios = _ratios(mechanism, sent, value, other, progress)
+    score = logsumexp(ratios, axis=0) - np.log(len(ratios))
+    stayed, moved = score[~changes], score[changes]
+    threshold = np.quantile(stayed, 1 - FALSE_ALARMS, method="higher")
+    named = ratios[:, changes] == ratios[:, changes].max(axis=0)
+    right = named[times[changes] - 1, np.arange(moved.size)] / named.sum(axis=0)
+    return Changed(
+        people,
+        reports,
+        share((moved > threshold).astype(np.float64), level),
+        area(moved, stayed, level),
+        share(right, level),
+        _bound(mechanism, reports),
+    )
+
+
+def _ratios(mechanism: Mechanism, sent: NDArray[Any], value: Any, other: Any, progress: Progress) -> FloatArray:
+    """ln(changed after t reports/unchanged) for t = 1 … k-1."""
+    rounds = list(range(1, sent.shape[1] + 1))
+    unchanged = mechanism.log_likelihood(sent, value, rounds)
+    ratios = []
+    for t in rounds[:-1]:
+        early = mechanism.log_likelihood(sent[:, :t], value, rounds[:t])
+        late = mechanism.log_likelihood(sent[:, t:], other, rounds[t:])
+        # Reports that nobody unchanged can send tell the change for certain, and still not when.
+        ratios.append(early + late + np.where(np.isneginf(unchanged), _CERTAIN, -unchanged))
+        progress("changes", t / (len(rounds) - 1))
+    return np.array(ratios)
+
+
+def _bound(mechanism: Mechanism, reports: int) -> Bracket:
+    """Knowing when can only help: the mean over t of the area below each curve."""
+    rounds = range(1, reports + 1)
+    pairs = (mechanism.detection(rounds=rounds, first=range(1, t + 1)) for t in range(1, reports))
+    areas = [pair.with_grid(_GRID).auc() for pair in pairs]
+    lower, upper = (float(np.mean([getattr(a, end) for a in areas])) for end in ("lower", "upper"))
+    return Bracket(lower, upper)

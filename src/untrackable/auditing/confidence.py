@@ -1,0 +1,60 @@
+"""Exact confidence bounds for a probability, from how often something happened (Clopper and Pearson 1934)."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betaincinv
+
+from untrackable import checks
+
+
+def lower_bound(hits: ArrayLike, trials: ArrayLike, error: float) -> NDArray[np.float64]:
+    """One-sided: the probability is below this with chance at most `error`, whatever it is."""
+    h, n = np.broadcast_arrays(np.asarray(hits, dtype=np.float64), np.asarray(trials, dtype=np.float64))
+    with np.errstate(invalid="ignore"):
+        found = betaincinv(np.maximum(h, 1e-300), n - h + 1, error)
+    return np.where(h > 0, found, 0.0)
+
+
+def upper_bound(hits: ArrayLike, trials: ArrayLike, error: float) -> NDArray[np.float64]:
+    """One-sided: the probability is above this with chance at most `error`, whatever it is."""
+    h, n = np.broadcast_arrays(np.asarray(hits, dtype=np.float64), np.asarray(trials, dtype=np.float64))
+    return 1.0 - lower_bound(n - h, n, error)
+
+
+def clopper_pearson(hits: float, trials: int, level: float) -> tuple[float, float]:
+    """Two-sided: an interval that contains the probability with chance at least `level`."""
+    level = checks.open_probability("level", level)
+    if not 0 <= hits <= trials or trials < 1:
+        raise ValueError(f"hits must be between 0 and trials, and trials at least 1; got {hits} of {trials}")
+    tail = (1 - level) / 2
+    return float(lower_bound(hits, trials, tail)), float(upper_bound(hits, trials, tail))
+
+
+class Share(NamedTuple):
+    """How often something happened (sampled), with its two-sided Clopper-Pearson interval."""
+
+    hits: int
+    trials: int
+    sampled: float
+    lower: float
+    upper: float
+
+    @staticmethod
+    def of(hits: int, trials: int, level: float) -> "Share":
+        """The share and its interval at this level."""
+        lower, upper = clopper_pearson(hits, trials, level)
+        return Share(int(hits), int(trials), hits / trials, lower, upper)
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """A share or an area (sampled), with its confidence interval."""
+
+    people: int
+    sampled: float
+    lower: float
+    upper: float
+    level: float

@@ -1,0 +1,245 @@
+"""What reports give away, bounded from below by attacks on held-out people. Nothing is assumed of the mechanism.
+
+An attack is chosen on one half of the people and tried once on the other, so its rates are binomial and their
+Clopper-Pearson bounds exact. The one assumption is that people (clients) are independent of each other.
+"""
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from untrackable import checks
+from untrackable.auditing.confidence import Share, lower_bound, upper_bound
+from untrackable.auditing.evidence.report_streams import Streams
+from untrackable.auditing.evidence.similarities import Index, Similarity, Window, similarities
+from untrackable.auditing.evidence.value_scores import scorers
+from untrackable.errors import AuditError
+
+FEWEST_PEOPLE = 16
+"""With fewer there is nothing to choose an attack on, or nothing to try it on."""
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advantage:
+    """Tracking advantage: `lower` holds with confidence `level`; `sampled` is what the attack got.
+
+    `same` and `different`: how often pairs of one person, and of two people, were called one person, each with a
+    two-sided interval at `level`.
+    """
+
+    similarity: str
+    level: float
+    sampled: float
+    lower: float
+    same: Share
+    different: Share
+
+    @staticmethod
+    def of(similarity: str, same: NDArray[np.bool_], different: NDArray[np.bool_], level: float) -> "Advantage":
+        """From what the attack said about independent pairs of one person, and of two people."""
+        hits, alarms = int(same.sum()), int(different.sum())
+        error = (1 - level) / 2
+        lower = float(lower_bound(hits, same.size, error) - upper_bound(alarms, different.size, error))
+        return Advantage(
+            similarity=similarity,
+            level=level,
+            sampled=hits / same.size - alarms / different.size,
+            lower=max(0.0, lower),
+            same=Share.of(hits, same.size, level),
+            different=Share.of(alarms, different.size, level),
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {**asdict(self), "same": self.same._asdict(), "different": self.different._asdict()}
+
+
+def advantage_lower(first: Window, second: Window, *, level: float = 0.99, seed: int = 0) -> Advantage:
+    """A lower bound on the tracking advantage: total variation between one person's two windows and two people's.
+
+    Row i of both windows is person i. Assumes that people are independent draws from one population, and nothing
+    else. A quarter of the people fits the similarities, a quarter chooses one and its threshold; of the rest half
+    give a pair of their own windows, and the others, two by two and each used once, a pair of two people.
+    """
+    level = checks.open_probability("level", level)
+    people = first.counts.size
+    if people < FEWEST_PEOPLE:
+        raise AuditError(f"at least {FEWEST_PEOPLE} people seen in both windows are needed, there are {people}")
+    order = np.random.default_rng(checks.integer("seed", seed, low=0)).permutation(people)
+    fit, choose, test = order[: people // 4], order[people // 4 : people // 2], order[people // 2 :]
+    same, left, right = disjoint_pairs(test)
+    known = similarities(first.take(fit), second.take(fit))
+    best: tuple[float, str, float] = (-math.inf, "", math.inf)
+    for name, similarity in known.items():
+        bound, threshold = _threshold(similarity, first.take(choose), second.take(choose), level, same.size)
+        if bound > best[0]:
+            best = bound, name, threshold
+    _, name, threshold = best
+    score = known[name]
+    hits = score(first.take(same), second.take(same)) >= threshold
+    alarms = score(first.take(left), second.take(right)) >= threshold
+    return Advantage.of(name, hits, alarms, level)
+
+
+def disjoint_pairs(people: Index) -> tuple[Index, Index, Index]:
+    """Half of the people for pairs with themselves; the others two by two, each used once."""
+    same, others = people[: people.size // 2], people[people.size // 2 :]
+    half = others.size // 2
+    return same, others[:half], others[half : 2 * half]
+
+
+def _threshold(
+    similarity: Similarity, first: Window, second: Window, level: float, trials: int
+) -> tuple[float, float]:
+    """The bound to expect of `trials` same-person pairs, and the threshold that promises it.
+
+    Pairs of two people overlap here (everyone with the next few), as only the choice depends on them.
+    """
+    people = first.counts.size
+    everyone = np.arange(people)
+    same = similarity(first, second)
+    shifts = [np.roll(everyone, shift) for shift in range(1, min(5, people))]
+    different = np.concatenate([similarity(first, second.take(shift)) for shift in shifts])
+    cuts = _cuts(same)
+    tpr, fpr = _at_least(same, cuts), _at_least(different, cuts)
+    error = (1 - level) / 2
+    bounds = lower_bound(tpr * trials, trials, error) - upper_bound(fpr * trials / 2, trials / 2, error)
+    best = int(np.argmax(bounds))
+    return float(bounds[best]), float(cuts[best])
+
+
+def _cuts(scores: FloatArray) -> FloatArray:
+    """Thresholds worth trying: midway between neighbouring scores, at most a few hundred."""
+    levels = np.unique(scores)
+    # Scores that differ by rounding are one: a cut between them would depend on how the sums were ordered.
+    apart = np.diff(levels) > 1e-9 * (1 + np.abs(levels[1:]))
+    levels = levels[np.concatenate(([True], apart))]
+    if levels.size > 256:
+        levels = np.unique(np.quantile(levels, np.linspace(0, 1, 256)))
+    below = levels[:1] - 1e-6 * (1 + np.abs(levels[:1]))
+    return np.concatenate([below, (levels[1:] + levels[:-1]) / 2])
+
+
+def _at_least(scores: FloatArray, cuts: FloatArray) -> FloatArray:
+    return 1 - np.searchsorted(np.sort(scores), cuts) / scores.size
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Epsilon:
+    """A lower bound on eps at `delta`, by one event: `lower` holds with confidence `level`.
+
+    `inside` and `outside`: how often clients of the one value and of the other showed the event. `score` is what
+    the event is about. `sampled` is the ratio that was seen, infinite if the others never showed it.
+    """
+
+    score: str
+    level: float
+    delta: float
+    sampled: float
+    lower: float
+    inside: Share
+    outside: Share
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {**asdict(self), "inside": self.inside._asdict(), "outside": self.outside._asdict()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Learnt:
+    """What reports tell about the value: the bound on eps, and how many held-out clients' values were guessed."""
+
+    eps: Epsilon
+    recovered: Share
+
+
+def eps_lower(samples: Sequence[Streams], *, level: float = 0.99, delta: float = 0.0, seed: int = 0) -> Epsilon:
+    """A lower bound on eps from clients of two values (of more: of the two that are easiest to tell apart).
+
+    (eps, delta) privacy means P(event | a) ≤ e^eps·P(event | b) + delta, so that
+    eps ≥ ln((P(event | a) - delta)/P(event | b)). Assumes that clients are independent and those of one value
+    alike. A quarter of the clients fits scores, a quarter chooses one event, which alone is tried on the others.
+    """
+    return learnt(samples, level=level, delta=delta, seed=seed).eps
+
+
+def learnt(samples: Sequence[Streams], *, level: float = 0.99, delta: float = 0.0, seed: int = 0) -> Learnt:
+    """`eps_lower`, with the share of held-out clients whose value is recovered."""
+    level = checks.open_probability("level", level)
+    delta = checks.probability("delta", delta)
+    if len(samples) < 2:
+        raise ValueError(f"samples must be of at least two values, got {len(samples)}")
+    rng = np.random.default_rng(checks.integer("seed", seed, low=0))
+    fit, choose, test = [], [], []
+    for sample in samples:
+        clients = sample.tokens.shape[0]
+        if clients < FEWEST_PEOPLE:
+            raise AuditError(f"at least {FEWEST_PEOPLE} clients of each value are needed, there are {clients}")
+        order = rng.permutation(clients)
+        fit.append(sample.take(order[: clients // 4]))
+        choose.append(sample.take(order[clients // 4 : clients // 2]))
+        test.append(sample.take(order[clients // 2 :]))
+    trials = min(sample.tokens.shape[0] for sample in test)
+    known = scorers(fit)
+    tables = {name: [scorer(sample) for sample in choose] for name, scorer in known.items()}
+    right = {
+        name: np.mean([np.mean(_guess(table, rng) == i) for i, table in enumerate(scores)])
+        for name, scores in tables.items()
+    }
+    guesser = known[max(right, key=lambda name: right[name])]
+    _, cut, name, a, b = max(
+        (*_event(_ratio(scores[a], a, b), _ratio(scores[b], a, b), trials, level, delta), name, a, b)
+        for name, scores in tables.items()
+        for a, b in itertools.permutations(range(len(samples)), 2)
+    )
+    scorer = known[name]
+    inside = _ratio(scorer(test[a]), a, b) >= cut
+    outside = _ratio(scorer(test[b]), a, b) >= cut
+    hits = sum(int(np.sum(_guess(guesser(sample), rng) == i)) for i, sample in enumerate(test))
+    recovered = Share.of(hits, sum(sample.tokens.shape[0] for sample in test), level)
+    return Learnt(eps=_bound(name, inside, outside, level, delta), recovered=recovered)
+
+
+def _bound(name: str, inside: NDArray[np.bool_], outside: NDArray[np.bool_], level: float, delta: float) -> Epsilon:
+    hits, alarms, error = int(inside.sum()), int(outside.sum()), (1 - level) / 2
+    least = float(lower_bound(hits, inside.size, error)) - delta
+    most = float(upper_bound(alarms, outside.size, error))
+    share = hits / inside.size - delta
+    seen = -math.inf if share <= 0 else math.log(share * outside.size / alarms) if alarms else math.inf
+    return Epsilon(
+        score=name,
+        level=level,
+        delta=delta,
+        sampled=max(0.0, seen),
+        lower=max(0.0, math.log(least / most)) if least > 0 else 0.0,
+        inside=Share.of(hits, inside.size, level),
+        outside=Share.of(alarms, outside.size, level),
+    )
+
+
+def _ratio(table: FloatArray, a: int, b: int) -> FloatArray:
+    return np.asarray(table[:, a] - table[:, b])
+
+
+def _guess(table: FloatArray, rng: np.random.Generator) -> Index:
+    """The likeliest value of each client; ties are broken at random."""
+    best = table == table.max(axis=1, keepdims=True)
+    return np.asarray(np.argmax(best * rng.random(table.shape), axis=1), dtype=np.int64)
+
+
+def _event(inside: FloatArray, outside: FloatArray, trials: int, level: float, delta: float) -> tuple[float, float]:
+    """The bound to expect of the best event {score ≥ cut} on `trials` clients of either value, and the cut."""
+    cuts = _cuts(inside)
+    error = (1 - level) / 2
+    least = lower_bound(_at_least(inside, cuts) * trials, trials, error) - delta
+    most = upper_bound(_at_least(outside, cuts) * trials, trials, error)
+    bounds = np.log(np.maximum(least, 1e-300) / most)
+    best = int(np.argmax(bounds))
+    return float(bounds[best]), float(cuts[best])

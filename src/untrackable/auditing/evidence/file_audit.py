@@ -1,0 +1,362 @@
+"""A file of reports with pseudonyms: how well can the people in it be followed from one window to another?"""
+
+import itertools
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from untrackable import checks
+from untrackable.auditing.evidence.attack_bounds import FEWEST_PEOPLE, Advantage, advantage_lower, disjoint_pairs
+from untrackable.auditing.evidence.people_sample import Half, People, arrays, windows
+from untrackable.auditing.evidence.recorded_format import FORMATS, Format, Layout, Unreadable
+from untrackable.auditing.evidence.recorded_tables import Chunk, Row, Table, open_table
+from untrackable.auditing.evidence.report_digests import Told
+from untrackable.errors import AuditError
+
+PSEUDONYMS = ("pseudonym", "user", "user_id", "id")
+WINDOWS = ("window", "place", "device", "day")
+REPORTS = ("report", "irr")
+
+SHOWN = 5
+"""Malformed rows that are named one by one."""
+
+_SAMPLE = 1000
+_MOST_WINDOWS = 100_000
+_BLOCK = 64
+
+
+class Linking(Protocol):
+    """A mechanism that knows how likely two rows of reports are one person's."""
+
+    @property
+    def report_bits(self) -> int:
+        """Width of a report."""
+
+    def link_scores(self, first: NDArray[Any], second: NDArray[Any], value: Any) -> NDArray[np.float64]:
+        """ln(one user/two users) for every pair of a row of `first` and a row of `second`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileAudit:
+    """What `audit_file` found; `tracking.lower` holds with confidence `level` if people are independent.
+
+    `rows` are all data rows, of which `malformed` were left out (`examples` are the first few, with their line or
+    row number) and `elsewhere` were in other windows. `people` were seen in both windows, and sent `reports` there;
+    `sampled` tells whether they are a uniform sample of the file's pseudonyms.
+    """
+
+    path: str
+    unit: str
+    rows: int
+    malformed: int
+    examples: tuple[tuple[int, str], ...]
+    elsewhere: int
+    pseudonyms: int
+    sampled: bool
+    people: int
+    reports: int
+    windows: tuple[str, str] | None
+    format: str
+    level: float
+    mechanism: str | None
+    tracking: Advantage
+
+    @property
+    def verdict(self) -> str:
+        """In plain words."""
+        return " ".join([self.finding, *self.notes])
+
+    @property
+    def finding(self) -> str:
+        """Whether people can be followed."""
+        found, sure = self.tracking, f"{100 * self.level:.12g} %"
+        if found.lower > 0:
+            return (
+                f"People in this file can be followed: by {found.similarity}, one person's two windows are told "
+                f"from two people's with an advantage of at least {found.lower:.3g} (lower, {sure}; "
+                f"{found.sampled:.3g} sampled), where 0 is guessing and 1 is certainty."
+            )
+        return (
+            "No way to follow the people in this file was found: the chosen attack had an advantage of "
+            f"{found.sampled:.3g} (sampled), no more than luck may give with {found.different.trials:,} pairs of "
+            "people. Another attack may do better."
+        )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to keep in mind."""
+        said = []
+        if self.malformed:
+            where = "; ".join(f"{self.unit} {number}: {reason}" for number, reason in self.examples)
+            more = "" if self.malformed <= len(self.examples) else "; …"
+            said.append(
+                f"{self.malformed:,} of {self.rows:,} rows are malformed and were left out ({where}{more})."
+            )
+        if self.elsewhere:
+            said.append(f"{self.elsewhere:,} rows are in other windows and were not used.")
+        if self.sampled:
+            said.append(f"A uniform sample of {self.pseudonyms:,} pseudonyms was looked at.")
+        said.append(
+            "People may hold different values and send different numbers of reports, by which they can be followed "
+            "too: this is about the file, not about the definition, which is for equal values."
+        )
+        return tuple(said)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "file": self.path,
+            "rows": self.rows,
+            "malformed_rows": self.malformed,
+            "malformed_examples": [{self.unit: number, "reason": reason} for number, reason in self.examples],
+            "rows_in_other_windows": self.elsewhere,
+            "pseudonyms": self.pseudonyms,
+            "pseudonyms_are_a_sample": self.sampled,
+            "people": self.people,
+            "reports": self.reports,
+            "windows": self.windows,
+            "format": self.format,
+            "level": self.level,
+            "mechanism": self.mechanism,
+            "advantage_lower": self.tracking.lower,
+            "advantage_sampled": self.tracking.sampled,
+            "tracking": self.tracking.as_dict(),
+            "verdict": self.verdict,
+        }
+
+
+def audit_file(
+    path: str | os.PathLike[str],
+    *,
+    pseudonym: str | None = None,
+    window: str | None = None,
+    report: str | None = None,
+    windows: tuple[str, str] | None = None,
+    format: Format = "auto",
+    level: float = 0.99,
+    people: int = 10_000,
+    seed: int = 0,
+    mechanism: Linking | None = None,
+    value: Any = None,
+    progress: Told | None = None,
+) -> FileAudit:
+    """How well the people in a CSV, Parquet or Arrow file can be followed, by an attack on held-out people.
+
+    With a mechanism, and the value that everyone is taken to hold, its likelihood ratio is the attack: one person
+    if above 1. Memory is in proportion to `people`, not to rows. `seed` decides who is sampled and held out.
+    """
+    checks.choice("format", format, FORMATS)
+    level = checks.open_probability("level", level)
+    people = checks.integer("people", people, low=FEWEST_PEOPLE)
+    seed = checks.integer("seed", seed, low=0, high=(1 << 64) - 1)
+    if mechanism is not None and not callable(getattr(mechanism, "link_scores", None)):
+        raise TypeError(f"mechanism must have link_scores, {type(mechanism).__name__} has not")
+    table = open_table(Path(path))
+    columns = _columns(table, pseudonym, window, report)
+    reading = _Reading(table, columns, format, mechanism, progress)
+    if columns[1] is not None:
+        windows = reading.two_windows(windows)
+    elif windows is not None:
+        raise ValueError("windows were named, but there is no window column")
+    found = reading.collect(windows, people, seed)
+    both = found.both()
+    if len(both) < FEWEST_PEOPLE:
+        raise AuditError(
+            f"pseudonyms with reports in both windows: {len(both)}, where at least {FEWEST_PEOPLE} are needed"
+            + reading.complaint()
+        )
+    if progress is not None:
+        progress("looking for a way to follow people")
+    tracking = _tracked(both, level, seed, mechanism, value)
+    return FileAudit(
+        path=os.fspath(path),
+        unit=table.unit,
+        rows=reading.rows,
+        malformed=reading.malformed,
+        examples=tuple(reading.examples),
+        elsewhere=reading.elsewhere,
+        pseudonyms=len(found),
+        sampled=found.dropped,
+        people=len(both),
+        reports=sum(half.count for halves in both for half in halves),
+        windows=windows,
+        format=reading.layout.name,
+        level=level,
+        mechanism=None if mechanism is None else repr(mechanism),
+        tracking=tracking,
+    )
+
+
+def _columns(
+    table: Table, pseudonym: str | None, window: str | None, report: str | None
+) -> tuple[str, str | None, str]:
+    def find(what: str, asked: str | None, usual: Sequence[str]) -> str | None:
+        names = (asked,) if asked is not None else usual
+        found = next((name for name in names if name in table.columns), None)
+        if found is None and (asked is not None or usual is not WINDOWS):
+            there = (
+                f"columns are {', '.join(table.columns)}"
+                if table.names_may_be_shown
+                else f"the first line names {len(table.columns)} columns"
+            )
+            raise AuditError(f"no {what} column called {' or '.join(names)}: {there}")
+        return found
+
+    who, what = find("pseudonym", pseudonym, PSEUDONYMS), find("report", report, REPORTS)
+    return str(who), find("window", window, WINDOWS), str(what)
+
+
+class _Reading:
+    """One file being read: counts what is wrong with it on the way."""
+
+    def __init__(
+        self,
+        table: Table,
+        columns: tuple[str, str | None, str],
+        format: Format,
+        mechanism: Linking | None,
+        progress: Told | None,
+    ) -> None:
+        self._table, self._columns, self._format = table, columns, format
+        self._bits = None if mechanism is None else mechanism.report_bits
+        self._progress = progress
+        self.layout = Layout("text", 0)
+        self.rows = self.malformed = self.elsewhere = 0
+        self.examples: list[tuple[int, str]] = []
+
+    def two_windows(self, asked: tuple[str, str] | None) -> tuple[str, str]:
+        """The two windows asked for, or else the two of the most rows."""
+        name = self._columns[1]
+        counts: Counter[str] = Counter()
+        for chunk in self._chunks("counting windows", [str(name)]):
+            counts.update(str(row.cells[0]) for row in chunk.rows if not row.wrong and not _missing(row.cells[0]))
+            if len(counts) > _MOST_WINDOWS:
+                raise AuditError(f"the window column has more than {_MOST_WINDOWS:,} different windows")
+        if asked is not None:
+            for window in asked:
+                if window not in counts:
+                    raise AuditError(f"no row is in the window {window!r}")
+            if asked[0] == asked[1]:
+                raise ValueError("the two windows must differ")
+            return asked
+        if not counts:
+            raise AuditError("no row is in any window")
+        if len(counts) < 2:
+            raise AuditError("all rows are in one window; two are needed to follow anyone")
+        first, second = sorted(window for window, _ in counts.most_common(2))
+        return first, second
+
+    def collect(self, windows: tuple[str, str] | None, people: int, seed: int) -> People:
+        """Read everything."""
+        names = [name for name in self._columns if name is not None]
+        chunks = self._chunks("reading reports", names)
+        begun: list[Chunk] = []
+        sample: list[Any] = []
+        for chunk in chunks:
+            begun.append(chunk)
+            sample += [row.cells[-1] for row in chunk.rows if not row.wrong and not _missing(row.cells[-1])]
+            if len(sample) >= _SAMPLE:
+                break
+        self.layout = Layout.of(sample[:_SAMPLE], self._format)
+        if self._bits is not None and self.layout.name == "text":
+            raise AuditError("reports are text; a mechanism's are integers, hexadecimal or bits")
+        found = People(people, width=self.layout.width, seed=seed, keep_raw=self._bits is not None)
+        which = {window: place for place, window in enumerate(windows or ())}
+        for chunk in itertools.chain(begun, chunks):
+            for row in chunk.rows:
+                self.rows += 1
+                self._row(row, which, found)
+        if self.malformed == self.rows:
+            raise AuditError(f"there is no usable row{self.complaint()}")
+        return found
+
+    def complaint(self) -> str:
+        """What is wrong with rows, to be added to an error."""
+        if not self.malformed:
+            return ""
+        number, reason = self.examples[0]
+        return (
+            f"; {self.malformed:,} of {self.rows:,} rows are malformed ({self._table.unit} {number}: {reason}; …)"
+        )
+
+    def _row(self, row: Row, which: dict[str, int], found: People) -> None:
+        if row.wrong:
+            return self._bad(row.number, row.wrong)
+        who, told = row.cells[0], row.cells[-1]
+        if _missing(who):
+            return self._bad(row.number, "the pseudonym is missing")
+        if _missing(told):
+            return self._bad(row.number, "the report is missing")
+        place = None
+        if which:
+            if _missing(row.cells[1]):
+                return self._bad(row.number, "the window is missing")
+            place = which.get(str(row.cells[1]))
+        try:
+            report = self.layout.read(told)
+        except Unreadable as error:
+            return self._bad(row.number, str(error))
+        if self._bits is not None and report.bit_length() > self._bits:
+            return self._bad(row.number, f"the report has more than the mechanism's {self._bits} bits")
+        if which and place is None:
+            self.elsewhere += 1
+        else:
+            found.add(_name(who), place, report)
+        return None
+
+    def _bad(self, number: int, reason: str) -> None:
+        self.malformed += 1
+        if len(self.examples) < SHOWN:
+            self.examples.append((number, reason))
+
+    def _chunks(self, what: str, columns: list[str]) -> Iterator[Chunk]:
+        for chunk in self._table.chunks(columns):
+            if self._progress is not None:
+                self._progress(what, chunk.done)
+            yield chunk
+
+
+def _missing(cell: Any) -> bool:
+    if isinstance(cell, str):
+        return not cell
+    return cell is None or cell == b"" or cell != cell  # the last: not a number
+
+
+def _name(who: Any) -> bytes:
+    return who if isinstance(who, bytes) else str(who).encode("utf-8", "surrogatepass")
+
+
+def _tracked(
+    both: list[tuple[Half, Half]], level: float, seed: int, mechanism: Linking | None, value: Any
+) -> Advantage:
+    if mechanism is None:
+        return advantage_lower(*windows(both), level=level, seed=seed)
+    simulate: Callable[..., Any] | None = getattr(mechanism, "simulate", None)
+    widest = max((report.bit_length() for pair in both for half in pair for report in half.raw), default=0)
+    if widest + 16 < mechanism.report_bits:
+        raise AuditError(
+            f"the mechanism's reports have {mechanism.report_bits} bits, those of the file at most {widest}: "
+            "they are not of this mechanism, or of other parameters"
+        )
+    wide = mechanism.report_bits > 64
+    if simulate is not None:
+        wide = next(simulate([value], rounds=1, seed=0)).reports.ndim == 3
+    first, second = arrays(both, mechanism.report_bits, as_bytes=wide)
+    order = np.random.default_rng(seed).permutation(first.shape[0])
+    same, left, right = disjoint_pairs(order)
+    hits, alarms = (
+        np.concatenate(
+            [
+                np.diag(mechanism.link_scores(first[a[i : i + _BLOCK]], second[b[i : i + _BLOCK]], value)) > 0
+                for i in range(0, a.size, _BLOCK)
+            ]
+        )
+        for a, b in ((same, same), (left, right))
+    )
+    return Advantage.of("the mechanism's likelihood ratio", hits, alarms, level)

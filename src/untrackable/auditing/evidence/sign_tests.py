@@ -1,0 +1,82 @@
+"""Two exact sign tests on clients of one value: does anything persist in a client, do two clients share randomness?
+
+Both look at quadruples (a, b; c, d) of rows of numbers and the sign of ⟨a - c, b - d⟩, which is positive where b
+goes with a and d with c. If nothing goes together, exchanging b and d changes nothing but that sign, so it is a
+fair coin, whatever the law of the rows; every client is used once, so the coins are independent.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import binomtest
+
+from untrackable.auditing.evidence.report_streams import Streams
+
+ALARM = 1e-6
+"""How often a test may find something where there is nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignTest:
+    """How many of the `decided` quadruples had a positive sign; `p_value` is exact and one-sided."""
+
+    positive: int
+    decided: int
+    p_value: float
+
+    @staticmethod
+    def of(products: NDArray[np.float64]) -> "SignTest":
+        """From the products; those that are zero decide nothing."""
+        positive, decided = int(np.sum(products > 0)), int(np.count_nonzero(products))
+        p = binomtest(positive, decided, alternative="greater").pvalue if decided else 1.0
+        return SignTest(positive=positive, decided=decided, p_value=float(p))
+
+    @property
+    def found(self) -> bool:
+        """Whether it is too odd for chance: this happens to fair coins with probability at most ALARM."""
+        return self.p_value <= ALARM
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {**asdict(self), "found": self.found, "alarm": ALARM}
+
+
+def persistence(samples: Sequence[Streams], rng: np.random.Generator) -> SignTest:
+    """Do means of a client's first and second half of reports go together more than with another client's?"""
+    products = []
+    for sample in samples:
+        clients, reports = sample.tokens.shape
+        order = rng.permutation(clients)[: clients // 2 * 2]
+        left, right = sample.between(0, reports // 2).means(), sample.between(reports // 2, reports).means()
+        a, c = order[::2], order[1::2]
+        products.append(((left[a] - left[c]) * (right[a] - right[c])).sum(axis=1))
+    return SignTest.of(_cleaned(products))
+
+
+def sharing(samples: Sequence[Streams]) -> SignTest:
+    """Do clients that were made one right after the other agree, report by report, more than distant ones?"""
+    products = []
+    for sample in samples:
+        pairs = sample.tokens.shape[0] // 2
+        for start in range(pairs // 2):
+            a, c = 2 * start, 2 * (start + pairs // 2)
+            rows = sample.bits[[a, a + 1, c, c + 1]].reshape(4, -1).astype(np.int16)
+            products.append(np.array([float(((rows[0] - rows[2]) * (rows[1] - rows[3])).sum())]))
+    return SignTest.of(_cleaned(products))
+
+
+def identical(samples: Sequence[Streams]) -> bool:
+    """Whether all clients of a value sent the same reports although a client's reports vary."""
+    return any(
+        bool(np.all(sample.tokens == sample.tokens[0])) and bool(np.any(sample.tokens[0] != sample.tokens[0, 0]))
+        for sample in samples
+    )
+
+
+def _cleaned(products: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Sums that would be zero but for rounding are zero."""
+    together = np.concatenate(products)
+    return np.where(np.abs(together) < 1e-9, 0.0, together)

@@ -1,0 +1,202 @@
+"""The attack that untrackability is about: match reports seen in one place with reports seen in another."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+from scipy.special import logsumexp
+
+from untrackable import checks
+from untrackable.auditing.confidence import Matched, clopper_pearson
+from untrackable.brackets import Bracket
+from untrackable.mechanisms.interface import Mechanism
+
+FloatArray = NDArray[np.float64]
+Progress = Callable[[str, float], None]
+
+LARGEST_ASSIGNMENT = 4000
+"""People up to whom all are matched at once: the whole table of scores is kept, and solving it grows cubically."""
+_SCORES = 1 << 22
+"""Scores that are held at a time otherwise."""
+_STRANGERS = 1 << 22
+"""Pairs of strangers whose scores are compared with people's own."""
+_SHORT = 5
+_IMPOSSIBLE = -1e9
+
+
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """How well people were recognised (sampled), and the most that the engine allows.
+
+    `top1` and `top5`: the right person came first, or among the first five, each person being matched alone, ties
+    broken at random; `assignment`: all matched at once, None for more than `LARGEST_ASSIGNMENT` people; `auc`: a
+    person's own reports score higher than another's. `top1_bound`, `top5_bound` and `auc_bound` hold for people
+    with equal values, each matched alone; None for a distribution of values. Who matches all at once may do better.
+    """
+
+    people: int
+    reports: int
+    top1: Matched
+    top5: Matched
+    auc: Matched
+    assignment: Matched | None
+    top1_bound: Bracket | None
+    top5_bound: Bracket | None
+    auc_bound: Bracket | None
+
+
+def link(
+    mechanism: Mechanism,
+    *,
+    people: int = 1000,
+    reports: int = 10,
+    value: Any = 0,
+    distribution: Sequence[float] | None = None,
+    seed: int = 1,
+    level: float = 0.95,
+    progress: Progress = lambda what, done: None,
+) -> Linked:
+    """Simulate `people` who send `reports` reports from each of two places, and match them by likelihood.
+
+    All hold `value`, as in the definition; or each a value 0, 1, … drawn from `distribution`, which the observer
+    knows, while nobody knows who holds what.
+    """
+    people, reports = checks.integer("people", people, low=2), checks.integer("reports", reports, low=1)
+    level = checks.open_probability("level", level)
+    weights = None if distribution is None else _weights(distribution)
+    # A stream of its own: simulation draws from [seed, number of the first client].
+    rng = np.random.default_rng([checks.integer("seed", seed, low=0), 1, people])
+    values = np.full(people, value) if weights is None else rng.choice(weights.size, size=people, p=weights)
+    sent = []
+    for batch in mechanism.simulate(values, rounds=2 * reports, seed=seed):
+        sent.append(batch.reports)
+        progress("reports", min(1.0, (batch.start + len(batch.reports)) / people))
+    both = np.concatenate(sent)
+    # The columns are shuffled: where scores tie, nothing must give the right one away.
+    order = rng.permutation(people)
+    first, second = both[:, :reports], both[order, reports:]
+    rows = _rows(mechanism, first, second, value, weights)
+    size = people if people <= LARGEST_ASSIGNMENT else max(1, _SCORES // people)
+    places, table = np.argsort(order), np.empty((0, 0))
+    ranks, own, others = [], [], []
+    for start in range(0, people, size):
+        mine = places[start : start + size]
+        table = rows(slice(start, start + size))
+        ranks.append(_ranks(table, mine))
+        own.append(table[np.arange(len(mine)), mine])
+        others.append(_strangers(table, mine, rng))
+        progress("matching", min(1.0, (start + size) / people))
+    above, ties = np.concatenate(ranks, axis=1)
+    bounds = (None, None, None) if weights is not None else _bounds(mechanism, value, people, reports)
+    return Linked(
+        people,
+        reports,
+        share(np.clip((1 - above) / ties, 0, 1), level),
+        share(np.clip((_SHORT - above) / ties, 0, 1), level),
+        area(np.concatenate(own), np.concatenate(others), level),
+        _assigned(table, places, level) if size == people else None,
+        *bounds,
+    )
+
+
+def match(scores: FloatArray, level: float = 0.95) -> Matched:
+    """Match each row to its highest-scoring column; person i is row i and column i.
+
+    `scores` are log-likelihood ratios of one user against two. Ties are broken at random, so a person tied with
+    m - 1 others counts as 1/m.
+    """
+    if scores.ndim != 2 or scores.shape[0] != scores.shape[1]:
+        raise ValueError(f"scores must be a square matrix, got shape {scores.shape}")
+    above, ties = _ranks(scores, np.arange(scores.shape[0]))
+    return share(np.clip((1 - above) / ties, 0, 1), level)
+
+
+def _weights(distribution: Sequence[float]) -> FloatArray:
+    weights = np.asarray(distribution, dtype=np.float64)
+    if weights.ndim != 1 or weights.size == 0 or not np.all(weights >= 0) or not 0 < weights.sum() < np.inf:
+        raise ValueError("distribution must be a list of weights, none negative and not all 0")
+    result: FloatArray = weights / weights.sum()
+    return result
+
+
+def _rows(
+    mechanism: Mechanism, first: NDArray[Any], second: NDArray[Any], value: Any, weights: FloatArray | None
+) -> Callable[[slice], FloatArray]:
+    """Scores of some rows against all columns."""
+    if weights is None:
+        return lambda some: mechanism.link_scores(first[some], second, value)
+    held = [v for v, weight in enumerate(weights) if weight > 0]
+    if len(held) == 1:
+        return lambda some: mechanism.link_scores(first[some], second, held[0])
+    reports = first.shape[1]
+    sides = first, range(1, reports + 1), second, range(reports + 1, 2 * reports + 1)
+    logs = np.log(weights[held])[:, None]
+    left, right = (
+        logs + np.array([mechanism.log_likelihood(side, v, list(rounds)) for v in held])
+        for side, rounds in (sides[:2], sides[2:])
+    )
+    alone = logsumexp(left, axis=0), logsumexp(right, axis=0)
+
+    def mixed(some: slice) -> FloatArray:
+        """The log of Σ π(u)·P(a, b | u) over Σ π(u)·P(a | u) times Σ π(u)·P(b | u)."""
+        total = np.full((left[:, some].shape[1], second.shape[0]), -np.inf)
+        for i, v in enumerate(held):
+            scores = mechanism.link_scores(first[some], second, v)
+            np.logaddexp(total, scores + left[i, some, None] + right[i, None, :] - logs[i], out=total)
+        return total - alone[0][some, None] - alone[1][None, :]
+
+    return mixed
+
+
+def _ranks(scores: FloatArray, places: NDArray[np.int64]) -> FloatArray:
+    """For each row, how many columns score above its own, and how many as much (itself included)."""
+    own = scores[np.arange(len(places)), places][:, None]
+    return np.array([(scores > own).sum(axis=1), (scores == own).sum(axis=1)], dtype=np.float64)
+
+
+def share(hits: FloatArray, level: float) -> Matched:
+    """Clopper-Pearson, as if people were independent; they share a crowd."""
+    people = hits.size
+    lower, upper = clopper_pearson(float(hits.sum()), people, level)
+    return Matched(people, float(hits.mean()), lower, upper, level)
+
+
+def _strangers(scores: FloatArray, places: NDArray[np.int64], rng: np.random.Generator) -> FloatArray:
+    """Scores of rows against columns that are not their own: all, or for many people some drawn at random."""
+    columns = scores.shape[1]
+    each = min(columns - 1, max(1, _STRANGERS // columns))
+    steps = np.arange(1, columns) if each == columns - 1 else rng.integers(1, columns, size=(len(places), each))
+    found: FloatArray = scores[np.arange(len(places))[:, None], (places[:, None] + steps) % columns]
+    return found.reshape(-1)
+
+
+def area(own: FloatArray, others: FloatArray, level: float) -> Matched:
+    """The share of strangers' scores below each person's own, with the empirical Bernstein interval of its mean.
+
+    Maurer and Pontil 2009; as if people were independent.
+    """
+    ordered = np.sort(others)
+    below, upto = (np.searchsorted(ordered, own, side) for side in ("left", "right"))
+    placements = (below + upto) / (2 * ordered.size)
+    people, mean = placements.size, float(placements.mean())
+    weight = np.log(4 / (1 - level))
+    reach = float(np.sqrt(2 * placements.var(ddof=1) * weight / people) + 7 * weight / (3 * (people - 1)))
+    return Matched(people, mean, max(0.0, mean - reach), min(1.0, mean + reach), level)
+
+
+def _assigned(scores: FloatArray, places: NDArray[np.int64], level: float) -> Matched:
+    rows, columns = linear_sum_assignment(np.maximum(scores, _IMPOSSIBLE), maximize=True)
+    return share((columns[np.argsort(rows)] == places).astype(np.float64), level)
+
+
+def _bounds(mechanism: Mechanism, value: Any, people: int, reports: int) -> tuple[Bracket, Bracket, Bracket]:
+    """The best power at false positive rates 1/M and 5/M, and the area below the curve.
+
+    Someone who picks a partner among M is a test of one user against two: given reports that are somebody else's,
+    all M are alike and each is picked with probability 1/M.
+    """
+    pair = mechanism.tracking_of(value, rounds=range(1, 2 * reports + 1), first=range(1, reports + 1))
+    return pair.power(1 / people), pair.power(min(1.0, _SHORT / people)), pair.auc()

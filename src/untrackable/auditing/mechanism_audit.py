@@ -1,0 +1,297 @@
+"""One mechanism examined: every guarantee, the attacks, and the curves that show them."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+
+import numpy as np
+
+from untrackable import checks
+from untrackable.auditing.change_attack import Changed, find_changes
+from untrackable.auditing.link_attack import Linked, Progress, link
+from untrackable.brackets import Bracket
+from untrackable.mechanisms.interface import Mechanism, Pair
+from untrackable.mechanisms.kept.rappor import Rappor
+from untrackable.theory.accuracy import Accuracy
+from untrackable.theory.experiment import Experiment, Mixture, Worst
+from untrackable.theory.percentiles import Trackability
+
+T = TypeVar("T")
+
+LARGEST_CROWD = 10_000
+"""People who are simulated at most, however large the crowd."""
+_MOST_POINTS = 8
+"""Numbers of reports at which the curves are drawn."""
+_GAMMAS = 41
+_LEVELS = tuple(i / 20 for i in range(1, 20))
+_RATES = 201
+
+
+@runtime_checkable
+class Auditable(Protocol):
+    """What an audit needs at least: how one user differs from two. What else there is, is audited too."""
+
+    def tracking(self, *, reports: int, split: int) -> Pair:
+        """One user against two, `split` of the reports being the first one's."""
+
+
+class Apart(NamedTuple):
+    """How far apart two worlds are: the largest loss, gamma at the audit's delta, the best observer's advantage."""
+
+    pure: Bracket
+    gamma: Bracket
+    advantage: Bracket
+
+    @staticmethod
+    def of(pair: Pair, delta: float) -> "Apart":
+        """Ask all three."""
+        pure = pair.pure()
+        return Apart(Bracket(pure if pair.certainty == "exact" else 0.0, pure), pair.gamma(delta), pair.advantage())
+
+
+class Point(NamedTuple):
+    """One number of reports on the curves: the worst split's guarantees, and recognition when split in half."""
+
+    reports: int
+    tracking: Apart
+    recognised: Bracket
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Curves:
+    """What is drawn, each as lists of x and of brackets."""
+
+    points: tuple[Point, ...]
+    gammas: tuple[float, ...]
+    deltas: tuple[Bracket, ...]
+    levels: tuple[float, ...]
+    taus: tuple[Bracket, ...]
+    rates: tuple[float, ...]
+    powers: tuple[Bracket, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Audit:
+    """Everything that an audit found. Numbers are brackets, or say sampled; None where `missing` says why.
+
+    `everlasting` is about all reports ever sent, `lasting` about the first `reports`, each for a fixed value and
+    for any sequence of values; `tracking` is the worst split of `reports`, and `tracking_colliding`, of RAPPOR,
+    also over values whose hashes collide; `recognised` bounds how often the owner of one half of the reports is
+    picked out of a crowd by the other half, matched alone; `detection_fresh` and `detection_same` are a change of
+    value, after which a fresh generator or the same client reports. `linked` is of people with equal values,
+    `linked_apart` of people who differ.
+    """
+
+    mechanism: str
+    published: str
+    persists: str
+    reports: int
+    delta: float
+    crowd: int
+    everlasting: Apart | None
+    everlasting_any: Apart | None
+    lasting: Apart | None
+    lasting_any: Apart | None
+    one_report: Bracket | None
+    tracking: Apart
+    tracking_colliding: Apart | None
+    recognised: Bracket
+    tau_median: Bracket | None
+    tau_90: Bracket | None
+    detection_fresh: Apart | None
+    detection_same: Apart | None
+    accuracy: Accuracy | None
+    pools: bool
+    linked: Linked | None
+    linked_apart: Linked | None
+    changed: Changed | None
+    curves: Curves
+    missing: dict[str, str] = field(default_factory=dict)
+
+
+def audit(
+    mechanism: Auditable,
+    *,
+    reports: int = 20,
+    delta: float = 1e-6,
+    people: int = 100_000,
+    crowd: int = 1000,
+    attack: bool = True,
+    distribution: Sequence[float] | None = None,
+    seed: int = 1,
+    progress: Progress = lambda what, done: None,
+) -> Audit:
+    """Examine a mechanism as seen by someone who holds `reports` of its reports.
+
+    `people` answer a round, which gives the accuracy; `crowd` people is whom one person is to be recognised among.
+    Without `attack` nothing is simulated. With a `distribution` of the values 0, 1, … people who differ are
+    followed as well.
+    """
+    if not isinstance(mechanism, Auditable):
+        raise TypeError(
+            f"mechanism must have a method tracking(reports=, split=), {type(mechanism).__name__} has none"
+        )
+    reports = checks.integer("reports", reports, low=2)
+    delta = checks.open_probability("delta", delta)
+    people, crowd = checks.integer("people", people, low=1), checks.integer("crowd", crowd, low=2)
+    asked = _Asked(mechanism, delta)
+    progress("guarantees", 0.0)
+    worst, half = asked.worst(reports), asked.halved(reports)
+    everlasting, everlasting_any = (asked.privacy(None, values) for values in ("fixed", "any"))
+    lasting, lasting_any = (asked.privacy(reports, values) for values in ("fixed", "any"))
+    one = asked.maybe("one report", lambda: _pure(_method(mechanism, "privacy")(reports=1, values="fixed")))
+    fresh, same = asked.detections(reports)
+    tau = asked.maybe("τ", lambda: Trackability([*asked.halves(reports)]))
+    accuracy = asked.maybe("accuracy", lambda: _method(mechanism, "accuracy")(people))
+    curves = asked.curves(reports, crowd, worst, half, tau, progress)
+    base = getattr(mechanism, "base", None)
+    colliding = None
+    if isinstance(mechanism, Rappor) and mechanism.hashes > 1:
+        colliding = Apart.of(mechanism.tracking(reports=reports, ones="worst"), delta)
+    linked = apart = changed = None
+    followed = min(crowd, LARGEST_CROWD)
+    if attack and isinstance(mechanism, Mechanism):
+        linked = asked.maybe(
+            "linking", lambda: link(mechanism, people=followed, reports=reports // 2, seed=seed, progress=progress)
+        )
+        if distribution is not None:
+            apart = link(
+                mechanism,
+                people=followed,
+                reports=reports // 2,
+                distribution=distribution,
+                seed=seed,
+                progress=progress,
+            )
+        changed = asked.maybe(
+            "changes",
+            lambda: find_changes(mechanism, people=min(crowd, 1000), reports=reports, seed=seed, progress=progress),
+        )
+    return Audit(
+        repr(mechanism),
+        "; ".join(filter(None, (getattr(part, "published", "") for part in (mechanism, base)))),
+        getattr(mechanism, "persists", ""),
+        reports,
+        delta,
+        crowd,
+        everlasting,
+        everlasting_any,
+        lasting,
+        lasting_any,
+        one,
+        Apart.of(worst, delta),
+        colliding,
+        half.power(1 / crowd),
+        None if tau is None else tau.quantile(0.5),
+        None if tau is None else tau.quantile(0.9),
+        fresh,
+        same,
+        accuracy,
+        getattr(mechanism, "pools", False),
+        linked,
+        apart,
+        changed,
+        curves,
+        asked.missing,
+    )
+
+
+class _Asked:
+    """A mechanism being asked; what it cannot say is remembered with the reason."""
+
+    def __init__(self, mechanism: Auditable, delta: float) -> None:
+        self.mechanism, self.delta = mechanism, delta
+        self.missing: dict[str, str] = {}
+
+    def maybe(self, what: str, ask: Callable[[], T]) -> T | None:
+        """The answer, or None and why there is none."""
+        try:
+            return ask()
+        except (TypeError, ValueError, AttributeError) as error:
+            self.missing[what] = str(error)
+            return None
+
+    def split(self, reports: int, split: int) -> Pair:
+        """The first `split` reports against the others."""
+        if isinstance(self.mechanism, Mechanism):
+            return self.mechanism.tracking(rounds=range(1, reports + 1), first=range(1, split + 1))
+        return self.mechanism.tracking(reports=reports, split=split)
+
+    def halved(self, reports: int) -> Pair:
+        """As many reports on each side; of an odd number one is left out."""
+        return self.split(reports - reports % 2, reports // 2)
+
+    def halves(self, reports: int) -> Iterable[Experiment | Mixture]:
+        """Every split up to the even one, as τ needs them."""
+        for split in range(1, reports // 2 + 1):
+            pair = self.split(reports, split)
+            if isinstance(pair, Worst):
+                raise TypeError("τ is about one pair of worlds; this mechanism gives the worst of several")
+            yield pair
+
+    def worst(self, reports: int) -> Pair:
+        """The worst split."""
+        if isinstance(self.mechanism, Mechanism):
+            return self.mechanism.tracking(rounds=range(1, reports + 1))
+        return Worst([*self.halves(reports)]) if reports > 1 else Experiment()
+
+    def privacy(self, reports: int | None, values: str) -> Apart | None:
+        """All reports, or so many, of a value or a sequence of values."""
+        name = f"privacy of {'all' if reports is None else reports} reports, {values} values"
+        ask = _method(self.mechanism, "privacy")
+        return self.maybe(name, lambda: Apart.of(ask(reports=reports, values=values), self.delta))
+
+    def detections(self, reports: int) -> tuple[Apart | None, Apart | None]:
+        """The worst moment of a change, after which a fresh client reports, or the same one."""
+        ask, rounds = _method(self.mechanism, "detection"), range(1, reports + 1)
+        fresh: Pair | None = self.maybe("detection, fresh client", lambda: ask(rounds=rounds, after="fresh"))
+        same: Pair | None = self.maybe("detection, same client", lambda: ask(rounds=rounds, after="same"))
+        found = None if fresh is None else Apart.of(fresh, self.delta)
+        if same is None or (fresh is not None and _content(fresh) == _content(same)):
+            return found, None if same is None else found
+        return found, Apart.of(same, self.delta)
+
+    def curves(
+        self, reports: int, crowd: int, worst: Pair, half: Pair, tau: Trackability | None, progress: Progress
+    ) -> Curves:
+        """Guarantees against the number of reports, and the laws behind the last of them."""
+        numbers = sorted({*np.linspace(2, reports, _MOST_POINTS).round().astype(int).tolist(), reports})
+        points = []
+        for number in numbers:
+            last = number == reports
+            pair, even = (worst, half) if last else (self.worst(number), self.halved(number))
+            points.append(Point(number, Apart.of(pair, self.delta), even.power(1 / crowd)))
+            progress("guarantees", len(points) / len(numbers))
+        end = max(1e-3, points[-1].tracking.gamma.upper)
+        gammas = tuple(np.linspace(0, end if np.isfinite(end) else 20.0, _GAMMAS).tolist())
+        curve = half.roc(_RATES)
+        powers = tuple(Bracket(float(a), float(b)) for a, b in zip(curve.lower, curve.upper, strict=True))
+        return Curves(
+            tuple(points),
+            gammas,
+            tuple(worst.delta(gamma) for gamma in gammas),
+            _LEVELS if tau is not None else (),
+            tuple(tau.quantile(level) for level in _LEVELS) if tau is not None else (),
+            tuple(curve.fpr.tolist()),
+            powers,
+        )
+
+
+def _method(mechanism: object, name: str) -> Callable[..., Any]:
+    def absent(*_: object, **__: object) -> Any:
+        raise AttributeError(f"this mechanism has no {name}")
+
+    return getattr(mechanism, name, absent)
+
+
+def _content(pair: Pair) -> object:
+    """Equal for equal pairs of worlds."""
+    if isinstance(pair, Worst):
+        return [_content(member) for member in pair.members]
+    if isinstance(pair, Mixture):
+        return [(p, q, _content(experiment)) for p, q, experiment in pair.components]
+    return pair.gaussian, pair.certainty, [(factor.key, count) for factor, count in pair.factors]
+
+
+def _pure(pair: Pair) -> Bracket:
+    return Bracket(pair.pure() if pair.certainty == "exact" else 0.0, pair.pure())

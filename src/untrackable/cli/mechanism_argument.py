@@ -1,0 +1,116 @@
+"""From what a person types to a mechanism: a name of the catalogue, or MODULE:NAME of their own."""
+
+import dataclasses
+import importlib
+import inspect
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from untrackable.encodings.discovered_strings import DiscoveredStrings
+from untrackable.mechanisms.catalogue import CATALOGUE, Entry, Goal
+from untrackable.mechanisms.interface import Mechanism
+from untrackable.mechanisms.wrappers.dealt import Dealt
+from untrackable.mechanisms.wrappers.fresh import Fresh
+from untrackable.mechanisms.wrappers.stored import Memoized, Stored
+
+
+def resolve_strings(name: str, parameters: Sequence[str], encoding: DiscoveredStrings) -> Mechanism:
+    """The mechanism of that name over reports about strings to be discovered, whose bits are the encoding's."""
+    makers: dict[str, Any] = {
+        "fresh": lambda *, eps: Fresh(encoding.local(eps)),
+        "memoized": lambda *, eps: Memoized(encoding.local(eps)),
+        "deck": lambda *, slots, eps_report: Dealt(encoding.local(eps_report), slots),
+        "rnip": lambda *, slots, eps_report: Stored(encoding.local(eps_report), slots),
+    }
+    if name not in makers:
+        raise ValueError(f"mechanism must be one of {', '.join(makers)} for strings to be discovered, got {name!r}")
+    made: Mechanism = _called(name, makers[name], dict(_parameter(text) for text in parameters))
+    return made
+
+
+def resolve(name: str, parameters: Sequence[str] = (), preset: str | None = None, goal: Goal | None = None) -> Any:
+    """The mechanism of that name with `key=value` parameters or a published preset.
+
+    With neither, the one that meets a goal: sixteen values (two, where only yes and no can be said), eps = 2.
+    `MODULE:NAME` is imported, also from the current folder, and called with the parameters unless it is a mechanism
+    already.
+    """
+    given = dict(_parameter(text) for text in parameters)
+    if ":" in name:
+        if preset is not None:
+            raise ValueError(f"preset goes with a mechanism of the catalogue, not with {name}")
+        return _imported(name, given)
+    if name not in CATALOGUE:
+        raise ValueError(f"mechanism must be one of {', '.join(CATALOGUE)}, or MODULE:NAME; got {name!r}")
+    entry = CATALOGUE[name]
+    if preset is not None:
+        if given:
+            raise ValueError("give either parameters or a preset")
+        return _preset(entry, preset)
+    if not given:
+        wanted = goal or Goal()
+        return entry.meeting(dataclasses.replace(wanted, values=2) if entry.yes_no else wanted)
+    return _called(entry.name, entry.make, given)
+
+
+def _preset(entry: Entry, preset: str) -> Any:
+    if preset not in entry.presets:
+        known = ", ".join(entry.presets) or "none"
+        raise ValueError(f"preset of {entry.name} must be one of: {known}; got {preset!r}")
+    return entry.presets[preset]()
+
+
+def _parameter(text: str) -> tuple[str, Any]:
+    key, equals, value = text.partition("=")
+    if not equals or not key.isidentifier():
+        raise ValueError(f"a parameter must be written key=value, got {text!r}")
+    return key, _value(value)
+
+
+def _value(text: str) -> Any:
+    if "," in text:
+        return tuple(_value(part) for part in text.split(",") if part)
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _imported(name: str, given: Mapping[str, Any]) -> Any:
+    module, _, attribute = name.partition(":")
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        found: Any = importlib.import_module(module)
+    except ImportError as error:
+        raise ValueError(f"cannot import {module}: {error}") from None
+    for part in attribute.split("."):
+        if not hasattr(found, part):
+            raise ValueError(f"{module} has no {attribute}")
+        found = getattr(found, part)
+    if inspect.isclass(found) or not hasattr(found, "tracking"):
+        return _called(name, found, given)
+    if given:
+        raise ValueError(f"{name} is a mechanism already and takes no parameters")
+    return found
+
+
+def _called(name: str, make: Any, given: Mapping[str, Any]) -> Any:
+    """Call with parameters; a missing or unknown one is named, with all there are."""
+    if not callable(make):
+        raise TypeError(f"{name} is neither a mechanism nor makes one")
+    signature = inspect.signature(make)
+    try:
+        signature.bind(**given)
+    except TypeError as error:
+        known = ", ".join(str(parameter).split(":")[0] for parameter in signature.parameters.values())
+        takes_any = any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values())
+        unknown = [] if takes_any else [key for key in given if key not in signature.parameters]
+        wrong = f"there is no {', '.join(unknown)}" if unknown else str(error)
+        raise ValueError(f"{name} takes {known or 'no parameters'}: {wrong}") from None
+    return make(**given)

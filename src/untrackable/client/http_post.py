@@ -1,0 +1,183 @@
+"""One report over HTTP: a new connection, verified TLS, and the same headers from everyone."""
+
+import ipaddress
+import re
+import urllib.parse
+import urllib.request
+from base64 import b64encode
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from untrackable import checks
+from untrackable.client.http_exchange import Exchange, ExchangeFailed
+from untrackable.protocol.campaign import check_id
+
+USER_AGENT = "untrackable"
+TIMEOUT = 60.0
+"""Seconds for everything, from the first connection to the last byte that is waited for."""
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_LATER = (408, 425, 429)
+_LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
+_LONGEST_NAME = 253
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came back: a status, or None if nothing did; and for how many seconds the server wants to be spared."""
+
+    status: int | None
+    retry_after: float | None = None
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the report is stored."""
+        return self.status is not None and 200 <= self.status < 300
+
+    @property
+    def later(self) -> bool:
+        """Whether trying again may help; a refusal or a redirection is final."""
+        return self.status is None or self.status in _LATER or self.status >= 500
+
+
+Ready = Callable[[str, str], bool]
+"""Whether a report may go out now, from this local address, over a connection to that one."""
+
+Post = Callable[["Address", bytes, Ready], Reply]
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where the reports of a campaign go: its id is in the path, and nothing else about anybody."""
+
+    scheme: str
+    host: str
+    port: int
+    path: str
+
+    @staticmethod
+    def of(server: str, campaign: str) -> "Address":
+        """From a server's address, which must be https, or http on this machine."""
+        try:
+            parts = urllib.parse.urlsplit(server)
+            port = parts.port
+        except ValueError as error:
+            raise ValueError(f"server must be an address such as https://collect.example: {error}") from None
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+            raise ValueError("server must be an address such as https://collect.example, without ? or #")
+        if parts.username is not None:
+            raise ValueError("server must have no user name: reports are sent by nobody in particular")
+        if not parts.path.isascii() or not parts.path.isprintable() or " " in parts.path:
+            raise ValueError("server must have a path of plain characters")
+        if parts.scheme == "http" and parts.hostname not in _LOOPBACK:
+            raise ValueError("server must be https; http is only for this machine")
+        if not _is_host(parts.hostname):
+            raise ValueError("server must have a host of plain characters; others are written xn--…")
+        if port == 0:
+            raise ValueError("server must have a port between 1 and 65535, got 0")
+        path = f"{parts.path.rstrip('/')}/campaigns/{check_id(campaign)}/reports"
+        return Address(parts.scheme, parts.hostname, port or (443 if parts.scheme == "https" else 80), path)
+
+    @property
+    def netloc(self) -> str:
+        """Host and port, the port only if it is not the usual one."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == (443 if self.scheme == "https" else 80) else f"{host}:{self.port}"
+
+    def proxy(self) -> "Proxy | None":
+        """The one that the environment names (https_proxy, all_proxy, no_proxy); none for http, on this machine."""
+        if self.scheme == "http":
+            return None
+        named = urllib.request.getproxies()
+        variable = "https" if named.get("https") else "all"
+        if not named.get(variable) or urllib.request.proxy_bypass(self.netloc):
+            return None
+        return Proxy.of(f"{variable}_proxy", named[variable])
+
+    def reached_by(self) -> tuple[str, int]:
+        """The host and port that are connected to: its own, or a proxy's."""
+        proxy = self.proxy()
+        return (proxy.host, proxy.port) if proxy else (self.host, self.port)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Proxy:
+    """One that makes tunnels for whoever asks over plain HTTP; what goes through them is under TLS."""
+
+    host: str
+    port: int
+    credentials: str | None
+
+    @staticmethod
+    def of(variable: str, given: str) -> "Proxy":
+        """From an environment variable; the error names it and shows nothing of it, as it may have a password."""
+        scheme, _, rest = given.rpartition("://")
+        host, port, pair = "", None, None
+        try:
+            parts = urllib.parse.urlsplit(f"http://{rest}")
+            host, port = parts.hostname or "", parts.port
+            if parts.username is not None:
+                pair = f"{urllib.parse.unquote(parts.username)}:{urllib.parse.unquote(parts.password or '')}"
+        except ValueError:
+            scheme = "?"
+        if scheme.lower() not in ("", "http") or not _is_host(host) or port == 0:
+            raise ValueError(
+                f"{variable} (in the environment) must be a proxy such as http://proxy.example:3128; "
+                "other kinds (https, socks) are not spoken, and nothing is sent past a proxy"
+            )
+        return Proxy(host, port or 80, None if pair is None else b64encode(pair.encode()).decode())
+
+    def tunnel(self, address: Address) -> bytes:
+        """What asks it for one."""
+        host = f"[{address.host}]" if ":" in address.host else address.host
+        lines = [f"CONNECT {host}:{address.port} HTTP/1.1", f"Host: {host}:{address.port}"]
+        if self.credentials is not None:
+            lines.append(f"Proxy-Authorization: Basic {self.credentials}")
+        return "\r\n".join([*lines, "", ""]).encode()
+
+
+def post(address: Address, body: bytes, ready: Ready, *, timeout: float = TIMEOUT) -> Reply:
+    """Send a report: once, over a connection that is made for it and closed after it.
+
+    Making it takes a while; `ready` is asked when all that is left to do is to send.
+    """
+    proxy = address.proxy()
+    try:
+        with Exchange(*address.reached_by(), seconds=checks.positive("timeout", timeout)) as exchange:
+            if proxy and exchange.ask(proxy.tunnel(address)).status // 100 != 2:
+                return Reply(None)
+            if address.scheme == "https":
+                exchange.secure(address.host)
+            request = _request(address, len(body)) + body
+            if not ready(*exchange.way()):
+                return Reply(None)
+            head = exchange.ask(request)
+            return Reply(head.status, _seconds(head.header("retry-after")))
+    except ExchangeFailed:
+        return Reply(None)
+
+
+def _request(address: Address, length: int) -> bytes:
+    """The same from everyone, in the same order."""
+    lines = (
+        f"POST {address.path} HTTP/1.1",
+        f"Host: {address.netloc}",
+        f"User-Agent: {USER_AGENT}",
+        "Content-Type: application/octet-stream",
+        f"Content-Length: {length}",
+        "Connection: close",
+    )
+    return "\r\n".join([*lines, "", ""]).encode()
+
+
+def _seconds(given: str | None) -> float | None:
+    """Retry-After in seconds; a date is not looked at."""
+    return float(given) if given is not None and given.isascii() and given.isdigit() and len(given) < 8 else None
+
+
+def _is_host(given: str) -> bool:
+    """A name of plain labels, or an address without a zone."""
+    try:
+        ipaddress.ip_address(given)
+    except ValueError:
+        return len(given) <= _LONGEST_NAME and all(_LABEL.fullmatch(label) for label in given.split("."))
+    return "%" not in given

@@ -1,0 +1,161 @@
+"""Files that survive: private, written whole or not at all, checked when they are read, one writer at a time."""
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import json
+import os
+import stat
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from untrackable.client.folder_lock import Lock
+from untrackable.errors import FolderBusy, StateError
+from untrackable.protocol.campaign import canonical
+
+_MAGIC = b"UTF\x01"
+_DIGEST = 32
+_PATIENCE = 30.0
+"""Seconds to wait for another process."""
+_NAP = 0.02
+
+
+class Folder:
+    """Where a client keeps what it knows: mode 0700, its files 0600."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = Path(path)
+        self._lock: Lock | None = None
+        for missing in reversed([place for place in (self.path, *self.path.parents) if not place.exists()]):
+            with contextlib.suppress(FileExistsError):
+                missing.mkdir(mode=0o700)
+        found = self.path.stat()
+        if not stat.S_ISDIR(found.st_mode):
+            raise StateError(f"{self.path} must be a folder")
+        if found.st_uid != os.geteuid():
+            raise StateError(f"{self.path} must belong to the user who runs this: it is somebody else's")
+        if found.st_mode & 0o077:
+            raise StateError(f"{self.path} must be for its owner alone: `chmod 700` it")
+
+    def read(self, name: str, what: str) -> dict[str, Any] | None:
+        """What was written under a name, or None if nothing was; damage is an error, and destroys nothing."""
+        try:
+            data = self._bytes(self.path / name)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise StateError(f"{what} cannot be read: {error.strerror}") from None
+        return unframed(data, what)
+
+    def write(self, name: str, content: dict[str, Any]) -> None:
+        """Replace a file so that at every moment either the old one or the new one is there, whole."""
+        part, place = self.path / f"{name}.part", self.path / name
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(part)  # noqa: PTH108 - left over by a process that was killed
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        try:
+            left = memoryview(framed(content))
+            while left:
+                left = left[os.write(descriptor, left) :]
+            os.fsync(descriptor)
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.unlink(part)  # noqa: PTH108
+            raise
+        finally:
+            os.close(descriptor)
+        os.replace(part, place)  # noqa: PTH105
+        self._sync()
+
+    def remove(self, name: str) -> None:
+        """Without a file, for good."""
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self.path / name)  # noqa: PTH108
+        self._sync()
+
+    @contextlib.contextmanager
+    def locked(self, patience: float = _PATIENCE) -> Iterator[Lock]:
+        """Alone with the folder."""
+        with self.held("lock", patience) as descriptor:
+            self._lock = Lock(descriptor)
+            try:
+                yield self._lock
+            finally:
+                self._lock = None
+
+    def place(self) -> str:
+        """The lock's, as somebody who opens it now finds it."""
+        descriptor = os.open(self.path / "lock", os.O_RDONLY | os.O_NOFOLLOW)
+        try:
+            return Lock(descriptor).place
+        finally:
+            os.close(descriptor)
+
+    @property
+    def lock(self) -> Lock:
+        """While it is held."""
+        if self._lock is None:
+            raise RuntimeError("the folder must be locked first")
+        return self._lock
+
+    @contextlib.contextmanager
+    def held(self, name: str, patience: float = _PATIENCE) -> Iterator[int]:
+        """Alone with one file, made if need be; its descriptor."""
+        descriptor = os.open(self.path / name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        try:
+            until = time.monotonic() + patience
+            while True:
+                try:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except OSError as error:
+                    if error.errno not in (errno.EAGAIN, errno.EACCES) or time.monotonic() >= until:
+                        raise FolderBusy(f"{self.path} is in use by another process") from None
+                time.sleep(_NAP)
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    def _sync(self) -> None:
+        descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    @staticmethod
+    def _bytes(path: Path) -> bytes:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+        with os.fdopen(descriptor, "rb") as file:
+            return file.read()
+
+
+def framed(content: dict[str, Any]) -> bytes:
+    """`55 54 46 01`, canonical JSON, SHA-256 of both."""
+    body = _MAGIC + canonical(content)
+    return body + hashlib.sha256(body).digest()
+
+
+def unframed(data: bytes, what: str) -> dict[str, Any]:
+    """The content of a file; anything that `framed` would not have written is an error."""
+    body, digest = data[:-_DIGEST], data[-_DIGEST:]
+    if len(data) < len(_MAGIC) + _DIGEST or not data.startswith(_MAGIC[:3]):
+        raise StateError(f"{what} is damaged: it is truncated, or no file of this library")
+    if not data.startswith(_MAGIC):
+        raise StateError(
+            f"{what} is of another version of this library: of format {data[3]}, and {_MAGIC[3]} is known; move "
+            "the whole folder away and answer anew: only rounds that begin later are answered then, and what was "
+            "spent before is not known to the new ledger: take it off the policy"
+        )
+    if hashlib.sha256(body).digest() != digest:
+        raise StateError(f"{what} is damaged: its checksum does not match")
+    try:
+        content = json.loads(body[len(_MAGIC) :])
+    except (ValueError, RecursionError):
+        content = None
+    if not isinstance(content, dict):
+        raise StateError(f"{what} is no file of this library")
+    return content

@@ -1,0 +1,166 @@
+"""What a client knows about one campaign: the value, the mechanism's state, the keys, and the report to be sent."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from untrackable import framing
+from untrackable.client.private_folder import Folder
+from untrackable.client.round_keys import SIZE, Ratchet
+from untrackable.errors import StateError, ValueChangeRefused
+from untrackable.mechanisms.entropy import Entropy
+from untrackable.mechanisms.inner_product.fading import Fading
+from untrackable.mechanisms.interface import Mechanism
+from untrackable.mechanisms.wrappers.dealt import Dealt
+from untrackable.protocol import wire
+from untrackable.protocol.campaign import Campaign
+
+VERSION = 2
+_NAME = 16
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Sealed:
+    """A report as it is sent, and how sending it has gone so far.
+
+    `since` is when the first attempt was made; `attachment` is where, as a keyed digest that only this client can
+    make again, or None where that is not known.
+    """
+
+    round: int
+    body: bytes
+    since: float | None = None
+    tries: int = 0
+    attachment: tuple[bytes, bytes] | None = None
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class State:
+    """The secret state of one life in one campaign; `kept` has a state of the mechanism for each value it needs."""
+
+    life: str
+    value: int
+    kept: tuple[tuple[int, bytes], ...]
+    ratchet: Ratchet
+    sealed: Sealed | None = None
+
+    @staticmethod
+    def new(campaign: Campaign, value: int, first: int, source: Entropy) -> "State":
+        """A state that answers from round `first` on: entropy for its name, its key and the mechanism's state."""
+        name, key = source(_NAME).hex(), source(SIZE)
+        made = _seal(campaign, campaign.mechanism._new_state(value, source))
+        return State(name, value, ((value, made),), Ratchet(key, first))
+
+    def holding(self, campaign: Campaign, value: int, source: Entropy) -> "State":
+        """With another value from now on: the mechanism's own way of changing, or a state for each value.
+
+        Entropy first for the keys: a state that was put back and then told another value must not draw the same
+        noise for it, as the two reports would then tell the difference of the values without any.
+        """
+        if campaign.guarantee.values == "fixed":
+            raise ValueChangeRefused(
+                "this campaign is about a value that never changes: its guarantee would not hold"
+            )
+        ratchet = replace(self.ratchet, fresh=source(SIZE))
+        kept = dict(self.kept)
+        if value not in kept:
+            try:
+                changed = campaign.mechanism._with_value(self._mechanism_state(campaign), value, source)
+            except ValueChangeRefused:
+                kept[value] = _seal(campaign, campaign.mechanism._new_state(value, source))
+            else:
+                kept = {value: _seal(campaign, changed)}
+        return replace(self, value=value, kept=tuple(kept.items()), ratchet=ratchet)
+
+    def answered(self, campaign: Campaign, round: int) -> "State":
+        """With the sealed report of a round, all of its chances drawn from the round's key, then forgotten."""
+        ratchet = self.ratchet.at(round)
+        report, after = campaign.mechanism._report(self._mechanism_state(campaign), round, ratchet.entropy("noise"))
+        after = _without_report(campaign.mechanism, after, round, ratchet.entropy("filler"))
+        kept = {**dict(self.kept), self.value: _seal(campaign, after)}
+        nonce = ratchet.entropy("nonce")(wire.NONCE)
+        body = wire.of(campaign.mechanism).encode(round=round, nonce=nonce, report=report)
+        return replace(self, kept=tuple(kept.items()), ratchet=ratchet.at(round + 1), sealed=Sealed(round, body))
+
+    def _mechanism_state(self, campaign: Campaign) -> Any:
+        return campaign.mechanism._unpack(framing.unseal(campaign.mechanism, dict(self.kept)[self.value]))
+
+    def write(self, folder: Folder, campaign: str) -> None:
+        """Replace what is on disk."""
+        content = {
+            "campaign": campaign,
+            "fresh": self.ratchet.fresh.hex(),
+            "kept": [[value, made.hex()] for value, made in self.kept],
+            "key": self.ratchet.key.hex(),
+            "life": self.life,
+            "round": self.ratchet.round,
+            "sealed": None if self.sealed is None else _sealed_content(self.sealed),
+            "value": self.value,
+            "version": VERSION,
+        }
+        folder.write(name(campaign), content)
+
+    @staticmethod
+    def read(folder: Folder, campaign: str) -> "State | None":
+        """What is on disk, if anything; a state that is damaged or of another campaign is an error."""
+        content = folder.read(name(campaign), "the state")
+        if content is None:
+            return None
+        if content.get("version") != VERSION:
+            raise StateError(
+                f"the state is of another version of this library: of version {content.get('version')!r:.9}, and "
+                f"{VERSION} is known; move {name(campaign)} away and answer anew: only rounds that begin later are "
+                "answered then, and the ledger knows what was spent before"
+            )
+        if content.get("campaign") != campaign:
+            raise StateError("the state is of another campaign")
+        try:
+            return State(
+                str(content["life"]),
+                int(content["value"]),
+                tuple((int(value), bytes.fromhex(made)) for value, made in content["kept"]),
+                Ratchet(bytes.fromhex(content["key"]), int(content["round"]), bytes.fromhex(content["fresh"])),
+                None if content["sealed"] is None else _sealed(content["sealed"]),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise StateError(f"the state cannot be understood: {type(error).__name__}") from None
+
+
+def name(campaign: str) -> str:
+    """Of the file."""
+    return f"{campaign}.state"
+
+
+def _without_report(mechanism: Mechanism, made: Any, round: int, source: Entropy) -> Any:
+    """A mechanism's state without the report that was just made, where it will not be needed again."""
+    match mechanism:
+        case Dealt(when_empty="stop"):
+            filler = mechanism.base.draw(0, source)
+            return made._replace(cards=(*made.cards[: round - 1], filler, *made.cards[round:]))
+        case Fading():
+            return made._replace(report=mechanism.base(round).draw(0, source))
+    return made
+
+
+def _seal(campaign: Campaign, made: Any) -> bytes:
+    return framing.seal(campaign.mechanism, campaign.mechanism._pack(made))
+
+
+def _sealed_content(sealed: Sealed) -> dict[str, Any]:
+    return {
+        "attachment": None if sealed.attachment is None else [part.hex() for part in sealed.attachment],
+        "body": sealed.body.hex(),
+        "round": sealed.round,
+        "since": sealed.since,
+        "tries": sealed.tries,
+    }
+
+
+def _sealed(content: dict[str, Any]) -> Sealed:
+    salt, digest = content["attachment"] or ("", "")
+    return Sealed(
+        int(content["round"]),
+        bytes.fromhex(content["body"]),
+        None if content["since"] is None else float(content["since"]),
+        int(content["tries"]),
+        (bytes.fromhex(salt), bytes.fromhex(digest)) if digest else None,
+    )

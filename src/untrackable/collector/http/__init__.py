@@ -1,0 +1,1 @@
+"""The HTTP service: addresses, connections, and every way in which a request is refused."""

@@ -1,0 +1,58 @@
+"""Keys of those who run campaigns. A key is shown once, when it is made; the store has only its digest."""
+
+import hashlib
+import hmac
+import secrets
+from datetime import UTC, datetime
+from typing import Final
+
+from untrackable import checks
+from untrackable.collector.http.problems import Problem, Refused
+from untrackable.collector.stores.records import StoredKey
+from untrackable.collector.stores.store import Store
+
+ROLES: Final = {
+    "admin": "creates, publishes and closes campaigns, and reads all estimates",
+    "reader": "reads estimates that are not published",
+}
+_PREFIX = "ut"
+_ID_BYTES = 6
+_SECRET_BYTES = 32
+
+
+def new_key(store: Store, role: str) -> tuple[str, str]:
+    """Make a key; its id, and the key itself, which cannot be had again."""
+    checks.choice("role", role, ROLES)
+    id, secret = secrets.token_hex(_ID_BYTES), secrets.token_urlsafe(_SECRET_BYTES)
+    token = f"{_PREFIX}_{id}_{secret}"
+    today = datetime.now(UTC).date().isoformat()
+    store.add_key(StoredKey(id, role, _digest(token), today, revoked=False))
+    return id, token
+
+
+def role_of(store: Store, token: str) -> str | None:
+    """What the holder of a key may do; None if the key is wrong or revoked.
+
+    As the secret has 256 random bits, its digest needs no salt and no stretching.
+    """
+    parts = token.split("_", 2)
+    if len(parts) != 3 or not token.isascii():
+        return None
+    found = store.key(parts[1])
+    expected = bytes(hashlib.sha256().digest_size) if found is None else found.digest
+    same = hmac.compare_digest(_digest(token), expected)
+    return found.role if found is not None and same and not found.revoked else None
+
+
+def demand(store: Store, authorization: str | None, roles: tuple[str, ...]) -> None:
+    """Refuse a request that has no valid key of one of these roles."""
+    scheme, _, token = (authorization or "").partition(" ")
+    role = role_of(store, token.strip()) if scheme.lower() == "bearer" else None
+    if role is None:
+        raise Refused(Problem.KEY_NEEDED, "give a key as `Authorization: Bearer …`")
+    if role not in roles:
+        raise Refused(Problem.KEY_INSUFFICIENT, f"this needs a key of the role {' or '.join(roles)}")
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode()).digest()

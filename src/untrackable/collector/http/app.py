@@ -1,0 +1,182 @@
+"""The HTTP service: a Starlette application made from a store, a clock and settings."""
+
+import asyncio
+import logging
+import re
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+from starlette.applications import Starlette
+from starlette.convertors import IntegerConvertor, register_url_convertor
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from untrackable.collector.http import problems
+from untrackable.collector.http.cross_origin import CrossOrigin
+from untrackable.collector.http.management import Managing
+from untrackable.collector.http.problems import Problem, Refused
+from untrackable.collector.http.public_api import NO_STORE, Reading
+from untrackable.collector.http.public_page import Page
+from untrackable.collector.http.report_upload import Disconnected, Sending
+from untrackable.collector.http.service import Service
+from untrackable.collector.metrics import Metrics
+from untrackable.collector.rounds.group_commit import place
+from untrackable.collector.settings import Settings
+from untrackable.collector.stores.store import Store
+from untrackable.errors import StoreUnavailable
+
+_log = logging.getLogger("untrackable.collector")
+_REPORTS = re.compile("/campaigns/([^/]+)/reports")
+
+
+class _RoundConvertor(IntegerConvertor):
+    """A number that may be a round: Python refuses to read one of thousands of digits."""
+
+    regex = "[0-9]{1,10}"
+
+
+register_url_convertor("round", _RoundConvertor())
+
+
+def create_app(
+    store: Store,
+    *,
+    clock: Callable[[], float] = time.time,
+    settings: Settings | None = None,
+    metrics: Metrics | None = None,
+    give_up: Callable[[], None] | None = None,
+) -> Starlette:
+    """The application; it closes the store when it ends.
+
+    If what was accepted cannot be stored within `settings.ending_seconds` then, `give_up` is called.
+    """
+    service = Service(store, clock, settings or Settings(), metrics)
+    sending, reading, managing = Sending(service), Reading(service), Managing(service)
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        running = service.running()
+        await running.__aenter__()
+        try:
+            yield
+        finally:
+            ending = asyncio.create_task(_end(running))
+            if not (await asyncio.wait({ending}, timeout=service.settings.ending_seconds))[0]:
+                _log.error("%d reports were not stored, and none of them acknowledged", service.writer.unstored())
+                if give_up is not None:
+                    give_up()
+            await ending
+
+    def openapi(request: Request) -> Response:
+        from untrackable.collector.http.openapi import document
+
+        return JSONResponse(document(service.settings), headers=NO_STORE)
+
+    one = "/campaigns/{campaign}"
+    routes = [
+        Route(f"{one}/reports", sending, methods=["POST"]),
+        Route("/campaigns", reading.campaigns, methods=["GET"]),
+        Route("/campaigns", managing.create, methods=["POST"]),
+        Route(one, reading.campaign, methods=["GET"]),
+        Route(f"{one}/guarantee", reading.guarantee, methods=["GET"]),
+        Route(f"{one}/published", managing.publish, methods=["PUT"]),
+        Route(f"{one}/published", managing.unpublish, methods=["DELETE"]),
+        Route(f"{one}/estimate", reading.pooled_estimate, methods=["GET"]),
+        Route(f"{one}/rounds", reading.rounds, methods=["GET"]),
+        Route(f"{one}/rounds/{{round:round}}/estimate", reading.round_estimate, methods=["GET"]),
+        Route(f"{one}/rounds/{{round:round}}/close", managing.close, methods=["POST"]),
+        Route("/healthz", reading.health, methods=["GET"]),
+        Route("/metrics", reading.metrics, methods=["GET"]),
+        Route("/openapi.json", openapi, methods=["GET"]),
+        Route("/", Page(service).show, methods=["GET"]),
+    ]
+
+    def refusal(error: Exception) -> Response:
+        problem, detail = _problem(error)
+        service.metrics.refused(problem)
+        found = problems.response(problem, detail, retry_after=service.settings.retry_after)
+        if isinstance(error, HTTPException):
+            found.headers.update(error.headers or {})
+        return found
+
+    def refused(request: Request, error: Exception) -> Response:
+        return refusal(error)
+
+    app = Starlette(
+        routes=routes,
+        lifespan=lifespan,
+        middleware=[
+            Middleware(_Guard, sending=sending, refusal=refusal),
+            Middleware(CrossOrigin, origins=service.settings.origins, refusal=refusal),
+        ],
+        exception_handlers=dict.fromkeys((Refused, StoreUnavailable, HTTPException), refused),
+    )
+    app.router.redirect_slashes = False
+    app.state.service = service
+    return app
+
+
+async def _end(running: AbstractAsyncContextManager[None]) -> None:
+    await running.__aexit__(None, None, None)
+
+
+def _problem(error: Exception) -> tuple[Problem, str]:
+    if isinstance(error, Refused):
+        return error.problem, error.detail
+    if isinstance(error, StoreUnavailable):
+        return Problem.STORE_UNAVAILABLE, "the store cannot be used now"
+    if isinstance(error, HTTPException):
+        return {
+            404: (Problem.NOT_FOUND, "there is nothing at this address"),
+            405: (Problem.METHOD_NOT_ALLOWED, "this method is not for this address"),
+        }.get(error.status_code, (Problem.MALFORMED_REQUEST, "the request is not as documented"))
+    return Problem.INTERNAL, "this is a fault of the collector"
+
+
+class _Guard:
+    """Whatever goes wrong inside becomes a problem; the log says where, not what: it might be a sender's words.
+
+    Reports, which are nearly all requests, are answered right here, without the layers that only others need; those
+    of web pages pass through them, for the headers that browsers want.
+    """
+
+    def __init__(self, app: ASGIApp, sending: ASGIApp, refusal: Callable[[Exception], Response]) -> None:
+        self._app, self._sending, self._refusal = app, sending, refusal
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        match = _REPORTS.fullmatch(scope["path"]) if scope["method"] == "POST" else None
+        if match is not None and all(name != b"origin" for name, _ in scope["headers"]):
+            scope["path_params"] = {"campaign": match[1]}
+            await self._guarded(self._sending, scope, receive, send)
+        else:
+            await self._guarded(self._app, scope, receive, send)
+
+    async def _guarded(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+        begun = False
+
+        async def noted(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            await app(scope, receive, noted)
+        except Disconnected:
+            return
+        except asyncio.CancelledError:  # the collector ends and does not wait any longer
+            if not begun:
+                ending = Refused(Problem.BUSY, "the collector is ending; nothing is acknowledged")
+                await self._refusal(ending)(scope, receive, send)
+        except Exception as error:
+            if not isinstance(error, (Refused, StoreUnavailable)):
+                _log.error("a request failed: %s", place(error))
+            if not begun:
+                await self._refusal(error)(scope, receive, send)

@@ -1,0 +1,99 @@
+"""What needs a key: creating, publishing and closing."""
+
+import json
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from untrackable.collector.http import api_keys
+from untrackable.collector.http.problems import Problem, Refused
+from untrackable.collector.http.public_api import NO_STORE
+from untrackable.collector.http.report_upload import read_body
+from untrackable.collector.http.service import Service
+from untrackable.collector.metrics import Metrics
+from untrackable.collector.rounds.acceptance import check_countable, why_not
+from untrackable.collector.rounds.closing import close_round
+from untrackable.collector.stores.records import StoredCampaign, StoredRound
+from untrackable.collector.stores.store import Store
+from untrackable.errors import CampaignError
+from untrackable.protocol.campaign import LARGEST, LAST_ROUND, Campaign
+
+
+class Managing:
+    """The endpoints, as methods."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    async def create(self, request: Request) -> Response:
+        """Take a campaign that keeps what it declares; its bytes are the body."""
+        await run_in_threadpool(self._demand, request)
+        body = await read_body(request.scope, request.receive, b"application/json", LARGEST)
+        published = request.query_params.get("published", "false")
+        if published not in ("true", "false"):
+            raise Refused(Problem.MALFORMED_REQUEST, "published must be true or false")
+        id, new = await run_in_threadpool(create_campaign, self._service.store, body, published=published == "true")
+        return JSONResponse({"id": id}, 201 if new else 200, NO_STORE)
+
+    def publish(self, request: Request) -> Response:
+        """From now on everybody may read the estimates."""
+        return self._publish(request, published=True)
+
+    def unpublish(self, request: Request) -> Response:
+        """From now on estimates need a key."""
+        return self._publish(request, published=False)
+
+    def _publish(self, request: Request, *, published: bool) -> Response:
+        self._demand(request)
+        stored = self._service.stored(request.path_params["campaign"])
+        self._service.store.publish(stored.id, published)
+        return Response(status_code=204, headers=NO_STORE)
+
+    def close(self, request: Request) -> Response:
+        """Close a round that has begun; closing it again changes nothing."""
+        self._demand(request)
+        campaign, number = self._service.campaign(request.path_params["campaign"]), request.path_params["round"]
+        if not 1 <= number <= (campaign.rounds or LAST_ROUND):
+            raise Refused(Problem.NOT_FOUND, "the campaign has no such round")
+        closed = close(self._service.store, campaign, number, self._service.clock(), self._service.metrics)
+        return JSONResponse({"round": closed.number, "state": closed.state}, headers=NO_STORE)
+
+    def _demand(self, request: Request) -> None:
+        api_keys.demand(self._service.store, request.headers.get("authorization"), ("admin",))
+
+
+def create_campaign(store: Store, document: bytes, *, published: bool = False) -> tuple[str, bool]:
+    """Verify and keep a campaign: its id, and whether it is new."""
+    from untrackable.accounting.verification import verify
+
+    try:
+        campaign = Campaign.from_bytes(document)
+    except CampaignError as error:
+        raise Refused(Problem.MALFORMED_CAMPAIGN, str(error)) from None
+    reason = why_not(campaign)
+    if reason is not None:
+        raise Refused(Problem.CAMPAIGN_REFUSED, reason)
+    if store.campaign(campaign.id) is not None:
+        return campaign.id, False
+    found = verify(campaign)
+    if not found.holds:
+        raise Refused(Problem.CAMPAIGN_REFUSED, "; ".join(found.problems))
+    verdict = {
+        name: None
+        if number is None
+        else {"lower": number.lower, "upper": number.upper, "certainty": number.certainty}
+        for name, number in (("delta", found.delta), ("tracking_delta", found.tracking_delta))
+    }
+    new = store.add_campaign(StoredCampaign(campaign.id, document, json.dumps(verdict), published))
+    return campaign.id, new
+
+
+def close(store: Store, campaign: Campaign, number: int, now: float, metrics: Metrics | None = None) -> StoredRound:
+    """Close a round that has begun."""
+    if campaign.rounds is not None and number > campaign.rounds:
+        raise Refused(Problem.NOT_FOUND, f"the campaign has {campaign.rounds:,} rounds, and no round {number:,}")
+    if campaign.begins(number) > now:
+        raise Refused(Problem.ROUND_NOT_BEGUN, f"round {number} has not begun")
+    check_countable(campaign, number)
+    return close_round(store, campaign, number, metrics)

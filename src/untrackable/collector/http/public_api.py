@@ -1,0 +1,185 @@
+"""What anybody may read: campaigns, their guarantees, rounds, and estimates that are published."""
+
+import json
+import re
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from untrackable.collector.http import api_keys
+from untrackable.collector.http.problems import Problem, Refused
+from untrackable.collector.http.service import Service
+from untrackable.display.campaign_words import guarantee_words
+from untrackable.protocol.campaign import LAST_ROUND, Campaign
+
+NO_STORE = {"cache-control": "no-store"}
+DEFAULT_TOP, MOST_TOP = 50, 1000
+MOST_ROUNDS = 10_000
+
+
+class Reading:
+    """The endpoints, as methods."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def health(self, request: Request) -> Response:
+        """Whether the store can be used, and takes reports."""
+        self._service.writer.check()
+        self._service.store.ping()
+        return _json({"status": "ok"})
+
+    def metrics(self, request: Request) -> Response:
+        """Totals, as Prometheus reads them."""
+        return Response(self._service.metrics.text(), headers=NO_STORE, media_type="text/plain; version=0.0.4")
+
+    def campaigns(self, request: Request) -> Response:
+        """All campaigns, in short."""
+        found = []
+        for stored in self._service.store.campaigns():
+            campaign = self._service.campaign(stored.id)
+            found.append({"id": stored.id, "question": campaign.question, "published": stored.published})
+        return _json({"campaigns": found})
+
+    def campaign(self, request: Request) -> Response:
+        """The exact bytes of a campaign, of which its id is the digest."""
+        stored = self._service.stored(request.path_params["campaign"])
+        return Response(stored.document, headers=NO_STORE, media_type="application/json")
+
+    def guarantee(self, request: Request) -> Response:
+        """What is declared, and what the engine found when the campaign was created."""
+        stored = self._service.stored(request.path_params["campaign"])
+        campaign = self._service.campaign(stored.id)
+        return _json(
+            {
+                "declared": campaign.to_json()["guarantee"],
+                "verified": json.loads(stored.verdict),
+                "words": guarantee_words(campaign, stored.verdict),
+            }
+        )
+
+    def rounds(self, request: Request) -> Response:
+        """The rounds that are closed or being closed; of one that is open, not even whether a report came."""
+        service = self._service
+        campaign = service.campaign(request.path_params["campaign"])
+        id = request.path_params["campaign"]
+        found = []
+        for each in service.store.rounds(id):
+            if each.state == "open":
+                continue
+            few = each.reports is not None and each.reports < service.settings.minimum_reports
+            found.append(
+                {
+                    "round": each.number,
+                    "state": each.state,
+                    "begins": campaign.begins(each.number),
+                    "ends": campaign.begins(each.number + 1),
+                    "reports": None if few else each.reports,
+                    "withheld": few,
+                }
+            )
+        return _json({"now": campaign.round_at(service.clock()), "rounds": found})
+
+    def round_estimate(self, request: Request) -> Response:
+        """The estimate of one round."""
+        number = request.path_params["round"]
+        if not 1 <= number <= LAST_ROUND:
+            raise Refused(Problem.NOT_FOUND, f"a round must be between 1 and {LAST_ROUND}")
+        return self._estimate(request, (number,))
+
+    def pooled_estimate(self, request: Request) -> Response:
+        """The pooled estimate of several rounds; if none are named, of all that are closed with enough reports."""
+        named = request.query_params.get("rounds")
+        return self._estimate(request, None if named is None else _rounds(named))
+
+    def _estimate(self, request: Request, rounds: tuple[int, ...] | None) -> Response:
+        from untrackable.collector.rounds.estimates import enough
+
+        service = self._service
+        stored = service.stored(request.path_params["campaign"])
+        if not stored.published:
+            api_keys.demand(service.store, request.headers.get("authorization"), ("reader", "admin"))
+        campaign = service.campaign(stored.id)
+        top = _integer(request, "top", DEFAULT_TOP, 1, MOST_TOP)
+        beta = _number(request, "beta", 0.05)
+        candidates = tuple(request.query_params.getlist("candidate"))
+        if rounds is None:
+            rounds = enough(service.store, campaign, service.settings)
+            if not rounds:
+                few = f"no closed round has {service.settings.minimum_reports} reports, so no estimate is given"
+                raise Refused(Problem.WITHHELD, few)
+        found = estimated(service, campaign, rounds, candidates=candidates, beta=beta, top=top)
+        return Response(found, headers=NO_STORE, media_type="application/json")
+
+
+def estimated(
+    service: Service,
+    campaign: Campaign,
+    rounds: tuple[int, ...],
+    *,
+    candidates: tuple[str, ...] = (),
+    beta: float = 0.05,
+    top: int = DEFAULT_TOP,
+) -> bytes:
+    """An estimate as JSON; made once, as the sums of closed rounds never change."""
+    from untrackable.collector.rounds.estimates import Question, answer
+
+    def make() -> bytes:
+        question = Question(rounds=rounds, candidates=candidates, beta=beta)
+        found = answer(service.store, campaign, question, service.settings, top)
+        content = {
+            "rounds": list(rounds),
+            "reports": found.reports,
+            "beta": found.beta,
+            "intervals": "upper, for all values at once",
+            "values": found.values,
+        }
+        return json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+
+    return service.remembered((campaign.id, rounds, candidates, beta, top), make)
+
+
+def _json(content: Any) -> Response:
+    return JSONResponse(content, headers=NO_STORE)
+
+
+def _integer(request: Request, name: str, default: int, low: int, high: int) -> int:
+    given = request.query_params.get(name)
+    if given is None:
+        return default
+    if not re.fullmatch(r"[0-9]{1,9}", given) or not low <= int(given) <= high:
+        raise Refused(Problem.MALFORMED_REQUEST, f"{name} must be an integer between {low} and {high}")
+    return int(given)
+
+
+def _number(request: Request, name: str, default: float) -> float:
+    given = request.query_params.get(name)
+    if given is None:
+        return default
+    wrong = Refused(Problem.MALFORMED_REQUEST, f"{name} must be a number between 1e-12 and 0.3")
+    try:
+        number = float(given)
+    except ValueError:
+        raise wrong from None
+    if not 1e-12 <= number <= 0.3:
+        raise wrong
+    return number
+
+
+def _rounds(text: str) -> tuple[int, ...]:
+    """`1-3,7` as 1, 2, 3, 7."""
+    wrong = Refused(
+        Problem.MALFORMED_REQUEST, f"rounds must be such as 1-3,7: at most {MOST_ROUNDS}, from 1 to {LAST_ROUND}"
+    )
+    found: list[int] = []
+    for part in text.split(","):
+        match = re.fullmatch(r"([0-9]{1,10})(?:-([0-9]{1,10}))?", part)
+        if match is None:
+            raise wrong
+        first = int(match[1])
+        last = first if match[2] is None else int(match[2])
+        if not 1 <= first <= last <= LAST_ROUND or len(found) + last - first >= MOST_ROUNDS:
+            raise wrong
+        found += range(first, last + 1)
+    return tuple(sorted(set(found)))

@@ -1,0 +1,112 @@
+"""The page at `/`: campaigns, what they promise, and what they found, for a browser."""
+
+import json
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from untrackable.collector.http.problems import Refused
+from untrackable.collector.http.public_api import NO_STORE, estimated
+from untrackable.collector.http.service import Service
+from untrackable.collector.stores.records import StoredCampaign
+from untrackable.display.campaign_words import guarantee_words, schedule_words
+from untrackable.protocol.campaign import Campaign
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+_BARS = 20
+_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+
+class Page:
+    """Made anew for every request, from stored sums."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def show(self, request: Request) -> Response:
+        """The page."""
+        campaigns = [self._campaign(stored) for stored in self._service.store.campaigns()]
+        text = _template().render(campaigns=campaigns)
+        return HTMLResponse(text, headers={**NO_STORE, "content-security-policy": _POLICY})
+
+    def _campaign(self, stored: StoredCampaign) -> dict[str, Any]:
+        from untrackable.collector.rounds.estimates import enough
+
+        campaign = self._service.campaign(stored.id)
+        about: dict[str, Any] = {
+            "id": stored.id,
+            "question": campaign.question,
+            "encoding": campaign.encoding.describe(),
+            "schedule": schedule_words(campaign),
+            "guarantee": guarantee_words(campaign, stored.verdict),
+            "why": "",
+            "estimate": None,
+        }
+        rounds = enough(self._service.store, campaign, self._service.settings)
+        if not stored.published:
+            about["why"] = "Its estimates are not published."
+        elif not rounds:
+            about["why"] = "No round with enough reports is closed yet."
+        else:
+            try:
+                found = estimated(self._service, campaign, rounds, top=_BARS)
+                about["estimate"] = _drawn(json.loads(found), campaign)
+            except Refused as refused:
+                about["why"] = f"There is no estimate to show: {refused.detail}."
+        return about
+
+
+def _drawn(found: dict[str, Any], campaign: Campaign) -> dict[str, Any]:
+    """An estimate with the places of its bars, in percent of the width."""
+    values = found["values"]
+    widest = max((row["upper"] for row in values), default=1.0) or 1.0
+
+    def place(share: float) -> float:
+        return round(100 * min(1.0, max(0.0, share / widest)), 2)
+
+    if len(values) == campaign.encoding.values:
+        values = sorted(values, key=lambda row: row["value"])
+    rows = [
+        {
+            "label": row["label"],
+            "percent": f"{100 * row['frequency']:.2f} %",
+            "range": f"{100 * row['lower']:.2f} to {100 * row['upper']:.2f} %",
+            "bar": place(row["frequency"]),
+            "from": place(row["lower"]),
+            "length": round(place(row["upper"]) - place(row["lower"]), 2),
+            "stands_out": row["stands_out"],
+        }
+        for row in values
+    ]
+    numbers = found["rounds"]
+    span = (
+        f"round {numbers[0]:,}"
+        if len(numbers) == 1
+        else f"{len(numbers):,} rounds, {numbers[0]:,} to {numbers[-1]:,}"
+    )
+    listed = bool(values) and isinstance(values[0]["value"], int)
+    others = campaign.encoding.values - len(rows) if listed else 0
+    return {
+        "rows": rows,
+        "reports": f"{found['reports']:,}",
+        "span": span,
+        "failing": f"{100 * found['beta']:g} %",
+        "others": f"{others:,}" if others > 0 else "",
+    }
+
+
+@cache
+def _template() -> "Template":
+    from jinja2 import Environment, StrictUndefined
+
+    text = resources.files("untrackable.collector.http").joinpath("public_page.html").read_text(encoding="utf-8")
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    return environment.from_string(text)

@@ -1,0 +1,85 @@
+"""`POST /campaigns/{id}/reports`: one report or many, from anybody. Nothing about the sender is looked at."""
+
+from collections.abc import Callable
+
+from starlette.concurrency import run_in_threadpool
+from starlette.types import Receive, Scope, Send
+
+from untrackable.collector.http.problems import Problem, Refused
+from untrackable.collector.http.service import Service
+
+MEDIA_TYPE = b"application/octet-stream"
+_HEADERS = [(b"cache-control", b"no-store")]
+
+
+class Disconnected(Exception):
+    """The sender went away before the body was whole."""
+
+
+class Sending:
+    """Answers 204 once all reports of the body are stored and synced."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """An ASGI application."""
+        service = self._service
+        id = scope["path_params"]["campaign"]
+        accepting = service.known(id)
+        if accepting is None:
+            accepting = await run_in_threadpool(service.accepting, id)
+        writer, held = service.writer, 0
+
+        def hold(size: int) -> None:
+            nonlocal held
+            writer.hold(size)
+            held += size
+
+        try:
+            body = await read_body(scope, receive, MEDIA_TYPE, service.settings.largest_body, hold)
+            outcome = await writer.write(accepting, body)
+        finally:
+            writer.release(held)
+        if outcome is not None:
+            raise outcome
+        await send({"type": "http.response.start", "status": 204, "headers": _HEADERS})
+        await send({"type": "http.response.body"})
+
+
+async def read_body(
+    scope: Scope, receive: Receive, media_type: bytes, largest: int, hold: Callable[[int], None] | None = None
+) -> bytes:
+    """The body of a request; refused if it is of another media type, or as soon as it is too large.
+
+    `hold` is told how much has come, before it is kept.
+    """
+    typed = False
+    for name, value in scope["headers"]:
+        if name == b"content-type":
+            typed = value == media_type or value.split(b";", 1)[0].strip().lower() == media_type
+        elif name == b"content-length" and value.isdigit() and _above(value, largest):
+            raise Refused(Problem.TOO_LARGE, f"a body must be at most {largest} bytes")
+    if not typed:
+        raise Refused(Problem.MEDIA_TYPE, f"the body must be {media_type.decode()}")
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Disconnected
+        part = message.get("body", b"")
+        size += len(part)
+        if size > largest:
+            raise Refused(Problem.TOO_LARGE, f"a body must be at most {largest} bytes")
+        if hold is not None:
+            hold(len(part))
+        if not message.get("more_body", False):
+            return part if not parts else b"".join([*parts, part])
+        parts.append(part)
+
+
+def _above(digits: bytes, bound: int) -> bool:
+    """Whether a number is larger; it may have so many digits that Python will not read it."""
+    digits = digits.lstrip(b"0")
+    return len(digits) > len(str(bound)) or int(digits or b"0") > bound

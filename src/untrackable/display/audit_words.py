@@ -1,0 +1,175 @@
+"""An audit in plain words: the verdict, and a table in which every number says how well it is known."""
+
+import math
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from untrackable.auditing.confidence import Matched
+from untrackable.auditing.mechanism_audit import Apart, Audit
+from untrackable.brackets import Bracket
+from untrackable.display.numbers import number, said, shown
+
+
+class Line(NamedTuple):
+    """One row: under which heading, what it is, the number, how well it is known, what it means."""
+
+    heading: str
+    what: str
+    number: str
+    certainty: str
+    meaning: str
+
+
+def sampled(matched: Matched) -> str:
+    """A sampled share with its interval."""
+    return f"{number(matched.sampled)} ({number(matched.lower)} to {number(matched.upper)})"
+
+
+def verdict(audit: Audit) -> list[str]:
+    """The answer in a few sentences, the most important first."""
+    return [_recognition(audit), *_privacy(audit), *_change(audit), *_persistence(audit)]
+
+
+def _recognition(audit: Audit) -> str:
+    half = audit.reports // 2
+    each = f"{half} report{'s' * (half > 1)} from each of two places"
+    who = f"An observer with {each} recognises this person among {audit.crowd:,}"
+    guess = 1 / audit.crowd
+    if audit.recognised.upper <= guess * (1 + 1e-6):
+        return (
+            f"An observer with {each} cannot tell this person from {audit.crowd - 1:,} others with the same value: "
+            f"picking the right one has probability 1/{audit.crowd:,}, a guess (exact)."
+        )
+    limit = number(audit.recognised.upper)
+    if audit.linked is None or audit.linked.people != audit.crowd:
+        return f"{who} with probability at most {limit} (upper; a guess has {number(guess)})."
+    top = audit.linked.top1
+    beyond = f"; matching this person alone, nobody can exceed {limit}" if audit.recognised.upper < 0.9995 else ""
+    return (
+        f"{who} with probability {number(top.sampled)} (sampled; {100 * top.level:g} % interval "
+        f"{number(top.lower)} to {number(top.upper)}{beyond})."
+    )
+
+
+def _privacy(audit: Audit) -> list[str]:
+    if audit.everlasting is None:
+        return []
+    always, any_values = audit.everlasting, audit.everlasting_any
+    if math.isinf(always.gamma.lower):
+        sentences = ["Nothing stays private for ever: enough reports reveal the value."]
+        if audit.lasting is not None:
+            sentences.append(
+                f"The first {audit.reports} reports together are private up to eps = {said(audit.lasting.gamma)} "
+                f"at delta = {audit.delta:g}."
+            )
+        return sentences
+    if math.isinf(always.gamma.upper):
+        return ["No bound on everlasting privacy is known."]
+    sentence = (
+        "All reports ever sent, together, keep a value that never changes private up to "
+        f"eps = {said(always.gamma)} at delta = {audit.delta:g}"
+    )
+    if any_values is None:
+        return [sentence + "."]
+    if math.isinf(any_values.gamma.upper):
+        return [sentence + "; for values that change, no such promise can be made for ever."]
+    if any_values.gamma.upper <= always.gamma.upper * (1 + 1e-9):
+        return [sentence + ", and any sequence of values just as well."]
+    return [f"{sentence}, and any sequence of values up to eps = {said(any_values.gamma)}."]
+
+
+def _change(audit: Audit) -> list[str]:
+    if audit.detection_fresh is None:
+        return []
+    fresh = audit.detection_fresh.advantage
+    sentence = f"That a value changed, {audit.reports} reports show with advantage {said(fresh)}"
+    if audit.detection_same is not None and audit.detection_same.advantage != fresh:
+        sentence += f", if the same client goes on {said(audit.detection_same.advantage)}"
+    return [sentence + "."]
+
+
+def _persistence(audit: Audit) -> list[str]:
+    return [f"What persists from report to report: {audit.persists}."] if audit.persists else []
+
+
+def lines(audit: Audit) -> list[Line]:
+    """Every number of an audit."""
+    delta = f"{audit.delta:g}"
+    found: list[Line] = []
+
+    def add(heading: str, what: str, bracket: Bracket | None, meaning: str) -> None:
+        if bracket is not None:
+            found.append(Line(heading, what, *shown(bracket), meaning))
+
+    def apart(heading: str, what: str, answer: Apart | None, *, advantage: bool) -> None:
+        if answer is not None:
+            add(heading, f"{what}, worst case", answer.pure, "largest log-likelihood ratio, at delta = 0")
+            add(heading, f"{what} at delta = {delta}", answer.gamma, "all but a probability of delta")
+            if advantage:
+                add(
+                    heading,
+                    what.replace("gamma", "advantage"),
+                    answer.advantage,
+                    "edge of the best observer over guessing",
+                )
+
+    k = audit.reports
+    apart("Privacy, all reports ever", "eps, fixed value", audit.everlasting, advantage=False)
+    apart("Privacy, all reports ever", "eps, any sequence", audit.everlasting_any, advantage=False)
+    apart(f"Privacy, {k} reports", "eps, fixed value", audit.lasting, advantage=False)
+    apart(f"Privacy, {k} reports", "eps, any sequence", audit.lasting_any, advantage=False)
+    add(f"Privacy, {k} reports", "eps of one report", audit.one_report, "")
+    heading = f"Tracking, {k} reports"
+    apart(heading, "gamma", audit.tracking, advantage=True)
+    apart(heading, "gamma, colliding hashes", audit.tracking_colliding, advantage=True)
+    add(heading, "τ, median", audit.tau_median, "what an observer usually meets")
+    add(heading, "τ, 90th percentile", audit.tau_90, "")
+    add(heading, f"recognised among {audit.crowd:,}, at most", audit.recognised, "half against half, best observer")
+    heading = f"Detecting a change, {k} reports"
+    apart(heading, "gamma, fresh client", audit.detection_fresh, advantage=True)
+    apart(heading, "gamma, same client", audit.detection_same, advantage=True)
+    found.extend(_simulated(audit))
+    found.extend(_accuracy(audit))
+    return found
+
+
+def _simulated(audit: Audit) -> Iterable[Line]:
+    changed = audit.changed
+    for linked, who in ((audit.linked, "people"), (audit.linked_apart, "people who differ")):
+        if linked is None:
+            continue
+        heading = f"Linking {linked.people:,} {who}, {linked.reports} + {linked.reports} reports"
+        shares = [
+            ("first choice right", linked.top1, linked.top1_bound),
+            ("right among first five", linked.top5, linked.top5_bound),
+            ("all matched at once", linked.assignment, None),
+            ("area under the curve", linked.auc, linked.auc_bound),
+        ]
+        for what, matched, bound in shares:
+            if matched is not None:
+                limit = "" if bound is None else f"the engine allows at most {number(bound.upper)}"
+                yield Line(heading, what, sampled(matched), "sampled", limit)
+    if changed is not None:
+        heading = f"Finding changes of {changed.people:,} people, {changed.reports} reports"
+        yield Line(heading, "found at 5 % false alarms", sampled(changed.found), "sampled", "")
+        yield Line(heading, "moment named exactly", sampled(changed.when), "sampled", "")
+        limit = f"the engine allows at most {number(changed.auc_bound.upper)}"
+        yield Line(heading, "area under the curve", sampled(changed.auc), "sampled", limit)
+
+
+def _accuracy(audit: Audit) -> Iterable[Line]:
+    if audit.accuracy is None:
+        return
+    found = audit.accuracy
+    heading = f"Accuracy, {found.people:,} people"
+    yield Line(
+        heading,
+        "error radius, one round",
+        number(found.radius),
+        "upper",
+        f"{100 * (1 - found.beta):g} %, one value",
+    )
+    yield Line(heading, "standard error, one round", number(found.standard_error), "exact", found.given)
+    if audit.pools:
+        radius = found.radius / math.sqrt(audit.reports)
+        yield Line(heading, f"error radius, {audit.reports} rounds pooled", number(radius), "upper", "")

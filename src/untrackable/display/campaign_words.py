@@ -1,0 +1,64 @@
+"""A campaign's guarantee, for people."""
+
+import json
+import math
+from datetime import UTC, datetime
+from typing import Any
+
+from untrackable.protocol.campaign import Campaign
+
+
+def guarantee_words(campaign: Campaign, verdict: str) -> list[str]:
+    """What is promised, in sentences, with what the verification (JSON) found when the campaign was created."""
+    declared, verified = campaign.guarantee, json.loads(verdict)
+    values = (
+        "whatever a person answers, and however often it changes"
+        if declared.values == "any"
+        else ("for an answer that stays the same")
+    )
+    private = _at("eps", declared.eps, declared.delta, verified.get("delta"))
+    sentences = [
+        "All reports that a person ever sends, together, change the odds between any two answers by a factor of "
+        f"at most {_factor(declared.eps)} {private}, {values}."
+    ]
+    if declared.gamma == 0 and declared.tracking_delta == 0:
+        sentences.append(
+            "Nobody can follow a person by them: reports of one person look just as reports of two would (exact)."
+        )
+    else:
+        found = verified.get("tracking_delta")
+        sentences.append(
+            "Whether reports come from one person or from two, they tell by a factor of at most "
+            f"{_factor(declared.gamma)} in the odds {_at('gamma', declared.gamma, declared.tracking_delta, found)}."
+        )
+    return sentences
+
+
+def schedule_words(campaign: Campaign) -> str:
+    """When it asks."""
+    begins = datetime.fromtimestamp(campaign.first_round, UTC).strftime("%d %B %Y, %H:%M UTC").lstrip("0")
+    many = "with no last one" if campaign.rounds is None else f"{campaign.rounds:,} in all"
+    return f"A round every {_span(campaign.round_seconds)} from {begins}, {many}."
+
+
+def _span(seconds: int) -> str:
+    for size, name in ((86400, "day"), (3600, "hour"), (60, "minute"), (1, "second")):
+        if seconds % size == 0:
+            count = seconds // size
+            return name if count == 1 else f"{count:,} {name}s"
+    raise AssertionError
+
+
+def _factor(exponent: float) -> str:
+    return f"{math.exp(exponent):.4g}" if exponent < 50 else f"e^{exponent:g}"
+
+
+def _at(name: str, exponent: float, delta: float, verified: dict[str, Any] | None) -> str:
+    """The exponent and the probability that goes with it, each with the kind of number it is."""
+    if delta == 0:
+        return f"({name} = {exponent:g}, upper)"
+    certainty = "upper"
+    if verified is not None and verified["certainty"] == "exact":
+        found = f"{verified['upper']:.4g}"
+        certainty = "exact" if found == f"{delta:.4g}" else f"upper; verified: {found}, exact"
+    return f"({name} = {exponent:g}), except with probability {delta:.4g} ({certainty})"

@@ -1,0 +1,180 @@
+"""An answer as rows for people and programs: names, estimates, intervals, bars."""
+
+from pathlib import Path
+from typing import Any
+
+from untrackable import checks
+from untrackable.answers.answer import Answer
+from untrackable.errors import ReportFileError
+from untrackable.estimation.estimate import Estimate, Ranked
+from untrackable.reports.atomic_file import whole_file
+
+EXPORTS = (".csv", ".parquet", ".arrow", ".json")
+_SPARKS = "▁▂▃▄▅▆▇█"
+_MOST_SPARKS = 20
+_SHORTEST_BAR, _LONGEST_BAR, _LONGEST, _MARK = 8, 24, 30, 10
+"""Characters of a bar, of a value's name before it is wrapped, and of the column that marks what is found."""
+
+
+def summary(answer: Answer) -> list[str]:
+    """What was read, and what the table is of."""
+    names = [str(file.path) for file in answer.files]
+    shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more files" if len(names) > 3 else "")
+    numbers, best = list(answer.rounds), answer.best
+    about = f"round {numbers[-1]}"
+    if len(numbers) > 1:
+        about = f"{len(numbers)} rounds, {numbers[0]} to {numbers[-1]}"
+        about += ", pooled" if answer.pooled is not None else f"; here round {numbers[-1]}"
+    return [f"{shown}: {answer.reports:,} reports of {answer.mechanism!r}", f"{about}: {best.n:,} reports counted"]
+
+
+def notes(answer: Answer, *, fdr: float) -> list[str]:
+    """What the columns of the table promise, and what could not be checked."""
+    best = answer.best
+    found = [
+        "frequency: unbiased, so it may be below 0; ± error: one standard error (estimated)",
+        f"interval: of all values at once, except with probability {best.beta:.3g} (upper); "
+        "█ up to its lower end, ▒ up to the estimate, ─ up to its upper end",
+        f"✓ stands out from noise, at most {fdr:.3g} of them falsely (expected; p-values: {best.tail})",
+    ]
+    if answer.pooling:
+        found.append(f"rounds: {answer.pooling}")
+    open_to_damage = "carries no checksum: damage that leaves possible reports cannot be seen"
+    return found + [f"{file.path} {open_to_damage}" for file in answer.files if not file.sealed]
+
+
+def as_dict(answer: Answer, *, top: int = 20, fdr: float = 0.05, consistent: bool = False) -> dict[str, Any]:
+    """For JSON: the most frequent values of all rounds together and of each."""
+    each = {
+        "rounds": [
+            {"round": number, **_estimate(answer, estimate, top, fdr, consistent)}
+            for number, estimate in answer.rounds.items()
+        ]
+    }
+    pooled = None if answer.pooled is None else _estimate(answer, answer.pooled, top, fdr, consistent)
+    return {
+        "mechanism": answer.mechanism.to_json(),
+        "encoding": None if answer.encoding is None else answer.encoding.to_json(),
+        "files": [{"path": str(f.path), "reports": f.reports, "sealed": f.sealed} for f in answer.files],
+        "reports": answer.reports,
+        "pooled": pooled,
+        "pooling": answer.pooling,
+        **each,
+    }
+
+
+def _estimate(answer: Answer, estimate: Estimate, top: int, fdr: float, consistent: bool) -> dict[str, Any]:
+    rows = estimate.top(top, fdr=fdr)
+    nearest = _nearest(estimate, rows) if consistent else {}
+    return {
+        "reports": estimate.n,
+        "beta": estimate.beta,
+        "intervals": "upper, simultaneous",
+        "p_values": estimate.tail,
+        "fdr": fdr,
+        "values": estimate.frequencies.size,
+        "top": [
+            {
+                "value": answer.label(row.value),
+                "frequency": row.frequency,
+                **({"consistent": nearest[row.value]} if consistent else {}),
+                "standard_error": row.standard_error,
+                "lower": row.lower,
+                "upper": row.upper,
+                "p_value": row.p_value,
+                "stands_out": row.stands_out,
+            }
+            for row in rows
+        ],
+    }
+
+
+def _nearest(estimate: Estimate, rows: list[Ranked]) -> dict[Any, float]:
+    """The consistent frequencies of some values."""
+    found = estimate.consistent()
+    places = {value: i for i, value in enumerate(estimate.values)} if estimate.values is not None else None
+    return {row.value: float(found[row.value if places is None else places[row.value]]) for row in rows}
+
+
+def table(
+    answer: Answer, *, top: int = 20, fdr: float = 0.05, consistent: bool = False, width: int = 80
+) -> dict[str, list[str]]:
+    """Columns of the most frequent values, as wide as there is room; ✓ marks what stands out."""
+    estimate = answer.best
+    rows = estimate.top(top, fdr=fdr)
+    found = {"value": [answer.label(row.value) for row in rows]}
+    found["frequency"] = [percent(row.frequency) for row in rows]
+    if consistent:
+        nearest = _nearest(estimate, rows)
+        found["consistent"] = [percent(nearest[row.value]) for row in rows]
+    found["± error"] = [percent(row.standard_error) for row in rows]
+    found["interval"] = [f"{percent(row.lower)} … {percent(row.upper)}" for row in rows]
+    if width < _wide(found) + _SHORTEST_BAR + _MARK:
+        del found["± error"]
+    room = min(_LONGEST_BAR, width - _wide(found) - _MARK)
+    if room >= _SHORTEST_BAR:
+        scale = max((max(row.upper, row.frequency) for row in rows), default=1.0) or 1.0
+        found[""] = [bar(row, scale, room) for row in rows]
+    found["found"] = ["✓" if row.stands_out else "" for row in rows]
+    if len(answer.rounds) > 2:
+        sparks = {"over rounds": [spark(answer, row.value) for row in rows]}
+        found |= sparks if _wide(found | sparks) <= width else {}
+    return found
+
+
+def _wide(columns: dict[str, list[str]]) -> int:
+    """Characters that columns take, with the space between them."""
+    return sum(2 + min(_LONGEST, max(map(len, (title, *cells)))) for title, cells in columns.items())
+
+
+def percent(share: float) -> str:
+    """A share for people."""
+    return f"{100 * share:.2f} %" if abs(share) >= 1e-4 or share == 0 else f"{100 * share:.1e} %"
+
+
+def bar(row: Ranked, scale: float, width: int) -> str:
+    """The estimate as a bar, solid as far as its interval begins, and the rest of the interval as a line."""
+    low, middle, high = (
+        max(0, min(width, round(width * share / scale))) for share in (row.lower, row.frequency, row.upper)
+    )
+    middle = max(middle, low)
+    line = "─" * (high - middle - 1) + "┤" if high > middle else ""
+    return "█" * low + "▒" * (middle - low) + line
+
+
+def spark(answer: Answer, value: Any) -> str:
+    """A value's estimates round by round, from 0 to its largest."""
+    shares = []
+    for estimate in answer.rounds.values():
+        place = value if estimate.values is None else list(estimate.values).index(value)
+        shares.append(max(0.0, float(estimate.frequencies[place])))
+    most = max(shares) or 1.0
+    step = max(1, -(-len(shares) // _MOST_SPARKS))
+    return "".join(_SPARKS[round(share / most * (len(_SPARKS) - 1))] for share in shares[::step])
+
+
+def export(path: Path, answer: Answer, *, consistent: bool = False) -> None:
+    """All values of the best estimate as a table; the ending of the name chooses the format.
+
+    With `consistent`, also the nearest frequencies that are possible.
+    """
+    checks.choice("ending", path.suffix, EXPORTS)
+    estimate = answer.labelled(answer.best)
+    try:
+        with whole_file(path) as file:
+            if path.suffix == ".json":
+                file.write(estimate.to_json(consistent=consistent).encode())
+            elif path.suffix == ".csv":
+                estimate.to_csv(file.name, consistent=consistent)
+            elif path.suffix == ".parquet":
+                import pyarrow.parquet
+
+                pyarrow.parquet.write_table(estimate.to_arrow(consistent=consistent), file)
+            else:
+                import pyarrow.feather
+
+                pyarrow.feather.write_feather(
+                    estimate.to_arrow(consistent=consistent), file, compression="uncompressed"
+                )
+    except OSError as error:
+        raise ReportFileError(f"cannot write {path}: {error.strerror or error}") from None

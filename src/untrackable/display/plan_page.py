@@ -1,0 +1,148 @@
+"""A plan as one self-contained page: the recommendation, the trade-offs, and sliders for other goals."""
+
+from importlib import resources
+from typing import Any
+
+import altair as alt
+
+from untrackable.display import plan_words
+from untrackable.display.audit_charts import Spec
+from untrackable.display.audit_page import render, spelled
+from untrackable.display.numbers import as_dict
+from untrackable.planning.plans import Plan, Progress
+from untrackable.planning.slider_grids import Grids, grids
+
+_COLOURS = ["#2a78b5", "#c8552b", "#3a8a4d", "#8a5fb0", "#b8860b", "#5c6675", "#c2528b"]
+
+_CAPTIONS = {
+    "errors": (
+        "Error against rounds",
+        "The error of the last published figure when the question is asked that many times, each mechanism set for "
+        "that number at the chosen eps.",
+    ),
+    "people": (
+        "People needed against eps",
+        "How many people must answer a round for the chosen error, at the chosen number of rounds.",
+    ),
+    "tracking": (
+        "Tracking against reports",
+        "How well someone can follow a person who holds that many of the person's reports; the dashed line is what "
+        "is tolerable. Lines at zero are exact: nothing to follow.",
+    ),
+}
+
+_PREDICTED_CAPTIONS = {
+    "errors": (
+        "Strings found against rounds",
+        "The frequency from which on strings are found in the last published figure, as predicted, when the "
+        "question is asked that many times, each mechanism set for that number at the chosen eps.",
+    ),
+    "people": (
+        "People needed against eps",
+        "How many people must answer a round for strings of the chosen frequency to be found, as predicted, at the "
+        "chosen number of rounds.",
+    ),
+}
+
+_PREDICTED = (
+    "Frequency found",
+    "predicted, not a bound: what stands out of all buckets of one prefix, which has its share of the reports, and "
+    "three standard errors more. The search weighs all prefixes together.",
+    "",
+)
+
+_FORMULAS = (
+    (
+        "Everlasting privacy",
+        "delta(eps) of all reports ever, one value against another; the parameters are the largest for which it "
+        "is within the goal, found by a search in which the engine is asked at every step.",
+        "",
+    ),
+    (
+        "Tracking",
+        "reports of one user against those of two, the worst split. Stored executions: 1 − E[(1 − M/L)^(k−j)], "
+        "the probability of a slot on both sides. One kept bit: "
+        "2a(1−a)·TV(Bin(j, q), Bin(j, p))·TV(Bin(k−j, q), Bin(k−j, p)).",
+        "",
+    ),
+    (
+        "Error",
+        "span·√(ln(2m/β)/(2n)) for m values at once; pooled over independent rounds √(Σ w²·radius²), with weights "
+        "of one over the variance.",
+        "Hoeffding 1963",
+    ),
+    (
+        "The paper's own selection",
+        "ε′ from the accuracy, L = ⌊ε²/(8ε′² ln(1/δ))⌋, tracking k²/L; its further term L²/2^d is left out.",
+        "Naor, Vexler, parameter selection",
+    ),
+)
+
+
+def plan_page(plan: Plan, command: list[str], progress: Progress = lambda what, done: None) -> str:
+    """The page of a plan; `command` is what makes it again."""
+    found = grids(plan, progress)
+    captions = _CAPTIONS | (_PREDICTED_CAPTIONS if found.predicted else {})
+    files = resources.files("untrackable.display")
+    names = [line.name for line in found.lines]
+    return render(
+        title="Which mechanism, with which parameters?",
+        lead=plan_words.verdict(plan),
+        pictures=[(name, *caption) for name, caption in captions.items()],
+        specs=_charts(found, names),
+        tables=[("What does it", plan_words.COLUMNS, [("", [plan_words.cells(option) for option in plan.options])])]
+        if plan.options
+        else [],
+        missing=dict(plan_words.refusals(plan)),
+        unsaid="Why not the others",
+        formulas=[_PREDICTED if found.predicted and formula[0] == "Error" else formula for formula in _FORMULAS],
+        how="",
+        source="",
+        parameters=plan_words.campaign_text(plan),
+        command=spelled(command),
+        data=plan_words.as_json(plan),
+        controls=(files / "plan_controls.html").read_text(encoding="utf-8"),
+        script=(files / "plan_sliders.js").read_text(encoding="utf-8"),
+        grids=as_dict(found),
+    )
+
+
+def _charts(found: Grids, names: list[str]) -> dict[str, Spec]:
+    log = alt.Scale(type="log", nice=False, padding=8)
+    error = "frequency, predicted" if found.predicted else "error, at most"
+    people = "people a round" + (", predicted" if found.predicted else "")
+    return {
+        "errors": _chart(names, "rounds", error, log, alt.Scale(type="log")),
+        "people": _chart(names, "everlasting eps", people, log, alt.Scale(type="log")),
+        "tracking": _chart(names, "reports held", found.measure + ", at most", log, alt.Scale(), limit=found.limit),
+    }
+
+
+def _chart(names: list[str], x: str, y: str, across: Any, up: Any, limit: float | None = None) -> Spec:
+    """Lines whose data the sliders put in place, and in `shown` those that have any."""
+    billions: dict[str, Any] = {"format": "~s", "labelExpr": "replace(datum.label, 'G', 'B')"}
+    axis = alt.Axis(tickCount=6, **(billions if y.startswith("people") else {"format": "~g"}))
+    base = alt.Chart(alt.NamedData(name="rows")).encode(
+        x=alt.X("x:Q", title=x, scale=across, axis=alt.Axis(tickCount=6, format="~g")),
+        y=alt.Y("y:Q", title=y, scale=up, axis=axis),
+        color=alt.Color(
+            "line:N",
+            title=None,
+            scale=alt.Scale(domain=names, range=_COLOURS[: len(names)]),
+            legend=alt.Legend(orient="top", columns=4, labelLimit=200, values=alt.ExprRef("shown")),
+        ),
+        tooltip=[
+            alt.Tooltip("line:N", title="mechanism"),
+            alt.Tooltip("x:Q", title=x, format=".4~g"),
+            alt.Tooltip("y:Q", title=y, format=".4~g"),
+        ],
+    )
+    layers = [base.mark_line(strokeWidth=2, point=alt.OverlayMarkDef(size=35))]
+    if limit is not None:
+        rule = alt.Chart(alt.InlineData(values=[{"limit": limit}]))
+        layers.append(rule.mark_rule(strokeDash=[5, 4], color="#888").encode(y="limit:Q"))
+    chart = alt.layer(*layers).properties(width="container", height=240, background="transparent")
+    chart = chart.add_params(alt.param(name="shown", value=names))
+    spec: Spec = chart.to_dict()
+    spec.setdefault("datasets", {})["rows"] = []
+    return spec

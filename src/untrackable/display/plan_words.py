@@ -1,0 +1,253 @@
+"""A plan in plain words: the recommendation, a table, why not the others, and what the paper's selection gives."""
+
+import dataclasses
+import json
+from typing import Any
+
+from untrackable.brackets import Bracket
+from untrackable.display.numbers import as_dict, number, said, shown
+from untrackable.planning.campaign_draft import rounded_up
+from untrackable.planning.goals import FOREVER, Goals
+from untrackable.planning.nearest_changes import counted
+from untrackable.planning.plans import Option, Plan, Refusal
+
+COLUMNS = (
+    "mechanism",
+    "people",
+    "rounds",
+    "eps",
+    "error of a figure",
+    "error of one round",
+    "followed",
+    "report",
+    "state",
+    "parameters",
+)
+
+
+def asked(goals: Goals) -> str:
+    """The goals in a sentence."""
+    question = "a yes/no question" if goals.size == 2 else f"a question with {_many(goals.size)} answers"
+    if goals.discovered is not None:
+        question = (
+            f"strings of up to {goals.discovered.longest} symbols, to be discovered by {goals.levels} prefixes"
+        )
+    parts = [question, "without end" if goals.rounds == FOREVER else ""]
+    parts += [_rounds(goals)] if isinstance(goals.rounds, int) else []
+    parts += [f"{goals.pooled:,} rounds pooled for a figure"] if goals.pooled > 1 else []
+    parts += [_people(goals.people) + " a round"] if goals.people else []
+    privacy = f"everlasting eps = {number(goals.eps)} at" if goals.eps else "everlasting privacy at"
+    parts.append(f"{privacy} delta = {goals.delta:g}" + (" for any sequence of values" if goals.changes else ""))
+    held = "all reports" if goals.reports is None else f"{goals.reports:,} report{'s' * (goals.reports > 1)}"
+    parts.append(f"{goals.measure} at most {number(goals.limit)} for an observer who holds {held} of a person")
+    if goals.error is not None:
+        parts.append(f"error at most {number(goals.error)}")
+    return "; ".join(filter(None, parts)) + "."
+
+
+def _people(count: int) -> str:
+    return f"{counted(count)} {'people' if count > 1 else 'person'}"
+
+
+def _rounds(goals: Goals) -> str:
+    if goals.rounds == FOREVER:
+        return "for ever"
+    return f"{goals.rounds:,} round{'s' * (goals.rounds != 1)}"
+
+
+def promise(goals: Goals) -> str:
+    """What the error is about."""
+    if goals.discovered is not None:
+        return "the frequency from which on strings are found (predicted)"
+    what = "all values at once" if goals.simultaneous and goals.size > 2 else "any one value"
+    pooled = f", {goals.pooled:,} rounds pooled" if goals.pooled > 1 else ""
+    when = "the first figure" if goals.rounds == FOREVER else "every figure"
+    return f"{what}, except with probability {goals.beta:g}, in {when}{pooled}"
+
+
+def verdict(plan: Plan) -> list[str]:
+    """The answer first, then what it rests on."""
+    best = plan.recommended
+    if best is None:
+        told = ["No mechanism meets these goals."]
+        told += [
+            f"The nearest: {refusal.name}, {_instead(refusal)}." for refusal in plan.refusals[:1] if refusal.nearest
+        ]
+        return [*told, "Asked for: " + asked(plan.goals)]
+    return [
+        _answer(plan, best),
+        _promises(best),
+        *_second(plan, best),
+        *_paper(plan),
+        "Asked for: " + asked(plan.goals),
+    ]
+
+
+def _answer(plan: Plan, best: Option) -> str:
+    match plan.unknown:
+        case "people":
+            return f"{best.name} with {_people(best.goals.people or 0)} a round."
+        case "eps":
+            return f"{best.name} at everlasting eps = {number(rounded_up(best.goals.eps or 0.0))}."
+        case "rounds" if best.goals.rounds == FOREVER:
+            return f"{best.name}, {_rounds(best.goals)}."
+        case "rounds":
+            return f"{best.name} for {_rounds(best.goals)}."
+    if best.goals.discovered is not None:
+        share = number(best.error_upper)
+        return f"{best.name}: strings are found that at least {share} of all people hold (predicted)."
+    return f"{best.name}: frequencies are off by at most {number(best.error_upper)} (upper)."
+
+
+def _promises(best: Option) -> str:
+    if best.goals.discovered is not None:
+        return (
+            f"All reports ever, together, eps = {said(best.everlasting)} at delta = {best.goals.delta:g}; "
+            f"{best.goals.measure} {said(best.tracked)}. Reports are divided among {best.goals.levels} prefixes; a "
+            "string counts as found at three standard errors above what stands out of all buckets of one of them."
+        )
+    return (
+        f"Error at most {number(best.error_upper)} (upper; {promise(best.goals)}); all reports ever, together, "
+        f"eps = {said(best.everlasting)} at delta = {best.goals.delta:g}; "
+        f"{best.goals.measure} {said(best.tracked)}."
+    )
+
+
+def _second(plan: Plan, best: Option) -> list[str]:
+    """The best one that nobody can be followed by, if that is another."""
+    if best.tracked.upper == 0 or best.goals.matched is not None:
+        return []
+    hidden = next((o for o in plan.options if o.tracked.upper == 0), None)
+    if hidden is None:
+        return []
+    return [
+        f"Where nobody is to be followed at all: {hidden.name}, {_answers(hidden, plan.unknown)} "
+        f"({hidden.goals.measure} 0, exact)."
+    ]
+
+
+def _answers(option: Option, unknown: str | None) -> str:
+    match unknown:
+        case "people":
+            return _people(option.goals.people or 0)
+        case "eps":
+            return f"eps = {number(rounded_up(option.goals.eps or 0.0))}"
+        case "rounds":
+            return _rounds(option.goals)
+    return f"error at most {number(option.error_upper)}"
+
+
+def _paper(plan: Plan) -> list[str]:
+    found = plan.published
+    if found is None:
+        return ["The paper's own parameter selection has no answer to these goals."]
+    slots = (
+        f"L = {found.slots:,}, k²/L = {number(found.delta_upper)}"
+        if found.slots
+        else "L = 0: nothing can be stored"
+    )
+    return [
+        f"The paper's own selection, as printed: eps' = {number(found.eps_report)}, {slots}. For k²/L within "
+        f"{number(plan.goals.edge)} it needs {counted(found.people_upper)} people, {number(found.ratio_upper)} "
+        f"times as many as {plan.options[0].name} ({number(found.ratio_same_radius_upper)} times with the same "
+        "accuracy radius on both sides; its term L²/2^d is left out)."
+    ]
+
+
+def cells(option: Option) -> tuple[str, ...]:
+    """A row of the table under `COLUMNS`."""
+    goals = option.goals
+    about = "≤" if goals.discovered is None else "≈"
+    parameters = {k: v for k, v in option.mechanism.to_json().items() if k != "mechanism"}
+    return (
+        option.name,
+        counted(goals.people or 0),
+        "for ever" if goals.rounds == FOREVER else f"{goals.rounds:,}",
+        _cell(option.everlasting),
+        f"{about} {number(option.error_upper)}",
+        f"{about} {number(option.one_round_upper)}",
+        _cell(option.tracked),
+        _bytes(option.report_bytes),
+        _bytes(option.state_bytes),
+        ", ".join(f"{key}={_short(value)}" for key, value in parameters.items()),
+    )
+
+
+def refusals(plan: Plan) -> list[tuple[str, str]]:
+    """Names with the sentence why not and what would do; those with the same sentence together."""
+    grouped: dict[str, list[str]] = {}
+    for refusal in plan.refusals:
+        told = refusal.why + (f"; needs {_instead(refusal, alone=True)}" if refusal.nearest else "")
+        grouped.setdefault(told, []).append(refusal.name)
+    return [(", ".join(names), told) for told, names in grouped.items()]
+
+
+def campaign_text(plan: Plan) -> str:
+    """The recommended option as JSON for people, or that there is none."""
+    return (
+        json.dumps(plan.campaign(), indent=2, ensure_ascii=False)
+        if plan.options
+        else "no mechanism meets these goals"
+    )
+
+
+def as_json(plan: Plan) -> dict[str, Any]:
+    """Everything, as JSON can say it."""
+    return {
+        "verdict": verdict(plan),
+        "goals": _goals(plan.goals),
+        "unknown": plan.unknown,
+        "options": [_option(option) for option in plan.options],
+        "refusals": [
+            {"name": r.name, "binding": r.binding, "why": r.why, "nearest": [c._asdict() for c in r.nearest]}
+            for r in plan.refusals
+        ],
+        "published": as_dict(plan.published),
+        "campaign": plan.campaign() if plan.options else None,
+    }
+
+
+def _option(option: Option) -> dict[str, Any]:
+    found = {f.name: getattr(option, f.name) for f in dataclasses.fields(option)}
+    goals: Goals = found.pop("goals")
+    mechanism = found.pop("mechanism")
+    return {
+        "name": found.pop("name"),
+        "mechanism": mechanism.to_json(),
+        **{name: getattr(goals, name) for name in ("people", "rounds", "eps", "delta")},
+        **as_dict(found),
+    }
+
+
+def _goals(goals: Goals) -> dict[str, Any]:
+    found = {f.name: getattr(goals, f.name) for f in dataclasses.fields(goals)}
+    found["encoding"] = None if goals.encoding is None else goals.encoding.to_json()
+    return found
+
+
+def _instead(refusal: Refusal, *, alone: bool = False) -> str:
+    told = ", or ".join(change.text for change in refusal.nearest)
+    return told if alone else f"needs {told}"
+
+
+def _many(size: int) -> str:
+    return f"{size:,}" if size < 10**9 else f"2^{(size - 1).bit_length()}"
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, dict):
+        inner = ", ".join(f"{key}={_short(item)}" for key, item in value.items() if key != "mechanism")
+        return f"{value['mechanism']}({inner})"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _bytes(count: int) -> str:
+    for size, unit in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if count >= size:
+            return f"{count / size:.3g} {unit}"
+    return f"{count} B"
+
+
+def _cell(bracket: Bracket) -> str:
+    text, certainty = shown(bracket)
+    return f"≤ {text}" if certainty == "upper" else text.split(" ±")[0]

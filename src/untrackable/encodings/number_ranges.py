@@ -1,0 +1,290 @@
+"""Numbers: each of a range of integers, or buckets of any numbers."""
+
+import math
+from abc import abstractmethod
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from operator import index
+from typing import TYPE_CHECKING, Any, Literal, Self, SupportsFloat
+
+from untrackable import checks
+from untrackable.encodings.encoding import Encoding
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Outside = Literal["error", "clamp", "separate"]
+"""A number out of range: refused, counted as the nearest within, or as a value of its own."""
+
+LARGEST_INTEGER = (1 << 53) - 1
+"""Every JSON reader has the integers up to here exactly."""
+LARGEST_COUNT = 1 << 16
+_DIGITS = 12
+
+
+class _Numbers(Encoding):
+    """Ordered values: one for all below if that is `separate`, those within, one for all above."""
+
+    __slots__ = ()
+    below: Outside
+    above: Outside
+
+    def _check_outside(self) -> None:
+        for name in ("below", "above"):
+            checks.choice(name, getattr(self, name), ("error", "clamp", "separate"))
+
+    @property
+    @abstractmethod
+    def _inside(self) -> int:
+        """How many values are for numbers within the range."""
+
+    @property
+    @abstractmethod
+    def _ends(self) -> tuple[str, str]:
+        """The range, in words."""
+
+    @property
+    def values(self) -> int:
+        """Those within, and those declared for what is below and above."""
+        return (self.below == "separate") + self._inside + (self.above == "separate")
+
+    def _outside(self, is_above: bool) -> int:
+        """The value of a number out of range, if it has one."""
+        outside = self.above if is_above else self.below
+        if outside == "error":
+            raise self._refused()
+        return self.values - 1 if is_above else 0
+
+    def _refused(self) -> ValueError:
+        low, high = self._ends
+        allowed = [f"at least {low}"] * (self.below == "error") + [f"at most {high}"] * (self.above == "error")
+        return ValueError(f"number must be {' and '.join(allowed)}; the one given is not (it is not shown)")
+
+    def _place(self, value: int) -> int:
+        """Where a value is within the range: -1 for below, as many as are inside for above."""
+        return self._value(value) - (self.below == "separate")
+
+    def _together(
+        self, under: "NDArray[np.bool_]", over: "NDArray[np.bool_]", places: "NDArray[np.int64]"
+    ) -> "NDArray[np.uint64]":
+        """Encoded values from places within the range, where neither under nor over."""
+        import numpy as np
+
+        if (self.below == "error" and under.any()) or (self.above == "error" and over.any()):
+            raise self._refused()
+        found = places + (self.below == "separate")
+        return np.where(under, 0, np.where(over, self.values - 1, found)).astype(np.uint64)
+
+    def _outside_words(self) -> str:
+        low, high = self._ends
+        nearest = {"below": "the lowest", "above": "the highest"}
+        words = {"error": "is refused", "separate": "counts as a value of its own"}
+        return "; ".join(
+            f"what is {side} {end} {words.get(outside, f'counts as {nearest[side]}')}"
+            for side, end, outside in (("below", low, self.below), ("above", high, self.above))
+        )
+
+    def _check_values(self) -> None:
+        if self.values < 2:
+            raise ValueError("there must be at least 2 values for there to be a question, got 1")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IntegerRange(_Numbers):
+    """Each integer from `low` to `high`, itself; those out of range as `below` and `above` say."""
+
+    low: int
+    high: int
+    below: Outside = "error"
+    above: Outside = "error"
+
+    kind = "integer-range"
+
+    def __post_init__(self) -> None:
+        low = checks.integer("low", self.low, low=-LARGEST_INTEGER, high=LARGEST_INTEGER)
+        checks.settle(self, low=low, high=checks.integer("high", self.high, low=low, high=LARGEST_INTEGER))
+        self._check_outside()
+        self._check_values()
+
+    @property
+    def _inside(self) -> int:
+        return self.high - self.low + 1
+
+    @property
+    def _ends(self) -> tuple[str, str]:
+        return _grouped(self.low), _grouped(self.high)
+
+    def encode(self, raw: Any) -> int:
+        """Its distance from the lowest value; numbers with a fraction, and truth values, are refused."""
+        number = _whole(raw)
+        if not self.low <= number <= self.high:
+            return self._outside(number > self.high)
+        return number - self.low + (self.below == "separate")
+
+    def _encode_array(self, raws: "NDArray[Any]") -> "NDArray[np.uint64]":
+        if raws.dtype.kind not in "iu":
+            return _Numbers._encode_array(self, raws)
+        import numpy as np
+
+        under, over = raws < self.low, raws > self.high
+        within = np.where(under | over, 0, raws).astype(np.int64)
+        return self._together(under, over, within - self.low)
+
+    def decode(self, value: int) -> int | str:
+        """The integer, or the words for those out of range."""
+        place = self._place(value)
+        return self.low + place if 0 <= place < self._inside else self.label(value)
+
+    def label(self, value: int) -> str:
+        """The integer."""
+        place = self._place(value)
+        if place < 0:
+            return f"below {self.low}"
+        return f"above {self.high}" if place == self._inside else str(self.low + place)
+
+    def describe(self) -> str:
+        """The range, and what becomes of others."""
+        low, high = self._ends
+        return f"a whole number from {low} to {high}; {self._outside_words()}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Buckets(_Numbers):
+    """The bucket that a number falls into: from one of the `edges` up to, and without, the next.
+
+    The last bucket contains its upper edge. Numbers are compared as 64-bit floats; infinite ones are out of range
+    as others may be, and NaN is refused. Edges are written down as they are, however they were made, so that no two
+    programs compute different ones.
+    """
+
+    edges: Sequence[float]
+    below: Outside = "error"
+    above: Outside = "error"
+
+    kind = "buckets"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.edges, (str, bytes)) or not isinstance(self.edges, Sequence):
+            raise TypeError(f"edges must be a list of numbers, not {type(self.edges).__name__}")
+        edges = tuple(_finite("edges", edge) for edge in self.edges)
+        if not 2 <= len(edges) <= LARGEST_COUNT + 1:
+            raise ValueError(f"edges must be between 2 and {LARGEST_COUNT + 1}, got {len(edges)}")
+        for left, right in pairwise(edges):
+            if not left < right:
+                raise ValueError(f"edges must increase, got {left!r} before {right!r}")
+        checks.settle(self, edges=edges)
+        self._check_outside()
+        self._check_values()
+
+    @classmethod
+    def equal_width(
+        cls, low: float, high: float, count: int, *, below: Outside = "error", above: Outside = "error"
+    ) -> Self:
+        """`count` buckets of the same width, each edge the float nearest to the exact one."""
+        start, end = Fraction(_finite("low", low)), Fraction(_finite("high", high))
+        count = checks.integer("count", count, low=1, high=LARGEST_COUNT)
+        edges = [float(start + (end - start) * place / count) for place in range(count + 1)]
+        return cls(edges=edges, below=below, above=above)
+
+    @classmethod
+    def log_scale(
+        cls, low: float, high: float, count: int, *, below: Outside = "error", above: Outside = "error"
+    ) -> Self:
+        """`count` buckets, each as many times its lower edge; inner edges are rounded to 12 digits."""
+        low, high = checks.positive("low", low), checks.positive("high", high)
+        count = checks.integer("count", count, low=1, high=LARGEST_COUNT)
+        start, end = math.log(low), math.log(high)
+        inner = (math.exp(start + (end - start) * place / count) for place in range(1, count))
+        return cls(edges=[low, *(float(f"{edge:.{_DIGITS}g}") for edge in inner), high], below=below, above=above)
+
+    @property
+    def _inside(self) -> int:
+        return len(self.edges) - 1
+
+    @property
+    def _ends(self) -> tuple[str, str]:
+        return _shown(self.edges[0]), _shown(self.edges[-1])
+
+    def encode(self, raw: Any) -> int:
+        """The place of its bucket."""
+        number = _real(raw)
+        if not self.edges[0] <= number <= self.edges[-1]:
+            return self._outside(number > self.edges[-1])
+        return min(bisect_right(self.edges, number), self._inside) - 1 + (self.below == "separate")
+
+    def _encode_array(self, raws: "NDArray[Any]") -> "NDArray[np.uint64]":
+        if raws.dtype.kind not in "iuf":
+            return _Numbers._encode_array(self, raws)
+        import numpy as np
+
+        numbers = raws.astype(np.float64)
+        if np.isnan(numbers).any():
+            raise _not_a_number()
+        places = np.minimum(np.searchsorted(self.edges, numbers, side="right"), self._inside) - 1
+        return self._together(numbers < self.edges[0], numbers > self.edges[-1], places)
+
+    def decode(self, value: int) -> tuple[float, float]:
+        """The bucket's edges; infinite ones for what is out of range."""
+        place = self._place(value)
+        low = self.edges[place] if place >= 0 else -math.inf
+        return low, self.edges[place + 1] if place < self._inside else math.inf
+
+    def label(self, value: int) -> str:
+        """The bucket, as an interval."""
+        place = self._place(value)
+        if place < 0:
+            return f"below {self._ends[0]}"
+        if place == self._inside:
+            return f"above {self._ends[1]}"
+        closing = "]" if place == self._inside - 1 else ")"
+        return f"[{_shown(self.edges[place])}, {_shown(self.edges[place + 1])}{closing}"
+
+    def describe(self) -> str:
+        """The range, how many buckets, and what becomes of others."""
+        low, high = self._ends
+        first = self.label(int(self.below == "separate"))
+        return f"a number from {low} to {high}; buckets: {self._inside}, the first {first}; {self._outside_words()}"
+
+
+def _whole(raw: Any) -> int:
+    if isinstance(raw, bool) or not hasattr(raw, "__index__"):
+        raise TypeError("number must be a whole number, given as an integer")
+    return index(raw)
+
+
+def _real(raw: Any) -> float:
+    """A private number as a float; beyond the largest float, as infinite."""
+    if isinstance(raw, (bool, str, bytes)) or not hasattr(raw, "__float__"):
+        raise TypeError("number must be an integer or a float")
+    try:
+        number = float(raw)
+    except OverflowError:
+        number = math.inf if raw > 0 else -math.inf
+    if math.isnan(number):
+        raise _not_a_number()
+    return number
+
+
+def _not_a_number() -> ValueError:
+    return ValueError("number must not be NaN")
+
+
+def _finite(name: str, given: SupportsFloat) -> float:
+    """A parameter; minus zero is zero."""
+    number = checks.real(name, given)
+    if not math.isfinite(number):
+        raise ValueError(f"{name} must be finite, got {number}")
+    return number + 0.0
+
+
+def _shown(edge: float) -> str:
+    return str(int(edge)) if edge.is_integer() and abs(edge) < 2**53 else repr(edge)
+
+
+def _grouped(number: int) -> str:
+    """For people: 1,000,000; and 2026, which may be a year."""
+    return f"{number:,}" if abs(number) >= 10_000 else str(number)

@@ -1,0 +1,1 @@
+"""From reports to frequencies: sums that add and merge, and estimates with error bars."""

@@ -1,0 +1,80 @@
+"""Estimates as tables: Arrow, pandas, CSV, JSON."""
+
+import csv
+import importlib
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from untrackable.estimation.estimate import Estimate
+
+_ROWS = 1 << 16
+
+
+def columns(estimate: "Estimate", *, consistent: bool) -> dict[str, Any]:
+    """What every export has."""
+    alone, together = estimate.interval(), estimate.interval(simultaneous=True)
+    values = np.arange(estimate.frequencies.size) if estimate.values is None else list(estimate.values)
+    return {
+        "value": values,
+        "frequency": estimate.frequencies,
+        **({"consistent": estimate.consistent()} if consistent else {}),
+        "standard_error": estimate.standard_error,
+        "lower": alone.lower,
+        "upper": alone.upper,
+        "lower_simultaneous": together.lower,
+        "upper_simultaneous": together.upper,
+    }
+
+
+def to_arrow(estimate: "Estimate", *, consistent: bool) -> "pa.Table":
+    """A table; what concerns all values is in its metadata."""
+    import pyarrow as pa
+
+    found = columns(estimate, consistent=consistent)
+    if estimate.values is not None:
+        found["value"] = _texts_if_wide(found["value"])
+    table = pa.table({name: pa.array(column) for name, column in found.items()})
+    return table.replace_schema_metadata({"reports": str(estimate.n), "beta": repr(estimate.beta)})
+
+
+def to_pandas(estimate: "Estimate", *, consistent: bool) -> Any:
+    """A data frame."""
+    try:
+        importlib.import_module("pandas")
+    except ImportError:
+        raise ImportError("pandas is not installed: `pip install pandas`, or use to_arrow() or to_csv()") from None
+    return to_arrow(estimate, consistent=consistent).to_pandas()
+
+
+def to_csv(estimate: "Estimate", path: Path, *, consistent: bool) -> None:
+    """A header and a row for each value, numbers with all their digits."""
+    found = columns(estimate, consistent=consistent)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(found)
+        for start in range(0, estimate.frequencies.size, _ROWS):
+            parts = [column[start : start + _ROWS] for column in found.values()]
+            writer.writerows(zip(*(p.tolist() if isinstance(p, np.ndarray) else p for p in parts), strict=True))
+
+
+def to_json(estimate: "Estimate", *, consistent: bool) -> str:
+    """Columns as lists; integers wider than 53 bits, which JSON readers round, as text."""
+    found = columns(estimate, consistent=consistent)
+    listed = {name: c.tolist() if isinstance(c, np.ndarray) else c for name, c in found.items()}
+    listed["value"] = _texts_if_wide(listed["value"], bits=53)
+    return json.dumps(
+        {"reports": estimate.n, "beta": estimate.beta, "intervals": "upper", "columns": listed}, ensure_ascii=False
+    )
+
+
+def _texts_if_wide(values: list[Any], bits: int = 63) -> list[Any]:
+    """Integers as text if one of them is too wide."""
+    if any(isinstance(value, int) and value.bit_length() > bits for value in values):
+        return [str(value) for value in values]
+    return values

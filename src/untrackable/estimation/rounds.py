@@ -1,0 +1,201 @@
+"""Many rounds: each alone, pooled, and as a series with a trend.
+
+A weighted mean of estimates has an error that is a sum over rounds. Where a client's reports are independent from
+round to round, Hoeffding's inequality holds for all of them together: deviations add up as √(Σ w²·s²). Where they
+share a state, it holds round by round and nothing cancels: they add up as Σ |w|·s, whatever the dependence, by
+Hölder's inequality for the moment generating functions. By that, asking again does not help.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from untrackable import checks
+from untrackable.estimation.aggregators import Aggregator
+from untrackable.estimation.estimate import Estimate, FloatArray
+from untrackable.theory.accuracy import mean_radius
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Series:
+    """One value's frequency over the rounds, and its trend.
+
+    `lower` and `upper` hold for each round alone, `trend_lower` and `trend_upper` for the trend at all rounds at
+    once, each except with probability `beta`. The trend is a line through the rounds of a window, so the band is
+    about the truth smoothed in the same way: it is the truth itself where that is straight within the window.
+    """
+
+    rounds: tuple[int, ...]
+    beta: float
+    frequencies: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    trend: FloatArray
+    trend_lower: FloatArray
+    trend_upper: FloatArray
+
+
+class _Reporting(Protocol):
+    """What pooling needs to know of a mechanism."""
+
+    @property
+    def independent(self) -> bool:
+        """Whether a client's rounds are independent given its values."""
+
+    def aggregator(self, round: int) -> Aggregator:
+        """Empty sums of a round."""
+
+
+class Rounds:
+    """Estimates of several rounds of one mechanism, by round."""
+
+    def __init__(self, mechanism: _Reporting, estimates: Mapping[int, Estimate]) -> None:
+        if not estimates:
+            raise ValueError("estimates must be of at least one round")
+        self._estimates = {round: estimates[round] for round in sorted(estimates)}
+        first = next(iter(self._estimates.values()))
+        for round, estimate in self._estimates.items():
+            if estimate.frequencies.size != first.frequencies.size or estimate.values != first.values:
+                raise ValueError(f"estimates must be of the same values in all rounds; round {round} has others")
+            if estimate.reach is not None:
+                raise ValueError("estimates whose hash functions are the same in every round cannot be pooled")
+        self._independent = mechanism.independent
+        self._sources = {round: mechanism.aggregator(round).source for round in self._estimates}
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The rounds, in order."""
+        return tuple(self._estimates)
+
+    def alone(self, round: int) -> Estimate:
+        """The estimate of one round."""
+        if round not in self._estimates:
+            raise ValueError(f"round must be one of {', '.join(map(str, self.numbers))}, got {round}")
+        return self._estimates[round]
+
+    def independent(self, rounds: Iterable[int]) -> bool:
+        """Whether a client's reports of these rounds are independent given its values.
+
+        So they are for fresh randomness and for the cards of one deck, not for cards that are dealt again.
+        """
+        sources = [self._sources[round] for round in rounds]
+        return self._independent and (not sources[0].pools or len({source.part for source in sources}) == 1)
+
+    def pooled(self, rounds: Iterable[int] | None = None, *, beta: float = 0.05) -> Estimate:
+        """The mean over all or these rounds, weighted by one over the variance where nobody holds the value.
+
+        Those weights have the least variance for rare values, and do not depend on the reports, so that the mean
+        stays unbiased. If frequencies change from round to round, it is their mean with these weights that is
+        estimated.
+        """
+        beta = checks.open_probability("beta", beta)
+        chosen = self.numbers if rounds is None else tuple(sorted(set(rounds)))
+        if not chosen:
+            raise ValueError("rounds must be at least one")
+        estimates = [self.alone(round) for round in chosen]
+        if len(estimates) == 1 and beta == estimates[0].beta:
+            return estimates[0]
+        precision = np.stack(_precisions(estimates))
+        weights = precision / precision.sum(axis=0)
+        frequencies, errors, deviations = (
+            np.stack([getter(e) for e in estimates]) for getter in (_frequencies, _error, _deviation)
+        )
+        apart = self.independent(chosen)
+        deviation = _added(weights * deviations, apart)
+        n = sum(e.n for e in estimates)
+        pull = np.max([w * e.span / e.n for w, e in zip(weights, estimates, strict=True)], axis=0)
+        # Where all values share one error, as the two of a bit do, it need not be bounded twice.
+        alike = all(np.array_equal(e.radius, e.simultaneous_radius) for e in estimates)
+        statistics = 1 if alike else frequencies.shape[1]
+        return Estimate(
+            (weights * frequencies).sum(axis=0),
+            n,
+            beta,
+            deviation * mean_radius(1, beta),
+            deviation * mean_radius(1, beta, statistics=statistics),
+            _added(weights * errors, apart),
+            span=n * pull,
+            deviation=deviation,
+            values=estimates[0].values,
+            complete=estimates[0].complete,
+        )
+
+    def window(self, last: int, *, beta: float = 0.05) -> Estimate:
+        """The last so many rounds, pooled."""
+        last = checks.integer("last", last, low=1, high=len(self.numbers))
+        return self.pooled(self.numbers[-last:], beta=beta)
+
+    def series(self, place: int, *, window: int = 7, beta: float = 0.05) -> Series:
+        """The value at this place of the estimates, round by round, with lines through `window` rounds as trend.
+
+        The line at a round is fitted to the rounds around it, as many before as after where there are any, by least
+        squares weighted as for pooling.
+        """
+        beta = checks.open_probability("beta", beta)
+        estimates = list(self._estimates.values())
+        place = checks.integer("place", place, low=0, high=estimates[0].frequencies.size - 1)
+        window = checks.integer("window", window, low=1)
+        numbers = np.array(self.numbers, dtype=np.float64)
+        frequencies = np.array([e.frequencies[place] for e in estimates])
+        deviations = np.array([_deviation(e)[place] for e in estimates])
+        precision = np.array([p[place] for p in _precisions(estimates)])
+        trend, deviation = np.empty(numbers.size), np.empty(numbers.size)
+        for i in range(numbers.size):
+            near = _around(i, window, numbers.size)
+            weights = _line_weights(numbers[near] - numbers[i], precision[near])
+            trend[i] = weights @ frequencies[near]
+            apart = self.independent(self.numbers[near])
+            deviation[i] = _added((weights * deviations[near])[:, None], apart)[0]
+        alone = deviations * mean_radius(1, beta)
+        band = deviation * mean_radius(1, beta, statistics=numbers.size)
+        cut = [
+            np.clip(edge, 0, 1) for edge in (frequencies - alone, frequencies + alone, trend - band, trend + band)
+        ]
+        return Series(self.numbers, beta, frequencies, cut[0], cut[1], trend, cut[2], cut[3])
+
+
+def _frequencies(estimate: Estimate) -> FloatArray:
+    return estimate.frequencies
+
+
+def _error(estimate: Estimate) -> FloatArray:
+    return estimate.standard_error
+
+
+def _deviation(estimate: Estimate) -> FloatArray:
+    """S such that the radius is s·√(ln(2/β)/2)."""
+    return estimate.span / math.sqrt(estimate.n) if estimate.deviation is None else estimate.deviation
+
+
+def _precisions(estimates: list[Estimate]) -> list[FloatArray]:
+    """One over the variance where nobody holds the value; or in proportion to its bound, if one is not known."""
+    bounds = [_deviation(e) ** -2 for e in estimates]
+    known = [e.chance for e in estimates if e.chance is not None]
+    if len(known) < len(estimates):
+        return bounds
+    return [b / (c * (1 - c)) for b, c in zip(bounds, known, strict=True)]
+
+
+def _added(weighted: FloatArray, independent: bool) -> FloatArray:
+    """Deviations over rounds (the first axis) added up."""
+    total: FloatArray = np.sqrt((weighted**2).sum(axis=0)) if independent else np.abs(weighted).sum(axis=0)
+    return total
+
+
+def _around(i: int, window: int, count: int) -> slice:
+    """The window around a place, moved inside at the ends."""
+    start = max(0, min(i - window // 2, count - window))
+    return slice(start, start + window)
+
+
+def _line_weights(distance: FloatArray, precision: FloatArray) -> FloatArray:
+    """Weights w of a weighted least-squares line at distance 0: Σ w = 1 and Σ w·distance = 0."""
+    share: FloatArray = precision / precision.sum()
+    mean = float(share @ distance)
+    spread = float(share @ (distance - mean) ** 2)
+    if distance.size > 1:
+        share *= 1 - mean * (distance - mean) / spread
+    return share

@@ -1,0 +1,102 @@
+"""Answers of several bits about as many vectors: added up for every value, or asked about candidates."""
+
+from types import ModuleType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from untrackable.kernels import threads
+from untrackable.kernels.compilation import compiled, read_only
+from untrackable.kernels.counting import add_signs
+from untrackable.kernels.parity import MOST_LIMBS
+
+Integers = NDArray[np.int64]
+Words = NDArray[np.uint64]
+
+_SIGNS = 1 << 17
+"""Signs that answers are expanded to at a time."""
+_ALONE = 1 << 20
+"""Words that one thread had better look at alone."""
+
+
+def add_answers(sums: Integers, rows: Words, width: int) -> bool:
+    """Add (-1)^(c·y) to sums[c·A] for every report of vectors A and answer y, and every c but 0.
+
+    A row has the words of y + 2^w·(v₀ + 2^d·v₁ + …), the lowest first. False, with nothing added, if the vectors of
+    one are not independent. After n reports no entry exceeds n, and all together n·(2^w-1).
+    """
+    each = (1 << width) - 1
+    kernels = compiled(rows.shape[0] * each)
+    size = max(1, _SIGNS // each)
+    for start in range(0, rows.shape[0], size):
+        if not _add_expanded(kernels, sums, rows[start : start + size], width, 0):
+            for before in range(0, start, size):
+                _add_expanded(kernels, sums, rows[before : before + size], width, 1)
+            return False
+    return True
+
+
+def _add_expanded(kernels: ModuleType | None, sums: Integers, rows: Words, width: int, minus: int) -> bool:
+    """Each report as 2^w - 1 reports of one vector and one bit, all flipped if they are to be taken away."""
+    bits = sums.size.bit_length() - 1
+    if kernels is not None:
+        signs = np.empty(rows.shape[0] * ((1 << width) - 1), dtype=np.uint64)
+        fine = bool(kernels.expand_answers(read_only(rows), bits, width, signs))
+    else:
+        signs = _expand_answers(rows, bits, width)
+        fine = not np.any(signs < 2)
+    if fine:
+        add_signs(sums, signs ^ np.uint64(1) if minus else signs)
+    return fine
+
+
+def _expand_answers(rows: Words, bits: int, width: int) -> Words:
+    """The same with NumPy alone."""
+    sums = np.zeros((rows.shape[0], 1 << width), dtype=np.uint64)
+    for j in range(width):
+        word, shift = divmod(width + bits * j, 64)
+        vector = rows[:, word] >> np.uint64(shift)
+        if shift + bits > 64:
+            vector |= rows[:, word + 1] << np.uint64(64 - shift)
+        own = (vector & np.uint64((1 << bits) - 1)) << np.uint64(1) | rows[:, 0] >> np.uint64(j) & np.uint64(1)
+        sums[:, 1 << j : 2 << j] = sums[:, : 1 << j] ^ own[:, None]
+    return sums[:, 1:].reshape(-1)
+
+
+def support_counts(vectors: Words, answers: Words, candidates: Words) -> Integers:
+    """How many answers are those of each candidate u: bit i of an answer is ⟨v_i, u⟩ for all i.
+
+    `vectors` has as many rows for v₀ as a candidate has words, then as many for v₁, and so on; a column for each
+    answer.
+    """
+    limbs = candidates.shape[0]
+    if not 1 <= limbs <= MOST_LIMBS or vectors.shape[0] % limbs or vectors.shape[1:] != answers.shape:
+        raise ValueError(
+            f"vectors must have a column for each of {answers.size} answers and rows for vectors of {limbs} words, "
+            f"at most {MOST_LIMBS}, got {vectors.shape}"
+        )
+    work = vectors.size * candidates.shape[1]
+    kernels = compiled(work)
+    if kernels is None:
+        return _support_counts(vectors, answers, candidates)
+    counts = np.zeros(candidates.shape[1], dtype=np.int64)
+    given, told, asked = read_only(vectors), read_only(answers), read_only(candidates)
+    threads.share(
+        lambda start, stop: kernels.add_supports(given, told, asked, counts, start, stop),
+        counts.size,
+        threads=threads.allowed() if work > _ALONE else 1,
+    )
+    return counts
+
+
+def _support_counts(vectors: Words, answers: Words, candidates: Words) -> Integers:
+    """The same with NumPy alone."""
+    limbs = candidates.shape[0]
+    counts = np.empty(candidates.shape[1], dtype=np.int64)
+    for i in range(counts.size):
+        equal = np.ones(answers.size, dtype=np.bool_)
+        for j in range(vectors.shape[0] // limbs):
+            common = np.bitwise_xor.reduce(vectors[j * limbs : (j + 1) * limbs] & candidates[:, i : i + 1], axis=0)
+            equal &= np.bitwise_count(common) & np.uint8(1) == answers >> np.uint64(j) & np.uint64(1)
+        counts[i] = np.count_nonzero(equal)
+    return counts

@@ -1,0 +1,301 @@
+"""No horizon: answers that grow fainter, so that all of them together stay private for ever."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from statistics import NormalDist
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from untrackable import checks
+from untrackable.errors import FadedAway, RoundPassed, StateError
+from untrackable.estimation.aggregators import FloatArray, FrequencyAggregator, Reports, Source
+from untrackable.framing import pack_integers, unpack_integers
+from untrackable.mechanisms.entropy import Entropy
+from untrackable.mechanisms.interface import After, Mechanism, Values
+from untrackable.mechanisms.local.noisy_inner_product import (
+    LARGEST_BITS,
+    NoisyInnerProduct,
+    checked_width,
+    smallest_eps,
+)
+from untrackable.mechanisms.observed_rounds import Observed, round_number
+from untrackable.mechanisms.simulated_values import integer_population, per_round
+from untrackable.theory.accuracy import Accuracy
+from untrackable.theory.experiment import Experiment, Mixture
+from untrackable.theory.gaussian import gaussian_shift, largest_parameter
+
+HEAD = 64
+"""Rounds that are accounted for one by one; all later ones are dominated by one Gaussian."""
+
+_ROUND_BITS = 64
+_LARGEST_DETECTION = 2000
+_SMALLEST_DELTA = 1e-11
+_SUMMED = 5_000
+_LARGEST_SCALE = 40.0
+_ROUGH = 1 << 13
+"""Grid points that suffice for where to look."""
+
+ndtri = NormalDist().inv_cdf
+"""Φ⁻¹, from the standard library."""
+
+
+class Memory(NamedTuple):
+    """A client's state: the value, and the last round answered with its report (0 if none)."""
+
+    value: int
+    round: int
+    report: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fading(Mechanism):
+    """Round t is answered with a noisy inner product of eps_t = scale·t^(-power), power > ½.
+
+    Rounds are independent given the value, so one user and two look exactly alike; Σ eps_t² is finite, so all
+    rounds together are (eps, delta)-private. The price is accuracy that fades: the error of round t grows as
+    t^power, for everyone, also for those who join late.
+
+    `scale` is eps of the first round: the largest that the budget allows unless given. It is part of the recipe, so
+    that all clients and the collector agree on it whichever way it was computed. `width` is that of every round's
+    answer, one bit unless given: rounds fade to where one bit is best, however loud the first ones are.
+    """
+
+    bits: int
+    eps: float
+    delta: float
+    power: float = 0.75
+    scale: float = 0.0
+    width: int = 1
+
+    persists = "nothing"
+    independent = True
+
+    def __post_init__(self) -> None:
+        checks.settle(
+            self,
+            bits=checks.integer("bits", self.bits, low=1, high=LARGEST_BITS),
+            width=checked_width(self.width, checks.integer("bits", self.bits, low=1, high=LARGEST_BITS)),
+            eps=checks.positive("eps", self.eps),
+            delta=checks.open_probability("delta", self.delta),
+            power=checks.positive("power", self.power),
+            scale=checks.non_negative("scale", self.scale),
+        )
+        if not 0.5 < self.power <= 4:
+            raise ValueError(f"power must be above 0.5 and at most 4, got {self.power}")
+        if self.delta < _SMALLEST_DELTA:
+            raise ValueError(f"delta must be at least {_SMALLEST_DELTA}, which is resolved, got {self.delta}")
+        if self.scale == 0:
+            checks.settle(self, scale=_scale(self.bits, self.width, self.eps, self.delta, self.power))
+        elif _spent(self.bits, self.width, self.eps, self.power, self.scale) > self.delta:
+            raise ValueError(
+                f"scale must keep all rounds ({self.eps}, {self.delta})-private, {self.scale} is too large"
+            )
+
+    def eps_report(self, round: int) -> float:
+        """eps_t of one round."""
+        return self.scale * math.pow(round_number(round), -self.power)
+
+    def base(self, round: int) -> NoisyInnerProduct:
+        """The local mechanism of one round."""
+        return NoisyInnerProduct(bits=self.bits, eps=self.eps_report(round), width=self.width)
+
+    @property
+    def report_bits(self) -> int:
+        """The vectors and the answer."""
+        return self.width * (self.bits + 1)
+
+    def accuracy(self, people: int, *, beta: float = 0.05, round: int = 1) -> Accuracy:
+        """That of the round's noisy inner product."""
+        return self.base(round).accuracy(people, beta)
+
+    def log_likelihood(self, reports: Reports, value: int, rounds: Sequence[int]) -> FloatArray:
+        """Independent reports, each as noisy as its round."""
+        total = np.zeros(reports.shape[0])
+        for i, r in enumerate(rounds):
+            total += self.base(r).log_likelihood(reports[:, i], value)
+        return total
+
+    def link_scores(self, first: Reports, second: Reports, value: int) -> FloatArray:
+        """All 0: rounds are independent given the value."""
+        return np.zeros((first.shape[0], second.shape[0]))
+
+    def aggregator(self, round: int = 1) -> FrequencyAggregator:
+        """Empty sums for one round."""
+        return self.base(round).aggregator(Source(self, round, pools=False))
+
+    def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Experiment:
+        """All rounds, or the first `reports`, which are the ones that tell most.
+
+        The same for any sequence of values. Exact up to the rounds that are accounted for one by one, with a
+        rigorous Gaussian bound on all later ones (upper).
+        """
+        checks.choice("values", values, ("fixed", "any"))
+        last = math.inf if reports is None else checks.integer("reports", reports, low=1)
+        return _all_rounds(self.bits, self.width, self.scale, self.power, last)
+
+    def _trackings(self, seen: Observed) -> list[Experiment | Mixture]:
+        """Nothing to see: rounds are independent given the value."""
+        self._unlike(seen)
+        return [Experiment()]
+
+    def _detections(self, seen: Observed, after: After) -> list[Experiment | Mixture]:
+        """The rounds after the change, each as telling as its eps_t; all of them if none is named."""
+        self._unlike(seen)
+        if seen.reports > _LARGEST_DETECTION:
+            raise ValueError(f"detection takes at most {_LARGEST_DETECTION} rounds, got {seen.reports}")
+        before = seen.first or frozenset()
+        return [Experiment([self.base(r).privacy_factor() for r in seen.rounds if r not in before])]
+
+    def _unlike(self, seen: Observed) -> None:
+        if seen.counted and seen.first is not None:
+            raise ValueError("the rounds of Fading are not alike: give rounds and first instead of split")
+
+    def _new_state(self, value: int, source: Entropy) -> Memory:
+        return Memory(checks.private_integer("value", value, below=1 << self.bits), 0, 0)
+
+    def _report(self, state: Memory, round: int, source: Entropy) -> tuple[int, Memory]:
+        if round < state.round:
+            raise RoundPassed(f"round {round} is over: a later one has been answered")
+        if round == state.round:
+            return state.report, state
+        if self.eps_report(round) < smallest_eps(self.width):
+            raise FadedAway(f"the answer of round {round} would be a fair coin: no report, now or later")
+        report = self.base(round).draw(state.value, source)
+        return report, Memory(state.value, round, report)
+
+    def _with_value(self, state: Memory, value: int, source: Entropy) -> Memory:
+        return state._replace(value=checks.private_integer("value", value, below=1 << self.bits))
+
+    def _pack(self, state: Memory) -> bytes:
+        return (
+            pack_integers([state.round], _ROUND_BITS)
+            + pack_integers([state.value], self.bits)
+            + pack_integers([state.report], self.report_bits)
+        )
+
+    def _unpack(self, payload: bytes) -> Memory:
+        value_end = 8 + (self.bits + 7) // 8
+        (round,) = unpack_integers(payload[:8], _ROUND_BITS, 1)
+        (value,) = unpack_integers(payload[8:value_end], self.bits, 1)
+        (report,) = unpack_integers(payload[value_end:], self.report_bits, 1)
+        if (round == 0) != (report == 0) or (report and not self._loud.possible(report)):
+            raise StateError("this state has a round without a report, or a report without a round")
+        return Memory(value, round, report)
+
+    @property
+    def _loud(self) -> NoisyInnerProduct:
+        """A round's mechanism, for what does not depend on how loud it is."""
+        return NoisyInnerProduct(bits=self.bits, eps=1.0, width=self.width)
+
+    def _words(self) -> int:
+        return self._loud.words
+
+    def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
+        return integer_population(values, 1 << self.bits, rounds, may_change=True)
+
+    def _simulate(self, values: NDArray[Any], rounds: tuple[int, ...], rng: np.random.Generator) -> Reports:
+        columns = per_round(values, len(rounds))
+        reports: NDArray[Any] = np.stack(
+            [self.base(r).simulate(columns[:, i], rng) for i, r in enumerate(rounds)], axis=1
+        )
+        return reports
+
+
+@lru_cache(maxsize=4)
+def _all_rounds(bits: int, width: int, scale: float, power: float, last: float) -> Experiment:
+    """Rounds 1 … last: the first `HEAD` as they are, the others dominated by a Gaussian shift."""
+    head = int(min(HEAD, last))
+    rounds = [NoisyInnerProduct(bits=bits, eps=scale * t**-power, width=width) for t in range(1, head + 1)]
+    factors = [round.privacy_factor() for round in rounds]
+    if last <= HEAD:
+        return Experiment(factors)
+    shift = _tail_shift(bits, scale, power, last, width)
+    return Experiment(factors, gaussian=shift, certainty="upper", grid=1 << 16)
+
+
+def _tail_shift(bits: int, scale: float, power: float, last: float, width: int = 1) -> float:
+    """μ of the Gaussian that dominates rounds HEAD+1 … last together: √Σ μ(eps_t)², as Gaussians compose.
+
+    One noisy inner product of parameter ε tells two values apart by three outcomes, of probabilities ρp, ρq and
+    1-ρp-ρq in one world and ρq, ρp and 1-ρp-ρq in the other, p being that of the true answer and q that of any
+    other one. Its trade-off curve has three pieces, with vertices at (ρq, 1-ρp) and, mirrored, at (1-ρp, ρq). That
+    of N(0, 1) against N(μ, 1) is convex and its own mirror image, so it is below the whole curve as soon as it
+    passes below the first vertex, for which μ(ε) = Φ⁻¹(1-ρq) - Φ⁻¹(1-ρp) is enough. What is left is a bound on
+    μ(ε)/ε for all rounds of the tail, whose first has the largest ε.
+    """
+    largest = scale * (HEAD + 1) ** -power
+    slope = _slope_of_one(bits, largest) if width == 1 else _slope_of_more(bits, width, largest)
+    return (1 + 1e-9) * scale * math.sqrt(_squares(power, HEAD, last)) * slope
+
+
+def _slope_of_more(bits: int, width: int, largest: float) -> float:
+    """A bound on μ(ε)/ε for all ε up to the largest, ε₀; answers of several bits.
+
+    μ(ε) is the integral of (Φ⁻¹)′ from 1-ρp to 1-ρq: at most ρ(p-q) times its maximum M there. As ε grows, p grows
+    and q falls, so the interval is within that of ε₀. There (Φ⁻¹)′ = √(2π)·exp((Φ⁻¹)²/2), being convex, is largest
+    at one of the ends. With g = 2^w, p-q = (e^ε-1)/(e^ε+g-1), where (e^ε-1)/ε grows with ε and 1/(e^ε+g-1) is at
+    most 1/g; so μ(ε)/ε ≤ ρ·M(ε₀)·(e^ε₀-1)/(ε₀·g).
+    """
+    symbols, differ = 1 << width, NoisyInnerProduct(bits=bits, eps=1.0, width=width).differing()
+    other = 1 / (math.exp(largest) + symbols - 1)
+    truth = 1 / (1 + (symbols - 1) * math.exp(-largest))
+    ends = (float(ndtri(1 - differ * truth)), float(ndtri(1 - differ * other)))
+    steepest = math.sqrt(2 * math.pi) * math.exp(max(end**2 for end in ends) / 2)
+    return differ * steepest * math.expm1(largest) / (largest * symbols)
+
+
+def _slope_of_one(bits: int, largest: float) -> float:
+    """The same for one bit, where μ(ε) = Φ⁻¹(c + ρh) - Φ⁻¹(c - ρh), with c = 1 - ρ/2 and h = tanh(ε/2)/2.
+
+    As (Φ⁻¹)′ is convex, μ(ε)/h grows with ε, and h ≤ ε/4; so for all smaller ε, μ(ε) ≤ ε·μ(ε₀)/(4h(ε₀)).
+    """
+    differ = NoisyInnerProduct(bits=bits, eps=1.0, width=1).differing()
+    half = math.tanh(largest / 2) / 2
+    centre = 1 - differ / 2
+    if differ * half > 1e-4:
+        vertex = float(ndtri(centre + differ * half) - ndtri(centre - differ * half))
+    else:  # the difference would cancel: at most twice ρh times the steepest slope, that at the upper end
+        steepest = math.sqrt(2 * math.pi) * math.exp(float(ndtri(centre + differ * half)) ** 2 / 2)
+        vertex = 2 * differ * half * steepest
+    return vertex / (4 * half)
+
+
+@lru_cache(maxsize=64)
+def _squares(power: float, after: int, last: float) -> float:
+    """Σ t^(-2·power) for t = after+1 … last, at most: a few thousand terms, and an integral above all others."""
+    summed = int(min(last, after + _SUMMED))
+    total = math.fsum(math.pow(t, -2 * power) for t in range(after + 1, summed + 1))
+    falls = 2 * power - 1
+    left = 1.0 if last == math.inf else -math.expm1(-falls * math.log(last / summed))
+    return total + math.pow(summed, -falls) * left / falls
+
+
+def _spent(bits: int, width: int, eps: float, power: float, scale: float) -> float:
+    return _all_rounds(bits, width, scale, power, math.inf).delta(eps).upper
+
+
+@lru_cache(maxsize=64)
+def _scale(bits: int, width: int, eps: float, delta: float, power: float) -> float:
+    """The largest first-round eps for which all rounds together are (eps, delta)-private, rounded down."""
+
+    def spent(scale: float) -> float:
+        return _spent(bits, width, eps, power, scale)
+
+    def rough(scale: float) -> float:
+        """About what is spent: between the ends, to which a fine grid's bound is nearer than a coarse one's."""
+        ends = _all_rounds(bits, width, scale, power, math.inf).with_grid(_ROUGH)._delta(eps, "forward")
+        return math.sqrt(ends[0] * ends[1])
+
+    # Were every round Gaussian with its own variance, this shift would spend delta: close to the answer.
+    told = NoisyInnerProduct(bits=bits, eps=1.0, width=width).differing() * 2 / (1 << width)
+    guess = gaussian_shift(delta, eps) / math.sqrt(told * _squares(power, 0, math.inf))
+    found = largest_parameter(spent, guess, eps=eps, delta=delta, high=_LARGEST_SCALE, close=1e-8, rough=rough)
+    if found == _LARGEST_SCALE:
+        return found
+    # Seven significant digits, rounded down.
+    digits = 6 - math.floor(math.log10(found))
+    return math.floor(found * math.pow(10, digits)) / math.pow(10, digits)

@@ -1,0 +1,282 @@
+"""dBitFlipPM: a few buckets sampled once, one memoised noisy bit about each, and noise on top.
+
+Ding, Kulkarni, Yekhanin, "Collecting Telemetry Data Privately" (NeurIPS 2017): dBitFlip is its section 2.2,
+permanent memoisation section 3, output perturbation section 4. The set of buckets is a name tag, in the clear.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from untrackable import checks
+from untrackable.errors import StateError
+from untrackable.estimation.aggregators import Estimate, FrequencyAggregator, Reports, Source
+from untrackable.mechanisms.entropy import Entropy, below
+from untrackable.mechanisms.interface import After, Pair, Values
+from untrackable.mechanisms.kept.kept_bits import Moved, Permanent, PlaceCounts, unpacked
+from untrackable.mechanisms.observed_rounds import Observed, round_number
+from untrackable.mechanisms.probabilities import Chance, chance_toward, flip_chance, flip_eps
+from untrackable.mechanisms.simulated_values import integer_population
+from untrackable.theory.accuracy import Accuracy
+from untrackable.theory.coordinate import detection_factor, privacy_factor, tracking_factor
+from untrackable.theory.experiment import Experiment, Mixture
+from untrackable.theory.factor import Factor, persistent_factor
+
+LARGEST = 4096
+_FAIR = 1 << 63
+_LARGEST_FLOAT = 1e300
+_ROWS = 1 << 14
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DBitFlip(Permanent):
+    """Reports on `sampled` of the `buckets`, drawn once: of each whether it is the value's, flipped for ever.
+
+    The kept flip has probability 1/(e^(ε/2)+1), drawn once per value; each bit of each report is flipped again with
+    probability `output_flip`, γ in the publication. A report is one bit per sampled bucket, in the order of the
+    buckets, and above them the set as a mask. What persists: the set, in the clear; and the kept bits, without
+    output perturbation word for word.
+    """
+
+    buckets: int
+    sampled: int
+    eps: float
+    output_flip: float = 0.0
+    state_flip: Chance = field(init=False, repr=False)
+    report_flip: Chance = field(init=False, repr=False)
+
+    published = "Ding, Kulkarni, Yekhanin, Collecting Telemetry Data Privately (NeurIPS 2017)"
+    persists = "the set of sampled buckets, in the clear; the kept bits, seen through the noise of every report"
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        # no default is known to be published: sizes like those of its experiments, at ε = 1 (not verified)
+        "evaluation": {"buckets": 32, "sampled": 4, "eps": 1.0},
+        # the same with output perturbation of γ = 0.2
+        "perturbed": {"buckets": 32, "sampled": 4, "eps": 1.0, "output_flip": 0.2},
+    }
+
+    def __post_init__(self) -> None:
+        buckets = checks.integer("buckets", self.buckets, low=2, high=LARGEST)
+        checks.settle(self, buckets=buckets, sampled=checks.integer("sampled", self.sampled, low=1, high=buckets))
+        checks.settle(self, eps=checks.epsilon("eps", self.eps))
+        checks.settle(self, output_flip=checks.probability("output_flip", self.output_flip))
+        checks.settle(self, state_flip=flip_chance(self.eps / 2), report_flip=chance_toward(self.output_flip, 0.5))
+        if self.state_flip.threshold >= _FAIR:
+            raise ValueError(
+                f"eps must be at least {2 * checks.SMALLEST_EPSILON}, or it would not matter, got {self.eps}"
+            )
+        if self.report_flip.threshold >= _FAIR:
+            raise ValueError(f"output_flip must be below 0.5, or reports say nothing, got {self.output_flip}")
+
+    @property
+    def places(self) -> int:
+        """One for each sampled bucket, in the order of the buckets."""
+        return self.sampled
+
+    @property
+    def clear_bits(self) -> int:
+        """Width of the mask of sampled buckets."""
+        return self.buckets
+
+    def _clear(self, source: Entropy) -> int:
+        """A uniform subset, by Floyd's algorithm: one draw for each element."""
+        mask = 0
+        for last in range(self.buckets - self.sampled, self.buckets):
+            drawn = below(last + 1, source)
+            mask |= 1 << (last if mask >> drawn & 1 else drawn)
+        return mask
+
+    def _simulate_clear(self, people: int, rng: np.random.Generator) -> NDArray[np.uint8]:
+        masks = np.zeros((people, self.buckets), dtype=np.uint8)
+        everyone = np.arange(people)
+        for last in range(self.buckets - self.sampled, self.buckets):
+            drawn = rng.integers(0, last + 1, size=people)
+            masks[everyone, np.where(masks[everyone, drawn], last, drawn)] = 1
+        return masks
+
+    def _persistent(self) -> list[Factor]:
+        sets = math.comb(self.buckets, self.sampled)
+        if sets <= _LARGEST_FLOAT:
+            return [persistent_factor(sets)]
+        return [Factor([1.0, 0.0], [0.0, 1.0], [math.log(sets), -math.inf])]  # 1/sets is below the smallest float
+
+    def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Pair:
+        """Fixed value: an observed mixture, by which of the two values the set contains; exact.
+
+        Of what is kept, or of `reports` reports. The worst set contains both: two places, ε/2 each. With one
+        sampled bucket none does, and the pure bound is ε/2, half of what the publication claims.
+
+        Any sequence of values, a client keeping bits for each value: each place of each of `reports` reports no
+        further apart than between two different states (upper); without output perturbation everything is told.
+        """
+        checks.choice("values", values, ("fixed", "any"))
+        if values == "any":
+            return Permanent.privacy(self, reports=reports, values=values)
+        one, zero = self._kept
+        if reports is None:
+            eps = flip_eps(self.state_flip)
+            lost = Factor([one.one, one.zero], [zero.one, zero.zero], [eps, -eps])
+        else:
+            lost = privacy_factor(one, zero, self._noise, checks.integer("reports", reports, low=1))
+        found = lost.reversed()
+        both, either, neither = self._contained()
+        return _mixed(
+            [
+                (both, Experiment([lost, found])),
+                (either, Experiment([lost])),
+                (either, Experiment([found])),
+                (neither, Experiment()),
+            ]
+        )
+
+    def _trackings(self, seen: Observed) -> list[Experiment | Mixture]:
+        """The set on both sides, and an observed mixture of whether it contains the value's bucket; exact.
+
+        Two users who show the same set show that of the first, so both worlds weigh the two cases alike.
+        """
+        return [self._tracked(seen.reports, j) for j in seen.tracking_splits(3)]
+
+    def _tracked(self, reports: int, split: int) -> Experiment | Mixture:
+        set_place, clear_place = (tracking_factor(kept, self._noise, reports, split) for kept in self._kept)
+        seen_twice = self._persistent() if 0 < split < reports else []
+        share = self.sampled / self.buckets
+        inside = Experiment([*seen_twice, set_place, (clear_place, self.places - 1)])
+        return _mixed([(share, inside), (1 - share, Experiment([*seen_twice, (clear_place, self.places)]))])
+
+    def _detections(self, seen: Observed, after: After) -> list[Experiment | Mixture]:
+        """An observed mixture, by which of the two values the set contains; exact.
+
+        A fresh client draws another set. The same client keeps its set, and bits for each value, so that even a
+        change between two values that are not sampled shows: other bits are kept for the other value.
+        """
+        return [self._detected(seen.reports, j, after) for j in seen.detection_splits(6)]
+
+    def _detected(self, reports: int, split: int, after: After) -> Experiment | Mixture:
+        one, zero = self._kept
+        goes = detection_factor(one, zero, self._noise, reports, split)
+        comes = detection_factor(zero, one, self._noise, reports, split)
+        never = tracking_factor(zero, self._noise, reports, split)
+        seen_twice = self._persistent() if 0 < split < reports and after == "fresh" else []
+        both, either, neither = self._contained()
+
+        def case(*moved: Factor) -> Experiment:
+            return Experiment([*seen_twice, *moved, (never, max(0, self.places - len(moved)))])
+
+        return _mixed([(both, case(goes, comes)), (either, case(goes)), (either, case(comes)), (neither, case())])
+
+    def _contained(self) -> tuple[float, float, float]:
+        """Chances that the set contains two given buckets, only a given one of them, and neither."""
+        k, d = self.buckets, self.sampled
+        pairs = k * (k - 1)
+        return d * (d - 1) / pairs, d * (k - d) / pairs, (k - d) * (k - d - 1) / pairs
+
+    def accuracy(self, people: int, *, beta: float = 0.05, round: int = 1) -> Accuracy:
+        """By the reports of those who sampled the value's bucket; over the draw of the sets too."""
+        there, elsewhere = self._shares()
+        span = self.buckets / self.sampled / (there - elsewhere)
+        variance = span / (there - elsewhere) * elsewhere * (1 - elsewhere)
+        return Accuracy.of(people, beta, span=span, variance=variance)
+
+    def _shares(self) -> tuple[float, float]:
+        """Probabilities of a reported 1 about the value's bucket and about another."""
+        kept, told = self.state_flip.probability, self.report_flip.probability
+        elsewhere = kept + told - 2 * kept * told
+        return 1 - elsewhere, elsewhere
+
+    def aggregator(self, round: int = 1) -> "BucketAggregator":
+        """Empty sums for one round; a client's rounds share its state, so they do not merge."""
+        return BucketAggregator(Source(self, round_number(round), pools=False), self)
+
+    def _ones(self) -> int:
+        return 1
+
+    def _moved(self) -> list[Moved]:
+        return [(0, 1, 1)] if self.sampled > 1 else [(0, 1, 0), (0, 0, 1)]
+
+    @property
+    def _flips(self) -> tuple[Chance, Chance]:
+        return self.state_flip, self.state_flip
+
+    @property
+    def _told(self) -> tuple[Chance, Chance]:
+        return self.report_flip.opposite(), self.report_flip
+
+    def _pattern(self, value: int, clear: int) -> int:
+        bucket = checks.private_integer("value", value, below=self.buckets)
+        before = (clear & ((1 << bucket) - 1)).bit_count()
+        return (clear >> bucket & 1) << before
+
+    def _patterns(self, values: NDArray[Any], clear: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        bucket = integer_population(values, self.buckets, 1, may_change=False).astype(np.int64, copy=False)
+        people = np.arange(bucket.size)
+        place = clear.cumsum(axis=1, dtype=np.int16)[people, bucket] - 1
+        sampled = clear[people, bucket] == 1
+        is_set: NDArray[np.bool_] = sampled[:, None] & (place[:, None] == np.arange(self.places))
+        return is_set
+
+    def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
+        return integer_population(values, self.buckets, rounds, may_change=False)
+
+    def _words(self) -> int:
+        return self.sampled + self.buckets
+
+    def _unpack(self, payload: bytes) -> int:
+        state = Permanent._unpack(self, payload)
+        if (state >> self.places).bit_count() != self.sampled:
+            raise StateError(f"this state's set of buckets does not have {self.sampled} elements")
+        return state
+
+
+class BucketAggregator(PlaceCounts, FrequencyAggregator):
+    """How many reports sampled each bucket, and how many of them said 1 of it."""
+
+    _sums = ("counts", "asked")
+
+    def __init__(self, source: Source, mechanism: DBitFlip) -> None:
+        super().__init__(source, mechanism.report_bits, (mechanism.buckets,))
+        self._mechanism = mechanism
+        self.asked = np.zeros(mechanism.buckets, dtype=np.int64)
+
+    def _tally(self, bits: NDArray[np.uint8]) -> None:
+        m = self._mechanism
+        masks = bits[:, m.places :]
+        self.asked += masks.sum(axis=0, dtype=np.int64)
+        bucket = np.nonzero(masks)[1]  # by rows, and in each by place
+        self.counts += np.bincount(bucket[bits[:, : m.places].reshape(-1) == 1], minlength=m.buckets)
+
+    def _checked(self, reports: Reports) -> Reports:
+        rows = super()._checked(reports)
+        m = self._mechanism
+        for start in range(0, rows.shape[0], _ROWS):
+            masks = unpacked(rows[start : start + _ROWS], self._width)[:, m.places :]
+            if np.any(masks.sum(axis=1, dtype=np.int64) != m.sampled):
+                raise ValueError(f"a report must be about {m.sampled} buckets")
+        return rows
+
+    def estimate(self, beta: float = 0.05) -> Estimate:
+        """k/(n·d)·Σ (b - elsewhere)/(there - elsewhere) over the reports that sampled the bucket, as published.
+
+        With e^(ε/2)/(e^(ε/2)+1) for `there`, output perturbation folded in. Unbiased over the draw of the sets.
+        """
+        n = self._counted()
+        beta = checks.open_probability("beta", beta)
+        m = self._mechanism
+        there, elsewhere = m._shares()
+        scale = m.buckets / m.sampled
+        gap = there - elsewhere
+        frequencies = scale * (self.counts - elsewhere * self.asked) / (n * gap)
+        held = np.clip(frequencies, 0, 1)
+        variance = scale * there * elsewhere / gap**2 + held * (scale - 1)
+        span = scale / gap
+        return Estimate.of_means(frequencies, n, beta, np.sqrt(variance / n), span=span)
+
+
+def _mixed(cases: list[tuple[float, Experiment]]) -> Experiment | Mixture:
+    """Experiments of which the observer sees which took place, equally likely in both worlds."""
+    possible = [(weight, experiment) for weight, experiment in cases if weight > 0]
+    if len(possible) == 1:
+        return possible[0][1]
+    return Mixture([(weight, weight, experiment) for weight, experiment in possible])

@@ -1,0 +1,348 @@
+"""Places that are kept noisy for ever and reported through more noise: RAPPOR and the unary encodings."""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from untrackable import checks
+from untrackable.estimation.aggregators import Aggregator, Reports, Source
+from untrackable.framing import pack_integers, unpack_integers
+from untrackable.kernels.events import events
+from untrackable.mechanisms.entropy import Entropy
+from untrackable.mechanisms.interface import After, Mechanism, Pair, Values, worst
+from untrackable.mechanisms.observed_rounds import Observed
+from untrackable.mechanisms.probabilities import Chance, coin, noise
+from untrackable.mechanisms.wrappers.fresh import everything_told
+from untrackable.theory.coordinate import (
+    Coin,
+    Noise,
+    detection_factor,
+    kept_likelihood,
+    privacy_factor,
+    tracking_factor,
+    tracking_losses,
+)
+from untrackable.theory.experiment import Experiment, Mixture
+from untrackable.theory.factor import Factor, response_factor
+
+FloatArray = NDArray[np.float64]
+Counts = NDArray[np.int64]
+Moved = tuple[int, int, int]
+"""Places that two values both set, that only the first sets, and that only the second sets."""
+
+
+_MOST_OVERLAPS = 400
+_ROWS = 1 << 14
+"""Reports that are unpacked at a time."""
+_BYTE = 255
+"""Bits whose sum a byte holds."""
+
+
+class Permanent(Mechanism):
+    """A value sets some places of a pattern; each is kept with one flip for ever, and reported with another.
+
+    What persists: the kept pattern, for as long as the client lives, and whatever travels in the clear beside it (a
+    cohort, a set of buckets: `clear_bits` above the places). Places are independent, so every experiment is a
+    product of coordinates.
+    """
+
+    __slots__ = ()
+    persists = "the kept pattern, seen through the noise of every report"
+
+    @property
+    def clear_bits(self) -> int:
+        """Width of what is drawn once and travels with every report in the clear."""
+        return 0
+
+    def _clear(self, source: Entropy) -> int:
+        """What travels in the clear, drawn once."""
+        return 0
+
+    def _simulate_clear(self, people: int, rng: np.random.Generator) -> NDArray[np.uint8]:
+        """The same for many, as bits, the lowest first."""
+        return np.zeros((people, 0), dtype=np.uint8)
+
+    def _persistent(self) -> list[Factor]:
+        """What the clear part says of one user against two that send on both sides."""
+        return []
+
+    @property
+    @abstractmethod
+    def places(self) -> int:
+        """How many places there are."""
+
+    @property
+    @abstractmethod
+    def _flips(self) -> tuple[Chance, Chance]:
+        """That a set place is kept as 0, and that a clear one is kept as 1."""
+
+    @property
+    @abstractmethod
+    def _told(self) -> tuple[Chance, Chance]:
+        """That 1 is reported of a kept 1, and of a kept 0."""
+
+    @abstractmethod
+    def _pattern(self, value: Any, clear: int) -> int:
+        """The places that a value sets, as an integer, bit i being place i, given what is in the clear."""
+
+    @abstractmethod
+    def _moved(self) -> list[Moved]:
+        """Every way in which the patterns of two different values can overlap."""
+
+    @abstractmethod
+    def _ones(self) -> int:
+        """How many places a value sets, as far as tracking is concerned."""
+
+    @property
+    def report_bits(self) -> int:
+        """One bit per place, and what is in the clear above them."""
+        return self.places + self.clear_bits
+
+    def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Pair:
+        """Fixed value: the two values that are easiest to tell apart; what is kept, or k reports of it (exact).
+
+        Those share no place and set as many as they can.
+
+        Any sequence of values, a client keeping one state per value: `reports` reports, each place of each no
+        further apart than between two different states (upper).
+        """
+        checks.choice("values", values, ("fixed", "any"))
+        count = None if reports is None else checks.integer("reports", reports, low=1)
+        if values == "any":
+            if count is None:
+                return everything_told("upper")
+            place = max(abs(self._noise.ones), abs(self._noise.zeros))
+            return Experiment([(response_factor(place), self.places * count)], certainty="upper")
+        one, zero = self._kept
+        if count is None:
+            lost = Factor([one.one, one.zero], [zero.one, zero.zero])
+        else:
+            lost = privacy_factor(one, zero, self._noise, count)
+        moved = {(a, b) for _, a, b in self._moved()}
+        widest = [(a, b) for a, b in moved if not {(a + 1, b), (a, b + 1)} & moved]
+        return worst([Experiment([(lost, a), (lost.reversed(), b)]) for a, b in sorted(widest)] or [Experiment()])
+
+    def _trackings(self, seen: Observed) -> list[Experiment | Mixture]:
+        """Independent coordinates, exact."""
+        return [self._tracking(seen.reports, j, self._ones()) for j in seen.tracking_splits(2)]
+
+    def _tracking(self, reports: int, split: int, ones: int) -> Experiment:
+        set_place, clear_place = (tracking_factor(kept, self._noise, reports, split) for kept in self._kept)
+        seen_twice = self._persistent() if 0 < split < reports else []
+        return Experiment([*seen_twice, (set_place, ones), (clear_place, self.places - ones)])
+
+    def _detections(self, seen: Observed, after: After) -> list[Experiment | Mixture]:
+        """The worst over every overlap of two patterns; exact for each.
+
+        The same client keeps what is in the clear, and a pattern for each value.
+        """
+        if len(self._moved()) > _MOST_OVERLAPS:
+            raise ValueError(
+                f"detection looks at every overlap of two patterns, at most {_MOST_OVERLAPS}; "
+                f"with up to {self._ones()} places set there are {len(self._moved())}"
+            )
+        found = [
+            e
+            for j in seen.detection_splits(4 * len(self._moved()))
+            for e in self._detection(seen.reports, j, after)
+        ]
+        return [*found] or [Experiment()]
+
+    def _detection(self, reports: int, split: int, after: After) -> list[Experiment]:
+        seen_twice = self._persistent() if 0 < split < reports and after == "fresh" else []
+        one, zero = self._kept
+        stays = tracking_factor(one, self._noise, reports, split)
+        goes = detection_factor(one, zero, self._noise, reports, split)
+        comes = detection_factor(zero, one, self._noise, reports, split)
+        never = tracking_factor(zero, self._noise, reports, split)
+        return [
+            Experiment([*seen_twice, (stays, a), (goes, b), (comes, c), (never, self.places - a - b - c)])
+            for a, b, c in self._moved()
+        ]
+
+    def log_likelihood(self, reports: Reports, value: Any, rounds: Sequence[int]) -> FloatArray:
+        """Independent places; what is in the clear is equally likely whatever it is, and must not change."""
+        ones, clear, steady = self._counted(reports)
+        is_set = self._patterns(np.array([value] * len(clear)), clear)
+        sides = [kept_likelihood(kept, self._noise, ones, reports.shape[1]) for kept in self._kept]
+        total: FloatArray = np.where(is_set, *sides).sum(axis=1) - self._possibilities()
+        return np.where(steady, total, -np.inf)
+
+    def link_scores(self, first: Reports, second: Reports, value: Any) -> FloatArray:
+        """Independent places, after what is in the clear: unequal, and it is not the same user."""
+        (left, tags, steady), (right, other, calm) = self._counted(first), self._counted(second)
+        scores = np.full((len(tags), len(other)), -np.inf)
+        for group in np.unique(tags[steady], axis=0):
+            rows = np.flatnonzero(steady & (tags == group).all(axis=1))
+            columns = np.flatnonzero(calm & (other == group).all(axis=1))
+            if columns.size:
+                is_set = self._patterns(np.array([value]), group[None, :])[0]
+                splits = first.shape[1], second.shape[1]
+                scores[np.ix_(rows, columns)] = self._scores(left[rows], right[columns], splits, is_set)
+        return scores + self._possibilities()
+
+    def _possibilities(self) -> float:
+        """The log of how many things may be in the clear."""
+        return sum(float(factor.loss.max()) for factor in self._persistent())
+
+    def _scores(
+        self, left: Counts, right: Counts, splits: tuple[int, int], is_set: NDArray[np.bool_]
+    ) -> FloatArray:
+        """By the numbers of ones on the two sides of each place: one product of matrices for each number."""
+        scores = np.zeros((left.shape[0], right.shape[0]))
+        for places, kept in zip((is_set, ~is_set), self._kept, strict=True):
+            table = tracking_losses(kept, self._noise, *splits)
+            possible = np.isfinite(table)  # without noise, a place is either always told as 1 or never
+            losses, gives_away = np.where(possible, table, 0.0), not possible.all()
+            for ones in range(splits[0] + 1):
+                mine, theirs = (left[:, places] == ones).astype(np.float64), right[:, places]
+                scores += mine @ losses[ones][theirs].T
+                if gives_away:
+                    scores[mine @ (~possible[ones][theirs]).T.astype(np.float64) > 0] = -np.inf
+        return scores
+
+    def _counted(self, reports: Reports) -> tuple[Counts, NDArray[np.uint8], NDArray[np.bool_]]:
+        """Of each row: ones by place, what is in the clear, and whether that is the same in all its reports."""
+        ones = np.zeros((reports.shape[0], self.places), dtype=np.int64)
+        clear = np.zeros((reports.shape[0], self.clear_bits), dtype=np.uint8)
+        steady = np.ones(reports.shape[0], dtype=np.bool_)
+        size = max(1, _ROWS // max(1, reports.shape[1]))
+        for start in range(0, reports.shape[0], size):
+            rows = slice(start, start + size)
+            bits = unpacked(reports[rows], self.report_bits)
+            ones[rows] = bits[..., : self.places].sum(axis=1, dtype=np.int64)
+            clear[rows] = bits[:, 0, self.places :]
+            steady[rows] = (bits[..., self.places :] == bits[:, :1, self.places :]).all(axis=(1, 2))
+        return ones, clear, steady
+
+    def _patterns(self, values: NDArray[Any], clear: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """The places that each value sets, given what each has in the clear."""
+        held, which = np.unique(values, return_inverse=True)
+        tags, tag = np.unique(clear, axis=0, return_inverse=True) if self.clear_bits else (clear[:1], 0 * which)
+        pairs, pair = np.unique(which * max(1, len(tags)) + tag.reshape(-1), return_inverse=True)
+        shown, names = [number_of(row) for row in tags], held.tolist()
+        patterns = [self._pattern(names[i // len(tags)], shown[i % len(tags)]) for i in pairs.tolist()]
+        known = np.array([bits_of(pattern, self.places) for pattern in patterns], dtype=np.bool_)
+        result: NDArray[np.bool_] = known.reshape(-1, self.places)[pair.reshape(-1)]
+        return result
+
+    @property
+    def _kept(self) -> tuple[Coin, Coin]:
+        """What is kept of a place that the value sets, and of one that it leaves clear."""
+        lost, gained = self._flips
+        return coin(lost).mirrored(), coin(gained)
+
+    @property
+    def _noise(self) -> Noise:
+        return noise(*self._told)
+
+    def _new_state(self, value: Any, source: Entropy) -> int:
+        clear = self._clear(source)
+        pattern = self._pattern(value, clear)
+        kept = clear << self.places
+        for place in range(self.places):
+            is_set = pattern >> place & 1
+            kept |= (is_set ^ self._flips[1 - is_set].happens(source)) << place
+        return kept
+
+    def _report(self, state: int, round: int, source: Entropy) -> tuple[int, int]:
+        report = state >> self.places << self.places
+        for place in range(self.places):
+            report |= self._told[1 - (state >> place & 1)].happens(source) << place
+        return report, state
+
+    def _pack(self, state: int) -> bytes:
+        return pack_integers([state], self.report_bits)
+
+    def _unpack(self, payload: bytes) -> int:
+        return unpack_integers(payload, self.report_bits, 1)[0]
+
+    def _words(self) -> int:
+        return self.places
+
+    def _simulate(self, values: NDArray[Any], rounds: tuple[int, ...], rng: np.random.Generator) -> Reports:
+        """Places are the bits of words, the lowest first, from here on."""
+        people = values.shape[0]
+        clear = self._simulate_clear(people, rng)
+        is_set = _as_words(self._patterns(values, clear))
+        among = _as_words(np.ones((1, self.places), dtype=np.bool_))
+        lost, gained = (flip.threshold for flip in self._flips)
+        kept = is_set ^ events(is_set, lost, gained, rng, among=among)
+        shown = np.repeat(kept[:, None, :], len(rounds), axis=1)
+        one, zero = (told.threshold for told in self._told)
+        told = events(shown, one, zero, rng, among=among).astype("<u8", copy=False).view(np.uint8)
+        if self.clear_bits:
+            beside = np.broadcast_to(clear[:, None, :], (people, len(rounds), self.clear_bits))
+            return np.packbits(np.concatenate((unpacked(told, self.places), beside), -1), -1, bitorder="little")
+        return np.ascontiguousarray(told[..., : (self.places + 7) // 8])
+
+
+def ordered(one: str, other: str, first: Chance, second: Chance, *, above: bool) -> None:
+    """Refuse two probabilities that rounding to 64 bits makes equal, or exchanges."""
+    if first.threshold == second.threshold or (first.threshold > second.threshold) != above:
+        raise ValueError(f"{one} and {other} must differ by more than 2^-63 to be drawn apart")
+
+
+class PlaceCounts(Aggregator):
+    """How many reports had each place set; what is in the clear is told apart by `_tally`."""
+
+    _axes = 2
+    _sums: ClassVar[tuple[str, ...]] = ("counts",)
+
+    def __init__(self, source: Source, width: int, shape: tuple[int, ...]) -> None:
+        super().__init__(source)
+        self._width = width
+        self.counts = np.zeros(shape, dtype=np.int64)
+
+    def _tally(self, bits: NDArray[np.uint8]) -> None:
+        """Count reports, given as bits."""
+        for start in range(0, bits.shape[0], _BYTE):
+            self.counts += bits[start : start + _BYTE].sum(axis=0, dtype=np.uint8)
+
+    def _array(self, reports: list[int]) -> Reports:
+        size, width = (self._width + 7) // 8, self._width
+        if any(not 0 <= report < 1 << width for report in reports):
+            raise ValueError(f"a report must have {width} bits and no more")
+        data = b"".join(report.to_bytes(size, "little") for report in reports)
+        return np.frombuffer(data, dtype=np.uint8).reshape(-1, size)
+
+    def _checked(self, reports: Reports) -> Reports:
+        size, width = (self._width + 7) // 8, self._width
+        if reports.dtype != np.uint8 or reports.shape[-1:] != (size,):
+            raise ValueError(f"reports must be arrays of {size} bytes each, got {reports.dtype} {reports.shape}")
+        rows = reports.reshape(-1, size)
+        if width % 8 and np.any(rows[:, -1] >> (width % 8)):
+            raise ValueError(f"a report must have {width} bits and no more")
+        return rows
+
+    def _add(self, reports: Reports) -> None:
+        for start in range(0, reports.shape[0], _ROWS):
+            self._tally(unpacked(reports[start : start + _ROWS], self._width))
+        self.n += reports.shape[0]
+
+
+def bits_of(number: int, width: int) -> NDArray[np.uint8]:
+    """The bits of an integer, the lowest first."""
+    data = np.frombuffer(number.to_bytes((width + 7) // 8, "little"), dtype=np.uint8)
+    return np.unpackbits(data, count=width, bitorder="little")
+
+
+def number_of(bits: NDArray[np.uint8]) -> int:
+    """The integer with these bits, the lowest first."""
+    return int.from_bytes(np.packbits(bits, bitorder="little").tobytes(), "little")
+
+
+def unpacked(reports: Reports, width: int) -> NDArray[np.uint8]:
+    """Reports as bits, place 0 first."""
+    return np.unpackbits(reports.astype(np.uint8, copy=False), axis=-1, count=width, bitorder="little")
+
+
+def _as_words(bits: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """Rows of bits as rows of words, the lowest first, filled up with 0."""
+    packed = np.packbits(bits, axis=-1, bitorder="little")
+    filled = np.zeros((*packed.shape[:-1], -(-packed.shape[-1] // 8) * 8), dtype=np.uint8)
+    filled[..., : packed.shape[-1]] = packed
+    return filled.view("<u8").astype(np.uint64, copy=False)

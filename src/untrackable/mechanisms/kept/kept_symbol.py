@@ -1,0 +1,282 @@
+"""One symbol kept for ever and reported through more noise: memoised randomised response and local hashing."""
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from untrackable import checks
+from untrackable.estimation.aggregators import Estimate, FrequencyAggregator, Reports, Source
+from untrackable.mechanisms.entropy import Entropy
+from untrackable.mechanisms.interface import After, Mechanism, Values
+from untrackable.mechanisms.observed_rounds import Observed
+from untrackable.mechanisms.probabilities import (
+    Chance,
+    chance_toward,
+    flip_eps,
+    noisy_symbol,
+    simulate_noisy_symbols,
+)
+from untrackable.mechanisms.wrappers.fresh import everything_told
+from untrackable.theory.accuracy import Accuracy, mean_radius
+from untrackable.theory.experiment import Experiment, Mixture
+from untrackable.theory.factor import Factor
+from untrackable.theory.symbol_factors import (
+    Response,
+    detection_factor,
+    few,
+    few_known,
+    granted_detection,
+    granted_tracking,
+    known_detection,
+    known_tracking,
+    response_pair,
+    tracking_factor,
+)
+
+Certainty = Literal["exact", "upper"]
+Step = Literal["published", "exact"]
+"""How much noise the second step adds: what the publications' formula gives, or no more than is needed."""
+
+_WHOLE = 1 << 64
+
+
+class KeptSymbol(Mechanism):
+    """One of g symbols is kept for ever, the true one with probability `keep`, and told with probability `tell`.
+
+    Otherwise it is any other symbol, each with the same probability. What persists: the kept symbol, for as long
+    as the client lives, and whatever travels in the clear beside it.
+    """
+
+    __slots__ = ()
+    persists = "the kept symbol, seen through the noise of every report"
+
+    keep: float
+    tell: float
+    keep_lie: Chance
+    tell_lie: Chance
+
+    @abstractmethod
+    def _alphabet(self) -> int:
+        """How many symbols there are, g."""
+
+    @abstractmethod
+    def _shares(self) -> tuple[float, float]:
+        """Probabilities that a report counts for a value that its sender holds, and for another one."""
+
+    def _persistent(self) -> list[Factor]:
+        """What the clear part says of one user against two that send on both sides."""
+        return []
+
+    _apart: ClassVar[Certainty] = "exact"
+    """Whether two values always have two different symbols, so that what is said of two symbols is exact."""
+
+    def _settle_steps(self, name: str) -> None:
+        """Check and round both steps; `name` is the parameter that says how many symbols there are."""
+        symbols = self._alphabet()
+        for step in ("keep", "tell"):
+            given = checks.probability(step, getattr(self, step))
+            lie = chance_toward(given, 0.0).opposite()
+            if given * symbols <= 1 or (_WHOLE - lie.threshold) * (symbols - 1) <= lie.threshold:
+                raise ValueError(f"{step} must be above 1/{name}, {1 / symbols:.6g}, got {given}")
+            checks.settle(self, **{step: given, f"{step}_lie": lie})
+
+    @property
+    def _kept(self) -> Response:
+        """What is kept of the true symbol."""
+        return _response(self.keep_lie, self._alphabet())
+
+    @property
+    def _told(self) -> Response:
+        """What is told of the kept symbol."""
+        return _response(self.tell_lie, self._alphabet())
+
+    def accuracy(self, people: int, *, beta: float = 0.05, round: int = 1) -> Accuracy:
+        """By the share of reports that count for a value."""
+        there, elsewhere = self._shares()
+        return Accuracy.of_shares(people, beta, there=there, elsewhere=elsewhere)
+
+    def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Experiment:
+        """Fixed value: the kept symbol itself, or `reports` reports of it; if too many, the former (upper).
+
+        Any sequence of values, a client keeping a symbol for each: whatever was sent before, the laws of the next
+        report in two worlds are mixtures of reports of kept symbols, which are no further apart than reports of two
+        different ones (upper).
+        """
+        checks.choice("values", values, ("fixed", "any"))
+        count = None if reports is None else checks.integer("reports", reports, low=1)
+        if values == "any":
+            if count is None or self._told.lie == 0:
+                return everything_told("upper")
+            return Experiment([(response_pair(self._told), count)], certainty="upper")
+        if count is None or self._told.lie == 0:
+            return Experiment([response_pair(self._kept)], certainty=self._apart)
+        if not few(self._alphabet(), 2, [(0, count)]):
+            return Experiment([response_pair(self._kept)], certainty="upper")
+        return Experiment([detection_factor(self._kept, self._told, count, 0)], certainty=self._apart)
+
+    def _trackings(self, seen: Observed) -> list[Experiment | Mixture]:
+        """By what is in the clear and the kept symbol: exact, or with kept symbols granted (upper)."""
+        return self._same_value(seen, "exact")
+
+    def _detections(self, seen: Observed, after: After) -> list[Experiment | Mixture]:
+        """The same for two values with different symbols; a client keeps a symbol for each value that it holds."""
+        return self._other_value(seen, clear=True)
+
+    def _same_value(self, seen: Observed, certainty: Certainty) -> list[Experiment | Mixture]:
+        """One user against two of the same value.
+
+        Where there are too many outcomes, the kept symbol of the longer side is granted to the observer, the more
+        reports on the other side the worse; where there still are, those of both sides.
+        """
+        kept, told, clear, k = self._kept, self._told, self._persistent(), seen.reports
+        shorter = k // 2 if seen.first is None else min(len(seen.first), k - len(seen.first))
+        if shorter == 0:
+            return [Experiment()]
+        if not told.lie:
+            return [Experiment([*clear, granted_tracking(kept)], certainty=certainty)]
+        splits = seen.tracking_splits()
+        if few(kept.symbols, 1, ((j, k - j) for j in splits)):
+            return [Experiment([*clear, tracking_factor(kept, told, k, j)], certainty=certainty) for j in splits]
+        if few_known(kept.symbols, shorter):
+            return [Experiment([*clear, known_tracking(kept, told, shorter)], certainty="upper")]
+        return [Experiment([*clear, granted_tracking(kept)], certainty="upper")]
+
+    def _other_value(self, seen: Observed, *, clear: bool) -> list[Experiment | Mixture]:
+        """One user against a user of another value, whose symbol is another one.
+
+        `clear`: what travels in the clear changes as well. What is granted first is the symbol before the change.
+        """
+        kept, told, k = self._kept, self._told, seen.reports
+        beside = self._persistent() if clear else []
+        before = None if seen.first is None else len(seen.first)
+        if before == k:
+            return [Experiment()]
+        if before == 0 or k == 1:
+            return [self.privacy(reports=k)]
+        if not told.lie:
+            return [Experiment([*beside, granted_detection(kept)], certainty=self._apart)]
+        splits = seen.detection_splits()
+        if few(kept.symbols, 2, ((j, k - j) for j in splits)):
+            found = ((j, detection_factor(kept, told, k, j)) for j in splits)
+            return [Experiment([*(beside if j else []), shown], certainty=self._apart) for j, shown in found]
+        later = k - (before or 1)
+        if few_known(kept.symbols, later):
+            known = Experiment([*beside, known_detection(kept, told, later)], certainty="upper")
+            return [known] if before else [known, self.privacy(reports=k)]
+        return [Experiment([*beside, granted_detection(kept)], certainty="upper")]
+
+    def _noisy(self, symbol: int, lie: Chance, source: Entropy) -> int:
+        """The symbol, or any other one."""
+        return noisy_symbol(symbol, self._alphabet(), lie, source)
+
+    def _simulate_noisy(
+        self, symbols: NDArray[np.uint64], lie: Chance, rng: np.random.Generator
+    ) -> NDArray[np.uint64]:
+        return simulate_noisy_symbols(symbols, self._alphabet(), lie, rng)
+
+
+class ShareAggregator(FrequencyAggregator):
+    """How many reports count for each value."""
+
+    _sums = ("counts",)
+
+    def __init__(
+        self,
+        source: Source,
+        values: int,
+        shares: tuple[float, float],
+        largest: int,
+        bias: Callable[[float, int], float] | None = None,
+    ) -> None:
+        """`bias` bounds what hashing adds to the error, for a failure probability and so many pairs of values."""
+        super().__init__(source)
+        self._shares, self._largest, self._bias = shares, largest, bias
+        self.counts = np.zeros(values, dtype=np.int64)
+
+    def estimate(self, beta: float = 0.05) -> Estimate:
+        """(share of reports that count - elsewhere)/(there - elsewhere)."""
+        n = self._counted()
+        beta = checks.open_probability("beta", beta)
+        there, elsewhere = self._shares
+        values, span = self.counts.size, 1 / (there - elsewhere)
+        frequencies = (self.counts / n - elsewhere) * span
+        held = np.clip(frequencies, 0, 1)
+        variance = held * there * (1 - there) + (1 - held) * elsewhere * (1 - elsewhere)
+        radii = [self._radius(n, beta, span, number) for number in (1, values)]
+        return Estimate(
+            frequencies,
+            n,
+            beta,
+            np.full(values, radii[0]),
+            np.full(values, radii[1]),
+            span * np.sqrt(variance / n),
+            span=np.full(values, span),
+            chance=None if self._bias else elsewhere,
+            reach=self._reach(n) if self._bias else None,
+        )
+
+    def _reach(self, n: int) -> Callable[[float], float]:
+        """The radius of one value, hashing included, for any failure probability."""
+        there, elsewhere = self._shares
+        return lambda beta: self._radius(n, beta, 1 / (there - elsewhere), 1)
+
+    def _radius(self, n: int, beta: float, span: float, number: int) -> float:
+        if self._bias is None:
+            return mean_radius(n, beta, span=span, statistics=number)
+        noise = mean_radius(n, beta / 2, span=span, statistics=number)
+        return noise + self._bias(beta / 2, number * self.counts.size)
+
+    @abstractmethod
+    def _tally(self, reports: NDArray[np.uint64]) -> None:
+        """Count reports."""
+
+    def _array(self, reports: list[int]) -> Reports:
+        if any(not 0 <= report <= self._largest for report in reports):
+            raise ValueError(f"a report must be between 0 and {self._largest}")
+        return np.array(reports, dtype=np.uint64)
+
+    def _checked(self, reports: Reports) -> Reports:
+        if reports.size and (int(reports.min()) < 0 or int(reports.max()) > self._largest):
+            raise ValueError(f"a report must be between 0 and {self._largest}")
+        return reports
+
+    def _add(self, reports: Reports) -> None:
+        self._tally(reports.reshape(-1).astype(np.uint64, copy=False))
+        self.n += reports.size
+
+
+def steps_for(symbols: int, eps: float, eps_report: float, step: Step) -> tuple[float, float]:
+    """`keep` and `tell` for an everlasting eps (ε) and one of a single report (ε₁).
+
+    keep = e^ε/(e^ε+g-1), tell = r/(r+g-1). The publications have r = (e^(ε+ε₁)-1)/(e^ε-e^ε₁), which is enough, and
+    for more than two symbols more than enough, as it leaves out that a report may come of a third symbol. With it,
+    r = (e^(ε+ε₁) + (g-2)·e^ε₁ - (g-1))/(e^ε-e^ε₁). Both probabilities are rounded in the safe direction.
+    """
+    eps, eps_report = checks.epsilon("eps", eps), checks.epsilon("eps_report", eps_report)
+    checks.choice("step", step, ("published", "exact"))
+    if eps_report >= eps:
+        raise ValueError(f"eps_report must be below eps, {eps}, got {eps_report}")
+    # All divided by e^ε; numerators written as sums of positive terms.
+    left, one = math.exp(-eps), math.expm1(eps_report)
+    odds = (one - math.expm1(-eps)) / -math.expm1(eps_report - eps)
+    if step == "exact":
+        odds += (symbols - 2) * left * one / -math.expm1(eps_report - eps)
+    keep, tell = 1 / (1 + (symbols - 1) * left), odds / (odds + symbols - 1)
+    return keep * (1 - 2.0**-51), tell - 1e-12 * (tell - 1 / symbols)
+
+
+def seen_once(rows: NDArray[Any]) -> NDArray[np.bool_]:
+    """Whether all entries of a row are equal."""
+    same: NDArray[np.bool_] = (rows == rows[:, :1]).all(axis=1)
+    return same
+
+
+def _response(lie: Chance, symbols: int) -> Response:
+    """The step with a lie of this very probability, its eps taken from the integers."""
+    if lie.threshold == 0:
+        return Response(symbols, 1.0, 0.0, math.inf)
+    return Response(symbols, lie.opposite().probability, lie.probability, flip_eps(lie, symbols))

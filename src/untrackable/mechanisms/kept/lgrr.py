@@ -1,0 +1,163 @@
+"""Memoised generalised randomised response, L-GRR: a noisy value kept for ever, and noise again in each report.
+
+Arcolezi, Couchot, Al Bouna, Xiao, "Improving the utility of locally differentially private protocols for
+longitudinal and multidimensional frequency estimates" (Digital Communications and Networks, 2022).
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from untrackable import checks
+from untrackable.errors import StateError
+from untrackable.estimation.aggregators import FloatArray, Reports, Source
+from untrackable.framing import pack_integers, unpack_integers
+from untrackable.mechanisms.entropy import Entropy
+from untrackable.mechanisms.kept.kept_symbol import KeptSymbol, ShareAggregator, Step, steps_for
+from untrackable.mechanisms.observed_rounds import round_number
+from untrackable.mechanisms.probabilities import Chance
+from untrackable.mechanisms.simulated_values import integer_population
+from untrackable.theory.symbol_factors import growth_log, stream_likelihood
+
+LARGEST = 1 << 20
+_DEEPEST = 600.0
+"""Exponents of ρ beyond which products of its powers would underflow."""
+_PAIRS = 1 << 16
+"""Pairs of rows that are compared at a time, where each is looked at by itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lgrr(KeptSymbol):
+    """Keeps the value for ever, or with probability 1-`keep` any other; tells what it keeps, or with 1-`tell` not.
+
+    What is told otherwise is any other value, drawn anew for each report. What persists: the kept value.
+    """
+
+    values: int
+    keep: float
+    tell: float
+    keep_lie: Chance = field(init=False, repr=False)
+    tell_lie: Chance = field(init=False, repr=False)
+
+    published = "Arcolezi, Couchot, Al Bouna, Xiao, L-GRR (DCN 2022)"
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        # The usage example of the authors' package multi-freq-ldpy: 10 values, eps 2 for ever, 0.5 for one report.
+        "example": dict(zip(("values", "keep", "tell"), (10, *steps_for(10, 2.0, 0.5, "published")), strict=True)),
+    }
+
+    def __post_init__(self) -> None:
+        checks.settle(self, values=checks.integer("values", self.values, low=2, high=LARGEST))
+        self._settle_steps("values")
+
+    @classmethod
+    def for_budget(cls, *, values: int, eps: float, eps_report: float, step: Step = "published") -> Self:
+        """Everlastingly `eps`-private, and at least `eps_report`-private for a single report.
+
+        With the published second step a single report is better than that, for more than two values; the exact one
+        spends all of `eps_report`.
+        """
+        values = checks.integer("values", values, low=2, high=LARGEST)
+        keep, tell = steps_for(values, eps, eps_report, step)
+        return cls(values=values, keep=keep, tell=tell)
+
+    @property
+    def report_bits(self) -> int:
+        """Width of a value."""
+        return (self.values - 1).bit_length()
+
+    def _alphabet(self) -> int:
+        return self.values
+
+    def _shares(self) -> tuple[float, float]:
+        there = self._kept.then(self._told)
+        return there, (1 - there) / (self.values - 1)
+
+    def aggregator(self, round: int = 1) -> "LgrrAggregator":
+        """Empty sums for one round; a client's rounds share its state, so they do not merge."""
+        return LgrrAggregator(
+            Source(self, round_number(round), pools=False), self.values, self._shares(), self.values - 1
+        )
+
+    def log_likelihood(self, reports: Reports, value: int, rounds: Sequence[int]) -> FloatArray:
+        """By how often each value was told."""
+        return self._likelihood(reports, value)
+
+    def link_scores(self, first: Reports, second: Reports, value: int) -> FloatArray:
+        """By how often each value was told on either side."""
+        alone = self._likelihood(first, value)[:, None] + self._likelihood(second, value)[None, :]
+        step, shorter = self._told.eps, min(first.shape[1], second.shape[1])
+        if step * shorter > _DEEPEST:
+            return self._together_by_pair(first, second, value) - alone
+        return self._together(first, second, value) - alone
+
+    def _likelihood(self, reports: Reports, value: int) -> FloatArray:
+        return stream_likelihood(self._kept, self._told, reports, np.full(reports.shape[0], value))
+
+    def _together(self, first: Reports, second: Reports, value: int) -> FloatArray:
+        """Log probability of all pairs; Σπρ^(x+y) is 1 + Σπe + Σπe' + Σπee', the last a product of two matrices.
+
+        With the powers of ρ divided by the largest of each row, so that what underflows is negligible.
+        """
+        kept, step = self._kept, self._told.eps
+        told = np.unique(np.concatenate((first.reshape(-1), second.reshape(-1))))
+        prior = np.where(told == value, kept.truth, kept.other)
+        scaled, tops, means = [], [], []
+        for side in (first, second):
+            places = np.searchsorted(told, side) + told.size * np.arange(side.shape[0])[:, None]
+            counts = np.bincount(places.reshape(-1), minlength=told.size * side.shape[0]).reshape(-1, told.size)
+            top = step * counts.max(axis=1)
+            scaled.append(np.exp(growth_log(step, side.shape[1])[counts] - top[:, None]))
+            tops.append(top)
+            with np.errstate(divide="ignore"):
+                means.append(np.log(scaled[-1] @ prior) + top)
+        with np.errstate(divide="ignore"):
+            both = np.log((scaled[0] * prior) @ scaled[1].T) + tops[0][:, None] + tops[1][None, :]
+        one_side = np.logaddexp(np.logaddexp(0.0, means[0])[:, None], means[1][None, :])
+        total: FloatArray = np.logaddexp(one_side, both)
+        total += (first.shape[1] + second.shape[1]) * math.log(self._told.other)
+        return total
+
+    def _together_by_pair(self, first: Reports, second: Reports, value: int) -> FloatArray:
+        """The same, pair by pair, for any ρ."""
+        scores = np.empty((first.shape[0], second.shape[0]))
+        size = max(1, _PAIRS // max(1, second.shape[0]))
+        for start in range(0, first.shape[0], size):
+            some = first[start : start + size]
+            pairs = np.concatenate(
+                (np.repeat(some, second.shape[0], axis=0), np.tile(second, (some.shape[0], 1))), axis=1
+            )
+            scores[start : start + size] = self._likelihood(pairs, value).reshape(some.shape[0], -1)
+        return scores
+
+    def _new_state(self, value: int, source: Entropy) -> int:
+        return self._noisy(checks.private_integer("value", value, below=self.values), self.keep_lie, source)
+
+    def _report(self, state: int, round: int, source: Entropy) -> tuple[int, int]:
+        return self._noisy(state, self.tell_lie, source), state
+
+    def _pack(self, state: int) -> bytes:
+        return pack_integers([state], self.report_bits)
+
+    def _unpack(self, payload: bytes) -> int:
+        (state,) = unpack_integers(payload, self.report_bits, 1)
+        if state >= self.values:
+            raise StateError("this state has a value that its mechanism does not have")
+        return state
+
+    def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
+        return integer_population(values, self.values, rounds, may_change=False)
+
+    def _simulate(self, values: NDArray[Any], rounds: tuple[int, ...], rng: np.random.Generator) -> Reports:
+        kept = self._simulate_noisy(values.astype(np.uint64, copy=False), self.keep_lie, rng)
+        return self._simulate_noisy(np.repeat(kept[:, None], len(rounds), axis=1), self.tell_lie, rng)
+
+
+class LgrrAggregator(ShareAggregator):
+    """How many reports told each value."""
+
+    def _tally(self, reports: NDArray[np.uint64]) -> None:
+        self.counts += np.bincount(reports.astype(np.int64), minlength=self.counts.size)

@@ -1,0 +1,294 @@
+"""LOLOHA, longitudinal local hashing: a hashed value, noisy once for ever and again in each report.
+
+Arcolezi, Pinzón, Palamidessi, Gambs, "Frequency Estimation of Evolving Data Under Local Differential Privacy" (EDBT
+2023): a client draws one hash function, keeps a noisy symbol for each symbol that a value may be hashed to, and
+sends the hash function with every report.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from untrackable import checks
+from untrackable.errors import StateError
+from untrackable.estimation.aggregators import FloatArray, Reports, Source
+from untrackable.framing import pack_integers, unpack_integers
+from untrackable.mechanisms.entropy import Entropy, below
+from untrackable.mechanisms.interface import After
+from untrackable.mechanisms.kept.kept_symbol import KeptSymbol, ShareAggregator, Step, seen_once, steps_for
+from untrackable.mechanisms.observed_rounds import Observed, round_number
+from untrackable.mechanisms.probabilities import Chance
+from untrackable.mechanisms.simulated_values import integer_population
+from untrackable.mechanisms.splitmix import STEP, mixed_words
+from untrackable.theory.accuracy import Accuracy, mean_radius
+from untrackable.theory.experiment import Experiment, Mixture
+from untrackable.theory.factor import Factor, persistent_factor
+from untrackable.theory.symbol_factors import stream_likelihood
+
+Preset = Literal["BiLOLOHA", "OLOLOHA"]
+Words = NDArray[np.uint64]
+State = tuple[int, int, tuple[int, ...]]
+"""The seed, the symbol that the value is hashed to, and what is kept of every symbol."""
+
+LARGEST, LARGEST_SYMBOLS, WIDEST_SEED = 4096, 4096, 48
+_CELLS = 1 << 18
+"""Hashes that are computed at a time."""
+
+
+def best_symbols(eps: float, eps_report: float, step: Step = "published") -> int:
+    """The number of symbols g with the least variance, of OLOLOHA.
+
+    With a = e^ε and b = e^ε₁ it is 1 + max(1, ⌊(1 - a² + √(a⁴ - 14a² + 12ab(1-ab) + 12a³b + 1))/(6(a-b))⌉) for the
+    published second step. The exact one makes a report ε₁-randomised response as a whole, for which it is ⌊b + 1⌉,
+    as in optimal local hashing.
+    """
+    eps, eps_report = checks.epsilon("eps", eps), checks.epsilon("eps_report", eps_report)
+    checks.choice("step", step, ("published", "exact"))
+    if eps_report >= eps:
+        raise ValueError(f"eps_report must be below eps, {eps}, got {eps_report}")
+    if step == "exact":
+        return max(2, round(min(math.exp(min(eps_report, 40.0)), 1e15) + 1))
+    # Divided by a⁴ below the root and by a² outside, so that nothing overflows.
+    c, r = math.exp(-eps), math.exp(eps_report - eps)
+    excess = -14 * c**2 + 12 * r * c**2 - 12 * r**2 + 12 * r + c**4  # what is below the root, less 1
+    root = excess / (1 + math.sqrt(1 + excess))  # √(1 + excess) - 1
+    return 1 + max(1, round(min((root + c**2) / (6 * (1 - r)) * math.exp(min(eps, 700.0)), 1e15)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loloha(KeptSymbol):
+    """Hashes the value to one of `symbols`; keeps a noisy symbol for each of them, and tells it through more noise.
+
+    A symbol is kept as it is with probability `keep` and told as it is kept with probability `tell`. The hash of
+    value v under seed z is mix(mix((z+1)·G) ⊕ (v+1)·G) modulo `symbols`, all modulo 2^64; mix is the finaliser of
+    SplitMix64 and G its increment. A report is the seed, and below it the symbol. What persists: the seed, in the
+    clear, and the kept symbols.
+    """
+
+    values: int
+    symbols: int
+    keep: float
+    tell: float
+    seed_bits: int = 32
+    keep_lie: Chance = field(init=False, repr=False)
+    tell_lie: Chance = field(init=False, repr=False)
+
+    published = "Arcolezi, Pinzón, Palamidessi, Gambs, LOLOHA (EDBT 2023)"
+    persists = (
+        "the seed of the hash function, in the clear; the kept symbols, seen through the noise of every report"
+    )
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        # The publication's experiments on its synthetic data: 360 values, eps up to 5, eps_report = 0.4·eps.
+        name: dict(
+            zip(("values", "symbols", "keep", "tell"), (360, g, *steps_for(g, 5.0, 2.0, "published")), strict=True)
+        )
+        for name, g in (("BiLOLOHA", 2), ("OLOLOHA", best_symbols(5.0, 2.0)))
+    }
+    _apart = "upper"
+
+    def __post_init__(self) -> None:
+        checks.settle(
+            self,
+            values=checks.integer("values", self.values, low=2, high=LARGEST),
+            symbols=checks.integer("symbols", self.symbols, low=2, high=LARGEST_SYMBOLS),
+            seed_bits=checks.integer("seed_bits", self.seed_bits, low=1, high=WIDEST_SEED),
+        )
+        self._settle_steps("symbols")
+
+    @classmethod
+    def for_budget(
+        cls,
+        name: Preset,
+        *,
+        values: int,
+        eps: float,
+        eps_report: float,
+        step: Step = "published",
+        seed_bits: int = 32,
+    ) -> Self:
+        """BiLOLOHA, with two symbols, or OLOLOHA, with the best number: `eps`-private while the value is the same.
+
+        A single report is at least `eps_report`-private; with the published second step and more than two symbols
+        it is better than that.
+        """
+        checks.choice("name", name, ("BiLOLOHA", "OLOLOHA"))
+        symbols = 2 if name == "BiLOLOHA" else best_symbols(eps, eps_report, step)
+        if symbols > LARGEST_SYMBOLS:
+            raise ValueError(
+                f"eps_report must be so small that at most {LARGEST_SYMBOLS} symbols are best, got {eps_report}"
+            )
+        keep, tell = steps_for(symbols, eps, eps_report, step)
+        return cls(values=values, symbols=symbols, keep=keep, tell=tell, seed_bits=seed_bits)
+
+    @property
+    def symbol_bits(self) -> int:
+        """Width of a symbol."""
+        return (self.symbols - 1).bit_length()
+
+    @property
+    def report_bits(self) -> int:
+        """The symbol, and the seed above it."""
+        return self.seed_bits + self.symbol_bits
+
+    def hashed(self, seed: int, value: int) -> int:
+        """The symbol of a value."""
+        (symbol,) = self._hashes(np.array([seed], dtype=np.uint64), np.array([value], dtype=np.uint64)).tolist()
+        return int(symbol)
+
+    def _hashes(self, seeds: Words, values: Words) -> Words:
+        """The same for arrays, broadcast."""
+        return mixed_words(_keys(seeds) ^ (values + np.uint64(1)) * np.uint64(STEP)) % np.uint64(self.symbols)
+
+    def _alphabet(self) -> int:
+        return self.symbols
+
+    def _shares(self) -> tuple[float, float]:
+        """A value that the sender does not hold is hashed to any symbol, over all seeds."""
+        return self._kept.then(self._told), 1 / self.symbols
+
+    def _collisions(self, beta: float, pairs: int) -> float:
+        """By how much collisions may bias an estimate, hash values being uniform and independent.
+
+        Of the 2^b seeds a share c of about 1/g makes two values collide, which moves the one's frequency by
+        (c - 1/g)·g/(g-1) of the other's; Hoeffding's inequality over seeds for so many pairs of values.
+        """
+        return self.symbols / (self.symbols - 1) * mean_radius(1 << self.seed_bits, beta, statistics=pairs)
+
+    def accuracy(self, people: int, *, beta: float = 0.05, round: int = 1) -> Accuracy:
+        """By the share of reports that count for a value, and how unevenly values may collide."""
+        found = KeptSymbol.accuracy(self, people, beta=beta / 2)
+        return found._replace(beta=beta, radius=found.radius + self._collisions(beta / 2, self.values))
+
+    def _persistent(self) -> list[Factor]:
+        return [persistent_factor(2.0**self.seed_bits)]
+
+    def _detections(self, seen: Observed, after: After) -> list[Experiment | Mixture]:
+        """As the seed is seen, the worst of what different seeds show: the two values' symbols differ or are one.
+
+        A fresh client has another seed and other symbols; the same client keeps the seed, and if the symbol is the
+        same, nothing changes.
+        """
+        differ = self._other_value(seen, clear=after == "fresh")
+        return differ if after == "same" else differ + self._same_value(seen, "upper")
+
+    def log_likelihood(self, reports: Reports, value: int, rounds: Sequence[int]) -> FloatArray:
+        """By how often each symbol was told; seeds are equally likely, and one client has only one."""
+        seeds, symbols = self._parts(reports)
+        found = self._likelihood(seeds[:, 0], symbols, value)
+        return np.where(seen_once(seeds), found - self.seed_bits * math.log(2), -np.inf)
+
+    def link_scores(self, first: Reports, second: Reports, value: int) -> FloatArray:
+        """Unequal seeds, and it is not the same user; else by how often each symbol was told on either side."""
+        (seeds, left), (others, right) = self._parts(first), self._parts(second)
+        scores = np.full((first.shape[0], second.shape[0]), -np.inf)
+        steady, calm = np.flatnonzero(seen_once(seeds)), np.flatnonzero(seen_once(others))
+        order = calm[np.argsort(others[calm, 0], kind="stable")]
+        ordered = others[order, 0]
+        low, high = (np.searchsorted(ordered, seeds[steady, 0], side) for side in ("left", "right"))
+        count = high - low
+        rows = np.repeat(steady, count)
+        columns = order[np.arange(rows.size) - np.repeat(np.cumsum(count) - count - low, count)]
+        both = self._likelihood(seeds[rows, 0], np.concatenate((left[rows], right[columns]), axis=1), value)
+        alone = [self._likelihood(tags[:, 0], side, value) for tags, side in ((seeds, left), (others, right))]
+        scores[rows, columns] = both - alone[0][rows] - alone[1][columns] + self.seed_bits * math.log(2)
+        return scores
+
+    def _parts(self, reports: Reports) -> tuple[Words, Words]:
+        """Seeds and symbols."""
+        wide = reports.astype(np.uint64, copy=False)
+        return wide >> np.uint64(self.symbol_bits), wide & np.uint64((1 << self.symbol_bits) - 1)
+
+    def _likelihood(self, seeds: Words, symbols: Words, value: int) -> FloatArray:
+        own = self._hashes(seeds, np.array([value], dtype=np.uint64))
+        return stream_likelihood(self._kept, self._told, symbols, own)
+
+    def aggregator(self, round: int = 1) -> "LolohaAggregator":
+        """Empty sums for one round; a client's rounds share its state, so they do not merge."""
+        return LolohaAggregator(Source(self, round_number(round), pools=False), self)
+
+    def _new_state(self, value: int, source: Entropy) -> State:
+        value = checks.private_integer("value", value, below=self.values)
+        seed = below(1 << self.seed_bits, source)
+        # All symbols at once, so that the state does not tell which have been used.
+        kept = tuple(self._noisy(symbol, self.keep_lie, source) for symbol in range(self.symbols))
+        return seed, self.hashed(seed, value), kept
+
+    def _report(self, state: State, round: int, source: Entropy) -> tuple[int, State]:
+        seed, symbol, kept = state
+        return seed << self.symbol_bits | self._noisy(kept[symbol], self.tell_lie, source), state
+
+    def _with_value(self, state: State, value: int, source: Entropy) -> State:
+        seed, _, kept = state
+        return seed, self.hashed(seed, checks.private_integer("value", value, below=self.values)), kept
+
+    def _pack(self, state: State) -> bytes:
+        seed, symbol, kept = state
+        return pack_integers([seed], self.seed_bits) + pack_integers([symbol, *kept], self.symbol_bits)
+
+    def _unpack(self, payload: bytes) -> State:
+        size = (self.seed_bits + 7) // 8
+        (seed,) = unpack_integers(payload[:size], self.seed_bits, 1)
+        symbol, *kept = unpack_integers(payload[size:], self.symbol_bits, self.symbols + 1)
+        if max(symbol, *kept) >= self.symbols:
+            raise StateError("this state has a symbol that its mechanism does not have")
+        return seed, symbol, tuple(kept)
+
+    def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
+        return integer_population(values, self.values, rounds, may_change=True)
+
+    def _words(self) -> int:
+        return 8
+
+    def _simulate(self, values: NDArray[Any], rounds: tuple[int, ...], rng: np.random.Generator) -> Reports:
+        people, count = values.shape[0], len(rounds)
+        seeds = rng.integers(0, 1 << self.seed_bits, size=(people, 1), dtype=np.uint64)
+        held = values.astype(np.uint64, copy=False)
+        symbols = self._hashes(seeds, held[:, None] if held.ndim == 1 else held)
+        kept = self._simulate_noisy(symbols, self.keep_lie, rng)
+        if held.ndim > 1:
+            kept = np.take_along_axis(kept, _first_of_its_kind(symbols), axis=1)
+        told = self._simulate_noisy(np.broadcast_to(kept, (people, count)), self.tell_lie, rng)
+        return seeds << np.uint64(self.symbol_bits) | told
+
+
+class LolohaAggregator(ShareAggregator):
+    """For how many reports each value is one that its seed hashes to its symbol."""
+
+    def __init__(self, source: Source, mechanism: Loloha) -> None:
+        largest = (1 << mechanism.report_bits) - 1
+        super().__init__(source, mechanism.values, mechanism._shares(), largest, mechanism._collisions)
+        self._mechanism = mechanism
+
+    def _checked(self, reports: Reports) -> Reports:
+        reports = super()._checked(reports)
+        if np.any(self._mechanism._parts(reports)[1] >= self._mechanism.symbols):
+            raise ValueError(f"a report must have a symbol below {self._mechanism.symbols}")
+        return reports
+
+    def _tally(self, reports: Words) -> None:
+        m = self._mechanism
+        values = np.arange(m.values, dtype=np.uint64)[:, None]
+        size = max(1, _CELLS // m.values)
+        for start in range(0, reports.size, size):
+            seeds, symbols = m._parts(reports[start : start + size])
+            self.counts += np.count_nonzero(m._hashes(seeds[None, :], values) == symbols, axis=1)
+
+
+def _keys(seeds: Words) -> Words:
+    return mixed_words((seeds + np.uint64(1)) * np.uint64(STEP))
+
+
+def _first_of_its_kind(symbols: Words) -> NDArray[np.int64]:
+    """For each entry of a row, the first place at which the same one stands."""
+    order = np.argsort(symbols, axis=1, kind="stable")
+    ordered = np.take_along_axis(symbols, order, axis=1)
+    new = np.ones(symbols.shape, dtype=np.bool_)
+    new[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    start = np.maximum.accumulate(np.where(new, np.arange(symbols.shape[1]), 0), axis=1)
+    first = np.empty_like(order)
+    np.put_along_axis(first, order, np.take_along_axis(order, start, axis=1), axis=1)
+    return first

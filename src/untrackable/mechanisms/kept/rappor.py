@@ -1,0 +1,345 @@
+"""RAPPOR (Erlingsson, Pihur, Korolova 2014): a Bloom filter, noisy once for ever and again in each report."""
+
+import hashlib
+import operator
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, ClassVar, Literal, NamedTuple, SupportsIndex
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from untrackable import checks
+from untrackable.errors import StateError
+from untrackable.estimation.aggregators import Estimate, FloatArray, Reports, Source
+from untrackable.mechanisms.entropy import Entropy, below
+from untrackable.mechanisms.interface import Pair, worst
+from untrackable.mechanisms.kept.kept_bits import Moved, Permanent, PlaceCounts, ordered, unpacked
+from untrackable.mechanisms.observed_rounds import Observed, round_number
+from untrackable.mechanisms.probabilities import Chance, chance_toward
+from untrackable.theory.accuracy import Accuracy
+from untrackable.theory.experiment import Mixture
+from untrackable.theory.factor import Factor, persistent_factor
+
+Value = str | SupportsIndex
+
+_REMEMBERED = 1 << 21
+"""Entries of a design that is kept for the next question."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rappor(Permanent):
+    """A Bloom filter, each bit replaced once for ever by a coin with probability f, and reported through noise.
+
+    A report's bit is 1 with probability q or p as the kept bit is 1 or 0. Hashes as the published clients do:
+    hash i of a value is byte i of MD5(cohort as 4 bytes ‖ UTF-8) modulo `bloom_bits`. What persists: the kept Bloom
+    filter; and with several cohorts the cohort number, in the clear above the filter's bits.
+    """
+
+    bloom_bits: int
+    hashes: int
+    f: float
+    p: float
+    q: float
+    cohorts: int = 1
+    state_flip: Chance = field(init=False, repr=False)
+    zero_chance: Chance = field(init=False, repr=False)
+    one_chance: Chance = field(init=False, repr=False)
+
+    published = "Erlingsson, Pihur, Korolova, RAPPOR (CCS 2014)"
+    persists = "the kept Bloom filter, seen through the noise of every report; of several cohorts, the number"
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        # Section 5 of the publication, Windows process names of Chrome users; cohorts as in its section 5.1
+        "chrome": {"bloom_bits": 128, "hashes": 2, "f": 0.5, "p": 0.5, "q": 0.75, "cohorts": 8},
+        # the same without its cohorts, as [NV] analyses it
+        "paper": {"bloom_bits": 128, "hashes": 2, "f": 0.5, "p": 0.5, "q": 0.75},
+    }
+
+    def __post_init__(self) -> None:
+        checks.settle(
+            self,
+            bloom_bits=checks.integer("bloom_bits", self.bloom_bits, low=1, high=256),
+            hashes=checks.integer("hashes", self.hashes, low=1, high=16),
+            cohorts=checks.integer("cohorts", self.cohorts, low=1, high=1 << 16),
+        )
+        for name in ("f", "p", "q"):
+            checks.settle(self, **{name: checks.probability(name, getattr(self, name))})
+        if self.p == self.q:
+            raise ValueError(f"p and q must differ, or reports say nothing; got {self.p} for both")
+        checks.settle(
+            self,
+            state_flip=chance_toward(self.f / 2, 0.5),
+            zero_chance=chance_toward(self.p, self.q),
+            one_chance=chance_toward(self.q, self.p),
+        )
+        ordered("q", "p", self.one_chance, self.zero_chance, above=self.q > self.p)
+
+    @property
+    def places(self) -> int:
+        """One place per bit of the Bloom filter."""
+        return self.bloom_bits
+
+    @property
+    def clear_bits(self) -> int:
+        """Width of the cohort number."""
+        return (self.cohorts - 1).bit_length()
+
+    def _clear(self, source: Entropy) -> int:
+        return below(self.cohorts, source) if self.cohorts > 1 else 0
+
+    def _simulate_clear(self, people: int, rng: np.random.Generator) -> NDArray[np.uint8]:
+        cohorts = (
+            rng.integers(0, self.cohorts, size=people) if self.cohorts > 1 else np.zeros(people, dtype=np.int64)
+        )
+        return (cohorts[:, None] >> np.arange(self.clear_bits) & 1).astype(np.uint8)
+
+    def _persistent(self) -> list[Factor]:
+        return [persistent_factor(self.cohorts)] if self.cohorts > 1 else []
+
+    def _unpack(self, payload: bytes) -> int:
+        state = Permanent._unpack(self, payload)
+        if state >> self.places >= self.cohorts:
+            raise StateError("this state has a cohort that its mechanism does not have")
+        return state
+
+    def bloom(self, value: Value, cohort: int = 0) -> int:
+        """The Bloom filter of a value as an integer, bit i being place i."""
+        filled = 0
+        for place in self.hashed(value, cohort):
+            filled |= 1 << place
+        return filled
+
+    def hashed(self, value: Value, cohort: int = 0) -> list[int]:
+        """The place that each hash of a value sets; two hashes may set the same."""
+        return _hashed(_utf8(value), cohort, self.bloom_bits, self.hashes)
+
+    @property
+    def bit_rates(self) -> tuple[float, float]:
+        """Probability that a bit is reported as 1 where the filter has it set, and where it has not."""
+        flip, q, p = (chance.probability for chance in (self.state_flip, self.one_chance, self.zero_chance))
+        return (1 - flip) * q + flip * p, flip * q + (1 - flip) * p
+
+    def aggregator(self, round: int = 1) -> "RapporAggregator":
+        """Empty sums for one round; a client's rounds share its state, so they do not merge."""
+        return RapporAggregator(Source(self, round_number(round), pools=False), self)
+
+    def accuracy(
+        self, people: int, *, beta: float = 0.05, round: int = 1, candidates: Sequence[Value] = tuple(range(16))
+    ) -> Accuracy:
+        """Of the least accurate of the candidates, sixteen numbers unless others are given.
+
+        The standard error is exact where all candidates are equally frequent.
+        """
+        span, variance = _worst(self, tuple(_utf8(value).decode() for value in candidates))
+        found = Accuracy.of(people, beta, span=span, variance=variance)
+        return found._replace(given=f"of {len(candidates)} candidates that are equally frequent, the worst")
+
+    def tracking(
+        self,
+        *,
+        rounds: Iterable[int] | None = None,
+        first: Iterable[int] | None = None,
+        reports: int | None = None,
+        split: int | None = None,
+        ones: int | Literal["worst"] | None = None,
+    ) -> Pair:
+        """Independent coordinates, exact.
+
+        `ones` is how many bits the value's Bloom filter has set: `hashes` by default, as [NV] has it; fewer when
+        hashes collide, which may be more trackable; "worst" for the worst of 1 … hashes.
+        """
+        seen, most = Observed.of(rounds, first, reports, split), self._ones()
+        if ones == "worst":
+            filled = list(range(1, most + 1))
+        else:
+            filled = [most if ones is None else checks.integer("ones", ones, low=0, high=most)]
+        return worst(
+            [self._tracking(seen.reports, j, n) for j in seen.tracking_splits(2 * len(filled)) for n in filled]
+        )
+
+    def tracking_of(self, value: Any, *, rounds: Iterable[int], first: Iterable[int]) -> Pair:
+        """By the filter that the value has in each cohort."""
+        seen = Observed.of(rounds, first, None, None)
+        (split,) = seen.tracking_splits()
+        ones = [self.bloom(value, cohort).bit_count() for cohort in range(self.cohorts)]
+        shares = [(n, ones.count(n) / self.cohorts) for n in sorted(set(ones))]
+        return Mixture([(share, share, self._tracking(seen.reports, split, n)) for n, share in shares])
+
+    def _ones(self) -> int:
+        """As many as there are hashes, as [NV] has it."""
+        return min(self.hashes, self.bloom_bits)
+
+    def _moved(self) -> list[Moved]:
+        """Bloom filters of 1 … `hashes` bits: fewer when hashes collide; two values may have the same."""
+        most = self._ones()
+        return [
+            (kept, lost, gained)
+            for kept in range(most + 1)
+            for lost in range(most - kept + 1)
+            for gained in range(most - kept + 1)
+            if min(kept + lost, kept + gained) > 0 and kept + lost + gained <= self.bloom_bits
+        ]
+
+    @property
+    def _flips(self) -> tuple[Chance, Chance]:
+        return self.state_flip, self.state_flip
+
+    @property
+    def _told(self) -> tuple[Chance, Chance]:
+        return self.one_chance, self.zero_chance
+
+    def _pattern(self, value: Value, clear: int) -> int:
+        return self.bloom(value, clear)
+
+    def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
+        array = np.asarray(values)
+        if array.ndim != 1:
+            raise ValueError(f"values must have one entry per client, got shape {array.shape}")
+        if array.dtype.kind not in "iuU" and array.size:
+            raise TypeError(f"values must be integers or strings, not {array.dtype}")
+        return array
+
+
+class RapporAggregator(PlaceCounts):
+    """How many reports of each cohort had each bit set."""
+
+    _sums = ("counts", "cohorts")
+
+    def __init__(self, source: Source, mechanism: Rappor) -> None:
+        super().__init__(source, mechanism.report_bits, (mechanism.cohorts, mechanism.bloom_bits))
+        self._mechanism = mechanism
+        self.cohorts = np.zeros(mechanism.cohorts, dtype=np.int64)
+
+    def _tally(self, bits: NDArray[np.uint8]) -> None:
+        m = self._mechanism
+        cohort = bits[:, m.places :] @ (1 << np.arange(m.clear_bits))
+        self.cohorts += np.bincount(cohort, minlength=m.cohorts)
+        for number in np.unique(cohort):
+            self.counts[number] += bits[cohort == number, : m.places].sum(axis=0, dtype=np.int64)
+
+    def _checked(self, reports: Reports) -> Reports:
+        rows = super()._checked(reports)
+        m = self._mechanism
+        if m.cohorts != 1 << m.clear_bits:
+            cohort = unpacked(rows, self._width)[:, m.places :] @ (1 << np.arange(m.clear_bits))
+            if np.any(cohort >= m.cohorts):
+                raise ValueError(f"a report must be of a cohort below {m.cohorts}")
+        return rows
+
+    def estimate(self, candidates: Sequence[Value], beta: float = 0.05) -> Estimate:
+        """Frequencies of known candidates, by least squares on the noise-corrected bit counts of all cohorts.
+
+        Unbiased if everyone holds one of the candidates; the bits of other values are attributed to them otherwise.
+        """
+        n = self._counted()
+        if isinstance(candidates, str) or not len(candidates):
+            raise ValueError("candidates must be a sequence of values, at least one")
+        beta = checks.open_probability("beta", beta)
+        fit = _Fit(self._mechanism, candidates)
+        excess = self.counts - fit.zero * self.cohorts[:, None]
+        frequencies = fit.weights @ excess.reshape(-1) / n
+        error = np.sqrt(fit.variances(np.clip(frequencies, 0, 1)) / n)
+        return Estimate.of_means(
+            frequencies, n, beta, error, span=fit.spans, values=list(candidates), complete=False
+        )
+
+
+class _Fit:
+    """Least squares over all cohorts, as weights of the bits of a single report.
+
+    A client of cohort c adds Σ_i w[c, i]·(bit_i - zero), whose mean over cohorts and noise is 1 for the value held
+    and 0 for every other candidate. Clients are independent, so Hoeffding's inequality holds.
+    """
+
+    def __init__(self, mechanism: Rappor, candidates: Sequence[Value]) -> None:
+        m = mechanism
+        if m.state_flip.probability == 0.5:
+            raise ValueError(
+                "f must be below 1 to estimate anything: with f = 1 reports do not depend on the value"
+            )
+        self.one, self.zero = m.bit_rates
+        shape = (m.bloom_bits, m.hashes, m.cohorts)
+        small = len(candidates) * m.cohorts * m.bloom_bits <= _REMEMBERED
+        design = (_design if small else _design.__wrapped__)(shape, tuple(map(_utf8, candidates)))
+        self.blooms = design.blooms
+        self.weights = m.cohorts * design.inverse / (self.one - self.zero)
+        self._by_cohort = self.weights.reshape(len(candidates), m.cohorts, m.bloom_bits)
+        clear, filled = -self.zero * self._by_cohort, (1 - self.zero) * self._by_cohort
+        most, least = np.maximum(clear, filled).sum(axis=2), np.minimum(clear, filled).sum(axis=2)
+        self.spans = most.max(axis=1) - least.min(axis=1)
+
+    def variances(self, held: FloatArray) -> FloatArray:
+        """Variance of what one client adds to each candidate, averaged over what people hold."""
+        w, blooms = self._by_cohort, self.blooms
+        noise_one, noise_zero = self.one * (1 - self.one), self.zero * (1 - self.zero)
+        sets = np.tensordot(held, blooms, axes=1)  # how often each bit of each cohort is set
+        noise = noise_zero + (noise_one - noise_zero) * np.clip(sets, 0, 1)
+        within = np.einsum("kcb,cb->k", w**2, noise) / w.shape[1]
+        # Σ_v held_v·(Σ_b w·bloom_v)² is a quadratic form in w, of how often two bits are set together.
+        set_together = np.einsum("v,vcb,vca->cba", held, blooms, blooms, optimize=True)
+        squares = np.einsum("kcb,cba,kca->k", w, set_together, w, optimize=True)
+        between = squares * (self.one - self.zero) ** 2 / w.shape[1] - held
+        result: FloatArray = within + np.maximum(0.0, between)
+        return result
+
+
+class _Design(NamedTuple):
+    """What least squares need that does not depend on the noise."""
+
+    blooms: FloatArray
+    inverse: FloatArray
+
+
+@lru_cache(maxsize=1)
+def _design(shape: tuple[int, int, int], candidates: tuple[bytes, ...]) -> _Design:
+    """Of (bloom_bits, hashes, cohorts): a search for the noise asks for the same again and again."""
+    bloom_bits, hashes, cohorts = shape
+    places = np.array([[_hashed(v, c, bloom_bits, hashes) for c in range(cohorts)] for v in candidates])
+    blooms = np.zeros((len(candidates), cohorts, bloom_bits))
+    np.put_along_axis(blooms, places, 1.0, axis=2)
+    return _Design(blooms, _left_inverse(blooms.reshape(len(candidates), -1).T))
+
+
+@lru_cache(maxsize=64)
+def _worst(mechanism: Rappor, candidates: tuple[str, ...]) -> tuple[float, float]:
+    """Of the least accurate of candidates that are equally frequent: span and variance of what one client adds."""
+    fit = _Fit(mechanism, candidates)
+    variances = fit.variances(np.full(len(candidates), 1 / len(candidates)))
+    return float(fit.spans.max()), float(variances.max())
+
+
+def _left_inverse(matrix: FloatArray) -> FloatArray:
+    """The pseudo-inverse of a matrix of independent columns, by the triangle of its QR decomposition."""
+    from scipy.linalg import qr, solve_triangular
+
+    rows, columns = matrix.shape
+    dependent = ValueError("candidates cannot be told apart: their Bloom filters are linearly dependent")
+    if columns > rows:
+        raise dependent
+    orthogonal, triangle = qr(matrix, mode="economic", check_finite=False)
+    size = float(np.abs(np.diagonal(triangle)).max())
+    if not np.all(np.abs(np.diagonal(triangle)) > size * rows * np.finfo(np.float64).eps):
+        raise dependent
+    inverse: FloatArray = solve_triangular(triangle, orthogonal.T, check_finite=False)
+    # The largest entry of the inverse tells a column that is nearly a sum of others, which no diagonal need show.
+    if np.linalg.norm(inverse) * size * rows * np.finfo(np.float64).eps >= 1:
+        raise dependent
+    return inverse
+
+
+def _hashed(text: bytes, cohort: int, bloom_bits: int, hashes: int) -> list[int]:
+    digest = hashlib.md5(cohort.to_bytes(4, "big") + text, usedforsecurity=False).digest()
+    return [byte % bloom_bits for byte in digest[:hashes]]
+
+
+def _utf8(value: Value) -> bytes:
+    """The text of a value; an integer's is its decimal digits."""
+    if isinstance(value, bool) or not isinstance(value, (str, SupportsIndex)):
+        raise TypeError("value must be a string or an integer")
+    try:
+        return (value if isinstance(value, str) else str(operator.index(value))).encode()
+    except UnicodeEncodeError:
+        raise ValueError(
+            "value must be text that UTF-8 can encode; the one given is not (it is not shown)"
+        ) from None

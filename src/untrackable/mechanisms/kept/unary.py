@@ -1,0 +1,185 @@
+"""Memoised unary encodings: one place per value, noisy once for ever and again in each report.
+
+Arcolezi, Couchot, Al Bouna, Xiao, "Improving the utility of locally differentially private protocols for
+longitudinal and multidimensional frequency estimates" (2022): L-SUE, L-OSUE, L-OUE and L-SOUE, after Wang, Blocki,
+Li, Jha (2017) for one report. L-SUE is the basic one-hot RAPPOR of Erlingsson, Pihur, Korolova (2014).
+"""
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import brentq
+
+from untrackable import checks
+from untrackable.estimation.aggregators import Estimate, FrequencyAggregator, Source
+from untrackable.mechanisms.kept.kept_bits import Moved, Permanent, PlaceCounts, ordered
+from untrackable.mechanisms.observed_rounds import round_number
+from untrackable.mechanisms.probabilities import Chance, chance_toward
+from untrackable.mechanisms.simulated_values import integer_population
+from untrackable.theory.accuracy import Accuracy
+
+Preset = Literal["L-SUE", "L-OSUE", "L-OUE", "L-SOUE"]
+
+LARGEST = 4096
+LARGEST_EPS = 64.0
+_STEPS: dict[str, tuple[str, str]] = {
+    "L-SUE": ("symmetric", "symmetric"),
+    "L-OSUE": ("optimised", "symmetric"),
+    "L-OUE": ("optimised", "optimised"),
+    "L-SOUE": ("symmetric", "optimised"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unary(Permanent):
+    """Keeps a 1 at the value's place with probability `keep` and elsewhere with probability `add`, for ever.
+
+    Reports 1 of a kept 1 with probability `q` and of a kept 0 with probability `p`. What persists: the kept vector.
+    """
+
+    values: int
+    keep: float
+    add: float
+    q: float
+    p: float
+    lost_chance: Chance = field(init=False, repr=False)
+    added_chance: Chance = field(init=False, repr=False)
+    one_chance: Chance = field(init=False, repr=False)
+    zero_chance: Chance = field(init=False, repr=False)
+
+    published = "Arcolezi, Couchot, Al Bouna, Xiao (2022); L-SUE: Erlingsson, Pihur, Korolova (CCS 2014)"
+    persists = "the kept vector, one place for each value, seen through the noise of every report"
+
+    def __post_init__(self) -> None:
+        checks.settle(self, values=checks.integer("values", self.values, low=2, high=LARGEST))
+        for name in ("keep", "add", "q", "p"):
+            checks.settle(self, **{name: checks.probability(name, getattr(self, name))})
+        for more, less in (("keep", "add"), ("q", "p")):
+            if getattr(self, more) <= getattr(self, less):
+                raise ValueError(
+                    f"{more} must be above {less}, got {getattr(self, more)} and {getattr(self, less)}"
+                )
+        checks.settle(
+            self,
+            lost_chance=chance_toward(1 - self.keep, 1.0),
+            added_chance=chance_toward(self.add, 1.0),
+            one_chance=chance_toward(self.q, self.p),
+            zero_chance=chance_toward(self.p, self.q),
+        )
+        ordered("keep", "add", self.lost_chance.opposite(), self.added_chance, above=True)
+        ordered("q", "p", self.one_chance, self.zero_chance, above=True)
+
+    @classmethod
+    def for_budget(cls, name: Preset, *, values: int, eps: float, eps_report: float) -> Self:
+        """A published encoding: everlastingly `eps`-private, and `eps_report`-private for a single report.
+
+        The first step is symmetric (keep = e^(ε/2)/(e^(ε/2)+1), add = 1 - keep) or optimised (keep = ½,
+        add = 1/(e^ε+1)); the second is of either kind, with the noise that leaves `eps_report`.
+        """
+        checks.choice("name", name, _STEPS)
+        eps, eps_report = checks.epsilon("eps", eps), checks.epsilon("eps_report", eps_report)
+        if eps > LARGEST_EPS:
+            raise ValueError(f"eps must be at most {LARGEST_EPS:g}, beyond which nothing is hidden, got {eps}")
+        if eps_report >= eps:
+            raise ValueError(f"eps_report must be below eps, {eps}, got {eps_report}")
+        first, second = _STEPS[name]
+        keep, add = _step(first, eps)
+        # The more the second step tells, the less private is one report; an optimised one never tells everything.
+        most = _one_report(keep, add, *_step(second, 700.0))
+        if eps_report >= most:
+            raise ValueError(f"eps_report must be below {most:.6g}, all that {name} can tell, got {eps_report}")
+        scale = brentq(lambda e: _one_report(keep, add, *_step(second, e)) - eps_report, 1e-12, 700.0, xtol=1e-13)
+        return cls.of_steps(name, values=values, eps=eps, eps_second=float(scale) * (1 - 1e-9))  # safely
+
+    @classmethod
+    def of_steps(cls, name: Preset, *, values: int, eps: float, eps_second: float) -> Self:
+        """A published encoding by the eps of its first step, which is everlasting, and of its second step alone."""
+        checks.choice("name", name, _STEPS)
+        eps, eps_second = checks.epsilon("eps", eps), checks.epsilon("eps_second", eps_second)
+        first, second = _STEPS[name]
+        keep, add = _step(first, eps)
+        q, p = _step(second, eps_second)
+        return cls(values=values, keep=keep, add=add, q=q, p=p)
+
+    @property
+    def places(self) -> int:
+        """One for each value."""
+        return self.values
+
+    def accuracy(self, people: int, *, beta: float = 0.05, round: int = 1) -> Accuracy:
+        """By the value's place alone."""
+        there, elsewhere = self._shares()
+        return Accuracy.of_shares(people, beta, there=there, elsewhere=elsewhere)
+
+    def _shares(self) -> tuple[float, float]:
+        """Probabilities of a reported 1 at the value's place and elsewhere."""
+        chances = (self.lost_chance, self.added_chance, self.one_chance, self.zero_chance)
+        lost, added, q, p = (chance.probability for chance in chances)
+        return (1 - lost) * q + lost * p, added * q + (1 - added) * p
+
+    def aggregator(self, round: int = 1) -> "UnaryAggregator":
+        """Empty sums for one round; a client's rounds share its state, so they do not merge."""
+        return UnaryAggregator(Source(self, round_number(round), pools=False), self)
+
+    def _ones(self) -> int:
+        return 1
+
+    def _moved(self) -> list[Moved]:
+        return [(0, 1, 1)]
+
+    @property
+    def _flips(self) -> tuple[Chance, Chance]:
+        return self.lost_chance, self.added_chance
+
+    @property
+    def _told(self) -> tuple[Chance, Chance]:
+        return self.one_chance, self.zero_chance
+
+    def _pattern(self, value: int, clear: int) -> int:
+        return 1 << checks.private_integer("value", value, below=self.values)
+
+    def _patterns(self, values: NDArray[Any], clear: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        places = integer_population(values, self.values, 1, may_change=False)
+        is_set = np.zeros((places.size, self.places), dtype=np.bool_)
+        is_set[np.arange(places.size), places] = True
+        return is_set
+
+    def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
+        return integer_population(values, self.values, rounds, may_change=False)
+
+
+class UnaryAggregator(PlaceCounts, FrequencyAggregator):
+    """How many reports had each value's place set."""
+
+    def __init__(self, source: Source, mechanism: Unary) -> None:
+        super().__init__(source, mechanism.values, (mechanism.values,))
+        self._mechanism = mechanism
+
+    def estimate(self, beta: float = 0.05) -> Estimate:
+        """(share of ones at the value's place - elsewhere)/(there - elsewhere), as a 1 is reported with noise."""
+        n = self._counted()
+        beta = checks.open_probability("beta", beta)
+        m = self._mechanism
+        there, elsewhere = m._shares()
+        frequencies = (self.counts / n - elsewhere) / (there - elsewhere)
+        held = np.clip(frequencies, 0, 1)
+        variance = held * there * (1 - there) + (1 - held) * elsewhere * (1 - elsewhere)
+        span = 1 / (there - elsewhere)
+        error = span * np.sqrt(variance / n)
+        return Estimate.of_means(frequencies, n, beta, error, span=span, chance=elsewhere)
+
+
+def _step(kind: str, eps: float) -> tuple[float, float]:
+    """Probabilities of a 1 at the value's place and elsewhere, for a unary encoding of one report."""
+    if kind == "symmetric":
+        return 1 / (1 + math.exp(-eps / 2)), 1 / (1 + math.exp(eps / 2))
+    return 0.5, math.exp(-eps) / (1 + math.exp(-eps))
+
+
+def _one_report(keep: float, add: float, q: float, p: float) -> float:
+    """Ln of the odds ratio of a reported 1 there and elsewhere: the privacy of a single report."""
+    there, elsewhere = keep * q + (1 - keep) * p, add * q + (1 - add) * p
+    return math.log(there / elsewhere) + math.log((1 - elsewhere) / (1 - there))

@@ -1,0 +1,1 @@
+"""Local mechanisms: one report from one value, without a state."""

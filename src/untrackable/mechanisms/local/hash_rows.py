@@ -1,0 +1,213 @@
+"""Rows of public hash functions: what sketches have in common, from the hash to the estimate.
+
+Estimates correct for noise and, on average over hash functions, for collisions. What is said of errors assumes that
+hash values are uniform and independent.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from untrackable import checks
+from untrackable.estimation.aggregators import Estimate, FloatArray, FrequencyAggregator
+from untrackable.mechanisms.probabilities import Chance
+from untrackable.mechanisms.splitmix import STEP, WORD, mixed, mixed_words
+from untrackable.theory.accuracy import Accuracy, mean_radius
+from untrackable.theory.experiment import Certainty
+
+LARGEST_HASHES = 1 << 16
+LARGEST_WIDTH = 1 << 16
+LARGEST_DENSE = 1 << 16
+"""Values that are estimated without a list of candidates."""
+LARGEST_SUMS = 1 << 26
+"""Entries of the sums, hashes times width: 512 MiB."""
+_LARGEST_LOOKUP = 1 << 31
+_CHUNK = 1 << 21
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sketch(ABC):
+    """A local mechanism whose reports are about a hash of the value, by a row drawn anew for each.
+
+    `hashes` (k) rows of hash functions into `width` (m) places.
+    """
+
+    hashes: int
+    width: int
+    eps: float
+    values: int = 1 << 32
+    flip: Chance = field(init=False, repr=False)
+
+    published: ClassVar[str] = "Apple Differential Privacy Team, Learning with Privacy at Scale (2017)"
+    persists: ClassVar[str] = "nothing while reports are fresh; memoised, the whole report, word for word"
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+
+    @property
+    def certainty(self) -> Certainty:
+        """The factor is of two values that collide in no row; there may be none."""
+        return "upper"
+
+    def __post_init__(self) -> None:
+        checks.settle(
+            self,
+            hashes=checks.integer("hashes", self.hashes, low=1, high=LARGEST_HASHES),
+            width=checks.integer("width", self.width, low=2, high=LARGEST_WIDTH),
+            eps=checks.epsilon("eps", self.eps),
+            values=checks.integer("values", self.values, low=2, high=1 << 64),
+        )
+        checks.settle(self, flip=self._flip())
+        if 2 * self.flip.threshold > WORD:
+            raise ValueError(f"eps is too small to be drawn from 64 bits, got {self.eps}")
+
+    @classmethod
+    def preset(cls, name: str) -> Self:
+        """The mechanism with published parameters."""
+        return cls(**cls.presets[checks.choice("preset", name, cls.presets)])
+
+    @abstractmethod
+    def _flip(self) -> Chance:
+        """That one reported bit is flipped."""
+
+    @property
+    def row_bits(self) -> int:
+        """Width of the row number."""
+        return (self.hashes - 1).bit_length()
+
+    def place(self, row: int, value: int) -> int:
+        """Where a row's hash function puts a value: the high half of a mixed word, scaled to the width."""
+        word = mixed(mixed(value + STEP & WORD) + (row + 1) * STEP & WORD)
+        return (word >> 32) * self.width >> 32
+
+    def places(self, rows: NDArray[np.uint64], values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """The same for arrays."""
+        words = mixed_words(values + np.uint64(STEP)) + (rows + np.uint64(1)) * np.uint64(STEP)
+        scaled: NDArray[np.uint64] = (mixed_words(words) >> np.uint64(32)) * np.uint64(self.width) >> np.uint64(32)
+        return scaled
+
+    @property
+    def gap(self) -> float:
+        """1-2η, how much of a bit is left."""
+        return ((1 << 64) - 2 * self.flip.threshold) / (1 << 64)
+
+    @property
+    def correction(self) -> float:
+        """m/(m-1), which corrects for collisions."""
+        return self.width / (self.width - 1)
+
+    @abstractmethod
+    def _span(self) -> float:
+        """Of what one report adds to the estimate of a value."""
+
+    @abstractmethod
+    def _variances(self) -> tuple[float, float]:
+        """Of what a report adds to the estimate of its sender's value, and of another."""
+
+    def accuracy(self, people: int, beta: float) -> Accuracy:
+        """Of one report per person, where hash values are uniform and independent.
+
+        The radius holds for every population: half of `beta` for the clients' randomness, given the hash functions,
+        and half for their collisions. The standard error is exact where everyone holds another value; a value held
+        by a share f adds f²/((m-1)·k) to the variance of every other, by collisions that all its holders share.
+        """
+        error = math.sqrt(self._variances()[1] / people)
+        given = "of a value that nobody holds, hash values being uniform"
+        return Accuracy(people, beta, self._radius(people, beta), error, given)
+
+    def _radius(self, people: int, beta: float, statistics: int = 1) -> float:
+        """Hoeffding's for the clients, and Bernstein's for the mean collision over the rows.
+
+        Given the hash functions a value's estimate is off by m/(m-1)·Σ_u f_u·(c_u - 1/m) on average, c_u being the
+        share of rows in which u collides with it: a mean of k independent terms within ±1, of variance at most
+        Σ f_u²/(m-1) ≤ 1/(m-1).
+        """
+        noise = mean_radius(people, beta / 2, span=self._span(), statistics=statistics)
+        log = math.log(4 / beta) + math.log(statistics)
+        collisions = (log / 3 + math.sqrt(log**2 / 9 + 2 * self.hashes * log / (self.width - 1))) / self.hashes
+        return noise + min(1.0, collisions)
+
+
+class SketchSums(FrequencyAggregator):
+    """Sums by row and place, from which the frequency of any value follows."""
+
+    sketch: Sketch
+    rows: NDArray[np.int64]
+    """How many reports were of each row."""
+
+    @staticmethod
+    def room(sketch: Sketch) -> tuple[int, int]:
+        """The shape of the sums; too many are refused."""
+        if sketch.hashes * sketch.width > LARGEST_SUMS:
+            raise ValueError(
+                f"hashes times width must be at most {LARGEST_SUMS} to add reports up, "
+                f"got {sketch.hashes} times {sketch.width}"
+            )
+        return sketch.hashes, sketch.width
+
+    @abstractmethod
+    def _table(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """By place, what the reports of these rows say."""
+
+    @abstractmethod
+    def _frequency(self, share: FloatArray) -> FloatArray:
+        """A reported share, noise taken out."""
+
+    def estimate(self, beta: float = 0.05, candidates: Sequence[int] | None = None) -> Estimate:
+        """m/(m-1)·(mean over reports of what each says of the value's place in its row - 1/m), as published.
+
+        Of the candidates in their order, or of all values when they are few. Unbiased over hash functions; radii as
+        for `accuracy`. The standard error counts the collisions with the values that are estimated.
+        """
+        n = self._counted()
+        beta = checks.open_probability("beta", beta)
+        m = self.sketch
+        held_by = self._candidates(candidates)
+        frequencies = m.correction * (self._frequency(self._lookup(held_by) / n) - 1 / m.width)
+        held = np.clip(frequencies, 0, 1)
+        mine, others = m._variances()
+        together = min(1.0, float(held @ held)) / ((m.width - 1) * m.hashes)
+        return Estimate(
+            frequencies,
+            n,
+            beta,
+            np.full(held.size, m._radius(n, beta)),
+            np.full(held.size, m._radius(n, beta, held.size)),
+            np.sqrt((held * mine + (1 - held) * others) / n + together),
+            span=np.full(held.size, m._span()),
+            reach=lambda beta: m._radius(n, beta),
+            values=None if candidates is None else list(candidates),
+            complete=candidates is None,
+        )
+
+    def _candidates(self, candidates: Sequence[int] | None) -> NDArray[np.uint64]:
+        values = self.sketch.values
+        if candidates is None:
+            if values > LARGEST_DENSE:
+                raise ValueError(
+                    f"candidates must be given, as there are {values} values, more than {LARGEST_DENSE} to estimate"
+                )
+            return np.arange(values, dtype=np.uint64)
+        if isinstance(candidates, str) or not len(candidates):
+            raise ValueError("candidates must be a sequence of values, at least one")
+        numbers = [checks.integer("candidate", value, low=0, high=values - 1) for value in candidates]
+        return np.array(numbers, dtype=np.uint64)
+
+    def _lookup(self, values: NDArray[np.uint64]) -> FloatArray:
+        """For each value the sum over rows of what is at its place."""
+        present = np.flatnonzero(self.rows)
+        if present.size * values.size > _LARGEST_LOOKUP:
+            raise ValueError(
+                f"candidates times rows must be at most {_LARGEST_LOOKUP}, got {values.size} times {present.size}; "
+                "give fewer candidates"
+            )
+        total = np.zeros(values.size, dtype=np.int64)
+        size = max(1, _CHUNK // max(self.sketch.width, values.size))
+        for start in range(0, present.size, size):
+            rows = present[start : start + size]
+            place = self.sketch.places(rows.astype(np.uint64)[:, None], values).astype(np.int64)
+            total += np.take_along_axis(self._table(rows), place, axis=1).sum(axis=0)
+        return total.astype(np.float64)

@@ -1,0 +1,140 @@
+"""Sums of reports of several levels: the base's own sums for each."""
+
+import copy
+from collections.abc import Sequence
+from typing import Self
+
+import numpy as np
+
+from untrackable import checks
+from untrackable.errors import SumsError
+from untrackable.estimation.aggregators import (
+    Estimate,
+    FrequencyAggregator,
+    InnerProductAggregator,
+    Reports,
+    Source,
+)
+from untrackable.mechanisms.local.level_layout import Layout
+from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
+
+
+class LevelSums(FrequencyAggregator):
+    """One aggregate of the base for each level; `parts[i].n` is how many reports were about level i."""
+
+    def __init__(self, source: Source, base: NoisyInnerProduct, levels: int) -> None:
+        super().__init__(source)
+        self._base = base
+        self._layout = Layout(base.report_bits, levels)
+        self._axes = 2 if self._layout.bytes else 1
+        self.parts = self._empty()
+
+    @property
+    def levels(self) -> int:
+        """How many."""
+        return len(self.parts)
+
+    @property
+    def bits(self) -> int:
+        """Width of a part of a value."""
+        return self._base.bits
+
+    def estimate(self, beta: float = 0.05, candidates: Sequence[int] | None = None) -> Estimate:
+        """The mean over all reports of what each says about its part of a candidate, for every candidate.
+
+        Unbiased for the share of people in a part, averaged over parts: the candidate's own frequency, and that of
+        all who share some part with it. Candidates must be chosen without looking at these reports, or the radii do
+        not hold; `untrackable.discover` finds strings from the reports.
+        """
+        n = self._counted()
+        beta = checks.open_probability("beta", beta)
+        bits = self._base.bits
+        if candidates is None:
+            raise ValueError(
+                f"candidates must be given, as there are 2^{bits * len(self.parts)} values, too many to estimate; "
+                "`untrackable discover` finds frequent strings"
+            )
+        if isinstance(candidates, str) or not len(candidates):
+            raise ValueError("candidates must be a sequence of values, at least one")
+        largest = (1 << bits * len(self.parts)) - 1
+        asked = [checks.integer("candidate", u, low=0, high=largest) for u in candidates]
+        frequencies, variance = np.zeros(len(asked)), np.zeros(len(asked))
+        chance: np.ndarray | float | None = None
+        span = np.zeros(len(asked))
+        for level, part in enumerate(self.parts):
+            if part.n:
+                found = part.estimate(beta)
+                places = np.array([u >> bits * level & ((1 << bits) - 1) for u in asked])
+                frequencies += part.n / n * found.frequencies[places]
+                variance += (part.n / n * found.standard_error[places]) ** 2
+                span, chance = found.span[places], found.chance
+        return Estimate.of_means(
+            frequencies, n, beta, np.sqrt(variance), span=span, chance=chance, values=asked, complete=False
+        )
+
+    def _empty(self) -> list[InnerProductAggregator]:
+        made = (self._base.aggregator(self.source) for _ in range(self._layout.levels))
+        return [part for part in made if isinstance(part, InnerProductAggregator)]
+
+    def _array(self, reports: list[int]) -> Reports:
+        if any(not 0 <= report < 1 << self._layout.report_bits for report in reports):
+            raise ValueError(self._range())
+        if not self._layout.bytes:
+            return np.array(reports, dtype=np.uint64)
+        data = b"".join(report.to_bytes(self._layout.bytes, "little") for report in reports)
+        return np.frombuffer(data, dtype=np.uint8).reshape(-1, self._layout.bytes)
+
+    def _checked(self, reports: Reports) -> Reports:
+        if self._layout.bytes:
+            if reports.dtype != np.uint8 or reports.shape[-1:] != (self._layout.bytes,):
+                size = self._layout.bytes
+                raise ValueError(
+                    f"reports must be arrays of {size} bytes each, got {reports.dtype} {reports.shape}"
+                )
+            return reports.reshape(-1, self._layout.bytes)
+        kind = np.int64 if reports.dtype.kind == "i" else np.uint64  # a negative one is a word that is too large
+        return reports.astype(kind, copy=False).view(np.uint64).reshape(-1)
+
+    def _add(self, reports: Reports) -> None:
+        """Level by level; if a report turns out to be none, what was added before is taken back."""
+        levels, rest = self._layout.split(reports)
+        present = np.flatnonzero(np.bincount(np.minimum(levels, len(self.parts)).astype(np.int64)))
+        if present.size and present[-1] == len(self.parts):
+            raise ValueError(self._range())
+        before = {level: copy.deepcopy(self.parts[level]) for level in present[:-1].tolist()}
+        try:
+            for level in present.tolist():
+                self.parts[level].add(rest[levels == level])
+        except ValueError:
+            for level, part in before.items():
+                self.parts[level] = part
+            raise ValueError(self._range()) from None
+        self.n += levels.size
+
+    def _merge(self, other: Self) -> None:
+        for mine, theirs in zip(self.parts, other.parts, strict=True):
+            mine.merge(theirs)
+
+    def _packed(self) -> bytes:
+        """How many reports, and how many bytes of sums, every level has; then the sums."""
+        sums = [part._packed() for part in self.parts]
+        head = np.array([[part.n, len(packed)] for part, packed in zip(self.parts, sums, strict=True)], dtype="<u8")
+        return head.tobytes() + b"".join(sums)
+
+    def _add_packed(self, payload: memoryview, n: int) -> None:
+        size = 16 * len(self.parts)
+        if len(payload) < size:
+            raise SumsError("these bytes are sums that are truncated")
+        head = np.frombuffer(payload[:size], dtype="<u8").reshape(-1, 2).tolist()
+        if sum(count for count, _ in head) != n or sum(length for _, length in head) != len(payload) - size:
+            raise SumsError("these sums do not have as many reports or bytes as they say")
+        saved = self._empty()
+        for part, (count, length) in zip(saved, head, strict=True):
+            part._add_packed(payload[size : size + length], count)
+            part.n = count
+            size += length
+        for mine, theirs in zip(self.parts, saved, strict=True):
+            mine.merge(theirs)
+
+    def _range(self) -> str:
+        return f"a report must be of one of {len(self.parts)} levels, and one that the base can make"

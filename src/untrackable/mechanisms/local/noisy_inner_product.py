@@ -1,0 +1,194 @@
+"""The noisy inner product: random vectors and a noisy answer about a d-bit value [NV, RNIP]."""
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from untrackable import checks
+from untrackable.estimation.aggregators import (
+    LARGEST_DENSE_BITS,
+    FloatArray,
+    InnerProductAggregator,
+    Reports,
+    Source,
+)
+from untrackable.estimation.candidate_sums import CandidateAggregator
+from untrackable.kernels.inner_products import noisy_inner_products
+from untrackable.mechanisms.entropy import Entropy, independent_vectors, nonzero_vector
+from untrackable.mechanisms.local import multi_bit_reports
+from untrackable.mechanisms.local.multi_bit_reports import LARGEST_WIDTH
+from untrackable.mechanisms.local.multi_bit_sums import WideAggregator, WideCandidateAggregator
+from untrackable.mechanisms.probabilities import Chance, flip_chance, flip_eps, noisy_symbol, simulate_noisy_symbols
+from untrackable.theory.accuracy import Accuracy, inner_product_scale, inner_product_variance
+from untrackable.theory.experiment import Certainty
+from untrackable.theory.factor import Factor
+
+LARGEST_BITS = 256
+LARGEST_SIMULATED_BITS = 63
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, init=False)
+class NoisyInnerProduct:
+    """Reports a uniform non-zero vector v and ⟨v, u⟩ ⊕ x, x being 1 with probability 1/(e^eps + 1).
+
+    With `width` w, it reports w linearly independent vectors A, uniform among all such lists, and the answer A·u,
+    which has w bits: or, with probability (g-1)/(e^eps + g-1), g = 2^w, any other of the g answers. One bit is best
+    for small eps, a wider answer for large eps; the width of the smallest variance is chosen if none is given.
+
+    A report is the integer 2·v + bit, or in general answer + 2^w·(v₀ + 2^d·v₁ + …).
+    """
+
+    bits: int
+    eps: float
+    width: int
+    flip: Chance = field(init=False, repr=False)
+
+    def __init__(self, *, bits: int, eps: float, width: int | None = None) -> None:
+        checks.settle(self, bits=bits, eps=eps, width=width)
+        self.__post_init__()
+
+    def __post_init__(self) -> None:
+        bits = checks.integer("bits", self.bits, low=1, high=LARGEST_BITS)
+        eps = checks.epsilon("eps", self.eps)
+        width = best_width(bits, eps) if self.width is None else checked_width(self.width, bits)
+        checks.settle(self, bits=bits, eps=eps, width=width, flip=flip_chance(eps, 1 << width))
+        if eps < smallest_eps(width):
+            raise ValueError(f"eps must be at least {smallest_eps(width):.3g} for width {width}, got {eps}")
+
+    @property
+    def values(self) -> int:
+        """2^bits."""
+        return 1 << self.bits
+
+    @property
+    def report_bits(self) -> int:
+        """The vectors and the answer."""
+        return self.width * (self.bits + 1)
+
+    @property
+    def words(self) -> int:
+        """Random words, and others of working memory, per simulated report."""
+        return 2 if self.width == 1 else 4 * self.width
+
+    def draw(self, value: int, entropy: Entropy) -> int:
+        """The vectors' entropy first, then 8 bytes for the noise; if a wide answer is a lie, 8 more for which."""
+        value = checks.private_integer("value", value, below=self.values)
+        if self.width == 1:
+            vector = nonzero_vector(self.bits, entropy)
+            parity = (vector & value).bit_count() & 1
+            return 2 * vector + (parity ^ self.flip.happens(entropy))
+        vectors = independent_vectors(self.bits, self.width, entropy)
+        truth = sum(((vector & value).bit_count() & 1) << i for i, vector in enumerate(vectors))
+        answer = noisy_symbol(truth, 1 << self.width, self.flip, entropy)
+        return multi_bit_reports.joined(vectors, answer, self.bits)
+
+    def simulate(self, values: NDArray[np.uint64], rng: np.random.Generator) -> Reports:
+        """One independent report for every entry; those wider than 64 bits as bytes along a last axis."""
+        if self.bits > LARGEST_SIMULATED_BITS:
+            raise ValueError(f"bits must be at most {LARGEST_SIMULATED_BITS} in simulation, got {self.bits}")
+        if self.width > 1:
+            return self._simulate_wide(values, rng)
+        return noisy_inner_products(values, self.bits, self.flip.threshold, rng)
+
+    def _simulate_wide(self, values: NDArray[np.uint64], rng: np.random.Generator) -> Reports:
+        vectors = multi_bit_reports.simulate_vectors(self.bits, self.width, values.size, rng)
+        truth = np.zeros(values.size, dtype=np.uint64)
+        for i, vector in enumerate(vectors):
+            truth |= (np.bitwise_count(vector & values.reshape(-1)) & np.uint64(1)) << np.uint64(i)
+        answers = simulate_noisy_symbols(truth, 1 << self.width, self.flip, rng)
+        return multi_bit_reports.pack(vectors, answers.reshape(values.shape), self.bits)
+
+    def possible(self, report: int) -> bool:
+        """Whether this can be a report: its vectors are independent, so that none is zero."""
+        vectors, _ = multi_bit_reports.parted(report, self.bits, self.width)
+        return 0 <= report < 1 << self.report_bits and multi_bit_reports.independent(vectors)
+
+    def differing(self) -> float:
+        """ρ = (1-2^-w)/(1-2^-d), the share of lists of vectors on which two given values have different answers.
+
+        They have the same one if A maps their difference, which is not zero, to zero. The i-th vector (from 0) is
+        uniform among the 2^d-2^i that are not sums of the earlier ones; given that those are orthogonal to the
+        difference, 2^(d-1)-2^i of them are. The product over i < w of (2^(d-1)-2^i)/(2^d-2^i) is
+        (2^(d-w)-1)/(2^d-1). For w = 1, ρ = 2^(d-1)/(2^d-1).
+        """
+        return (1 - 0.5**self.width) / (1 - 0.5**self.bits)
+
+    @property
+    def certainty(self) -> Certainty:
+        """Every two values are those of the factor."""
+        return "exact"
+
+    def privacy_factor(self) -> Factor:
+        """Loss ±eps where the vectors tell the two values apart and the answer is one of theirs, 0 elsewhere.
+
+        The same for every two values.
+        """
+        truth, other = self._chances()
+        eps, differ = flip_eps(self.flip, 1 << self.width), self.differing()
+        one_of_theirs = 1.0 if self.width == 1 else truth + other
+        rest = 0.0 if self.bits == 1 else 1 - differ * one_of_theirs
+        return Factor(
+            [differ * truth, differ * other, rest], [differ * other, differ * truth, rest], [eps, -eps, 0.0]
+        )
+
+    def repeat_factor(self) -> Factor:
+        """Seen twice: equal for certain. Two reports: the same vectors and then the same answer by chance."""
+        truth, other = self._chances()
+        lie, chance, log_lists = self.flip.probability, 1 / self._lists(), math.log(self._lists())
+        equal = [truth**2 * chance, lie * other * chance]
+        losses = [log_lists - math.log(truth), log_lists - math.log(other), -math.inf]
+        return Factor([truth, lie, 0.0], [*equal, 1 - sum(equal)], losses)
+
+    def log_likelihood(self, reports: Reports, value: int) -> FloatArray:
+        """Log probability of every report."""
+        truth, other = self._chances()
+        rows = multi_bit_reports.rows_of(reports, self.bits, self.width)
+        vectors, answers = multi_bit_reports.columns_of(rows, self.bits, self.width)
+        told = answers == multi_bit_reports.answers_of(vectors, value, self.width)
+        wide = multi_bit_reports.report_bytes(self.bits, self.width) > 0
+        shape = reports.shape[:-1] if wide else reports.shape
+        return np.log(np.where(told, truth, other)).reshape(shape) - math.log(self._lists())
+
+    def accuracy(self, people: int, beta: float) -> Accuracy:
+        """Of one report per person: whether its answer is that of the value, scaled."""
+        eps = flip_eps(self.flip, 1 << self.width)
+        span = (1 << self.width) * inner_product_scale(self.bits, eps, self.width)
+        return Accuracy.of(people, beta, span=span, variance=inner_product_variance(self.bits, eps, self.width))
+
+    def aggregator(self, source: Source) -> InnerProductAggregator | CandidateAggregator:
+        """Sums by vector; where there are too many vectors, the reports, from which candidates are estimated."""
+        bits, width, flip = self.bits, self.width, self.flip.probability
+        if bits > LARGEST_DENSE_BITS:
+            if width > 1:
+                return WideCandidateAggregator(source, bits=bits, width=width, flip=flip)
+            return CandidateAggregator(source, bits=bits, flip=flip)
+        if width > 1:
+            return WideAggregator(source, bits=bits, width=width, flip=flip)
+        return InnerProductAggregator(source, bits=bits, flip=flip)
+
+    def _chances(self) -> tuple[float, float]:
+        """Probabilities of the true answer and of each other one."""
+        return self.flip.opposite().probability, self.flip.probability / ((1 << self.width) - 1)
+
+    def _lists(self) -> int:
+        """How many lists of independent vectors there are."""
+        return math.prod(self.values - (1 << i) for i in range(self.width))
+
+
+def best_width(bits: int, eps: float) -> int:
+    """The width of the smallest variance, of equal ones the narrowest."""
+    widths = range(1, min(bits, LARGEST_WIDTH) + 1)
+    return min(widths, key=lambda width: inner_product_variance(bits, eps, width))
+
+
+def checked_width(width: int, bits: int) -> int:
+    """A width that there is: no more vectors are independent than there are bits."""
+    return checks.integer("width", width, low=1, high=min(bits, LARGEST_WIDTH))
+
+
+def smallest_eps(width: int) -> float:
+    """Below, an answer would be uniform: 2^64·(g-1)/(e^eps + g-1) rounds up to 2^64·(g-1)/g, g = 2^w."""
+    symbols = 1 << width
+    return checks.SMALLEST_EPSILON * symbols**2 / (4 * (symbols - 1))

@@ -1,0 +1,281 @@
+"""Apple's private sketches: Count Mean Sketch and Hadamard Count Mean Sketch.
+
+Apple Differential Privacy Team, "Learning with Privacy at Scale" (2017). A report is about a hash of the value,
+into `width` (m) places by a row drawn anew among `hashes` (k) hash functions. Both are local mechanisms: `Fresh`
+sends a new report each round, as deployed; `Memoized` and `Dealt` are what they would be with a state.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from untrackable import checks
+from untrackable.estimation.aggregators import FloatArray, Reports, Source
+from untrackable.kernels.transform import walsh_hadamard
+from untrackable.mechanisms.entropy import Entropy, below
+from untrackable.mechanisms.kept.kept_bits import PlaceCounts, unpacked
+from untrackable.mechanisms.local.hash_rows import Sketch, SketchSums
+from untrackable.mechanisms.probabilities import Chance, flip_chance, flip_eps
+from untrackable.theory.factor import Factor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountMeanSketch(Sketch):
+    """A one-hot vector of the hashed value, each of its m entries flipped with probability 1/(e^(ε/2)+1).
+
+    A report is the vector, entry i being bit i, and the row's number above it.
+    """
+
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        # "Discovering Popular Emojis": m = 1024, k = 65,536, ε = 4
+        "emoji": {"hashes": 65536, "width": 1024, "eps": 4.0},
+    }
+
+    def _flip(self) -> Chance:
+        return flip_chance(self.eps / 2)
+
+    @property
+    def report_bits(self) -> int:
+        """The vector and the row."""
+        return self.width + self.row_bits
+
+    @property
+    def words(self) -> int:
+        """Random words that one simulated report takes."""
+        return self.width + 2
+
+    def draw(self, value: int, entropy: Entropy) -> int:
+        """The row's entropy first, then 8 bytes for each entry, the lowest first."""
+        value = checks.private_integer("value", value, below=self.values)
+        row = below(self.hashes, entropy)
+        vector = 1 << self.place(row, value)
+        for entry in range(self.width):
+            vector ^= self.flip.happens(entropy) << entry
+        return row << self.width | vector
+
+    def simulate(self, values: NDArray[np.uint64], rng: np.random.Generator) -> Reports:
+        """One independent report for every entry, as bytes, the lowest first."""
+        rows = rng.integers(0, self.hashes, size=values.shape, dtype=np.uint64)
+        bits = np.empty((*values.shape, self.report_bits), dtype=np.bool_)
+        bits[..., : self.width] = self.flip.simulate(rng, (*values.shape, self.width))
+        place = self.places(rows, values).astype(np.int64)[..., None]
+        np.put_along_axis(bits, place, ~np.take_along_axis(bits, place, axis=-1), axis=-1)
+        bits[..., self.width :] = rows[..., None] >> np.arange(self.row_bits, dtype=np.uint64) & np.uint64(1)
+        return np.packbits(bits, axis=-1, bitorder="little")
+
+    def possible(self, report: int) -> bool:
+        """Whether this can be a report: it is of a row that there is."""
+        return 0 <= report < self.hashes << self.width
+
+    def privacy_factor(self) -> Factor:
+        """Two values that no row puts in the same place: two entries differ, with losses ±ε/2 each.
+
+        The worst over all hash functions: a row in which the two collide says nothing, and which row it is can be
+        seen.
+        """
+        lie, eps = self.flip.probability, 2 * flip_eps(self.flip)
+        p = [(1 - lie) ** 2, lie**2, 2 * lie * (1 - lie)]
+        return Factor(p, [p[1], p[0], p[2]], [eps, -eps, 0.0])
+
+    def repeat_factor(self) -> Factor:
+        """Seen twice: equal for certain. Two reports: the same row and flips by chance. By how many flips."""
+        flips = np.arange(self.width + 1.0)
+        lie = self.flip.probability
+        chance = flips * math.log(lie) + (self.width - flips) * math.log1p(-lie)
+        orders = gammaln(self.width + 1) - gammaln(flips + 1) - gammaln(self.width - flips + 1)
+        once, twice = np.exp(orders + chance), np.exp(orders + 2 * chance - math.log(self.hashes))
+        once /= once.sum()
+        unequal = max(0.0, 1 - float(twice.sum()))
+        error = 8 * float(np.finfo(np.float64).eps) * math.lgamma(self.width + 1)
+        loss = [*(math.log(self.hashes) - chance), -math.inf]
+        return Factor([*once, 0.0], [*twice, unequal], loss, error=error)
+
+    def log_likelihood(self, reports: Reports, value: int) -> FloatArray:
+        """By the number of flipped entries."""
+        rows = self._rows(reports)
+        place = self.places(rows, np.array([value], dtype=np.uint64)).astype(np.int64)
+        byte = np.take_along_axis(reports, (place >> 3)[..., None], axis=-1)[..., 0].astype(np.int64)
+        ones = np.bitwise_count(reports).sum(axis=-1, dtype=np.int64) - np.bitwise_count(rows)
+        flips = ones + 1 - 2 * (byte >> (place & 7) & 1)
+        lie = self.flip.probability
+        each: FloatArray = flips * math.log(lie) + (self.width - flips) * math.log1p(-lie)
+        return np.where(rows < self.hashes, each - math.log(self.hashes), -np.inf)
+
+    def _rows(self, reports: Reports) -> NDArray[np.uint64]:
+        """The row of every report, from the bytes that it is in."""
+        above = unpacked(reports[..., self.width // 8 :], self.report_bits - self.width // 8 * 8)
+        return above[..., self.width % 8 :] @ (np.uint64(1) << np.arange(self.row_bits, dtype=np.uint64))
+
+    def _span(self) -> float:
+        return self.correction / self.gap
+
+    def _variances(self) -> tuple[float, float]:
+        lie = self.flip.probability
+        other = lie + self.gap / self.width
+        scale = (self.correction / self.gap) ** 2
+        return scale * lie * (1 - lie), scale * other * (1 - other)
+
+    def aggregator(self, source: Source) -> "EntryCounts":
+        """Sums by row and entry."""
+        return EntryCounts(source, self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HadamardSketch(Sketch):
+    """One bit of the Hadamard transform of that vector, flipped with probability 1/(e^ε+1).
+
+    Coordinate l of the transform of a 1 at place h is (-1)^⟨l,h⟩; l is drawn uniformly, as the row is. A report is
+    the bit, 1 for -1, the coordinate above it and the row above that.
+    """
+
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        # com.apple.safari.DomainCausingEnergyDrain, as devices record it beside their reports: m = 32,768, k = 1024
+        "safari": {"hashes": 1024, "width": 32768, "eps": 4.0},
+    }
+
+    def __post_init__(self) -> None:
+        Sketch.__post_init__(self)
+        if self.width & (self.width - 1):
+            raise ValueError(f"width must be a power of two, got {self.width}")
+
+    def _flip(self) -> Chance:
+        return flip_chance(self.eps)
+
+    @property
+    def coordinate_bits(self) -> int:
+        """Width of the coordinate."""
+        return self.width.bit_length() - 1
+
+    @property
+    def report_bits(self) -> int:
+        """The bit, the coordinate and the row."""
+        return 1 + self.coordinate_bits + self.row_bits
+
+    def draw(self, value: int, entropy: Entropy) -> int:
+        """The row's entropy first, then the coordinate's, then 8 bytes for the noise."""
+        value = checks.private_integer("value", value, below=self.values)
+        row = below(self.hashes, entropy)
+        coordinate = below(self.width, entropy)
+        parity = (coordinate & self.place(row, value)).bit_count() & 1
+        return (row * self.width + coordinate) << 1 | parity ^ self.flip.happens(entropy)
+
+    def simulate(self, values: NDArray[np.uint64], rng: np.random.Generator) -> NDArray[np.uint64]:
+        """One independent report for every entry."""
+        rows = rng.integers(0, self.hashes, size=values.shape, dtype=np.uint64)
+        coordinates = rng.integers(0, self.width, size=values.shape, dtype=np.uint64)
+        parity = np.bitwise_count(coordinates & self.places(rows, values)) & np.uint8(1)
+        bits = parity ^ self.flip.simulate(rng, values.shape)
+        reports: NDArray[np.uint64] = (rows * np.uint64(self.width) + coordinates) << np.uint64(1) | bits
+        return reports
+
+    def possible(self, report: int) -> bool:
+        """Whether this can be a report: it is of a row that there is."""
+        return 0 <= report < 2 * self.hashes * self.width
+
+    def privacy_factor(self) -> Factor:
+        """Two values that no row puts in the same place: half of the coordinates tell them apart, with loss ±ε.
+
+        The worst over all hash functions, as above.
+        """
+        lie, eps = self.flip.probability, flip_eps(self.flip)
+        return Factor([(1 - lie) / 2, lie / 2, 0.5], [lie / 2, (1 - lie) / 2, 0.5], [eps, -eps, 0.0])
+
+    def repeat_factor(self) -> Factor:
+        """Seen twice: equal for certain. Two reports: the same row and coordinate by chance, then the same bit."""
+        lie, chance = self.flip.probability, 1 / (self.hashes * self.width)
+        equal = [(1 - lie) ** 2 * chance, lie**2 * chance]
+        return Factor([1 - lie, lie, 0.0], [*equal, 1 - sum(equal)])
+
+    def log_likelihood(self, reports: Reports, value: int) -> FloatArray:
+        """By whether the bit is the transform's."""
+        where = reports.astype(np.uint64, copy=False) >> np.uint64(1)
+        rows, coordinates = where // np.uint64(self.width), where % np.uint64(self.width)
+        parity = np.bitwise_count(coordinates & self.places(rows, np.array([value], dtype=np.uint64))) & np.uint8(1)
+        lie = self.flip.probability
+        each = np.log(np.where(np.equal(parity, reports & np.uint64(1)), 1 - lie, lie))
+        return np.where(rows < self.hashes, each - math.log(self.hashes * self.width), -np.inf)
+
+    def _span(self) -> float:
+        return 2 * self.correction / self.gap
+
+    def _variances(self) -> tuple[float, float]:
+        square = self.gap**-2
+        return self.correction**2 * (square - 1), self.correction**2 * (square - self.width**-2)
+
+    def aggregator(self, source: Source) -> "TransformSums":
+        """Sums by row and coordinate."""
+        return TransformSums(source, self)
+
+
+class EntryCounts(PlaceCounts, SketchSums):
+    """How many reports of each row had each entry set."""
+
+    _sums = ("counts", "rows")
+
+    def __init__(self, source: Source, sketch: CountMeanSketch) -> None:
+        super().__init__(source, sketch.report_bits, self.room(sketch))
+        self.sketch: CountMeanSketch = sketch
+        self.rows = np.zeros(sketch.hashes, dtype=np.int64)
+
+    def _checked(self, reports: Reports) -> Reports:
+        rows = super()._checked(reports)
+        if np.any(self.sketch._rows(rows) >= self.sketch.hashes):
+            raise ValueError(f"a report must be of a row below {self.sketch.hashes}")
+        return rows
+
+    def _tally(self, bits: NDArray[np.uint8]) -> None:
+        m = self.sketch
+        row = bits[:, m.width :] @ (1 << np.arange(m.row_bits))
+        order = np.argsort(row, kind="stable")
+        present, first, count = np.unique(row[order], return_index=True, return_counts=True)
+        self.counts[present] += np.add.reduceat(bits[order, : m.width], first, axis=0, dtype=np.int64)
+        self.rows[present] += count
+
+    def _table(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        return self.counts[rows]
+
+    def _frequency(self, share: FloatArray) -> FloatArray:
+        return (share - self.sketch.flip.probability) / self.sketch.gap
+
+
+class TransformSums(SketchSums):
+    """Σ (-1)^b over the reports of each row and coordinate: one transform of a row away from its places."""
+
+    _sums = ("sums", "rows")
+
+    def __init__(self, source: Source, sketch: HadamardSketch) -> None:
+        super().__init__(source)
+        self.sketch: HadamardSketch = sketch
+        self.rows = np.zeros(sketch.hashes, dtype=np.int64)
+        self.sums = np.zeros(self.room(sketch), dtype=np.int64)
+
+    def _array(self, reports: list[int]) -> Reports:
+        if not all(self.sketch.possible(report) for report in reports):
+            raise ValueError(self._range())
+        return np.array(reports, dtype=np.uint64)
+
+    def _checked(self, reports: Reports) -> Reports:
+        if reports.size and (int(reports.min()) < 0 or not self.sketch.possible(int(reports.max()))):
+            raise ValueError(self._range())
+        return reports
+
+    def _range(self) -> str:
+        return f"a report must be between 0 and {2 * self.sketch.hashes * self.sketch.width - 1}"
+
+    def _add(self, reports: Reports) -> None:
+        flat = reports.reshape(-1).astype(np.int64)
+        where, sign = flat >> 1, 1 - 2 * (flat & 1)
+        np.add.at(self.sums.reshape(-1), where, sign)
+        np.add.at(self.rows, where // self.sketch.width, 1)
+        self.n += flat.size
+
+    def _table(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        return walsh_hadamard(self.sums[rows], in_place=True)
+
+    def _frequency(self, share: FloatArray) -> FloatArray:
+        return share / self.sketch.gap

@@ -1,0 +1,1 @@
+"""Other people's mechanisms, which fit none of the families."""

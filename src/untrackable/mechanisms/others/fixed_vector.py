@@ -1,0 +1,310 @@
+"""One fixed vector per client, and noisy inner products with it.
+
+Naor, Pinkas, Ronen, "How to (not) share a password" (CCS 2019), as [NV] describes it: private for ever if the noisy
+bit is fixed as well, and a name tag either way.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from untrackable import checks
+from untrackable.errors import StateError
+from untrackable.estimation.aggregators import FloatArray, FrequencyAggregator, Reports, Source
+from untrackable.framing import pack_integers, unpack_integers
+from untrackable.mechanisms.entropy import Entropy, nonzero_vector
+from untrackable.mechanisms.interface import After, Local, Mechanism, Pair, Values
+from untrackable.mechanisms.local.noisy_inner_product import LARGEST_SIMULATED_BITS, NoisyInnerProduct
+from untrackable.mechanisms.observed_rounds import Observed, round_number
+from untrackable.mechanisms.probabilities import Chance, flip_eps
+from untrackable.mechanisms.simulated_values import integer_population, per_round
+from untrackable.mechanisms.wrappers.fresh import everything_told
+from untrackable.mechanisms.wrappers.stored import Memoized
+from untrackable.theory.accuracy import Accuracy
+from untrackable.theory.experiment import Experiment, Mixture
+from untrackable.theory.factor import Factor, persistent_factor
+
+BitNoise = Literal["fixed", "fresh"]
+"""Whether the noisy bit is drawn once for ever, or anew in each report."""
+
+Certainty = Literal["exact", "upper"]
+
+
+class Asking(Local, Protocol):
+    """A local mechanism whose report is a question in the clear and one noisy bit: 2·question + bit.
+
+    The bit is the parity of the value and of the question's vector, flipped with probability `flip`.
+    """
+
+    @property
+    def flip(self) -> Chance:
+        """That the bit is a lie."""
+
+    @property
+    def questions(self) -> int:
+        """How many there are, all equally likely."""
+
+    @property
+    def certainty(self) -> Certainty:
+        """Whether `differing` is attained by some two values."""
+
+    def __hash__(self) -> int:
+        """By the parameters."""
+
+    def differing(self) -> float:
+        """ρ, the share of questions that two values answer differently: the largest, or an upper bound."""
+
+    def ask(self, entropy: Entropy) -> int:
+        """A question."""
+
+    def vector(self, question: int) -> int:
+        """What it asks about."""
+
+    def simulate_questions(self, people: int, rng: np.random.Generator) -> NDArray[np.uint64]:
+        """One for each."""
+
+    def vectors(self, questions: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """What they ask about."""
+
+
+class Asked(NamedTuple):
+    """A client's state where the noise is fresh: its question, and its value."""
+
+    question: int
+    value: int
+
+
+class Questioned(Mechanism):
+    """Each client answers one question for ever, drawn once and sent along with every answer.
+
+    With fixed noise it is the base memoised. With fresh noise every report is a new randomised response to the same
+    question, so the answer leaks; and the value may change, as each report is about the value of its round.
+    """
+
+    __slots__ = ()
+    base: Asking
+    noise: BitNoise
+
+    @property
+    def _once(self) -> Memoized:
+        return _memoized(self.base)
+
+    @property
+    def _fixed(self) -> bool:
+        return self.noise == "fixed"
+
+    @property
+    def report_bits(self) -> int:
+        """The question and the bit."""
+        return self.base.report_bits
+
+    def accuracy(self, people: int, *, beta: float = 0.05, round: int = 1) -> Accuracy:
+        """That of one report of the base."""
+        return self.base.accuracy(people, beta)
+
+    def aggregator(self, round: int = 1) -> FrequencyAggregator:
+        """Empty sums for one round; a client's rounds share its question, so they do not merge."""
+        return self.base.aggregator(Source(self, round_number(round), pools=False))
+
+    def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Pair:
+        """Fixed noise: one report of the base, however many there are.
+
+        Fresh noise: with probability ρ the question tells the two values apart, and then there are as many
+        randomised responses as reports; for ever, the answer is told: δ(γ) = ρ for every γ.
+
+        Any sequence of values: as `Memoized`; with fresh noise, one randomised response per report (upper).
+        """
+        checks.choice("values", values, ("fixed", "any"))
+        count = None if reports is None else checks.integer("reports", reports, low=1)
+        if values == "any":
+            if self._fixed:
+                return self._once.privacy(reports=reports, values="any")
+            return everything_told("upper") if count is None else self._responses(count, "upper")
+        if self._fixed:
+            return Experiment([self.base.privacy_factor()], certainty=self.base.certainty)
+        return Mixture(self._told(count))
+
+    def _responses(self, count: int, certainty: Certainty) -> Experiment:
+        lie, eps = self.base.flip.probability, flip_eps(self.base.flip)
+        return Experiment([(Factor([1 - lie, lie], [lie, 1 - lie], [eps, -eps]), count)], certainty=certainty)
+
+    def _told(self, reports: int | None) -> list[tuple[float, float, Experiment]]:
+        """Fresh noise: what `reports` reports say of one value against another, given the question."""
+        differ, certainty = self.base.differing(), self.base.certainty
+        apart = everything_told(certainty) if reports is None else self._responses(reports, certainty)
+        return [(differ, differ, apart), (1 - differ, 1 - differ, Experiment())]
+
+    def _trackings(self, seen: Observed) -> Sequence[Experiment | Mixture]:
+        """The question on both sides, exact; with fixed noise the whole report.
+
+        Given question and value, fresh bits are independent and say no more.
+        """
+        if self._fixed:
+            return self._once._trackings(seen)
+        name_tag = persistent_factor(self.base.questions)
+        return [Experiment([name_tag] if 0 < j < seen.reports else []) for j in seen.tracking_splits()]
+
+    def _detections(self, seen: Observed, after: After) -> Sequence[Experiment | Mixture]:
+        """The question on both sides, and given that it is the same one, the answers after the change.
+
+        The same client keeps its question; with fixed noise, it keeps one answer for each value.
+        """
+        return [self._detection(seen.reports, j, after) for j in seen.detection_splits()]
+
+    def _detection(self, reports: int, split: int, after: After) -> Experiment | Mixture:
+        if split == reports:
+            return Experiment()
+        if split == 0 and self._fixed:
+            return Experiment([self.base.privacy_factor()], certainty=self.base.certainty)
+        parts = self._answered_again() if self._fixed else self._told(reports - split)
+        if split == 0 or after == "same":
+            return Mixture(parts)
+        chance = 1 / self.base.questions
+        return Mixture([*((p, q * chance, e) for p, q, e in parts), (0.0, 1 - chance, Experiment())])
+
+    def _answered_again(self) -> list[tuple[float, float, Experiment]]:
+        """Fixed noise: one answer seen on both sides against an answer for each of two values, given the question.
+
+        Outcomes: the first answer true or a lie, and the second equal to it or not.
+        """
+        lie, differ, certainty = self.base.flip.probability, self.base.differing(), self.base.certainty
+        true, once = 1 - lie, [1 - lie, lie, 0.0, 0.0]
+        apart = Factor(once, [true * lie, lie * true, true**2, lie**2])
+        alike = Factor(once, [true**2, lie**2, true * lie, lie * true])
+        return [
+            (differ, differ, Experiment([apart], certainty=certainty)),
+            (1 - differ, 1 - differ, Experiment([alike], certainty=certainty)),
+        ]
+
+    def log_likelihood(self, reports: Reports, value: int, rounds: Sequence[int]) -> FloatArray:
+        """The question must not change; answers are independent, or with fixed noise one and the same."""
+        if self._fixed:
+            return self._once.log_likelihood(reports, value, rounds)
+        questions, steady = self._questions(reports)
+        lie = self.base.flip.probability
+        parity = np.bitwise_count(self.base.vectors(questions) & np.uint64(value)) & np.uint8(1)
+        true = np.equal(reports & np.uint64(1), parity[:, None])
+        total: FloatArray = np.log(np.where(true, 1 - lie, lie)).sum(axis=1)
+        return np.where(steady, total - np.log(float(self.base.questions)), -np.inf)
+
+    def link_scores(self, first: Reports, second: Reports, value: int) -> FloatArray:
+        """By the question: unequal, and it is not the same user."""
+        if self._fixed:
+            return self._once.link_scores(first, second, value)
+        (left, steady), (right, calm) = self._questions(first), self._questions(second)
+        same = (left[:, None] == right[None, :]) & steady[:, None] & calm[None, :]
+        return np.where(same, np.log(float(self.base.questions)), -np.inf)
+
+    def _questions(self, reports: Reports) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
+        """Of each row: the first report's question, and whether all of them are about it."""
+        questions = reports.astype(np.uint64, copy=False) >> np.uint64(1)
+        return questions[:, 0], (questions == questions[:, :1]).all(axis=1)
+
+    def _new_state(self, value: int, source: Entropy) -> Any:
+        if self._fixed:
+            return self._once._new_state(value, source)
+        value = checks.private_integer("value", value, below=self.base.values)
+        return Asked(self.base.ask(source), value)
+
+    def _report(self, state: Any, round: int, source: Entropy) -> tuple[int, Any]:
+        if self._fixed:
+            return self._once._report(state, round, source)
+        parity = (self.base.vector(state.question) & state.value).bit_count() & 1
+        return 2 * state.question + (parity ^ self.base.flip.happens(source)), state
+
+    def _with_value(self, state: Any, value: int, source: Entropy) -> Any:
+        if self._fixed:
+            return Mechanism._with_value(self, state, value, source)
+        return Asked(state.question, checks.private_integer("value", value, below=self.base.values))
+
+    def _value_bits(self) -> int:
+        return (self.base.values - 1).bit_length()
+
+    def _pack(self, state: Any) -> bytes:
+        if self._fixed:
+            return self._once._pack(state)
+        asked = pack_integers([state.question], self.report_bits - 1)
+        return asked + pack_integers([state.value], self._value_bits())
+
+    def _unpack(self, payload: bytes) -> Any:
+        if self._fixed:
+            return self._once._unpack(payload)
+        size = (self.report_bits + 6) // 8
+        (question,) = unpack_integers(payload[:size], self.report_bits - 1, 1)
+        (value,) = unpack_integers(payload[size:], self._value_bits(), 1)
+        if not self.base.possible(2 * question):
+            raise StateError("this state has a question that its mechanism does not ask")
+        return Asked(question, value)
+
+    def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
+        return integer_population(values, self.base.values, rounds, may_change=not self._fixed)
+
+    def _simulate(self, values: NDArray[Any], rounds: tuple[int, ...], rng: np.random.Generator) -> Reports:
+        if self._fixed:
+            return self._once._simulate(values, rounds, rng)
+        questions = self.base.simulate_questions(values.shape[0], rng)
+        held = per_round(values, len(rounds))
+        parity = np.bitwise_count(self.base.vectors(questions)[:, None] & held) & np.uint8(1)
+        bits = parity ^ self.base.flip.simulate(rng, held.shape)
+        reports: NDArray[np.uint64] = (questions[:, None] << np.uint64(1)) | bits
+        return reports
+
+
+@lru_cache(maxsize=64)
+def _memoized(base: Asking) -> Memoized:
+    return Memoized(base)
+
+
+class VectorQuestion(NoisyInnerProduct):
+    """The noisy inner product, its vector seen as a question."""
+
+    __slots__ = ()
+
+    @property
+    def questions(self) -> int:
+        """2^bits - 1 vectors."""
+        return self.values - 1
+
+    def ask(self, entropy: Entropy) -> int:
+        """A uniform non-zero vector."""
+        return nonzero_vector(self.bits, entropy)
+
+    def vector(self, question: int) -> int:
+        """The question itself."""
+        return question
+
+    def simulate_questions(self, people: int, rng: np.random.Generator) -> NDArray[np.uint64]:
+        """Uniform non-zero vectors."""
+        if self.bits > LARGEST_SIMULATED_BITS:
+            raise ValueError(f"bits must be at most {LARGEST_SIMULATED_BITS} in simulation, got {self.bits}")
+        return rng.integers(1, self.values, size=people, dtype=np.uint64)
+
+    def vectors(self, questions: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """The questions themselves."""
+        return questions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FixedVector(Questioned):
+    """Draws a non-zero vector v once and reports (v, ⟨v, u⟩ ⊕ x), x being 1 with probability 1/(e^eps + 1).
+
+    With `noise="fixed"` x is drawn once as well: the noisy inner product memoised. With `noise="fresh"` it is drawn
+    in each report: who holds many of them knows ⟨v, u⟩. A report is the integer 2·v + bit.
+    """
+
+    bits: int
+    eps: float
+    noise: BitNoise = "fixed"
+    base: VectorQuestion = field(init=False, repr=False)
+
+    published = "Naor, Pinkas, Ronen, How to (not) share a password (CCS 2019)"
+    persists = "the vector, in the clear; with fixed noise the whole report, word for word"
+
+    def __post_init__(self) -> None:
+        checks.choice("noise", self.noise, ("fixed", "fresh"))
+        base = VectorQuestion(bits=self.bits, eps=self.eps, width=1)
+        checks.settle(self, bits=base.bits, eps=base.eps, base=base)

@@ -1,0 +1,106 @@
+"""Mechanisms as JSON and back: the name of the class, and the parameters that its constructor takes."""
+
+import importlib
+import inspect
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from untrackable.errors import MechanismError
+
+if TYPE_CHECKING:
+    from untrackable.mechanisms.interface import Mechanism
+
+_HOMES = {
+    "assigned": "others.assigned.Assigned",
+    "bitwise": "kept.bitwise.Bitwise",
+    "dbitflip": "kept.dbitflip.DBitFlip",
+    "dealt": "wrappers.dealt.Dealt",
+    "deck": "inner_product.deck.Deck",
+    "fading": "inner_product.fading.Fading",
+    "fixed-vector": "others.fixed_vector.FixedVector",
+    "fresh": "wrappers.fresh.Fresh",
+    "lgrr": "kept.lgrr.Lgrr",
+    "loloha": "kept.loloha.Loloha",
+    "memoized": "wrappers.stored.Memoized",
+    "one-change": "others.one_change.OneChange",
+    "rappor": "kept.rappor.Rappor",
+    "rnip": "inner_product.rnip.InnerProduct",
+    "stored": "wrappers.stored.Stored",
+    "unary": "kept.unary.Unary",
+    "votes": "others.votes.Votes",
+}
+_BASES = {
+    "count-mean-sketch": "local.sketches.CountMeanSketch",
+    "hadamard-sketch": "local.sketches.HadamardSketch",
+    "levelled": "local.string_levels.Levelled",
+    "noisy-inner-product": "local.noisy_inner_product.NoisyInnerProduct",
+    "numbered-bit": "others.assigned.NumberedBit",
+    "randomized-response": "local.randomized_response.RandomizedResponse",
+    "vector-question": "others.fixed_vector.VectorQuestion",
+}
+"""Local mechanisms, which others are built on."""
+
+_KEY = "mechanism"
+
+
+def describe(mechanism: object) -> dict[str, Any]:
+    """What `from_json` takes back; a mechanism of somebody's own has no description."""
+    kind = type(mechanism)
+    home = f"{kind.__module__.removeprefix('untrackable.mechanisms.')}.{kind.__name__}"
+    for name, place in {**_HOMES, **_BASES}.items():
+        if place == home:
+            return {
+                _KEY: name,
+                **{key: plain(getattr(mechanism, key)) for key in inspect.signature(kind).parameters},
+            }
+    raise MechanismError(f"{kind.__name__} has no description in JSON: only mechanisms of this library have one")
+
+
+def from_json(description: Mapping[str, Any]) -> "Mechanism":
+    """The mechanism that wrote this; whatever `to_json` would not have written is a `MechanismError`."""
+    made: Mechanism = _made(description, _HOMES)
+    return made
+
+
+def _made(description: object, homes: Mapping[str, str]) -> Any:
+    if not isinstance(description, Mapping):
+        raise MechanismError("a mechanism must be a JSON object")
+    name = description.get(_KEY)
+    if not isinstance(name, str) or name not in homes:
+        raise MechanismError(f"{_KEY} must be one of {', '.join(homes)}")
+    module, _, attribute = homes[name].rpartition(".")
+    kind = getattr(importlib.import_module(f"untrackable.mechanisms.{module}"), attribute)
+    wanted = list(inspect.signature(kind).parameters)
+    given = {key: value for key, value in description.items() if key != _KEY}
+    if missing := [key for key in wanted if key not in given]:
+        raise MechanismError(f"{name} lacks {', '.join(missing)}")
+    if unknown := [key for key in given if key not in wanted]:
+        raise MechanismError(f"{name} has no field {', '.join(map(repr, unknown))}")
+    try:
+        mechanism = kind(**{key: _parameter(value) for key, value in given.items()})
+    except (TypeError, ValueError, OverflowError) as error:
+        raise MechanismError(f"{name}: {error}") from error
+    written = describe(mechanism)
+    if changed := [key for key in wanted if written[key] != given[key]]:
+        raise MechanismError(f"{name}: {', '.join(changed)} must be as `to_json` writes it")
+    return mechanism
+
+
+def _parameter(given: Any) -> Any:
+    """A parameter as constructors take it."""
+    if isinstance(given, Mapping):
+        return _made(given, _BASES)
+    return tuple(given) if isinstance(given, list) else given
+
+
+def plain(parameter: Any) -> Any:
+    """A parameter as JSON has it; whole numbers without a point, so that every JSON writer agrees on them."""
+    if isinstance(parameter, tuple):
+        return [plain(entry) for entry in parameter]
+    if isinstance(parameter, bytes):
+        return parameter.hex()
+    if isinstance(parameter, float) and parameter.is_integer() and abs(parameter) < 2**53:
+        return int(parameter)
+    if parameter is None or isinstance(parameter, (bool, int, float, str)):
+        return parameter
+    return describe(parameter)

@@ -1,0 +1,48 @@
+"""The values of simulated populations."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from untrackable.mechanisms.local.string_levels import Levelled
+
+if TYPE_CHECKING:
+    from untrackable.mechanisms.interface import Local
+
+
+def integer_population(values: ArrayLike, below: int, rounds: int, *, may_change: bool) -> NDArray[Any]:
+    """Integer values of a population, checked but not copied; the error says the range and shows no value."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "iub" and array.size:
+        raise TypeError(f"values must be integers, not {array.dtype}")
+    if array.ndim != 1 and not (may_change and array.ndim == 2 and array.shape[1] == rounds):
+        allowed = f"one entry per client, or one row of {rounds} each" if may_change else "one entry per client"
+        raise ValueError(f"values must have {allowed}, got shape {array.shape}")
+    if array.size and (array.min() < 0 or array.max() >= below):
+        raise ValueError(f"values must be between 0 and {below - 1}; some are not (they are not shown)")
+    return array
+
+
+def local_population(base: "Local", values: ArrayLike, rounds: int, *, may_change: bool) -> NDArray[Any]:
+    """The same for what a local mechanism takes; values of several parts have them along a last axis.
+
+    Such come out as an array of records `parts`, one for each value.
+    """
+    if not isinstance(base, Levelled):
+        return integer_population(values, base.values, rounds, may_change=may_change)
+    array = np.asarray(values)
+    if array.ndim < 2 or array.shape[-1] != base.levels:
+        raise ValueError(f"values must have their {base.levels} parts along a last axis, got shape {array.shape}")
+    integer_population(array[..., 0], base.base.values, rounds, may_change=may_change)
+    parts = integer_population(array.reshape(-1), base.base.values, rounds, may_change=False)
+    records = np.ascontiguousarray(parts, dtype=np.uint64).view([("parts", np.uint64, (base.levels,))])
+    return records.reshape(array.shape[:-1])
+
+
+def per_round(values: NDArray[Any], rounds: int) -> NDArray[Any]:
+    """One column per round, whether or not values change."""
+    wide = values.view(np.uint64) if values.dtype == np.int64 else values
+    if not values.dtype.names:
+        wide = wide.astype(np.uint64, copy=False)
+    return np.broadcast_to(wide[:, None], (wide.shape[0], rounds)) if wide.ndim == 1 else wide

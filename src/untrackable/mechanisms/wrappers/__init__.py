@@ -1,0 +1,1 @@
+"""Mechanisms made from any local one: stored, dealt, memoised or fresh executions."""

@@ -1,0 +1,186 @@
+"""The same executions, dealt without replacement: slot t is for round t, each used once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from untrackable import checks
+from untrackable.errors import DeckEmpty, StateError
+from untrackable.estimation.aggregators import FloatArray, FrequencyAggregator, Reports, Source
+from untrackable.framing import pack_integers, unpack_reports
+from untrackable.mechanisms.entropy import Entropy
+from untrackable.mechanisms.interface import LARGEST_SLOTS, After, Local, Mechanism, Values, local_base
+from untrackable.mechanisms.observed_rounds import Observed, round_number
+from untrackable.mechanisms.simulated_values import local_population, per_round
+from untrackable.theory.accuracy import Accuracy
+from untrackable.theory.experiment import Experiment, Mixture
+from untrackable.theory.factor import Factor
+
+
+class Hand(NamedTuple):
+    """A dealt state: the cards, and for each whether it has been sent."""
+
+    cards: tuple[int, ...]
+    sent: tuple[bool, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Dealt(Mechanism):
+    """Keeps `slots` executions and sends the t-th at round t.
+
+    For as long as the deck lasts the reports are independent given the value, so one user and two look exactly
+    alike; and every card answers one round only, so the value may change from round to round at no cost. When it
+    is empty, `stop` sends no more, `replay` deals the same cards again: still private for ever, but a replayed
+    card gives the user away.
+    """
+
+    base: Local
+    slots: int
+    when_empty: Literal["stop", "replay"] = "stop"
+
+    persists = "nothing while the deck lasts; with replay, every card from its second showing on"
+    pools = True
+    independent = True
+
+    def __post_init__(self) -> None:
+        checks.settle(
+            self, base=local_base(self.base), slots=checks.integer("slots", self.slots, low=1, high=LARGEST_SLOTS)
+        )
+        checks.choice("when_empty", self.when_empty, ("stop", "replay"))
+
+    @property
+    def report_bits(self) -> int:
+        """Width of a report."""
+        return self.base.report_bits
+
+    def accuracy(self, people: int, *, beta: float = 0.05, round: int = 1) -> Accuracy:
+        """That of one report of the base."""
+        return self.base.accuracy(people, beta)
+
+    def log_likelihood(self, reports: Reports, value: int, rounds: Sequence[int]) -> FloatArray:
+        """Independent cards; one that is dealt again must be the same, and counts once."""
+        slots = np.array([self._slot(self._number(r)) for r in rounds])
+        _, shown, again = np.unique(slots, return_index=True, return_inverse=True)
+        same = (reports == reports[:, shown[again]]).reshape(len(reports), -1).all(axis=1)
+        total: FloatArray = self.base.log_likelihood(reports[:, shown], value).sum(axis=1)
+        return np.where(same, total, -np.inf)
+
+    def aggregator(self, round: int = 1) -> FrequencyAggregator:
+        """Empty sums; rounds of one deck may be merged, since its cards are independent."""
+        deck = (self._number(round) - 1) // self.slots
+        return self.base.aggregator(Source(self, deck, pools=True))
+
+    def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Experiment:
+        """All cards, or the first `reports`; exact, and the same for any sequence of values.
+
+        A card depends on the value at one round only, the first at which it is sent; replays repeat it.
+        """
+        checks.choice("values", values, ("fixed", "any"))
+        count = self.slots if reports is None else min(self.slots, checks.integer("reports", reports, low=1))
+        return Experiment([(self.base.privacy_factor(), count)], certainty=self.base.certainty)
+
+    def _trackings(self, seen: Observed) -> list[Experiment | Mixture]:
+        """Nothing to see, except for cards that a replay shows on both sides."""
+        crossings = {crossed for crossed, _ in self._crossings(seen)}
+        return [Experiment([(self.base.repeat_factor(), crossed)]) for crossed in sorted(crossings)]
+
+    def _detections(self, seen: Observed, after: After) -> list[Experiment | Mixture]:
+        """The cards after the change; a card that a replay shows on both sides tells for itself."""
+        base = self.base.privacy_factor()
+        # A replayed card against a card of another value: granted as told apart for certain, an upper bound.
+        told = Factor([1.0, 0.0], [0.0, 1.0])
+        return [
+            Experiment([(told, crossed), (base, later)], certainty="upper" if crossed else self.base.certainty)
+            for crossed, later in sorted(self._crossings(seen))
+        ]
+
+    def link_scores(self, first: Reports, second: Reports, value: int) -> FloatArray:
+        """All 0 within one deck, more than which is refused: its cards are independent given the value."""
+        if first.shape[1] + second.shape[1] > self.slots:
+            raise ValueError(
+                f"reports must be of one deck, {self.slots} in all, as replayed cards match word for word"
+            )
+        return np.zeros((first.shape[0], second.shape[0]))
+
+    def _crossings(self, seen: Observed) -> set[tuple[int, int]]:
+        """How many cards show on both sides, and how many only on the second: for each set J to be looked at."""
+        if seen.counted and seen.reports > self.slots:
+            raise ValueError(
+                f"reports must be at most slots, {self.slots}, as later rounds are not alike, got {seen.reports}; "
+                "give rounds and first instead"
+            )
+        slots = {r: self._slot(self._number(r)) for r in seen.rounds}
+        found = set()
+        for mine in [seen.first] if seen.first is not None else self._worst_sets(slots):
+            before, after = ({slots[r] for r in slots if (r in mine) == side} for side in (True, False))
+            found.add((len(before & after), len(after - before)))
+        return found
+
+    def _worst_sets(self, slots: dict[int, int]) -> list[frozenset[int]]:
+        """J = ∅, and J that make 1, 2, … of the repeated cards cross, each by its first round only."""
+        rounds: dict[int, list[int]] = {}
+        for number, slot in slots.items():
+            rounds.setdefault(slot, []).append(number)
+        repeated = [group[0] for group in rounds.values() if len(group) > 1]
+        return [frozenset(repeated[:crossed]) for crossed in range(len(repeated) + 1)]
+
+    def _number(self, round: int) -> int:
+        if self.when_empty == "replay":
+            return round_number(round)
+        return checks.integer("round", round, low=1, high=self.slots)
+
+    def _slot(self, round: int) -> int:
+        return (round - 1) % self.slots
+
+    def _new_state(self, value: int, source: Entropy) -> Hand:
+        checks.private_integer("value", value, below=self.base.values)
+        return Hand(tuple(self.base.draw(value, source) for _ in range(self.slots)), (False,) * self.slots)
+
+    def _report(self, state: Hand, round: int, source: Entropy) -> tuple[int, Hand]:
+        if self.when_empty == "stop" and round > self.slots:
+            raise DeckEmpty(f"the deck has {self.slots} cards; round {round} and later ones get no report")
+        slot = self._slot(round)
+        sent = (*state.sent[:slot], True, *state.sent[slot + 1 :])
+        return state.cards[slot], Hand(state.cards, sent)
+
+    def _with_value(self, state: Hand, value: int, source: Entropy) -> Hand:
+        """Deal every card that has not been sent anew; those that have been sent stay what they are."""
+        checks.private_integer("value", value, below=self.base.values)
+        cards = (
+            card if sent else self.base.draw(value, source)
+            for card, sent in zip(state.cards, state.sent, strict=True)
+        )
+        return Hand(tuple(cards), state.sent)
+
+    def _pack(self, state: Hand) -> bytes:
+        flags = np.packbits(np.array(state.sent, dtype=np.uint8)).tobytes()
+        return flags + pack_integers(list(state.cards), self.report_bits)
+
+    def _unpack(self, payload: bytes) -> Hand:
+        size = (self.slots + 7) // 8
+        cards = unpack_reports(payload[size:], self.report_bits, self.slots, self.base.possible)
+        flags = np.unpackbits(np.frombuffer(payload[:size], dtype=np.uint8))
+        if flags[self.slots :].any():
+            raise StateError("this state has bits set that its mechanism does not use")
+        return Hand(tuple(cards), tuple(bool(flag) for flag in flags[: self.slots]))
+
+    def _words(self) -> int:
+        return getattr(self.base, "words", 2)
+
+    def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
+        return local_population(self.base, values, rounds, may_change=True)
+
+    def _simulate(self, values: NDArray[Any], rounds: tuple[int, ...], rng: np.random.Generator) -> Reports:
+        for number in rounds:
+            self._number(number)
+        slots = np.array([self._slot(number) for number in rounds])
+        used, index, column = np.unique(slots, return_index=True, return_inverse=True)
+        if values.ndim == 2 and used.size < slots.size:
+            raise ValueError("values may not change once cards are replayed; give one value per client")
+        held = per_round(values, len(rounds))
+        if np.array_equal(used, slots):  # every card once and in order, which needs no copies
+            return self.base.simulate(held, rng)
+        return self.base.simulate(held[:, index], rng)[:, column]

@@ -1,0 +1,156 @@
+"""The paper's general transformation: memorise a few executions, replay one at random [NV, RNIP]."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from untrackable import checks
+from untrackable.estimation.aggregators import FloatArray, FrequencyAggregator, Reports, Source
+from untrackable.framing import pack_integers, unpack_reports
+from untrackable.mechanisms.entropy import Entropy, below
+from untrackable.mechanisms.interface import LARGEST_SLOTS, After, Local, Mechanism, Pair, Values, local_base
+from untrackable.mechanisms.observed_rounds import Observed, round_number
+from untrackable.mechanisms.simulated_values import local_population, per_round
+from untrackable.mechanisms.wrappers import replay_likelihood
+from untrackable.theory.accuracy import Accuracy
+from untrackable.theory.collisions import repeat_probability, stored_detection, stored_privacy, stored_tracking
+from untrackable.theory.experiment import Experiment, Mixture
+from untrackable.theory.factor import Factor
+
+
+@dataclass(frozen=True, slots=True)
+class Stored(Mechanism):
+    """Keeps `slots` executions of a local mechanism and sends one of them, drawn anew each round.
+
+    Everlastingly private because there are only so many executions; trackable once a slot shows up twice.
+    """
+
+    base: Local
+    slots: int
+
+    published = "[NV], the general transformation; RNIP is that of the noisy inner product"
+    persists = "every stored execution, word for word, whenever it is drawn again"
+
+    def __post_init__(self) -> None:
+        checks.settle(
+            self, base=local_base(self.base), slots=checks.integer("slots", self.slots, low=1, high=LARGEST_SLOTS)
+        )
+
+    @property
+    def report_bits(self) -> int:
+        """Width of a report."""
+        return self.base.report_bits
+
+    def accuracy(self, people: int, *, beta: float = 0.05, round: int = 1) -> Accuracy:
+        """That of one report of the base."""
+        return self.base.accuracy(people, beta)
+
+    def log_likelihood(self, reports: Reports, value: int, rounds: Sequence[int]) -> FloatArray:
+        """Exact: equal reports may or may not be the same execution."""
+        (identities,), chances = self._identities(value, reports)
+        return replay_likelihood.log_likelihood(identities, chances, self.slots)
+
+    def link_scores(self, first: Reports, second: Reports, value: int) -> FloatArray:
+        """Exact: a report on both sides is an execution seen twice, or a coincidence."""
+        (left, right), chances = self._identities(value, first, second)
+        return replay_likelihood.link_scores(left, right, chances, self.slots)
+
+    def _identities(self, value: int, *sides: Reports) -> tuple[list[replay_likelihood.Identities], FloatArray]:
+        """Reports numbered by what they say, and the log probability of each number."""
+        wide = sides[0].ndim == 3
+        flat = np.concatenate([side.reshape(-1, side.shape[-1]) if wide else side.reshape(-1) for side in sides])
+        distinct, numbers = np.unique(flat, axis=0, return_inverse=True)
+        ends = np.cumsum([side.shape[0] * side.shape[1] for side in sides])[:-1]
+        parts = np.split(numbers.reshape(-1), ends)
+        shaped = [part.reshape(side.shape[:2]) for part, side in zip(parts, sides, strict=True)]
+        return shaped, self.base.log_likelihood(distinct, value)
+
+    def aggregator(self, round: int = 1) -> FrequencyAggregator:
+        """Empty sums for one round; a client's rounds share slots, so they do not merge."""
+        return self.base.aggregator(Source(self, round_number(round), pools=False))
+
+    def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Pair:
+        """Fixed value: all slots (exact), or the distinct ones among `reports` draws (upper).
+
+        Any sequence of values, a client keeping one set of slots per value: a repeated slot shows that a value
+        did not change, so it counts as giving everything away, on top of one execution per report (upper).
+        """
+        checks.choice("values", values, ("fixed", "any"))
+        base = self.base.privacy_factor()
+        if values == "fixed":
+            if reports is None or self.slots == 1:
+                return Experiment([(base, self.slots)], certainty=self.base.certainty)
+            return stored_privacy(base, self.slots, checks.integer("reports", reports, low=1))
+        draws = self.slots + 1 if reports is None else checks.integer("reports", reports, low=1)
+        repeat = repeat_probability(self.slots, draws)
+        gives_away = Factor([repeat, 0.0, 1 - repeat], [0.0, repeat, 1 - repeat])
+        return Experiment([gives_away, (base, draws)], certainty="upper")
+
+    def _trackings(self, seen: Observed) -> list[Experiment | Mixture]:
+        """A slot on both sides; exact with one slot, otherwise an upper bound that long reports attain."""
+        return [self._tracking(seen.reports, j) for j in seen.tracking_splits(1)]
+
+    def _tracking(self, reports: int, split: int) -> Experiment:
+        if self.slots == 1:
+            both_sides = 0 < split < reports
+            return Experiment([self.base.repeat_factor()] if both_sides else [])
+        return stored_tracking(self.slots, reports, split)
+
+    def _detections(self, seen: Observed, after: After) -> list[Experiment | Mixture]:
+        """A slot on both sides, or else the distinct slots after the change (upper).
+
+        The same client keeps one set of slots for each value, so it looks like a fresh one.
+        """
+        base = self.base.privacy_factor()
+        return [stored_detection(base, self.slots, seen.reports, j) for j in seen.detection_splits(2)]
+
+    def _new_state(self, value: int, source: Entropy) -> list[int]:
+        checks.private_integer("value", value, below=self.base.values)
+        return [self.base.draw(value, source) for _ in range(self.slots)]
+
+    def _report(self, state: list[int], round: int, source: Entropy) -> tuple[int, list[int]]:
+        return state[below(self.slots, source)], state
+
+    def _pack(self, state: list[int]) -> bytes:
+        return pack_integers(state, self.report_bits)
+
+    def _unpack(self, payload: bytes) -> list[int]:
+        return unpack_reports(payload, self.report_bits, self.slots, self.base.possible)
+
+    def _words(self) -> int:
+        return getattr(self.base, "words", 2)
+
+    def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
+        return local_population(self.base, values, rounds, may_change=False)
+
+    def _simulate(self, values: NDArray[Any], rounds: tuple[int, ...], rng: np.random.Generator) -> Reports:
+        """Only the slots that are drawn get simulated: a repeated slot repeats its first execution."""
+        shape = (values.shape[0], len(rounds))
+        executions = self.base.simulate(per_round(values, len(rounds)), rng)
+        if len(rounds) == 1:
+            return executions
+        slots = rng.integers(0, self.slots, size=shape)
+        order = np.argsort(slots, axis=1, kind="stable")
+        ordered = np.take_along_axis(slots, order, axis=1)
+        new = np.ones(shape, dtype=np.bool_)
+        new[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+        first = np.maximum.accumulate(np.where(new, np.arange(shape[1]), 0), axis=1)
+        source = np.empty_like(order)
+        np.put_along_axis(source, order, np.take_along_axis(order, first, axis=1), axis=1)
+        return executions[np.arange(shape[0])[:, None], source]
+
+
+class Memoized(Stored):
+    """The other extreme: one noisy answer, sent for ever. As private as one report, and a perfect name tag."""
+
+    __slots__ = ()
+    persists = "the whole report, word for word"
+
+    def __init__(self, base: Local) -> None:
+        Stored.__init__(self, base, 1)
+
+    def __repr__(self) -> str:
+        return f"Memoized({self.base!r})"

@@ -1,0 +1,1 @@
+"""What goes between people and servers: campaigns, and reports as bytes."""

@@ -1,0 +1,232 @@
+"""A campaign: one question asked of everyone, as a public document that never changes.
+
+Its id is the SHA-256 of its bytes, so clients that know the same id ask and protect in the same way. The bytes are
+canonical: whatever this library would have written otherwise is refused.
+"""
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal
+
+from untrackable import checks
+from untrackable.encodings.encoding import Encoding
+from untrackable.encodings.encoding import from_json as encoding_from_json
+from untrackable.errors import CampaignError, EncodingError, MechanismError
+from untrackable.mechanisms.interface import Mechanism
+from untrackable.mechanisms.registry import from_json as mechanism_from_json
+from untrackable.mechanisms.registry import plain
+
+VERSION = 1
+LARGEST = 1 << 20
+"""Bytes of a document."""
+LAST_ROUND = (1 << 32) - 1
+_LAST_SECOND = 1 << 40
+_LONGEST_QUESTION = 1000
+_LONGEST_ROUND = 366 * 86400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guarantee:
+    """What is declared: all reports ever are (eps, delta)-private, and (gamma, tracking_delta)-untrackable.
+
+    `values` says for what: for a value that never changes ("fixed"; clients refuse to change theirs), or for any
+    sequence of values ("any"; clients follow a change). Untrackable is for all rounds of the campaign together.
+    """
+
+    eps: float
+    delta: float
+    values: Literal["fixed", "any"]
+    gamma: float
+    tracking_delta: float
+
+    def __post_init__(self) -> None:
+        checks.choice("values", self.values, ("fixed", "any"))
+        checks.settle(
+            self,
+            eps=_finite("eps", self.eps),
+            delta=checks.probability("delta", self.delta),
+            gamma=_finite("gamma", self.gamma),
+            tracking_delta=checks.probability("tracking_delta", self.tracking_delta),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Campaign:
+    """The document: question, encoding, mechanism, rounds and the guarantee that is declared.
+
+    Round t begins at `first_round` + (t-1)·`round_seconds`, in seconds since 1970 (UTC), and lasts `round_seconds`.
+    With `rounds` None there is no last one.
+    """
+
+    question: str
+    encoding: Encoding
+    mechanism: Mechanism
+    first_round: int
+    round_seconds: int
+    rounds: int | None
+    guarantee: Guarantee
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.question, str):
+            raise TypeError(f"question must be a string, not {type(self.question).__name__}")
+        if not 1 <= len(self.question) <= _LONGEST_QUESTION or not self.question.isprintable():
+            raise ValueError(f"question must be 1 to {_LONGEST_QUESTION} printable characters on one line")
+        for name, kind in (("encoding", Encoding), ("mechanism", Mechanism), ("guarantee", Guarantee)):
+            if not isinstance(getattr(self, name), kind):
+                raise TypeError(f"{name} must be of type {kind.__name__}, not {type(getattr(self, name)).__name__}")
+        checks.settle(
+            self,
+            first_round=checks.integer("first_round", self.first_round, low=0, high=_LAST_SECOND),
+            round_seconds=checks.integer("round_seconds", self.round_seconds, low=1, high=_LONGEST_ROUND),
+        )
+        if self.rounds is not None:
+            checks.settle(self, rounds=checks.integer("rounds", self.rounds, low=1, high=LAST_ROUND))
+
+    @property
+    def id(self) -> str:
+        """SHA-256 of the bytes, in hexadecimal."""
+        return identify(self.to_bytes())
+
+    def begins(self, round: int) -> int:
+        """When a round begins, in seconds since 1970; it ends when the next one would begin."""
+        return self.first_round + (checks.integer("round", round, low=1) - 1) * self.round_seconds
+
+    def round_at(self, now: float) -> int | None:
+        """The round that is on at a time, if any."""
+        number = math.floor((now - self.first_round) / self.round_seconds) + 1
+        return number if 1 <= number <= (self.rounds or LAST_ROUND) else None
+
+    def to_json(self) -> dict[str, Any]:
+        """The document, from which `from_bytes` makes an equal campaign."""
+        return {
+            "encoding": self.encoding.to_json(),
+            "first_round": self.first_round,
+            "guarantee": {name: plain(getattr(self.guarantee, name)) for name in Guarantee.__slots__},
+            "mechanism": self.mechanism.to_json(),
+            "question": self.question,
+            "round_seconds": self.round_seconds,
+            "rounds": self.rounds,
+            "version": VERSION,
+        }
+
+    def to_bytes(self) -> bytes:
+        """Canonical JSON."""
+        return _document(self)
+
+    @staticmethod
+    def from_bytes(data: bytes) -> "Campaign":
+        """The campaign of these bytes; unknown fields or versions, or bytes that are not canonical, are errors."""
+        document = read("campaign", data, ("version", *Campaign.__slots__))
+        guarantee = document["guarantee"]
+        if not isinstance(guarantee, dict) or set(guarantee) != set(Guarantee.__slots__):
+            raise CampaignError(f"the guarantee must have exactly the fields {', '.join(Guarantee.__slots__)}")
+        try:
+            campaign = Campaign(
+                question=document["question"],
+                encoding=encoding_from_json(document["encoding"]),
+                mechanism=mechanism_from_json(document["mechanism"]),
+                first_round=document["first_round"],
+                round_seconds=document["round_seconds"],
+                rounds=document["rounds"],
+                guarantee=Guarantee(**guarantee),
+            )
+        except RecursionError:
+            raise CampaignError("the campaign is not valid: its parts are nested too deeply") from None
+        except (TypeError, ValueError, OverflowError, EncodingError, MechanismError) as error:
+            raise CampaignError(f"the campaign is not valid: {error}") from error
+        if campaign.to_bytes() != data:
+            raise CampaignError("the campaign is not written as `to_bytes` writes it")
+        return campaign
+
+
+@dataclass(frozen=True, slots=True)
+class Directory:
+    """The ids of published campaigns; a client that pins its digest takes no others."""
+
+    ids: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        for given in self.ids:
+            check_id(given)
+        checks.settle(self, ids=tuple(sorted(set(self.ids))))
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the bytes, in hexadecimal."""
+        return identify(self.to_bytes())
+
+    def with_ids(self, ids: Iterable[str]) -> "Directory":
+        """A directory that lists these as well."""
+        return Directory((*self.ids, *ids))
+
+    def to_bytes(self) -> bytes:
+        """Canonical JSON."""
+        return canonical({"campaigns": list(self.ids), "version": VERSION})
+
+    @staticmethod
+    def from_bytes(data: bytes) -> "Directory":
+        """The directory of these bytes."""
+        ids = read("directory", data, ("version", "campaigns"))["campaigns"]
+        if not isinstance(ids, list):
+            raise CampaignError("campaigns must be a list of ids")
+        directory = Directory(tuple(ids))
+        if directory.to_bytes() != data:
+            raise CampaignError("the directory is not written as `to_bytes` writes it")
+        return directory
+
+
+@lru_cache(maxsize=64)
+def _document(campaign: Campaign) -> bytes:
+    """A campaign's bytes, made once: it never changes, and they are asked for again and again."""
+    return canonical(campaign.to_json())
+
+
+def canonical(document: dict[str, Any]) -> bytes:
+    """JSON with sorted keys, no spaces, UTF-8."""
+    return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+
+
+def identify(data: bytes) -> str:
+    """SHA-256, in hexadecimal."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def check_id(given: object) -> str:
+    """64 lower-case hexadecimal digits."""
+    if not isinstance(given, str) or len(given) != 64 or not set(given) <= set("0123456789abcdef"):
+        raise CampaignError("an id must be 64 lower-case hexadecimal digits")
+    return given
+
+
+def read(what: str, data: bytes, fields: tuple[str, ...]) -> dict[str, Any]:
+    """A JSON object of this version with exactly these fields, each once."""
+    if not isinstance(data, bytes) or len(data) > LARGEST:
+        raise CampaignError(f"a {what} must be at most {LARGEST} bytes")
+    try:
+        document = json.loads(data.decode(), parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise CampaignError(f"the {what} is not JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise CampaignError(f"a {what} must be a JSON object")
+    if document.get("version") != VERSION or type(document["version"]) is not int:
+        raise CampaignError(f"version of a {what} must be {VERSION}")
+    if missing := [name for name in fields if name not in document]:
+        raise CampaignError(f"the {what} lacks {', '.join(missing)}")
+    if unknown := [name for name in document if name not in fields]:
+        raise CampaignError(f"the {what} has no field {', '.join(map(repr, unknown))}")
+    return document
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is no number")
+
+
+def _finite(name: str, given: float) -> float:
+    number = checks.non_negative(name, given)
+    if number == math.inf:
+        raise ValueError(f"{name} must be finite")
+    return number

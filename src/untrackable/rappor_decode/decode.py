@@ -1,0 +1,225 @@
+"""Which of the candidate strings do people hold, and how many? Lasso, least squares, p-values."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import norm
+
+from untrackable import checks
+from untrackable.estimation.aggregators import FloatArray
+from untrackable.mechanisms.kept.rappor import Rappor
+from untrackable.rappor_decode.candidate_map import CandidateMap, Progress, silent
+from untrackable.rappor_decode.decoded import Candidate, Correction, Decoded
+from untrackable.rappor_decode.design import Design, design
+from untrackable.rappor_decode.lasso import Indices, Weighted, path
+from untrackable.rappor_decode.rappor_files import Counts
+from untrackable.rappor_decode.regression import Fit, least_squares
+from untrackable.rappor_decode.rivals import rivalled
+
+_MOST = 500
+_SHARE_OF_ROWS = 0.8
+_ROUNDS = 10
+_NOTABLE = 1.2
+
+
+def decode(
+    params: Rappor,
+    counts: Counts,
+    candidates: CandidateMap | Sequence[str],
+    *,
+    alpha: float = 0.05,
+    correction: Correction = "bonferroni",
+    unlisted: bool = True,
+    level: float = 0.95,
+    progress: Progress = silent,
+) -> Decoded:
+    """Decode counts of reports, one of each person, into the strings that people hold.
+
+    `alpha` bounds the probability of a false string, or with `correction="fdr"` the expected share of them. Unless
+    `unlisted`, everyone holds one of the candidates. `level` is the confidence of each interval.
+    """
+    alpha, level = checks.open_probability("alpha", alpha), checks.open_probability("level", level)
+    checks.choice("correction", correction, ("bonferroni", "fdr"))
+    notes: list[str] = []
+    if isinstance(candidates, CandidateMap):
+        listed = candidates
+        _compare(listed, params, notes, progress)
+    else:
+        listed = CandidateMap.of(params, candidates, progress=progress)
+    laid = design(params, counts, listed)
+    _say(laid, listed, counts, notes)
+    background = unlisted
+    if laid.covers_everything():
+        background = False
+        if unlisted:
+            notes.append("the candidates cover all bits evenly, so that no share of unlisted strings can be told")
+    rows, tested = laid.matrix.shape
+    most = max(1, min(_MOST, int(_SHARE_OF_ROWS * rows)))
+    # Of the candidates that nobody holds, about one is chosen.
+    penalty = max(0.0, float(norm.isf(1 / tested)))
+    level_shares = np.full(rows, float(laid.people @ laid.shares / laid.people.sum()))
+    lasso = path(
+        Weighted(laid.matrix, 1 / laid.variances(level_shares), background),
+        laid.shares,
+        penalty=penalty,
+        most=most,
+        progress=progress,
+    )
+    if lasso.columns.size and lasso.penalty > penalty:
+        notes.append(f"more than {most} candidates seemed to be there: the penalty stayed at {lasso.penalty:.3g}")
+    outcome = _test(
+        laid,
+        lasso.columns,
+        level_shares,
+        background,
+        lambda given: accepted(given, alpha, correction),
+        penalty,
+        most,
+        progress,
+    )
+    fit, p_values, found = outcome.fit, outcome.p_values, outcome.found
+    if outcome.hidden:
+        notes.append(
+            f"{outcome.hidden:,} candidates cannot be told from mixtures of others, and count as not found"
+        )
+    if fit.dispersion > _NOTABLE:
+        notes.append(
+            f"bits vary {fit.dispersion:.3g} times as much as noise does (sampled): strings that were not found "
+            "are common, or people reported more than once; errors and p-values allow for it"
+        )
+    allocated, allocated_error = fit.together(found)
+    return Decoded(
+        params=params,
+        reports=counts.total,
+        listed=len(listed.names),
+        tested=tested,
+        candidates=_described(fit, p_values, found, lasso.columns, laid, listed, level),
+        alpha=alpha,
+        correction=correction,
+        level=level,
+        penalty=lasso.penalty,
+        unlisted=background,
+        allocated=allocated,
+        allocated_error=allocated_error,
+        dispersion=fit.dispersion,
+        explained=fit.explained,
+        missing=fit.missing,
+        everlasting_eps_exact=params.privacy().pure(),
+        notes=tuple(notes),
+        p_values={
+            listed.names[i]: float(p_values[group]) for group, members in enumerate(laid.members) for i in members
+        },
+    )
+
+
+class _Tested(NamedTuple):
+    """The least squares of those found, everyone's p-value, who was found, and how many cannot be told apart."""
+
+    fit: Fit
+    p_values: FloatArray
+    found: NDArray[np.bool_]
+    hidden: int
+
+
+def _test(
+    laid: Design,
+    chosen: Indices,
+    shares: FloatArray,
+    background: bool,
+    rule: Callable[[FloatArray], NDArray[np.bool_]],
+    penalty: float,
+    most: int,
+    progress: Progress,
+) -> _Tested:
+    """Candidates that pass although the lasso left them out join the least squares, and it is done again.
+
+    Those that pass at last are tested once more beside rivals, and estimated without the ones that did not.
+    """
+    for number in range(_ROUNDS):
+        progress("least squares", number / _ROUNDS)
+        for _ in range(2):  # the second with weights of the first one's fit
+            fit = least_squares(laid, chosen, shares, background=background)
+            shares = laid.shares - fit.rest
+        inside = np.isin(np.arange(fit.p_values.size), fit.columns)
+        passing = rule(fit.p_values)
+        new = np.flatnonzero(passing & ~inside)
+        new = new[np.argsort(fit.p_values[new], kind="stable")][: most - fit.columns.size]
+        if new.size == 0:
+            break
+        chosen = np.concatenate((fit.columns, new))
+    p_values = fit.p_values.copy()
+    for column in np.flatnonzero(passing & inside).tolist():
+        p_values[column] = np.maximum(p_values[column], rivalled(laid, fit, column, penalty))
+    hidden = fit.untestable | np.isnan(p_values)
+    p_values[hidden] = 1.0
+    found = rule(p_values) & inside
+    final = least_squares(laid, fit.columns[found[fit.columns]], shares, background=background)
+    return _Tested(final, p_values, found, int(np.count_nonzero(hidden)))
+
+
+def accepted(p_values: FloatArray, alpha: float, correction: Correction) -> NDArray[np.bool_]:
+    """Which hypotheses are rejected: p ≤ alpha/n, or Benjamini and Hochberg's step-up rule."""
+    n = p_values.size
+    if correction == "bonferroni":
+        result: NDArray[np.bool_] = p_values <= alpha / n
+        return result
+    ordered = np.sort(p_values)
+    below = np.flatnonzero(ordered <= alpha * np.arange(1, n + 1) / n)
+    return p_values <= (ordered[below[-1]] if below.size else -1.0)
+
+
+def _described(
+    fit: Fit,
+    p_values: FloatArray,
+    found: NDArray[np.bool_],
+    chosen: Indices,
+    laid: Design,
+    listed: CandidateMap,
+    level: float,
+) -> tuple[Candidate, ...]:
+    """Those found, and those chosen as well if they can be estimated."""
+    width = float(norm.isf((1 - level) / 2))
+    shown = np.union1d(fit.columns, chosen)
+    shown = shown[~np.isnan(fit.proportions[shown])]
+    described = []
+    for column in shown[np.argsort(-fit.proportions[shown], kind="stable")].tolist():
+        share, error = float(fit.proportions[column]), float(np.sqrt(fit.variances[column]))
+        name, *alike = (listed.names[i] for i in laid.members[column])
+        described.append(
+            Candidate(
+                name=name,
+                alike=tuple(alike),
+                count=share * laid.total,
+                count_error=error * laid.total,
+                proportion=share,
+                standard_error=error,
+                lower=min(1.0, max(0.0, share - width * error)),
+                upper=min(1.0, max(0.0, share + width * error)),
+                p_value=float(p_values[column]),
+                found=bool(found[column]),
+            )
+        )
+    return tuple(described)
+
+
+def _compare(listed: CandidateMap, params: Rappor, notes: list[str], progress: Progress) -> None:
+    """Say so if the map is not what the clients' hashing gives; it is used as it is."""
+    differing = listed.differing(params, progress=progress)
+    if differing:
+        notes.append(
+            f"the map differs from the hashing of the published clients for {len(differing):,} of "
+            f"{len(listed.names):,} candidates (an older version, basic RAPPOR, or damage); it is used as it is"
+        )
+
+
+def _say(laid: Design, listed: CandidateMap, counts: Counts, notes: list[str]) -> None:
+    if listed.repeated:
+        notes.append(f"{listed.repeated:,} candidates are listed again, and count once")
+    empty = int(np.count_nonzero(counts.reports == 0))
+    if empty:
+        notes.append(f"{empty:,} of {counts.reports.size:,} cohorts have no reports")
+    same = sum(len(group) for group in laid.members if len(group) > 1)
+    if same:
+        notes.append(f"{same:,} candidates set the same bits as another in every cohort, and are decoded as one")

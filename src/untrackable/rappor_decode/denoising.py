@@ -1,0 +1,53 @@
+"""How many people of each cohort have each bit of their Bloom filter set, from noisy counts."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from untrackable.errors import DecodeError
+from untrackable.estimation.aggregators import FloatArray
+from untrackable.mechanisms.kept.rappor import Rappor
+from untrackable.rappor_decode.rappor_files import Counts
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Denoised:
+    """Unbiased counts by cohort and bit, and their variances, unbiased as well, given who is in which cohort.
+
+    Both are raw: a count may be negative, or above the cohort's size; so may a variance that follows from it.
+    """
+
+    counts: FloatArray
+    variances: FloatArray
+
+    @property
+    def standard_errors(self) -> FloatArray:
+        """Square roots of the variances, those below zero taken as zero."""
+        return np.sqrt(np.maximum(0.0, self.variances))
+
+
+def denoise(params: Rappor, counts: Counts) -> Denoised:
+    """(count - p01·N)/(p11 - p01), with p11 = q(1 - f/2) + p·f/2 and p01 = p(1 - f/2) + q·f/2.
+
+    Of N people t have the bit set, so the count has variance t·p11(1 - p11) + (N - t)·p01(1 - p01).
+    """
+    check(params, counts)
+    one, zero = params.bit_rates
+    gap = one - zero
+    people = counts.reports[:, None].astype(np.float64)
+    told = (counts.bits - zero * people) / gap
+    variances = (told * one * (1 - one) + (people - told) * zero * (1 - zero)) / gap**2
+    return Denoised(told, variances)
+
+
+def check(params: Rappor, counts: Counts) -> None:
+    """Refuse counts of other parameters, and parameters whose reports say nothing."""
+    shape = params.cohorts, params.bloom_bits
+    if counts.bits.shape != shape:
+        raise DecodeError(
+            f"the counts must be of {shape[0]} cohorts and {shape[1]} bits, as the parameters are, "
+            f"not of {counts.bits.shape[0]} and {counts.bits.shape[1]}"
+        )
+    one, zero = params.bit_rates
+    if one == zero:
+        raise DecodeError("f must be below 1 to decode anything: with f = 1 reports do not depend on the value")

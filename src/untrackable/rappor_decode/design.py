@@ -1,0 +1,107 @@
+"""The regression's two sides: shares of people by cohort and bit, and the bits that each candidate sets."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csc_array
+from scipy.sparse.linalg import lsqr
+
+from untrackable.errors import DecodeError
+from untrackable.estimation.aggregators import FloatArray
+from untrackable.mechanisms.kept.rappor import Rappor
+from untrackable.rappor_decode.candidate_map import CandidateMap
+from untrackable.rappor_decode.denoising import denoise
+from untrackable.rappor_decode.rappor_files import Counts
+
+_ITERATIONS = 200
+_IN_SPAN = 1e-12
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Design:
+    """A row for each bit of each cohort that has reports, a column for each group of candidates with equal bits.
+
+    `shares` are de-noised, of `people` reports each; `members[g]` are the candidates of column g.
+    """
+
+    matrix: csc_array
+    shares: FloatArray
+    people: FloatArray
+    members: tuple[tuple[int, ...], ...]
+    bits: int
+    rates: tuple[float, float]
+
+    @property
+    def total(self) -> int:
+        """Reports of all cohorts."""
+        return int(self.people[:: self.bits].sum())
+
+    def variances(self, shares: FloatArray) -> FloatArray:
+        """Of each row, were these the true shares: a bit is reported with a rate r, and r(1 - r)/N/(p11 - p01)².
+
+        The share is taken as no closer to 0 or 1 than one report in a cohort can tell.
+        """
+        one, zero = self.rates
+        rate = zero + (one - zero) * np.clip(shares, 0.0, 1.0)
+        rate = (rate * self.people + 0.5) / (self.people + 1)
+        result: FloatArray = rate * (1 - rate) / self.people / (one - zero) ** 2
+        return result
+
+    def noise(self, shares: FloatArray) -> FloatArray:
+        """The part of it that is noise: what remains if it is known who is in which cohort."""
+        one, zero = self.rates
+        held = np.clip(shares, 0.0, 1.0)
+        spread = held * one * (1 - one) + (1 - held) * zero * (1 - zero)
+        result: FloatArray = spread / self.people / (one - zero) ** 2
+        return result
+
+    def covers_everything(self) -> bool:
+        """Whether a string that is not listed looks, on average, like a mixture of those that are.
+
+        That is so where each bit is a candidate of its own (basic RAPPOR): there is no telling them apart.
+        """
+        rows, columns = self.matrix.shape
+        if columns > rows:
+            return False
+        ones = np.ones(rows)
+        mixed = lsqr(self.matrix, ones, atol=1e-12, btol=1e-12, iter_lim=_ITERATIONS)[0]
+        return bool(np.sum((ones - self.matrix @ mixed) ** 2) < _IN_SPAN * rows)
+
+
+def design(params: Rappor, counts: Counts, candidates: CandidateMap) -> Design:
+    """Lay out the regression; cohorts without reports say nothing and are left out."""
+    candidates.check(params)
+    clear = denoise(params, counts)
+    if not candidates.names:
+        raise DecodeError("there must be at least one candidate")
+    used = np.flatnonzero(counts.reports)
+    if used.size == 0:
+        raise DecodeError("there are no reports to decode")
+    people = counts.reports[used].astype(np.float64)
+    bits = params.bloom_bits
+    rows = candidates.places[:, used, :].astype(np.int64) + (np.arange(used.size) * bits)[None, :, None]
+    rows = np.sort(rows.reshape(len(candidates.names), -1), axis=1)
+    groups = _groups(rows)
+    matrix = _columns(rows[[group[0] for group in groups]], used.size * bits)
+    shares = (clear.counts[used] / people[:, None]).reshape(-1)
+    return Design(matrix, shares, np.repeat(people, bits), groups, bits, params.bit_rates)
+
+
+def _groups(rows: NDArray[np.int64]) -> tuple[tuple[int, ...], ...]:
+    """Candidates that set the same bits, in the order in which they first appear."""
+    found: dict[bytes, list[int]] = {}
+    for i, row in enumerate(rows):
+        first = np.ones(row.size, dtype=np.bool_)
+        first[1:] = row[1:] != row[:-1]
+        found.setdefault(row[first].tobytes(), []).append(i)
+    return tuple(tuple(group) for group in found.values())
+
+
+def _columns(rows: NDArray[np.int64], height: int) -> csc_array:
+    """Zeros and ones; hashes that collide set a bit once."""
+    starts = np.arange(rows.shape[0] + 1) * rows.shape[1]
+    matrix = csc_array((np.ones(rows.size), rows.reshape(-1), starts), shape=(height, rows.shape[0]))
+    matrix.sum_duplicates()
+    matrix.data[:] = 1.0
+    return matrix

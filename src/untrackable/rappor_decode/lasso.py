@@ -1,0 +1,129 @@
+"""Non-negative lasso with a sparse design: which candidates may be there at all?
+
+Minimises ½·Σ w·(y - β₀ - Xβ)² + λ·Σ s_j·β_j over β ≥ 0, where s_j² = Σ w·(x_j - mean)². With w the inverse
+variance of y, the gradient of a candidate that nobody holds is s_j times a standard normal variable: λ is in
+standard errors.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csc_array
+
+from untrackable.estimation.aggregators import FloatArray
+from untrackable.rappor_decode.candidate_map import Progress, silent
+
+Indices = NDArray[np.int64]
+
+_STEPS = 25
+_TOLERANCE = 1e-3  # of a standard error, for the gradient of a candidate that is left out
+_SMALLEST = 1e-5  # of a standard error, for the last sweep's largest step
+_SWEEPS = 10_000
+_AT_ONCE = 256
+_FLAT = 1e-9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chosen:
+    """The candidates with a positive coefficient, the largest first, and the penalty they were chosen at."""
+
+    columns: Indices
+    coefficients: FloatArray
+    penalty: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Weighted:
+    """A design with weights: products of its columns, less their means where there is a background β₀."""
+
+    matrix: csc_array
+    weights: FloatArray
+    background: bool
+
+    @property
+    def total(self) -> float:
+        """Sum of the weights."""
+        return float(self.weights.sum())
+
+    def against(self, response: FloatArray) -> FloatArray:
+        """Product of every column and a response."""
+        heavy = self.weights * response
+        if self.background:
+            heavy = heavy - self.weights * (heavy.sum() / self.total)
+        result: FloatArray = self.matrix.T @ heavy
+        return result
+
+    def gram(self, columns: Indices) -> FloatArray:
+        """Products of some columns with each other."""
+        part = self.matrix[:, columns]
+        heavy = part.multiply(self.weights[:, None])
+        product: FloatArray = (part.T @ heavy).toarray()
+        if self.background:
+            sums = part.T @ self.weights
+            product = product - np.outer(sums, sums) / self.total
+        return product
+
+    def squares(self) -> FloatArray:
+        """Products of each column with itself; zero for one that is all ones, if there is a background."""
+        sums: FloatArray = self.matrix.T @ self.weights
+        return np.maximum(0.0, sums - sums**2 / self.total) if self.background else sums
+
+
+def path(
+    design: Weighted, response: FloatArray, *, penalty: float, most: int, progress: Progress = silent
+) -> Chosen:
+    """Follow the penalty down to `penalty`, or to where more than `most` candidates would be chosen."""
+    squares = design.squares()
+    usable = squares > _FLAT * design.total
+    scale = np.sqrt(np.where(usable, squares, 1.0))
+    toward = design.against(response)
+    gradient = np.where(usable, toward, -np.inf) / scale
+    highest = float(gradient.max(initial=-np.inf))
+    chosen = Chosen(np.zeros(0, dtype=np.int64), np.zeros(0), max(highest, penalty))
+    if highest <= penalty:
+        return chosen
+    ends = np.linspace(highest, penalty, _STEPS + 1)[1:]
+    active: Indices = np.zeros(0, dtype=np.int64)
+    start, products, gram = np.zeros(0), np.zeros(0), np.zeros((0, 0))
+    for step, level in enumerate(ends):
+        progress("choosing candidates", step / len(ends))
+        changed = True
+        while True:
+            violating = np.flatnonzero(usable & (gradient > level + _TOLERANCE))
+            new = np.setdiff1d(violating, active, assume_unique=True)
+            if new.size:
+                new = new[np.argsort(-gradient[new], kind="stable")[:_AT_ONCE]]
+                active, start = np.concatenate((active, new)), np.concatenate((start, np.zeros(new.size)))
+                gram, products = design.gram(active), toward[active]
+            elif not changed:
+                break
+            start = _descend(gram, products, level * scale[active], start)
+            if np.count_nonzero(start) > most:
+                return chosen
+            rest = response - design.matrix[:, active] @ start
+            gradient = np.where(usable, design.against(rest), -np.inf) / scale
+            changed = False
+        order = np.argsort(-start, kind="stable")[: np.count_nonzero(start)]
+        chosen = Chosen(active[order], start[order], float(level))
+    return chosen
+
+
+def _descend(gram: FloatArray, products: FloatArray, penalties: FloatArray, start: FloatArray) -> FloatArray:
+    """Cyclic coordinate descent: each coefficient in turn to its best value, the others as they are."""
+    coefficients = start.copy()
+    diagonal = np.diagonal(gram).copy()
+    scale = np.sqrt(diagonal)
+    slack = products - penalties - gram @ coefficients
+    for _ in range(_SWEEPS):
+        moved = 0.0
+        for j in np.flatnonzero((coefficients > 0) | (slack > 0)).tolist():
+            old = coefficients[j]
+            new = max(0.0, old + slack[j] / diagonal[j])
+            if new != old:
+                coefficients[j] = new
+                slack -= gram[j] * (new - old)
+                moved = max(moved, abs(new - old) * scale[j])
+        if moved < _SMALLEST:
+            break
+    return coefficients

@@ -1,0 +1,102 @@
+"""What a file says about itself: how its reports were made, how many there are, and a checksum of all of it."""
+
+import json
+import re
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from untrackable.encodings.encoding import Encoding
+from untrackable.encodings.encoding import from_json as encoding_from_json
+from untrackable.errors import EncodingError, MechanismError, ReportFileError
+from untrackable.mechanisms.interface import Mechanism
+from untrackable.mechanisms.registry import from_json as mechanism_from_json
+from untrackable.reports.storage_layout import Stored, runs
+
+VERSION = 1
+_SEAL = re.compile(r"reports=(\d{20}) crc32=([0-9a-f]{8})")
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """How the reports of a file were made: the mechanism, and perhaps what its values mean."""
+
+    mechanism: Mechanism
+    encoding: Encoding | None = None
+
+    def text(self) -> str:
+        """As JSON on one line."""
+        described = None if self.encoding is None else self.encoding.to_json()
+        content = {"version": VERSION, "mechanism": self.mechanism.to_json(), "encoding": described}
+        return json.dumps(content, separators=(",", ":"))
+
+    @staticmethod
+    def read(text: str) -> "Header":
+        """From JSON; whatever `text` would not have written is a `ReportFileError`."""
+        try:
+            content = json.loads(text)
+        except ValueError:
+            raise ReportFileError("the description of its mechanism is not JSON") from None
+        if not isinstance(content, dict) or set(content) != {"version", "mechanism", "encoding"}:
+            raise ReportFileError("the description must have version, mechanism and encoding")
+        if type(content["version"]) is not int or content["version"] != VERSION:
+            raise ReportFileError(f"the version of its description must be {VERSION}")
+        try:
+            mechanism = mechanism_from_json(content["mechanism"])
+            encoding = None if content["encoding"] is None else encoding_from_json(content["encoding"])
+        except (MechanismError, EncodingError) as error:
+            raise ReportFileError(f"the description of its mechanism is wrong: {error}") from None
+        return Header(mechanism, encoding)
+
+
+class Seal:
+    """Counts reports and keeps a checksum of header, rounds and reports, however they are cut into pieces."""
+
+    def __init__(self, header: str) -> None:
+        self.count = 0
+        self._reports = zlib.crc32(header.encode())
+        self._rounds = 0
+        self._run = (0, 0)
+
+    def add(self, rounds: NDArray[np.int64], reports: Stored) -> None:
+        """The next reports, with the round of each."""
+        self.count += len(reports)
+        self._reports = zlib.crc32(np.ascontiguousarray(reports).data, self._reports)
+        for round, start, end in runs(rounds):
+            if round != self._run[0]:
+                self._rounds = self._after_run()
+                self._run = (round, 0)
+            self._run = (round, self._run[1] + end - start)
+
+    def text(self) -> str:
+        """Of what was added so far; always of the same length."""
+        both = zlib.crc32(self._after_run().to_bytes(4, "big"), self._reports)
+        return f"reports={self.count:020d} crc32={both:08x}"
+
+    def _after_run(self) -> int:
+        """The checksum of the rounds once the present run of equal ones has ended."""
+        return (
+            zlib.crc32(np.array(self._run, dtype="<i8").tobytes(), self._rounds) if self._run[1] else self._rounds
+        )
+
+    def confirm(self, said: str | None) -> None:
+        """Whether this is what the file says of itself."""
+        found = _SEAL.fullmatch(said or "")
+        if not found:
+            raise ReportFileError("its checksum is missing or damaged, so the file is not complete")
+        if int(found[1]) != self.count:
+            raise ReportFileError(f"it holds {self.count} reports where it says {int(found[1])}")
+        if said != self.text():
+            raise ReportFileError("its checksum does not match: something in it was changed or damaged")
+
+
+def agreed(name: str, said: Any, given: Any) -> Any:
+    """What the file says or what was given, which must not contradict it."""
+    if said is not None and given is not None and said != given:
+        raise ReportFileError(
+            f"its reports were made with the {name} {said!r}, not with {given!r}, as given or as other files say"
+        )
+    return given if said is None else said

@@ -1,0 +1,147 @@
+"""What simulated people hold: uniform, Zipf, or counts from a file."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from untrackable import checks
+from untrackable.encodings.discovered_strings import DiscoveredStrings
+from untrackable.encodings.encoding import Encoding
+from untrackable.encodings.text_values import from_text
+from untrackable.estimation.aggregators import FloatArray
+from untrackable.mechanisms.interface import Mechanism
+from untrackable.mechanisms.kept.rappor import Rappor
+from untrackable.reports.csv_rows import rows, whole
+
+MOST_VALUES = 1 << 22
+"""Different values that a population may hold."""
+
+MOST_PEOPLE = 1 << 40
+_BLOCK = 1 << 20
+_NAMED = re.compile(r"(uniform|zipf:([0-9.eE+-]+))(?::(\d{1,9}))?")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Population:
+    """How often each value is held: independently with these weights, or by exactly so many people (`counts`).
+
+    Strings to be discovered are held as they are; of other values, what the encoding makes of them.
+    """
+
+    values: NDArray[Any]
+    weights: FloatArray
+    counts: NDArray[np.int64] | None = None
+
+    @property
+    def people(self) -> int | None:
+        """How many there are, if they were counted."""
+        return None if self.counts is None else int(self.counts.sum())
+
+    def blocks(self, people: int | None, seed: int) -> Iterator[NDArray[Any]]:
+        """What people hold, up to a million at a time, in order of value; drawn if their number is given."""
+        total = self.people if people is None else people
+        if total is None:
+            raise ValueError("people must be given, as the population is not a list of counts")
+        ends = None if self.counts is None else np.cumsum(self.counts)
+        for number, start in enumerate(range(0, total, _BLOCK)):
+            stop = min(start + _BLOCK, total)
+            if people is None and ends is not None:
+                cut = np.clip(ends, start, stop)
+                counts = cut - np.concatenate(([start], cut[:-1]))
+            else:
+                counts = np.random.default_rng([seed, number]).multinomial(stop - start, self.weights)
+            yield np.repeat(self.values, counts)
+
+
+def population(asked: str, mechanism: Mechanism, encoding: Encoding | None = None) -> Population:
+    """`uniform`, `zipf:1.3` (weight 1/rank^1.3, value 0 first), either with `:K` for the first K values; or a file.
+
+    The file is CSV with a header `value,count`, its values being what the encoding takes, or integers.
+    """
+    if found := _NAMED.fullmatch(asked):
+        if isinstance(encoding, DiscoveredStrings):
+            raise ValueError("values must be a CSV file of value,count where strings are to be discovered")
+        size = _size(mechanism, encoding, found[3])
+        weights = np.ones(size)
+        if found[2]:
+            weights = np.arange(1.0, size + 1) ** -checks.positive("exponent of zipf", _number(found[2]))
+        return Population(np.arange(size, dtype=np.uint64), weights / weights.sum())
+    path = Path(asked)
+    if not path.is_file():
+        raise ValueError(
+            f"values must be uniform, zipf:EXPONENT, either with :K, or a CSV file of value,count; got {asked!r}"
+        )
+    return _counted(path, mechanism, encoding)
+
+
+def value_count(mechanism: Mechanism) -> int | None:
+    """How many values a mechanism tells apart; None where any string will do."""
+    if isinstance(mechanism, Rappor):
+        return None
+    for owner in (mechanism, getattr(mechanism, "base", None)):
+        for name in ("values", "buckets"):
+            if isinstance(found := getattr(owner, name, None), int):
+                return found
+    bits = getattr(mechanism, "bits", 1)
+    return 1 << int(bits)
+
+
+def fits(mechanism: Mechanism, encoding: Encoding) -> None:
+    """Whether a mechanism has room for what an encoding makes of values."""
+    room = value_count(mechanism)
+    if room is not None and encoding.values > room:
+        raise ValueError(f"the encoding has {encoding.values} values, the mechanism has room for {room}")
+
+
+def _size(mechanism: Mechanism, encoding: Encoding | None, asked: str | None) -> int:
+    room = value_count(mechanism) if encoding is None else encoding.values
+    if asked is not None:
+        return checks.integer("K", int(asked), low=1, high=min(MOST_VALUES, room or MOST_VALUES))
+    if room is None or room > MOST_VALUES:
+        raise ValueError(f"values must say of how many values, at most {MOST_VALUES}: for example uniform:1000")
+    return room
+
+
+def _counted(path: Path, mechanism: Mechanism, encoding: Encoding | None) -> Population:
+    held: dict[Any, int] = {}
+    for line, cells in rows(path):
+        if line == 1:
+            if [cell.strip() for cell in cells] != ["value", "count"]:
+                raise ValueError(f"{path}, line 1: the header must be value,count")
+            continue
+        if len(cells) != 2:
+            raise ValueError(f"{path}, line {line}: {len(cells)} columns instead of 2")
+        try:
+            value = _value(cells[0], mechanism, encoding)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{path}, line {line}: {error}") from None
+        held[value] = held.get(value, 0) + whole(path, line, "count", cells[1], low=0, high=MOST_PEOPLE)
+        if len(held) > MOST_VALUES:
+            raise ValueError(f"{path}, line {line}: more than {MOST_VALUES} different values")
+    counts = np.array(list(held.values()), dtype=np.int64)
+    if not counts.sum():
+        raise ValueError(f"{path} holds nobody: a row value,count for each value was expected")
+    kept = sorted(held)
+    counts = np.array([held[value] for value in kept], dtype=np.int64)
+    return Population(np.array(kept), counts / counts.sum(), counts)
+
+
+def _value(cell: str, mechanism: Mechanism, encoding: Encoding | None) -> Any:
+    if encoding is None and isinstance(mechanism, Rappor):
+        return cell
+    if isinstance(encoding, DiscoveredStrings):
+        return encoding.taken(cell)
+    raw = from_text(encoding, cell)
+    return raw if encoding is None else encoding.encode(raw)
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"exponent of zipf must be a number, got {text!r}") from None

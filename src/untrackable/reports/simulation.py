@@ -1,0 +1,89 @@
+"""Files of simulated reports: a whole population, streamed."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from untrackable import checks
+from untrackable.encodings.discovered_strings import DiscoveredStrings
+from untrackable.encodings.encoding import Encoding
+from untrackable.mechanisms.interface import Mechanism
+from untrackable.reports.population import MOST_PEOPLE, Population, fits
+from untrackable.reports.writer import Written, check_ending, write_reports
+
+Told = Callable[[str, float | None], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Simulated:
+    """The file, how many people there were, and the most frequent values that they held with their true shares."""
+
+    written: Written
+    people: int
+    most_held: tuple[tuple[Any, float], ...]
+
+
+def simulate_file(
+    path: str | Path,
+    mechanism: Mechanism,
+    population: Population,
+    *,
+    people: int | None = None,
+    rounds: int | Sequence[int] = 1,
+    encoding: Encoding | None = None,
+    seed: int = 1,
+    progress: Told | None = None,
+) -> Simulated:
+    """Write the reports of a simulated population; memory does not grow with the number of people.
+
+    The same arguments give the same file. Without `people`, everyone in the population's counts takes part.
+    """
+    path = Path(path)
+    check_ending(path)
+    seed = checks.integer("seed", seed, low=0)
+    if people is not None:
+        people = checks.integer("people", people, low=0, high=MOST_PEOPLE)
+    if encoding is not None:
+        fits(mechanism, encoding)
+    total = population.people if people is None else people
+    held = np.zeros(population.values.size, dtype=np.int64)
+    seen = 0
+
+    def pieces() -> Iterator[tuple[int, NDArray[Any]]]:
+        nonlocal seen
+        for number, values in enumerate(population.blocks(people, seed)):
+            found, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+            held[np.searchsorted(population.values, found)] += counts
+            taken = _taken(found, encoding)[places]
+            for batch in mechanism.simulate(taken, rounds=rounds, seed=_seed(seed, number)):
+                for place, round in enumerate(batch.rounds):
+                    yield round, batch.reports[:, place]
+                seen += batch.reports.shape[0]
+                if progress is not None:
+                    progress("simulating", seen / max(1, total or 1))
+
+    mechanism.simulate(
+        _taken(population.values, encoding), rounds=rounds, seed=seed
+    )  # whatever is wrong, say so now
+    written = write_reports(path, pieces(), mechanism=mechanism, encoding=encoding)
+    top = np.argsort(-held, kind="stable")[:5].tolist() if seen else []
+    return Simulated(
+        written=written,
+        people=seen,
+        most_held=tuple((population.values[place].item(), int(held[place]) / seen) for place in top if held[place]),
+    )
+
+
+def _taken(values: NDArray[Any], encoding: Encoding | None) -> NDArray[Any]:
+    """Values as mechanisms take them: strings to be discovered as the hashes of their prefixes."""
+    return encoding.encode_many(values) if isinstance(encoding, DiscoveredStrings) else values
+
+
+def _seed(seed: int, block: int) -> int:
+    """A seed for each block of people, other than the one that draws their values."""
+    words = np.random.SeedSequence([seed, block, 1]).generate_state(2, np.uint64)
+    return int(words[0]) << 64 | int(words[1])

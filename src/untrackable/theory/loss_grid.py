@@ -1,0 +1,196 @@
+"""The law of a total loss on a grid, by one FFT; everything that rounding can have done is bounded."""
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from untrackable.theory.factor import FloatArray
+from untrackable.theory.factor_products import (
+    ALIKE,
+    UNIT,
+    WORLDS,
+    Counted,
+    errors_of,
+    masses_of,
+    mirrored,
+    only_masses,
+)
+from untrackable.theory.losses import RAREST, ROUNDING, LossTable, Shift, World
+
+_TERMS = 4
+"""Places up to which a transform is computed term by term."""
+_BLOCK = 256
+
+
+def gridded(factors: Sequence[Counted], gaussian: float, grid: int) -> LossTable:
+    """Masses on a grid of about `grid` losses, with everything that rounding can have done bounded.
+
+    Each loss is rounded to the nearest grid point. The rounding errors of independent draws are independent,
+    their mean is known, and Bernstein's inequality bounds how far their sum strays from it: with n draws and
+    step h by about h·√n, where rounding in one direction alone would lose h·n.
+    """
+    low, high = _window(factors, gaussian)
+    if not low <= high:  # in neither world is any finite loss left
+        return LossTable(np.zeros(1), np.zeros(1), np.zeros(1), *only_masses(factors))
+    narrowest = 1.01 * max(high - low, 1e-9) / grid
+    stretches = np.linspace(1, 1.1, 33) if len(factors) <= 8 else (1.0,)
+    while True:
+        # Some steps happen to suit the heaviest losses: the best of a few costs nothing.
+        step, shifts = min(
+            ((h, _shifts(factors, gaussian, h)) for h in (narrowest * s for s in stretches)),
+            key=lambda candidate: candidate[1]["P"].variance + candidate[1]["Q"].variance,
+        )
+        slack = max(shift.slack(RAREST) for shift in shifts.values())
+        means = [shift.mean for shift in shifts.values()]
+        first = low - max(means) - slack
+        if high - min(means) + slack - first <= step * (grid - 2):
+            break
+        narrowest *= 1.1
+    base = math.floor(first / step)
+    masses, noise = _grid_masses(factors, gaussian, step, grid, base)
+    return LossTable(
+        step * np.arange(base, base + grid, dtype=np.float64),
+        masses[0],
+        masses[1],
+        *only_masses(factors),
+        p_shift=shifts["P"],
+        q_shift=shifts["Q"],
+        lost=noise + 4 * RAREST,
+        rounding=ROUNDING + ALIKE * sum(count for _, count in factors) + errors_of(factors),
+    )
+
+
+def _shifts(factors: Sequence[Counted], gaussian: float, step: float) -> dict[World, Shift]:
+    worlds = WORLDS[:1] if mirrored(factors) else WORLDS
+    shifts: dict[World, Shift] = {world: Shift() for world in worlds}
+    for world, shift in shifts.items():
+        for factor, count in factors:
+            loss = factor.loss[factor.finite]
+            shift.add(loss - step * np.rint(loss / step), masses_of(factor, world), count)
+        if gaussian:
+            shift.fixed += step / 2
+    return shifts if "Q" in shifts else {**shifts, "Q": shifts["P"].reflected()}
+
+
+def _grid_masses(
+    factors: Sequence[Counted], gaussian: float, step: float, grid: int, base: int
+) -> tuple[FloatArray, float]:
+    """The two worlds as two rows, transformed side by side; of worlds that mirror each other, one only."""
+    alike = mirrored(factors)
+    worlds = WORLDS[:1] if alike else WORLDS
+    spectrum = np.ones((len(worlds), grid // 2 + 1), dtype=np.complex128)
+    draws = 0
+    for factor, count in factors:
+        places = np.rint(factor.loss[factor.finite] / step).astype(np.int64)
+        masses = np.stack([masses_of(factor, world) for world in worlds])
+        spectrum *= _power(_spectrum(places, masses, grid), count)
+        draws += count
+    if gaussian:
+        drift = gaussian**2 / 2
+        centres = (drift, -drift)[: len(worlds)]
+        rows = np.stack([_gaussian_masses(centre, gaussian, step, grid) for centre in centres])
+        spectrum *= np.fft.rfft(rows)
+    found = np.fft.irfft(spectrum, n=grid)
+    if alike:
+        found = np.stack((found[0], np.roll(found[0, ::-1], 1)))
+    total = np.roll(found, -(base % grid), axis=1)
+    # Standard FFT error analysis, relative to the 2-norm: a rounding for each doubling, and powers multiply it.
+    norm = float(np.linalg.norm(total, axis=1).max())
+    noise = UNIT * (draws + 1) * math.log2(grid) * math.sqrt(grid) * norm
+    return np.maximum(total, 0.0), noise
+
+
+def _spectrum(places: NDArray[np.int64], masses: FloatArray, grid: int) -> NDArray[np.complex128]:
+    """The transform of masses at a few places of a grid: term by term where there are few, or else by FFT."""
+    if places.size > _TERMS:
+        rows = np.stack([np.bincount(places % grid, mass, minlength=grid) for mass in masses])
+        found: NDArray[np.complex128] = np.fft.rfft(rows)
+        return found
+    at = {int(place): masses[:, places == place].sum(axis=1) for place in np.unique(places)}
+    nothing = np.zeros(masses.shape[0])
+    found = np.zeros((masses.shape[0], grid // 2 + 1), dtype=np.complex128)
+    found.real += at.pop(0, nothing)[:, None]
+    for place in sorted({abs(place) for place in at}):
+        term = _turns(place, grid).view(np.float64).reshape(-1, 2)
+        here, there = at.get(place, nothing), at.get(-place, nothing)
+        for row, one, other in zip(found, here, there, strict=True):  # of opposite places, conjugates
+            row += (term * (one + other, one - other)).view(np.complex128)[:, 0]
+    return found
+
+
+def _turns(place: int, grid: int) -> NDArray[np.complex128]:
+    """e^(-2πi·place·f/grid) for the frequencies f of a real transform, each as a product of two roots."""
+    roots, size = _roots(grid), grid // 2 + 1
+    rows = -(-size // _BLOCK)
+    near, far = (roots[np.arange(n) * (step * place) % grid] for n, step in ((_BLOCK, 1), (rows, _BLOCK)))
+    found: NDArray[np.complex128] = np.multiply.outer(far, near).reshape(-1)[:size]
+    return found
+
+
+@lru_cache(maxsize=2)
+def _roots(grid: int) -> NDArray[np.complex128]:
+    """All powers of e^(-2πi/grid)."""
+    roots: NDArray[np.complex128] = np.exp(-2j * np.pi * np.arange(grid) / grid)
+    return roots
+
+
+def _gaussian_masses(centre: float, scale: float, step: float, grid: int) -> FloatArray:
+    """A normal law rounded to the grid."""
+    reach = 9 * scale
+    cells = np.arange(math.floor((centre - reach) / step), math.ceil((centre + reach) / step) + 1)
+    places = (np.append(cells - 0.5, cells[-1] + 0.5) * step - centre) / (-math.sqrt(2) * scale)
+    edges = np.array(list(map(math.erfc, places.tolist()))) / 2
+    return np.bincount(cells % grid, np.diff(edges), minlength=grid).astype(np.float64, copy=False)
+
+
+def _power(base: NDArray[np.complex128], exponent: int) -> NDArray[np.complex128]:
+    result: NDArray[np.complex128] | None = None
+    while True:
+        if exponent & 1:
+            result = base if result is None else result * base
+        exponent >>= 1
+        if not exponent:
+            return result if result is not None else np.ones_like(base)
+        base = base * base
+
+
+def _window(factors: Sequence[Counted], gaussian: float) -> tuple[float, float]:
+    """An interval that the total loss leaves with probability at most `RAREST` on each side, in either world."""
+    signs = (1,) if mirrored(factors) else (1, -1)
+    ends = [max(_chernoff(factors, gaussian, sign, world) for world in WORLDS) for sign in signs]
+    return -ends[-1], ends[0]
+
+
+def _chernoff(factors: Sequence[Counted], gaussian: float, sign: int, world: World) -> float:
+    """The smallest x for which Chernoff's bound puts sign·loss above x with probability at most `RAREST`."""
+    drift = gaussian**2 / 2 if world == "P" else -(gaussian**2) / 2
+    largest, variance = (math.inf, gaussian**2) if gaussian else (0.0, 0.0)
+    laws = []
+    for factor, count in factors:
+        mass = masses_of(factor, world)
+        # Given that all losses are finite; outcomes whose mass underflowed do not occur.
+        loss, mass = sign * factor.loss[factor.finite][mass > 0], mass[mass > 0] / mass.sum()
+        if loss.size == 0:
+            return -math.inf
+        laws.append((loss, mass, count))
+        largest += count * float(loss.max())
+        variance += count * float(loss**2 @ mass)
+    if variance == 0:
+        return largest
+    few = 40 if max(loss.size for loss, _, _ in laws or [(np.zeros(1), 0, 0)]) < 200_000 else 12
+    tilts = np.geomspace(0.1, 200, few) / math.sqrt(variance)
+    cumulants = tilts * sign * drift + tilts**2 * gaussian**2 / 2
+    if laws:
+        tops = np.array([float(loss.max()) for loss, _, _ in laws])
+        starts = np.cumsum([0, *(loss.size for loss, _, _ in laws[:-1])])
+        moments = np.outer(
+            tilts, np.concatenate([loss - top for (loss, _, _), top in zip(laws, tops, strict=True)])
+        )
+        np.exp(moments, out=moments)
+        moments *= np.concatenate([mass for _, mass, _ in laws])
+        moments = np.add.reduceat(moments, starts, axis=1)
+        cumulants += (np.outer(tilts, tops) + np.log(moments)) @ np.array([float(count) for _, _, count in laws])
+    return min(largest, float(np.min((cumulants - math.log(RAREST)) / tilts)))

@@ -1,0 +1,295 @@
+"""From files to answers: the same as without files, pooled where that is right, by the names of values."""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.reports.samples import FORMATS, MECHANISMS, pieces, written
+from untrackable import (
+    Categories,
+    CountMeanSketch,
+    Deck,
+    Fading,
+    Fresh,
+    HashedStrings,
+    InnerProduct,
+    IntegerRange,
+    NoisyInnerProduct,
+    Rappor,
+    Rounds,
+    estimate_files,
+    write_reports,
+)
+from untrackable.display.estimate_table import as_dict, notes, summary, table
+from untrackable.errors import ReportFileError
+from untrackable.estimation.candidate_sums import CandidateAggregator
+from untrackable.reports import summing
+
+DECK = Deck(bits=4, slots=9, eps_report=1.0, width=1)
+COLOURS = Categories(names=["red", "green", "blue"], unknown="other")
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_every_mechanism_is_estimated_as_without_files(name: str, tmp_path: Path) -> None:
+    mechanism, path = MECHANISMS[name], tmp_path / "x.parquet"
+    made = pieces(mechanism, 60, 3)
+    write_reports(path, made, mechanism=mechanism)
+    listed: dict[str, Any] = {} if name not in _LISTED else {"candidates": [0, 1]}
+    found = estimate_files(path, **listed)
+    numbers = [number for number in (1, 2, 3) if mechanism.takes(number)]
+    assert list(found.rounds) == numbers
+    for number in numbers:
+        sums: Any = mechanism.aggregator(number)
+        for taken in mechanism.takes(number):
+            sums.add(made[taken - 1][1])
+        alone = sums.estimate(**listed)
+        for field in ("frequencies", "radius", "simultaneous_radius", "standard_error"):
+            assert np.array_equal(getattr(found.rounds[number], field), getattr(alone, field)), field
+    assert summary(found)
+    assert notes(found, fdr=0.05)
+    assert len(table(found, top=2)["value"]) == 2
+
+
+_LISTED = ("63 bits", "64 bits", "256 bits", "rappor", "wide rappor")
+
+
+def test_pooled_sums_of_one_deck_and_weighted_rounds_otherwise(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    made = pieces(DECK, 50, 3)
+    write_reports(path, made, mechanism=DECK)
+    together = DECK.aggregator()
+    for _, reports in made:
+        together.add(reports)
+    found = estimate_files(path)
+    assert found.pooled is not None
+    assert np.array_equal(found.pooled.frequencies, together.estimate().frequencies)
+    assert found.pooled.tail == "exact binomial"
+    fading = Fading(bits=3, eps=6.0, delta=1e-3)
+    written(path, fading, people=50, rounds=3)
+    found = estimate_files(path)
+    assert found.pooled is not None
+    assert np.array_equal(found.pooled.frequencies, Rounds(fading, found.rounds).pooled().frequencies)
+    written(path, MECHANISMS["loloha"], people=50, rounds=3)
+    found = estimate_files(path)
+    assert found.pooled is None
+    assert "cannot be pooled" in found.pooling
+    assert found.best is found.rounds[3]
+    assert any("cannot be pooled" in note for note in notes(found, fdr=0.05))
+    written(path, MECHANISMS["bitwise"], people=50, rounds=3)
+    assert any("pooling them gains nothing" in note for note in notes(estimate_files(path), fdr=0.05))
+
+
+def test_several_files_are_counted_together(tmp_path: Path) -> None:
+    made = pieces(DECK, 60, 2)
+    paths = [tmp_path / f"x{ending}" for ending in FORMATS]
+    for i, path in enumerate(paths):
+        write_reports(path, [(number, reports[i::6]) for number, reports in made], mechanism=DECK)
+    whole = tmp_path / "whole.parquet"
+    write_reports(whole, made, mechanism=DECK, encoding=COLOURS)
+    one, many = estimate_files(whole), estimate_files(paths, encoding=COLOURS)
+    assert np.array_equal(one.best.frequencies, many.best.frequencies)
+    assert many.reports == one.reports == 120
+    with pytest.raises(ReportFileError, match="given twice"):
+        estimate_files([paths[0], tmp_path / "." / paths[0].name])
+    write_reports(paths[1], made, mechanism=Deck(bits=4, slots=9, eps_report=1.1, width=1))
+    with pytest.raises(ReportFileError, match=r"x\.arrow: its reports were made with the mechanism"):
+        estimate_files(paths)
+    with pytest.raises(ValueError, match="at least one file"):
+        estimate_files([])
+
+
+def test_one_damaged_file_among_several_and_there_is_no_answer(tmp_path: Path) -> None:
+    paths = [tmp_path / f"{i}.csv" for i in range(3)]
+    for path in paths:
+        written(path, DECK)
+    paths[2].write_bytes(paths[2].read_bytes()[:-4])
+    with pytest.raises(ReportFileError, match=r"2\.csv is damaged or truncated"):
+        estimate_files(paths)
+
+
+def test_only_the_rounds_that_are_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x.npz"
+    written(path, DECK, rounds=5)
+    assert list(estimate_files(path, rounds=[2, 4, 77]).rounds) == [2, 4]
+    with pytest.raises(ReportFileError, match="no reports of a round that was asked for"):
+        estimate_files(path, rounds=[7])
+    monkeypatch.setattr(summing, "MOST_SUMS", 40)
+    assert len(estimate_files(path, rounds=[1, 2]).rounds) == 2
+    with pytest.raises(ReportFileError, match="sums of 3 rounds would have more than 40 entries"):
+        estimate_files(path)
+
+
+def test_nobody_and_one(tmp_path: Path) -> None:
+    for ending in FORMATS:
+        path = tmp_path / f"x{ending}"
+        write_reports(path, [], mechanism=DECK)
+        with pytest.raises(ReportFileError, match="there are no reports"):
+            estimate_files(path)
+        write_reports(path, [(1, [5])], mechanism=DECK)
+        found = estimate_files(path)
+        assert found.best.n == found.reports == 1
+        assert found.best.frequencies.sum() == pytest.approx(1)
+        assert not any(row.stands_out for row in found.best.top(16))
+        assert (found.best.interval(simultaneous=True).upper == 1).all()
+        assert len(table(found)["value"]) == 16
+
+
+def test_names_of_values(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    deck = Deck(bits=2, slots=2, eps_report=8.0)
+    (batch,) = deck.simulate(COLOURS.encode_many(["blue"] * 500 + ["pink"] * 300 + ["red"] * 10), rounds=1, seed=1)
+    write_reports(path, [(1, batch.reports[:, 0])], mechanism=deck, encoding=COLOURS)
+    found = estimate_files(path)
+    assert table(found, top=2)["value"] == ["blue", "other"]
+    assert [row["value"] for row in as_dict(found)["pooled"]["top"]][:2] == ["blue", "other"]
+    assert found.labelled(found.best).to_arrow().column("value").to_pylist() == ["red", "green", "blue", "other"]
+
+
+def test_values_that_an_encoding_lacks_are_left_out(tmp_path: Path) -> None:
+    path, ages = tmp_path / "x.csv", IntegerRange(low=10, high=12)
+    written(path, DECK, people=300, encoding=ages)
+    found = estimate_files(path)
+    bare = estimate_files(path.rename(tmp_path / "y.csv"), encoding=ages)
+    assert found.best.frequencies.size == bare.best.frequencies.size == 3
+    assert sorted(table(found)["value"]) == ["10", "11", "12"]
+    assert found.best.consistent().sum() == pytest.approx(1)
+    written(path, DECK, encoding=None)
+    with pytest.raises(ValueError, match="the encoding has 99 values, the mechanism has room for 16"):
+        estimate_files(path, encoding=IntegerRange(low=1, high=99))
+
+
+def test_hashed_strings_by_candidates(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    strings = HashedStrings(bits=8, salt=bytes(16), longest=20)
+    fresh = Fresh(NoisyInnerProduct(bits=8, eps=4.0))
+    held = strings.encode_many(["cat"] * 3000 + ["dog"] * 1000)
+    (batch,) = fresh.simulate(held, rounds=2, seed=1)
+    write_reports(path, [(t, batch.reports[:, t - 1]) for t in (1, 2)], mechanism=fresh, encoding=strings)
+    found = estimate_files(path, candidates=["dog", "cat", "cow", "dog"], beta=0.06)
+    assert found.best.beta == pytest.approx(0.06)
+    first, second, third = found.best.top(3)
+    assert (first.value, second.value, third.value) == ("cat", "dog", "cow")
+    assert first.lower < 0.75 < first.upper
+    sums = fresh.aggregator()
+    sums.add(batch.reports)
+    direct = strings.candidates(sums.estimate(0.02), ["dog", "cat", "cow"])
+    assert np.allclose(found.best.frequencies, direct.frequencies)
+    buckets = estimate_files(path)
+    assert table(buckets, top=1)["value"] == [strings.label(strings.encode("cat"))]
+    same = next(f"x{i}" for i in range(9999) if strings.encode(f"x{i}") == strings.encode("cat"))
+    together = estimate_files(path, candidates=["dog", "cat", same])
+    assert table(together, top=1)["value"] == [f"cat or {same}"]
+
+
+def test_wide_hashes_and_sketches_by_candidates(tmp_path: Path) -> None:
+    path, strings = tmp_path / "x.npz", HashedStrings(bits=60, salt=bytes(16), longest=20)
+    mechanisms = (
+        Fresh(NoisyInnerProduct(bits=60, eps=4.0)),
+        Fresh(CountMeanSketch(hashes=64, width=64, eps=4.0, values=1 << 60)),
+    )
+    for mechanism in mechanisms:
+        (batch,) = mechanism.simulate(strings.encode_many(["cat"] * 900 + ["dog"] * 100), rounds=1, seed=1)
+        write_reports(path, [(1, batch.reports[:, 0])], mechanism=mechanism, encoding=strings)
+        found = estimate_files(path, candidates=["dog", "cat", "cow"])
+        assert table(found, top=1)["value"] == ["cat"]
+        with pytest.raises(ValueError, match="candidates must be given"):
+            estimate_files(path)
+
+
+def test_reports_of_wide_values_are_not_kept_where_candidates_are_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Several rounds of several files, pooled by adding up counts; by names, by numbers and by an encoding."""
+    strings = HashedStrings(bits=256, salt=bytes(16), longest=20)
+    colours = [COLOURS.names.index(name) for name in ("red", "green")]
+    fresh, rnip = (
+        Fresh(NoisyInnerProduct(bits=256, eps=4.0)),
+        InnerProduct(bits=40, slots=3, eps_report=4.0, width=1),
+    )
+    cases: list[tuple[Any, Any, list[int], list[Any] | None]] = [
+        (fresh, strings, [strings.encode("cat"), strings.encode("dog")], ["dog", "cat", "cow"]),
+        (fresh, None, [5, 6], [6, 5, 1 << 255]),
+        (rnip, COLOURS, colours, None),
+    ]
+    for mechanism, encoding, held, candidates in cases:
+        clients = [mechanism.client(held[i % 4 == 0]) for i in range(40)]
+        made = [(t, [client.report(t) for client in clients]) for t in (1, 2)]
+        paths = [tmp_path / "x.parquet", tmp_path / "y.csv"]
+        for path, half in zip(paths, (slice(0, 20), slice(20, 40)), strict=True):
+            write_reports(path, [(t, all_[half]) for t, all_ in made], mechanism=mechanism, encoding=encoding)
+        asked = (
+            range(4)
+            if candidates is None
+            else candidates
+            if encoding is None
+            else [*map(encoding.encode, candidates)]
+        )
+        kept: Any = mechanism.aggregator(2).add(made[1][1])
+        beta = 0.05 if encoding is None or candidates is None else 0.05 / 3
+        alone = kept.estimate(beta, candidates=asked)
+        if encoding is strings:
+            alone = strings.candidates(alone, candidates, of=asked)
+        with monkeypatch.context() as patch:
+            patch.setattr(CandidateAggregator, "_add", None)
+            found = estimate_files(paths, candidates=candidates)
+        for field in ("frequencies", "radius", "simultaneous_radius", "standard_error"):
+            assert np.array_equal(getattr(found.rounds[2], field), getattr(alone, field)), field
+        assert found.pooled is not None
+        assert found.pooled.n == 80
+        if mechanism is fresh and encoding is None:
+            both = kept.add(made[0][1]).estimate(beta, candidates=asked)
+            assert np.array_equal(found.pooled.frequencies, both.frequencies)
+
+
+def test_wide_values_without_candidates_are_refused_before_reports_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written(tmp_path / "x.csv", MECHANISMS["256 bits"])
+    monkeypatch.setattr(CandidateAggregator, "_add", None)
+    with pytest.raises(ValueError, match=r"candidates must be given, as there are 2\^256 values"):
+        estimate_files(tmp_path / "x.csv")
+
+
+def test_candidates_where_all_values_are_estimated(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    written(path, DECK, encoding=COLOURS)
+    with pytest.raises(ValueError, match="here all values are estimated"):
+        estimate_files(path, candidates=["red"])
+    rappor = Rappor(bloom_bits=16, hashes=2, f=0.5, p=0.5, q=0.75)
+    written(path, rappor)
+    with pytest.raises(ValueError, match="candidates must be given, as this mechanism's reports tell nothing"):
+        estimate_files(path)
+    written(path, rappor, encoding=COLOURS)
+    assert sorted(table(estimate_files(path))["value"]) == ["blue", "green", "other", "red"]
+
+
+def test_memory_is_of_a_batch_not_of_the_file(tmp_path: Path) -> None:
+    """No piece is larger than a batch, whatever the row groups and record batches of others are."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from untrackable.reports.file_format import BATCH
+    from untrackable.reports.reader import read_reports
+
+    reports = np.full(2 * BATCH + 5, 5, dtype=np.uint8)
+    one = pa.table({"round": np.ones(reports.size, dtype=np.int8), "report": reports})
+    pq.write_table(one, tmp_path / "x.parquet", row_group_size=reports.size)
+    with pa.OSFile(str(tmp_path / "x.arrow"), "wb") as file, pa.ipc.new_file(file, one.schema) as writer:
+        writer.write_batch(one.to_batches()[0])
+    np.savez(tmp_path / "x.npz", report=reports, round=np.ones(reports.size, dtype=np.int8))
+    np.save(tmp_path / "x.npy", reports)
+    for path in tmp_path.iterdir():
+        file_of = read_reports(path, mechanism=DECK, round=1)
+        sizes = [len(piece.reports) for piece in file_of.pieces()]
+        assert sum(sizes) == reports.size
+        assert max(sizes) <= BATCH
+
+
+def test_answers_are_frozen(tmp_path: Path) -> None:
+    written(tmp_path / "x.csv", DECK)
+    found = estimate_files(tmp_path / "x.csv")
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        found.pooled = None  # type: ignore[misc]

@@ -1,0 +1,343 @@
+"""Files of reports: what is found in them, and what is wrong with them."""
+
+import csv
+import tracemalloc
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import feather
+
+from untrackable import Deck, InnerProduct, Memoized, RandomizedResponse, Rappor
+from untrackable.auditing.evidence.file_audit import audit_file
+from untrackable.auditing.evidence.people_sample import MOST_HASHES, Half, People
+from untrackable.auditing.evidence.recorded_format import Layout, Unreadable
+from untrackable.errors import AuditError
+from untrackable.mechanisms.interface import Mechanism
+
+RAPPOR = Rappor(bloom_bits=32, hashes=2, f=0.5, p=0.25, q=0.75)
+
+
+def simulated(mechanism: Mechanism, value: object, people: int, reports: int, seed: int = 1) -> list[list[int]]:
+    """Reports as integers: people × reports."""
+    told: list[list[int]] = []
+    for batch in mechanism.simulate(np.array([value] * people), rounds=reports, seed=seed):
+        if batch.reports.ndim == 2:
+            told += [[int(report) for report in row] for row in batch.reports]
+        else:
+            told += [[int.from_bytes(report.tobytes(), "little") for report in row] for row in batch.reports]
+    return told
+
+
+def write_csv(path: Path, header: list[str], rows: Iterable[Iterable[Any]]) -> Path:
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(header)
+        writer.writerows(rows)
+    return path
+
+
+def in_two_places(told: list[list[int]]) -> list[tuple[str, str, int]]:
+    half = len(told[0]) // 2
+    return [
+        (f"u{i}", "home" if t < half else "work", told[i][t]) for t in range(2 * half) for i in range(len(told))
+    ]
+
+
+def test_rappor_is_followed_nearly_as_well_as_can_be(tmp_path: Path) -> None:
+    rows = in_two_places(simulated(RAPPOR, "x", 2000, 8))
+    exact = RAPPOR.tracking(reports=8, split=4).advantage()
+    for name, write in (("bits", lambda r: format(r, "032b")), ("hex", lambda r: f"{r:08x}"), ("integer", str)):
+        told = [(who, where, write(report)) for who, where, report in rows]
+        path = write_csv(tmp_path / f"{name}.csv", ["user", "place", "irr"], told)
+        found = audit_file(path)
+        assert exact.lower - 0.15 < found.tracking.lower < exact.upper
+        assert found.format == name
+        assert (found.rows, found.malformed, found.people, found.reports) == (16_000, 0, 2000, 16_000)
+        assert found.windows == ("home", "work")
+    by_law = audit_file(tmp_path / "hex.csv", mechanism=RAPPOR, value="x")
+    assert exact.lower - 0.08 < by_law.tracking.lower < exact.upper
+    assert by_law.tracking.same.trials == 1000
+    assert by_law.mechanism == repr(RAPPOR)
+    assert "can be followed" in by_law.verdict
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "feather", "arrows"])
+def test_deck_is_not_followed_in_any_kind_of_file(suffix: str, tmp_path: Path) -> None:
+    deck = Deck(bits=8, slots=8, eps_report=0.5)
+    told = np.array(simulated(deck, 3, 1000, 8))
+    table = pa.table({"id": np.tile(np.arange(1000), 8), "report": told.T.reshape(-1)})
+    path = tmp_path / f"deck.{suffix}"
+    if suffix == "csv":
+        write_csv(path, ["id", "report"], zip(*(table.column(i).to_pylist() for i in (0, 1)), strict=True))
+    elif suffix == "parquet":
+        pq.write_table(table, path, row_group_size=777)
+    elif suffix == "feather":
+        feather.write_feather(table, path)
+    else:
+        with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as stream:
+            stream.write_table(table)
+    for mechanism in (None, deck):
+        found = audit_file(path, mechanism=mechanism, value=3)
+        assert found.tracking.lower == 0.0
+        assert found.windows is None
+        assert found.people == 1000
+        assert found.reports == 8000
+    assert "No way to follow" in found.verdict
+    assert "different values" in found.verdict
+
+
+def test_repeats_give_away_whoever_replays(tmp_path: Path) -> None:
+    told = simulated(InnerProduct(bits=16, slots=20, eps_report=0.5), 3, 2000, 8)
+    path = write_csv(tmp_path / "a.csv", ["pseudonym", "report"], ((i, r) for i in range(2000) for r in told[i]))
+    found = audit_file(path)
+    assert found.tracking.lower > 0.4
+    assert "repeats" in found.tracking.similarity
+    texts = write_csv(
+        tmp_path / "b.csv", ["pseudonym", "report"], ((i, f"<{r}>") for i in range(2000) for r in told[i])
+    )
+    assert audit_file(texts).format == "text"
+    assert audit_file(texts).tracking.lower > 0.4
+    with pytest.raises(AuditError, match="reports are text"):
+        audit_file(texts, mechanism=RAPPOR, value="x")
+
+
+def test_a_memoized_bit_is_followed_as_much_as_the_law_says(tmp_path: Path) -> None:
+    mechanism = Memoized(RandomizedResponse(eps=1.0))
+    told = simulated(mechanism, 1, 8000, 2)
+    path = write_csv(tmp_path / "a.csv", ["id", "report"], ((i, r) for i in range(8000) for r in told[i]))
+    exact = mechanism.tracking(reports=2, split=1).advantage()
+    found = audit_file(path)
+    assert exact.lower - 0.12 < found.tracking.lower < exact.upper
+    assert found.tracking.sampled == pytest.approx(exact.upper, abs=0.05)
+
+
+def test_sample_of_people_is_kept_whole(tmp_path: Path) -> None:
+    rows = in_two_places(simulated(RAPPOR, "x", 900, 6))
+    path = write_csv(tmp_path / "a.csv", ["user", "place", "irr"], rows)
+    found = audit_file(path, people=300)
+    assert (found.pseudonyms, found.people, found.reports) == (300, 300, 1800)
+    assert found.sampled
+    assert "uniform sample of 300 pseudonyms" in found.verdict
+    assert audit_file(path, people=300, seed=1).tracking != found.tracking
+    assert audit_file(path, people=300) == found
+
+
+def test_the_sample_is_uniform() -> None:
+    """Each of 40 is kept by 10 of 40 with probability 1/4; 400 keys; 6 standard deviations have rate 2e-9 each."""
+    kept = np.zeros(40)
+    for seed in range(400):
+        people = People(10, width=1, seed=seed, keep_raw=False)
+        for who in [*range(40), *range(40)]:
+            people.add(str(who).encode(), None, 1)
+        assert len(people) == 10
+        assert all(first.count == second.count == 1 for first, second in people.both())
+        kept[[int(name) for name in people._known]] += 1
+    assert kept.sum() == 4000
+    assert np.all(np.abs(kept - 100) < 6 * np.sqrt(400 * 0.25 * 0.75))
+
+
+def test_what_is_remembered_of_a_person_is_bounded() -> None:
+    first, second = Half(), Half()
+    for report in range(500):
+        first.add(report, 0, keep=False)
+        second.add(499 - report, 0, keep=False)
+    assert len(first.hashes) == MOST_HASHES
+    assert first.hashes.keys() == second.hashes.keys()
+    assert first.ones.tolist() == second.ones.tolist() == [sum(r >> i & 1 for r in range(500)) for i in range(9)]
+
+
+def test_memory_does_not_grow_with_rows(tmp_path: Path) -> None:
+    peaks = []
+    for repeats in (1, 4):
+        rows = ((f"u{i % 2000}", i * 7919 % 256) for i in range(16_000 * repeats))  # several chunks either way
+        path = write_csv(tmp_path / f"{repeats}.csv", ["id", "report"], rows)
+        tracemalloc.start()
+        audit_file(path, people=50)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.5 * peaks[0]
+
+
+def test_windows(tmp_path: Path) -> None:
+    rows = [
+        (f"u{i % 50}", day, i % 50) for i in range(200) for day in ("mon", "tue", "wed") if day != "mon" or i % 2
+    ]
+    path = write_csv(tmp_path / "a.csv", ["user", "day", "report"], rows)
+    found = audit_file(path)
+    assert found.windows == ("tue", "wed")
+    assert found.elsewhere == 100
+    assert "100 rows are in other windows" in found.verdict
+    assert audit_file(path, windows=("mon", "wed")).elsewhere == 200
+    with pytest.raises(AuditError, match="no row is in the window 'sun'"):
+        audit_file(path, windows=("mon", "sun"))
+    with pytest.raises(ValueError, match="must differ"):
+        audit_file(path, windows=("mon", "mon"))
+    bare = write_csv(tmp_path / "b.csv", ["user", "report"], ((who, told) for who, _, told in rows))
+    with pytest.raises(ValueError, match="no window column"):
+        audit_file(bare, windows=("mon", "tue"))
+
+
+HIDDEN = "9d41c0de"
+
+
+def test_malformed_rows_are_counted_and_named_by_line(tmp_path: Path) -> None:
+    lines = [f"user{i % 100},home,{i % 256:08b}" for i in range(200)]
+    lines += [f"user{i % 100},work,{i % 256:08b}" for i in range(200)]
+    wrong = {
+        4: (f"{HIDDEN},home", "2 columns instead of 3"),
+        6: (f",home,{0:08b}", "the pseudonym is missing"),
+        9: (f"{HIDDEN},,{0:08b}", "the window is missing"),
+        12: (f"{HIDDEN},home,", "the report is missing"),
+        20: (f"{HIDDEN},home,{HIDDEN}", "the report is not a row of 0 and 1"),
+        30: (f"{HIDDEN},home,0000", "the report has 4 bits, where most have 8"),
+        40: (f'{HIDDEN},home,"{0:08b}', "a quotation mark is left open"),
+        50: (f"{HIDDEN}\udcff,home,{0:08b}", "not UTF-8"),
+        60: (f"{HIDDEN},home,{0:08b},1", "4 columns instead of 3"),
+    }
+    for line, (text, _) in wrong.items():
+        lines[line - 2] = text
+    lines.insert(150, "")  # a blank line is nothing
+    path = tmp_path / "a.csv"
+    path.write_bytes(("user,place,report\n" + "\n".join(lines)).encode("utf-8", "surrogateescape"))
+    found = audit_file(path)
+    assert found.malformed == len(wrong)
+    assert found.rows == 400
+    assert found.examples == tuple((line, reason) for line, (_, reason) in list(wrong.items())[:5])
+    assert "9 of 400 rows are malformed" in found.verdict
+    assert "line 4: 2 columns instead of 3" in found.verdict
+    assert HIDDEN not in str(found)
+    assert HIDDEN not in str(found.as_dict())
+    # one by one, to see the reasons that come later
+    for line, (text, reason) in wrong.items():
+        few = [text, *lines[100:140], *lines[300:340]]
+        path.write_bytes(("user,place,report\n" + "\n".join(few)).encode("utf-8", "surrogateescape"))
+        assert audit_file(path).examples == ((2, reason),), line
+
+
+def test_malformed_rows_of_parquet_have_row_numbers(tmp_path: Path) -> None:
+    people = [i % 100 if i != 7 else None for i in range(400)]
+    cases: list[tuple[Callable[[int], Any], Any, str]] = [
+        (lambda i: i % 9, -5, "the report is negative"),
+        (lambda i: [i % 2, 1, 0], [1, 2, 0], "the report is not a list of 0 and 1"),
+        (lambda i: bytes([i % 9, 1]), b"x", "the report has 8 bits, where most have 16"),
+        (lambda i: float(i % 9), 0.5, "the report is not an integer"),
+        (lambda i: f"{i % 9:04x}", "xyz", "the report is not hexadecimal"),
+    ]
+    for make, bad, reason in cases:
+        told = [make(i) if i != 20 else bad for i in range(400)]
+        pq.write_table(pa.table({"user_id": people, "report": told}), tmp_path / "a.parquet")
+        found = audit_file(tmp_path / "a.parquet", format="hex" if isinstance(bad, str) else "auto")
+        assert found.examples == ((8, "the pseudonym is missing"), (21, reason))
+        assert found.unit == "row"
+
+
+def test_quoted_fields_may_go_on(tmp_path: Path) -> None:
+    rows = [(f"u{i % 50}", "two\nlines, é" if i == 5 else "x", i % 4) for i in range(200)]
+    found = audit_file(write_csv(tmp_path / "a.csv", ["user", "note", "report"], rows))
+    assert (found.rows, found.malformed) == (200, 0)
+    path = tmp_path / "b.csv"
+    path.write_text("user;report\n" + "x" * (3 << 20) + "\n" + "\n".join(f"u{i % 50};{i % 4}" for i in range(200)))
+    assert audit_file(path).examples == ((2, "the line is too long"),)
+
+
+def damaged(data: bytes) -> bytes:
+    return data[:100] + bytes(byte ^ 0x5A for byte in data[100:400]) + data[400:]
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    table = pa.table({"id": list(range(2000)), "report": list(range(2000))})
+    pq.write_table(table, tmp_path / "good.parquet", compression="zstd", use_dictionary=False)
+    feather.write_feather(table, tmp_path / "good.feather", compression="zstd")
+    parquet, arrow = (tmp_path / "good.parquet").read_bytes(), (tmp_path / "good.feather").read_bytes()
+    pq.write_table(table.slice(0, 0), tmp_path / "norows.parquet")
+    files = {
+        "empty.csv": (b"", "is empty"),
+        "header.csv": (b"user,report\n", "no usable row"),
+        "windows.csv": (b"user,day,report\n", "no row is in any window"),
+        "one.csv": (b"user,day,report\na,mon,1\n", "all rows are in one window"),
+        "junk.bin": (bytes(range(256)) * 9, "neither CSV"),
+        "line.txt": (b"no line ends here", "neither CSV"),
+        "junk.parquet": (b"user,report\na,1\n", "not what its name says"),
+        "short.parquet": (parquet[: len(parquet) // 2], "damaged or truncated Parquet"),
+        "damaged.parquet": (damaged(parquet), "damaged"),
+        "short.feather": (arrow[: len(arrow) // 2], "damaged or truncated Arrow"),
+        "damaged.feather": (damaged(arrow), "damaged"),
+        "bare.csv": (f"{HIDDEN},1\n{HIDDEN},2\n".encode(), "no pseudonym column called .* names 2 columns"),
+        "columns.csv": (b"user,told\na,1\n", "no report column called report or irr"),
+        "negative.csv": (b"user,report\n" + b"a,-1\n" * 40, "no usable row; 40 of 40 rows are malformed .line 2"),
+        "few.csv": (b"user,report\na,1\na,2\n", "in both windows: 1, where at least 16"),
+    }
+    for name, (content, message) in files.items():
+        path = tmp_path / name
+        path.write_bytes(content)
+        with pytest.raises(AuditError, match=message) as caught:
+            audit_file(path)
+        assert HIDDEN not in str(caught.value), name
+    for name, message in (
+        ("missing.csv", "No such file"),
+        (".", "is a folder"),
+        ("norows.parquet", "no usable row"),
+    ):
+        with pytest.raises(AuditError, match=message):
+            audit_file(tmp_path / name)
+    with pytest.raises(AuditError, match="called nothing: columns are id, report"):
+        audit_file(tmp_path / "good.parquet", report="nothing")
+
+
+def test_bad_arguments(tmp_path: Path) -> None:
+    path = write_csv(tmp_path / "a.csv", ["id", "report"], ((i % 50, i) for i in range(200)))
+    with pytest.raises(ValueError, match="format must be one of"):
+        audit_file(path, format="octal")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="people must be at least 16"):
+        audit_file(path, people=3)
+    with pytest.raises(TypeError, match="mechanism must have link_scores"):
+        audit_file(path, mechanism=object())  # type: ignore[arg-type]
+    wide = audit_file(path, mechanism=Deck(bits=6, slots=4, eps_report=1.0, width=1), value=0)
+    assert wide.malformed == 72
+    assert "more than the mechanism's 7 bits" in wide.verdict
+
+
+@pytest.mark.parametrize(
+    ("sample", "name", "width"),
+    [
+        (["0101", "1111", "0000"], "bits", 4),
+        (["0", "1", "1"], "integer", 0),
+        (["1", "10", "11"], "integer", 0),
+        (["12", "-3", "5"], "integer", 0),
+        (["0f", "10", "a1"], "hex", 8),
+        (["0x0f", "0x10"], "hex", 8),
+        (["apple", "pear"], "text", 32),
+        ([1, 2, 3], "integer", 0),
+        ([[0, 1], [1, 1]], "bits", 2),
+        ([b"ab", b"cd"], "bits", 16),
+        ([], "bits", 0),
+    ],
+)
+def test_formats_are_recognised(sample: list[Any], name: str, width: int) -> None:
+    layout = Layout.of(sample, "auto")
+    assert layout.width == width
+    if sample:
+        assert layout.name == name
+
+
+def test_reports_are_read_alike_in_every_format() -> None:
+    report = 0b1011_0000_0000_0001
+    assert Layout("bits", 16).read(format(report, "016b")) == report
+    assert Layout("hex", 16).read(f"{report:04X}") == report
+    assert Layout("integer", 0).read(f" {report} ") == report
+    assert Layout("bits", 16).read(report.to_bytes(2, "little")) == report
+    assert Layout("bits", 16).read([report >> i & 1 for i in range(16)]) == report
+    for layout, cell in (
+        (Layout("integer", 0), "9" * 5000),
+        (Layout("integer", 0), "²"),
+        (Layout("hex", 16), "f" * 5000),
+        (Layout("bits", 16), "0" * 5000),
+        (Layout("bits", 16), {"a": 1}),
+    ):
+        with pytest.raises(Unreadable):
+            layout.read(cell)

@@ -1,0 +1,241 @@
+"""Audits of the whole catalogue, in numbers, in words, as JSON and as a page."""
+
+import itertools
+import json
+import math
+import re
+from typing import Any
+
+import pytest
+
+from untrackable import (
+    Bitwise,
+    Deck,
+    Experiment,
+    Factor,
+    Fresh,
+    Memoized,
+    NoisyInnerProduct,
+    Rappor,
+    audit,
+    compare,
+)
+from untrackable.auditing.mechanism_audit import Apart, Audit
+from untrackable.brackets import Bracket
+from untrackable.cli.mechanism_argument import resolve
+from untrackable.display import audit_words
+from untrackable.display.audit_page import audit_page, comparison_page
+from untrackable.display.numbers import as_dict, shown
+from untrackable.mechanisms.catalogue import CATALOGUE, Goal
+from untrackable.strict_json import finite
+
+REPORTS = 6
+
+
+def brackets(found: Any) -> list[Bracket]:
+    """Every bracket that an audit holds."""
+    if isinstance(found, Bracket):
+        return [found]
+    if isinstance(found, Audit):
+        return [b for name in Audit.__slots__ for b in brackets(getattr(found, name))]
+    if isinstance(found, tuple):
+        return [b for item in found for b in brackets(item)]
+    return []
+
+
+def goal_for(name: str) -> Goal:
+    bit = name in ("one-change", "votes", "bitwise")
+    return Goal(values=2 if bit else 16, reports=REPORTS, people=5000)
+
+
+@pytest.mark.parametrize("name", [name for name in CATALOGUE if name != "fixed-vector-fresh"])
+def test_every_entry_is_audited(name: str) -> None:
+    mechanism = resolve(name, goal=goal_for(name))
+    found = audit(mechanism, reports=REPORTS, crowd=60, people=5000)
+    assert not set(found.missing) - {"τ"}, found.missing
+    assert found.persists
+    assert found.published or name in ("deck", "fading", "fresh")
+    assert found.linked is not None
+    assert found.changed is not None
+    # Guarantees are ordered as they must be.
+    for apart in (found.everlasting, found.lasting, found.tracking, found.detection_fresh, found.detection_same):
+        assert isinstance(apart, Apart)
+        assert apart.gamma.lower <= apart.pure.upper + 1e-9
+        assert apart.advantage.upper <= 1
+    assert found.everlasting is not None
+    assert found.lasting is not None
+    if math.isfinite(found.everlasting.pure.upper):
+        assert found.lasting.pure.lower <= found.everlasting.pure.upper + 1e-9
+    assert found.recognised.upper >= 1 / 60 - 1e-9
+    points = found.curves.points
+    assert [p.reports for p in points] == sorted({p.reports for p in points})
+    assert points[-1].reports == REPORTS
+    # More reports never help less (up to the brackets' own width).
+    for fewer, more in itertools.pairwise(points):
+        assert fewer.tracking.advantage.lower <= more.tracking.advantage.upper + 1e-9
+    # The attack stays within what the engine allows: Hoeffding, a false alarm once in 1e9 for 60 people.
+    assert found.linked.top1.sampled <= found.recognised.upper + math.sqrt(math.log(1e9) / (2 * 60))
+    # Every number says what it is, and everything is JSON.
+    assert len(brackets(found)) > 20
+    told = json.dumps(finite(as_dict(found)), allow_nan=False)
+    assert told.count('"certainty"') >= len(brackets(found))
+    for line in audit_words.lines(found):
+        assert line.certainty in ("exact", "upper", "lower", "sampled", "exact up to ±"), line
+        assert line.number
+    sentences = audit_words.verdict(found)
+    assert all(sentence.endswith(".") for sentence in sentences)
+    assert "observer with 3 reports from each of two places" in sentences[0]
+
+
+def test_the_published_worst_case_of_rappor() -> None:
+    found = audit(Rappor.preset("paper"), reports=15, attack=False)
+    assert found.tracking.pure.upper == pytest.approx(288.645, abs=1e-3)
+    assert found.tau_median is not None
+    assert 10.983 in Bracket(found.tau_median.lower - 5e-4, found.tau_median.upper + 5e-4)
+    assert found.everlasting is not None
+    assert found.everlasting.pure.upper == pytest.approx(4 * math.log(3))
+
+
+def test_presets() -> None:
+    for entry in CATALOGUE.values():
+        for preset in entry.presets:
+            mechanism = resolve(entry.name, preset=preset)
+            assert mechanism.tracking(reports=2).advantage().upper <= 1
+    assert resolve("rappor", preset="chrome") == Rappor.preset("chrome")
+    assert Rappor.preset("chrome").cohorts > 1
+
+
+def test_words() -> None:
+    followed = audit(Memoized(NoisyInnerProduct(bits=16, eps=1)), reports=20, crowd=100)
+    first, *others = audit_words.verdict(followed)
+    assert re.match(
+        r"An observer with 10 reports from each of two places recognises this person among 100 with", first
+    )
+    assert any("no such promise can be made for ever" in sentence for sentence in others)
+    hidden = audit_words.verdict(audit(Deck(bits=4, slots=20, eps_report=0.1), attack=False))
+    assert "cannot tell this person from 999 others" in hidden[0]
+    assert "any sequence of values just as well" in hidden[1]
+    fresh = audit_words.verdict(audit(Fresh(NoisyInnerProduct(bits=4, eps=1)), attack=False))
+    assert fresh[1] == "Nothing stays private for ever: enough reports reveal the value."
+    odd = audit_words.verdict(audit(Bitwise(eps_state=1, eps_report=1), reports=5, attack=False))
+    assert "2 reports from each of two places" in odd[0]
+    assert "at most" in odd[0]
+    assert "if the same client goes on" in " ".join(odd)
+
+
+@pytest.mark.parametrize(
+    ("bracket", "said"),
+    [
+        (Bracket.point(0.5), ("0.5", "exact")),
+        (Bracket.point(math.inf), ("∞", "exact")),
+        (Bracket(0.0, 0.25), ("0.25", "upper")),
+        (Bracket(0.0, math.inf), ("∞", "upper")),
+        (Bracket(0.3, math.inf), ("0.3", "lower")),
+        (Bracket(0.25, 0.75), ("0.5 ± 0.2", "exact up to ±")),
+        (Bracket(0.0, 1e-20, resolved=False), ("1.00e-20", "upper")),
+        (Bracket.point(12345678.0), ("1.23e+07", "exact")),
+        (Bracket.point(123456.0), ("123,456", "exact")),
+    ],
+)
+def test_numbers_are_said_with_what_they_are(bracket: Bracket, said: tuple[str, str]) -> None:
+    assert shown(bracket) == said
+
+
+class Tagged:
+    """A mechanism of one's own: a fair bit afresh, and one of eight tags kept for ever."""
+
+    def tracking(self, *, reports: int, split: int) -> Experiment:
+        return Experiment([Factor([1.0, 0.0], [1 / 8, 7 / 8])] if 0 < split < reports else [])
+
+
+def test_a_mechanism_of_ones_own() -> None:
+    found = audit(Tagged(), reports=10, crowd=100)
+    assert found.tracking.advantage.upper == pytest.approx(7 / 8)
+    assert found.recognised.upper == pytest.approx(8 / 100)
+    assert found.everlasting is None
+    assert "no privacy" in found.missing["privacy of all reports, fixed values"]
+    assert found.linked is None
+    assert "Tagged: can its reports be followed?" in audit_page(found, Tagged(), "Tagged", ["audit", "mine:Tagged"])
+    with pytest.raises(TypeError, match="mechanism must have a method tracking"):
+        audit(object())  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="reports must be at least 2, got 1"):
+        audit(Tagged(), reports=1)
+    with pytest.raises(ValueError, match="delta must be strictly between 0 and 1"):
+        audit(Tagged(), delta=0)
+
+
+@pytest.mark.parametrize("values", [2, 16])
+def test_comparison_is_at_the_same_everlasting_privacy(values: int) -> None:
+    found = compare(values=values, eps=1.5, reports=8, people=10_000, crowd=200)
+    assert {row.name for row in found.rows} | set(found.left_out) == set(CATALOGUE)
+    assert set(found.left_out) == {"fixed-vector-fresh"} | (
+        {"one-change", "votes", "bitwise"} if values == 16 else set()
+    )
+    for row in found.rows:
+        assert row.privacy.gamma.upper <= 1.5 * (1 + 1e-6), row.name
+        assert row.privacy.gamma.upper >= 1.0, row.name
+        assert row.all_rounds <= row.standard_error * 2, row.name
+    ranked = [round(row.recognised.upper, 6) for row in found.rows]
+    assert ranked == sorted(ranked)
+    names = [row.name for row in found.rows]
+    assert {"deck", "fading"} <= set(names[:6])
+    assert names.index("rappor") > names.index("deck")
+    page = comparison_page(found, ["compare"])
+    assert page.count("<tr>") >= len(found.rows)
+    assert "https:" not in re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
+
+
+def test_names_and_parameters() -> None:
+    assert resolve("deck", ["bits=3", "slots=4", "eps_report=0.5"]) == Deck(bits=3, slots=4, eps_report=0.5)
+    assert resolve("votes", ["eps_vote=1", "eps_estimate=1", "votes=2", "estimates=2", "updates=1,5"]).updates == (
+        1,
+        5,
+    )
+    assert isinstance(resolve("tests.auditing.test_mechanism_audit:Tagged"), Tagged)
+    for name, parameters, preset, message in [
+        ("rapor", [], None, "mechanism must be one of rappor, .*got 'rapor'"),
+        ("deck", ["bits"], None, "a parameter must be written key=value, got 'bits'"),
+        ("deck", ["bits=3"], None, "deck takes bits, slots, eps_report.*missing"),
+        (
+            "deck",
+            ["bits=3", "slots=4", "eps_report=0.5", "power=2"],
+            None,
+            "deck takes bits, slots, eps_report.*: there is no power",
+        ),
+        ("deck", ["bits=3", "slots=4", "eps_report=-1"], None, "eps_report must be positive and finite, got -1"),
+        ("rappor", [], "firefox", "preset of rappor must be one of: chrome, paper; got 'firefox'"),
+        ("rappor", ["f=1"], "chrome", "either parameters or a preset"),
+        ("nowhere:thing", [], None, "cannot import nowhere"),
+        ("math:nothing", [], None, "math has no nothing"),
+        ("math:pi", [], None, "math:pi is neither a mechanism nor makes one"),
+    ]:
+        with pytest.raises((ValueError, TypeError), match=message):
+            resolve(name, parameters, preset)
+
+
+def test_a_fixed_vector_with_fresh_noise_leaks() -> None:
+    """Half of the vectors tell the two values apart, and enough reports tell what the vector says."""
+    found = audit(resolve("fixed-vector-fresh", ["bits=8", "eps=1"]), reports=10, attack=False)
+    assert found.everlasting is not None
+    assert found.everlasting.gamma.lower == math.inf
+    assert found.everlasting.advantage.lower > 0.5
+    with pytest.raises(ValueError, match="no eps holds for ever"):
+        resolve("fixed-vector-fresh")
+
+
+def test_a_huge_crowd_is_bounded_and_not_simulated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("untrackable.auditing.mechanism_audit.LARGEST_CROWD", 50)
+    found = audit(Bitwise(eps_state=1, eps_report=1), reports=5, crowd=10**9)
+    assert found.linked is not None
+    assert found.linked.people == 50
+    assert found.linked.reports == 2
+    first = audit_words.verdict(found)[0]
+    assert "2 reports from each of two places" in first
+    assert "among 1,000,000,000 with probability at most" in first
+
+
+def test_bounds_at_delta_never_exceed_the_worst_case() -> None:
+    found = audit(resolve("rnip", ["bits=1", "slots=10000000000", "eps_report=1"]), reports=4, attack=False)
+    assert found.everlasting is not None
+    assert found.everlasting.gamma.upper <= found.everlasting.pure.upper
+    assert not any("Nothing stays private" in sentence for sentence in audit_words.verdict(found))

@@ -1,0 +1,215 @@
+"""Files that survive: damage, full disks, two processes."""
+
+import hashlib
+import os
+import resource
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.client.samples import Clock, Server, campaign, client, send
+from untrackable.client.private_folder import Folder, framed, unframed
+from untrackable.errors import FolderBusy, StateError
+from untrackable.mechanisms.inner_product.deck import Deck
+
+SMALL = Deck(bits=2, slots=3, eps_report=0.05)
+
+
+def joined(folder: Path) -> tuple[Clock, bytes, bytes]:
+    """Somebody who has answered, with the bytes of both files."""
+    clock, asked = Clock(), campaign(SMALL, rounds=3)
+    client(folder, asked, clock).answer(2)
+    return clock, (folder / "ledger").read_bytes(), (folder / f"{asked.id}.state").read_bytes()
+
+
+@pytest.mark.parametrize("name", ["ledger", "state"])
+def test_damage_at_every_byte_is_noticed_and_destroys_nothing(name: str, tmp_path: Path) -> None:
+    clock, *contents = joined(tmp_path / "c")
+    asked = campaign(SMALL, rounds=3)
+    whole = contents[0] if name == "ledger" else contents[1]
+    place = tmp_path / "c" / ("ledger" if name == "ledger" else f"{asked.id}.state")
+    someone = client(tmp_path / "c", asked, clock)
+    clock.late_in(1)
+    damaged = [whole[:size] for size in range(len(whole))]
+    damaged += [whole[:i] + bytes([whole[i] ^ (1 << i % 8)]) + whole[i + 1 :] for i in range(len(whole))]
+    damaged += [whole + b"\0", b"\0" * len(whole)]
+    for data in damaged:
+        place.write_bytes(data)
+        for attempt in (someone.report, someone.due, lambda: someone.answer(1), someone.leave):
+            with pytest.raises(StateError):
+                attempt()
+        assert place.read_bytes() == data
+    place.write_bytes(whole)
+    assert someone.report() is not None
+
+
+def test_files_of_others_are_refused(tmp_path: Path) -> None:
+    clock, _, state = joined(tmp_path / "c")
+    other = campaign(SMALL, rounds=3, question="Another?")
+    someone = client(tmp_path / "c", other, clock, eps=3.0)
+    someone.answer(1)
+    place = tmp_path / "c" / f"{other.id}.state"
+    strange: list[tuple[bytes, str]] = [
+        (state, "of another campaign"),
+        (
+            framed({"version": 1}),
+            f"another version .* of version 1, and 2 is known; move {other.id}.state away and answer anew",
+        ),
+        (framed({"version": 2, "campaign": other.id}), "cannot be understood: KeyError"),
+        (framed({})[:4] + b"{" + hashlib.sha256(framed({})[:4] + b"{").digest(), "no file of this library"),
+    ]
+    for data, reason in strange:
+        place.write_bytes(data)
+        for attempt in (someone.due, lambda: someone.answer(2), someone.leave):
+            with pytest.raises(StateError, match=reason):
+                attempt()
+        assert place.read_bytes() == data
+    for content, reason in (
+        ({"version": 1}, "of version 1, and 2 is known; move the whole folder away and answer anew: .* policy"),
+        ({"version": 2}, "cannot be understood"),
+    ):
+        (tmp_path / "c" / "ledger").write_bytes(framed(content))
+        with pytest.raises(StateError, match=reason):
+            someone.due()
+
+
+def test_a_damaged_state_stands_in_the_way_of_its_own_campaign_only(tmp_path: Path) -> None:
+    clock, server = Clock(), Server()
+    asked = [campaign(SMALL, rounds=3, question=question) for question in ("A?", "B?")]
+    for one in asked:
+        client(tmp_path / "c", one, clock, eps=3.0).answer(1)
+    damaged = tmp_path / "c" / f"{asked[0].id}.state"
+    damaged.write_bytes(b"damaged")
+    shutil.copytree(tmp_path / "c", tmp_path / "copy")
+    for folder in (tmp_path / "c", tmp_path / "copy"):
+        clock.late_in(2 if folder.name == "copy" else 1)
+        with pytest.raises(StateError, match="damaged"):
+            client(folder, asked[0], clock).due()
+        assert (folder / damaged.name).read_bytes() == b"damaged"
+        found = [send(client(folder, asked[1], clock), server, clock)]
+        clock.late_in(3)
+        found.append(send(client(folder, asked[1], clock), server, clock))
+        assert found == (["NOTHING", "ACCEPTED"] if folder.name == "copy" else ["ACCEPTED", "ACCEPTED"])
+
+
+def test_states_without_a_ledger_are_not_answered_from(tmp_path: Path) -> None:
+    clock, _, _ = joined(tmp_path / "c")
+    (tmp_path / "c" / "ledger").unlink()
+    (tmp_path / "c" / "lock").unlink()
+    with pytest.raises(StateError, match="ledger is missing"):
+        client(tmp_path / "c", campaign(SMALL, rounds=3), clock).answer(1)
+
+
+def test_a_folder_of_somebody_else_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    joined(tmp_path / "c")
+    monkeypatch.setattr(os, "geteuid", lambda: (tmp_path / "c").stat().st_uid + 1)
+    with pytest.raises(StateError, match="somebody else"):
+        Folder(tmp_path / "c")
+
+
+def test_missing_folders_are_private_too(tmp_path: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        Folder(tmp_path / "a" / "b" / "c")
+    finally:
+        os.umask(before)
+    for place in (tmp_path / "a", tmp_path / "a" / "b", tmp_path / "a" / "b" / "c"):
+        assert place.stat().st_mode & 0o777 == 0o700
+
+
+def test_another_version_says_so() -> None:
+    with pytest.raises(
+        StateError, match=r"another version .* of format 2, and 1 is known; move the whole folder away"
+    ):
+        unframed(b"UTF\x02" + framed({})[4:], "the state")
+
+
+def test_a_full_disk_changes_nothing(tmp_path: Path) -> None:
+    """Files may grow to so many bytes and no more, for every number up to what is needed."""
+    clock, ledger, state = joined(tmp_path / "c")
+    asked = campaign(SMALL, rounds=3)
+    someone, server = client(tmp_path / "c", asked, clock), Server()
+    clock.late_in(1)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    largest = max(len(ledger), len(state))
+    for size in (0, 1, 100, len(ledger) - 1, largest - 1):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+        try:
+            with pytest.raises(OSError, match="File too large"):
+                send(someone, server, clock)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        assert not list((tmp_path / "c").glob("*.part"))
+    assert server.bodies == []
+    # The round may be counted, or the lock be ahead of the ledger; then it is let go, never answered twice.
+    assert send(someone, server, clock) in ("ACCEPTED", "NOTHING")
+    assert len(server.bodies) <= 1
+    clock.late_in(2)
+    assert send(someone, server, clock) == "ACCEPTED"
+
+
+def test_files_are_synced_before_they_replace_and_the_folder_after(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps: list[str] = []
+    for name in ("write", "fsync", "replace"):
+        real = getattr(os, name)
+
+        def traced(*given: object, real: object = real, name: str = name) -> object:
+            steps.append(name)
+            return real(*given)  # type: ignore[operator]
+
+        monkeypatch.setattr(os, name, traced)
+    Folder(tmp_path / "c").write("x", {"a": 1})
+    assert steps == ["write", "fsync", "replace", "fsync"]
+
+
+def test_a_leftover_of_a_killed_process_is_in_nobodys_way(tmp_path: Path) -> None:
+    folder = Folder(tmp_path / "c")
+    (tmp_path / "c" / "x.part").write_bytes(b"half")
+    folder.write("x", {"a": 1})
+    assert folder.read("x", "it") == {"a": 1}
+    assert not (tmp_path / "c" / "x.part").exists()
+
+
+def test_one_process_at_a_time(tmp_path: Path) -> None:
+    folder = Folder(tmp_path / "c")
+    with (
+        folder.locked(),
+        pytest.raises(FolderBusy, match="another process"),
+        Folder(tmp_path / "c").locked(patience=0.1),
+    ):
+        pass
+    with Folder(tmp_path / "c").locked():
+        pass
+
+
+def test_many_processes_answer_a_round_once(tmp_path: Path) -> None:
+    clock, _, _ = joined(tmp_path / "c")
+    clock.late_in(1)
+    script = (
+        "import sys; from pathlib import Path; from untrackable.client.client import members\n"
+        f"(m,) = members(Path({str(tmp_path / 'c')!r}), clock=lambda: {clock.now})\n"
+        "print(m.report().hex())"
+    )
+    running = [
+        subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)  # noqa: S603
+        for _ in range(4)
+    ]
+    found = {process.communicate(timeout=120)[0].strip() for process in running}
+    assert len(found) == 1
+    assert len(found.pop()) == 2 * 22
+
+
+def test_two_senders_at_once_send_once(tmp_path: Path) -> None:
+    clock, _, _ = joined(tmp_path / "c")
+    asked, server = campaign(SMALL, rounds=3), Server()
+    someone = client(tmp_path / "c", asked, clock)
+    clock.late_in(1)
+    with Folder(tmp_path / "c").held(f"{asked.id}.sending"):
+        assert send(someone, server, clock) == "NOTHING"
+    assert send(someone, server, clock) == "ACCEPTED"
+    assert len(server.bodies) == 1

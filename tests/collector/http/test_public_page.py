@@ -1,0 +1,133 @@
+"""The page at /: what people see, in a real browser too."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.collector.samples import DECK, answers, campaign, sealed
+from tests.collector.servers import Collector, collecting, process
+from tests.collector.stores.test_faults import on_now
+from untrackable.brackets import Bracket
+from untrackable.collector.http.management import create_campaign
+from untrackable.collector.rounds.closing import close_round
+from untrackable.collector.stores.records import Round
+from untrackable.collector.stores.store import Store
+from untrackable.collector.stores.store_address import open_store
+from untrackable.display.campaign_words import guarantee_words
+from untrackable.protocol.campaign import Campaign, Guarantee
+
+
+@pytest.fixture
+def collector(tmp_path: Path) -> Iterator[Collector]:
+    with collecting(open_store(f"sqlite:///{tmp_path}/x.db")) as found:
+        yield found
+
+
+def filled(store: Store, asked: Campaign, people: int = 40_000) -> None:
+    """A closed round in which higher numbers are held by more people."""
+    create_campaign(store, asked.to_bytes(), published=True)
+    values = np.random.default_rng(5).choice(12, people, p=np.arange(1, 13) / 78)
+    rows = np.array([list(body[5:]) for body in sealed(asked, answers(DECK, values))], dtype=np.uint8)
+    store.add({Round(asked.id, 1): rows})
+    close_round(store, asked, 1)
+
+
+def test_nothing_yet(collector: Collector) -> None:
+    response = collector.http.get("/")
+    assert response.status_code == 200
+    assert "There is no campaign yet." in response.text
+    assert response.headers["content-type"] == "text/html; charset=utf-8"
+    policy = response.headers["content-security-policy"]
+    for name in ("default-src", "base-uri", "form-action", "frame-ancestors"):
+        assert f"{name} 'none'" in policy
+
+
+def test_campaign_guarantee_and_bars(collector: Collector) -> None:
+    asked = campaign(question='Which <b>page</b> & "why"?')
+    filled(collector.store, asked)
+    text = collector.http.get("/").text
+    assert "Which &lt;b&gt;page&lt;/b&gt; &amp; &#34;why&#34;?" in text
+    assert asked.id in text
+    assert "Nobody can follow a person by them" in text
+    assert "40,000 reports of round 1" in text
+    assert text.count('class="whisker"') == 12
+    estimate = DECK.aggregator().add_saved(collector.store.sums(Round(asked.id, 1)) or b"").estimate()
+    assert f"{100 * estimate.frequencies[11]:.2f} %" in text
+    outstanding = sum(each.stands_out for each in estimate.top(16) if each.value < 12)
+    assert 0 < outstanding < 12
+    assert text.count('<div class="bar" ') == text.count('class="number strong"') == outstanding
+    assert text.count('<div class="bar pale" ') == 12 - outstanding
+    assert "<script" not in text
+    assert "http://" not in text
+    assert "https://" not in text
+
+
+def test_unpublished_or_few_reports_show_no_number(collector: Collector) -> None:
+    hidden, few = campaign(question="Hidden?"), campaign(question="Few?")
+    filled(collector.store, hidden)
+    collector.store.publish(hidden.id, False)
+    filled(collector.store, few, people=5)
+    text = collector.http.get("/").text
+    assert "Its estimates are not published." in text
+    assert "No round with enough reports is closed yet." in text
+    assert "whisker" not in text.split("</style>")[1]
+
+
+def verdict(upper: float, lower: float) -> str:
+    certainty = Bracket(lower, upper).certainty
+    return json.dumps({"delta": {"lower": lower, "upper": upper, "certainty": certainty}, "tracking_delta": None})
+
+
+def test_a_guarantee_says_what_was_verified() -> None:
+    loose = Guarantee(eps=8.0, delta=1e-6, values="any", gamma=0.5, tracking_delta=0.25)
+    asked = campaign(guarantee=loose)
+    for found, words in (
+        (verdict(1e-6, 1e-6), "1e-06 (exact)"),
+        (verdict(1e-6, 5e-7), "1e-06 (upper)"),
+        (verdict(2e-7, 2e-7), "1e-06 (upper; verified: 2e-07, exact)"),
+        ("{}", "1e-06 (upper)"),
+    ):
+        first, second = guarantee_words(asked, found)
+        assert f"at most 2981 (eps = 8), except with probability {words}, whatever a person answers" in first
+        assert second.endswith("(gamma = 0.5), except with probability 0.25 (upper).")
+    pure = campaign(guarantee=Guarantee(eps=8.0, delta=0.0, values="any", gamma=0.0, tracking_delta=0.0))
+    assert "at most 2981 (eps = 8, upper), whatever" in guarantee_words(pure, verdict(0.0, 0.0))[0]
+
+
+@pytest.mark.slow
+def test_in_a_browser(tmp_path: Path) -> None:
+    """Light and dark, wide and narrow: nothing overflows, nothing is loaded from elsewhere, no complaint."""
+    from playwright.sync_api import sync_playwright
+
+    url = f"sqlite:///{tmp_path}/x.db"
+    store, asked = open_store(url), on_now()
+    filled(store, asked)
+    store.close()
+    executable = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
+    with process(url) as server, sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=executable, args=["--no-sandbox"])
+        for width, scheme in ((1200, "light"), (360, "dark")):
+            page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
+            complaints: list[str] = []
+            asked_for: list[str] = []
+            page.on("console", lambda message: complaints.append(message.text))  # noqa: B023
+            page.on("request", lambda request: asked_for.append(request.url))  # noqa: B023
+            page.goto(server.address)
+            assert page.locator("h2").inner_text() == asked.question
+            assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+            bars = page.locator(".bar")
+            widths = [bars.nth(i).bounding_box()["width"] for i in range(12)]  # type: ignore[index]
+            assert widths[11] > widths[0]
+            colour = "element => getComputedStyle(element).backgroundColor"
+            filled_bar, pale_bar = page.locator("div.bar:not(.pale)").first, page.locator("div.bar.pale").first
+            assert filled_bar.evaluate(colour) != pale_bar.evaluate(colour)
+            labels = page.locator("td.label")
+            assert all(labels.nth(i).bounding_box()["height"] < 40 for i in range(12))  # type: ignore[index]
+            assert complaints == []
+            assert asked_for == [f"{server.address}/"]
+            page.screenshot(path=tmp_path / f"{width}.png", full_page=True)
+        browser.close()

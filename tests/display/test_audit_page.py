@@ -1,0 +1,108 @@
+"""The pages in a real browser, without a network: nothing is fetched, nothing complains, everything is drawn."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+from untrackable import Deck, Rappor, Unary, audit, compare
+from untrackable.display.audit_page import audit_page, comparison_page
+
+pytestmark = pytest.mark.xdist_group("browser")
+
+SWITCHES = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Debian's Chromium, which `make test` installs."""
+    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    assert path, "there is no Chromium; make test installs it"
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=path, args=SWITCHES)
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("pages")
+    mechanisms = {
+        "infinite": Rappor(bloom_bits=8, hashes=1, f=0.5, p=0.5, q=0.75, cohorts=4),
+        "followed": Unary.for_budget("L-SUE", values=4, eps=2, eps_report=1),
+        "hidden": Deck(bits=4, slots=6, eps_report=0.3),
+    }
+    made = {}
+    for name, mechanism in mechanisms.items():
+        found = audit(mechanism, reports=4, crowd=50, people=1000)
+        made[name] = audit_page(found, mechanism, name, ["audit", name, "note=</script><b>&"])
+    made["compared"] = comparison_page(compare(reports=4, crowd=50, people=1000), ["compare"])
+    paths = {}
+    for name, text in made.items():
+        paths[name] = folder / f"{name}.html"
+        paths[name].write_text(text, encoding="utf-8")
+    return paths
+
+
+CHARTS = {"infinite": 3, "followed": 5, "hidden": 4, "compared": 1}
+
+
+@pytest.mark.parametrize("name", CHARTS)
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_page_loads_offline_without_complaint(
+    browser: Browser, pages: dict[str, Path], name: str, width: int, scheme: str
+) -> None:
+    context = browser.new_context(
+        viewport={"width": width, "height": 900},
+        color_scheme=scheme,  # type: ignore[arg-type]
+        offline=True,
+    )
+    page = context.new_page()
+    complaints: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("request", lambda request: complaints.append(request.url) if "file:" not in request.url else None)
+    page.goto(pages[name].as_uri())
+    page.wait_for_function(
+        f"document.querySelectorAll('.chart svg.marks').length >= {CHARTS[name]}", timeout=20_000
+    )
+    complaints = [text for text in complaints if not text.startswith("data:")]
+    assert complaints == []
+    # as many pictures as announced, each with marks in it, none wider than the screen
+    assert page.locator("figure").count() == page.locator(".chart svg.marks").count()
+    for chart in page.locator(".chart svg.marks").all():
+        assert chart.locator("path, line").count() > 3
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    ink, paper = (page.evaluate(f"getComputedStyle(document.body).{what}") for what in ("color", "backgroundColor"))
+    light = [sum(int(part) for part in colour[4:-1].split(",")) for colour in (ink, paper)]
+    assert (light[0] < light[1]) == (scheme == "light")
+    # text in the pictures has the page's own colour
+    assert page.evaluate("getComputedStyle(document.querySelector('.chart svg.marks text')).fill") == ink
+    assert page.locator("pre").first.inner_text().endswith("compare" if name == "compared" else "</script><b>&'")
+    context.close()
+
+
+def test_a_change_to_the_page_that_calls_out_is_caught(
+    browser: Browser, pages: dict[str, Path], tmp_path: Path
+) -> None:
+    """The page's own policy stops it, and the console says so."""
+    broken = tmp_path / "broken.html"
+    text = pages["hidden"].read_text(encoding="utf-8")
+    broken.write_text(text.replace("</main>", '<img src="https://example.org/x.png"></main>'), encoding="utf-8")
+    context = browser.new_context(offline=True)
+    page = context.new_page()
+    complaints: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.goto(broken.as_uri())
+    assert any("Content Security Policy" in text for text in complaints)
+    context.close()

@@ -1,0 +1,129 @@
+"""The page of a plan in a real browser: pictures are drawn, sliders change them and agree with the library."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.display.test_audit_page import browser as browser  # the same browser, as a fixture
+from untrackable import Goals, Plan, plan
+from untrackable.display.plan_page import plan_page
+from untrackable.planning.slider_grids import grids
+
+pytestmark = pytest.mark.xdist_group("browser")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Plan, Path]:
+    found = plan(goals=Goals(people=10**6, values=2, rounds=8, eps=1.0, advantage=0.05, error=0.05))
+    path = tmp_path_factory.mktemp("plan") / "plan.html"
+    done: list[float] = []
+    path.write_text(plan_page(found, ["plan", "x=</script><b>"], lambda what, part: done.append(part)), "utf-8")
+    assert done == sorted(done)
+    assert 0 <= done[0] < 0.1
+    assert 0.9 < done[-1] <= 1
+    return found, path
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1200, "light"), (390, "dark")])
+def test_page_loads_and_sliders_move(browser: Browser, made: tuple[Plan, Path], width: int, scheme: str) -> None:
+    found, path = made
+    context = browser.new_context(
+        viewport={"width": width, "height": 900},
+        color_scheme=scheme,  # type: ignore[arg-type]
+        offline=True,
+    )
+    page = context.new_page()
+    complaints: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.goto(path.as_uri())
+    page.wait_for_function("document.querySelectorAll('.chart svg.marks').length >= 3", timeout=60_000)
+    assert complaints == []
+    assert page.locator("figure").count() == 3
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    rows = {cells[0]: cells for cells in _table(page)}
+    best = found.options[0]
+    assert float(rows[best.name][2].removeprefix("≤ ")) == pytest.approx(best.error_upper, rel=0.006)
+    assert rows[best.name][1] == "yes"
+    assert rows["deck"][4] == "0"
+    assert rows["memoized"][1] == "no"
+    assert rows["memoized"][5].startswith("its reports can be followed")
+    legend = page.locator("#chart-tracking .role-legend-label text").all_text_contents()
+    assert best.name in legend
+    assert "memoized" not in legend
+    seen = page.locator("#live thead th").nth(1).bounding_box()
+    assert seen is not None
+    assert seen["x"] + seen["width"] <= width
+    # ten thousand times fewer people: a hundred times the error, and no longer within the goal
+    before = page.locator("#chart-errors svg.marks").inner_html()
+    page.evaluate(
+        "s => { s = document.getElementById('set-people'); s.value = 2; s.dispatchEvent(new Event('input')); }"
+    )
+    page.wait_for_function(
+        "before => document.querySelector('#chart-errors svg.marks').innerHTML !== before",
+        arg=before,
+        timeout=20_000,
+    )
+    after = {cells[0]: cells for cells in _table(page)}
+    assert float(after[best.name][2].removeprefix("≤ ")) == pytest.approx(100 * best.error_upper, rel=0.006)
+    assert after[best.name][1] == "no"
+    assert complaints == []
+    context.close()
+
+
+@pytest.mark.parametrize(
+    "demands",
+    [
+        {"people": 1_234_567, "values": 2, "rounds": 8, "eps": 1.0},
+        {"values": 2, "rounds": 8, "eps": 1.0, "error": 0.0123},
+        {"people": 1_234_567, "values": 2, "rounds": 8, "error": 0.0123},
+        {"people": 50_000_000, "strings": 6, "rounds": 4, "eps": 4.0},
+        {"people": 10**8, "values": 4, "rounds": "forever", "eps": 2.0, "pooled": 3, "advantage": 0.0},
+        {"people": 10**9, "values": 2, "rounds": 1200, "eps": 1.0, "advantage": 0.0},
+    ],
+)
+def test_the_page_starts_at_the_plan(browser: Browser, demands: dict[str, Any], tmp_path: Path) -> None:
+    found = plan(**demands)
+    path = tmp_path / "plan.html"
+    path.write_text(plan_page(found, ["plan"]), "utf-8")
+    page = browser.new_page()
+    page.goto(path.as_uri())
+    best = found.options[0]
+    row = next(cells for cells in _table(page) if cells[0] == best.name)
+    assert row[1] == "yes"
+    assert row[2] == ("≈ " if "strings" in demands else "≤ ") + f"{best.error_upper:.3g}"
+    text = page.locator("main").inner_text()
+    assert ("All are upper bounds" in text) == ("Hoeffding" in text) == ("strings" not in demands)
+    page.close()
+
+
+def _table(page: object) -> list[list[str]]:
+    script = "() => [...document.querySelectorAll('#live tbody tr')].map(r => [...r.cells].map(c => c.textContent))"
+    found: list[list[str]] = page.evaluate(script)  # type: ignore[attr-defined]
+    return found
+
+
+def test_grids_are_plans_themselves(made: tuple[Plan, Path]) -> None:
+    found, path = made
+    drawn = grids(found)
+    assert {"deck", "fading", "rnip", "memoized", "bitwise"} <= {line.name for line in drawn.lines}
+    deck = next(line for line in drawn.lines if line.name == "deck")
+    memoized = next(line for line in drawn.lines if line.name == "memoized")
+    said = {refusal.name: refusal.why for refusal in found.refusals}
+    assert memoized.why[drawn.start["eps"]][drawn.start["rounds"]] == said["memoized"]
+    assert all(
+        (unit is None) == bool(why)
+        for line in drawn.lines
+        for units, whys in zip(line.units, line.why, strict=True)
+        for unit, why in zip(units, whys, strict=True)
+    )
+    for i, j in ((0, 0), (len(drawn.eps) - 1, len(drawn.rounds) - 1)):
+        goals = found.goals.replace(eps=drawn.eps[i], rounds=drawn.rounds[j], error=None)
+        option = next(o for o in plan(goals=goals).options if o.name == "deck")
+        unit = deck.units[i][j]
+        assert unit is not None
+        assert option.error_upper == pytest.approx(unit / 1000, rel=1e-9)
+    assert json.loads(path.read_text("utf-8").split('id="audit-data">')[1].split("</script>")[0])["options"]
