@@ -12,32 +12,32 @@ _FINGERPRINT = 8
 _CHECKSUM = 4
 
 
-def seal(mechanism: object, payload: bytes) -> bytes:
+def frame_state(mechanism: object, payload: bytes) -> bytes:
     """Frame a payload so that only the same mechanism opens it, and only undamaged."""
     return _framed(_STATE, mechanism, payload)
 
 
-def unseal(mechanism: object, data: bytes) -> bytes:
+def unframe_state(mechanism: object, data: bytes) -> bytes:
     """The payload of a sealed state."""
     return bytes(_payload(_STATE, mechanism, data, StateError, "a state"))
 
 
-def seal_sums(mechanism: object, *payload: bytes) -> bytes:
+def frame_sums(mechanism: object, *payload: bytes) -> bytes:
     """The same for sums, which are no secret, and may be large: their parts are put together once."""
     return _framed(_SUMS, mechanism, *payload)
 
 
-def unseal_sums(mechanism: object, data: bytes) -> memoryview:
+def unframe_sums(mechanism: object, data: bytes) -> memoryview:
     """The payload of sealed sums, without copying it."""
     return _payload(_SUMS, mechanism, data, SumsError, "sums")
 
 
-def seal_counts(mechanism: object, *payload: bytes) -> bytes:
+def frame_counts(mechanism: object, *payload: bytes) -> bytes:
     """The same for counts of candidates, which are not to be taken for sums."""
     return _framed(_COUNTS, mechanism, *payload)
 
 
-def unseal_counts(mechanism: object, data: bytes) -> memoryview:
+def unframe_counts(mechanism: object, data: bytes) -> memoryview:
     """The payload of sealed counts of candidates."""
     return _payload(_COUNTS, mechanism, data, SumsError, "counts of candidates")
 

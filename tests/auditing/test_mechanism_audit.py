@@ -26,7 +26,7 @@ from untrackable.cli.mechanism_argument import resolve
 from untrackable.display import audit_words
 from untrackable.display.audit_page import audit_page, comparison_page
 from untrackable.display.numbers import as_dict, shown
-from untrackable.mechanisms.catalogue import CATALOGUE, Goal
+from untrackable.mechanisms.catalogue import CATALOGUE, Budget
 from untrackable.strict_json import finite
 
 REPORTS = 6
@@ -43,9 +43,9 @@ def brackets(found: Any) -> list[Bracket]:
     return []
 
 
-def goal_for(name: str) -> Goal:
+def goal_for(name: str) -> Budget:
     bit = name in ("one-change", "votes", "bitwise")
-    return Goal(values=2 if bit else 16, reports=REPORTS, people=5000)
+    return Budget(values=2 if bit else 16, reports=REPORTS, people=5000)
 
 
 @pytest.mark.parametrize("name", [name for name in CATALOGUE if name != "fixed-vector-fresh"])

@@ -391,7 +391,7 @@ def band(times: int, alarm: float) -> tuple[float, float]:
 
 
 def plausible(ratio: NDArray[np.float64], times: int) -> NDArray[np.bool_]:
-    """Observed variances over stated ones that are no reason for alarm, at a rate of 1e-9 each."""
+    """ObservedRounds variances over stated ones that are no reason for alarm, at a rate of 1e-9 each."""
     low, high = band(times, 1e-9)
     return (low <= ratio) & (ratio <= high)
 

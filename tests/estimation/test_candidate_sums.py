@@ -158,9 +158,9 @@ def test_impossible_sums_are_refused(first: int, vector: int) -> None:
     deck = Deck(bits=30, slots=2, eps_report=1.0, width=1)
     payload = np.array([0, 1, first, vector], dtype="<u8").tobytes()
     with pytest.raises(SumsError, match="cannot have made"):
-        deck.restore_sums(framing.seal_sums(deck, payload))
+        deck.restore_sums(framing.frame_sums(deck, payload))
     with pytest.raises(SumsError, match="should have 16 bytes"):
-        deck.restore_sums(framing.seal_sums(deck, payload + bytes(8)))
+        deck.restore_sums(framing.frame_sums(deck, payload + bytes(8)))
 
 
 def test_tables_of_wide_values() -> None:

@@ -94,5 +94,5 @@ def test_sums_of_another_length_are_refused() -> None:
     deck = Deck(bits=3, slots=2, eps_report=1.0, width=1)
     for size in (0, 8, 16, 16 + 56, 16 + 72):
         with pytest.raises(SumsError):
-            deck.restore_sums(framing.seal_sums(deck, bytes(size)))
-    assert deck.restore_sums(framing.seal_sums(deck, bytes(16 + 64))).n == 0
+            deck.restore_sums(framing.frame_sums(deck, bytes(size)))
+    assert deck.restore_sums(framing.frame_sums(deck, bytes(16 + 64))).n == 0

@@ -29,8 +29,8 @@ from untrackable import (
 )
 from untrackable.errors import DeckEmpty, RoundPassed, StateError, UntrackableError, ValueChangeRefused
 from untrackable.estimation.aggregators import Source
-from untrackable.mechanisms.interface import LARGEST_SLOTS, Client, Local, Mechanism
-from untrackable.mechanisms.observed_rounds import LAST_ROUND
+from untrackable.mechanisms.interface import LARGEST_SLOTS, BareClient, Local, Mechanism
+from untrackable.mechanisms.observed_rounds import LARGEST_ROUND
 
 FADING = Fading(bits=2, eps=4.0, delta=0.01)
 RR = RandomizedResponse(eps=1.0)
@@ -53,7 +53,7 @@ ONE_OF_EACH: dict[str, tuple[Mechanism, Any]] = {
 each = pytest.mark.parametrize("name", ONE_OF_EACH)
 
 
-def used_client(name: str) -> tuple[Mechanism, Client]:
+def used_client(name: str) -> tuple[Mechanism, BareClient]:
     """A client that has answered two rounds."""
     mechanism, value = ONE_OF_EACH[name]
     client = mechanism.client(value)
@@ -66,7 +66,7 @@ def used_client(name: str) -> tuple[Mechanism, Client]:
 
 
 @st.composite
-def clients(draw: st.DrawFn) -> tuple[Mechanism, Client]:
+def clients(draw: st.DrawFn) -> tuple[Mechanism, BareClient]:
     """Any mechanism, any value, some rounds answered."""
     eps = st.floats(1e-6, 60)
     bits = draw(st.integers(1, 256))
@@ -111,7 +111,7 @@ def clients(draw: st.DrawFn) -> tuple[Mechanism, Client]:
 
 @given(clients())
 @settings(max_examples=200)
-def test_state_survives_saving(made: tuple[Mechanism, Client]) -> None:
+def test_state_survives_saving(made: tuple[Mechanism, BareClient]) -> None:
     mechanism, client = made
     saved = client.to_bytes()
     restored = mechanism.restore(saved)
@@ -172,7 +172,7 @@ def test_payloads_of_another_length_are_refused_even_with_a_right_checksum(name:
     payload = mechanism._pack(client._state)
     for wrong in (b"", payload[:-1], payload + b"\0", payload * 2):
         with pytest.raises(StateError, match="payload of"):
-            mechanism.restore(framing.seal(mechanism, wrong))
+            mechanism.restore(framing.frame_state(mechanism, wrong))
 
 
 @pytest.mark.parametrize(
@@ -190,19 +190,19 @@ def test_payloads_of_another_length_are_refused_even_with_a_right_checksum(name:
 )
 def test_bits_that_no_state_has_are_refused(mechanism: Mechanism, payload: bytes) -> None:
     with pytest.raises(StateError, match="bits set"):
-        mechanism.restore(framing.seal(mechanism, payload))
+        mechanism.restore(framing.frame_state(mechanism, payload))
 
 
 def test_fading_state_must_have_both_round_and_report_or_neither() -> None:
     for payload in (bytes(8) + b"\x03\x05", bytes(7) + b"\x01\x03\x00"):
         with pytest.raises(StateError, match="without"):
-            FADING.restore(framing.seal(FADING, payload))
+            FADING.restore(framing.frame_state(FADING, payload))
 
 
 # --- restored clients go on ------------------------------------------------------------------------------------
 
 
-def saved_and_restored(mechanism: Mechanism, client: Client) -> Client:
+def saved_and_restored(mechanism: Mechanism, client: BareClient) -> BareClient:
     return mechanism.restore(client.to_bytes())
 
 
@@ -343,7 +343,7 @@ def told(error: BaseException | None) -> Iterator[str]:
         error = error.__cause__ or error.__context__
 
 
-def assert_silent(mechanism: Mechanism, client: Client, *texts: str) -> None:
+def assert_silent(mechanism: Mechanism, client: BareClient, *texts: str) -> None:
     payload = mechanism._pack(client._state)
     needles = [str(SECRET), f"{SECRET:x}", f"{SECRET:b}", "Rosebud", payload.hex(), client.to_bytes().hex()]
     needles += [repr(client._state), repr(payload), repr(payload)[2:-1]]
@@ -377,7 +377,7 @@ def test_errors_show_neither_value_nor_state(name: str) -> None:
     attempts: list[Callable[[], object]] = [
         lambda: mechanism.restore(saved[:-1]),
         lambda: mechanism.restore(saved + b"\0"),
-        lambda: mechanism.restore(framing.seal(mechanism, mechanism._pack(client._state) + b"\0")),
+        lambda: mechanism.restore(framing.frame_state(mechanism, mechanism._pack(client._state) + b"\0")),
         lambda: Bitwise(eps_state=1.0, eps_report=1.0).restore(saved),
         lambda: client.report(0, value),
         *(partial(mechanism.client, bad) for bad in values),
@@ -468,14 +468,14 @@ INTEGERS: list[tuple[str, int, int | None, Maker]] = [
     ("slots", 1, LARGEST_SLOTS, lambda x: Dealt(RR, x)),
     ("bloom_bits", 1, 256, lambda x: Rappor(bloom_bits=x, hashes=2, f=0.5, p=0.25, q=0.75)),
     ("hashes", 1, 16, lambda x: Rappor(bloom_bits=8, hashes=x, f=0.5, p=0.25, q=0.75)),
-    ("round", 1, LAST_ROUND, lambda x: Bitwise(eps_state=1.0, eps_report=1.0).client(1).report(x)),
-    ("round", 1, LAST_ROUND, lambda x: Bitwise(eps_state=1.0, eps_report=1.0).aggregator(x)),
-    ("round", 1, LAST_ROUND, lambda x: Fresh(RR).aggregator(x)),
-    ("round", 1, LAST_ROUND, lambda x: Stored(RR, 2).aggregator(x)),
+    ("round", 1, LARGEST_ROUND, lambda x: Bitwise(eps_state=1.0, eps_report=1.0).client(1).report(x)),
+    ("round", 1, LARGEST_ROUND, lambda x: Bitwise(eps_state=1.0, eps_report=1.0).aggregator(x)),
+    ("round", 1, LARGEST_ROUND, lambda x: Fresh(RR).aggregator(x)),
+    ("round", 1, LARGEST_ROUND, lambda x: Stored(RR, 2).aggregator(x)),
     ("round", 1, 2, lambda x: Dealt(RR, 2).aggregator(x)),
-    ("round", 1, LAST_ROUND, lambda x: Dealt(RR, 2, "replay").aggregator(x)),
-    ("round", 1, LAST_ROUND, lambda x: FADING.eps_report(x)),
-    ("round", 1, LAST_ROUND, lambda x: Fresh(RR).simulate([1], rounds=[x], seed=1)),
+    ("round", 1, LARGEST_ROUND, lambda x: Dealt(RR, 2, "replay").aggregator(x)),
+    ("round", 1, LARGEST_ROUND, lambda x: FADING.eps_report(x)),
+    ("round", 1, LARGEST_ROUND, lambda x: Fresh(RR).simulate([1], rounds=[x], seed=1)),
     ("seed", 0, None, lambda x: Fresh(RR).simulate([1], rounds=1, seed=x)),
 ]
 
@@ -590,8 +590,8 @@ def test_an_epsilon_that_would_not_matter_is_refused(eps: float) -> None:
 def test_cards_that_cannot_be_are_refused() -> None:
     mechanism = InnerProduct(bits=3, slots=2, eps_report=1.0, width=1)
     with pytest.raises(StateError, match="cannot have made"):
-        mechanism.restore(framing.seal(mechanism, bytes([1, 5])))
-    assert mechanism.restore(framing.seal(mechanism, bytes([2, 15]))).report(1) in (2, 15)
+        mechanism.restore(framing.frame_state(mechanism, bytes([1, 5])))
+    assert mechanism.restore(framing.frame_state(mechanism, bytes([2, 15]))).report(1) in (2, 15)
 
 
 @pytest.mark.parametrize("base", [None, 3, Bitwise(eps_state=1, eps_report=1), "RandomizedResponse"])

@@ -20,7 +20,7 @@ from untrackable import Categories, Deck, Fresh, NoisyInnerProduct
 from untrackable.errors import ReportFileError
 from untrackable.reports import writer
 from untrackable.reports.reader import read_reports
-from untrackable.reports.storage_layout import Layout
+from untrackable.reports.storage_layout import StorageLayout
 from untrackable.reports.writer import write_reports
 
 DECK = Deck(bits=4, slots=9, eps_report=1.0, width=1)
@@ -173,7 +173,7 @@ def test_what_is_given_must_not_contradict_the_file(ending: str, tmp_path: Path)
 
 @pytest.mark.parametrize("bits", [1, 7, 8, 9, 16, 17, 32, 33, 63, 64, 65, 72, 250])
 def test_layouts(bits: int) -> None:
-    layout = Layout(bits)
+    layout = StorageLayout(bits)
     numbers = [0, 1, (1 << bits) - 1, 1 << (bits - 1)]
     rows = np.array([list(n.to_bytes(-(-bits // 8), "little")) for n in numbers], dtype=np.uint8)
     stored = layout.stored(numbers)

@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 from untrackable.theory import integer_losses
 from untrackable.theory.experiment import Experiment
 from untrackable.theory.factor import Factor, response_factor
-from untrackable.theory.integer_losses import LONGEST, WHOLE, Law, composed, mixed
+from untrackable.theory.integer_losses import LONGEST, WHOLE, LossLaw, composed, mixed
 
 EPS = st.floats(0.01, 3)
 SHARES = st.integers(1, 999)
 
 
-def three(step: float, share: int) -> Law:
+def three(step: float, share: int) -> LossLaw:
     """Loss ±step with probability share/1000 (as randomised response), 0 otherwise."""
     told = Fraction(share, 1000)
     truth = Fraction(1 / (1 + math.exp(-step)))
-    return Law.of(Fraction(step), {1: told * truth, 0: 1 - told, -1: told * (1 - truth)})
+    return LossLaw.of(Fraction(step), {1: told * truth, 0: 1 - told, -1: told * (1 - truth)})
 
 
 def enumerated(factors: list[tuple[float, int]], eps: float) -> float:
@@ -74,7 +74,7 @@ def test_splitting_a_loss_keeps_the_masses_of_both_worlds() -> None:
 
 @pytest.mark.parametrize(("eps", "delta"), [(0.0, 0.0), (0.0, 0.3), (0.7, 0.0), (0.7, 1e-3), (45.0, 1e-9)])
 def test_what_is_declared_has_the_declared_delta(eps: float, delta: float) -> None:
-    law = Law.declared(eps, delta)
+    law = LossLaw.declared(eps, delta)
     assert law.delta(eps) == delta
     factor = Factor([1.0, 0.0], [0.0, 1.0]) if eps == math.inf else response_factor(eps)
     base = Experiment([factor]).delta(eps / 2).upper
@@ -82,11 +82,11 @@ def test_what_is_declared_has_the_declared_delta(eps: float, delta: float) -> No
 
 
 def test_what_is_given_away_adds_up() -> None:
-    both = Law.declared(0.0, 0.1) * Law.declared(0.0, 0.2)
+    both = LossLaw.declared(0.0, 0.1) * LossLaw.declared(0.0, 0.2)
     assert both.delta(5.0) == pytest.approx(0.28, rel=1e-12)
     assert both.delta(5.0) >= 0.28 * (1 - 1e-15)
-    assert (Law.everything() * Law.declared(1.0, 0.0)).delta(100.0) == 1.0
-    assert Law.nothing().delta(0.0) == 0.0
+    assert (LossLaw.everything() * LossLaw.declared(1.0, 0.0)).delta(100.0) == 1.0
+    assert LossLaw.nothing().delta(0.0) == 0.0
 
 
 def test_a_mixture_is_the_sum_of_its_parts() -> None:
@@ -118,7 +118,7 @@ def test_beyond_the_largest_loss_nothing_is_told() -> None:
 
 
 def test_losses_of_very_many_steps_are_on_the_safe_side_and_few() -> None:
-    law = Law.of(Fraction(10), {1: Fraction(3, 4), -1: Fraction(1, 4)})
+    law = LossLaw.of(Fraction(10), {1: Fraction(3, 4), -1: Fraction(1, 4)})
     fine = law.on(1e-6)
     assert len(fine.masses) <= 2
     assert fine.infinite >= law.masses[2]
@@ -131,9 +131,9 @@ def test_losses_of_very_many_steps_are_on_the_safe_side_and_few() -> None:
 def test_a_law_by_its_deltas_dominates_and_is_close(
     step: float, share: int, gives_away: float, grid: float, eps: float
 ) -> None:
-    one = three(step, share) * Law.declared(0.0, gives_away)
+    one = three(step, share) * LossLaw.declared(0.0, gives_away)
     places = range(0, 400, 1 + int(0.01 / grid))
-    found = Law.profile(grid, {place: one.delta(place * grid) for place in places})
+    found = LossLaw.profile(grid, {place: one.delta(place * grid) for place in places})
     assert found.delta(eps) >= one.delta(eps) * (1 - 1e-12)
     for place in places[:20]:
         assert found.delta(place * grid) == pytest.approx(one.delta(place * grid), rel=1e-9, abs=1e-12)
@@ -142,7 +142,7 @@ def test_a_law_by_its_deltas_dominates_and_is_close(
 
 
 def test_a_law_by_deltas_that_are_not_convex_is_that_of_their_hull() -> None:
-    law = Law.profile(0.1, {0: 0.5, 1: 0.499, 2: 0.2, 3: 0.3})
+    law = LossLaw.profile(0.1, {0: 0.5, 1: 0.499, 2: 0.2, 3: 0.3})
     assert law.delta(0.0) == pytest.approx(0.5, rel=1e-12)
     middle = 0.5 + (0.2 - 0.5) * (math.exp(0.1) - 1) / (math.exp(0.2) - 1)
     assert law.delta(0.1) == pytest.approx(middle, rel=1e-12)
@@ -173,7 +173,7 @@ def test_very_many_times_the_same_is_never_too_long_and_never_optimistic() -> No
 
 @pytest.mark.parametrize("eps", [1e-2, 1e-4, 1e-9])
 def test_a_small_eps_does_not_make_laws_long(eps: float) -> None:
-    both = composed([three(0.3, 500), three(0.7, 500), Law.declared(0.5, 1e-3)], eps / 512)
+    both = composed([three(0.3, 500), three(0.7, 500), LossLaw.declared(0.5, 1e-3)], eps / 512)
     assert len(both.masses) <= 2 * LONGEST + 3
     truth = enumerated([(0.3, 500), (0.7, 500)], eps)
-    assert truth <= both.delta(eps) <= 1e-3 + truth + Law.declared(0.5, 0.0).delta(0.0)
+    assert truth <= both.delta(eps) <= 1e-3 + truth + LossLaw.declared(0.5, 0.0).delta(0.0)

@@ -87,7 +87,7 @@ def case(
 
 def sealed(mechanism: Mechanism, state: object) -> str:
     """A state as the client keeps it."""
-    return framing.seal(mechanism, mechanism._pack(state)).hex()
+    return framing.frame_state(mechanism, mechanism._pack(state)).hex()
 
 
 def group(mechanism: Mechanism, parameters: Json, thresholds: Json, cases: Iterable[Json]) -> Json:

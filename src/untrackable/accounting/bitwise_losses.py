@@ -7,7 +7,7 @@ from functools import lru_cache
 from itertools import accumulate
 
 from untrackable.mechanisms.kept.bitwise import Bitwise
-from untrackable.theory.integer_losses import LONGEST, STEPS, Law, coarser, log_ratio
+from untrackable.theory.integer_losses import LONGEST, STEPS, LossLaw, coarser, log_ratio
 from untrackable.theory.tracking_bounds import reports_of_two_values
 
 MOST_REPORTS = 256
@@ -26,13 +26,13 @@ _DOTS = sorted({0, STEPS, *(round(1.1**n) for n in range(math.floor(math.log(LON
 """Steps at which delta is looked at; it is convex, so that it is known to be little more in between."""
 
 
-def response(threshold: int) -> Law:
+def response(threshold: int) -> LossLaw:
     """One randomised response that lies with probability threshold/2^64."""
     lie = Fraction(threshold, _WORD)
-    return Law.of(log_ratio(_WORD - threshold, threshold), {1: 1 - lie, -1: lie})
+    return LossLaw.of(log_ratio(_WORD - threshold, threshold), {1: 1 - lie, -1: lie})
 
 
-def fixed(mechanism: Bitwise, reports: int | None, step: float) -> Law:
+def fixed(mechanism: Bitwise, reports: int | None, step: float) -> LossLaw:
     """The kept bit, or the number of ones among so many reports of it, which says less.
 
     It is on this step or a coarser one. Of more than `MOST_REPORTS` reports the kept bit is granted (upper).
@@ -55,21 +55,21 @@ def fixed(mechanism: Bitwise, reports: int | None, step: float) -> Law:
     infinite = 0
     for chance, loss in laws:
         piece = (
-            Law.of(abs(loss), {(loss > 0) - (loss < 0): chance}).on(step)
+            LossLaw.of(abs(loss), {(loss > 0) - (loss < 0): chance}).on(step)
             if loss
-            else Law.of(Fraction(step), {0: chance})
+            else LossLaw.of(Fraction(step), {0: chance})
         )
         infinite += piece.infinite
         for place, mass in enumerate(piece.masses, piece.low):
             pieces[place] = pieces.get(place, 0) + mass
     low, high = min(pieces), max(pieces)
     masses = tuple(pieces.get(place, 0) for place in range(low, high + 1))
-    return Law(step, low, masses, infinite, pure)
+    return LossLaw(step, low, masses, infinite, pure)
 
 
-def any_values(mechanism: Bitwise, reports: int | None) -> Law:
+def any_values(mechanism: Bitwise, reports: int | None) -> LossLaw:
     """Any sequence of values, one state for each: no further apart than so many responses."""
-    return Law.everything() if reports is None else response(mechanism.report_flip.threshold) ** reports
+    return LossLaw.everything() if reports is None else response(mechanism.report_flip.threshold) ** reports
 
 
 def tracking(mechanism: Bitwise, reports: int, gamma: float) -> float:
@@ -80,7 +80,7 @@ def tracking(mechanism: Bitwise, reports: int, gamma: float) -> float:
 
 
 @lru_cache(maxsize=64)
-def tracking_law(mechanism: Bitwise, reports: int, step: float) -> Law:
+def tracking_law(mechanism: Bitwise, reports: int, step: float) -> LossLaw:
     """The same for every gamma, as a law that can be composed with others (upper)."""
     gammas = [place * step for place in _DOTS]
     if reports <= MOST_TRACKED:
@@ -89,11 +89,11 @@ def tracking_law(mechanism: Bitwise, reports: int, step: float) -> Law:
         most = advantage(mechanism, reports)
         deltas = [min(_granted(mechanism, gamma), most) for gamma in gammas]
     deltas[0] = advantage(mechanism, reports)
-    return Law.profile(step, dict(zip(_DOTS, deltas, strict=True)))
+    return LossLaw.profile(step, dict(zip(_DOTS, deltas, strict=True)))
 
 
 @lru_cache(maxsize=64)
-def tracking_law_any(mechanism: Bitwise, reports: int, step: float) -> Law:
+def tracking_law_any(mechanism: Bitwise, reports: int, step: float) -> LossLaw:
     """A value that changes: one kept bit behind the reports of each value, so two laws of fixed values (upper)."""
     largest = reports // 2 * response(mechanism.report_flip.threshold).step
     step_of_each = max(step, min(largest, LONGEST * step) / STEPS)  # so that they are short
@@ -101,7 +101,7 @@ def tracking_law_any(mechanism: Bitwise, reports: int, step: float) -> Law:
     for sizes in reports_of_two_values(reports):
         some, most = (tracking_law(mechanism, size, step_of_each) for size in sizes)
         laws.append(some * most)
-    return Law.profile(step, {place: max(law.delta(place * step) for law in laws) for place in _DOTS})
+    return LossLaw.profile(step, {place: max(law.delta(place * step) for law in laws) for place in _DOTS})
 
 
 def advantage(mechanism: Bitwise, reports: int) -> float:

@@ -15,8 +15,9 @@ from untrackable.mechanisms.inner_product.rnip import InnerProduct
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.kept.bitwise import Bitwise
 from untrackable.mechanisms.wrappers.dealt import Dealt
-from untrackable.protocol.campaign import LAST_ROUND, Campaign
-from untrackable.theory.integer_losses import STEPS, Law
+from untrackable.protocol.campaign import Campaign
+from untrackable.protocol.wire import LAST_ROUND
+from untrackable.theory.integer_losses import STEPS, LossLaw
 
 _NEAREST, _FARTHEST = 1e-3, 80.0
 """Steps are made for gammas between these; those beyond can be asked about all the same."""
@@ -67,7 +68,7 @@ def _unconfirmed(bound: float) -> str:
     return f"which cannot be confirmed here: at most {bound:g} (upper)"
 
 
-def privacy(campaign: Campaign, reports: int | None, step: float) -> Law:
+def privacy(campaign: Campaign, reports: int | None, step: float) -> LossLaw:
     """What so many reports, or all there can ever be, tell of the value: the declared kind, fixed or any."""
     mechanism, fixed = campaign.mechanism, campaign.guarantee.values == "fixed"
     step = step or 1.0
@@ -84,7 +85,7 @@ def privacy(campaign: Campaign, reports: int | None, step: float) -> Law:
                 if fixed
                 else bitwise_losses.any_values(mechanism, reports)
             )
-    return Law.declared(campaign.guarantee.eps, campaign.guarantee.delta)
+    return LossLaw.declared(campaign.guarantee.eps, campaign.guarantee.delta)
 
 
 def tracking_delta(campaign: Campaign, reports: int | None, gamma: float) -> float:
@@ -106,7 +107,7 @@ def tracking_step(gamma: float) -> float:
     return min(max(gamma, _NEAREST), _FARTHEST) / STEPS if gamma else 1 / STEPS
 
 
-def tracking(campaign: Campaign, reports: int | None, step: float) -> Law:
+def tracking(campaign: Campaign, reports: int | None, step: float) -> LossLaw:
     """The same for every gamma, as a law: exact for stored inner products and a kept bit, or what is declared.
 
     Where reports are independent, it is nothing. Stored inner products of several values are drawn from separate
@@ -115,16 +116,16 @@ def tracking(campaign: Campaign, reports: int | None, step: float) -> Law:
     mechanism, count = campaign.mechanism, LAST_ROUND if reports is None else reports
     match mechanism:
         case Dealt():
-            return Law.nothing() if count <= mechanism.slots else Law.everything()
+            return LossLaw.nothing() if count <= mechanism.slots else LossLaw.everything()
         case InnerProduct():
             cross = Fraction(inner_product_losses.crossing(mechanism.slots, count))
-            return Law.of(Fraction(0), {0: 1 - cross}, infinite=cross)
+            return LossLaw.of(Fraction(0), {0: 1 - cross}, infinite=cross)
         case Bitwise():
             law = bitwise_losses.tracking_law_any if _changes(campaign, count) else bitwise_losses.tracking_law
             return law(mechanism, count, step)
     if mechanism.independent or count < 2:
-        return Law.nothing()
-    return Law.declared(campaign.guarantee.gamma, campaign.guarantee.tracking_delta)
+        return LossLaw.nothing()
+    return LossLaw.declared(campaign.guarantee.gamma, campaign.guarantee.tracking_delta)
 
 
 def _changes(campaign: Campaign, reports: int) -> bool:

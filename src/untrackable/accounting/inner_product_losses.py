@@ -11,7 +11,7 @@ from untrackable.mechanisms.inner_product.rnip import InnerProduct
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
 from untrackable.mechanisms.local.string_levels import Levelled
 from untrackable.mechanisms.wrappers.dealt import Dealt
-from untrackable.theory.integer_losses import WHOLE, Law, composed, log_ratio, mixed
+from untrackable.theory.integer_losses import WHOLE, LossLaw, composed, log_ratio, mixed
 
 MOST_REPORTS = 2048
 """Up to which the slots that so many draws show are counted exactly; beyond, all of them are."""
@@ -31,7 +31,7 @@ _RARE = Fraction(1, 1 << 100)
 """Probability of numbers of slots that are not looked at."""
 
 
-def one_report(base: NoisyInnerProduct) -> Law:
+def one_report(base: NoisyInnerProduct) -> LossLaw:
     """Loss ±eps where the vectors tell two values apart and the answer is one of theirs, 0 elsewhere.
 
     With w vectors two values have different answers with probability ρ = (1-2^-w)/(1-2^-d); the true one is told
@@ -42,7 +42,7 @@ def one_report(base: NoisyInnerProduct) -> Law:
     lie, others = base.flip.threshold, (1 << width) - 1
     truth, other = Fraction(_WORD - lie, _WORD), Fraction(lie, _WORD * others)
     places = {1: differ * truth, 0: 1 - differ * (truth + other), -1: differ * other}
-    return Law.of(log_ratio((_WORD - lie) * others, lie), places)
+    return LossLaw.of(log_ratio((_WORD - lie) * others, lie), places)
 
 
 def dealt_base(mechanism: Dealt) -> NoisyInnerProduct | None:
@@ -54,12 +54,12 @@ def dealt_base(mechanism: Dealt) -> NoisyInnerProduct | None:
     return base if isinstance(base, NoisyInnerProduct) else None
 
 
-def dealt(base: NoisyInnerProduct, slots: int, reports: int | None) -> Law:
+def dealt(base: NoisyInnerProduct, slots: int, reports: int | None) -> LossLaw:
     """A card for every report, for a fixed value as for any sequence of values."""
     return one_report(base) ** _slots(slots, reports)
 
 
-def stored(mechanism: InnerProduct, reports: int | None) -> Law:
+def stored(mechanism: InnerProduct, reports: int | None) -> LossLaw:
     """The distinct slots among so many draws, the observer being told how many there are (fixed value)."""
     slots, one = mechanism.slots, one_report(mechanism.base)
     if reports is None or reports > MOST_REPORTS or slots == 1:
@@ -75,17 +75,17 @@ def stored(mechanism: InnerProduct, reports: int | None) -> Law:
     return replace(law, pure=one.pure * (len(weights) - 1), cut=cut)
 
 
-def stored_any(mechanism: InnerProduct, reports: int | None) -> Law:
+def stored_any(mechanism: InnerProduct, reports: int | None) -> LossLaw:
     """Any sequence of values: a slot seen twice shows that the value did not change, and counts as everything."""
     if reports is None or reports > mechanism.slots:
-        return Law.everything()
+        return LossLaw.everything()
     different = 1.0
     for drawn in range(reports):
         different *= 1 - drawn / mechanism.slots
     slack = Fraction(reports, 1 << 50)  # what floating point may have done to the product
     once = min(Fraction(1), Fraction(different) * (1 + slack))
     repeat = 1 - Fraction(different) * (1 - slack) if reports > 1 else Fraction(0)
-    gives_away = Law.of(Fraction(0), {0: once}, infinite=repeat)
+    gives_away = LossLaw.of(Fraction(0), {0: once}, infinite=repeat)
     return gives_away * one_report(mechanism.base) ** _slots(reports, reports)
 
 
@@ -109,7 +109,7 @@ def crossing(slots: int, reports: int) -> float:
     return min(rough, worst * (1 + reports * 2.0**-48))
 
 
-def fading(mechanism: Fading, reports: int | None, step: float) -> Law:
+def fading(mechanism: Fading, reports: int | None, step: float) -> LossLaw:
     """The first rounds one by one, all later ones dominated by a Gaussian shift; on this step or a coarser one."""
     head = HEAD if reports is None else min(HEAD, reports)
     shift = mechanism.privacy(reports=reports).gaussian
@@ -118,7 +118,7 @@ def fading(mechanism: Fading, reports: int | None, step: float) -> Law:
     return composed([*laws, gaussian(shift, step)] if shift else laws, step)
 
 
-def gaussian(shift: float, step: float) -> Law:
+def gaussian(shift: float, step: float) -> LossLaw:
     """N(μ²/2, μ²), the law of the loss of N(0, 1) against N(μ, 1), in cells that count at their upper end."""
     cell = max(step / _CELLS, shift / _FINEST)
     centre = shift**2 / 2
@@ -138,7 +138,7 @@ def gaussian(shift: float, step: float) -> Law:
         places[place + 1] = Fraction(mass)
         before = after
     places[low] = Fraction(beyond(low)[0])
-    return Law.of(Fraction(cell), places, infinite=Fraction(before[1])).on(step)
+    return LossLaw.of(Fraction(cell), places, infinite=Fraction(before[1])).on(step)
 
 
 def occupancy(draws: int, slots: int) -> list[float]:
@@ -165,7 +165,7 @@ def _rare(weights: list[Fraction]) -> list[Fraction]:
     return weights[: sum(1 for _ in itertools.takewhile(lambda summed: summed <= _RARE, total))]
 
 
-def _powers(one: Law, first: int, count: int) -> Iterator[Law]:
+def _powers(one: LossLaw, first: int, count: int) -> Iterator[LossLaw]:
     power = one**first
     for _ in range(count):
         yield power

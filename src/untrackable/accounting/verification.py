@@ -16,7 +16,8 @@ from untrackable.mechanisms.others.fixed_vector import Questioned
 from untrackable.mechanisms.others.one_change import OneChange
 from untrackable.mechanisms.others.votes import Votes
 from untrackable.mechanisms.wrappers.stored import Stored
-from untrackable.protocol.campaign import LAST_ROUND, Campaign
+from untrackable.protocol.campaign import Campaign
+from untrackable.protocol.wire import LAST_ROUND
 from untrackable.theory.dominating import dominating
 from untrackable.theory.experiment import Experiment, Worst
 from untrackable.theory.factor import Factor

@@ -11,7 +11,7 @@ from untrackable.errors import EncodingError
 from untrackable.estimation.aggregators import Aggregator
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.reports.reader import Piece, ReportFile, read_reports
-from untrackable.reports.storage_layout import Layout
+from untrackable.reports.storage_layout import StorageLayout
 from untrackable.reports.summing import Told, distinct, first_refused
 
 
@@ -69,7 +69,7 @@ def _add(sums: dict[int, Aggregator], file: ReportFile, piece: Piece) -> None:
         if shared.source != made.source:
             raise ValueError("rounds of this mechanism do not pool: choose one of them")
         sums[piece.round] = shared
-    layout = Layout(file.mechanism.report_bits)
+    layout = StorageLayout(file.mechanism.report_bits)
     found = sums[piece.round]
     try:
         found.add(layout.for_sums(piece.reports, in_bytes=found.in_bytes))

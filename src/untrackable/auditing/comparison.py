@@ -7,7 +7,7 @@ from typing import Any
 from untrackable.auditing.link_attack import Progress
 from untrackable.auditing.mechanism_audit import Apart
 from untrackable.brackets import Bracket
-from untrackable.mechanisms.catalogue import CATALOGUE, Entry, Goal
+from untrackable.mechanisms.catalogue import CATALOGUE, Budget, Entry
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.kept.rappor import Rappor
 from untrackable.theory.accuracy import Accuracy
@@ -68,7 +68,7 @@ def compare(
     progress: Progress = lambda what, done: None,
 ) -> Comparison:
     """Set every mechanism to the same everlasting privacy and ask how well its reports can be followed."""
-    goal = Goal(values=values, eps=eps, delta=delta, reports=reports, people=people)
+    goal = Budget(values=values, eps=eps, delta=delta, reports=reports, people=people)
     rows, left_out = [], {}
     for done, entry in enumerate(CATALOGUE.values()):
         progress(entry.name, done / len(CATALOGUE))
@@ -80,7 +80,7 @@ def compare(
     return Comparison(goal.values, goal.eps, goal.delta, goal.reports, goal.people, crowd, tuple(rows), left_out)
 
 
-def _row(entry: Entry, mechanism: Mechanism, goal: Goal, crowd: int) -> Row:
+def _row(entry: Entry, mechanism: Mechanism, goal: Budget, crowd: int) -> Row:
     rounds, half = range(1, goal.reports + 1), range(1, goal.reports // 2 + 1)
     when = None if entry.lasts else goal.reports
     one = mechanism.privacy(reports=1)
@@ -101,13 +101,13 @@ def _row(entry: Entry, mechanism: Mechanism, goal: Goal, crowd: int) -> Row:
     )
 
 
-def _accuracy(mechanism: Mechanism, goal: Goal, round: int) -> Accuracy:
+def _accuracy(mechanism: Mechanism, goal: Budget, round: int) -> Accuracy:
     if isinstance(mechanism, Rappor):
         return mechanism.accuracy(goal.people, round=round, candidates=range(goal.values))
     return mechanism.accuracy(goal.people, round=round)
 
 
-def _all_rounds(mechanism: Mechanism, goal: Goal) -> float:
+def _all_rounds(mechanism: Mechanism, goal: Budget) -> float:
     """The standard error of all rounds weighted best, where they are independent; of one round otherwise."""
     if not mechanism.independent:
         return _accuracy(mechanism, goal, goal.reports).standard_error

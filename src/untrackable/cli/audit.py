@@ -76,9 +76,9 @@ def audit(
         from untrackable.cli.mechanism_argument import resolve
         from untrackable.display import audit_words
         from untrackable.display.numbers import as_dict
-        from untrackable.mechanisms.catalogue import Goal
+        from untrackable.mechanisms.catalogue import Budget
 
-        goal = Goal(reports=reports, delta=delta, people=people)
+        goal = Budget(reports=reports, delta=delta, people=people)
         examined = resolve(mechanism, parameters, preset, goal)
         with progress() as told:
             found = examine(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from untrackable.encodings.discovered_strings import DiscoveredStrings
-from untrackable.mechanisms.catalogue import CATALOGUE, Entry, Goal
+from untrackable.mechanisms.catalogue import CATALOGUE, Budget, Entry
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.wrappers.dealt import Dealt
 from untrackable.mechanisms.wrappers.fresh import Fresh
@@ -30,7 +30,9 @@ def resolve_strings(name: str, parameters: Sequence[str], encoding: DiscoveredSt
     return made
 
 
-def resolve(name: str, parameters: Sequence[str] = (), preset: str | None = None, goal: Goal | None = None) -> Any:
+def resolve(
+    name: str, parameters: Sequence[str] = (), preset: str | None = None, goal: Budget | None = None
+) -> Any:
     """The mechanism of that name with `key=value` parameters or a published preset.
 
     With neither, the one that meets a goal: sixteen values (two, where only yes and no can be said), eps = 2.
@@ -50,7 +52,7 @@ def resolve(name: str, parameters: Sequence[str] = (), preset: str | None = None
             raise ValueError("give either parameters or a preset")
         return _preset(entry, preset)
     if not given:
-        wanted = goal or Goal()
+        wanted = goal or Budget()
         return entry.meeting(dataclasses.replace(wanted, values=2) if entry.yes_no else wanted)
     return _called(entry.name, entry.make, given)
 

@@ -76,7 +76,7 @@ def _resolve(
 ) -> Any:
     from untrackable.cli.mechanism_argument import resolve, resolve_strings
     from untrackable.encodings.discovered_strings import DiscoveredStrings
-    from untrackable.mechanisms.catalogue import Goal
+    from untrackable.mechanisms.catalogue import Budget
 
     if isinstance(encoding, DiscoveredStrings) and ":" not in name:
         if preset is not None:
@@ -84,7 +84,7 @@ def _resolve(
         return resolve_strings(name, parameters, encoding)
     asked = {} if encoding is None else {"values": max(2, encoding.values)}
     wanted = not parameters and preset is None and ":" not in name
-    goal = Goal(**asked, reports=max(2, rounds), people=max(1, people or 1)) if wanted else None
+    goal = Budget(**asked, reports=max(2, rounds), people=max(1, people or 1)) if wanted else None
     return resolve(name, parameters, preset, goal)
 
 

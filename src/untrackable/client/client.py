@@ -14,7 +14,8 @@ from untrackable.client.saved_state import State
 from untrackable.errors import CampaignRefused
 from untrackable.mechanisms.entropy import system
 from untrackable.mechanisms.wrappers.dealt import Dealt
-from untrackable.protocol.campaign import LAST_ROUND, Campaign, Directory
+from untrackable.protocol.campaign import Campaign, Directory
+from untrackable.protocol.wire import LAST_ROUND
 
 
 class Client(Member):

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from untrackable.client.http_post import Address, Post
 from untrackable.client.network import Attachment, Look, attached
-from untrackable.client.saved_state import Sealed
+from untrackable.client.saved_state import PreparedReport
 
 WINDOW = 300.0
 """Seconds after the first attempt during which others may follow."""
@@ -33,13 +33,13 @@ class Outbox(Protocol):
     def now(self) -> float:
         """Seconds since 1970."""
 
-    def take(self) -> Sealed | None:
+    def take(self) -> PreparedReport | None:
         """The report that is to be sent now, if there is one."""
 
-    def attempt(self, sealed: Sealed) -> AbstractContextManager[bool]:
+    def attempt(self, sealed: PreparedReport) -> AbstractContextManager[bool]:
         """Whether it may be sent while this lasts: not if it is gone. The attempt is on disk before it begins."""
 
-    def note(self, sealed: Sealed) -> bool:
+    def note(self, sealed: PreparedReport) -> bool:
         """Put on disk, during an attempt, how it goes; whether it may still be sent."""
 
     def done(self) -> None:
@@ -87,7 +87,7 @@ class _Way:
 
     def __init__(self, outbox: Outbox, address: Address, look: Look) -> None:
         self._outbox, self._address, self._look = outbox, address, look
-        self.sealed: Sealed | None = None
+        self.sealed: PreparedReport | None = None
         self._looked: Attachment | None = None
         self._taken: Attachment | None = None
         self.untaken = False
@@ -98,7 +98,7 @@ class _Way:
         proxied = self._address.proxy() is not None
         return attached(self._look, *self._address.reached_by(), proxied=proxied, peer=peer)
 
-    def same(self, sealed: Sealed, found: Attachment) -> bool:
+    def same(self, sealed: PreparedReport, found: Attachment) -> bool:
         """Whether the network is the one of the first attempt, made by this process or by one before it."""
         if sealed.since is None or self.untaken:
             return True
@@ -106,7 +106,7 @@ class _Way:
             return found.matches(sealed.attachment)
         return found in (self._looked, self._taken)
 
-    def begin(self, sealed: Sealed, found: Attachment) -> None:
+    def begin(self, sealed: PreparedReport, found: Attachment) -> None:
         """An attempt that is on disk."""
         if self.sealed is None:
             self.untaken = sealed.tries == 1
@@ -126,7 +126,7 @@ class _Way:
         return found.matches(sealed.attachment) if self._taken is None else found == self._taken
 
 
-def _may_try(sealed: Sealed, now: float) -> bool:
+def _may_try(sealed: PreparedReport, now: float) -> bool:
     """Never tried, or not long ago; a clock that went back says nothing."""
     return sealed.since is None or (sealed.since <= now <= sealed.since + WINDOW and sealed.tries < TRIES)
 

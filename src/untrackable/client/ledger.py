@@ -17,7 +17,7 @@ from untrackable.errors import CampaignRefused, ClockBehind, StateError
 from untrackable.mechanisms.inner_product.fading import Fading
 from untrackable.mechanisms.wrappers.dealt import Dealt
 from untrackable.protocol.campaign import Campaign, identify
-from untrackable.theory.integer_losses import STEPS, Law, composed
+from untrackable.theory.integer_losses import STEPS, LossLaw, composed
 
 VERSION = 2
 NAME = "ledger"
@@ -65,7 +65,7 @@ class Account:
         """The campaign itself, made when it is asked for."""
         return _campaign(self.document)
 
-    def privacy(self, step: float) -> Iterator[Law]:
+    def privacy(self, step: float) -> Iterator[LossLaw]:
         """What its reports tell of the value."""
         mechanism = self.campaign.mechanism
         if isinstance(mechanism, Fading) or (isinstance(mechanism, Dealt) and mechanism.when_empty == "stop"):
@@ -81,14 +81,14 @@ class Account:
             if life.rounds != 0:
                 yield client_check.privacy(self.campaign, life.rounds, step)
 
-    def promised(self, step: float) -> Iterator[Law]:
+    def promised(self, step: float) -> Iterator[LossLaw]:
         """The same, or where rounds fade, and are bounded less sharply, what was declared and then confirmed."""
         if not isinstance(self.campaign.mechanism, Fading):
             yield from self.privacy(step)
         elif any(life.rounds != 0 for life in self.lives):
-            yield Law.declared(self.campaign.guarantee.eps, self.campaign.guarantee.delta)
+            yield LossLaw.declared(self.campaign.guarantee.eps, self.campaign.guarantee.delta)
 
-    def tracking(self, step: float) -> Iterator[tuple[int | None, Law]]:
+    def tracking(self, step: float) -> Iterator[tuple[int | None, LossLaw]]:
         """What the rounds of each life, which has a state of its own, tell of whether one user sent them or two."""
         for life in self.lives:
             if life.rounds != 0:

@@ -12,9 +12,10 @@ from untrackable.client import delivery, http_post, network, saved_state
 from untrackable.client.delivery import Outcome
 from untrackable.client.ledger import Ledger, Life, last_begun
 from untrackable.client.private_folder import Folder
-from untrackable.client.saved_state import Sealed, State
+from untrackable.client.saved_state import PreparedReport, State
 from untrackable.errors import DeckEmpty, FadedAway, FolderBusy, RoundPassed, StateError
-from untrackable.protocol.campaign import LAST_ROUND, Campaign
+from untrackable.protocol.campaign import Campaign
+from untrackable.protocol.wire import LAST_ROUND
 
 Clock = Callable[[], float]
 """Seconds since 1970."""
@@ -147,7 +148,7 @@ class Member:
         )
         return found
 
-    def _sealed(self, ledger: Ledger, held: State, now: float) -> Sealed | None:
+    def _sealed(self, ledger: Ledger, held: State, now: float) -> PreparedReport | None:
         """The report of the round that is on: the one on disk, or a new one if its moment has come."""
         round, life = self.campaign.round_at(now), ledger.life(self._id)
         if held.sealed is not None:
@@ -165,7 +166,7 @@ class Member:
         answered.write(self.folder, self._id)
         return answered.sealed
 
-    def _on(self, life: Life, sealed: Sealed, now: float) -> bool:
+    def _on(self, life: Life, sealed: PreparedReport, now: float) -> bool:
         """Whether a sealed report is of this round, and untried only if the ledger says so too."""
         return sealed.round == self.campaign.round_at(now) and (
             sealed.since is not None or life.tried < sealed.round
@@ -201,19 +202,19 @@ class _Outbox:
         """Seconds since 1970."""
         return self._member._now(None)
 
-    def take(self) -> Sealed | None:
+    def take(self) -> PreparedReport | None:
         """The report that is to be sent now, if there is one."""
         now = self.now()
         with self._member.opened(now) as (ledger, held):
             return None if held is None else self._member._sealed(ledger, held, now)
 
     @contextlib.contextmanager
-    def attempt(self, sealed: Sealed) -> Iterator[bool]:
+    def attempt(self, sealed: PreparedReport) -> Iterator[bool]:
         """Whether it may be sent, now that the attempt is on disk."""
         with self._member.posting():
             yield self.note(sealed)
 
-    def note(self, sealed: Sealed) -> bool:
+    def note(self, sealed: PreparedReport) -> bool:
         """Put on disk how sending goes, in the state, then in the ledger; whether the report is still there."""
         member = self._member
         with member.opened(self.now()) as (ledger, held):

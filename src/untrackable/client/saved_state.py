@@ -19,7 +19,7 @@ _NAME = 16
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Sealed:
+class PreparedReport:
     """A report as it is sent, and how sending it has gone so far.
 
     `since` is when the first attempt was made; `attachment` is where, as a keyed digest that only this client can
@@ -41,7 +41,7 @@ class State:
     value: int
     kept: tuple[tuple[int, bytes], ...]
     ratchet: Ratchet
-    sealed: Sealed | None = None
+    sealed: PreparedReport | None = None
 
     @staticmethod
     def new(campaign: Campaign, value: int, first: int, source: Entropy) -> "State":
@@ -79,10 +79,12 @@ class State:
         kept = {**dict(self.kept), self.value: _seal(campaign, after)}
         nonce = ratchet.entropy("nonce")(wire.NONCE)
         body = wire.of(campaign.mechanism).encode(round=round, nonce=nonce, report=report)
-        return replace(self, kept=tuple(kept.items()), ratchet=ratchet.at(round + 1), sealed=Sealed(round, body))
+        return replace(
+            self, kept=tuple(kept.items()), ratchet=ratchet.at(round + 1), sealed=PreparedReport(round, body)
+        )
 
     def _mechanism_state(self, campaign: Campaign) -> Any:
-        return campaign.mechanism._unpack(framing.unseal(campaign.mechanism, dict(self.kept)[self.value]))
+        return campaign.mechanism._unpack(framing.unframe_state(campaign.mechanism, dict(self.kept)[self.value]))
 
     def write(self, folder: Folder, campaign: str) -> None:
         """Replace what is on disk."""
@@ -142,10 +144,10 @@ def _without_report(mechanism: Mechanism, made: Any, round: int, source: Entropy
 
 
 def _seal(campaign: Campaign, made: Any) -> bytes:
-    return framing.seal(campaign.mechanism, campaign.mechanism._pack(made))
+    return framing.frame_state(campaign.mechanism, campaign.mechanism._pack(made))
 
 
-def _sealed_content(sealed: Sealed) -> dict[str, Any]:
+def _sealed_content(sealed: PreparedReport) -> dict[str, Any]:
     return {
         "attachment": None if sealed.attachment is None else [part.hex() for part in sealed.attachment],
         "body": sealed.body.hex(),
@@ -155,9 +157,9 @@ def _sealed_content(sealed: Sealed) -> dict[str, Any]:
     }
 
 
-def _sealed(content: dict[str, Any]) -> Sealed:
+def _sealed(content: dict[str, Any]) -> PreparedReport:
     salt, digest = content["attachment"] or ("", "")
-    return Sealed(
+    return PreparedReport(
         int(content["round"]),
         bytes.fromhex(content["body"]),
         None if content["since"] is None else float(content["since"]),

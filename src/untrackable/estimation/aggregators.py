@@ -44,7 +44,7 @@ class Aggregator(ABC):
 
     _sums: ClassVar[tuple[str, ...]]
     """Names of the attributes that add up: integers, and arrays of them."""
-    _sealed, _unsealed = staticmethod(framing.seal_sums), staticmethod(framing.unseal_sums)
+    _sealed, _unsealed = staticmethod(framing.frame_sums), staticmethod(framing.unframe_sums)
     """How saved sums are framed, so that those of another kind are not taken for them."""
 
     def __init__(self, source: Source) -> None:

@@ -157,7 +157,7 @@ class CandidateSums(FrequencyAggregator):
     """
 
     _sums = ("counts",)
-    _sealed, _unsealed = staticmethod(framing.seal_counts), staticmethod(framing.unseal_counts)
+    _sealed, _unsealed = staticmethod(framing.frame_counts), staticmethod(framing.unframe_counts)
 
     def __init__(self, kept: CandidateAggregator, candidates: Sequence[int]) -> None:
         super().__init__(kept.source)

@@ -30,7 +30,7 @@ from untrackable.mechanisms.wrappers.stored import Memoized
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Goal:
+class Budget:
     """The same demands on every mechanism: a question with so many answers, private for ever, asked so often."""
 
     values: int = 16
@@ -66,13 +66,13 @@ class Entry:
 
     name: str
     make: Callable[..., Mechanism]
-    at: Callable[[Goal], Mechanism]
+    at: Callable[[Budget], Mechanism]
     cost: str
     presets: Mapping[str, Callable[[], Mechanism]] = field(default_factory=dict)
     lasts: bool = True
     yes_no: bool = False
 
-    def meeting(self, goal: Goal) -> Mechanism:
+    def meeting(self, goal: Budget) -> Mechanism:
         """The mechanism that meets a goal."""
         if self.yes_no and goal.values != 2:
             raise ValueError(f"it answers yes/no questions only, not one with {goal.values} answers")
@@ -83,7 +83,7 @@ class Entry:
         return dict(inspect.signature(self.make).parameters)
 
 
-def _rappor(goal: Goal) -> Rappor:
+def _rappor(goal: Budget) -> Rappor:
     """128 bits and two hashes as published, with the f that has the goal's eps = 2h·ln((1-f/2)/(f/2))."""
     return Rappor(bloom_bits=128, hashes=2, f=2 / (1 + math.exp(goal.eps / 4)), p=0.5, q=0.75, cohorts=8)
 
@@ -152,10 +152,10 @@ def _sketch(base: type[CountMeanSketch] | type[HadamardSketch], keep: type[Memoi
     return make
 
 
-def _fresh_sketch(base: type[CountMeanSketch] | type[HadamardSketch]) -> Callable[[Goal], Fresh]:
+def _fresh_sketch(base: type[CountMeanSketch] | type[HadamardSketch]) -> Callable[[Budget], Fresh]:
     """The largest eps of one report when all of them together may spend the budget, rounded down."""
 
-    def at(goal: Goal) -> Fresh:
+    def at(goal: Budget) -> Fresh:
         def made(eps: float) -> Fresh:
             return Fresh(base(hashes=1024, width=1024, eps=eps))
 
@@ -171,12 +171,12 @@ def _fresh_sketch(base: type[CountMeanSketch] | type[HadamardSketch]) -> Callabl
     return at
 
 
-def _fresh_at(goal: Goal) -> Fresh:
+def _fresh_at(goal: Budget) -> Fresh:
     eps = largest_eps_report(bits=goal.bits, slots=goal.reports, eps=goal.eps, delta=goal.delta, accounting="exact")
     return _fresh(bits=goal.bits, eps=eps)
 
 
-def _votes(goal: Goal) -> Votes:
+def _votes(goal: Budget) -> Votes:
     """Two updates, each answered, and the published proportions, with what a fixed value may spend."""
     updates = (1, goal.reports // 2 + 1)
     published = Votes.for_budget(eps=goal.eps, changes=2, updates=updates)
@@ -184,11 +184,11 @@ def _votes(goal: Goal) -> Votes:
     return Votes.for_budget(eps=goal.eps * scale, changes=2, updates=updates)
 
 
-def _leaks(goal: Goal) -> Mechanism:
+def _leaks(goal: Budget) -> Mechanism:
     raise ValueError("fresh noise on a fixed vector tells one bit of the value in the end: no eps holds for ever")
 
 
-def _slots(goal: Goal) -> int:
+def _slots(goal: Budget) -> int:
     """Enough for an advantage of a few percent."""
     return 4 * goal.reports**2
 

@@ -20,7 +20,7 @@ from untrackable.estimation.aggregators import Aggregator, FloatArray, Frequency
 from untrackable.kernels.compilation import compiled
 from untrackable.mechanisms import entropy
 from untrackable.mechanisms.entropy import Entropy
-from untrackable.mechanisms.observed_rounds import LAST_ROUND, Observed, distinct_rounds, round_number
+from untrackable.mechanisms.observed_rounds import LARGEST_ROUND, ObservedRounds, distinct_rounds, round_number
 from untrackable.mechanisms.registry import describe
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.experiment import Certainty, Experiment, Mixture, Worst
@@ -85,7 +85,7 @@ class Local(Protocol):
         """Empty sums."""
 
 
-class Client:
+class BareClient:
     """What runs beside the person: keeps the secret state, sends one report a round."""
 
     __slots__ = ("_mechanism", "_state")
@@ -105,7 +105,7 @@ class Client:
 
     def to_bytes(self) -> bytes:
         """The state, to be kept as secret as the value; `mechanism.restore` takes it back."""
-        return framing.seal(self._mechanism, self._mechanism._pack(self._state))
+        return framing.frame_state(self._mechanism, self._mechanism._pack(self._state))
 
     def __repr__(self) -> str:
         return f"<client of {self._mechanism!r}>"
@@ -183,15 +183,15 @@ class Mechanism(ABC):
         """Name and parameters, from which `untrackable.mechanisms.registry.from_json` makes an equal one."""
         return describe(self)
 
-    def client(self, value: Any) -> Client:
+    def client(self, value: Any) -> BareClient:
         """A new client, its state drawn from the operating system's entropy."""
-        return Client(self, self._new_state(value, entropy.system))
+        return BareClient(self, self._new_state(value, entropy.system))
 
-    def restore(self, state: bytes) -> Client:
+    def restore(self, state: bytes) -> BareClient:
         """The client that was saved as these bytes."""
         if not isinstance(state, bytes):
             raise TypeError(f"state must be bytes, not {type(state).__name__}")
-        return Client(self, self._unpack(framing.unseal(self, state)))
+        return BareClient(self, self._unpack(framing.unframe_state(self, state)))
 
     def restore_sums(self, sums: bytes, round: int = 1) -> Aggregator:
         """The sums of a round that were saved as these bytes, by `to_bytes` of an aggregator."""
@@ -231,7 +231,7 @@ class Mechanism(ABC):
         `rounds` and the first user's among them, or in short how many `reports` there are and of how many the
         first user's part is, where rounds are all alike.
         """
-        return worst(self._trackings(Observed.of(rounds, first, reports, split)))
+        return worst(self._trackings(ObservedRounds.of(rounds, first, reports, split)))
 
     def tracking_of(self, value: Any, *, rounds: Iterable[int], first: Iterable[int]) -> Pair:
         """The same for people who hold this value, where values are not all alike."""
@@ -252,14 +252,14 @@ class Mechanism(ABC):
         whatever does not depend on the value.
         """
         checks.choice("after", after, ("fresh", "same"))
-        return worst(self._detections(Observed.of(rounds, first, reports, split), after))
+        return worst(self._detections(ObservedRounds.of(rounds, first, reports, split), after))
 
     @abstractmethod
-    def _trackings(self, seen: Observed) -> Sequence[Experiment | Mixture]:
+    def _trackings(self, seen: ObservedRounds) -> Sequence[Experiment | Mixture]:
         """The experiments whose worst is the answer."""
 
     @abstractmethod
-    def _detections(self, seen: Observed, after: After) -> Sequence[Experiment | Mixture]:
+    def _detections(self, seen: ObservedRounds, after: After) -> Sequence[Experiment | Mixture]:
         """The experiments whose worst is the answer."""
 
     def _words(self) -> int:
@@ -297,7 +297,7 @@ class Mechanism(ABC):
 
 def _round_numbers(rounds: int | Sequence[int]) -> tuple[int, ...]:
     if isinstance(rounds, (bool, SupportsIndex)):
-        return tuple(range(1, checks.integer("rounds", rounds, low=1, high=LAST_ROUND) + 1))
+        return tuple(range(1, checks.integer("rounds", rounds, low=1, high=LARGEST_ROUND) + 1))
     distinct_rounds(rounds)
     return tuple(operator.index(number) for number in rounds)
 

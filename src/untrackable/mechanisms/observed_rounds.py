@@ -6,7 +6,7 @@ from typing import SupportsIndex
 
 from untrackable import checks
 
-LAST_ROUND = 1 << 53
+LARGEST_ROUND = 1 << 53
 """Rounds are numbers that every language can count to."""
 
 LARGEST_SEARCH = 20_000_000
@@ -14,7 +14,7 @@ LARGEST_SEARCH = 20_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Observed:
+class ObservedRounds:
     """Distinct rounds in order, and those alleged to be the first user's; None: the worst are to be searched for.
 
     `counted` says that only the numbers of reports were given, as suits mechanisms whose rounds are all alike.
@@ -27,20 +27,20 @@ class Observed:
     @staticmethod
     def of(
         rounds: Iterable[int] | None, first: Iterable[int] | None, reports: int | None, split: int | None
-    ) -> "Observed":
+    ) -> "ObservedRounds":
         """From rounds and the first user's rounds, or in short from how many there are of each."""
         if reports is None and rounds is not None:
             if split is not None:
                 raise ValueError("split goes with reports; rounds go with first")
             numbers = distinct_rounds(rounds)
-            return Observed(numbers, None if first is None else _subset(first, numbers), counted=False)
+            return ObservedRounds(numbers, None if first is None else _subset(first, numbers), counted=False)
         if rounds is not None or reports is None:
             raise ValueError("give either rounds (with first) or reports (with split)")
         if first is not None:
             raise ValueError("first goes with rounds; reports go with split")
         count = checks.integer("reports", reports, low=1)
         mine = None if split is None else range(1, checks.integer("split", split, low=0, high=count) + 1)
-        return Observed(range(1, count + 1), None if mine is None else frozenset(mine), counted=True)
+        return ObservedRounds(range(1, count + 1), None if mine is None else frozenset(mine), counted=True)
 
     @property
     def reports(self) -> int:
@@ -73,7 +73,7 @@ class Observed:
 
 def round_number(round: SupportsIndex) -> int:
     """A round, checked."""
-    return checks.integer("round", round, low=1, high=LAST_ROUND)
+    return checks.integer("round", round, low=1, high=LARGEST_ROUND)
 
 
 def distinct_rounds(rounds: Iterable[SupportsIndex]) -> list[int]:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from untrackable.accounting.verification import follows, tracking_of
 from untrackable.brackets import Bracket
-from untrackable.mechanisms.catalogue import CATALOGUE, Goal
+from untrackable.mechanisms.catalogue import CATALOGUE, Budget
 from untrackable.mechanisms.inner_product.deck import Deck
 from untrackable.mechanisms.inner_product.fading import Fading
 from untrackable.mechanisms.inner_product.rnip import InnerProduct
@@ -224,7 +224,7 @@ def _published(name: str, goals: Goals) -> Mechanism:
             raise Cannot("changes", "it tells one change of a value and no later one")
     rounds = goals.rounds if isinstance(goals.rounds, int) else goals.observed
     try:
-        goal = Goal(
+        goal = Budget(
             values=goals.size,
             eps=goals.eps or 0.0,
             delta=goals.delta,

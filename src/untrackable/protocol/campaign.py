@@ -19,11 +19,11 @@ from untrackable.errors import CampaignError, EncodingError, MechanismError
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.registry import from_json as mechanism_from_json
 from untrackable.mechanisms.registry import plain
+from untrackable.protocol.wire import LAST_ROUND
 
 VERSION = 1
 LARGEST = 1 << 20
 """Bytes of a document."""
-LAST_ROUND = (1 << 32) - 1
 _LAST_SECOND = 1 << 40
 _LONGEST_QUESTION = 1000
 _LONGEST_ROUND = 366 * 86400

@@ -22,6 +22,7 @@ from untrackable.mechanisms.interface import Mechanism
 VERSION = 1
 NONCE = 16
 LAST_ROUND = (1 << 32) - 1
+"""The largest round that a report can carry, and so the last one of a campaign without an end."""
 _HEAD = 1 + 4 + NONCE
 _WORD = 8
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from untrackable.errors import ReportFileError
 from untrackable.reports.file_format import BATCH, HEADER_KEY, REPORT, ROUND, SEAL_KEY, Batch, Block, damaged
-from untrackable.reports.header import Header, Seal
-from untrackable.reports.storage_layout import Layout
+from untrackable.reports.header import Footer, Header
+from untrackable.reports.storage_layout import StorageLayout
 
 FAILURES = (pa.ArrowException, OSError, ValueError, UnicodeDecodeError)
 
@@ -27,8 +27,8 @@ def write_stream(file: IO[bytes], header: Header, blocks: Iterator[Block]) -> No
 
 
 def _write(opener: Any, file: IO[bytes], header: Header, blocks: Iterator[Block]) -> None:
-    layout = Layout(header.mechanism.report_bits)
-    schema, seal = schema_of(layout, header.text()), Seal(header.text())
+    layout = StorageLayout(header.mechanism.report_bits)
+    schema, seal = schema_of(layout, header.text()), Footer(header.text())
     with opener(file, schema) as writer:
         for block in blocks:
             writer.write_batch(pa.record_batch(arrays(block, layout), schema=schema))
@@ -52,7 +52,7 @@ class Arrow:
         except FAILURES as error:
             raise damaged(path, f"within its {path.stat().st_size} bytes", error) from None
 
-    def batches(self, layout: Layout) -> Iterator[Batch]:
+    def batches(self, layout: StorageLayout) -> Iterator[Batch]:
         """All reports; the seal is known when they have been read."""
         row = read_batches = 0
         try:
@@ -87,14 +87,14 @@ class Arrow:
             yield batch, said
 
 
-def schema_of(layout: Layout, header: str) -> Any:
+def schema_of(layout: StorageLayout, header: str) -> Any:
     """Two columns, none of them with gaps; what the file says of itself in the metadata."""
     kind = pa.binary(layout.size) if layout.in_bytes else pa.from_numpy_dtype(layout.dtype)
     fields = [pa.field(ROUND, pa.int64(), nullable=False), pa.field(REPORT, kind, nullable=False)]
     return pa.schema(fields, metadata={HEADER_KEY: header})
 
 
-def arrays(block: Block, layout: Layout) -> list[Any]:
+def arrays(block: Block, layout: StorageLayout) -> list[Any]:
     """The columns of a block."""
     rounds = pa.array(block.rounds)
     if not layout.in_bytes:
@@ -103,7 +103,7 @@ def arrays(block: Block, layout: Layout) -> list[Any]:
     return [rounds, pa.Array.from_buffers(pa.binary(layout.size), len(block.reports), [None, data])]
 
 
-def read_batch(path: Path, batch: Any, layout: Layout, row: int) -> tuple[NDArray[Any] | None, NDArray[Any]]:
+def read_batch(path: Path, batch: Any, layout: StorageLayout, row: int) -> tuple[NDArray[Any] | None, NDArray[Any]]:
     """Rounds, if there are any, and reports of a record batch that begins after so many rows."""
     names = batch.schema.names
     if REPORT not in names:

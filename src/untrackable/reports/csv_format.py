@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from untrackable.errors import ReportFileError
 from untrackable.reports.file_format import REPORT, ROUND, Batch, Block, damaged
-from untrackable.reports.header import Header, Seal
-from untrackable.reports.storage_layout import WORD, Layout
+from untrackable.reports.header import Footer, Header
+from untrackable.reports.storage_layout import WORD, StorageLayout
 
 FAILURES = (OSError, EOFError, zlib.error)
 _MARK = "# untrackable "
@@ -38,7 +38,7 @@ def write_compressed(file: IO[bytes], header: Header, blocks: Iterator[Block]) -
 
 
 def _write(file: IO[bytes], header: Header, blocks: Iterator[Block], *, compressed: bool) -> None:
-    layout, seal = Layout(header.mechanism.report_bits), Seal(header.text())
+    layout, seal = StorageLayout(header.mechanism.report_bits), Footer(header.text())
     schema = pa.schema([(ROUND, pa.int64()), (REPORT, _written(layout))])
     options = pa.csv.WriteOptions(include_header=False, quoting_style="none")
     file.write(_comment(seal, header, compressed=compressed))
@@ -59,16 +59,16 @@ def _compressed(file: IO[bytes]) -> gzip.GzipFile:
     return gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0)
 
 
-def _comment(seal: Seal, header: Header, *, compressed: bool) -> bytes:
+def _comment(seal: Footer, header: Header, *, compressed: bool) -> bytes:
     line = f"{_MARK}{seal.text()} {header.text()}\n".encode()
     return gzip.compress(line, compresslevel=0, mtime=0) if compressed else line  # stored, so of a known length
 
 
-def _written(layout: Layout) -> Any:
+def _written(layout: StorageLayout) -> Any:
     return pa.string() if layout.in_bytes else pa.from_numpy_dtype(layout.dtype)
 
 
-def _digits(reports: NDArray[Any], layout: Layout) -> Any:
+def _digits(reports: NDArray[Any], layout: StorageLayout) -> Any:
     """Integers as they are, wider reports in hexadecimal, the most significant digit first."""
     if not layout.in_bytes:
         return pa.array(reports)
@@ -99,7 +99,7 @@ class Text:
         if REPORT not in self._names:
             raise ReportFileError(f"{path}, line {self.first - 1}: there must be a column {REPORT!r}")
 
-    def batches(self, layout: Layout) -> Iterator[Batch]:
+    def batches(self, layout: StorageLayout) -> Iterator[Batch]:
         """All reports; a line that is not one is an error with its number."""
         number, size = self.first, max(1, self._path.stat().st_size)
         with self._path.open("rb") as raw, self._open(raw) as file:
@@ -139,7 +139,7 @@ class Text:
             raise damaged(self._path, "in line 1", "it does not describe the reports")
         self.seal, self.header = found[1], found[2]
 
-    def _batch(self, lines: bytes, layout: Layout, number: int, done: float) -> Batch:
+    def _batch(self, lines: bytes, layout: StorageLayout, number: int, done: float) -> Batch:
         kinds = {name: pa.string() for name in self._names}
         kinds |= {ROUND: pa.int64(), REPORT: _read_kind(layout)}
         options = pa.csv.ConvertOptions(column_types=kinds, null_values=[], include_columns=self._wanted())
@@ -164,7 +164,7 @@ class Text:
     def _wanted(self) -> list[str]:
         return [name for name in (ROUND, REPORT) if name in self._names]
 
-    def _first_wrong(self, lines: bytes, layout: Layout, number: int) -> ReportFileError:
+    def _first_wrong(self, lines: bytes, layout: StorageLayout, number: int) -> ReportFileError:
         """Which line is the first that is not a report, and why."""
         digits = f"[0-9a-fA-F]{{{2 * layout.size}}}" if layout.in_bytes else "[0-9]{1,20}"
         wanted = f"{2 * layout.size} hexadecimal digits" if layout.in_bytes else f"an integer of {layout.bits} bits"
@@ -194,11 +194,11 @@ def _cells(line: str) -> list[str]:
         return [line]
 
 
-def _read_kind(layout: Layout) -> Any:
+def _read_kind(layout: StorageLayout) -> Any:
     return pa.string() if layout.in_bytes else pa.uint64()
 
 
-def _undigits(texts: list[str], layout: Layout) -> NDArray[np.uint8] | None:
+def _undigits(texts: list[str], layout: StorageLayout) -> NDArray[np.uint8] | None:
     if any(len(text) != 2 * layout.size for text in texts):
         return None
     try:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from untrackable.errors import ReportFileError
 from untrackable.reports.header import Header
-from untrackable.reports.storage_layout import Layout, Stored
+from untrackable.reports.storage_layout import StorageLayout, Stored
 
 ROUND, REPORT = "round", "report"
 SUMS = "sums"
@@ -46,7 +46,7 @@ class Source(Protocol):
     seal: str | None
     """What the file says of itself, if it does; the seal may be known only after the last batch."""
 
-    def batches(self, layout: Layout) -> Iterator[Batch]:
+    def batches(self, layout: StorageLayout) -> Iterator[Batch]:
         """All reports, from the beginning."""
 
 

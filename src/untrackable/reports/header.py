@@ -52,7 +52,7 @@ class Header:
         return Header(mechanism, encoding)
 
 
-class Seal:
+class Footer:
     """Counts reports and keeps a checksum of header, rounds and reports, however they are cut into pieces."""
 
     def __init__(self, header: str) -> None:

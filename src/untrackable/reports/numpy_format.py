@@ -14,8 +14,8 @@ import numpy as np
 
 from untrackable.errors import ReportFileError
 from untrackable.reports.file_format import BATCH, HEADER_KEY, REPORT, ROUND, SEAL_KEY, Batch, Block, damaged
-from untrackable.reports.header import Header, Seal
-from untrackable.reports.storage_layout import Layout
+from untrackable.reports.header import Footer, Header
+from untrackable.reports.storage_layout import StorageLayout
 
 _BROKEN = (zipfile.BadZipFile, OSError, ValueError, EOFError, KeyError, RuntimeError, zlib.error, struct.error)
 FAILURES = (*_BROKEN, lzma.LZMAError, OverflowError)
@@ -26,7 +26,7 @@ _MOST_BYTES = 1 << 24
 
 def write(file: IO[bytes], header: Header, blocks: Iterator[Block]) -> None:
     """An .npz: columns are put aside in the same folder first, as an archive has them one after the other."""
-    layout, seal = Layout(header.mechanism.report_bits), Seal(header.text())
+    layout, seal = StorageLayout(header.mechanism.report_bits), Footer(header.text())
     folder = Path(file.name).parent
     with (
         tempfile.TemporaryFile(dir=folder) as rounds,
@@ -108,7 +108,7 @@ class Archive:
         with archive.open(f"{name}.npy") as member:
             return str(np.lib.format.read_array(member, allow_pickle=False))
 
-    def batches(self, layout: Layout) -> Iterator[Batch]:
+    def batches(self, layout: StorageLayout) -> Iterator[Batch]:
         """All reports."""
         row = 0
         try:
@@ -144,7 +144,7 @@ class Plain:
         if found != wanted:
             raise damaged(path, f"at byte {path.stat().st_size}", f"{found} bytes of entries instead of {wanted}")
 
-    def batches(self, layout: Layout) -> Iterator[Batch]:
+    def batches(self, layout: StorageLayout) -> Iterator[Batch]:
         """All reports."""
         row = 0
         with self._path.open("rb") as file:
@@ -162,7 +162,7 @@ class Plain:
                 yield Batch(rounds, np.ascontiguousarray(part[REPORT]), row / array.shape[0])
 
 
-def _read(path: Path, arrays: list[_Array], layout: Layout) -> Iterator[Batch]:
+def _read(path: Path, arrays: list[_Array], layout: StorageLayout) -> Iterator[Batch]:
     """Two arrays side by side, or one of reports alone."""
     reports = arrays[-1]
     _fits(path, reports.dtype, reports.shape, layout)
@@ -176,7 +176,7 @@ def _read(path: Path, arrays: list[_Array], layout: Layout) -> Iterator[Batch]:
         yield Batch(parts[0] if len(parts) == 2 else None, parts[-1], row / total)
 
 
-def _fits(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...], layout: Layout) -> None:
+def _fits(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...], layout: StorageLayout) -> None:
     rows = shape[1:] == (layout.size,) and dtype == np.uint8
     if not (len(shape) > 0 and (rows if layout.in_bytes else shape[1:] == () and dtype.kind in "iu")):
         wanted = f"rows of {layout.size} bytes" if layout.in_bytes else "a row of integers"

@@ -10,16 +10,16 @@ import pyarrow.parquet as pq
 from untrackable.errors import ReportFileError
 from untrackable.reports.arrow_format import arrays, read_batch, schema_of, text_of
 from untrackable.reports.file_format import BATCH, HEADER_KEY, REPORT, ROUND, SEAL_KEY, SUMS, Batch, Block, damaged
-from untrackable.reports.header import Header, Seal
-from untrackable.reports.storage_layout import Layout
+from untrackable.reports.header import Footer, Header
+from untrackable.reports.storage_layout import StorageLayout
 
 FAILURES = (pa.ArrowException, OSError, ValueError, UnicodeDecodeError)
 
 
 def write(file: IO[bytes], header: Header, blocks: Iterator[Block]) -> None:
     """Sorted integers are stored as differences, which are short; rounds, in runs."""
-    layout = Layout(header.mechanism.report_bits)
-    schema, seal = schema_of(layout, header.text()), Seal(header.text())
+    layout = StorageLayout(header.mechanism.report_bits)
+    schema, seal = schema_of(layout, header.text()), Footer(header.text())
     shape = {} if layout.in_bytes else {"column_encoding": {REPORT: "DELTA_BINARY_PACKED"}}
     options = {"use_dictionary": [ROUND], "compression": "none", "write_page_checksum": True, **shape}
     with pq.ParquetWriter(file, schema, write_statistics=False, **options) as writer:
@@ -50,7 +50,7 @@ class Parquet:
                 "Mechanism.restore_sums take them"
             )
 
-    def batches(self, layout: Layout) -> Iterator[Batch]:
+    def batches(self, layout: StorageLayout) -> Iterator[Batch]:
         """All reports, a part of a row group at a time."""
         columns = [name for name in (ROUND, REPORT) if name in self._names]
         group = row = 0

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from untrackable.encodings.encoding import Encoding
 from untrackable.errors import ReportFileError
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.mechanisms.observed_rounds import LAST_ROUND, round_number
+from untrackable.mechanisms.observed_rounds import LARGEST_ROUND, round_number
 from untrackable.reports.file_format import Batch, Source
 from untrackable.reports.file_type import kind_of
-from untrackable.reports.header import Header, Seal, agreed
-from untrackable.reports.storage_layout import Layout, Misfit, Stored, runs
+from untrackable.reports.header import Footer, Header, agreed
+from untrackable.reports.storage_layout import Misfit, StorageLayout, Stored, runs
 
 
 class Piece(NamedTuple):
@@ -49,8 +49,8 @@ class ReportFile:
 
         The checksum is of the whole file: an error may come after the last piece.
         """
-        layout, number = Layout(self.mechanism.report_bits), self._source.first
-        seal = Seal(self._source.header or "")
+        layout, number = StorageLayout(self.mechanism.report_bits), self._source.first
+        seal = Footer(self._source.header or "")
         for batch in self._source.batches(layout):
             try:
                 reports, rounds = layout.checked(batch.reports), self._rounds(batch)
@@ -76,9 +76,9 @@ class ReportFile:
             if self._round is None:
                 raise ReportFileError(f"{self.path} does not say of which round its reports are; give the round")
             return np.full(len(batch.reports), self._round, dtype=np.int64)
-        if batch.rounds.size and not 1 <= batch.rounds.min() <= batch.rounds.max() <= LAST_ROUND:
-            wrong = (batch.rounds < 1) | (batch.rounds > LAST_ROUND)
-            raise Misfit(int(np.argmax(wrong)), f"a round must be between 1 and {LAST_ROUND}")
+        if batch.rounds.size and not 1 <= batch.rounds.min() <= batch.rounds.max() <= LARGEST_ROUND:
+            wrong = (batch.rounds < 1) | (batch.rounds > LARGEST_ROUND)
+            raise Misfit(int(np.argmax(wrong)), f"a round must be between 1 and {LARGEST_ROUND}")
         if self._round is not None and (batch.rounds != self._round).any():
             raise Misfit(int(np.argmax(batch.rounds != self._round)), "it is of another round than the one given")
         return batch.rounds.astype(np.int64, copy=False)

@@ -23,7 +23,7 @@ class Misfit(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class StorageLayout:
     """Reports of so many bits; up to 64 as integers of 1, 2, 4 or 8 bytes, wider ones as ⌈bits/8⌉ bytes."""
 
     bits: int

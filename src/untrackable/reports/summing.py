@@ -13,7 +13,7 @@ from untrackable.errors import ReportFileError
 from untrackable.estimation.aggregators import Aggregator
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.reports.reader import Piece, ReportFile, read_reports
-from untrackable.reports.storage_layout import Layout, Stored
+from untrackable.reports.storage_layout import StorageLayout, Stored
 
 if TYPE_CHECKING:
     from untrackable.reports.sums_file import SumsFile
@@ -171,7 +171,7 @@ def distinct(paths: Sequence[str | Path]) -> None:
 
 
 def _add(found: Collected, file: ReportFile, piece: Piece, number: int) -> None:
-    mechanism, layout = found.mechanism, Layout(found.mechanism.report_bits)
+    mechanism, layout = found.mechanism, StorageLayout(found.mechanism.report_bits)
     if number not in found.sums:
         try:
             made = mechanism.aggregator(number)
@@ -199,7 +199,7 @@ def _arrays(sums: Any) -> tuple[str, ...]:
     return getattr(sums, "_sums", ())
 
 
-def first_refused(mechanism: Mechanism, number: int, layout: Layout, reports: Stored) -> int:
+def first_refused(mechanism: Mechanism, number: int, layout: StorageLayout, reports: Stored) -> int:
     """By halves: the first report that sums do not take."""
     low, high = 0, len(reports)
     while high - low > 1:

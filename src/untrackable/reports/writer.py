@@ -16,7 +16,7 @@ from untrackable.mechanisms.observed_rounds import round_number
 from untrackable.reports.atomic_file import whole_file
 from untrackable.reports.file_format import Block, Format
 from untrackable.reports.header import Header
-from untrackable.reports.storage_layout import Layout, Stored
+from untrackable.reports.storage_layout import StorageLayout, Stored
 
 BLOCK_BYTES = 1 << 25
 """Of the reports that are put in order and written together."""
@@ -72,7 +72,7 @@ def write_reports(
     path = Path(path)
     module, name = _ENDINGS[check_ending(path)].split(".")
     write: Format = getattr(import_module(f"untrackable.reports.{module}"), name)
-    blocks = _Blocks(Layout(mechanism.report_bits), pieces)
+    blocks = _Blocks(StorageLayout(mechanism.report_bits), pieces)
     try:
         with whole_file(path, mode=mode) as file:
             write(file, Header(mechanism, encoding), iter(blocks))
@@ -86,7 +86,7 @@ def write_reports(
 class _Blocks:
     """Pieces gathered into blocks, each sorted, so that equal places in it say nothing of who sent what."""
 
-    def __init__(self, layout: Layout, pieces: Iterable[tuple[int, NDArray[Any] | Iterable[int]]]) -> None:
+    def __init__(self, layout: StorageLayout, pieces: Iterable[tuple[int, NDArray[Any] | Iterable[int]]]) -> None:
         self._layout, self._pieces = layout, pieces
         self._most = max(1, BLOCK_BYTES // max(8, layout.size))
         self.reports, self.rounds = 0, set[int]()

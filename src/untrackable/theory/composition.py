@@ -9,20 +9,20 @@ from untrackable.theory.experiment import Experiment
 from untrackable.theory.factor import Factor
 
 
-class Guarantee(NamedTuple):
+class EpsDelta(NamedTuple):
     """(eps, delta) or (gamma, delta)."""
 
     eps: float
     delta: float
 
 
-def basic(eps: float, delta: float, times: int) -> Guarantee:
+def basic(eps: float, delta: float, times: int) -> EpsDelta:
     """(mε, mδ)."""
     times = checks.integer("times", times, low=1)
-    return Guarantee(times * checks.non_negative("eps", eps), min(1.0, times * checks.probability("delta", delta)))
+    return EpsDelta(times * checks.non_negative("eps", eps), min(1.0, times * checks.probability("delta", delta)))
 
 
-def advanced(eps: float, delta: float, times: int, slack: float) -> Guarantee:
+def advanced(eps: float, delta: float, times: int, slack: float) -> EpsDelta:
     """(√(2m ln(1/δ'))·ε + mε(e^ε - 1), mδ + δ').
 
     [NV, Theorems "Advanced composition for Differential Privacy" and "… for untrackability"], the latter with
@@ -32,7 +32,7 @@ def advanced(eps: float, delta: float, times: int, slack: float) -> Guarantee:
     times, slack = checks.integer("times", times, low=1), checks.open_probability("slack", slack)
     growth = times * eps * math.expm1(eps) if eps < 700 else math.inf
     total = math.sqrt(2 * times * math.log(1 / slack)) * eps + growth
-    return Guarantee(total, min(1.0, times * delta + slack))
+    return EpsDelta(total, min(1.0, times * delta + slack))
 
 
 def exact(eps: float, delta: float, times: int, target: float) -> Bracket:

@@ -6,7 +6,7 @@ import numpy as np
 
 from untrackable.theory.experiment import Experiment
 from untrackable.theory.factor import Factor, FloatArray
-from untrackable.theory.queries import Questions
+from untrackable.theory.queries import Queries
 
 _RATIO = 1.25
 _NEAREST, _FARTHEST = 0.01, 40.0
@@ -14,7 +14,7 @@ _NEAREST, _FARTHEST = 0.01, 40.0
 _NEGLIGIBLE = 1e-12
 
 
-def dominating(pair: Questions) -> Experiment:
+def dominating(pair: Queries) -> Experiment:
     """An experiment whose delta, in both directions, is at every gamma at least that of a pair of worlds (upper).
 
     δ as a function of α = e^γ is convex and falls, so it is below the chords between points at which it is known,

@@ -13,7 +13,7 @@ from untrackable.theory.convolution import total_loss
 from untrackable.theory.factor import Factor, FloatArray
 from untrackable.theory.factor_products import Counted
 from untrackable.theory.losses import Ends, LossTable, World
-from untrackable.theory.queries import Direction, Questions
+from untrackable.theory.queries import Direction, Queries
 from untrackable.theory.roc import Roc
 
 GRID = 1 << 18
@@ -29,7 +29,7 @@ _REMEMBERED = 16
 _MOST_CORNERS = 5000
 
 
-class Experiment(Questions):
+class Experiment(Queries):
     """World P against world Q, seen through independent factors.
 
     `factors` are factors or (factor, count) pairs. `gaussian` adds an observation of N(±μ/2, 1), which a
@@ -142,7 +142,7 @@ class Experiment(Questions):
         return f"Experiment({', '.join(parts) or 'nothing to see'}; {self.certainty})"
 
 
-class Mixture(Questions):
+class Mixture(Queries):
     """Worlds in which an observer sees which of several experiments took place.
 
     `components` are (weight in P, weight in Q, experiment). Where the weights differ, the choice itself is
@@ -235,7 +235,7 @@ class Mixture(Questions):
         return f"Mixture({len(self.components)} experiments; {self.certainty})"
 
 
-class Worst(Questions):
+class Worst(Queries):
     """The worst of several experiments, asked afresh for every question: no single one need be the worst."""
 
     def __init__(self, members: Iterable[Experiment | Mixture]) -> None:

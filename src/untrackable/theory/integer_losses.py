@@ -43,7 +43,7 @@ _HAIR = 2.0**-49
 
 
 @dataclass(frozen=True, slots=True)
-class Law:
+class LossLaw:
     """Masses at the losses low·step, (low+1)·step, …, and at infinity.
 
     `pure` is the largest finite loss, and `cut` the mass of losses up to it that are too rare to be told apart.
@@ -57,25 +57,25 @@ class Law:
     cut: int = 0
 
     @staticmethod
-    def of(step: Fraction, places: Mapping[int, Fraction], *, infinite: Fraction = Fraction(0)) -> "Law":
+    def of(step: Fraction, places: Mapping[int, Fraction], *, infinite: Fraction = Fraction(0)) -> "LossLaw":
         """From probabilities at multiples of a step; masses are rounded up, the step is to be exact or above."""
         low, high = min(places), max(places)
         masses = tuple(_up(places.get(place, Fraction(0))) for place in range(low, high + 1))
         largest = max((place for place in places if places[place] and place > 0), default=0)
-        return Law(float(step), low, masses, _up(infinite), largest * step)
+        return LossLaw(float(step), low, masses, _up(infinite), largest * step)
 
     @staticmethod
-    def nothing() -> "Law":
+    def nothing() -> "LossLaw":
         """Two worlds that are the same."""
-        return Law(0.0, 0, (WHOLE,), 0, Fraction(0))
+        return LossLaw(0.0, 0, (WHOLE,), 0, Fraction(0))
 
     @staticmethod
-    def everything() -> "Law":
+    def everything() -> "LossLaw":
         """Two worlds that every report tells apart."""
-        return Law(0.0, 0, (), WHOLE, Fraction(0))
+        return LossLaw(0.0, 0, (), WHOLE, Fraction(0))
 
     @staticmethod
-    def declared(eps: float, delta: float) -> "Law":
+    def declared(eps: float, delta: float) -> "LossLaw":
         """The pair that dominates every (eps, delta) pair: randomised response that gives itself away with delta.
 
         At loss eps there is (1-δ)/(1+e^-ε), at -eps the rest (Kairouz, Oh & Viswanath 2015).
@@ -83,16 +83,16 @@ class Law:
         eps, delta = checks.non_negative("eps", eps), checks.probability("delta", delta)
         given_away = Fraction(delta)
         if eps == 0:
-            return Law.of(Fraction(0), {0: 1 - given_away}, infinite=given_away)
+            return LossLaw.of(Fraction(0), {0: 1 - given_away}, infinite=given_away)
         if eps == math.inf:
-            return Law.everything()
+            return LossLaw.everything()
         odds = math.exp(-eps)
         told, other = Fraction(_above(1 / (1 + odds))), Fraction(_above(odds / (1 + odds)))
         places = {1: (1 - given_away) * told, -1: (1 - given_away) * other}
-        return Law.of(Fraction(eps), places, infinite=given_away)
+        return LossLaw.of(Fraction(eps), places, infinite=given_away)
 
     @staticmethod
-    def profile(step: float, deltas: Mapping[int, float]) -> "Law":
+    def profile(step: float, deltas: Mapping[int, float]) -> "LossLaw":
         """The pair that dominates all pairs whose delta at each multiple of a step is at most the one given.
 
         Delta is a convex, falling function of e^γ, so it is below the lower convex hull of the given points, and
@@ -111,7 +111,7 @@ class Law:
             places[-place] = math.ceil(after - before)
         last = hull[-1][2]
         masses = tuple(places.get(place, 0) for place in range(-last, last + 1))
-        return Law(step, -last, masses, hull[-1][1], last * Fraction(step))
+        return LossLaw(step, -last, masses, hull[-1][1], last * Fraction(step))
 
     def delta(self, eps: float) -> float:
         """At most Σ mass·(1 - e^(eps - loss)) over the losses above eps, and whatever is at infinity (upper)."""
@@ -125,7 +125,7 @@ class Law:
                 terms.append(mass / WHOLE * -math.expm1(-excess))
         return min(1.0, math.fsum(terms) * (1 + _HAIR))
 
-    def __mul__(self, other: "Law") -> "Law":
+    def __mul__(self, other: "LossLaw") -> "LossLaw":
         """Both at once, seen independently; with the same step, or with one of them trivial."""
         step = max(self.step, other.step)
         if not (self.step == other.step or self._still or other._still):
@@ -133,14 +133,14 @@ class Law:
         infinite = self.infinite + other.infinite - (self.infinite * other.infinite >> _BITS)
         pure, cut = self.pure + other.pure, self.cut + other.cut
         if not self.masses or not other.masses:
-            return Law(step, 0, (), infinite, pure, cut)
+            return LossLaw(step, 0, (), infinite, pure, cut)
         masses = _product(self.masses, other.masses)
-        return _trimmed(Law(step, self.low + other.low, masses, infinite, pure, cut))
+        return _trimmed(LossLaw(step, self.low + other.low, masses, infinite, pure, cut))
 
-    def __pow__(self, times: int) -> "Law":
+    def __pow__(self, times: int) -> "LossLaw":
         """The same seen independently several times; if very many, on a coarser step."""
         times = checks.integer("times", times, low=0)
-        result, square = Law.nothing(), self
+        result, square = LossLaw.nothing(), self
         while times:
             if times & 1:
                 result = result.on(square.step) * square
@@ -151,7 +151,7 @@ class Law:
                     square = square.on(2 * square.step)
         return result
 
-    def on(self, step: float) -> "Law":
+    def on(self, step: float) -> "LossLaw":
         """A law with losses on another step that dominates this one: each loss is split over its two neighbours.
 
         Masses of both worlds are kept: of a mass m at a loss l, m·(1-e^-(l-a))/(1-e^-h) goes to a+h, h being the
@@ -179,7 +179,7 @@ class Law:
             found[below] = found.get(below, 0) + _times(mass, rest)
         low, high = min(found, default=0), max(found, default=0)
         masses = tuple(found.get(place, 0) for place in range(low, high + 1)) if found else ()
-        return _trimmed(Law(step, low, masses, infinite, self.pure, self.cut))
+        return _trimmed(LossLaw(step, low, masses, infinite, self.pure, self.cut))
 
     def _loss(self, place: int) -> float:
         """The loss at a place, and a hair more than the step may have been rounded by."""
@@ -197,7 +197,7 @@ class Law:
         return self.low == 0 and len(self.masses) <= 1
 
 
-def mixed(laws: Iterable[tuple[Fraction, Law]]) -> Law:
+def mixed(laws: Iterable[tuple[Fraction, LossLaw]]) -> LossLaw:
     """One of several laws of the same step, the observer being told which; weights are in both worlds."""
     parts = [(weight, law) for weight, law in laws if weight]
     low = min(law.low for _, law in parts)
@@ -211,18 +211,18 @@ def mixed(laws: Iterable[tuple[Fraction, Law]]) -> Law:
             masses[place] += -(-share * mass >> _BITS)
     pure = max(law.pure for _, law in parts)
     cut = sum(law.cut for _, law in parts)
-    return Law(max(law.step for _, law in parts), low, tuple(masses), infinite, pure, cut)
+    return LossLaw(max(law.step for _, law in parts), low, tuple(masses), infinite, pure, cut)
 
 
-def composed(laws: Iterable[Law], step: float) -> Law:
+def composed(laws: Iterable[LossLaw], step: float) -> LossLaw:
     """All of them together: exactly where their steps agree, else on a common step, this one or a coarser one."""
-    groups: dict[float, Law] = {}
+    groups: dict[float, LossLaw] = {}
     for law in laws:
         groups[law.step] = groups[law.step] * law if law.step in groups else law
     moving = [law for law in groups.values() if not law._still]
     reach = sum(law._reach for law in moving)
     common = coarser(step, reach) if len(moving) > 1 else moving[0].step if moving else 0.0
-    total = Law.nothing()
+    total = LossLaw.nothing()
     for law in groups.values():
         total = total * law.on(common)
     return total
@@ -281,7 +281,7 @@ def _power(step: float, place: int) -> int:
         return round((decimal.Decimal(step) * place).exp() * WHOLE)
 
 
-def _trimmed(law: Law) -> Law:
+def _trimmed(law: LossLaw) -> LossLaw:
     """Without its negligible ends: the lower one moves up to what is next, the upper one is cut off."""
     if not law.masses:
         return law

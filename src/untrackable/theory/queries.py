@@ -23,7 +23,7 @@ _HALVINGS = 200
 """Bisections after which a point next to 0 is called 0."""
 
 
-class Questions(ABC):
+class Queries(ABC):
     """The questions, answered by four primitives that each description of a pair of worlds supplies.
 
     `certainty` is "exact" when the described worlds are the mechanism's own, and "upper" when they dominate

@@ -15,7 +15,7 @@ from pyarrow import feather
 from untrackable import Deck, InnerProduct, Memoized, RandomizedResponse, Rappor
 from untrackable.auditing.evidence.file_audit import audit_file
 from untrackable.auditing.evidence.people_sample import MOST_HASHES, Half, People
-from untrackable.auditing.evidence.recorded_format import Layout, Unreadable
+from untrackable.auditing.evidence.recorded_format import RecordedFormat, Unreadable
 from untrackable.errors import AuditError
 from untrackable.mechanisms.interface import Mechanism
 
@@ -319,7 +319,7 @@ def test_bad_arguments(tmp_path: Path) -> None:
     ],
 )
 def test_formats_are_recognised(sample: list[Any], name: str, width: int) -> None:
-    layout = Layout.of(sample, "auto")
+    layout = RecordedFormat.of(sample, "auto")
     assert layout.width == width
     if sample:
         assert layout.name == name
@@ -327,17 +327,17 @@ def test_formats_are_recognised(sample: list[Any], name: str, width: int) -> Non
 
 def test_reports_are_read_alike_in_every_format() -> None:
     report = 0b1011_0000_0000_0001
-    assert Layout("bits", 16).read(format(report, "016b")) == report
-    assert Layout("hex", 16).read(f"{report:04X}") == report
-    assert Layout("integer", 0).read(f" {report} ") == report
-    assert Layout("bits", 16).read(report.to_bytes(2, "little")) == report
-    assert Layout("bits", 16).read([report >> i & 1 for i in range(16)]) == report
+    assert RecordedFormat("bits", 16).read(format(report, "016b")) == report
+    assert RecordedFormat("hex", 16).read(f"{report:04X}") == report
+    assert RecordedFormat("integer", 0).read(f" {report} ") == report
+    assert RecordedFormat("bits", 16).read(report.to_bytes(2, "little")) == report
+    assert RecordedFormat("bits", 16).read([report >> i & 1 for i in range(16)]) == report
     for layout, cell in (
-        (Layout("integer", 0), "9" * 5000),
-        (Layout("integer", 0), "²"),
-        (Layout("hex", 16), "f" * 5000),
-        (Layout("bits", 16), "0" * 5000),
-        (Layout("bits", 16), {"a": 1}),
+        (RecordedFormat("integer", 0), "9" * 5000),
+        (RecordedFormat("integer", 0), "²"),
+        (RecordedFormat("hex", 16), "f" * 5000),
+        (RecordedFormat("bits", 16), "0" * 5000),
+        (RecordedFormat("bits", 16), {"a": 1}),
     ):
         with pytest.raises(Unreadable):
             layout.read(cell)

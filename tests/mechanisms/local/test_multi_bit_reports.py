@@ -300,10 +300,10 @@ def test_impossible_sums_are_refused() -> None:
     for vectors, answer in (((1, 1), 0), ((0, 1), 0), ((1 << 30, 1), 0), ((1, 2), 4)):
         payload = np.array([0, 1, *vectors, answer], dtype="<u8").tobytes()
         with pytest.raises(SumsError, match="cannot have made"):
-            deck.restore_sums(framing.seal_sums(deck, payload))
+            deck.restore_sums(framing.frame_sums(deck, payload))
     with pytest.raises(SumsError, match="should have 24 bytes"):
-        deck.restore_sums(framing.seal_sums(deck, payload + bytes(8)))
-    assert deck.restore_sums(framing.seal_sums(deck, np.array([0, 1, 1, 2, 3], dtype="<u8").tobytes())).n == 1
+        deck.restore_sums(framing.frame_sums(deck, payload + bytes(8)))
+    assert deck.restore_sums(framing.frame_sums(deck, np.array([0, 1, 1, 2, 3], dtype="<u8").tobytes())).n == 1
 
 
 def test_widths_do_not_mix() -> None:
@@ -502,12 +502,12 @@ def test_clients_come_back(mechanism: Any) -> None:
 def test_impossible_states_are_refused() -> None:
     deck = Deck(bits=4, slots=1, eps_report=1.0, width=2)
     good, bad = (multi_bit_reports.joined(vectors, 3, 4) for vectors in ((1, 2), (3, 3)))
-    assert deck.restore(framing.seal(deck, bytes([0]) + good.to_bytes(2, "big"))).report(1) == good
+    assert deck.restore(framing.frame_state(deck, bytes([0]) + good.to_bytes(2, "big"))).report(1) == good
     with pytest.raises(StateError, match="cannot have made"):
-        deck.restore(framing.seal(deck, bytes([0]) + bad.to_bytes(2, "big")))
+        deck.restore(framing.frame_state(deck, bytes([0]) + bad.to_bytes(2, "big")))
     fading = Fading(bits=4, eps=1.0, delta=1e-3, width=2)
     for round, report, fine in ((7, good, True), (7, bad, False), (0, good, False), (7, 0, False)):
-        sealed = framing.seal(fading, round.to_bytes(8, "big") + bytes([5]) + report.to_bytes(2, "big"))
+        sealed = framing.frame_state(fading, round.to_bytes(8, "big") + bytes([5]) + report.to_bytes(2, "big"))
         if fine:
             assert fading.restore(sealed).report(7) == good
         else:

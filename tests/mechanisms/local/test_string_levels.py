@@ -17,7 +17,7 @@ from untrackable.estimation.aggregators import FloatArray
 from untrackable.mechanisms import entropy
 from untrackable.mechanisms.entropy import Recorded
 from untrackable.mechanisms.local.level_aggregator import LevelSums
-from untrackable.mechanisms.local.level_layout import Layout
+from untrackable.mechanisms.local.level_layout import LevelLayout
 from untrackable.theory.enumeration import Law
 from untrackable.theory.experiment import Experiment
 
@@ -158,7 +158,7 @@ def test_independent_client_reproduces_every_case() -> None:
     ("base_bits", "levels"), [(5, 1), (21, 3), (62, 4), (63, 4), (64, 1), (64, 3), (126, 5), (131, 9)]
 )
 def test_levels_above_reports_of_any_width(base_bits: int, levels: int) -> None:
-    layout = Layout(base_bits, levels)
+    layout = LevelLayout(base_bits, levels)
     rng = np.random.default_rng(base_bits)
     rest = [int.from_bytes(rng.bytes(32)) % (1 << base_bits) for _ in range(50)] + [(1 << base_bits) - 1, 0]
     above = rng.integers(0, levels, len(rest), dtype=np.uint64)

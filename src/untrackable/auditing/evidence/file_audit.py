@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from untrackable import checks
 from untrackable.auditing.evidence.attack_bounds import FEWEST_PEOPLE, Advantage, advantage_lower, disjoint_pairs
 from untrackable.auditing.evidence.people_sample import Half, People, arrays, windows
-from untrackable.auditing.evidence.recorded_format import FORMATS, Format, Layout, Unreadable
+from untrackable.auditing.evidence.recorded_format import FORMATS, Format, RecordedFormat, Unreadable
 from untrackable.auditing.evidence.recorded_tables import Chunk, Row, Table, open_table
 from untrackable.auditing.evidence.report_digests import Told
 from untrackable.errors import AuditError
@@ -226,7 +226,7 @@ class _Reading:
         self._table, self._columns, self._format = table, columns, format
         self._bits = None if mechanism is None else mechanism.report_bits
         self._progress = progress
-        self.layout = Layout("text", 0)
+        self.layout = RecordedFormat("text", 0)
         self.rows = self.malformed = self.elsewhere = 0
         self.examples: list[tuple[int, str]] = []
 
@@ -263,7 +263,7 @@ class _Reading:
             sample += [row.cells[-1] for row in chunk.rows if not row.wrong and not _missing(row.cells[-1])]
             if len(sample) >= _SAMPLE:
                 break
-        self.layout = Layout.of(sample[:_SAMPLE], self._format)
+        self.layout = RecordedFormat.of(sample[:_SAMPLE], self._format)
         if self._bits is not None and self.layout.name == "text":
             raise AuditError("reports are text; a mechanism's are integers, hexadecimal or bits")
         found = People(people, width=self.layout.width, seed=seed, keep_raw=self._bits is not None)

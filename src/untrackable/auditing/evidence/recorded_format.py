@@ -31,14 +31,14 @@ class Unreadable(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class RecordedFormat:
     """How the reports of one file are read; `width` is 0 where it is whatever the widest integer needs."""
 
     name: Format
     width: int
 
     @staticmethod
-    def of(sample: Sequence[Any], asked: Format) -> "Layout":
+    def of(sample: Sequence[Any], asked: Format) -> "RecordedFormat":
         """The layout that a file's first reports suggest, or the one asked for with the usual width."""
         texts = [cell for cell in sample if isinstance(cell, str)]
         if asked == "auto":
@@ -51,7 +51,7 @@ class Layout:
         elif asked == "hex":
             lengths.update(4 * len(found[1]) for cell in texts if (found := _HEX.fullmatch(cell)))
         width = lengths.most_common(1)[0][0] if lengths else 0
-        return Layout(asked, TEXT_PLACES if asked == "text" else width)
+        return RecordedFormat(asked, TEXT_PLACES if asked == "text" else width)
 
     def read(self, cell: Any) -> int:
         """A report as an integer: digits are written highest first; the first of a list or of bytes is lowest."""

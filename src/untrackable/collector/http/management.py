@@ -17,7 +17,8 @@ from untrackable.collector.rounds.closing import close_round
 from untrackable.collector.stores.records import StoredCampaign, StoredRound
 from untrackable.collector.stores.store import Store
 from untrackable.errors import CampaignError
-from untrackable.protocol.campaign import LARGEST, LAST_ROUND, Campaign
+from untrackable.protocol.campaign import LARGEST, Campaign
+from untrackable.protocol.wire import LAST_ROUND
 
 
 class Managing:

@@ -6,7 +6,8 @@ from untrackable import __version__
 from untrackable.collector.http.problems import MEDIA_TYPE, Problem
 from untrackable.collector.http.public_api import DEFAULT_TOP, MOST_TOP
 from untrackable.collector.settings import Settings
-from untrackable.protocol.campaign import LARGEST, LAST_ROUND
+from untrackable.protocol.campaign import LARGEST
+from untrackable.protocol.wire import LAST_ROUND
 
 _Schema = dict[str, Any]
 _ALWAYS = (

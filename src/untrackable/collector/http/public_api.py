@@ -11,7 +11,8 @@ from untrackable.collector.http import api_keys
 from untrackable.collector.http.problems import Problem, Refused
 from untrackable.collector.http.service import Service
 from untrackable.display.campaign_words import guarantee_words
-from untrackable.protocol.campaign import LAST_ROUND, Campaign
+from untrackable.protocol.campaign import Campaign
+from untrackable.protocol.wire import LAST_ROUND
 
 NO_STORE = {"cache-control": "no-store"}
 DEFAULT_TOP, MOST_TOP = 50, 1000

@@ -13,7 +13,8 @@ from untrackable.errors import WireError
 from untrackable.estimation.aggregators import Aggregator, Reports
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.protocol import wire
-from untrackable.protocol.campaign import LAST_ROUND, Campaign
+from untrackable.protocol.campaign import Campaign
+from untrackable.protocol.wire import LAST_ROUND
 
 _WORD = 8
 

@@ -22,7 +22,7 @@ from untrackable.mechanisms.local.noisy_inner_product import (
     checked_width,
     smallest_eps,
 )
-from untrackable.mechanisms.observed_rounds import Observed, round_number
+from untrackable.mechanisms.observed_rounds import ObservedRounds, round_number
 from untrackable.mechanisms.simulated_values import integer_population, per_round
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.experiment import Experiment, Mixture
@@ -137,12 +137,12 @@ class Fading(Mechanism):
         last = math.inf if reports is None else checks.integer("reports", reports, low=1)
         return _all_rounds(self.bits, self.width, self.scale, self.power, last)
 
-    def _trackings(self, seen: Observed) -> list[Experiment | Mixture]:
+    def _trackings(self, seen: ObservedRounds) -> list[Experiment | Mixture]:
         """Nothing to see: rounds are independent given the value."""
         self._unlike(seen)
         return [Experiment()]
 
-    def _detections(self, seen: Observed, after: After) -> list[Experiment | Mixture]:
+    def _detections(self, seen: ObservedRounds, after: After) -> list[Experiment | Mixture]:
         """The rounds after the change, each as telling as its eps_t; all of them if none is named."""
         self._unlike(seen)
         if seen.reports > _LARGEST_DETECTION:
@@ -150,7 +150,7 @@ class Fading(Mechanism):
         before = seen.first or frozenset()
         return [Experiment([self.base(r).privacy_factor() for r in seen.rounds if r not in before])]
 
-    def _unlike(self, seen: Observed) -> None:
+    def _unlike(self, seen: ObservedRounds) -> None:
         if seen.counted and seen.first is not None:
             raise ValueError("the rounds of Fading are not alike: give rounds and first instead of split")
 

@@ -13,7 +13,7 @@ from untrackable.estimation.aggregators import BitAggregator, FloatArray, Report
 from untrackable.framing import pack_integers, unpack_integers
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.interface import After, Mechanism, Values
-from untrackable.mechanisms.observed_rounds import Observed, round_number
+from untrackable.mechanisms.observed_rounds import ObservedRounds, round_number
 from untrackable.mechanisms.probabilities import Chance, coin, flip_chance, flip_eps, noise
 from untrackable.mechanisms.simulated_values import integer_population
 from untrackable.mechanisms.wrappers.fresh import everything_told
@@ -102,7 +102,7 @@ class Bitwise(Mechanism):
             return Experiment([Factor([kept.one, kept.zero], [kept.zero, kept.one], [eps, -eps])])
         return Experiment([privacy_factor(kept, kept.mirrored(), self._noise, count)])
 
-    def _trackings(self, seen: Observed) -> list[Experiment | Mixture]:
+    def _trackings(self, seen: ObservedRounds) -> list[Experiment | Mixture]:
         """One coordinate, exact; the two values are mirror images."""
         return [
             Experiment([tracking_factor(self._kept, self._noise, seen.reports, j)]) for j in seen.tracking_splits(1)
@@ -120,7 +120,7 @@ class Bitwise(Mechanism):
         apart = flipped_distances(reports, flip.probability, float(gap))
         return told * float((apart * apart[::-1]).max())
 
-    def _detections(self, seen: Observed, after: After) -> list[Experiment | Mixture]:
+    def _detections(self, seen: ObservedRounds, after: After) -> list[Experiment | Mixture]:
         """One coordinate, exact: a fresh one with the opposite bias, or the same flip on the other bit."""
         kept = self._kept
         if after == "same":

@@ -18,7 +18,7 @@ from untrackable.estimation.aggregators import Estimate, FrequencyAggregator, Re
 from untrackable.mechanisms.entropy import Entropy, below
 from untrackable.mechanisms.interface import After, Pair, Values
 from untrackable.mechanisms.kept.kept_bits import Moved, Permanent, PlaceCounts, unpacked
-from untrackable.mechanisms.observed_rounds import Observed, round_number
+from untrackable.mechanisms.observed_rounds import ObservedRounds, round_number
 from untrackable.mechanisms.probabilities import Chance, chance_toward, flip_chance, flip_eps
 from untrackable.mechanisms.simulated_values import integer_population
 from untrackable.theory.accuracy import Accuracy
@@ -132,7 +132,7 @@ class DBitFlip(Permanent):
             ]
         )
 
-    def _trackings(self, seen: Observed) -> list[Experiment | Mixture]:
+    def _trackings(self, seen: ObservedRounds) -> list[Experiment | Mixture]:
         """The set on both sides, and an observed mixture of whether it contains the value's bucket; exact.
 
         Two users who show the same set show that of the first, so both worlds weigh the two cases alike.
@@ -146,7 +146,7 @@ class DBitFlip(Permanent):
         inside = Experiment([*seen_twice, set_place, (clear_place, self.places - 1)])
         return _mixed([(share, inside), (1 - share, Experiment([*seen_twice, (clear_place, self.places)]))])
 
-    def _detections(self, seen: Observed, after: After) -> list[Experiment | Mixture]:
+    def _detections(self, seen: ObservedRounds, after: After) -> list[Experiment | Mixture]:
         """An observed mixture, by which of the two values the set contains; exact.
 
         A fresh client draws another set. The same client keeps its set, and bits for each value, so that even a

@@ -13,7 +13,7 @@ from untrackable.framing import pack_integers, unpack_integers
 from untrackable.kernels.events import events
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.interface import After, Mechanism, Pair, Values, worst
-from untrackable.mechanisms.observed_rounds import Observed
+from untrackable.mechanisms.observed_rounds import ObservedRounds
 from untrackable.mechanisms.probabilities import Chance, coin, noise
 from untrackable.mechanisms.wrappers.fresh import everything_told
 from untrackable.theory.coordinate import (
@@ -125,7 +125,7 @@ class Permanent(Mechanism):
         widest = [(a, b) for a, b in moved if not {(a + 1, b), (a, b + 1)} & moved]
         return worst([Experiment([(lost, a), (lost.reversed(), b)]) for a, b in sorted(widest)] or [Experiment()])
 
-    def _trackings(self, seen: Observed) -> list[Experiment | Mixture]:
+    def _trackings(self, seen: ObservedRounds) -> list[Experiment | Mixture]:
         """Independent coordinates, exact."""
         return [self._tracking(seen.reports, j, self._ones()) for j in seen.tracking_splits(2)]
 
@@ -134,7 +134,7 @@ class Permanent(Mechanism):
         seen_twice = self._persistent() if 0 < split < reports else []
         return Experiment([*seen_twice, (set_place, ones), (clear_place, self.places - ones)])
 
-    def _detections(self, seen: Observed, after: After) -> list[Experiment | Mixture]:
+    def _detections(self, seen: ObservedRounds, after: After) -> list[Experiment | Mixture]:
         """The worst over every overlap of two patterns; exact for each.
 
         The same client keeps what is in the clear, and a pattern for each value.

@@ -12,7 +12,7 @@ from untrackable import checks
 from untrackable.estimation.aggregators import Estimate, FrequencyAggregator, Reports, Source
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.interface import After, Mechanism, Values
-from untrackable.mechanisms.observed_rounds import Observed
+from untrackable.mechanisms.observed_rounds import ObservedRounds
 from untrackable.mechanisms.probabilities import (
     Chance,
     chance_toward,
@@ -118,15 +118,15 @@ class KeptSymbol(Mechanism):
             return Experiment([response_pair(self._kept)], certainty="upper")
         return Experiment([detection_factor(self._kept, self._told, count, 0)], certainty=self._apart)
 
-    def _trackings(self, seen: Observed) -> list[Experiment | Mixture]:
+    def _trackings(self, seen: ObservedRounds) -> list[Experiment | Mixture]:
         """By what is in the clear and the kept symbol: exact, or with kept symbols granted (upper)."""
         return self._same_value(seen, "exact")
 
-    def _detections(self, seen: Observed, after: After) -> list[Experiment | Mixture]:
+    def _detections(self, seen: ObservedRounds, after: After) -> list[Experiment | Mixture]:
         """The same for two values with different symbols; a client keeps a symbol for each value that it holds."""
         return self._other_value(seen, clear=True)
 
-    def _same_value(self, seen: Observed, certainty: Certainty) -> list[Experiment | Mixture]:
+    def _same_value(self, seen: ObservedRounds, certainty: Certainty) -> list[Experiment | Mixture]:
         """One user against two of the same value.
 
         Where there are too many outcomes, the kept symbol of the longer side is granted to the observer, the more
@@ -145,7 +145,7 @@ class KeptSymbol(Mechanism):
             return [Experiment([*clear, known_tracking(kept, told, shorter)], certainty="upper")]
         return [Experiment([*clear, granted_tracking(kept)], certainty="upper")]
 
-    def _other_value(self, seen: Observed, *, clear: bool) -> list[Experiment | Mixture]:
+    def _other_value(self, seen: ObservedRounds, *, clear: bool) -> list[Experiment | Mixture]:
         """One user against a user of another value, whose symbol is another one.
 
         `clear`: what travels in the clear changes as well. What is granted first is the symbol before the change.

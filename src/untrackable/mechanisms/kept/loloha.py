@@ -20,7 +20,7 @@ from untrackable.framing import pack_integers, unpack_integers
 from untrackable.mechanisms.entropy import Entropy, below
 from untrackable.mechanisms.interface import After
 from untrackable.mechanisms.kept.kept_symbol import KeptSymbol, ShareAggregator, Step, seen_once, steps_for
-from untrackable.mechanisms.observed_rounds import Observed, round_number
+from untrackable.mechanisms.observed_rounds import ObservedRounds, round_number
 from untrackable.mechanisms.probabilities import Chance
 from untrackable.mechanisms.simulated_values import integer_population
 from untrackable.mechanisms.splitmix import STEP, mixed_words
@@ -166,7 +166,7 @@ class Loloha(KeptSymbol):
     def _persistent(self) -> list[Factor]:
         return [persistent_factor(2.0**self.seed_bits)]
 
-    def _detections(self, seen: Observed, after: After) -> list[Experiment | Mixture]:
+    def _detections(self, seen: ObservedRounds, after: After) -> list[Experiment | Mixture]:
         """As the seed is seen, the worst of what different seeds show: the two values' symbols differ or are one.
 
         A fresh client has another seed and other symbols; the same client keeps the seed, and if the symbol is the

@@ -16,7 +16,7 @@ from untrackable.estimation.aggregators import Estimate, FloatArray, Reports, So
 from untrackable.mechanisms.entropy import Entropy, below
 from untrackable.mechanisms.interface import Pair, worst
 from untrackable.mechanisms.kept.kept_bits import Moved, Permanent, PlaceCounts, ordered, unpacked
-from untrackable.mechanisms.observed_rounds import Observed, round_number
+from untrackable.mechanisms.observed_rounds import ObservedRounds, round_number
 from untrackable.mechanisms.probabilities import Chance, chance_toward
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.experiment import Mixture
@@ -149,7 +149,7 @@ class Rappor(Permanent):
         `ones` is how many bits the value's Bloom filter has set: `hashes` by default, as [NV] has it; fewer when
         hashes collide, which may be more trackable; "worst" for the worst of 1 … hashes.
         """
-        seen, most = Observed.of(rounds, first, reports, split), self._ones()
+        seen, most = ObservedRounds.of(rounds, first, reports, split), self._ones()
         if ones == "worst":
             filled = list(range(1, most + 1))
         else:
@@ -160,7 +160,7 @@ class Rappor(Permanent):
 
     def tracking_of(self, value: Any, *, rounds: Iterable[int], first: Iterable[int]) -> Pair:
         """By the filter that the value has in each cohort."""
-        seen = Observed.of(rounds, first, None, None)
+        seen = ObservedRounds.of(rounds, first, None, None)
         (split,) = seen.tracking_splits()
         ones = [self.bloom(value, cohort).bit_count() for cohort in range(self.cohorts)]
         shares = [(n, ones.count(n) / self.cohorts) for n in sorted(set(ones))]

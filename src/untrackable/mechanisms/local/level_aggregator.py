@@ -15,7 +15,7 @@ from untrackable.estimation.aggregators import (
     Reports,
     Source,
 )
-from untrackable.mechanisms.local.level_layout import Layout
+from untrackable.mechanisms.local.level_layout import LevelLayout
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
 
 
@@ -25,7 +25,7 @@ class LevelSums(FrequencyAggregator):
     def __init__(self, source: Source, base: NoisyInnerProduct, levels: int) -> None:
         super().__init__(source)
         self._base = base
-        self._layout = Layout(base.report_bits, levels)
+        self._layout = LevelLayout(base.report_bits, levels)
         self._axes = 2 if self._layout.bytes else 1
         self.parts = self._empty()
 

@@ -13,7 +13,7 @@ _WORD = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class LevelLayout:
     """Where the level stands: above a report of so many bits."""
 
     base_bits: int

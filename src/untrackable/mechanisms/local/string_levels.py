@@ -11,7 +11,7 @@ from untrackable import checks
 from untrackable.estimation.aggregators import LARGEST_DENSE_BITS, FloatArray, Reports, Source
 from untrackable.mechanisms.entropy import Entropy, below
 from untrackable.mechanisms.local.level_aggregator import LevelSums
-from untrackable.mechanisms.local.level_layout import Layout
+from untrackable.mechanisms.local.level_layout import LevelLayout
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.experiment import Certainty
@@ -54,8 +54,8 @@ class Levelled:
         return int(getattr(self.base, "words", 2)) + 1
 
     @property
-    def _layout(self) -> Layout:
-        return Layout(self.base.report_bits, self.levels)
+    def _layout(self) -> LevelLayout:
+        return LevelLayout(self.base.report_bits, self.levels)
 
     def part(self, value: int, level: int) -> int:
         """The part of a value that a level is about."""

@@ -19,7 +19,7 @@ from untrackable.framing import pack_integers, unpack_integers
 from untrackable.mechanisms.entropy import Entropy, nonzero_vector
 from untrackable.mechanisms.interface import After, Local, Mechanism, Pair, Values
 from untrackable.mechanisms.local.noisy_inner_product import LARGEST_SIMULATED_BITS, NoisyInnerProduct
-from untrackable.mechanisms.observed_rounds import Observed, round_number
+from untrackable.mechanisms.observed_rounds import ObservedRounds, round_number
 from untrackable.mechanisms.probabilities import Chance, flip_eps
 from untrackable.mechanisms.simulated_values import integer_population, per_round
 from untrackable.mechanisms.wrappers.fresh import everything_told
@@ -138,7 +138,7 @@ class Questioned(Mechanism):
         apart = everything_told(certainty) if reports is None else self._responses(reports, certainty)
         return [(differ, differ, apart), (1 - differ, 1 - differ, Experiment())]
 
-    def _trackings(self, seen: Observed) -> Sequence[Experiment | Mixture]:
+    def _trackings(self, seen: ObservedRounds) -> Sequence[Experiment | Mixture]:
         """The question on both sides, exact; with fixed noise the whole report.
 
         Given question and value, fresh bits are independent and say no more.
@@ -148,7 +148,7 @@ class Questioned(Mechanism):
         name_tag = persistent_factor(self.base.questions)
         return [Experiment([name_tag] if 0 < j < seen.reports else []) for j in seen.tracking_splits()]
 
-    def _detections(self, seen: Observed, after: After) -> Sequence[Experiment | Mixture]:
+    def _detections(self, seen: ObservedRounds, after: After) -> Sequence[Experiment | Mixture]:
         """The question on both sides, and given that it is the same one, the answers after the change.
 
         The same client keeps its question; with fixed noise, it keeps one answer for each value.

@@ -17,7 +17,7 @@ from untrackable.estimation.aggregators import Estimate, FloatArray, FrequencyAg
 from untrackable.framing import pack_integers, unpack_integers
 from untrackable.mechanisms.entropy import Entropy, below
 from untrackable.mechanisms.interface import After, Mechanism, Pair, Values
-from untrackable.mechanisms.observed_rounds import Observed
+from untrackable.mechanisms.observed_rounds import ObservedRounds
 from untrackable.mechanisms.probabilities import Chance, flip_chance, flip_eps
 from untrackable.mechanisms.simulated_values import integer_population, per_round
 from untrackable.theory.accuracy import Accuracy, mean_radius
@@ -147,7 +147,7 @@ class OneChange(Mechanism):
             parts.append((weight, weight, Experiment([moved], certainty="upper")))
         return Mixture(parts)
 
-    def _trackings(self, seen: Observed) -> Sequence[Experiment | Mixture]:
+    def _trackings(self, seen: ObservedRounds) -> Sequence[Experiment | Mixture]:
         """The level on both sides; and given the level, signs that hang together through the one change told.
 
         Exact for one change, which cannot be on both sides; otherwise at each level the worst over how many
@@ -169,7 +169,7 @@ class OneChange(Mechanism):
             return Experiment()
         return Experiment([worst_meeting_factor(pairs, self.bias / self.changes)], certainty="upper")
 
-    def _signs(self, seen: Observed) -> list[tuple[tuple[int, int], int]]:
+    def _signs(self, seen: ObservedRounds) -> list[tuple[tuple[int, int], int]]:
         """At each level: signs that each side may show, and how many intervals with a change both can share."""
         if not seen.counted:
             for number in seen.rounds:
@@ -189,7 +189,7 @@ class OneChange(Mechanism):
             found.append((sides, min(self.changes, shown)))
         return found
 
-    def _detections(self, seen: Observed, after: After) -> Sequence[Experiment | Mixture]:
+    def _detections(self, seen: ObservedRounds, after: After) -> Sequence[Experiment | Mixture]:
         """The same client: its sequence of values is another one (upper).
 
         A fresh generator: the level on both sides, and given that, signs whose likelihoods differ by at most e^eps,

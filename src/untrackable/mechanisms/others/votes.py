@@ -18,7 +18,7 @@ from untrackable.framing import pack_integers, unpack_integers
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.interface import After, Mechanism, Values
 from untrackable.mechanisms.local.randomized_response import RandomizedResponse
-from untrackable.mechanisms.observed_rounds import LAST_ROUND, Observed, distinct_rounds, round_number
+from untrackable.mechanisms.observed_rounds import LARGEST_ROUND, ObservedRounds, distinct_rounds, round_number
 from untrackable.mechanisms.probabilities import Chance, flip_chance
 from untrackable.mechanisms.simulated_values import integer_population
 from untrackable.theory.accuracy import Accuracy
@@ -72,7 +72,7 @@ class Votes(Mechanism):
         for name in ("eps_vote", "eps_estimate"):
             checks.settle(self, **{name: checks.epsilon(name, getattr(self, name))})
         for name in ("votes", "estimates"):
-            checks.settle(self, **{name: checks.integer(name, getattr(self, name), low=1, high=LAST_ROUND)})
+            checks.settle(self, **{name: checks.integer(name, getattr(self, name), low=1, high=LARGEST_ROUND)})
         checks.settle(self, updates=tuple(distinct_rounds(self.updates)))
         checks.settle(self, vote_flip=flip_chance(self.eps_vote), estimate_flip=flip_chance(self.eps_estimate))
 
@@ -116,7 +116,7 @@ class Votes(Mechanism):
         All rounds, or the first `reports`. It holds as well if this user's votes decide on updates.
         """
         checks.choice("values", values, ("fixed", "any"))
-        last = LAST_ROUND if reports is None else checks.integer("reports", reports, low=1)
+        last = LARGEST_ROUND if reports is None else checks.integer("reports", reports, low=1)
         told = sum(r <= last for r in self._telling)
         if values == "fixed":
             return self._responses(0, told)
@@ -127,11 +127,11 @@ class Votes(Mechanism):
         factors = [(vote.privacy_factor(), votes), (estimate.privacy_factor(), estimates)]
         return Experiment(factors, certainty="upper" if votes else "exact")
 
-    def _trackings(self, seen: Observed) -> Sequence[Experiment | Mixture]:
+    def _trackings(self, seen: ObservedRounds) -> Sequence[Experiment | Mixture]:
         """Nothing to see: what a user means follows from its values and the updates, and the noise is fresh."""
         return [Experiment()]
 
-    def _detections(self, seen: Observed, after: After) -> Sequence[Experiment | Mixture]:
+    def _detections(self, seen: ObservedRounds, after: After) -> Sequence[Experiment | Mixture]:
         """Values that change at no other time: the estimates after the change, all if none is named.
 
         A fresh generator has its own reference, so its votes say nothing (exact). The same client means yes where
@@ -213,7 +213,7 @@ class Votes(Mechanism):
 
     def _unpack(self, payload: bytes) -> Voter:
         state = Voter(*unpack_integers(payload, _WORD, len(Voter._fields)))
-        limits = (1, 1, 1, min(self.votes, state.round), LAST_ROUND, 3 if state.round in self.updates else 1)
+        limits = (1, 1, 1, min(self.votes, state.round), LARGEST_ROUND, 3 if state.round in self.updates else 1)
         fits = all(number <= limit for number, limit in zip(state, limits, strict=True))
         if not fits or (state.round == 0 and state.report):
             raise StateError("this state is not one that its mechanism can have come to")

@@ -13,7 +13,7 @@ from untrackable.estimation.aggregators import FloatArray, FrequencyAggregator, 
 from untrackable.framing import pack_integers, unpack_reports
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.interface import LARGEST_SLOTS, After, Local, Mechanism, Values, local_base
-from untrackable.mechanisms.observed_rounds import Observed, round_number
+from untrackable.mechanisms.observed_rounds import ObservedRounds, round_number
 from untrackable.mechanisms.simulated_values import local_population, per_round
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.experiment import Experiment, Mixture
@@ -82,12 +82,12 @@ class Dealt(Mechanism):
         count = self.slots if reports is None else min(self.slots, checks.integer("reports", reports, low=1))
         return Experiment([(self.base.privacy_factor(), count)], certainty=self.base.certainty)
 
-    def _trackings(self, seen: Observed) -> list[Experiment | Mixture]:
+    def _trackings(self, seen: ObservedRounds) -> list[Experiment | Mixture]:
         """Nothing to see, except for cards that a replay shows on both sides."""
         crossings = {crossed for crossed, _ in self._crossings(seen)}
         return [Experiment([(self.base.repeat_factor(), crossed)]) for crossed in sorted(crossings)]
 
-    def _detections(self, seen: Observed, after: After) -> list[Experiment | Mixture]:
+    def _detections(self, seen: ObservedRounds, after: After) -> list[Experiment | Mixture]:
         """The cards after the change; a card that a replay shows on both sides tells for itself."""
         base = self.base.privacy_factor()
         # A replayed card against a card of another value: granted as told apart for certain, an upper bound.
@@ -105,7 +105,7 @@ class Dealt(Mechanism):
             )
         return np.zeros((first.shape[0], second.shape[0]))
 
-    def _crossings(self, seen: Observed) -> set[tuple[int, int]]:
+    def _crossings(self, seen: ObservedRounds) -> set[tuple[int, int]]:
         """How many cards show on both sides, and how many only on the second: for each set J to be looked at."""
         if seen.counted and seen.reports > self.slots:
             raise ValueError(

@@ -12,7 +12,7 @@ from untrackable.estimation.aggregators import FloatArray, FrequencyAggregator, 
 from untrackable.framing import pack_integers, unpack_integers
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.interface import After, Local, Mechanism, Values, local_base
-from untrackable.mechanisms.observed_rounds import Observed, round_number
+from untrackable.mechanisms.observed_rounds import ObservedRounds, round_number
 from untrackable.mechanisms.simulated_values import local_population, per_round
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.experiment import Experiment, Mixture
@@ -63,11 +63,11 @@ class Fresh(Mechanism):
         count = checks.integer("reports", reports, low=1)
         return Experiment([(self.base.privacy_factor(), count)], certainty=self.base.certainty)
 
-    def _trackings(self, seen: Observed) -> list[Experiment | Mixture]:
+    def _trackings(self, seen: ObservedRounds) -> list[Experiment | Mixture]:
         """Nothing to see: reports are independent given the value."""
         return [Experiment()]
 
-    def _detections(self, seen: Observed, after: After) -> list[Experiment | Mixture]:
+    def _detections(self, seen: ObservedRounds, after: After) -> list[Experiment | Mixture]:
         """The reports after the change, each a fresh chance to tell the two values apart."""
         apart = self.base.privacy_factor()
         return [

@@ -12,7 +12,7 @@ from untrackable.estimation.aggregators import FloatArray, FrequencyAggregator, 
 from untrackable.framing import pack_integers, unpack_reports
 from untrackable.mechanisms.entropy import Entropy, below
 from untrackable.mechanisms.interface import LARGEST_SLOTS, After, Local, Mechanism, Pair, Values, local_base
-from untrackable.mechanisms.observed_rounds import Observed, round_number
+from untrackable.mechanisms.observed_rounds import ObservedRounds, round_number
 from untrackable.mechanisms.simulated_values import local_population, per_round
 from untrackable.mechanisms.wrappers import replay_likelihood
 from untrackable.theory.accuracy import Accuracy
@@ -89,7 +89,7 @@ class Stored(Mechanism):
         gives_away = Factor([repeat, 0.0, 1 - repeat], [0.0, repeat, 1 - repeat])
         return Experiment([gives_away, (base, draws)], certainty="upper")
 
-    def _trackings(self, seen: Observed) -> list[Experiment | Mixture]:
+    def _trackings(self, seen: ObservedRounds) -> list[Experiment | Mixture]:
         """A slot on both sides; exact with one slot, otherwise an upper bound that long reports attain."""
         return [self._tracking(seen.reports, j) for j in seen.tracking_splits(1)]
 
@@ -99,7 +99,7 @@ class Stored(Mechanism):
             return Experiment([self.base.repeat_factor()] if both_sides else [])
         return stored_tracking(self.slots, reports, split)
 
-    def _detections(self, seen: Observed, after: After) -> list[Experiment | Mixture]:
+    def _detections(self, seen: ObservedRounds, after: After) -> list[Experiment | Mixture]:
         """A slot on both sides, or else the distinct slots after the change (upper).
 
         The same client keeps one set of slots for each value, so it looks like a fresh one.
