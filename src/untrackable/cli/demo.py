@@ -10,66 +10,60 @@ from typing import TYPE_CHECKING
 
 import click
 
-from untrackable.cli.terminal import print_json, progress
-
-_FORMATS = (".png", ".svg", ".pdf")
+from untrackable.cli.help_layout import PlainCommand
+from untrackable.cli.terminal import check_picture, print_json, progress, write_picture
 
 if TYPE_CHECKING:
     from untrackable.auditing.confidence import Matched
     from untrackable.demo.demo_run import Outcome
 
 
-@click.command()
-@click.option("--once", is_flag=True, help="Exit when done, instead of leaving the collector running.")
-@click.option("--clients", type=click.IntRange(min=1), default=3000, show_default=True, help="People who send.")
+@click.command(cls=PlainCommand)
+@click.option("--once", is_flag=True, help="Exit when done; otherwise the collector keeps running.")
 @click.option(
-    "--simulated", type=click.IntRange(min=100), default=500_000, show_default=True, help="People behind a relay."
+    "--clients", type=click.IntRange(min=1), default=3000, show_default=True, help="People with a real client."
+)
+@click.option(
+    "--simulated", type=click.IntRange(min=100), default=500_000, show_default=True, help="Simulated people."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 @click.option(
     "--plot", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write a picture to FILE."
 )
-@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="For the simulation.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Random seed of the simulation."
+)
 def demo(once: bool, clients: int, simulated: int, as_json: bool, plot: Path | None, seed: int) -> None:
-    """Run a collector, real clients over HTTP and a large simulated crowd, and see what can be learned of them.
+    """See everything work: people, a collector and an observer.
 
-    Asks which of 1,024 homepages is yours for three days, closes the rounds, shows estimates beside the truth, and
-    how often an observer matches a person's reports from home with those from work, here and with RAPPOR at the
-    same everlasting privacy. The collector is left running, for a browser, until Ctrl-C.
+    Starts a collector on this machine and asks 503,000 people for three days which of 1,024 homepages is theirs.
+    Shows the estimates beside the truth, and how often an observer can match a person's reports from home with
+    those from work: with Deck, and with RAPPOR at the same level of privacy. The collector keeps running for your
+    browser until Ctrl-C.
 
     Example: untrackable demo --once --plot demo.png
     """
-    if plot is not None and (plot.suffix not in _FORMATS or not plot.parent.is_dir()):
-        raise click.BadParameter(
-            f"{plot} must end in one of {', '.join(_FORMATS)} and be in a folder that exists", param_hint="--plot"
-        )
+    check_picture(plot)
     from untrackable.collector.http.server import end_on_signals
     from untrackable.demo.demo_run import run
 
     end_on_signals()
     with ExitStack() as running:
-        with progress() as told:
-            outcome = running.enter_context(run(clients=clients, simulated=simulated, seed=seed, progress=told))
+        with progress() as show:
+            outcome = running.enter_context(run(clients=clients, simulated=simulated, seed=seed, progress=show))
         if as_json:
             print_json(_as_json(outcome))
         else:
             _print(outcome)
         if plot is not None:
-            _plot(plot, outcome)
+            from untrackable.demo.demo_figure import write
+
+            write_picture(plot, lambda path: write(path, outcome))
             if not as_json:
                 click.echo(f"wrote {plot}")
         if not once:
             click.echo(f"The collector is running at {outcome.address} (Ctrl-C ends it).", err=as_json)
             signal.pause()
-
-
-def _plot(path: Path, outcome: Outcome) -> None:
-    from untrackable.demo.demo_figure import write
-
-    try:
-        write(path, outcome)
-    except OSError as error:
-        raise click.ClickException(f"cannot write {path}: {error.strerror}") from None
 
 
 def _print(outcome: Outcome) -> None:
