@@ -93,18 +93,18 @@ def _print(found: Comparison) -> None:
     for sentence in others:
         console.print(sentence)
     console.print()
-    keep = [0, 1, 2, 10] if console.width < 100 else [0, 1, 2, 3, 5, 6, 7, 9, 10]
+    keep = [0, 1, 2, 10] if console.width < 130 else [0, 1, 2, 3, 5, 6, 7, 9, 10]
     table = Table(
         box=box.SIMPLE_HEAD,
         padding=(0, 2, 0, 0),
         show_edge=False,
-        caption="exact unless marked ≤ (upper); error is the standard error of a value that nobody holds (RAPPOR: "
-        "of equally frequent ones); * private only for these rounds",
+        caption="Numbers are exact, or upper where marked ≤. Error: the standard error for a value that nobody "
+        "holds (RAPPOR: for equally frequent values). * Private for these rounds only.",
         caption_justify="left",
     )
     columns = comparison_words.columns(found)
     for i in keep:
-        table.add_column(columns[i], justify="left" if i == 0 else "right", overflow="fold")
+        table.add_column(columns[i], justify="left" if i == 0 else "right", no_wrap=i == 0, overflow="fold")
     for row in found.rows:
         cells = comparison_words.cells(row)
         table.add_row(*(cells[i] for i in keep))

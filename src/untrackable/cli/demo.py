@@ -15,7 +15,7 @@ from untrackable.cli.terminal import check_picture, print_json, progress, write_
 
 if TYPE_CHECKING:
     from untrackable.auditing.confidence import Matched
-    from untrackable.demo.demo_run import Outcome
+    from untrackable.demo.demo_run import DemoResult
 
 
 @click.command(cls=PlainCommand)
@@ -66,7 +66,7 @@ def demo(once: bool, clients: int, simulated: int, as_json: bool, plot: Path | N
             signal.pause()
 
 
-def _print(outcome: Outcome) -> None:
+def _print(outcome: DemoResult) -> None:
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -77,16 +77,17 @@ def _print(outcome: Outcome) -> None:
     eps = outcome.campaign.guarantee.eps
     console.print(
         f"\n[bold]{outcome.people:,} people, {DAYS} days[/bold]: which of {len(HOMEPAGES):,} homepages is yours?\n"
-        f"{outcome.clients:,} of them have a client that sends over HTTP, the others are simulated; the collector "
-        f"accepted {outcome.accepted:,} reports, and counted {outcome.reports:,}.\n"
-        f"All reports of all {ROUNDS} rounds keep every answer private for ever, also one that changes: "
+        f"{outcome.clients:,} of them have a client that sends over HTTP; the others are simulated. The collector "
+        f"accepted {outcome.accepted:,} reports and counted {outcome.reports:,}.\n"
+        f"All reports of all {ROUNDS} rounds together keep every answer private, even one that changes: "
         f"eps = {eps:.2f}, delta = {DELTA:g} (exact).\n"
     )
     table = Table(
         box=box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
-        caption=f"│ truth, █ estimate, ╪ both; ─ and to: where all {len(HOMEPAGES):,} lie at once, "
-        f"{1 - outcome.beta:.0%} (upper)\n* stands out from noise, at a false discovery rate of 5 %",
+        caption=f"│ truth, █ estimate, ╪ both, ─ interval. All {len(HOMEPAGES):,} intervals hold at once with "
+        f"{1 - outcome.beta:.0%} (upper).\n"
+        "* Stands out from the noise; at most 5 % of them are expected to be false.",
         caption_justify="left",
     )
     width = min(50, console.width - 46) if console.width >= 66 else 0
@@ -105,12 +106,12 @@ def _print(outcome: Outcome) -> None:
         table.add_row(*cells)
     console.print(table)
     console.print(
-        f"[bold]Following people[/bold]: {outcome.deck_matched.people:,} people with the same homepage, "
-        f"{ROUNDS // 2} reports from home and {ROUNDS // 2} from work, each matched to its likeliest counterpart:"
+        f"[bold]Can people be followed?[/bold] Of {outcome.deck_matched.people:,} people with the same homepage, "
+        f"an observer matches {ROUNDS // 2} reports from home with the likeliest {ROUNDS // 2} from work:"
     )
     for name, matched in (("RAPPOR", outcome.rappor_matched), ("Deck", outcome.deck_matched)):
         console.print(f"  {name:7} {_rate(matched)}")
-    console.print("Both have the same everlasting eps; the collector above uses Deck.\n")
+    console.print("Both have the same eps for all reports ever sent. The collector above uses Deck.\n")
 
 
 def _rate(matched: Matched) -> str:
@@ -131,7 +132,7 @@ def _bar(value: float, lower: float, upper: float, truth: float, top: float, wid
     return "".join(line)
 
 
-def _as_json(outcome: Outcome) -> dict[str, object]:
+def _as_json(outcome: DemoResult) -> dict[str, object]:
     from untrackable.demo.homepage_question import DAYS
 
     return {
