@@ -204,10 +204,10 @@ def test_names_and_parameters() -> None:
         ),
         ("deck", ["bits=3", "slots=4", "eps_report=-1"], None, "eps_report must be positive and finite, got -1"),
         ("rappor", [], "firefox", "preset of rappor must be one of: chrome, paper; got 'firefox'"),
-        ("rappor", ["f=1"], "chrome", "either parameters or a preset"),
+        ("rappor", ["f=1"], "chrome", "give parameters or a preset, not both"),
         ("nowhere:thing", [], None, "cannot import nowhere"),
         ("math:nothing", [], None, "math has no nothing"),
-        ("math:pi", [], None, "math:pi is neither a mechanism nor makes one"),
+        ("math:pi", [], None, "math:pi is neither a mechanism nor a function that makes one"),
     ]:
         with pytest.raises((ValueError, TypeError), match=message):
             resolve(name, parameters, preset)

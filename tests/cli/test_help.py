@@ -55,7 +55,7 @@ def test_the_list_has_one_line_for_each_command_under_its_job() -> None:
 
 def test_the_page_of_commands_is_what_help_says() -> None:
     """`python -m tests.cli.commands_page` writes it."""
-    assert PAGE.read_text(encoding="utf-8") == commands_page()
+    assert PAGE.read_text(encoding="utf-8") == commands_page(), "run python -m tests.cli.commands_page"
 
 
 def test_people_may_still_be_called_users() -> None:

@@ -92,7 +92,7 @@ def answer(
     except (UntrackableError, ValueError, TypeError) as error:
         raise click.ClickException(str(error)) from None
     except OSError as error:
-        raise click.ClickException(f"{folder}: {error.strerror}") from None
+        raise click.ClickException(f"cannot use the folder {folder}: {error.strerror}") from None
     if as_json:
         print_json({"campaign": asked.id, "next_report": due})
     else:
@@ -126,7 +126,7 @@ def send(server: str, folder: Path, stay: bool, as_json: bool) -> None:
         except (UntrackableError, ValueError) as error:
             raise click.ClickException(str(error)) from None
         except OSError as error:
-            raise click.ClickException(f"{folder}: {error.strerror}") from None
+            raise click.ClickException(f"cannot use the folder {folder}: {error.strerror}") from None
         wrong = wrong or any(result["outcome"].startswith(("refused", "failed")) for result in results)
         _print_results(results, as_json)
         coming = [result["next_report"] for result in results if result["next_report"] is not None]
@@ -174,7 +174,7 @@ def _print_results(results: list[dict[str, Any]], as_json: bool) -> None:
         after = "no further report" if due is None else f"next report {campaigns.when(int(due))}"
         click.echo(f"campaign {result['campaign'][:12]}…: {result['outcome']}; {after}")
     if not results:
-        click.echo("no campaign has been answered")
+        click.echo("no campaign has been answered: `untrackable answer` does that")
 
 
 def _answered(due: float | None) -> str:

@@ -142,12 +142,12 @@ def _print(where: str, found: ClientAudit) -> None:
         (f"guessed, {found.reports} reports", found.recovered),
         ("guessed, one report", found.recovered_one),
     ):
-        table.add_row(name, f"{share.lower:.3f}", f"{share.sampled:.3f}", "", f"luck: {found.chance:.3f}")
+        table.add_row(name, f"{share.lower:.3f}", f"{share.sampled:.3f}", "", f"a guess: {found.chance:.3f}")
     console.print(table)
-    for name, test in (("something persists", found.persistence), ("randomness is shared", found.sharing)):
+    for name, test in (("something stays the same", found.persistence), ("randomness is shared", found.sharing)):
         answer = "yes" if test.found else "not found"
         console.print(
-            f"  {name + ':':22} {answer} ({test.positive} of {test.decided} signs, p = {test.p_value:.2g})"
+            f"  {name + ':':26} {answer} ({test.positive} of {test.decided} signs, p = {test.p_value:.2g})"
         )
     console.print()
     for sentence in found.sentences:

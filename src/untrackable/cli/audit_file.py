@@ -124,9 +124,9 @@ def _print(found: FileAudit) -> None:
         markup=False,
     )
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for title in ("called one person", "pairs", "sampled", f"{100 * found.level:.12g} % interval"):
-        table.add_column(title, justify="left" if title.startswith("called") else "right")
-    for name, share in (("two windows of one person", tracking.same), ("of two people", tracking.different)):
+    for title in ("taken for one person", "pairs", "sampled", f"{100 * found.level:.12g} % interval"):
+        table.add_column(title, justify="left" if title.startswith("taken") else "right")
+    for name, share in (("windows of one person", tracking.same), ("windows of two people", tracking.different)):
         interval = f"{share.lower:.3f} … {share.upper:.3f}"
         table.add_row(name, f"{share.trials:,}", f"{share.sampled:.3f}", interval)
     console.print(table)

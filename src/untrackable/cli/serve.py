@@ -98,7 +98,9 @@ def serve(store: str, host: str, port: int, workers: int, as_json: bool, **chose
     try:
         bound = server.bind(host, port)
     except OSError as error:
-        raise click.ClickException(f"cannot listen at {host}:{port}: {error.strerror or error}") from None
+        raise click.ClickException(
+            f"cannot listen at {host}:{port}: {error.strerror or error}; choose another --host or --port"
+        ) from None
     try:
         open_store(store).close()
     except StoreError as error:
