@@ -29,7 +29,7 @@ USES: dict[str, set[str]] = {
     "rappor_decode": {"estimation", "mechanisms", "reports"},
     "auditing": {"theory", "mechanisms", "reports"},
     "planning": {"theory", "mechanisms", "encodings", "accounting"},
-    "paper": {"kernels", "theory", "mechanisms"},
+    "paper": {"kernels", "theory", "mechanisms", "display"},
     "display": {"estimation", "protocol", "answers", "reports", "rappor_decode", "auditing", "planning"},
     "collector": {
         "estimation", "mechanisms", "encodings", "protocol", "accounting", "discovery", "answers", "reports",

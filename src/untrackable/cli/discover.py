@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from untrackable.cli.terminal import encoding_of, failing, print_json, print_sentences, progress
+from untrackable.cli.help_layout import PlainCommand
+from untrackable.cli.terminal import one_line_errors, print_json, print_sentences, progress, read_encoding
 
 if TYPE_CHECKING:
     from untrackable.discovery.discovered import Discovered
@@ -16,16 +17,18 @@ if TYPE_CHECKING:
 _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 
 
-@click.command()
+@click.command(cls=PlainCommand)
 @click.argument("files", type=click.Path(path_type=Path), nargs=-1, required=True)
-@click.option("--alpha", type=_SHARE, default=0.05, show_default=True, help="Chance of any false one, at most.")
-@click.option("--leads", type=click.IntRange(min=0), default=5, show_default=True, help="Uncertain ones to show.")
+@click.option("--alpha", type=_SHARE, default=0.05, show_default=True, help="Probability that any string is false.")
+@click.option(
+    "--leads", type=click.IntRange(min=0), default=5, show_default=True, help="Uncertain strings to show."
+)
 @click.option(
     "--beam",
     type=click.IntRange(min=1, max=1 << 20),
     default=4096,
     show_default=True,
-    help="Prefixes kept at a level, more if cheap.",
+    help="Prefixes kept at each length.",
 )
 @click.option("--round", "one", type=click.IntRange(min=1), help="Only the reports of this round.")
 @click.option("--encoding", metavar="JSON", help="What values mean, if the file does not say.")
@@ -39,17 +42,17 @@ def discover(
     encoding: str | None,
     as_json: bool,
 ) -> None:
-    """Find the strings that many people hold, with no list of candidates, from FILES of reports.
+    """Find strings that many people hold, without a list.
 
-    FILES are Parquet, Arrow, CSV or NumPy, with reports about `DiscoveredStrings`, and say how they were made. Of
-    several, reports are counted together.
+    FILES are Parquet, Arrow, CSV or NumPy files of reports about strings, and say how these were made. Reports of
+    several files are counted together.
 
     Example: untrackable discover reports.parquet --alpha 0.01
     """
-    with failing():
+    with one_line_errors():
         from untrackable.answers.found_strings import discover_files
 
-        meant = encoding_of(encoding)
+        meant = read_encoding(encoding)
         with progress() as told:
             found = discover_files(
                 files,

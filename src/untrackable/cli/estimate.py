@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from untrackable.cli.terminal import encoding_of, failing, print_json, print_sentences, progress
+from untrackable.cli.help_layout import PlainCommand
+from untrackable.cli.terminal import one_line_errors, print_json, print_sentences, progress, read_encoding
 
 if TYPE_CHECKING:
     from untrackable.answers.answer import Answer
@@ -18,25 +19,21 @@ _OUT = click.Path(dir_okay=False, path_type=Path)
 _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 
 
-@click.command()
+@click.command(cls=PlainCommand)
 @click.argument("files", type=_FILE, nargs=-1, required=True)
 @click.option("--top", type=click.IntRange(min=1), default=20, show_default=True, help="How many values to show.")
-@click.option("--candidates", type=_FILE, metavar="FILE", help="What people may hold, one a line.")
-@click.option(
-    "--consistent", is_flag=True, help="Also the nearest frequencies that are possible, which are biased."
-)
-@click.option("--beta", type=_SHARE, default=0.05, show_default=True, help="Probability that intervals miss.")
-@click.option("--fdr", type=_SHARE, default=0.05, show_default=True, help="Share of false ones among those found.")
+@click.option("--candidates", type=_FILE, metavar="FILE", help="Possible values, one per line.")
+@click.option("--consistent", is_flag=True, help="Also show the nearest possible shares (biased).")
+@click.option("--beta", type=_SHARE, default=0.05, show_default=True, help="Chance that any interval misses.")
+@click.option("--fdr", type=_SHARE, default=0.05, show_default=True, help="Expected share of false finds.")
 @click.option("--rounds", metavar="1-7,9", help="Only these rounds.")
-@click.option("--round", "one", type=click.IntRange(min=1), help="The round of a file that does not say.")
-@click.option("--mechanism", metavar="NAME", help="Which mechanism made the reports, if the file does not say.")
-@click.option("--parameter", "-p", "parameters", multiple=True, metavar="KEY=VALUE", help="Of the mechanism.")
-@click.option("--preset", metavar="NAME", help="Published parameters of the mechanism.")
+@click.option("--round", "one", type=click.IntRange(min=1), help="The round, if the file does not say.")
+@click.option("--mechanism", metavar="NAME", help="The mechanism, if the file does not say.")
+@click.option("--parameter", "-p", "parameters", multiple=True, metavar="KEY=VALUE", help="Its parameter.")
+@click.option("--preset", metavar="NAME", help="Published parameters of --mechanism.")
 @click.option("--encoding", metavar="JSON", help="What values mean, if the file does not say.")
-@click.option("--plot", type=_OUT, metavar="FILE", help="Write a picture (.png, .svg, .pdf).")
-@click.option(
-    "--export", "out", type=_OUT, metavar="FILE", help="Write all values (.csv, .parquet, .arrow, .json)."
-)
+@click.option("--plot", type=_OUT, metavar="FILE", help="Write a picture (.png, .svg or .pdf).")
+@click.option("--export", "out", type=_OUT, metavar="FILE", help="Write all values: .csv, .parquet, .arrow, .json.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def estimate(
     files: tuple[Path, ...],
@@ -55,12 +52,11 @@ def estimate(
     out: Path | None,
     as_json: bool,
 ) -> None:
-    """Estimate how many people hold which value, from FILES of reports.
+    """Estimate from files of reports how many people hold what.
 
-    FILES are Parquet, Arrow, CSV or NumPy, told apart by content; of several, reports are counted together. A file
-    that `untrackable simulate` or the library wrote says how its reports were made, and so do the sums of a closed
-    round that `untrackable export` wrote. A damaged or truncated file is an error, and nothing is estimated from
-    what is left of it.
+    FILES are Parquet, Arrow, CSV or NumPy; the content tells which. Reports of several files are counted together.
+    Files that `untrackable simulate`, `untrackable export` or the library wrote say how their reports were made. A
+    damaged or truncated file is an error: nothing is estimated from the rest of it.
 
     Example: untrackable estimate reports.parquet --plot answer.png
     """
@@ -68,11 +64,11 @@ def estimate(
     _check("--export", out, _EXPORTS)
     if mechanism is None and (parameters or preset):
         raise click.UsageError("--parameter and --preset need --mechanism")
-    with failing():
+    with one_line_errors():
         from untrackable.answers.answer import estimate_files
 
         made = None if mechanism is None else _resolve(mechanism, parameters, preset)
-        meant = encoding_of(encoding)
+        meant = read_encoding(encoding)
         with progress() as told:
             found = estimate_files(
                 files,

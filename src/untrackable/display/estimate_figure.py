@@ -1,6 +1,5 @@
 """An answer as a picture: bars with error bars, or the most frequent values over the rounds."""
 
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +8,24 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from untrackable.answers.answer import Answer
+from untrackable.display.figure_style import (
+    AMBER,
+    BLUE,
+    FAINT,
+    GREY,
+    INK,
+    RED,
+    TEAL,
+    VIOLET,
+    axis_label,
+    plain_axes,
+    save_figure,
+)
 from untrackable.estimation.rounds import Rounds
 
 FORMATS = (".png", ".svg", ".pdf")
-_COLORS = ("#1b6ca8", "#d1495b", "#e09f3e", "#2a9d8f", "#7b5ea7", "#555555")
-_FAINT, _LONGEST, _FEWEST_ROUNDS = "#9aa5b1", 28, 3
+_COLORS = (BLUE, RED, AMBER, TEAL, VIOLET, GREY)
+_LONGEST, _FEWEST_ROUNDS = 28, 3
 
 
 def write(path: Path, answer: Answer, *, top: int = 20, fdr: float = 0.05) -> None:
@@ -27,19 +39,17 @@ def write(path: Path, answer: Answer, *, top: int = 20, fdr: float = 0.05) -> No
     else:
         left = figure.subplots()
     _bars(left, answer, rows)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph")  # scripts that the font lacks are drawn as boxes
-        figure.savefig(path, dpi=140, metadata={"Software": None} if path.suffix == ".png" else None)
+    save_figure(figure, path)
 
 
 def _bars(axes: Axes, answer: Answer, rows: list[Any]) -> None:
     places = np.arange(len(rows))
     shares = np.array([row.frequency for row in rows])
     sides = np.array([[row.frequency - row.lower, row.upper - row.frequency] for row in rows]).T
-    colors = [_COLORS[0] if row.stands_out else _FAINT for row in rows]
+    colors = [_COLORS[0] if row.stands_out else FAINT for row in rows]
     axes.barh(places, np.maximum(0.0, shares), color=colors, alpha=0.45)
-    axes.errorbar(shares, places, xerr=np.maximum(0.0, sides), fmt=".", color="#222222", capsize=2, lw=1)
-    axes.set_yticks(places, [_label(answer.label(row.value)) for row in rows])
+    axes.errorbar(shares, places, xerr=np.maximum(0.0, sides), fmt=".", color=INK, capsize=2, lw=1)
+    axes.set_yticks(places, [axis_label(answer.label(row.value), _LONGEST) for row in rows])
     axes.invert_yaxis()
     beta = answer.best.beta
     axes.set_xlabel(
@@ -47,7 +57,7 @@ def _bars(axes: Axes, answer: Answer, rows: list[Any]) -> None:
     )
     pooled = "" if len(answer.rounds) == 1 else ", all rounds pooled" if answer.pooled else ", last round"
     axes.set_title(f"{answer.best.n:,} reports{pooled}; grey does not stand out", fontsize=10)
-    _finish(axes, "x")
+    plain_axes(axes, "x")
 
 
 def _series(axes: Axes, answer: Answer, values: list[Any]) -> None:
@@ -61,7 +71,7 @@ def _series(axes: Axes, answer: Answer, values: list[Any]) -> None:
         first = next(iter(answer.rounds.values()))
         place = value if first.values is None else list(first.values).index(value)
         shares = np.array([estimate.frequencies[place] for estimate in answer.rounds.values()])
-        name = _label(answer.label(value))
+        name = axis_label(answer.label(value), _LONGEST)
         if rounds is None:
             radius = [estimate.radius[place] for estimate in answer.rounds.values()]
             axes.errorbar(numbers, shares, yerr=radius, fmt=".-", color=color, capsize=2, label=name)
@@ -74,15 +84,4 @@ def _series(axes: Axes, answer: Answer, values: list[Any]) -> None:
     axes.set(xlabel="round", ylabel="share of people")
     axes.set_title(f"Dots: each round; band: error of the {about} (upper)", fontsize=10)
     axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
-    _finish(axes, "y")
-
-
-def _finish(axes: Axes, along: Any) -> None:
-    axes.grid(alpha=0.3, axis=along)
-    axes.spines[["top", "right"]].set_visible(False)
-
-
-def _label(name: str) -> str:
-    """A name that a picture can show: no formulas, nothing unprintable, not too long."""
-    plain = "".join(mark if mark.isprintable() else "�" for mark in name)
-    return (plain if len(plain) <= _LONGEST else plain[: _LONGEST - 1] + "…").replace("$", r"\$")
+    plain_axes(axes, "y")

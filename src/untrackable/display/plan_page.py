@@ -6,13 +6,11 @@ from typing import Any
 import altair as alt
 
 from untrackable.display import plan_words
-from untrackable.display.audit_charts import Spec
-from untrackable.display.audit_page import render, spelled
+from untrackable.display.chart_theme import COLOURS, Spec, chart_spec
 from untrackable.display.numbers import as_dict
+from untrackable.display.page_shell import chart_page, command_line
 from untrackable.planning.plans import Plan, Progress
 from untrackable.planning.slider_grids import Grids, grids
-
-_COLOURS = ["#2a78b5", "#c8552b", "#3a8a4d", "#8a5fb0", "#b8860b", "#5c6675", "#c2528b"]
 
 _CAPTIONS = {
     "errors": (
@@ -85,7 +83,7 @@ def plan_page(plan: Plan, command: list[str], progress: Progress = lambda what, 
     captions = _CAPTIONS | (_PREDICTED_CAPTIONS if found.predicted else {})
     files = resources.files("untrackable.display")
     names = [line.name for line in found.lines]
-    return render(
+    return chart_page(
         title="Which mechanism, with which parameters?",
         lead=plan_words.verdict(plan),
         pictures=[(name, *caption) for name, caption in captions.items()],
@@ -94,12 +92,12 @@ def plan_page(plan: Plan, command: list[str], progress: Progress = lambda what, 
         if plan.options
         else [],
         missing=dict(plan_words.refusals(plan)),
-        unsaid="Why not the others",
+        missing_heading="Why not the others",
         formulas=[_PREDICTED if found.predicted and formula[0] == "Error" else formula for formula in _FORMULAS],
         how="",
         source="",
         parameters=plan_words.campaign_text(plan),
-        command=spelled(command),
+        command=command_line(command),
         data=plan_words.as_json(plan),
         controls=(files / "plan_controls.html").read_text(encoding="utf-8"),
         script=(files / "plan_sliders.js").read_text(encoding="utf-8"),
@@ -128,7 +126,7 @@ def _chart(names: list[str], x: str, y: str, across: Any, up: Any, limit: float 
         color=alt.Color(
             "line:N",
             title=None,
-            scale=alt.Scale(domain=names, range=_COLOURS[: len(names)]),
+            scale=alt.Scale(domain=names, range=COLOURS[: len(names)]),
             legend=alt.Legend(orient="top", columns=4, labelLimit=200, values=alt.ExprRef("shown")),
         ),
         tooltip=[
@@ -141,8 +139,6 @@ def _chart(names: list[str], x: str, y: str, across: Any, up: Any, limit: float 
     if limit is not None:
         rule = alt.Chart(alt.InlineData(values=[{"limit": limit}]))
         layers.append(rule.mark_rule(strokeDash=[5, 4], color="#888").encode(y="limit:Q"))
-    chart = alt.layer(*layers).properties(width="container", height=240, background="transparent")
-    chart = chart.add_params(alt.param(name="shown", value=names))
-    spec: Spec = chart.to_dict()
+    spec = chart_spec(alt.layer(*layers).add_params(alt.param(name="shown", value=names)))
     spec.setdefault("datasets", {})["rows"] = []
     return spec
