@@ -24,12 +24,13 @@ if TYPE_CHECKING:
     "--delta", type=float, default=1e-6, show_default=True, help="Probability set aside in gamma and eps."
 )
 @click.option(
+    "--people",
     "--users",
     "people",
     type=click.IntRange(min=1),
     default=100_000,
     show_default=True,
-    help="Answers a round, for the error.",
+    help="People who answer in a round, for the error.",
 )
 @click.option(
     "--crowd", type=click.IntRange(min=2), default=1000, show_default=True, help="Whom to be recognised among."
@@ -76,7 +77,7 @@ def audit(
         from untrackable.cli.mechanism_argument import resolve
         from untrackable.display import audit_words
         from untrackable.display.numbers import as_dict
-        from untrackable.mechanisms.catalogue import Budget
+        from untrackable.mechanisms.demands import Budget
 
         goal = Budget(reports=reports, delta=delta, people=people)
         examined = resolve(mechanism, parameters, preset, goal)
@@ -95,7 +96,7 @@ def audit(
     if html is not None:
         from untrackable.display.audit_page import audit_page
 
-        asked = {"reports": reports, "delta": delta, "users": people, "crowd": crowd, "seed": seed}
+        asked = {"reports": reports, "delta": delta, "people": people, "crowd": crowd, "seed": seed}
         write_page(
             html,
             audit_page(

@@ -16,17 +16,27 @@ if TYPE_CHECKING:
 @click.command()
 @click.option("--eps", type=float, default=2.0, show_default=True, help="Everlasting privacy of each mechanism.")
 @click.option(
-    "--delta", type=float, default=1e-6, show_default=True, help="Probability set aside in eps and gamma."
+    "--delta",
+    type=float,
+    default=1e-6,
+    show_default=True,
+    help="Small probability that eps or gamma does not hold.",
 )
 @click.option("--values", type=click.IntRange(2, 4096), default=16, show_default=True, help="Possible answers.")
 @click.option(
     "--reports", type=click.IntRange(min=2), default=20, show_default=True, help="Reports that an observer holds."
 )
 @click.option(
-    "--users", "people", type=click.IntRange(min=1), default=100_000, show_default=True, help="Answers a round."
+    "--people",
+    "--users",
+    "people",
+    type=click.IntRange(min=1),
+    default=100_000,
+    show_default=True,
+    help="People who answer in a round, for the error.",
 )
 @click.option(
-    "--crowd", type=click.IntRange(min=2), default=1000, show_default=True, help="Whom to be recognised among."
+    "--crowd", type=click.IntRange(min=2), default=1000, show_default=True, help="Size of the crowd to hide in."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 @click.option(
@@ -61,7 +71,7 @@ def compare(
         from untrackable.display.audit_page import comparison_page
 
         again = ["compare", "--eps", f"{eps:g}", "--delta", f"{delta:g}", "--values", str(values)]
-        again += ["--reports", str(reports), "--users", str(people), "--crowd", str(crowd)]
+        again += ["--reports", str(reports), "--people", str(people), "--crowd", str(crowd)]
         write_page(html, comparison_page(found, again))
     if as_json:
         print_json({"verdict": comparison_words.verdict(found), **as_dict(found)})

@@ -90,10 +90,23 @@ class Fading(Mechanism):
             raise ValueError(f"delta must be at least {_SMALLEST_DELTA}, which is resolved, got {self.delta}")
         if self.scale == 0:
             checks.settle(self, scale=_scale(self.bits, self.width, self.eps, self.delta, self.power))
-        elif _spent(self.bits, self.width, self.eps, self.power, self.scale) > self.delta:
+        elif (
+            not self._plainly_private()
+            and _spent(self.bits, self.width, self.eps, self.power, self.scale) > self.delta
+        ):
             raise ValueError(
                 f"scale must keep all rounds ({self.eps}, {self.delta})-private, {self.scale} is too large"
             )
+
+    def _plainly_private(self) -> bool:
+        """Whether eps covers the largest loss of the first rounds, and that of the others but for delta.
+
+        This bound costs next to nothing, and serves an eps far above what is spent. The loss of N(0, 1) against
+        N(μ, 1) is N(μ²/2, μ²).
+        """
+        first = math.fsum(self.eps_report(t) for t in range(1, HEAD + 1))
+        shift = _tail_shift(self.bits, self.scale, self.power, math.inf, self.width)
+        return first + shift**2 / 2 - shift * ndtri(self.delta) < self.eps
 
     def eps_report(self, round: int) -> float:
         """eps_t of one round."""
