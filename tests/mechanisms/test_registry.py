@@ -23,7 +23,8 @@ from untrackable import (
 from untrackable.errors import MechanismError
 from untrackable.mechanisms import registry
 from untrackable.mechanisms.catalogue import CATALOGUE, Budget
-from untrackable.mechanisms.interface import Local, Mechanism
+from untrackable.mechanisms.interface import Mechanism
+from untrackable.mechanisms.local.local_interface import Local
 from untrackable.mechanisms.others.assigned import NumberedBit
 from untrackable.mechanisms.others.fixed_vector import VectorQuestion
 from untrackable.mechanisms.registry import describe, from_json

@@ -41,7 +41,8 @@ from untrackable import (
     Stored,
 )
 from untrackable.mechanisms import entropy
-from untrackable.mechanisms.interface import Local, Mechanism
+from untrackable.mechanisms.interface import Mechanism
+from untrackable.mechanisms.local.local_interface import Local
 from untrackable.mechanisms.probabilities import Chance
 
 CLIENTS = 60_000

@@ -62,16 +62,16 @@ def case(
     material = first + stream(label, 1 << 14)
     if then:
         made = Recorded(material)
-        mechanism._new_state(value, made)
+        mechanism.new_state(value, made)
         material = material[: made.used] + then + material[made.used :]
     source = Recorded(material)
-    state = mechanism._new_state(value, source)
+    state = mechanism.new_state(value, source)
     before = sealed(mechanism, state)
     numbers, changes, reports = list(rounds), changes or {}, []
     for number in numbers:
         if number in changes:
-            state = mechanism._with_value(state, changes[number], source)
-        report, state = mechanism._report(state, number, source)
+            state = mechanism.change_value(state, changes[number], source)
+        report, state = mechanism.make_report(state, number, source)
         reports.append(str(report))
     return {
         "label": label,
@@ -87,7 +87,7 @@ def case(
 
 def sealed(mechanism: Mechanism, state: object) -> str:
     """A state as the client keeps it."""
-    return framing.frame_state(mechanism, mechanism._pack(state)).hex()
+    return framing.frame_state(mechanism, mechanism.pack_state(state)).hex()
 
 
 def group(mechanism: Mechanism, parameters: Json, thresholds: Json, cases: Iterable[Json]) -> Json:

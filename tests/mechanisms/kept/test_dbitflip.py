@@ -137,7 +137,7 @@ def test_states_and_refusals() -> None:
     with pytest.raises(StateError):
         DBitFlip(buckets=9, sampled=3, eps=2.0).restore(state)
     with pytest.raises(StateError, match="does not have 3 elements"):
-        mechanism._unpack((0b000001111 << 3).to_bytes(2, "big"))
+        mechanism.unpack_state((0b000001111 << 3).to_bytes(2, "big"))
     with pytest.raises(ValueError, match="value must be between 0 and 8") as caught:
         mechanism.client(48879)
     assert "48879" not in str(caught.value)

@@ -18,11 +18,11 @@ from untrackable.estimation.aggregators import Source
 from untrackable.estimation.candidate_sums import CandidateAggregator
 from untrackable.kernels import multi_bit_answers
 from untrackable.mechanisms import entropy
-from untrackable.mechanisms.interface import LARGEST_SLOTS
 from untrackable.mechanisms.local import multi_bit_reports
 from untrackable.mechanisms.local.multi_bit_reports import LARGEST_WIDTH
 from untrackable.mechanisms.local.multi_bit_sums import WideAggregator, WideCandidateAggregator
 from untrackable.mechanisms.local.noisy_inner_product import best_width, smallest_eps
+from untrackable.mechanisms.wrappers.local_wrapper import LARGEST_SLOTS
 from untrackable.theory.accuracy import inner_product_scale
 
 RNG = np.random.default_rng(1)

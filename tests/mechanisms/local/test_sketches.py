@@ -385,7 +385,7 @@ def test_states_and_refusals(sketch: AnySketch) -> None:
     assert sketch.possible(beyond - 1)
     assert not sketch.possible(beyond)
     with pytest.raises(StateError, match="cannot have made"):
-        memoized._unpack(beyond.to_bytes(2 if isinstance(sketch, CountMeanSketch) else 1, "big"))
+        memoized.unpack_state(beyond.to_bytes(2 if isinstance(sketch, CountMeanSketch) else 1, "big"))
     with pytest.raises(ValueError, match="a report must be"):
         memoized.aggregator().add([beyond])
     with pytest.raises(ValueError, match=f"value must be between 0 and {2**32 - 1}") as caught:

@@ -13,8 +13,9 @@ from tests.mechanisms.test_likelihoods import assert_likelihoods, pair_as_report
 from untrackable.errors import MergeError, RoundPassed, StateError, ValueChangeRefused
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.others.assigned import Assigned, public_vector, public_vectors
+from untrackable.mechanisms.others.change_sums import intervals
 from untrackable.mechanisms.others.fixed_vector import BitNoise, FixedVector
-from untrackable.mechanisms.others.one_change import OneChange, intervals
+from untrackable.mechanisms.others.one_change import OneChange
 from untrackable.mechanisms.others.votes import Votes
 from untrackable.theory.enumeration import Finite
 
@@ -282,7 +283,7 @@ def test_states(mechanism: Mechanism) -> None:
 )
 def test_impossible_states(mechanism: Mechanism, payload: bytes) -> None:
     with pytest.raises(StateError):
-        mechanism._unpack(payload)
+        mechanism.unpack_state(payload)
 
 
 def test_rounds_go_forward_and_answers_stay() -> None:

@@ -5,7 +5,7 @@ permanent memoisation section 3, output perturbation section 4. The set of bucke
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -75,6 +75,11 @@ class DBitFlip(Permanent):
     def places(self) -> int:
         """One for each sampled bucket, in the order of the buckets."""
         return self.sampled
+
+    @property
+    def capacity(self) -> int:
+        """One value for each bucket."""
+        return self.buckets
 
     @property
     def clear_bits(self) -> int:
@@ -173,7 +178,9 @@ class DBitFlip(Permanent):
         pairs = k * (k - 1)
         return d * (d - 1) / pairs, d * (k - d) / pairs, (k - d) * (k - d - 1) / pairs
 
-    def accuracy(self, people: int, *, beta: float = 0.05, round: int = 1) -> Accuracy:
+    def accuracy(
+        self, people: int, *, beta: float = 0.05, round: int = 1, candidates: Sequence[Any] | None = None
+    ) -> Accuracy:
         """By the reports of those who sampled the value's bucket; over the draw of the sets too."""
         there, elsewhere = self._shares()
         span = self.buckets / self.sampled / (there - elsewhere)
@@ -223,8 +230,9 @@ class DBitFlip(Permanent):
     def _words(self) -> int:
         return self.sampled + self.buckets
 
-    def _unpack(self, payload: bytes) -> int:
-        state = Permanent._unpack(self, payload)
+    def unpack_state(self, payload: bytes) -> int:
+        """The integer; a set of another size is an error."""
+        state = Permanent.unpack_state(self, payload)
         if (state >> self.places).bit_count() != self.sampled:
             raise StateError(f"this state's set of buckets does not have {self.sampled} elements")
         return state

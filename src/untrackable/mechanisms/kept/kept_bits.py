@@ -239,7 +239,8 @@ class Permanent(Mechanism):
     def _noise(self) -> Noise:
         return noise(*self._told)
 
-    def _new_state(self, value: Any, source: Entropy) -> int:
+    def new_state(self, value: Any, source: Entropy) -> int:
+        """The kept pattern, and above it what travels in the clear."""
         clear = self._clear(source)
         pattern = self._pattern(value, clear)
         kept = clear << self.places
@@ -248,16 +249,19 @@ class Permanent(Mechanism):
             kept |= (is_set ^ self._flips[1 - is_set].happens(source)) << place
         return kept
 
-    def _report(self, state: int, round: int, source: Entropy) -> tuple[int, int]:
+    def make_report(self, state: int, round: int, source: Entropy) -> tuple[int, int]:
+        """The kept pattern through new noise, and what travels in the clear."""
         report = state >> self.places << self.places
         for place in range(self.places):
             report |= self._told[1 - (state >> place & 1)].happens(source) << place
         return report, state
 
-    def _pack(self, state: int) -> bytes:
+    def pack_state(self, state: int) -> bytes:
+        """As one integer."""
         return pack_integers([state], self.report_bits)
 
-    def _unpack(self, payload: bytes) -> int:
+    def unpack_state(self, payload: bytes) -> int:
+        """The integer."""
         return unpack_integers(payload, self.report_bits, 1)[0]
 
     def _words(self) -> int:

@@ -49,6 +49,8 @@ class Rappor(Permanent):
 
     published = "Erlingsson, Pihur, Korolova, RAPPOR (CCS 2014)"
     persists = "the kept Bloom filter, seen through the noise of every report; of several cohorts, the number"
+    capacity = None
+    takes_strings = True
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         # Section 5 of the publication, Windows process names of Chrome users; cohorts as in its section 5.1
         "chrome": {"bloom_bits": 128, "hashes": 2, "f": 0.5, "p": 0.5, "q": 0.75, "cohorts": 8},
@@ -81,6 +83,11 @@ class Rappor(Permanent):
         return self.bloom_bits
 
     @property
+    def values_alike(self) -> bool:
+        """Values whose hashes collide set fewer bits, and may be easier to track."""
+        return self.hashes == 1
+
+    @property
     def clear_bits(self) -> int:
         """Width of the cohort number."""
         return (self.cohorts - 1).bit_length()
@@ -97,8 +104,9 @@ class Rappor(Permanent):
     def _persistent(self) -> list[Factor]:
         return [persistent_factor(self.cohorts)] if self.cohorts > 1 else []
 
-    def _unpack(self, payload: bytes) -> int:
-        state = Permanent._unpack(self, payload)
+    def unpack_state(self, payload: bytes) -> int:
+        """The integer; a cohort that there is not is an error."""
+        state = Permanent.unpack_state(self, payload)
         if state >> self.places >= self.cohorts:
             raise StateError("this state has a cohort that its mechanism does not have")
         return state
@@ -125,12 +133,13 @@ class Rappor(Permanent):
         return RapporAggregator(Source(self, round_number(round), pools=False), self)
 
     def accuracy(
-        self, people: int, *, beta: float = 0.05, round: int = 1, candidates: Sequence[Value] = tuple(range(16))
+        self, people: int, *, beta: float = 0.05, round: int = 1, candidates: Sequence[Value] | None = None
     ) -> Accuracy:
         """Of the least accurate of the candidates, sixteen numbers unless others are given.
 
         The standard error is exact where all candidates are equally frequent.
         """
+        candidates = range(16) if candidates is None else candidates
         span, variance = _worst(self, tuple(_utf8(value).decode() for value in candidates))
         found = Accuracy.of(people, beta, span=span, variance=variance)
         return found._replace(given=f"of {len(candidates)} candidates that are equally frequent, the worst")
@@ -165,6 +174,10 @@ class Rappor(Permanent):
         ones = [self.bloom(value, cohort).bit_count() for cohort in range(self.cohorts)]
         shares = [(n, ones.count(n) / self.cohorts) for n in sorted(set(ones))]
         return Mixture([(share, share, self._tracking(seen.reports, split, n)) for n, share in shares])
+
+    def worst_tracking(self, reports: int, *, gammas: Literal["one", "many"] = "one") -> Pair:
+        """Also over filters with fewer bits set than there are hashes."""
+        return self.tracking(reports=reports, ones="worst")
 
     def _ones(self) -> int:
         """As many as there are hashes, as [NV] has it."""

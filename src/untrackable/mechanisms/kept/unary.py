@@ -6,6 +6,7 @@ Li, Jha (2017) for one report. L-SUE is the basic one-hot RAPPOR of Erlingsson, 
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
@@ -20,6 +21,7 @@ from untrackable.mechanisms.observed_rounds import round_number
 from untrackable.mechanisms.probabilities import Chance, chance_toward
 from untrackable.mechanisms.simulated_values import integer_population
 from untrackable.theory.accuracy import Accuracy
+from untrackable.theory.kept_advantage import kept_bits_advantage_upper
 
 Preset = Literal["L-SUE", "L-OSUE", "L-OUE", "L-SOUE"]
 
@@ -105,11 +107,18 @@ class Unary(Permanent):
         return cls(values=values, keep=keep, add=add, q=q, p=p)
 
     @property
+    def capacity(self) -> int:
+        """As many as there are values."""
+        return self.values
+
+    @property
     def places(self) -> int:
         """One for each value."""
         return self.values
 
-    def accuracy(self, people: int, *, beta: float = 0.05, round: int = 1) -> Accuracy:
+    def accuracy(
+        self, people: int, *, beta: float = 0.05, round: int = 1, candidates: Sequence[Any] | None = None
+    ) -> Accuracy:
         """By the value's place alone."""
         there, elsewhere = self._shares()
         return Accuracy.of_shares(people, beta, there=there, elsewhere=elsewhere)
@@ -119,6 +128,14 @@ class Unary(Permanent):
         chances = (self.lost_chance, self.added_chance, self.one_chance, self.zero_chance)
         lost, added, q, p = (chance.probability for chance in chances)
         return (1 - lost) * q + lost * p, added * q + (1 - added) * p
+
+    def tracking_advantage_upper(self, reports: int | None) -> float:
+        """By a bound on several kept bits, of which the value sets one."""
+        lost, added = self.lost_chance.probability, self.added_chance.probability
+        kept = [(1 - lost, 1), (added, self.values - 1)]
+        if reports is None:
+            return min(1.0, sum(2 * a * (1 - a) * count for a, count in kept))
+        return kept_bits_advantage_upper(kept, self.one_chance.probability, self.zero_chance.probability, reports)
 
     def aggregator(self, round: int = 1) -> "UnaryAggregator":
         """Empty sums for one round; a client's rounds share its state, so they do not merge."""

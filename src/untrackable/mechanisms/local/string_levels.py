@@ -16,6 +16,7 @@ from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.experiment import Certainty
 from untrackable.theory.factor import Factor
+from untrackable.theory.integer_losses import LossLaw
 
 MOST_LEVELS = 16
 
@@ -87,6 +88,10 @@ class Levelled:
     def privacy_factor(self) -> Factor:
         """That of the base: the level tells nothing, and the two values may differ in every part."""
         return self.base.privacy_factor()
+
+    def integer_loss(self) -> LossLaw:
+        """That of the base, for the same reason."""
+        return self.base.integer_loss()
 
     def repeat_factor(self) -> Factor:
         """Seen twice: equal for certain. Two reports: the same level by chance, then equal as the base's are."""
