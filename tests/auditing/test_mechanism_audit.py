@@ -26,7 +26,8 @@ from untrackable.cli.mechanism_argument import resolve
 from untrackable.display import audit_words
 from untrackable.display.audit_page import audit_page, comparison_page
 from untrackable.display.numbers import as_dict, shown
-from untrackable.mechanisms.catalogue import CATALOGUE, Budget
+from untrackable.mechanisms.catalogue import CATALOGUE
+from untrackable.mechanisms.demands import Budget
 from untrackable.strict_json import finite
 
 REPORTS = 6

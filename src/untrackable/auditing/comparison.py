@@ -81,7 +81,7 @@ def compare(
             rows.append(_row(entry, entry.for_budget(budget), reports, budget, crowd))
         except (Unsuitable, ValueError) as error:
             left_out[entry.name] = str(error)
-    rows.sort(key=lambda row: (round(row.recognised.upper, 6), row.all_rounds))
+    rows.sort(key=lambda row: (round(row.recognised.upper, 6), row.all_rounds, row.noticed.upper))
     return Comparison(values, budget.eps, budget.delta, reports, budget.people, crowd, tuple(rows), left_out)
 
 

@@ -17,8 +17,8 @@ _COLOURS = ["#2a78b5", "#c8552b", "#3a8a4d", "#8a5fb0", "#b8860b", "#5c6675", "#
 _CAPTIONS = {
     "errors": (
         "Error against rounds",
-        "The error of the last published figure, by how often the question is asked. Each mechanism is set for that "
-        "number of rounds at the chosen eps.",
+        "The error of the last published figure, by how often the question is asked. "
+        "Each mechanism is set for that number of rounds at the chosen eps.",
     ),
     "people": (
         "People needed against eps",
@@ -26,8 +26,8 @@ _CAPTIONS = {
     ),
     "tracking": (
         "Tracking against reports",
-        "How well an observer can follow a person, by how many of the person's reports the observer holds. The dashed "
-        "line is the tolerable limit. Lines at zero are exact: there is nothing to follow.",
+        "How well an observer can follow a person, by how many of the person's reports the observer holds. "
+        "The dashed line is the tolerable limit. Lines at zero are exact: there is nothing to follow.",
     ),
 }
 
@@ -85,20 +85,13 @@ def plan_page(plan: Plan, command: list[str], progress: Progress = lambda what, 
     captions = _CAPTIONS | (_PREDICTED_CAPTIONS if found.predicted else {})
     files = resources.files("untrackable.display")
     names = [line.name for line in found.lines]
+    rows = [plan_words.cells(option) for option in plan.options]
     return render(
         title="Which mechanism, with which parameters?",
         lead=plan_words.verdict(plan),
         pictures=[(name, *caption) for name, caption in captions.items()],
         specs=_charts(found, names),
-        tables=[
-            (
-                "Mechanisms that meet the goals",
-                plan_words.COLUMNS,
-                [("", [plan_words.cells(option) for option in plan.options])],
-            )
-        ]
-        if plan.options
-        else [],
+        tables=[("Mechanisms that meet the goals", plan_words.COLUMNS, [("", rows)])] if rows else [],
         missing=dict(plan_words.refusals(plan)),
         unsaid="Why not the others",
         formulas=[_PREDICTED if found.predicted and formula[0] == "Error" else formula for formula in _FORMULAS],

@@ -102,9 +102,10 @@ def _answer(plan: Plan, best: Option) -> str:
 def _promises(best: Option) -> str:
     if best.goals.discovered is not None:
         return (
-            f"All reports ever, together: eps = {said(best.everlasting)} at delta = {best.goals.delta:g}. Tracking: "
-            f"{best.goals.tolerance.measure} {said(best.tracked)}. Reports are divided among {best.goals.levels} "
-            "prefixes. A string counts as found three standard errors above the threshold of one prefix."
+            f"All reports ever, together: eps = {said(best.everlasting)} at delta = {best.goals.delta:g}. "
+            f"Tracking: {best.goals.tolerance.measure} {said(best.tracked)}. "
+            f"Reports are divided among {best.goals.levels} prefixes. "
+            "A string counts as found three standard errors above the threshold of one prefix."
         )
     return (
         f"Error at most {number(best.error_upper)} (upper; {promise(best.goals)}). All reports ever, together: "
@@ -146,9 +147,10 @@ def _paper(plan: Plan) -> list[str]:
         if found.slots
         else "L = 0: nothing can be stored"
     )
+    limit = number(plan.goals.tolerance.advantage_limit)
     return [
-        f"The paper's own selection, as printed: eps' = {number(found.eps_report)}, {slots}. For k²/L within "
-        f"{number(plan.goals.tolerance.advantage_limit)} it needs {counted(found.people_upper)} people, {number(found.ratio_upper)} "
+        f"The paper's own selection, as printed: eps' = {number(found.eps_report)}, {slots}. "
+        f"For k²/L within {limit} it needs {counted(found.people_upper)} people, {number(found.ratio_upper)} "
         f"times as many as {plan.options[0].name} ({number(found.ratio_same_radius_upper)} times with the same "
         "accuracy radius on both sides; its term L²/2^d is left out)."
     ]

@@ -276,6 +276,7 @@ CATALOGUE: dict[str, Entry] = {
             lambda *, bits, eps: FixedVector(bits=bits, eps=eps, noise="fresh"),
             _leaks,
             "time k to k², memory k",
+            most_values=None,
         ),
         Entry(
             "assigned",

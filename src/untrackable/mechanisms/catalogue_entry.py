@@ -43,7 +43,7 @@ class Entry:
     every_round: bool = True
     """Whether every round tells the frequencies."""
     tuned: bool = False
-    """Whether it keeps to a tolerance by its parameters; if not, its tracking has to be checked."""
+    """Whether its parameters keep to a tolerance, by a closed form; if not, its tracking has to be checked."""
     quick: bool = False
     """Whether searching for its eps, or for its number of rounds, takes no time worth mentioning."""
     reference: bool = False

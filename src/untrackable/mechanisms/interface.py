@@ -5,6 +5,7 @@ populations, aggregates reports, and describes its three experiments. Reports ar
 2^report_bits; rounds are public and count from 1.
 """
 
+import math
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -273,6 +274,19 @@ class Mechanism(ABC):
     def tracking_advantage_upper(self, reports: int | None) -> float:
         """A bound on the advantage for the worst split of so many reports, or of any number, in closed form."""
         return 0.0 if self.independent or reports in (0, 1) else 1.0
+
+    def tracking_advantage_lower(self, reports: int | None) -> float:
+        """A lower bound on the same advantage, where the closed form is exact but for rounding."""
+        return 0.0
+
+    def tracking_ratio_upper(self, reports: int | None) -> float:
+        """A bound on the log-likelihood ratio of one person to two, for every split; infinite if there is none."""
+        return math.inf
+
+    @property
+    def enough_reports(self) -> int | None:
+        """So many reports show an observer all there is to see; None if every further one may show more."""
+        return 2 if self.independent else None
 
     def integer_privacy(self, reports: int | None, *, values: Values, step: float) -> LossLaw | None:
         """`privacy` in whole numbers, with the standard library alone; None where only the full engine knows it.

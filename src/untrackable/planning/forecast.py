@@ -27,7 +27,7 @@ class Predicted(NamedTuple):
 
 
 def errors(mechanism: Mechanism, goals: Goals, people: int) -> Predicted:
-    """The errors that can be promised for so many people a round."""
+    """The errors that can be promised for so many people in each round."""
     if goals.discovered is not None:
         return _thresholds(mechanism, goals, people)
     beta = goals.beta / (mechanism.independent_errors(goals.size) if goals.simultaneous else 1)

@@ -21,7 +21,7 @@ _SOMETHING = 0.5
 
 
 class Change(NamedTuple):
-    """A goal, the value that it would need, also in words, and the factor by which that is more or less than asked."""
+    """A goal, the value that it would need, also in words, and by which factor that differs from the one asked."""
 
     goal: str
     value: float | str
@@ -114,7 +114,8 @@ def _less_followed(entry: Entry, goals: Goals, reason: Unsuitable) -> tuple[Chan
         most = min(_FEW, goals.observed or _FEW)
 
         def excess(reports: int) -> float:
-            return tracking(mechanism, goals.replace(reports=reports).tolerance).upper - goals.tolerance.limit
+            tolerance = goals.replace(reports=reports).tolerance
+            return tracking(entry, mechanism, tolerance).upper - tolerance.limit
 
         reports = largest_integer(excess, 1, low=1, high=most)
         if _feasible(entry, goals.replace(reports=reports)):

@@ -125,7 +125,8 @@ def _line(
                 continue
             why[-1].append("")
             units[-1].append(errors(mechanism, asked, people).figure * math.sqrt(people))
-            followed[-1].append([tracking(mechanism, asked.replace(reports=k).tolerance).upper for k in reports])
+            tolerances = [asked.replace(reports=k).tolerance for k in reports]
+            followed[-1].append([tracking(entry, mechanism, tolerance).upper for tolerance in tolerances])
     return Line(entry.name, units, followed, why)
 
 

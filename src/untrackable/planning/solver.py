@@ -116,7 +116,7 @@ def _by_report(entry: Entry, goals: Goals) -> Solved:
     eps, loud, width = min(found)
     solved = goals.replace(eps=eps)
     mechanism = entry.for_report(solved.budget, loud, width)
-    return Solved(solved, mechanism, checked(mechanism, solved))
+    return Solved(solved, mechanism, checked(entry, mechanism, solved))
 
 
 def _out_of_reach(wanted: float) -> Unsuitable:

@@ -19,16 +19,16 @@ _SEARCHED = 40
 def meeting(entry: Entry, goals: Goals) -> tuple[Mechanism, Bracket]:
     """The mechanism set for the goals, and its tracking in their measure; or `Unsuitable`."""
     mechanism = entry.for_budget(goals.budget)
-    return mechanism, checked(mechanism, goals)
+    return mechanism, checked(entry, mechanism, goals)
 
 
-def checked(mechanism: Mechanism, goals: Goals) -> Bracket:
+def checked(entry: Entry, mechanism: Mechanism, goals: Goals) -> Bracket:
     """Its tracking in the goals' measure, if tolerable, and if changing values stay private; or `Unsuitable`."""
     if goals.changes and everlasting(mechanism, goals).delta(goals.eps or 0.0).upper > goals.delta:
         raise Unsuitable(
             "changes", "Going back to an earlier answer is visible, so this is private for one value only."
         )
-    tracked = tracking(mechanism, goals.tolerance)
+    tracked = tracking(entry, mechanism, goals.tolerance)
     if goals.changes:
         tracked = _of_changing(mechanism, goals, tracked)
     if tracked.upper > goals.tolerance.limit:

@@ -3,6 +3,7 @@
 from functools import lru_cache
 
 from untrackable.brackets import Bracket
+from untrackable.mechanisms.catalogue_entry import Entry
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.tolerance import Tolerance, measured
 
@@ -12,11 +13,11 @@ _SEARCHED = 40
 """Reports up to which the engine is asked where anything is tolerable anyway."""
 
 
-def tracking(mechanism: Mechanism, tolerance: Tolerance) -> Bracket:
+def tracking(entry: Entry, mechanism: Mechanism, tolerance: Tolerance) -> Bracket:
     """One person against two of the same value, for the worst split of the observer's reports."""
-    held = tolerance.reports
-    advantage = Bracket(mechanism.tracking_advantage_lower(held), mechanism.tracking_advantage_upper(held))
-    if 0 < advantage.upper < 1:
+    if entry.tuned and mechanism.enough_reports is None:
+        held = tolerance.reports
+        advantage = Bracket(mechanism.tracking_advantage_lower(held), mechanism.tracking_advantage_upper(held))
         return tolerance.of_bounds(advantage, mechanism.tracking_ratio_upper(held))
     if not tolerance.comparable:
         return tolerance.of(mechanism.tracking(reports=1))

@@ -5,12 +5,14 @@ so the experiments here dominate the mechanism's for every base, and are attaine
 unique.
 """
 
+import math
 from functools import lru_cache
 
 import numpy as np
 
 from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor, FloatArray
+from untrackable.theory.monotone_search import smallest_integer
 
 _REMEMBERED = 2048
 _COUNTED = 1500
@@ -74,6 +76,18 @@ def crossing_upper(slots: int, reports: int) -> float:
     if reports > _COUNTED:
         return min(1.0, half * (reports - half) / slots)
     return max((cross_probability(slots, reports, split) for split in range(1, half + 1)), default=0.0)
+
+
+@lru_cache(maxsize=256)
+def fewest_slots(reports: int, advantage: float, most: int) -> int:
+    """The fewest slots whose `crossing_upper` is at most `advantage`; ValueError if that takes more than `most`."""
+    half = reports // 2
+
+    def excess(slots: int) -> float:
+        return math.log(crossing_upper(slots, reports) / advantage)
+
+    guess = math.ceil(half * (reports - half) / -math.log1p(-advantage))
+    return smallest_integer(excess, guess, low=1, high=most)
 
 
 def repeat_probability(slots: int, draws: int) -> float:

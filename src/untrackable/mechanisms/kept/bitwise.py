@@ -33,6 +33,7 @@ from untrackable.theory.coordinate import (
 from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor, response_factor
 from untrackable.theory.integer_losses import LossLaw
+from untrackable.theory.tracking_bounds import permanent_state_upper
 
 _COUNTED = 10**6
 """Up to this many reports, the advantage is computed for every split."""
@@ -122,14 +123,23 @@ class Bitwise(Mechanism):
 
     def tracking_advantage_upper(self, reports: int | None) -> float:
         """For the worst split: exact but for rounding up to 10^6 reports; of more, or of any number, a limit."""
-        from untrackable.theory.kept_advantage import flipped_distances, kept_bit_advantages
+        from untrackable.theory.kept_advantage import flipped_distances
 
         kept, flip = self.state_flip.probability, self.report_flip
+        limit = 2 * kept * (1 - kept) * (1 + _ROUNDED)
         if reports is None or reports > _COUNTED:
-            return 2 * kept * (1 - kept) * (1 + _ROUNDED)
+            return limit
         gap = 1 - Fraction(2 * flip.threshold, 1 << 64)
         apart = flipped_distances(reports, flip.probability, float(gap))
-        return (1 + _ROUNDED) * float(kept_bit_advantages(kept, apart).max())
+        return limit * float((apart * apart[::-1]).max())
+
+    def tracking_advantage_lower(self, reports: int | None) -> float:
+        """The same, less three times the room for rounding."""
+        return self.tracking_advantage_upper(reports) * (1 - 3 * _ROUNDED)
+
+    def tracking_ratio_upper(self, reports: int | None) -> float:
+        """As for every permanent state."""
+        return permanent_state_upper(reports, self.eps_report)
 
     def worst_tracking(self, reports: int, *, gammas: Literal["one", "many"] = "one") -> Pair:
         """All splits of few reports are searched; of more, the advantage bounds delta at every gamma."""

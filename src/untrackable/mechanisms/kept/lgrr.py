@@ -23,6 +23,7 @@ from untrackable.mechanisms.probabilities import Chance
 from untrackable.mechanisms.simulated_values import integer_population
 from untrackable.theory.kept_advantage import kept_symbol_advantage_upper
 from untrackable.theory.symbol_factors import growth_log, stream_likelihood
+from untrackable.theory.tracking_bounds import permanent_state_upper
 
 LARGEST = 1 << 20
 _DEEPEST = 600.0
@@ -80,6 +81,10 @@ class Lgrr(KeptSymbol):
         if reports is None:
             return 1 - self.keep**2 - (1 - self.keep) ** 2 / (self.values - 1)
         return kept_symbol_advantage_upper(self.keep, self.tell, self.values, reports)
+
+    def tracking_ratio_upper(self, reports: int | None) -> float:
+        """As for every permanent state, by the odds of telling the kept value."""
+        return permanent_state_upper(reports, math.log(self.tell * (self.values - 1) / (1 - self.tell)))
 
     def _alphabet(self) -> int:
         return self.values

@@ -99,6 +99,11 @@ class Dealt(LocalWrapper):
         crossings = {crossed for crossed, _ in self._crossings(seen)}
         return [Experiment([(self.base.repeat_factor(), crossed)]) for crossed in sorted(crossings)]
 
+    @property
+    def enough_reports(self) -> int | None:
+        """Two, as long as no card is replayed."""
+        return None if self.when_empty == "replay" else 2
+
     def tracking_advantage_upper(self, reports: int | None) -> float:
         """Nothing, as long as no card is replayed."""
         return 1.0 if self.when_empty == "replay" and (reports is None or reports > self.slots) else 0.0

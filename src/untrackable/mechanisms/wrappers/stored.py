@@ -110,6 +110,11 @@ class Stored(LocalWrapper):
             return Experiment([self.base.repeat_factor()] if both_sides else [])
         return stored_tracking(self.slots, reports, split)
 
+    @property
+    def enough_reports(self) -> int | None:
+        """Two of one slot, which are the same for ever."""
+        return 2 if self.slots == 1 else None
+
     def tracking_advantage_upper(self, reports: int | None) -> float:
         """The probability of a slot on both sides; an observer of any number of reports sees all slots."""
         return 1.0 if reports is None else crossing_upper(self.slots, reports)
