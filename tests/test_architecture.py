@@ -28,7 +28,7 @@ USES: dict[str, set[str]] = {
     "reports": {"estimation", "mechanisms", "encodings", "answers"},
     "rappor_decode": {"estimation", "mechanisms", "reports"},
     "auditing": {"theory", "mechanisms", "reports"},
-    "planning": {"theory", "mechanisms", "encodings", "accounting"},
+    "planning": {"theory", "mechanisms", "encodings", "protocol"},
     "paper": {"kernels", "theory", "mechanisms"},
     "display": {"estimation", "protocol", "answers", "reports", "rappor_decode", "auditing", "planning"},
     "collector": {
