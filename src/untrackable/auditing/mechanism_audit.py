@@ -76,9 +76,9 @@ class Audit:
     `everlasting` is about all reports ever sent, `lasting` about the first `reports`, each for a fixed value and
     for any sequence of values; `tracking` is the worst split of `reports`, and `tracking_colliding` is also the
     worst value, where values are not alike (those of RAPPOR whose hashes collide); `recognised` bounds how often
-    the owner of one half of the reports is picked out of a crowd by the other half, matched alone; `detection_fresh` and `detection_same` are a change of
-    value, after which a fresh generator or the same client reports. `linked` is of people with equal values,
-    `linked_apart` of people who differ.
+    the owner of one half of the reports is picked out of a crowd by the other half, matched alone;
+    `detection_fresh` and `detection_same` are a change of value, after which a fresh generator or the same client
+    reports. `linked` is of people with equal values, `linked_apart` of people who differ.
     """
 
     mechanism: str
