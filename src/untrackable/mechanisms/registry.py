@@ -36,6 +36,7 @@ _BASES = {
     "noisy-inner-product": "local.noisy_inner_product.NoisyInnerProduct",
     "numbered-bit": "others.assigned.NumberedBit",
     "randomized-response": "local.randomized_response.RandomizedResponse",
+    "subset-selection": "local.subset_selection.SubsetSelection",
     "vector-question": "others.fixed_vector.VectorQuestion",
 }
 """Local mechanisms, which others are built on."""

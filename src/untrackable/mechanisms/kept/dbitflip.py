@@ -15,12 +15,13 @@ from numpy.typing import ArrayLike, NDArray
 from untrackable import checks
 from untrackable.errors import StateError
 from untrackable.estimation.aggregators import Estimate, FrequencyAggregator, Reports, Source
-from untrackable.mechanisms.entropy import Entropy, below
+from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.interface import After, Pair, Values
 from untrackable.mechanisms.kept.kept_bits import Moved, Permanent, PositionCounts, unpacked
 from untrackable.mechanisms.observed_rounds import ObservedRounds, round_number
 from untrackable.mechanisms.probabilities import Chance, chance_toward, flip_chance, flip_eps
 from untrackable.mechanisms.simulated_values import integer_population
+from untrackable.mechanisms.subsets import draw_subset, simulate_subsets
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.coordinate import detection_factor, privacy_factor, tracking_factor
 from untrackable.theory.experiment import Experiment, Mixture
@@ -87,20 +88,11 @@ class DBitFlip(Permanent):
         return self.buckets
 
     def _clear(self, source: Entropy) -> int:
-        """A uniform subset, by Floyd's algorithm: one draw for each element."""
-        mask = 0
-        for last in range(self.buckets - self.sampled, self.buckets):
-            drawn = below(last + 1, source)
-            mask |= 1 << (last if mask >> drawn & 1 else drawn)
-        return mask
+        """A uniform set of buckets."""
+        return draw_subset(self.sampled, self.buckets, source)
 
     def _simulate_clear(self, people: int, rng: np.random.Generator) -> NDArray[np.uint8]:
-        masks = np.zeros((people, self.buckets), dtype=np.uint8)
-        everyone = np.arange(people)
-        for last in range(self.buckets - self.sampled, self.buckets):
-            drawn = rng.integers(0, last + 1, size=people)
-            masks[everyone, np.where(masks[everyone, drawn], last, drawn)] = 1
-        return masks
+        return simulate_subsets(people, self.sampled, self.buckets, rng)
 
     def _persistent(self) -> list[Factor]:
         sets = math.comb(self.buckets, self.sampled)
