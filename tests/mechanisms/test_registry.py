@@ -26,6 +26,7 @@ from untrackable.mechanisms.catalogue import CATALOGUE
 from untrackable.mechanisms.demands import Budget
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.local.local_interface import Local
+from untrackable.mechanisms.local.subset_selection import SubsetSelection
 from untrackable.mechanisms.others.assigned import NumberedBit
 from untrackable.mechanisms.others.fixed_vector import VectorQuestion
 from untrackable.mechanisms.registry import describe, from_json
@@ -39,6 +40,7 @@ BASES: list[Local] = [
     HadamardSketch(hashes=5, width=16, eps=2.0),
     NumberedBit(bits=3, eps=1.0, people=50, width=1),
     VectorQuestion(bits=3, eps=1.0, width=1),
+    SubsetSelection(values=9, eps=1.0),
 ]
 
 
@@ -72,7 +74,7 @@ def test_every_mechanism_comes_back_equal(name: str) -> None:
 def test_every_public_mechanism_has_a_description() -> None:
     kinds = [getattr(untrackable, name) for name in untrackable.__all__]
     wanted = {k.__name__ for k in kinds if inspect.isclass(k) and (issubclass(k, Mechanism) or hasattr(k, "draw"))}
-    homes = {home.split(".")[1] for home in (*registry._HOMES.values(), *registry._BASES.values())}
+    homes = {home.rpartition(".")[2] for home in (*registry._HOMES.values(), *registry._BASES.values())}
     assert wanted <= homes
 
 

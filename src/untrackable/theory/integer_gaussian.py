@@ -32,18 +32,18 @@ def gaussian(shift: float, step: float) -> LossLaw:
     centre = shift**2 / 2
     low, high = (math.floor((centre + sign * _REACH * shift) / cell) for sign in (-1, 1))
 
-    def beyond(place: int) -> tuple[float, float]:
+    def beyond(position: int) -> tuple[float, float]:
         """Twice the probability below a cell's lower end, and above it, each to full relative precision."""
-        far = (place * cell - centre) / (shift * math.sqrt(2))
+        far = (position * cell - centre) / (shift * math.sqrt(2))
         return math.erfc(-far), math.erfc(far)
 
-    places = {}
+    positions = {}
     before = beyond(low)
-    for place in range(low, high + 1):
-        after = beyond(place + 1)
+    for position in range(low, high + 1):
+        after = beyond(position + 1)
         side = 0 if after[0] < after[1] else 1
         mass = abs(after[side] - before[side]) / 2 + max(before[side], after[side]) * 2.0**-46
-        places[place + 1] = Fraction(mass)
+        positions[position + 1] = Fraction(mass)
         before = after
-    places[low] = Fraction(beyond(low)[0])
-    return LossLaw.of(Fraction(cell), places, infinite=Fraction(before[1])).on(step)
+    positions[low] = Fraction(beyond(low)[0])
+    return LossLaw.of(Fraction(cell), positions, infinite=Fraction(before[1])).on(step)

@@ -72,10 +72,10 @@ def privacy_of_one_value(bit: KeptBit, reports: int | None, step: float) -> Loss
             else LossLaw.of(Fraction(step), {0: chance})
         )
         infinite += piece.infinite
-        for place, mass in enumerate(piece.masses, piece.low):
-            pieces[place] = pieces.get(place, 0) + mass
+        for position, mass in enumerate(piece.masses, piece.low):
+            pieces[position] = pieces.get(position, 0) + mass
     low, high = min(pieces), max(pieces)
-    masses = tuple(pieces.get(place, 0) for place in range(low, high + 1))
+    masses = tuple(pieces.get(position, 0) for position in range(low, high + 1))
     return LossLaw(step, low, masses, infinite, pure)
 
 
@@ -94,7 +94,7 @@ def tracking_delta(bit: KeptBit, reports: int, gamma: float) -> float:
 @lru_cache(maxsize=64)
 def tracking_law(bit: KeptBit, reports: int, step: float) -> LossLaw:
     """The same for every gamma, as a law that can be composed with others (upper)."""
-    gammas = [place * step for place in _DOTS]
+    gammas = [position * step for position in _DOTS]
     if reports <= MOST_TRACKED:
         deltas = _splits(bit, reports, gammas)
     else:
@@ -113,7 +113,7 @@ def tracking_law_of_changing_values(bit: KeptBit, reports: int, step: float) -> 
     for sizes in reports_of_two_values(reports):
         some, most = (tracking_law(bit, size, step_of_each) for size in sizes)
         laws.append(some * most)
-    return LossLaw.profile(step, {place: max(law.delta(place * step) for law in laws) for place in _DOTS})
+    return LossLaw.profile(step, {position: max(law.delta(position * step) for law in laws) for position in _DOTS})
 
 
 def advantage(bit: KeptBit, reports: int) -> float:

@@ -15,7 +15,7 @@ from tests.theory.test_dbitflip import definition
 from untrackable.errors import MergeError, StateError, ValueChangeRefused
 from untrackable.mechanisms.kept.dbitflip import DBitFlip
 
-VECTORS = Path(__file__).parent.parent / "vectors"
+VECTORS = Path(__file__).parents[2] / "vectors"
 
 
 def as_bits(report: int, width: int) -> tuple[int, ...]:
@@ -178,7 +178,7 @@ def test_presets() -> None:
 
 
 def test_an_independent_client_reproduces_the_vectors() -> None:
-    """Floyd's algorithm for the set, then a word for each place, then a word for each place of each report."""
+    """Floyd's algorithm for the set, a word for each position, and one for each position of each report."""
     content = json.loads((VECTORS / "dbitflip.json").read_text(encoding="utf-8"))
     assert len(content["groups"]) >= 4
     for group in content["groups"]:

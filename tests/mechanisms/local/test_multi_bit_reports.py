@@ -213,10 +213,10 @@ def test_arrays_lists_merges_and_bytes_in_any_order(bits: int, width: int) -> No
     for report in reports:
         vectors, answer = multi_bit_reports.parted(report, bits, width)
         for c in range(1, 1 << width):
-            place = 0
+            position = 0
             for i, vector in enumerate(vectors):
-                place ^= vector if c >> i & 1 else 0
-            signs[place] = signs.get(place, 0) + (-1) ** (c & answer).bit_count()
+                position ^= vector if c >> i & 1 else 0
+            signs[position] = signs.get(position, 0) + (-1) ** (c & answer).bit_count()
     assert {int(v): int(whole.sums[v]) for v in np.flatnonzero(whole.sums)} == {v: s for v, s in signs.items() if s}
     array = as_array(reports, bits, width)
     one_by_one = sums_of(bits, width)

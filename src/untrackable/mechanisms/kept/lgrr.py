@@ -124,8 +124,8 @@ class Lgrr(KeptSymbol):
         prior = np.where(told == value, kept.truth, kept.other)
         scaled, tops, means = [], [], []
         for side in (first, second):
-            places = np.searchsorted(told, side) + told.size * np.arange(side.shape[0])[:, None]
-            counts = np.bincount(places.reshape(-1), minlength=told.size * side.shape[0]).reshape(-1, told.size)
+            positions = np.searchsorted(told, side) + told.size * np.arange(side.shape[0])[:, None]
+            counts = np.bincount(positions.reshape(-1), minlength=told.size * side.shape[0]).reshape(-1, told.size)
             top = step * counts.max(axis=1)
             scaled.append(np.exp(growth_log(step, side.shape[1])[counts] - top[:, None]))
             tops.append(top)

@@ -299,7 +299,7 @@ def _keys(seeds: Words) -> Words:
 
 
 def _first_of_its_kind(symbols: Words) -> NDArray[np.int64]:
-    """For each entry of a row, the first place at which the same one stands."""
+    """For each entry of a row, the first position at which the same one stands."""
     order = np.argsort(symbols, axis=1, kind="stable")
     ordered = np.take_along_axis(symbols, order, axis=1)
     new = np.ones(symbols.shape, dtype=np.bool_)

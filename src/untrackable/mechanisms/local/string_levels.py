@@ -71,8 +71,8 @@ class Levelled:
     def simulate(self, values: NDArray[Any], rng: np.random.Generator) -> Reports:
         """One independent report for every entry; values as `local_population` gives them, with all their parts."""
         levels = rng.integers(0, self.levels, size=values.shape, dtype=np.uint64)
-        places = levels.astype(np.int64)[..., None]
-        parts = np.take_along_axis(values["parts"], places, axis=-1)[..., 0]
+        positions = levels.astype(np.int64)[..., None]
+        parts = np.take_along_axis(values["parts"], positions, axis=-1)[..., 0]
         return self._layout.joined(levels, self.base.simulate(parts, rng))
 
     def possible(self, report: int) -> bool:

@@ -239,9 +239,9 @@ class Votes(Mechanism):
             order = np.argsort(numbers)
             given = np.searchsorted(numbers[order], np.arange(1, last + 1), side="right") - 1
             held = values[:, order[np.maximum(0, given)]].astype(np.int64)
-        places = numbers - 1
-        votes = self._means(held)[:, places] ^ self.vote_flip.simulate(rng, (held.shape[0], numbers.size))
-        bits = held[:, places].astype(np.bool_) & np.isin(numbers, self._telling)
+        positions = numbers - 1
+        votes = self._means(held)[:, positions] ^ self.vote_flip.simulate(rng, (held.shape[0], numbers.size))
+        bits = held[:, positions].astype(np.bool_) & np.isin(numbers, self._telling)
         told = (bits ^ self.estimate_flip.simulate(rng, bits.shape)) & np.isin(numbers, self.updates)
         reports: NDArray[np.uint64] = votes.astype(np.uint64) | (told.astype(np.uint64) << np.uint64(1))
         return reports
