@@ -146,3 +146,9 @@ def test_a_file_that_is_no_encoding(tmp_path: Path) -> None:
     code, output = run("--encoding", str(path), "--people", "10", "--rounds", "5", "--eps", "1")
     assert code != 0
     assert "type must be one of" in output
+
+
+def test_users_is_another_word_for_people() -> None:
+    assert run("--users", *GOOD[1:], "--json")[0] == 0
+    help_text = " ".join(run("--help")[1].split())
+    assert "--people, --users INTEGER" in help_text
