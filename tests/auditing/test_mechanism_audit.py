@@ -194,7 +194,7 @@ def test_names_and_parameters() -> None:
     )
     assert isinstance(resolve("tests.auditing.test_mechanism_audit:Tagged"), Tagged)
     for name, parameters, preset, message in [
-        ("rapor", [], None, "mechanism must be one of rappor, .*got 'rapor'"),
+        ("rapor", [], None, "mechanism must be one of deck, .*rappor, .*got 'rapor'"),
         ("deck", ["bits"], None, "a parameter must be written key=value, got 'bits'"),
         ("deck", ["bits=3"], None, "deck takes bits, slots, eps_report.*missing"),
         (
