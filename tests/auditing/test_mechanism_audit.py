@@ -26,7 +26,8 @@ from untrackable.cli.mechanism_argument import resolve
 from untrackable.display import audit_words
 from untrackable.display.audit_page import audit_page, comparison_page
 from untrackable.display.numbers import as_dict, shown
-from untrackable.mechanisms.catalogue import CATALOGUE, Budget
+from untrackable.mechanisms.catalogue import CATALOGUE
+from untrackable.mechanisms.demands import Budget
 from untrackable.strict_json import finite
 
 REPORTS = 6
@@ -193,7 +194,7 @@ def test_names_and_parameters() -> None:
     )
     assert isinstance(resolve("tests.auditing.test_mechanism_audit:Tagged"), Tagged)
     for name, parameters, preset, message in [
-        ("rapor", [], None, "mechanism must be one of rappor, .*got 'rapor'"),
+        ("rapor", [], None, "mechanism must be one of deck, .*rappor, .*got 'rapor'"),
         ("deck", ["bits"], None, "a parameter must be written key=value, got 'bits'"),
         ("deck", ["bits=3"], None, "deck takes bits, slots, eps_report.*missing"),
         (

@@ -31,7 +31,7 @@ def test_a_table_a_recommendation_and_reasons(monkeypatch: pytest.MonkeyPatch) -
         "The paper's own selection",
     ):
         assert part in output
-    assert "memoized: its reports can be followed: advantage at least" in output
+    assert "memoized: Its reports can be followed: advantage is at least" in output
 
 
 @pytest.mark.parametrize("width", ["60", "100"])
@@ -117,7 +117,7 @@ def test_nothing_does_it() -> None:
     code, output = run("--people", "1000", "--values", "16", "--rounds", "300", "--eps", "0.5", "--error", "0.01")
     assert code == 1
     assert "No mechanism meets these goals." in output
-    assert "The nearest: deck, needs" in output
+    assert "The nearest is deck. It needs" in output
 
 
 @pytest.mark.parametrize(
@@ -146,3 +146,9 @@ def test_a_file_that_is_no_encoding(tmp_path: Path) -> None:
     code, output = run("--encoding", str(path), "--people", "10", "--rounds", "5", "--eps", "1")
     assert code != 0
     assert "type must be one of" in output
+
+
+def test_users_is_another_word_for_people() -> None:
+    assert run("--users", *GOOD[1:], "--json")[0] == 0
+    help_text = " ".join(run("--help")[1].split())
+    assert "--people, --users INTEGER" in help_text

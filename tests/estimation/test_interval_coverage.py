@@ -25,7 +25,8 @@ from untrackable import (
     Rappor,
 )
 from untrackable.estimation.estimate import Estimate
-from untrackable.mechanisms.catalogue import CATALOGUE, Budget
+from untrackable.mechanisms.catalogue import CATALOGUE
+from untrackable.mechanisms.demands import Budget
 from untrackable.mechanisms.interface import Mechanism
 
 BETA = 0.2
@@ -52,7 +53,7 @@ def made(name: str, values: int) -> Mechanism:
         sketch, keep = SKETCHES[name]
         small: Mechanism = keep(sketch(hashes=64, width=256, eps=3.0))
         return small
-    return CATALOGUE[name].at(Budget(values=values, eps=3.0, reports=2, people=PEOPLE * TIMES))
+    return CATALOGUE[name].for_budget(Budget(values=values, eps=3.0, reports=2, people=PEOPLE * TIMES))
 
 
 def asked(mechanism: Mechanism, values: NDArray[Any], beta: float = BETA, times: int = 1) -> list[Estimate]:

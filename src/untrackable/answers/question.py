@@ -13,7 +13,7 @@ from untrackable.estimation.aggregators import Aggregator
 from untrackable.estimation.candidate_sums import CandidateAggregator
 from untrackable.estimation.estimate import Estimate
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.reports.population import fits
+from untrackable.reports.population import check_room
 
 MOST_LISTED = 1 << 16
 """Values of an encoding that are all asked for, where a mechanism needs a list."""
@@ -26,7 +26,7 @@ class Question:
         self, mechanism: Mechanism, encoding: Encoding | None, candidates: Sequence[Any] | None = None
     ) -> None:
         if encoding is not None:
-            fits(mechanism, encoding)
+            check_room(mechanism, encoding)
         self._encoding = encoding
         self._chosen = candidates is not None
         self._groups: tuple[tuple[str, ...], ...] = ()

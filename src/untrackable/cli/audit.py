@@ -77,7 +77,7 @@ def audit(
         from untrackable.cli.mechanism_argument import resolve
         from untrackable.display import audit_words
         from untrackable.display.numbers import as_dict
-        from untrackable.mechanisms.catalogue import Budget
+        from untrackable.mechanisms.demands import Budget
 
         goal = Budget(reports=reports, delta=delta, people=people)
         examined = resolve(mechanism, parameters, preset, goal)

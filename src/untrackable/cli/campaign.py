@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from untrackable.encodings.encoding import Encoding
     from untrackable.mechanisms.interface import Mechanism
     from untrackable.protocol.campaign import Campaign
+    from untrackable.protocol.campaign_draft import CampaignDraft
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _NO_ANSWERS = "give the answers by --category, or by --categories FILE, or by --encoding JSON"
-_PLANNED = {"encoding", "mechanism", "rounds", "guarantee"}
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 
 
@@ -109,11 +109,12 @@ def new(
         raise click.ClickException(f"{file} is there already; a campaign never changes, so give another name")
     with one_line_errors():
         from untrackable.accounting.verification import verify as verdict_of
-        from untrackable.protocol.campaign import Campaign, Guarantee
+        from untrackable.protocol.campaign import Guarantee
+        from untrackable.protocol.campaign_draft import CampaignDraft
 
         encoding = _encoding(categories, listed, encoding_json)
         if planned is not None:
-            parts = _planned(planned, encoding)
+            draft = _planned(planned, encoding)
         else:
             if encoding is None:
                 raise ValueError(_NO_ANSWERS)
@@ -121,8 +122,8 @@ def new(
                 raise ValueError("give --rounds, or a --plan that says how many")
             declared = Guarantee(eps=eps, delta=delta, values=values, gamma=gamma, tracking_delta=tracking_delta)
             mechanism = _mechanism(mechanism_json, encoding, rounds, eps, delta)
-            parts = {"encoding": encoding, "mechanism": mechanism, "rounds": rounds, "guarantee": declared}
-        made = Campaign(question=question, first_round=_moment(first), round_seconds=_length(every), **parts)
+            draft = CampaignDraft(encoding=encoding, mechanism=mechanism, rounds=rounds, guarantee=declared)
+        made = draft.campaign(question=question, first_round=_moment(first), round_seconds=_length(every))
         verdict = verdict_of(made)
         if not verdict.holds:
             raise ValueError(f"this campaign would not keep what it declares: {'; '.join(verdict.problems)}")
@@ -266,38 +267,31 @@ def _encoding(categories: tuple[str, ...], listed: Path | None, given: str | Non
     return found
 
 
-def _planned(given: str, encoding: Encoding | None) -> dict[str, Any]:
-    """What a plan says of a campaign: encoding, unless there is one, mechanism, rounds and guarantee."""
+def _planned(given: str, encoding: Encoding | None) -> CampaignDraft:
+    """The draft of a plan, with the encoding that is given, if any."""
     source = click.get_current_context().get_parameter_source
     fixed = ("rounds", "mechanism_json", "eps", "delta", "gamma", "tracking_delta", "values")
     if said := [name for name in fixed if source(name) is not click.core.ParameterSource.DEFAULT]:
         options = ", ".join("--" + name.removesuffix("_json").replace("_", "-") for name in said)
         raise ValueError(f"the plan says what {options} would say: leave out one or the other")
 
-    def parts(document: Any) -> dict[str, Any]:
-        from untrackable.encodings.encoding import from_json as encoding_from_json
-        from untrackable.mechanisms.registry import from_json as mechanism_from_json
-        from untrackable.protocol.campaign import Guarantee
+    def drafted(document: Any) -> CampaignDraft:
+        from untrackable.protocol.campaign_draft import CampaignDraft
 
         if isinstance(document, dict) and "campaign" in document:
             document = document["campaign"]
             if document is None:
                 raise ValueError("no mechanism meets the goals of this plan, so it has no campaign")
-        if not isinstance(document, dict) or set(document) != _PLANNED:
+        if not isinstance(document, dict) or set(document) != set(CampaignDraft.__slots__):
             raise ValueError("must be what `untrackable plan --json` prints, or the campaign in it")
-        declared = document["guarantee"]
-        if not isinstance(declared, dict) or set(declared) != set(Guarantee.__slots__):
-            raise ValueError(f"the guarantee must have exactly the fields {', '.join(Guarantee.__slots__)}")
-        if encoding is None and document["encoding"] is None:
+        draft = CampaignDraft.from_json(document)
+        if encoding is not None:
+            return draft.with_encoding(encoding)
+        if draft.encoding is None:
             raise ValueError(f"it only says how wide answers are; {_NO_ANSWERS}")
-        return {
-            "encoding": encoding or encoding_from_json(document["encoding"]),
-            "mechanism": mechanism_from_json(document["mechanism"]),
-            "rounds": document["rounds"],
-            "guarantee": Guarantee(**declared),
-        }
+        return draft
 
-    found: dict[str, Any] = read_json("--plan", given, parts)
+    found: CampaignDraft = read_json("--plan", given, drafted)
     return found
 
 

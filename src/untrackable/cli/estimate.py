@@ -121,13 +121,12 @@ def _rounds(text: str) -> list[int]:
 def _candidates(path: Path, files: tuple[Path, ...], mechanism: Any, encoding: Any) -> list[Any]:
     """What people may hold, as the encoding of the files takes it."""
     from untrackable.encodings.text_values import from_text
-    from untrackable.mechanisms.kept.rappor import Rappor
     from untrackable.rappor_decode.rappor_files import read_candidates
     from untrackable.reports.summing import opened
 
     about = opened(files[0], mechanism=mechanism, encoding=encoding)
     listed = read_candidates(path)
-    if about.encoding is None and isinstance(about.mechanism, Rappor):
+    if about.encoding is None and about.mechanism.takes_strings:
         return list(listed)
     return [from_text(about.encoding, line) for line in listed]
 

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from untrackable.encodings.discovered_strings import DiscoveredStrings
-from untrackable.mechanisms.catalogue import CATALOGUE, Budget, Entry
+from untrackable.mechanisms.catalogue import CATALOGUE
+from untrackable.mechanisms.catalogue_entry import Entry
+from untrackable.mechanisms.demands import Budget
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.wrappers.dealt import Dealt
 from untrackable.mechanisms.wrappers.fresh import Fresh
@@ -53,7 +55,7 @@ def resolve(
         return _preset(entry, preset)
     if not given:
         wanted = goal or Budget()
-        return entry.meeting(dataclasses.replace(wanted, values=2) if entry.yes_no else wanted)
+        return entry.for_budget(dataclasses.replace(wanted, values=2) if entry.yes_no else wanted)
     return _call(entry.name, entry.make, given)
 
 

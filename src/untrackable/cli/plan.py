@@ -1,4 +1,4 @@
-"""`untrackable plan`: goals in, mechanism out, or the reason why not."""
+"""`untrackable plan`: find the mechanism that meets the goals, or say why none does."""
 
 from __future__ import annotations
 
@@ -101,12 +101,12 @@ def _option(name: str) -> str:
 
 
 def _as_options(message: str, names: tuple[str, ...]) -> str:
-    """With the options in place of the goals' names in the library."""
+    """The message with options in place of the names of the library."""
     return re.sub(rf"\b({'|'.join(names)})\b(?! of )", lambda found: _option(found[0]), message)
 
 
 def _again(given: dict[str, Any]) -> list[str]:
-    """The command that plans this again: what was typed."""
+    """The command that makes this plan again, as it was typed."""
     words = ["plan"]
     source = click.get_current_context().get_parameter_source
     for name, value in given.items():
@@ -119,7 +119,7 @@ def _again(given: dict[str, Any]) -> list[str]:
 
 
 def _next(again: list[str], width: int) -> list[str]:
-    """The commands that make a campaign of the plan, each broken where the terminal ends."""
+    """The commands that make a campaign of the plan, broken to the width of the terminal."""
     made = ["untrackable", "campaign", "new", "campaign.json", "--plan", "plan.json", "--question", '"…"']
     return [
         line
@@ -159,7 +159,7 @@ def _print(found: Plan, again: list[str]) -> None:
             box=box.SIMPLE_HEAD,
             padding=(0, 2, 0, 0),
             show_edge=False,
-            caption=f"best first; exact unless marked ≤ (upper); followed: {found.goals.measure}; "
+            caption=f"best first; exact unless marked ≤ (upper); followed: {found.goals.tolerance.measure}; "
             f"errors: {plan_words.promise(found.goals)}",
             caption_justify="left",
         )
@@ -170,12 +170,12 @@ def _print(found: Plan, again: list[str]) -> None:
             table.add_row(*(cells[i] for i in keep))
         console.print(table)
         if not wide:
-            console.print("\nTheir parameters:")
+            console.print("\nParameters:")
             for option in found.options:
                 console.print(f"  {option.name}: {plan_words.cells(option)[-1]}", markup=False)
-        console.print("\nThe recommended one as the beginning of a campaign:")
-        console.print_json(json.dumps(found.campaign()))
-        console.print("\nTo make it a whole one:")
+        console.print("\nThe recommended mechanism as the beginning of a campaign:")
+        console.print_json(json.dumps(found.campaign().to_json()))
+        console.print("\nTo make a whole campaign of it:")
         for line in _next(again, console.width):
             console.print(line, markup=False, soft_wrap=True)
     console.print()

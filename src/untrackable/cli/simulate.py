@@ -78,7 +78,7 @@ def _resolve(
 ) -> Any:
     from untrackable.cli.mechanism_argument import resolve, resolve_strings
     from untrackable.encodings.discovered_strings import DiscoveredStrings
-    from untrackable.mechanisms.catalogue import Budget
+    from untrackable.mechanisms.demands import Budget
 
     if isinstance(encoding, DiscoveredStrings) and ":" not in name:
         if preset is not None:

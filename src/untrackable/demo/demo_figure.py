@@ -7,9 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from untrackable.demo.demo_run import DemoResult
-from untrackable.demo.homepage_question import DAYS, ROUNDS
+from untrackable.demo.homepage_question import DAYS, ROUNDS, homepage_deck
 from untrackable.display.figure_style import AMBER, BLUE, INK, RED, plain_axes, save_figure
-from untrackable.mechanisms.inner_product.deck import Deck
 from untrackable.mechanisms.inner_product.rnip import InnerProduct
 
 
@@ -40,13 +39,12 @@ def _learned(axes: Axes, outcome: DemoResult) -> None:
 def _followed(axes: Axes, outcome: DemoResult) -> None:
     """Exact advantage of an observer who asks: one person or two?"""
     reports = list(range(2, ROUNDS + 1))
-    deck = outcome.campaign.mechanism
-    assert isinstance(deck, Deck)  # noqa: S101
-    stored = InnerProduct(bits=deck.bits, slots=deck.slots, eps_report=deck.eps_report, width=deck.width)
+    cards = homepage_deck()
+    stored = InnerProduct(bits=cards.bits, slots=cards.slots, eps_report=cards.eps_report, width=cards.width)
     for mechanism, color, name, at in (
         (outcome.rappor, RED, "RAPPOR\n", (2.3, 0.8)),
         (stored, AMBER, "the same cards, replayed\nat random: RNIP ", (9.0, 0.4)),
-        (deck, BLUE, "Deck ", (13.0, 0.04)),
+        (outcome.campaign.mechanism, BLUE, "Deck ", (13.0, 0.04)),
     ):
         edge = [mechanism.tracking(reports=k).advantage() for k in reports]
         known = max(bracket.width for bracket in edge) / 2

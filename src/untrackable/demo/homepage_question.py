@@ -26,6 +26,12 @@ def paper_rappor() -> Rappor:
     return Rappor(bloom_bits=128, hashes=2, f=0.5, p=0.5, q=0.75)
 
 
+def homepage_deck() -> Deck:
+    """A deck for all rounds, as private for ever as RAPPOR."""
+    bits = (len(HOMEPAGES) - 1).bit_length()
+    return Deck.for_budget(bits=bits, slots=ROUNDS, eps=paper_rappor().privacy().pure(), delta=DELTA)
+
+
 def homepage_campaign(now: float) -> Campaign:
     """A daily question with a deck as private as RAPPOR; the first `DAYS` of its rounds are over."""
     encoding = Categories(names=HOMEPAGES, unknown="error")
@@ -33,7 +39,7 @@ def homepage_campaign(now: float) -> Campaign:
     return Campaign(
         question="Which homepage is yours?",
         encoding=encoding,
-        mechanism=Deck.for_budget(bits=encoding.bits, slots=ROUNDS, eps=eps, delta=DELTA),
+        mechanism=homepage_deck(),
         first_round=(int(now) // _DAY - DAYS) * _DAY,
         round_seconds=_DAY,
         rounds=ROUNDS,
