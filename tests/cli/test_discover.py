@@ -8,10 +8,10 @@ import pytest
 from click.testing import CliRunner
 
 from untrackable import Deck, DiscoveredStrings, Fresh, Stored, write_reports
-from untrackable.answers.found_strings import discover_files
 from untrackable.cli import main
 from untrackable.mechanisms import registry
 from untrackable.mechanisms.interface import Mechanism
+from untrackable.reports.file_answers import discover_files
 
 WORDS = DiscoveredStrings(
     salt=bytes(16), alphabet="abcdefgh", longest=6, prefixes=[3, 6, 6], bucket_bits=12, unknown="omit"
@@ -34,7 +34,10 @@ def reports(tmp_path: Path) -> Path:
 def test_a_table(reports: Path) -> None:
     result = CliRunner().invoke(main, ["discover", str(reports), "--leads", "2"], env={"COLUMNS": "140"})
     assert result.exit_code == 0, result.output
-    assert "5,050 reports; 2 strings that people hold (any false: at most 0.05, upper)" in result.output
+    assert (
+        "5,050 reports; 2 strings that people hold (any of them false: probability at most 0.05, upper)"
+        in result.output
+    )
     lines = [line.split() for line in result.output.splitlines()]
     assert [line[0] for line in lines if "%" in line][:2] == ["cabbag", "head"]
     assert result.output.count("may be noise") == 2
@@ -77,7 +80,7 @@ def test_what_is_wrong_is_said_in_one_line(reports: Path, tmp_path: Path) -> Non
         ([str(tmp_path / "none.parquet")], "cannot read"),
         ([str(other)], "not of strings to be discovered"),
         ([str(reports), str(reports)], "given twice"),
-        ([str(reports), "--round", "9"], "no reports of these rounds"),
+        ([str(reports), "--rounds", "9"], "no reports of these rounds"),
         ([str(reports), "--encoding", "{"], "--encoding must be JSON"),
     ):
         result = CliRunner().invoke(main, ["discover", *arguments])

@@ -8,10 +8,11 @@ from scipy import stats
 
 from tests.reports.samples import FORMATS
 from untrackable import Bitwise, Categories, DBitFlip, Deck, Fading, Lgrr, Rappor, estimate_files
+from untrackable.encodings.capacity import value_count
 from untrackable.errors import DecodeError, ReportFileError
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.reports import population as population_module
-from untrackable.reports.population import Population, population, value_count
+from untrackable.reports.population import Population, population
 from untrackable.reports.simulation import simulate_file
 
 DECK = Deck(bits=4, slots=9, eps_report=1.0, width=1)

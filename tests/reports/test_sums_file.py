@@ -90,7 +90,7 @@ def test_foreign_sums_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ReportFileError, match="made with the mechanism"):
         estimate_files(first, mechanism=other)
     with pytest.raises(ReportFileError, match="is of round 1, not of the one given, 2"):
-        estimate_files(first, round=2)
+        estimate_files(first, assume_round=2)
     with pytest.raises(
         ReportFileError, match="has the sums of a closed round, not reports; `untrackable estimate`"
     ):

@@ -1,4 +1,4 @@
-"""An answer as a picture: bars with error bars, or the most frequent values over the rounds."""
+"""An answer as a picture: the most frequent values with error bars, and over the rounds if there are several."""
 
 import warnings
 from pathlib import Path
@@ -17,7 +17,7 @@ _FAINT, _LONGEST, _FEWEST_ROUNDS = "#9aa5b1", 28, 3
 
 
 def write(path: Path, answer: Answer, *, top: int = 20, fdr: float = 0.05) -> None:
-    """Write the picture; the ending of the file's name chooses the format."""
+    """Write the picture. The ending of the file's name chooses the format."""
     series = len(answer.rounds) >= _FEWEST_ROUNDS
     rows = answer.best.top(top, fdr=fdr)
     figure = Figure(figsize=(12 if series else 7.5, 1.6 + 0.24 * max(8, len(rows))), layout="constrained")
@@ -28,7 +28,7 @@ def write(path: Path, answer: Answer, *, top: int = 20, fdr: float = 0.05) -> No
         left = figure.subplots()
     _bars(left, answer, rows)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph")  # scripts that the font lacks are drawn as boxes
+        warnings.filterwarnings("ignore", message="Glyph")  # Characters that the font lacks are drawn as boxes.
         figure.savefig(path, dpi=140, metadata={"Software": None} if path.suffix == ".png" else None)
 
 
@@ -51,7 +51,7 @@ def _bars(axes: Axes, answer: Answer, rows: list[Any]) -> None:
 
 
 def _series(axes: Axes, answer: Answer, values: list[Any]) -> None:
-    """Each value over the rounds: its trend with a band where rounds can be put together, else error bars."""
+    """Each value over the rounds: its trend with a band if rounds can be pooled, or else error bars."""
     numbers = list(answer.rounds)
     try:
         rounds: Rounds | None = Rounds(answer.mechanism, answer.rounds)
@@ -83,6 +83,6 @@ def _finish(axes: Axes, along: Any) -> None:
 
 
 def _label(name: str) -> str:
-    """A name that a picture can show: no formulas, nothing unprintable, not too long."""
+    """A name that a picture can show: no formula, no unprintable character, not too long."""
     plain = "".join(mark if mark.isprintable() else "�" for mark in name)
     return (plain if len(plain) <= _LONGEST else plain[: _LONGEST - 1] + "…").replace("$", r"\$")

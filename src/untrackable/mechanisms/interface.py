@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks, framing
 from untrackable.errors import ValueChangeRefused
-from untrackable.estimation.aggregators import Aggregator, FloatArray, FrequencyAggregator, Reports, Source
+from untrackable.estimation.aggregators import Aggregator, FloatArray, Reports, Scope
 from untrackable.kernels.compilation import compiled
 from untrackable.mechanisms import entropy
 from untrackable.mechanisms.entropy import Entropy
@@ -81,7 +81,7 @@ class Local(Protocol):
     def accuracy(self, people: int, beta: float) -> Accuracy:
         """Of one report per person."""
 
-    def aggregator(self, source: Source) -> FrequencyAggregator:
+    def aggregator(self, scope: Scope) -> Aggregator:
         """Empty sums."""
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from untrackable import checks
+from untrackable.encodings.capacity import value_count
 from untrackable.encodings.discovered_strings import DiscoveredStrings
 from untrackable.encodings.encoding import Encoding
 from untrackable.encodings.text_values import from_text
@@ -77,25 +78,6 @@ def population(asked: str, mechanism: Mechanism, encoding: Encoding | None = Non
             f"values must be uniform, zipf:EXPONENT, either with :K, or a CSV file of value,count; got {asked!r}"
         )
     return _counted(path, mechanism, encoding)
-
-
-def value_count(mechanism: Mechanism) -> int | None:
-    """How many values a mechanism tells apart; None where any string will do."""
-    if isinstance(mechanism, Rappor):
-        return None
-    for owner in (mechanism, getattr(mechanism, "base", None)):
-        for name in ("values", "buckets"):
-            if isinstance(found := getattr(owner, name, None), int):
-                return found
-    bits = getattr(mechanism, "bits", 1)
-    return 1 << int(bits)
-
-
-def fits(mechanism: Mechanism, encoding: Encoding) -> None:
-    """Whether a mechanism has room for what an encoding makes of values."""
-    room = value_count(mechanism)
-    if room is not None and encoding.values > room:
-        raise ValueError(f"the encoding has {encoding.values} values, the mechanism has room for {room}")
 
 
 def _size(mechanism: Mechanism, encoding: Encoding | None, asked: str | None) -> int:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
 from untrackable.errors import RoundPassed, StateError
-from untrackable.estimation.aggregators import Estimate, FloatArray, FrequencyAggregator, Reports, Source
+from untrackable.estimation.aggregators import Aggregator, Estimate, FloatArray, Reports, Scope
 from untrackable.framing import pack_integers, unpack_integers
 from untrackable.mechanisms.entropy import Entropy, below
 from untrackable.mechanisms.interface import After, Mechanism, Pair, Values
@@ -119,7 +119,7 @@ class OneChange(Mechanism):
 
     def aggregator(self, round: int = 1) -> "ChangeAggregator":
         """Empty sums for the frequency at a round, made of the reports of that round and of earlier ones."""
-        return ChangeAggregator(Source(self, self._number(round), pools=True), self)
+        return ChangeAggregator(Scope(self, self._number(round), pools=True), self)
 
     def takes(self, round: int) -> tuple[int, ...]:
         """The last rounds of the intervals that make up 1 … round."""
@@ -324,27 +324,26 @@ class _Read:
         self.tilt = (net * (2 * codes - 1)).sum(axis=1)
 
 
-class ChangeAggregator(FrequencyAggregator):
+class ChangeAggregator(Aggregator):
     """Sums of the signs of the intervals that make up 1 … round, each by clients of its own level."""
 
     _sums = ("sums", "counts")
 
-    def __init__(self, source: Source, mechanism: OneChange) -> None:
-        super().__init__(source)
+    def __init__(self, scope: Scope, mechanism: OneChange) -> None:
+        super().__init__(scope)
         self._mechanism = mechanism
-        parts = intervals(source.part)
+        parts = intervals(scope.group)
         self._ends = np.array([end for _, end in parts])
         self._keys = np.array([mechanism._encoded(end, level, 0) >> 2 for level, end in parts])
         self.sums = np.zeros(len(parts), dtype=np.int64)
         self.counts = np.zeros(len(parts), dtype=np.int64)
 
-    def estimate(self, beta: float = 0.05) -> Estimate:
+    def _estimate_all(self, n: int, beta: float) -> Estimate:
         """Frequencies of 0 and 1 at the round: (log₂ T + 1)·k/β·Σ signs/n for 1, as bits start from 0.
 
         Unbiased while nobody's bit has changed more often than `changes`.
         """
-        beta = checks.open_probability("beta", beta)
-        n, scale, m = self._counted(), self._mechanism._scale, self._mechanism
+        scale, m = self._mechanism._scale, self._mechanism
         if np.any(self.counts != n):
             raise ValueError(
                 f"reports must be of the same people at rounds {self._ends.tolist()}, got {self.counts.tolist()}"
