@@ -75,7 +75,7 @@ def test_a_file_system_where_every_file_is_another_one_is_refused(
     clock, numbers = Clock(), itertools.count()
     someone = client(tmp_path / "c", campaign(), clock)
     someone.answer(2)
-    monkeypatch.setattr(Lock, "place", property(lambda self: str(next(numbers))))
+    monkeypatch.setattr(Lock, "folder_mark", property(lambda self: str(next(numbers))))
     with pytest.raises(StateError, match=r"c is on a file system where .* move it to another"):
         someone.due()
 
@@ -261,7 +261,7 @@ def test_a_sealed_state_put_back_within_its_round_is_not_sent_from_elsewhere(tmp
 
 def rolled_back(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """What a snapshot of the disk does: everything is as it was, inodes and times too."""
-    monkeypatch.setattr(Lock, "place", "here")
+    monkeypatch.setattr(Lock, "folder_mark", "here")
     old = snapshot(folder)
 
     def back() -> None:
@@ -277,7 +277,7 @@ def test_a_rollback_that_nothing_shows_makes_the_same_bytes(
     for number, mechanism in enumerate(
         (Deck(bits=8, slots=30, eps_report=0.05), Fading(bits=8, eps=1.0, delta=1e-6))
     ):
-        monkeypatch.setattr(Lock, "place", "here")
+        monkeypatch.setattr(Lock, "folder_mark", "here")
         clock, asked = Clock(), campaign(mechanism)
         someone = client(tmp_path / str(number), asked, clock)
         someone.answer(2)
@@ -292,7 +292,7 @@ def test_after_a_rollback_another_answer_has_noise_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With the same vector and flip, two reports of a round would tell the values' difference without noise."""
-    monkeypatch.setattr(Lock, "place", "here")
+    monkeypatch.setattr(Lock, "folder_mark", "here")
     clock, asked = Clock(), campaign(Fading(bits=16, eps=1.0, delta=1e-6), rounds=None)
     someone = client(tmp_path / "c", asked, clock)
     someone.answer(1)

@@ -23,7 +23,9 @@ from untrackable import (
 from untrackable.errors import MechanismError
 from untrackable.mechanisms import registry
 from untrackable.mechanisms.catalogue import CATALOGUE, Budget
-from untrackable.mechanisms.interface import Local, Mechanism
+from untrackable.mechanisms.interface import Mechanism
+from untrackable.mechanisms.local.local_interface import Local
+from untrackable.mechanisms.local.subset_selection import SubsetSelection
 from untrackable.mechanisms.others.assigned import NumberedBit
 from untrackable.mechanisms.others.fixed_vector import VectorQuestion
 from untrackable.mechanisms.registry import describe, from_json
@@ -37,6 +39,7 @@ BASES: list[Local] = [
     HadamardSketch(hashes=5, width=16, eps=2.0),
     NumberedBit(bits=3, eps=1.0, people=50, width=1),
     VectorQuestion(bits=3, eps=1.0, width=1),
+    SubsetSelection(values=9, eps=1.0),
 ]
 
 

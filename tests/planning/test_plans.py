@@ -8,7 +8,7 @@ import pytest
 
 from tests.planning.drawing import UNKNOWNS, followed, private, random_goals
 from untrackable import Bit, Goals, Plan, plan
-from untrackable.accounting.verification import tracking_of, verify
+from untrackable.accounting.verification import verify
 from untrackable.display.plan_words import verdict
 from untrackable.planning.campaign_draft import fragment
 from untrackable.planning.families import FAMILIES
@@ -234,6 +234,6 @@ def test_what_is_kept_for_each_value_may_tell_more_than_for_one(name: str, deman
     (family,) = (one for one in FAMILIES if one.name == name)
     fixed, changing = (Goals(people=10**5, values=2, changes=changes, **demands) for changes in (False, True))
     mechanism, _ = family.meeting(fixed)
-    assert tracking_of(mechanism, fixed.rounds, values=2).delta(0.0).upper > fixed.limit  # type: ignore[arg-type]
+    assert mechanism.tracking_upper(fixed.rounds, values=2).delta(0.0).upper > fixed.limit  # type: ignore[arg-type]
     with pytest.raises(Cannot, match="no bound on how well"):
         family.meeting(changing)

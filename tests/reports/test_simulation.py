@@ -8,7 +8,6 @@ from scipy import stats
 
 from tests.reports.samples import FORMATS
 from untrackable import Bitwise, Categories, DBitFlip, Deck, Fading, Lgrr, Rappor, estimate_files
-from untrackable.encodings.capacity import value_count
 from untrackable.errors import DecodeError, ReportFileError
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.reports import population as population_module
@@ -73,7 +72,7 @@ def test_blocks_are_of_bounded_size_and_exact_counts_exact(monkeypatch: pytest.M
     ],
 )
 def test_how_many_values_there_are(mechanism: Mechanism, room: int | None) -> None:
-    assert value_count(mechanism) == room
+    assert mechanism.capacity == room
     if room is not None:
         held = population("uniform", mechanism)
         mechanism.simulate(held.values, rounds=1, seed=1)

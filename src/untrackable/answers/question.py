@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from untrackable.encodings.capacity import check_fits
+from untrackable.encodings.capacity import check_room
 from untrackable.encodings.encoding import Encoding
 from untrackable.encodings.hashed_strings import HashedStrings
 from untrackable.estimation.aggregators import Aggregator
@@ -39,7 +39,7 @@ class Question:
         unused_values: bool = False,
     ) -> None:
         if encoding is not None:
-            check_fits(mechanism, encoding)
+            check_room(mechanism, encoding)
         self.mechanism, self.encoding = mechanism, encoding
         self._most_listed, self._unused_values = most_listed, unused_values
         self._hashed = encoding if isinstance(encoding, HashedStrings) else None

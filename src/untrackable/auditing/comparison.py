@@ -9,7 +9,6 @@ from untrackable.auditing.mechanism_audit import Apart
 from untrackable.brackets import Bracket
 from untrackable.mechanisms.catalogue import CATALOGUE, Budget, Entry
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.mechanisms.kept.rappor import Rappor
 from untrackable.theory.accuracy import Accuracy
 
 FOR_EVER, THESE_ROUNDS = "private for ever", "private for these rounds only"
@@ -102,9 +101,7 @@ def _row(entry: Entry, mechanism: Mechanism, goal: Budget, crowd: int) -> Row:
 
 
 def _accuracy(mechanism: Mechanism, goal: Budget, round: int) -> Accuracy:
-    if isinstance(mechanism, Rappor):
-        return mechanism.accuracy(goal.people, round=round, candidates=range(goal.values))
-    return mechanism.accuracy(goal.people, round=round)
+    return mechanism.accuracy(goal.people, round=round, candidates=range(goal.values))
 
 
 def _all_rounds(mechanism: Mechanism, goal: Budget) -> float:

@@ -111,14 +111,13 @@ def _resolve(name: str, parameters: tuple[str, ...], preset: str | None) -> Any:
 
 def _candidates(path: Path, files: tuple[Path, ...], mechanism: Any, encoding: Any) -> list[Any]:
     """The candidates in a file, as the encoding of the reports takes them."""
-    from untrackable.encodings.capacity import value_count
     from untrackable.encodings.text_values import from_text
     from untrackable.rappor_decode.rappor_files import read_candidates
     from untrackable.reports.summing import open_file
 
     about = open_file(files[0], mechanism=mechanism, encoding=encoding)
     listed = read_candidates(path)
-    if about.encoding is None and value_count(about.mechanism) is None:  # Any string is a value.
+    if about.encoding is None and about.mechanism.takes_strings:
         return list(listed)
     return [from_text(about.encoding, line) for line in listed]
 

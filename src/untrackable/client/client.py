@@ -13,9 +13,7 @@ from untrackable.client.private_folder import Folder
 from untrackable.client.saved_state import State
 from untrackable.errors import CampaignRefused
 from untrackable.mechanisms.entropy import system
-from untrackable.mechanisms.wrappers.dealt import Dealt
 from untrackable.protocol.campaign import Campaign, Directory
-from untrackable.protocol.wire import LAST_ROUND
 
 
 class Client(Member):
@@ -74,11 +72,9 @@ class Client(Member):
         return max(last_begun(self.campaign, now), through) + 1
 
     def _last(self) -> int | None:
-        """The last round there is, or that the slots last for."""
-        mechanism, rounds = self.campaign.mechanism, self.campaign.rounds
-        if isinstance(mechanism, Dealt) and mechanism.when_empty == "stop":
-            return min(rounds or LAST_ROUND, mechanism.slots)
-        return rounds
+        """The last round of the campaign, or the last one that the mechanism can answer if that is earlier."""
+        ends = (self.campaign.rounds, self.campaign.mechanism.last_round)
+        return min((end for end in ends if end is not None), default=None)
 
 
 def members(folder: Path, *, clock: Clock = time.time) -> list[Member]:

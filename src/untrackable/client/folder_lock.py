@@ -26,8 +26,8 @@ class Lock:
         self._descriptor = descriptor
 
     @property
-    def place(self) -> str:
-        """What tells this lock from a copy of it, and from itself at another count: inode and time of writing.
+    def folder_mark(self) -> str:
+        """What tells this folder from a copy of it, and from itself at another count: inode and time of writing.
 
         Inodes are used again; their generation tells them apart or, where the file system has none, the time of the
         last change, although another owner, mode or link changes that too.

@@ -14,8 +14,6 @@ from untrackable.accounting import client_check
 from untrackable.client.policy import Policy
 from untrackable.client.private_folder import Folder
 from untrackable.errors import CampaignRefused, ClockBehind, StateError
-from untrackable.mechanisms.inner_product.fading import Fading
-from untrackable.mechanisms.wrappers.dealt import Dealt
 from untrackable.protocol.campaign import Campaign, identify
 from untrackable.theory.integer_losses import STEPS, LossLaw, composed
 
@@ -66,24 +64,25 @@ class Account:
         return _campaign(self.document)
 
     def privacy(self, step: float) -> Iterator[LossLaw]:
-        """What its reports tell of the value."""
-        mechanism = self.campaign.mechanism
-        if isinstance(mechanism, Fading) or (isinstance(mechanism, Dealt) and mechanism.when_empty == "stop"):
-            # Rounds are independent given the value, whichever state answers them, and each is answered once.
-            whole = any(life.rounds is None for life in self.lives)
-            last = max((life.last or 0 for life in self.lives if life.rounds), default=0)
-            summed = sum(life.rounds or 0 for life in self.lives)
-            count = last if isinstance(mechanism, Fading) else summed
-            if whole or count:
-                yield client_check.privacy(self.campaign, None if whole else count, step)
-            return
-        for life in self.lives:
-            if life.rounds != 0:
-                yield client_check.privacy(self.campaign, life.rounds, step)
+        """What its reports reveal of the value."""
+        for count in self._charged():
+            if count != 0:
+                yield client_check.privacy(self.campaign, count, step)
+
+    def _charged(self) -> list[int | None]:
+        """The numbers of reports that are charged, each as an experiment of its own; None if there is no end."""
+        charged_by = self.campaign.mechanism.charged_by
+        if charged_by == "states":
+            return [life.rounds for life in self.lives]
+        if any(life.rounds is None for life in self.lives):
+            return [None]
+        if charged_by == "last round":
+            return [max((life.last or 0 for life in self.lives if life.rounds), default=0)]
+        return [sum(life.rounds or 0 for life in self.lives)]
 
     def promised(self, step: float) -> Iterator[LossLaw]:
-        """The same, or where rounds fade, and are bounded less sharply, what was declared and then confirmed."""
-        if not isinstance(self.campaign.mechanism, Fading):
+        """The same, or the declared guarantee, which was confirmed, where the client's own bound is not sharp."""
+        if self.campaign.mechanism.integer_law_is_sharp:
             yield from self.privacy(step)
         elif any(life.rounds != 0 for life in self.lives):
             yield LossLaw.declared(self.campaign.guarantee.eps, self.campaign.guarantee.delta)
@@ -97,13 +96,13 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """All accounts; this is number `count` of those written in its folder, when the lock was at `place`.
+    """All accounts. It is number `count` of the ledgers written in its folder, whose lock then had `folder_mark`.
 
     `time` is when it was written, in seconds since 1970 by the client's clock.
     """
 
     accounts: Mapping[str, Account] = field(default_factory=dict)
-    place: str = ""
+    folder_mark: str = ""
     count: int = 0
     time: int = 0
 
@@ -134,7 +133,7 @@ class Ledger:
         return self._with(replace(account, lives=tuple(life.ended() for life in account.lives)))
 
     def moved(self, now: float) -> "Ledger":
-        """In another place: what was answered since the copy was made is not known, so no round that has begun."""
+        """In a copy of its folder: what was answered since is not known, so no round that has begun is answered."""
         if now < self.time:
             raise ClockBehind(
                 "the folder was restored or copied, and the clock is behind the time when it was last written: "
@@ -178,13 +177,13 @@ class Ledger:
         return total
 
     def write(self, folder: Folder) -> None:
-        """Replace what is on disk, the lock's count first: killed in between, it looks like another place."""
+        """Replace what is on disk, the lock's count first: killed in between, it looks like a copied folder."""
         folder.lock.advance(self.count + 1)
-        folder.write(NAME, replace(self, count=self.count + 1, place=folder.lock.place).content())
+        folder.write(NAME, replace(self, count=self.count + 1, folder_mark=folder.lock.folder_mark).content())
 
     @staticmethod
     def read(folder: Folder) -> "Ledger":
-        """What is on disk, at no place if it is not the last one written; one that is older than that is an error.
+        """What is on disk, without a mark if it is not the last one written; an older one is an error.
 
         A new one where nothing was ever written. States that it does not know are an error too.
         """
@@ -193,7 +192,7 @@ class Ledger:
         if content is None:
             if written > 1 or states:  # at 1 it may not have been written, and nothing was sent
                 raise StateError(f"the ledger is missing: what was spent is not known; {_WHAT_TO_DO}")
-            return Ledger(place=folder.lock.place)
+            return Ledger(folder_mark=folder.lock.folder_mark)
         found = Ledger.from_content(content)
         if found.count < written - 1:
             raise StateError(f"the ledger is an old one: what was spent since is not known; {_WHAT_TO_DO}")
@@ -202,7 +201,7 @@ class Ledger:
                 f"{unknown[0]}.state is not of this ledger, and is left as it is: if the ledger was put back, "
                 f"{_WHAT_TO_DO}; if the state was, move it away"
             )
-        return found if found.count == written else replace(found, place="")
+        return found if found.count == written else replace(found, folder_mark="")
 
     def content(self) -> dict[str, Any]:
         """As it is on disk."""
@@ -216,7 +215,7 @@ class Ledger:
         return {
             "accounts": accounts,
             "count": self.count,
-            "place": self.place,
+            "place": self.folder_mark,
             "time": self.time,
             "version": VERSION,
         }

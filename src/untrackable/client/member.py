@@ -110,7 +110,7 @@ class Member:
         """Alone with the ledger and the state that it lists; both as of this folder, not of a copy of it."""
         with self.folder.locked() as lock:
             ledger = Ledger.read(self.folder)
-            if ledger.place != lock.place:
+            if ledger.folder_mark != lock.folder_mark:
                 ledger = self._settle(ledger, now)
             held, life = State.read(self.folder, self._id), ledger.life(self._id)
             if held is not None and (life is None or life.name != held.life):
@@ -135,7 +135,7 @@ class Member:
                     replace(held, sealed=None).write(self.folder, name)
         ledger.write(self.folder)
         found = Ledger.read(self.folder)
-        if found.place != self.folder.place():
+        if found.folder_mark != self.folder.folder_mark():
             raise StateError(
                 f"{self.folder.path} is on a file system where a file that is opened again looks like another one "
                 "(inode, time of writing): copies could not be told from it, so nothing is answered; "

@@ -29,7 +29,7 @@ class Folder:
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
         self._lock: Lock | None = None
-        for missing in reversed([place for place in (self.path, *self.path.parents) if not place.exists()]):
+        for missing in reversed([path for path in (self.path, *self.path.parents) if not path.exists()]):
             with contextlib.suppress(FileExistsError):
                 missing.mkdir(mode=0o700)
         found = self.path.stat()
@@ -52,7 +52,7 @@ class Folder:
 
     def write(self, name: str, content: dict[str, Any]) -> None:
         """Replace a file so that at every moment either the old one or the new one is there, whole."""
-        part, place = self.path / f"{name}.part", self.path / name
+        part, whole = self.path / f"{name}.part", self.path / name
         with contextlib.suppress(FileNotFoundError):
             os.unlink(part)  # noqa: PTH108 - left over by a process that was killed
         descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
@@ -67,7 +67,7 @@ class Folder:
             raise
         finally:
             os.close(descriptor)
-        os.replace(part, place)  # noqa: PTH105
+        os.replace(part, whole)  # noqa: PTH105
         self._sync()
 
     def remove(self, name: str) -> None:
@@ -86,11 +86,11 @@ class Folder:
             finally:
                 self._lock = None
 
-    def place(self) -> str:
+    def folder_mark(self) -> str:
         """The lock's, as somebody who opens it now finds it."""
         descriptor = os.open(self.path / "lock", os.O_RDONLY | os.O_NOFOLLOW)
         try:
-            return Lock(descriptor).place
+            return Lock(descriptor).folder_mark
         finally:
             os.close(descriptor)
 

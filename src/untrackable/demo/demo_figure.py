@@ -7,8 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from untrackable.demo.demo_run import Outcome
-from untrackable.demo.homepage_question import DAYS, ROUNDS
-from untrackable.mechanisms.inner_product.deck import Deck
+from untrackable.demo.homepage_question import DAYS, ROUNDS, deck
 from untrackable.mechanisms.inner_product.rnip import InnerProduct
 
 _DECK, _RAPPOR, _STORED, _TRUTH = "#1b6ca8", "#d1495b", "#e09f3e", "#222222"
@@ -43,13 +42,12 @@ def _learned(axes: Axes, outcome: Outcome) -> None:
 def _followed(axes: Axes, outcome: Outcome) -> None:
     """Exact advantage of an observer who asks: one person or two?"""
     reports = list(range(2, ROUNDS + 1))
-    deck = outcome.campaign.mechanism
-    assert isinstance(deck, Deck)  # noqa: S101
-    stored = InnerProduct(bits=deck.bits, slots=deck.slots, eps_report=deck.eps_report, width=deck.width)
+    cards = deck()
+    stored = InnerProduct(bits=cards.bits, slots=cards.slots, eps_report=cards.eps_report, width=cards.width)
     for mechanism, color, name, at in (
         (outcome.rappor, _RAPPOR, "RAPPOR\n", (2.3, 0.8)),
         (stored, _STORED, "the same cards, replayed\nat random: RNIP ", (9.0, 0.4)),
-        (deck, _DECK, "Deck ", (13.0, 0.04)),
+        (outcome.campaign.mechanism, _DECK, "Deck ", (13.0, 0.04)),
     ):
         edge = [mechanism.tracking(reports=k).advantage() for k in reports]
         known = max(bracket.width for bracket in edge) / 2

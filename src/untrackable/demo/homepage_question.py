@@ -26,14 +26,20 @@ def rival() -> Rappor:
     return Rappor(bloom_bits=128, hashes=2, f=0.5, p=0.5, q=0.75)
 
 
+def deck() -> Deck:
+    """A deck for all rounds, as private for ever as RAPPOR."""
+    bits = (len(HOMEPAGES) - 1).bit_length()
+    return Deck.for_budget(bits=bits, slots=ROUNDS, eps=rival().privacy().pure(), delta=DELTA)
+
+
 def campaign(now: float) -> Campaign:
-    """A deck as private for ever as RAPPOR, asked daily; of its rounds, the first `DAYS` are over."""
+    """The deck, asked daily; of its rounds, the first `DAYS` are over."""
     encoding = Categories(names=HOMEPAGES, unknown="error")
     eps = rival().privacy().pure()
     return Campaign(
         question="Which homepage is yours?",
         encoding=encoding,
-        mechanism=Deck.for_budget(bits=encoding.bits, slots=ROUNDS, eps=eps, delta=DELTA),
+        mechanism=deck(),
         first_round=(int(now) // _DAY - DAYS) * _DAY,
         round_seconds=_DAY,
         rounds=ROUNDS,

@@ -36,6 +36,7 @@ _BASES = {
     "noisy-inner-product": "local.noisy_inner_product.NoisyInnerProduct",
     "numbered-bit": "others.assigned.NumberedBit",
     "randomized-response": "local.randomized_response.RandomizedResponse",
+    "subset-selection": "local.subset_selection.SubsetSelection",
     "vector-question": "others.fixed_vector.VectorQuestion",
 }
 """Local mechanisms, which others are built on."""
@@ -47,8 +48,8 @@ def describe(mechanism: object) -> dict[str, Any]:
     """What `from_json` takes back; a mechanism of somebody's own has no description."""
     kind = type(mechanism)
     home = f"{kind.__module__.removeprefix('untrackable.mechanisms.')}.{kind.__name__}"
-    for name, place in {**_HOMES, **_BASES}.items():
-        if place == home:
+    for name, known in {**_HOMES, **_BASES}.items():
+        if known == home:
             return {
                 _KEY: name,
                 **{key: plain(getattr(mechanism, key)) for key in inspect.signature(kind).parameters},

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from untrackable.mechanisms.local.string_levels import Levelled
 
 if TYPE_CHECKING:
-    from untrackable.mechanisms.interface import Local
+    from untrackable.mechanisms.local.local_interface import Local
 
 
 def integer_population(values: ArrayLike, below: int, rounds: int, *, may_change: bool) -> NDArray[Any]:

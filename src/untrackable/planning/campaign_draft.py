@@ -4,7 +4,6 @@ import dataclasses
 import math
 from typing import Any
 
-from untrackable.accounting.verification import tracking_of
 from untrackable.encodings.bit import Bit
 from untrackable.encodings.encoding import Encoding
 from untrackable.encodings.number_ranges import LARGEST_COUNT, IntegerRange
@@ -44,7 +43,7 @@ def _untrackable(goals: Goals, mechanism: Mechanism) -> dict[str, float]:
             delta = mechanism.tracking_advantage_upper(reports)
         else:
             values = goals.size if goals.changes else 1
-            delta = tracking_of(mechanism, reports, values=values).delta(gamma).upper
+            delta = mechanism.tracking_upper(reports, values=values).delta(gamma).upper
     except ValueError:  # too many reports to say anything
         delta = 1.0
     return {"gamma": gamma, "tracking_delta": min(1.0, rounded_up(delta))}

@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, TypeVar
 
-from untrackable.accounting.verification import follows, tracking_of
 from untrackable.brackets import Bracket
 from untrackable.mechanisms.catalogue import CATALOGUE, Budget
 from untrackable.mechanisms.inner_product.deck import Deck
 from untrackable.mechanisms.inner_product.fading import Fading
 from untrackable.mechanisms.inner_product.rnip import InnerProduct
-from untrackable.mechanisms.interface import LARGEST_SLOTS, Mechanism, Pair, Values
+from untrackable.mechanisms.interface import Mechanism, Pair, Values
 from untrackable.mechanisms.local.multi_bit_reports import LARGEST_WIDTH
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
 from untrackable.mechanisms.local.string_levels import Levelled
 from untrackable.mechanisms.wrappers.dealt import Dealt
+from untrackable.mechanisms.wrappers.local_wrapper import LARGEST_SLOTS
 from untrackable.mechanisms.wrappers.stored import Memoized, Stored
 from untrackable.planning import kept_families
 from untrackable.planning.goals import FOREVER, Goals, measured
@@ -86,12 +86,12 @@ def _privacy(mechanism: Mechanism, reports: int | None, values: Values) -> Pair:
 
 def _of_changing(mechanism: Mechanism, goals: Goals, fixed: Bracket) -> Bracket:
     """With a state for each value that is held, which may tell more than that of one."""
-    if follows(mechanism) or (goals.observed is not None and goals.observed < 4):
+    if mechanism.follows_changes or (goals.observed is not None and goals.observed < 4):
         return fixed
     if goals.observed is None or goals.observed > _ENGINE:
         raise Cannot("changes", "it keeps something for each value: how well changes are followed is not known")
     try:
-        pair = tracking_of(mechanism, goals.observed, values=goals.size)
+        pair = mechanism.tracking_upper(goals.observed, values=goals.size)
     except ValueError as error:
         raise Cannot("changes", str(error)) from None
     crowd, gamma = goals.question

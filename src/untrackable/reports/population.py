@@ -10,13 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from untrackable import checks
-from untrackable.encodings.capacity import value_count
 from untrackable.encodings.discovered_strings import DiscoveredStrings
 from untrackable.encodings.encoding import Encoding
 from untrackable.encodings.text_values import from_text
 from untrackable.estimation.aggregators import FloatArray
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.mechanisms.kept.rappor import Rappor
 from untrackable.reports.csv_rows import rows, whole
 
 MOST_VALUES = 1 << 22
@@ -81,7 +79,7 @@ def population(asked: str, mechanism: Mechanism, encoding: Encoding | None = Non
 
 
 def _size(mechanism: Mechanism, encoding: Encoding | None, asked: str | None) -> int:
-    room = value_count(mechanism) if encoding is None else encoding.values
+    room = mechanism.capacity if encoding is None else encoding.values
     if asked is not None:
         return checks.integer("K", int(asked), low=1, high=min(MOST_VALUES, room or MOST_VALUES))
     if room is None or room > MOST_VALUES:
@@ -114,7 +112,7 @@ def _counted(path: Path, mechanism: Mechanism, encoding: Encoding | None) -> Pop
 
 
 def _value(cell: str, mechanism: Mechanism, encoding: Encoding | None) -> Any:
-    if encoding is None and isinstance(mechanism, Rappor):
+    if encoding is None and mechanism.takes_strings:
         return cell
     if isinstance(encoding, DiscoveredStrings):
         return encoding.taken(cell)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from untrackable import checks
-from untrackable.encodings.capacity import check_fits
+from untrackable.encodings.capacity import check_room
 from untrackable.encodings.discovered_strings import DiscoveredStrings
 from untrackable.encodings.encoding import Encoding
 from untrackable.mechanisms.interface import Mechanism
@@ -49,7 +49,7 @@ def simulate_file(
     if people is not None:
         people = checks.integer("people", people, low=0, high=MOST_PEOPLE)
     if encoding is not None:
-        check_fits(mechanism, encoding)
+        check_room(mechanism, encoding)
     total = population.people if people is None else people
     held = np.zeros(population.values.size, dtype=np.int64)
     seen = 0

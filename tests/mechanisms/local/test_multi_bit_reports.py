@@ -18,11 +18,11 @@ from untrackable.estimation.aggregators import Scope
 from untrackable.estimation.candidate_sums import CandidateAggregator
 from untrackable.kernels import multi_bit_answers
 from untrackable.mechanisms import entropy
-from untrackable.mechanisms.interface import LARGEST_SLOTS
 from untrackable.mechanisms.local import multi_bit_reports
 from untrackable.mechanisms.local.multi_bit_reports import LARGEST_WIDTH
 from untrackable.mechanisms.local.multi_bit_sums import WideAggregator, WideCandidateAggregator
 from untrackable.mechanisms.local.noisy_inner_product import best_width, smallest_eps
+from untrackable.mechanisms.wrappers.local_wrapper import LARGEST_SLOTS
 from untrackable.theory.accuracy import inner_product_scale
 
 RNG = np.random.default_rng(1)
@@ -213,10 +213,10 @@ def test_arrays_lists_merges_and_bytes_in_any_order(bits: int, width: int) -> No
     for report in reports:
         vectors, answer = multi_bit_reports.parted(report, bits, width)
         for c in range(1, 1 << width):
-            place = 0
+            position = 0
             for i, vector in enumerate(vectors):
-                place ^= vector if c >> i & 1 else 0
-            signs[place] = signs.get(place, 0) + (-1) ** (c & answer).bit_count()
+                position ^= vector if c >> i & 1 else 0
+            signs[position] = signs.get(position, 0) + (-1) ** (c & answer).bit_count()
     assert {int(v): int(whole.sums[v]) for v in np.flatnonzero(whole.sums)} == {v: s for v, s in signs.items() if s}
     array = as_array(reports, bits, width)
     one_by_one = sums_of(bits, width)

@@ -73,7 +73,7 @@ def test_clients_and_simulation_follow_the_law(value: int) -> None:
 
 def test_levels_are_drawn_for_every_slot() -> None:
     """The levels of two cards of a deck, and of two reports, are independent, not balanced and not the client's."""
-    cards = np.array([Dealt(LEVELLED, 2)._new_state(VALUE, entropy.system).cards for _ in range(DRAWN)]) >> 3
+    cards = np.array([Dealt(LEVELLED, 2).new_state(VALUE, entropy.system).cards for _ in range(DRAWN)]) >> 3
     fair = np.full(9, 1 / 9)
     agrees(histogram(3 * cards[:, 0] + cards[:, 1], fair), fair, tilted(fair, 0.04))
     (batch,) = Dealt(LEVELLED, 2).simulate([parts(VALUE)] * DRAWN, rounds=2, seed=4)

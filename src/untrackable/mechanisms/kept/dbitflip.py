@@ -5,7 +5,7 @@ permanent memoisation section 3, output perturbation section 4. The set of bucke
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -15,12 +15,13 @@ from numpy.typing import ArrayLike, NDArray
 from untrackable import checks
 from untrackable.errors import StateError
 from untrackable.estimation.aggregators import Estimate, Reports, Scope
-from untrackable.mechanisms.entropy import Entropy, below
+from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.interface import After, Pair, Values
-from untrackable.mechanisms.kept.kept_bits import Moved, Permanent, PlaceCounts, unpacked
+from untrackable.mechanisms.kept.kept_bits import Moved, Permanent, PositionCounts, unpacked
 from untrackable.mechanisms.observed_rounds import ObservedRounds, round_number
 from untrackable.mechanisms.probabilities import Chance, chance_toward, flip_chance, flip_eps
 from untrackable.mechanisms.simulated_values import integer_population
+from untrackable.mechanisms.subsets import draw_subset, simulate_subsets
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.coordinate import detection_factor, privacy_factor, tracking_factor
 from untrackable.theory.experiment import Experiment, Mixture
@@ -72,9 +73,14 @@ class DBitFlip(Permanent):
             raise ValueError(f"output_flip must be below 0.5, or reports say nothing, got {self.output_flip}")
 
     @property
-    def places(self) -> int:
+    def positions(self) -> int:
         """One for each sampled bucket, in the order of the buckets."""
         return self.sampled
+
+    @property
+    def capacity(self) -> int:
+        """One value for each bucket."""
+        return self.buckets
 
     @property
     def clear_bits(self) -> int:
@@ -82,20 +88,11 @@ class DBitFlip(Permanent):
         return self.buckets
 
     def _clear(self, source: Entropy) -> int:
-        """A uniform subset, by Floyd's algorithm: one draw for each element."""
-        mask = 0
-        for last in range(self.buckets - self.sampled, self.buckets):
-            drawn = below(last + 1, source)
-            mask |= 1 << (last if mask >> drawn & 1 else drawn)
-        return mask
+        """A uniform set of buckets."""
+        return draw_subset(self.sampled, self.buckets, source)
 
     def _simulate_clear(self, people: int, rng: np.random.Generator) -> NDArray[np.uint8]:
-        masks = np.zeros((people, self.buckets), dtype=np.uint8)
-        everyone = np.arange(people)
-        for last in range(self.buckets - self.sampled, self.buckets):
-            drawn = rng.integers(0, last + 1, size=people)
-            masks[everyone, np.where(masks[everyone, drawn], last, drawn)] = 1
-        return masks
+        return simulate_subsets(people, self.sampled, self.buckets, rng)
 
     def _persistent(self) -> list[Factor]:
         sets = math.comb(self.buckets, self.sampled)
@@ -106,10 +103,10 @@ class DBitFlip(Permanent):
     def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Pair:
         """Fixed value: an observed mixture, by which of the two values the set contains; exact.
 
-        Of what is kept, or of `reports` reports. The worst set contains both: two places, ε/2 each. With one
+        Of what is kept, or of `reports` reports. The worst set contains both: two positions, ε/2 each. With one
         sampled bucket none does, and the pure bound is ε/2, half of what the publication claims.
 
-        Any sequence of values, a client keeping bits for each value: each place of each of `reports` reports no
+        Any sequence of values, a client keeping bits for each value: each position of each of `reports` reports no
         further apart than between two different states (upper); without output perturbation everything is told.
         """
         checks.choice("values", values, ("fixed", "any"))
@@ -140,11 +137,11 @@ class DBitFlip(Permanent):
         return [self._tracked(seen.reports, j) for j in seen.tracking_splits(3)]
 
     def _tracked(self, reports: int, split: int) -> Experiment | Mixture:
-        set_place, clear_place = (tracking_factor(kept, self._noise, reports, split) for kept in self._kept)
+        set_position, clear_position = (tracking_factor(kept, self._noise, reports, split) for kept in self._kept)
         seen_twice = self._persistent() if 0 < split < reports else []
         share = self.sampled / self.buckets
-        inside = Experiment([*seen_twice, set_place, (clear_place, self.places - 1)])
-        return _mixed([(share, inside), (1 - share, Experiment([*seen_twice, (clear_place, self.places)]))])
+        inside = Experiment([*seen_twice, set_position, (clear_position, self.positions - 1)])
+        return _mixed([(share, inside), (1 - share, Experiment([*seen_twice, (clear_position, self.positions)]))])
 
     def _detections(self, seen: ObservedRounds, after: After) -> list[Experiment | Mixture]:
         """An observed mixture, by which of the two values the set contains; exact.
@@ -163,7 +160,7 @@ class DBitFlip(Permanent):
         both, either, neither = self._contained()
 
         def case(*moved: Factor) -> Experiment:
-            return Experiment([*seen_twice, *moved, (never, max(0, self.places - len(moved)))])
+            return Experiment([*seen_twice, *moved, (never, max(0, self.positions - len(moved)))])
 
         return _mixed([(both, case(goes, comes)), (either, case(goes)), (either, case(comes)), (neither, case())])
 
@@ -173,7 +170,9 @@ class DBitFlip(Permanent):
         pairs = k * (k - 1)
         return d * (d - 1) / pairs, d * (k - d) / pairs, (k - d) * (k - d - 1) / pairs
 
-    def accuracy(self, people: int, *, beta: float = 0.05, round: int = 1) -> Accuracy:
+    def accuracy(
+        self, people: int, *, beta: float = 0.05, round: int = 1, candidates: Sequence[Any] | None = None
+    ) -> Accuracy:
         """By the reports of those who sampled the value's bucket; over the draw of the sets too."""
         there, elsewhere = self._shares()
         span = self.buckets / self.sampled / (there - elsewhere)
@@ -212,9 +211,9 @@ class DBitFlip(Permanent):
     def _patterns(self, values: NDArray[Any], clear: NDArray[np.uint8]) -> NDArray[np.bool_]:
         bucket = integer_population(values, self.buckets, 1, may_change=False).astype(np.int64, copy=False)
         people = np.arange(bucket.size)
-        place = clear.cumsum(axis=1, dtype=np.int16)[people, bucket] - 1
+        position = clear.cumsum(axis=1, dtype=np.int16)[people, bucket] - 1
         sampled = clear[people, bucket] == 1
-        is_set: NDArray[np.bool_] = sampled[:, None] & (place[:, None] == np.arange(self.places))
+        is_set: NDArray[np.bool_] = sampled[:, None] & (position[:, None] == np.arange(self.positions))
         return is_set
 
     def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
@@ -223,14 +222,15 @@ class DBitFlip(Permanent):
     def _words(self) -> int:
         return self.sampled + self.buckets
 
-    def _unpack(self, payload: bytes) -> int:
-        state = Permanent._unpack(self, payload)
-        if (state >> self.places).bit_count() != self.sampled:
+    def unpack_state(self, payload: bytes) -> int:
+        """The integer; a set of another size is an error."""
+        state = Permanent.unpack_state(self, payload)
+        if (state >> self.positions).bit_count() != self.sampled:
             raise StateError(f"this state's set of buckets does not have {self.sampled} elements")
         return state
 
 
-class BucketAggregator(PlaceCounts):
+class BucketAggregator(PositionCounts):
     """How many reports sampled each bucket, and how many of them said 1 of it."""
 
     _sums = ("counts", "asked")
@@ -242,16 +242,16 @@ class BucketAggregator(PlaceCounts):
 
     def _tally(self, bits: NDArray[np.uint8]) -> None:
         m = self._mechanism
-        masks = bits[:, m.places :]
+        masks = bits[:, m.positions :]
         self.asked += masks.sum(axis=0, dtype=np.int64)
-        bucket = np.nonzero(masks)[1]  # by rows, and in each by place
-        self.counts += np.bincount(bucket[bits[:, : m.places].reshape(-1) == 1], minlength=m.buckets)
+        bucket = np.nonzero(masks)[1]  # by rows, and in each by position
+        self.counts += np.bincount(bucket[bits[:, : m.positions].reshape(-1) == 1], minlength=m.buckets)
 
     def _checked(self, reports: Reports) -> Reports:
         rows = super()._checked(reports)
         m = self._mechanism
         for start in range(0, rows.shape[0], _ROWS):
-            masks = unpacked(rows[start : start + _ROWS], self._width)[:, m.places :]
+            masks = unpacked(rows[start : start + _ROWS], self._width)[:, m.positions :]
             if np.any(masks.sum(axis=1, dtype=np.int64) != m.sampled):
                 raise ValueError(f"a report must be about {m.sampled} buckets")
         return rows
@@ -273,7 +273,7 @@ class BucketAggregator(PlaceCounts):
 
 
 def _mixed(cases: list[tuple[float, Experiment]]) -> Experiment | Mixture:
-    """Experiments of which the observer sees which took place, equally likely in both worlds."""
+    """Experiments of which the observer sees which took position, equally likely in both worlds."""
     possible = [(weight, experiment) for weight, experiment in cases if weight > 0]
     if len(possible) == 1:
         return possible[0][1]

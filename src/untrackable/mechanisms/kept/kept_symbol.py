@@ -2,7 +2,7 @@
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -94,7 +94,9 @@ class KeptSymbol(Mechanism):
         """What is told of the kept symbol."""
         return _response(self.tell_lie, self._alphabet())
 
-    def accuracy(self, people: int, *, beta: float = 0.05, round: int = 1) -> Accuracy:
+    def accuracy(
+        self, people: int, *, beta: float = 0.05, round: int = 1, candidates: Sequence[Any] | None = None
+    ) -> Accuracy:
         """By the share of reports that count for a value."""
         there, elsewhere = self._shares()
         return Accuracy.of_shares(people, beta, there=there, elsewhere=elsewhere)

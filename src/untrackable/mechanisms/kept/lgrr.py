@@ -21,6 +21,7 @@ from untrackable.mechanisms.kept.kept_symbol import KeptSymbol, ShareAggregator,
 from untrackable.mechanisms.observed_rounds import round_number
 from untrackable.mechanisms.probabilities import Chance
 from untrackable.mechanisms.simulated_values import integer_population
+from untrackable.theory.kept_advantage import kept_symbol_advantage_upper
 from untrackable.theory.symbol_factors import growth_log, stream_likelihood
 
 LARGEST = 1 << 20
@@ -69,6 +70,17 @@ class Lgrr(KeptSymbol):
         """Width of a value."""
         return (self.values - 1).bit_length()
 
+    @property
+    def capacity(self) -> int:
+        """As many as there are values."""
+        return self.values
+
+    def tracking_advantage_upper(self, reports: int | None) -> float:
+        """By a bound on one kept symbol."""
+        if reports is None:
+            return 1 - self.keep**2 - (1 - self.keep) ** 2 / (self.values - 1)
+        return kept_symbol_advantage_upper(self.keep, self.tell, self.values, reports)
+
     def _alphabet(self) -> int:
         return self.values
 
@@ -107,8 +119,8 @@ class Lgrr(KeptSymbol):
         prior = np.where(told == value, kept.truth, kept.other)
         scaled, tops, means = [], [], []
         for side in (first, second):
-            places = np.searchsorted(told, side) + told.size * np.arange(side.shape[0])[:, None]
-            counts = np.bincount(places.reshape(-1), minlength=told.size * side.shape[0]).reshape(-1, told.size)
+            positions = np.searchsorted(told, side) + told.size * np.arange(side.shape[0])[:, None]
+            counts = np.bincount(positions.reshape(-1), minlength=told.size * side.shape[0]).reshape(-1, told.size)
             top = step * counts.max(axis=1)
             scaled.append(np.exp(growth_log(step, side.shape[1])[counts] - top[:, None]))
             tops.append(top)
@@ -133,16 +145,20 @@ class Lgrr(KeptSymbol):
             scores[start : start + size] = self._likelihood(pairs, value).reshape(some.shape[0], -1)
         return scores
 
-    def _new_state(self, value: int, source: Entropy) -> int:
+    def new_state(self, value: int, source: Entropy) -> int:
+        """The value, or any other one."""
         return self._noisy(checks.private_integer("value", value, below=self.values), self.keep_lie, source)
 
-    def _report(self, state: int, round: int, source: Entropy) -> tuple[int, int]:
+    def make_report(self, state: int, round: int, source: Entropy) -> tuple[int, int]:
+        """The kept value, or any other one."""
         return self._noisy(state, self.tell_lie, source), state
 
-    def _pack(self, state: int) -> bytes:
+    def pack_state(self, state: int) -> bytes:
+        """As one integer."""
         return pack_integers([state], self.report_bits)
 
-    def _unpack(self, payload: bytes) -> int:
+    def unpack_state(self, payload: bytes) -> int:
+        """The kept value, checked."""
         (state,) = unpack_integers(payload, self.report_bits, 1)
         if state >= self.values:
             raise StateError("this state has a value that its mechanism does not have")

@@ -34,7 +34,7 @@ _CHUNK = 1 << 21
 class Sketch(ABC):
     """A local mechanism whose reports are about a hash of the value, by a row drawn anew for each.
 
-    `hashes` (k) rows of hash functions into `width` (m) places.
+    `hashes` (k) rows of hash functions into `width` (m) positions.
     """
 
     hashes: int
@@ -78,12 +78,12 @@ class Sketch(ABC):
         """Width of the row number."""
         return (self.hashes - 1).bit_length()
 
-    def place(self, row: int, value: int) -> int:
+    def position(self, row: int, value: int) -> int:
         """Where a row's hash function puts a value: the high half of a mixed word, scaled to the width."""
         word = mixed(mixed(value + STEP & WORD) + (row + 1) * STEP & WORD)
         return (word >> 32) * self.width >> 32
 
-    def places(self, rows: NDArray[np.uint64], values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    def positions(self, rows: NDArray[np.uint64], values: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """The same for arrays."""
         words = mixed_words(values + np.uint64(STEP)) + (rows + np.uint64(1)) * np.uint64(STEP)
         scaled: NDArray[np.uint64] = (mixed_words(words) >> np.uint64(32)) * np.uint64(self.width) >> np.uint64(32)
@@ -132,7 +132,7 @@ class Sketch(ABC):
 
 
 class SketchSums(Aggregator):
-    """Sums by row and place, from which the frequency of any value follows."""
+    """Sums by row and position, from which the frequency of any value follows."""
 
     sketch: Sketch
     rows: NDArray[np.int64]
@@ -150,7 +150,7 @@ class SketchSums(Aggregator):
 
     @abstractmethod
     def _table(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """By place, what the reports of these rows say."""
+        """By position, what the reports of these rows say."""
 
     @abstractmethod
     def _frequency(self, share: FloatArray) -> FloatArray:
@@ -175,7 +175,7 @@ class SketchSums(Aggregator):
     def _estimate_values(
         self, n: int, beta: float, held_by: NDArray[np.uint64], candidates: list[int] | None
     ) -> Estimate:
-        """m/(m-1)·(mean over reports of what each says of the value's place in its row - 1/m), as published.
+        """m/(m-1)·(mean over reports of what each says of the value's position in its row - 1/m), as published.
 
         Unbiased over hash functions; radii as for `accuracy`. The standard error counts the collisions with the
         values that are estimated.
@@ -199,7 +199,7 @@ class SketchSums(Aggregator):
         )
 
     def _lookup(self, values: NDArray[np.uint64]) -> FloatArray:
-        """For each value the sum over rows of what is at its place."""
+        """For each value the sum over rows of what is at its position."""
         present = np.flatnonzero(self.rows)
         if present.size * values.size > _LARGEST_LOOKUP:
             raise ValueError(
@@ -210,6 +210,6 @@ class SketchSums(Aggregator):
         size = max(1, _CHUNK // max(self.sketch.width, values.size))
         for start in range(0, present.size, size):
             rows = present[start : start + size]
-            place = self.sketch.places(rows.astype(np.uint64)[:, None], values).astype(np.int64)
-            total += np.take_along_axis(self._table(rows), place, axis=1).sum(axis=0)
+            position = self.sketch.positions(rows.astype(np.uint64)[:, None], values).astype(np.int64)
+            total += np.take_along_axis(self._table(rows), position, axis=1).sum(axis=0)
         return total.astype(np.float64)

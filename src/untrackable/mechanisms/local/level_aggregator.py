@@ -61,10 +61,10 @@ class LevelAggregator(Aggregator):
         for level, part in enumerate(self.parts):
             if part.n:
                 found = part.estimate(beta)
-                places = np.array([u >> bits * level & ((1 << bits) - 1) for u in asked])
-                frequencies += part.n / n * found.frequencies[places]
-                variance += (part.n / n * found.standard_error[places]) ** 2
-                span, chance = found.span[places], found.chance
+                positions = np.array([u >> bits * level & ((1 << bits) - 1) for u in asked])
+                frequencies += part.n / n * found.frequencies[positions]
+                variance += (part.n / n * found.standard_error[positions]) ** 2
+                span, chance = found.span[positions], found.chance
         return Estimate.of_means(
             frequencies, n, beta, np.sqrt(variance), span=span, chance=chance, values=asked, complete=False
         )

@@ -16,6 +16,7 @@ from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.experiment import Certainty
 from untrackable.theory.factor import Factor
+from untrackable.theory.integer_losses import LossLaw
 
 MOST_LEVELS = 16
 
@@ -70,8 +71,8 @@ class Levelled:
     def simulate(self, values: NDArray[Any], rng: np.random.Generator) -> Reports:
         """One independent report for every entry; values as `local_population` gives them, with all their parts."""
         levels = rng.integers(0, self.levels, size=values.shape, dtype=np.uint64)
-        places = levels.astype(np.int64)[..., None]
-        parts = np.take_along_axis(values["parts"], places, axis=-1)[..., 0]
+        positions = levels.astype(np.int64)[..., None]
+        parts = np.take_along_axis(values["parts"], positions, axis=-1)[..., 0]
         return self._layout.joined(levels, self.base.simulate(parts, rng))
 
     def possible(self, report: int) -> bool:
@@ -87,6 +88,10 @@ class Levelled:
     def privacy_factor(self) -> Factor:
         """That of the base: the level tells nothing, and the two values may differ in every part."""
         return self.base.privacy_factor()
+
+    def integer_loss(self) -> LossLaw:
+        """That of the base, for the same reason."""
+        return self.base.integer_loss()
 
     def repeat_factor(self) -> Factor:
         """Seen twice: equal for certain. Two reports: the same level by chance, then equal as the base's are."""

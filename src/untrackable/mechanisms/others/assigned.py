@@ -6,6 +6,7 @@ and Bitstogram reduced to what matters here: the server must know whose randomne
 
 import math
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,6 +85,12 @@ class NumberedBit(NoisyInnerProduct):
         each, more = self._shared
         half = self.values // 2
         return (each * half + min(more, half)) / self.people
+
+    def _differing_fraction(self) -> Fraction:
+        """The same, exactly."""
+        each, more = self._shared
+        half = self.values // 2
+        return Fraction(each * half + min(more, half), self.people)
 
     def ask(self, entropy: Entropy) -> int:
         """A number."""

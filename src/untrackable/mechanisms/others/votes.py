@@ -65,6 +65,8 @@ class Votes(Mechanism):
     estimate_flip: Chance = field(init=False, repr=False)
 
     report_bits = 2
+    capacity = 2
+    follows_changes = True
     published = "Joseph, Roth, Ullman, Waggoner, Local Differential Privacy for Evolving Data (NeurIPS 2018)"
     persists = "nothing: given the values and the updates, reports are independent"
 
@@ -89,7 +91,9 @@ class Votes(Mechanism):
             updates=tuple(distinct_rounds(updates)),
         )
 
-    def accuracy(self, people: int, *, beta: float = 0.05, round: int = 1) -> Accuracy:
+    def accuracy(
+        self, people: int, *, beta: float = 0.05, round: int = 1, candidates: Sequence[Any] | None = None
+    ) -> Accuracy:
         """That of one of the first `estimates` updates."""
         return RandomizedResponse(eps=self.eps_estimate).accuracy(people, beta)
 
@@ -185,14 +189,16 @@ class Votes(Mechanism):
                 reference = bits
         return means
 
-    def _new_state(self, value: int, source: Entropy) -> Voter:
+    def new_state(self, value: int, source: Entropy) -> Voter:
+        """The bit, and no round answered."""
         value = checks.private_integer("value", value, below=2)
         return Voter(value, value, value, 0, 0, 0)
 
-    def _with_value(self, state: Voter, value: int, source: Entropy) -> Voter:
+    def change_value(self, state: Voter, value: int, source: Entropy) -> Voter:
+        """With another bit."""
         return state._replace(value=checks.private_integer("value", value, below=2))
 
-    def _report(self, state: Voter, round: int, source: Entropy) -> tuple[int, Voter]:
+    def make_report(self, state: Voter, round: int, source: Entropy) -> tuple[int, Voter]:
         """Eight bytes for the vote, and eight more for the estimate of an update."""
         if round < state.round:
             raise RoundPassed(f"round {round} lies before round {state.round}, which has been answered")
@@ -208,10 +214,12 @@ class Votes(Mechanism):
             reference = state.value
         return report, Voter(state.value, state.value, reference, state.spent + means, round, report)
 
-    def _pack(self, state: Voter) -> bytes:
+    def pack_state(self, state: Voter) -> bytes:
+        """Six words, in the order of the fields."""
         return pack_integers(list(state), _WORD)
 
-    def _unpack(self, payload: bytes) -> Voter:
+    def unpack_state(self, payload: bytes) -> Voter:
+        """The same; what cannot come about is an error."""
         state = Voter(*unpack_integers(payload, _WORD, len(Voter._fields)))
         limits = (1, 1, 1, min(self.votes, state.round), LARGEST_ROUND, 3 if state.round in self.updates else 1)
         fits = all(number <= limit for number, limit in zip(state, limits, strict=True))
@@ -231,9 +239,9 @@ class Votes(Mechanism):
             order = np.argsort(numbers)
             given = np.searchsorted(numbers[order], np.arange(1, last + 1), side="right") - 1
             held = values[:, order[np.maximum(0, given)]].astype(np.int64)
-        places = numbers - 1
-        votes = self._means(held)[:, places] ^ self.vote_flip.simulate(rng, (held.shape[0], numbers.size))
-        bits = held[:, places].astype(np.bool_) & np.isin(numbers, self._telling)
+        positions = numbers - 1
+        votes = self._means(held)[:, positions] ^ self.vote_flip.simulate(rng, (held.shape[0], numbers.size))
+        bits = held[:, positions].astype(np.bool_) & np.isin(numbers, self._telling)
         told = (bits ^ self.estimate_flip.simulate(rng, bits.shape)) & np.isin(numbers, self.updates)
         reports: NDArray[np.uint64] = votes.astype(np.uint64) | (told.astype(np.uint64) << np.uint64(1))
         return reports

@@ -11,16 +11,17 @@ from untrackable import checks
 from untrackable.estimation.aggregators import Aggregator, FloatArray, Reports, Scope
 from untrackable.framing import pack_integers, unpack_integers
 from untrackable.mechanisms.entropy import Entropy
-from untrackable.mechanisms.interface import After, Local, Mechanism, Values, local_base
+from untrackable.mechanisms.interface import After, Values
+from untrackable.mechanisms.local.local_interface import Local
 from untrackable.mechanisms.observed_rounds import ObservedRounds, round_number
 from untrackable.mechanisms.simulated_values import local_population, per_round
-from untrackable.theory.accuracy import Accuracy
+from untrackable.mechanisms.wrappers.local_wrapper import LocalWrapper, local_base
 from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor
 
 
 @dataclass(frozen=True, slots=True)
-class Fresh(Mechanism):
+class Fresh(LocalWrapper):
     """One of the two extremes: (0, 0)-untrackable for ever, private only for as long as few reports are sent."""
 
     base: Local
@@ -31,15 +32,6 @@ class Fresh(Mechanism):
 
     def __post_init__(self) -> None:
         checks.settle(self, base=local_base(self.base))
-
-    @property
-    def report_bits(self) -> int:
-        """Width of a report."""
-        return self.base.report_bits
-
-    def accuracy(self, people: int, *, beta: float = 0.05, round: int = 1) -> Accuracy:
-        """That of one report of the base."""
-        return self.base.accuracy(people, beta)
 
     def log_likelihood(self, reports: Reports, value: int, rounds: Sequence[int]) -> FloatArray:
         """Independent reports."""
@@ -74,26 +66,28 @@ class Fresh(Mechanism):
             Experiment([(apart, seen.reports - j)], certainty=self.base.certainty) for j in seen.detection_splits()
         ]
 
-    def _new_state(self, value: int, source: Entropy) -> int:
+    def new_state(self, value: int, source: Entropy) -> int:
+        """The value itself."""
         return checks.private_integer("value", value, below=self.base.values)
 
-    def _report(self, state: int, round: int, source: Entropy) -> tuple[int, int]:
+    def make_report(self, state: int, round: int, source: Entropy) -> tuple[int, int]:
+        """A new report of the base."""
         return self.base.draw(state, source), state
 
-    def _with_value(self, state: int, value: int, source: Entropy) -> int:
-        return self._new_state(value, source)
+    def change_value(self, state: int, value: int, source: Entropy) -> int:
+        """The new value."""
+        return self.new_state(value, source)
 
     def _value_bits(self) -> int:
         return (self.base.values - 1).bit_length()
 
-    def _pack(self, state: int) -> bytes:
+    def pack_state(self, state: int) -> bytes:
+        """The value, in as few bytes as the values of the base need."""
         return pack_integers([state], self._value_bits())
 
-    def _unpack(self, payload: bytes) -> int:
+    def unpack_state(self, payload: bytes) -> int:
+        """The value."""
         return unpack_integers(payload, self._value_bits(), 1)[0]
-
-    def _words(self) -> int:
-        return getattr(self.base, "words", 2)
 
     def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
         return local_population(self.base, values, rounds, may_change=True)
