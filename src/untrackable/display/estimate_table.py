@@ -41,7 +41,7 @@ def notes(answer: FileAnswer, *, fdr: float) -> list[str]:
     if answer.pooling:
         found.append(f"rounds: {answer.pooling}")
     open_to_damage = "has no checksum: some damage to it cannot be noticed"
-    return found + [f"{file.path} {open_to_damage}" for file in answer.files if not file.sealed]
+    return found + [f"{file.path} {open_to_damage}" for file in answer.files if not file.checked]
 
 
 def as_dict(answer: FileAnswer, *, top: int = 20, fdr: float = 0.05, consistent: bool = False) -> dict[str, Any]:
@@ -56,7 +56,7 @@ def as_dict(answer: FileAnswer, *, top: int = 20, fdr: float = 0.05, consistent:
     return {
         "mechanism": answer.mechanism.to_json(),
         "encoding": None if answer.encoding is None else answer.encoding.to_json(),
-        "files": [{"path": str(f.path), "reports": f.reports, "sealed": f.sealed} for f in answer.files],
+        "files": [{"path": str(f.path), "reports": f.reports, "sealed": f.checked} for f in answer.files],
         "reports": answer.reports,
         "pooled": pooled,
         "pooling": answer.pooling,

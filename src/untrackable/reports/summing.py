@@ -27,11 +27,11 @@ MOST_SUMS = 1 << 24
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadFile:
-    """A file that was read to its end; `sealed` if it carries a checksum of all of it, which was right."""
+    """A file that was read to its end; `checked` if it has a checksum of all of it, which was right."""
 
     path: Path
     reports: int
-    sealed: bool
+    checked: bool
 
 
 @dataclass(slots=True)
@@ -120,11 +120,11 @@ def sum_files(
                 _add(result, file, piece, number)
             if progress is not None:
                 progress("reading", share[0] + share[1] * piece.done)
-        result.files.append(ReadFile(path=file.path, reports=count, sealed=file.sealed))
+        result.files.append(ReadFile(path=file.path, reports=count, checked=file.sealed))
     for total in totals:
         if chosen is None or total.round in chosen:
             result.put(total.round, total.sums())
-        result.files.append(ReadFile(path=total.path, reports=total.reports, sealed=total.sealed))
+        result.files.append(ReadFile(path=total.path, reports=total.reports, checked=total.sealed))
     given = [Path(path) for path in paths]
     result.files.sort(key=lambda file: given.index(file.path))
     return result
