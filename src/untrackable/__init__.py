@@ -26,7 +26,6 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from untrackable.answers.answer import estimate_files
     from untrackable.auditing.comparison import compare
     from untrackable.auditing.evidence.client_audit import audit_client
     from untrackable.auditing.evidence.file_audit import audit_file
@@ -34,8 +33,8 @@ if TYPE_CHECKING:
     from untrackable.brackets import Bracket
     from untrackable.client.client import Client
     from untrackable.client.policy import Policy
-    from untrackable.discovery.discover import discover
     from untrackable.discovery.discovered import Discovered
+    from untrackable.discovery.string_discovery import discover
     from untrackable.encodings.bit import Bit
     from untrackable.encodings.categories import Categories
     from untrackable.encodings.discovered_strings import DiscoveredStrings
@@ -66,6 +65,7 @@ if TYPE_CHECKING:
     from untrackable.planning.goals import Goals
     from untrackable.planning.plans import Plan, plan
     from untrackable.protocol.campaign import Campaign, Directory, Guarantee
+    from untrackable.reports.file_answers import estimate_files
     from untrackable.reports.reader import read_reports
     from untrackable.reports.writer import write_reports
     from untrackable.theory.experiment import Experiment, Mixture, Worst
@@ -122,8 +122,8 @@ _HOMES = {
     "audit_client": "auditing.evidence.client_audit",
     "audit_file": "auditing.evidence.file_audit",
     "compare": "auditing.comparison",
-    "discover": "discovery.discover",
-    "estimate_files": "answers.answer",
+    "discover": "discovery.string_discovery",
+    "estimate_files": "reports.file_answers",
     "plan": "planning.plans",
     "read_reports": "reports.reader",
     "write_reports": "reports.writer",

@@ -65,12 +65,7 @@ def asked(mechanism: Mechanism, values: NDArray[Any], beta: float = BETA, times:
     found = []
     for part in np.split(reports, times):
         sums: Any = mechanism.aggregator().add(part[:, :1] if rounds == 2 else part)
-        if isinstance(mechanism, Rappor):
-            found.append(sums.estimate(list(range(4)), beta))
-        elif "candidates" in type(sums).estimate.__annotations__:
-            found.append(sums.estimate(beta, candidates=list(range(4))))
-        else:
-            found.append(sums.estimate(beta))
+        found.append(sums.estimate(beta, candidates=list(range(4)) if sums.takes_candidates else None))
     return found
 
 

@@ -28,7 +28,7 @@ from untrackable import (
     framing,
 )
 from untrackable.errors import DeckEmpty, RoundPassed, StateError, UntrackableError, ValueChangeRefused
-from untrackable.estimation.aggregators import Source
+from untrackable.estimation.aggregators import Scope
 from untrackable.mechanisms.bare_client import BareClient
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.local.local_interface import Local
@@ -502,7 +502,7 @@ PROBABILITIES: list[tuple[str, str, Maker]] = [
     (
         "beta",
         "strictly between 0 and 1",
-        lambda x: RR.aggregator(Source(None, 0, pools=True)).add([1]).estimate(beta=x),
+        lambda x: RR.aggregator(Scope(None, 0, pools=True)).add([1]).estimate(beta=x),
     ),
 ]
 

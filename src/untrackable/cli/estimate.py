@@ -1,4 +1,4 @@
-"""`untrackable estimate`: from files of reports to frequencies with error bars."""
+"""`untrackable estimate`: how many people hold which value, with error bars, from files of reports."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from untrackable.cli.help_layout import PlainCommand
+from untrackable.cli.round_options import round_numbers, round_options
 from untrackable.cli.terminal import one_line_errors, print_json, print_sentences, progress, read_encoding
 
 if TYPE_CHECKING:
-    from untrackable.answers.answer import Answer
+    from untrackable.reports.file_answers import FileAnswer
 
 _FORMATS, _EXPORTS = (".png", ".svg", ".pdf"), (".csv", ".parquet", ".arrow", ".json")
 _FILE = click.Path(path_type=Path)
@@ -26,8 +27,7 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 @click.option("--consistent", is_flag=True, help="Also show the nearest possible shares (biased).")
 @click.option("--beta", type=_SHARE, default=0.05, show_default=True, help="Chance that any interval misses.")
 @click.option("--fdr", type=_SHARE, default=0.05, show_default=True, help="Expected share of false finds.")
-@click.option("--rounds", metavar="1-7,9", help="Only these rounds.")
-@click.option("--round", "one", type=click.IntRange(min=1), help="The round, if the file does not say.")
+@round_options
 @click.option("--mechanism", metavar="NAME", help="The mechanism, if the file does not say.")
 @click.option("--parameter", "-p", "parameters", multiple=True, metavar="KEY=VALUE", help="Its parameter.")
 @click.option("--preset", metavar="NAME", help="Published parameters of --mechanism.")
@@ -43,7 +43,7 @@ def estimate(
     beta: float,
     fdr: float,
     rounds: str | None,
-    one: int | None,
+    assume_round: int | None,
     mechanism: str | None,
     parameters: tuple[str, ...],
     preset: str | None,
@@ -65,7 +65,7 @@ def estimate(
     if mechanism is None and (parameters or preset):
         raise click.UsageError("--parameter and --preset need --mechanism")
     with one_line_errors():
-        from untrackable.answers.answer import estimate_files
+        from untrackable.reports.file_answers import estimate_files
 
         made = None if mechanism is None else _resolve(mechanism, parameters, preset)
         meant = read_encoding(encoding)
@@ -74,8 +74,8 @@ def estimate(
                 files,
                 mechanism=made,
                 encoding=meant,
-                round=one,
-                rounds=None if rounds is None else _rounds(rounds),
+                assume_round=assume_round,
+                rounds=round_numbers(rounds),
                 candidates=None if candidates is None else _candidates(candidates, files, made, meant),
                 beta=beta,
                 progress=told,
@@ -105,33 +105,20 @@ def _resolve(name: str, parameters: tuple[str, ...], preset: str | None) -> Any:
     return resolve(name, parameters, preset)
 
 
-def _rounds(text: str) -> list[int]:
-    found: list[int] = []
-    for part in text.split(","):
-        first, dash, last = part.partition("-")
-        if not first.isdecimal() or (dash and not last.isdecimal()):
-            raise ValueError(f"rounds must be written 1-7,9, got {text!r}")
-        start, stop = int(first), int(last) if dash else int(first)
-        if stop - start >= 1 << 20:
-            raise ValueError(f"rounds must be fewer than a million, got {text!r}")
-        found += range(start, stop + 1)
-    return found
-
-
 def _candidates(path: Path, files: tuple[Path, ...], mechanism: Any, encoding: Any) -> list[Any]:
-    """What people may hold, as the encoding of the files takes it."""
+    """The candidates in a file, as the encoding of the reports takes them."""
     from untrackable.encodings.text_values import from_text
     from untrackable.rappor_decode.rappor_files import read_candidates
-    from untrackable.reports.summing import opened
+    from untrackable.reports.summing import open_file
 
-    about = opened(files[0], mechanism=mechanism, encoding=encoding)
+    about = open_file(files[0], mechanism=mechanism, encoding=encoding)
     listed = read_candidates(path)
     if about.encoding is None and about.mechanism.takes_strings:
         return list(listed)
     return [from_text(about.encoding, line) for line in listed]
 
 
-def _write(found: Answer, plot: Path | None, out: Path | None, top: int, fdr: float, consistent: bool) -> None:
+def _write(found: FileAnswer, plot: Path | None, out: Path | None, top: int, fdr: float, consistent: bool) -> None:
     if out is not None:
         from untrackable.display.estimate_table import export
 
@@ -145,7 +132,7 @@ def _write(found: Answer, plot: Path | None, out: Path | None, top: int, fdr: fl
             raise click.ClickException(f"cannot write {plot}: {error.strerror}") from None
 
 
-def _print(found: Answer, top: int, fdr: float, consistent: bool) -> None:
+def _print(found: FileAnswer, top: int, fdr: float, consistent: bool) -> None:
     from rich import box
     from rich.console import Console
     from rich.table import Table

@@ -1,4 +1,4 @@
-"""An answer as a picture: bars with error bars, or the most frequent values over the rounds."""
+"""An answer as a picture: the most frequent values with error bars, and over the rounds if there are several."""
 
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ _LONGEST, _FEWEST_ROUNDS = 28, 3
 
 
 def write(path: Path, answer: Answer, *, top: int = 20, fdr: float = 0.05) -> None:
-    """Write the picture; the ending of the file's name chooses the format."""
+    """Write the picture. The ending of the file's name chooses the format."""
     series = len(answer.rounds) >= _FEWEST_ROUNDS
     rows = answer.best.top(top, fdr=fdr)
     figure = Figure(figsize=(12 if series else 7.5, 1.6 + 0.24 * max(8, len(rows))), layout="constrained")
@@ -61,7 +61,7 @@ def _bars(axes: Axes, answer: Answer, rows: list[Any]) -> None:
 
 
 def _series(axes: Axes, answer: Answer, values: list[Any]) -> None:
-    """Each value over the rounds: its trend with a band where rounds can be put together, else error bars."""
+    """Each value over the rounds: its trend with a band if rounds can be pooled, or else error bars."""
     numbers = list(answer.rounds)
     try:
         rounds: Rounds | None = Rounds(answer.mechanism, answer.rounds)

@@ -78,14 +78,6 @@ def population(asked: str, mechanism: Mechanism, encoding: Encoding | None = Non
     return _counted(path, mechanism, encoding)
 
 
-def check_room(mechanism: Mechanism, encoding: Encoding) -> None:
-    """Refuse an encoding with more values than a mechanism takes."""
-    if not mechanism.has_room_for(encoding.values):
-        raise ValueError(
-            f"the encoding has {encoding.values} values, the mechanism has room for {mechanism.capacity}"
-        )
-
-
 def _size(mechanism: Mechanism, encoding: Encoding | None, asked: str | None) -> int:
     room = mechanism.capacity if encoding is None else encoding.values
     if asked is not None:

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from untrackable import checks
+from untrackable.encodings.capacity import check_room
 from untrackable.encodings.discovered_strings import DiscoveredStrings
 from untrackable.encodings.encoding import Encoding
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.reports.population import MOST_PEOPLE, Population, check_room
+from untrackable.reports.population import MOST_PEOPLE, Population
 from untrackable.reports.writer import Written, check_ending, write_reports
 
 Told = Callable[[str, float | None], None]

@@ -17,7 +17,7 @@ from tests.mechanisms.test_vectors import Tape, flip, integers, seal
 from tests.theory.test_factorisations import DIRECTIONS, GAMMAS, assert_equal
 from untrackable import Dealt, Experiment, Factor, Fresh, Memoized, Stored
 from untrackable.errors import MergeError, StateError
-from untrackable.estimation.aggregators import Source
+from untrackable.estimation.aggregators import Scope
 from untrackable.mechanisms.interface import Pair
 from untrackable.mechanisms.local.sketches import CountMeanSketch, EntryCounts, HadamardSketch
 from untrackable.mechanisms.splitmix import mixed
@@ -290,7 +290,7 @@ def test_the_estimator_is_the_published_one(sketch: AnySketch) -> None:
     if isinstance(sketch, HadamardSketch):
         hadamard = np.array([[(-1) ** (i & j).bit_count() for j in range(m)] for i in range(m)])
         table = table @ hadamard.T
-    sums = sketch.aggregator(Source(sketch, 0, pools=True)).add(reports)
+    sums = sketch.aggregator(Scope(sketch, 0, pools=True)).add(reports)
     found = sums.estimate(candidates=[4, 0, 8]).frequencies
     for value, frequency in zip((4, 0, 8), found, strict=True):
         mean = sum(table[row, hashed(row, value, m)] for row in range(k)) / k
@@ -391,7 +391,7 @@ def test_states_and_refusals(sketch: AnySketch) -> None:
     with pytest.raises(ValueError, match=f"value must be between 0 and {2**32 - 1}") as caught:
         Fresh(sketch).client(1 << 40)
     assert str(1 << 40) not in str(caught.value)
-    sums = sketch.aggregator(Source(sketch, 0, pools=True)).add([0])
+    sums = sketch.aggregator(Scope(sketch, 0, pools=True)).add([0])
     with pytest.raises(ValueError, match="candidates must be given, as there are 4294967296 values"):
         sums.estimate()
     with pytest.raises(ValueError, match="candidates must be a sequence"):

@@ -20,7 +20,7 @@ from tests.mechanisms.test_vectors import Tape, integers, seal
 from tests.theory.test_factorisations import assert_equal
 from untrackable.accounting import client_check, verification
 from untrackable.errors import StateError
-from untrackable.estimation.aggregators import Source
+from untrackable.estimation.aggregators import Scope
 from untrackable.mechanisms.local.subset_selection import SubsetSelection, best_size
 from untrackable.mechanisms.registry import from_json
 from untrackable.mechanisms.wrappers.dealt import Dealt
@@ -180,7 +180,7 @@ def test_the_estimator_is_unbiased_with_the_variance_that_it_says(base: SubsetSe
         mean, square = np.zeros(base.values), np.zeros(base.values)
         for report, chance in law(base, value).items():
             assert isinstance(report, int)
-            found = base.aggregator(Source(base, 0, pools=True)).add([report]).estimate().frequencies
+            found = base.aggregator(Scope(base, 0, pools=True)).add([report]).estimate().frequencies
             mean, square = mean + chance * found, square + chance * found**2
         assert mean == pytest.approx(np.eye(base.values)[value], abs=1e-12)
         other = (value + 1) % base.values

@@ -177,7 +177,7 @@ def test_estimates_of_questions(mechanism: Mechanism) -> None:
     sums = mechanism.aggregator()
     for batch in mechanism.simulate(values, rounds=1, seed=2):
         sums.add(batch.reports)
-    found = sums.estimate()  # type: ignore[attr-defined]
+    found = sums.estimate()
     assert np.all(np.abs(found.frequencies - TRUTH) < 6 * found.standard_error)
     assert np.all(np.abs(found.frequencies - TRUTH) < found.simultaneous_radius)
     assert found.frequencies.sum() == pytest.approx(1)

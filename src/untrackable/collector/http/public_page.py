@@ -34,7 +34,7 @@ class Page:
         return HTMLResponse(text, headers={**NO_STORE, "content-security-policy": _POLICY})
 
     def _campaign(self, stored: StoredCampaign) -> dict[str, Any]:
-        from untrackable.collector.rounds.estimates import enough
+        from untrackable.collector.rounds.estimates import rounds_with_enough_reports
 
         campaign = self._service.campaign(stored.id)
         about: dict[str, Any] = {
@@ -46,7 +46,7 @@ class Page:
             "why": "",
             "estimate": None,
         }
-        rounds = enough(self._service.store, campaign, self._service.settings)
+        rounds = rounds_with_enough_reports(self._service.store, campaign, self._service.settings)
         if not stored.published:
             about["why"] = "Its estimates are not published."
         elif not rounds:

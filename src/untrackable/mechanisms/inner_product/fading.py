@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
 from untrackable.errors import FadedAway, RoundPassed, StateError
-from untrackable.estimation.aggregators import FloatArray, FrequencyAggregator, Reports, Source
+from untrackable.estimation.aggregators import Aggregator, FloatArray, Reports, Scope
 from untrackable.framing import pack_integers, unpack_integers
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.interface import After, Mechanism, Values
@@ -152,9 +152,9 @@ class Fading(Mechanism):
         """All 0: rounds are independent given the value."""
         return np.zeros((first.shape[0], second.shape[0]))
 
-    def aggregator(self, round: int = 1) -> FrequencyAggregator:
+    def aggregator(self, round: int = 1) -> Aggregator:
         """Empty sums for one round."""
-        return self.base(round).aggregator(Source(self, round, pools=False))
+        return self.base(round).aggregator(Scope(self, round, pools=False))
 
     def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Experiment:
         """All rounds, or the first `reports`, which are the ones that tell most.

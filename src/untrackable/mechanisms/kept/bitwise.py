@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
-from untrackable.estimation.aggregators import BitAggregator, FloatArray, Reports, Source
+from untrackable.estimation.aggregators import BitAggregator, FloatArray, Reports, Scope
 from untrackable.framing import pack_integers, unpack_integers
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.interface import After, Mechanism, Pair, Values
@@ -94,8 +94,8 @@ class Bitwise(Mechanism):
 
     def aggregator(self, round: int = 1) -> BitAggregator:
         """Empty sums for one round; a client's rounds share its state, so they do not merge."""
-        source = Source(self, round_number(round), pools=False)
-        return BitAggregator(source, truth=1 - self._lie, lie=self._lie)
+        scope = Scope(self, round_number(round), pools=False)
+        return BitAggregator(scope, truth=1 - self._lie, lie=self._lie)
 
     def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Experiment:
         """Fixed value: the state itself, or `reports` reports of it (exact).

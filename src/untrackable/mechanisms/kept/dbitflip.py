@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
 from untrackable.errors import StateError
-from untrackable.estimation.aggregators import Estimate, FrequencyAggregator, Reports, Source
+from untrackable.estimation.aggregators import Estimate, Reports, Scope
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.interface import After, Pair, Values
 from untrackable.mechanisms.kept.kept_bits import Moved, Permanent, PositionCounts, unpacked
@@ -187,7 +187,7 @@ class DBitFlip(Permanent):
 
     def aggregator(self, round: int = 1) -> "BucketAggregator":
         """Empty sums for one round; a client's rounds share its state, so they do not merge."""
-        return BucketAggregator(Source(self, round_number(round), pools=False), self)
+        return BucketAggregator(Scope(self, round_number(round), pools=False), self)
 
     def _ones(self) -> int:
         return 1
@@ -230,13 +230,13 @@ class DBitFlip(Permanent):
         return state
 
 
-class BucketAggregator(PositionCounts, FrequencyAggregator):
+class BucketAggregator(PositionCounts):
     """How many reports sampled each bucket, and how many of them said 1 of it."""
 
     _sums = ("counts", "asked")
 
-    def __init__(self, source: Source, mechanism: DBitFlip) -> None:
-        super().__init__(source, mechanism.report_bits, (mechanism.buckets,))
+    def __init__(self, scope: Scope, mechanism: DBitFlip) -> None:
+        super().__init__(scope, mechanism.report_bits, (mechanism.buckets,))
         self._mechanism = mechanism
         self.asked = np.zeros(mechanism.buckets, dtype=np.int64)
 
@@ -256,13 +256,11 @@ class BucketAggregator(PositionCounts, FrequencyAggregator):
                 raise ValueError(f"a report must be about {m.sampled} buckets")
         return rows
 
-    def estimate(self, beta: float = 0.05) -> Estimate:
+    def _estimate_all(self, n: int, beta: float) -> Estimate:
         """k/(n·d)·Σ (b - elsewhere)/(there - elsewhere) over the reports that sampled the bucket, as published.
 
         With e^(ε/2)/(e^(ε/2)+1) for `there`, output perturbation folded in. Unbiased over the draw of the sets.
         """
-        n = self._counted()
-        beta = checks.open_probability("beta", beta)
         m = self._mechanism
         there, elsewhere = m._shares()
         scale = m.buckets / m.sampled

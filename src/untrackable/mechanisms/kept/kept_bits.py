@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from untrackable import checks
-from untrackable.estimation.aggregators import Aggregator, Reports, Source
+from untrackable.estimation.aggregators import Aggregator, Reports, Scope
 from untrackable.framing import pack_integers, unpack_integers
 from untrackable.kernels.events import events
 from untrackable.mechanisms.entropy import Entropy
@@ -296,8 +296,8 @@ class PositionCounts(Aggregator):
     _axes = 2
     _sums: ClassVar[tuple[str, ...]] = ("counts",)
 
-    def __init__(self, source: Source, width: int, shape: tuple[int, ...]) -> None:
-        super().__init__(source)
+    def __init__(self, scope: Scope, width: int, shape: tuple[int, ...]) -> None:
+        super().__init__(scope)
         self._width = width
         self.counts = np.zeros(shape, dtype=np.int64)
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from untrackable import checks
-from untrackable.estimation.aggregators import Estimate, FrequencyAggregator, Reports, Source
+from untrackable.estimation.aggregators import Aggregator, Estimate, Reports, Scope
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.interface import After, Mechanism, Values
 from untrackable.mechanisms.observed_rounds import ObservedRounds
@@ -181,28 +181,26 @@ class KeptSymbol(Mechanism):
         return simulate_noisy_symbols(symbols, self._alphabet(), lie, rng)
 
 
-class ShareAggregator(FrequencyAggregator):
+class ShareAggregator(Aggregator):
     """How many reports count for each value."""
 
     _sums = ("counts",)
 
     def __init__(
         self,
-        source: Source,
+        scope: Scope,
         values: int,
         shares: tuple[float, float],
         largest: int,
         bias: Callable[[float, int], float] | None = None,
     ) -> None:
         """`bias` bounds what hashing adds to the error, for a failure probability and so many pairs of values."""
-        super().__init__(source)
+        super().__init__(scope)
         self._shares, self._largest, self._bias = shares, largest, bias
         self.counts = np.zeros(values, dtype=np.int64)
 
-    def estimate(self, beta: float = 0.05) -> Estimate:
+    def _estimate_all(self, n: int, beta: float) -> Estimate:
         """(share of reports that count - elsewhere)/(there - elsewhere)."""
-        n = self._counted()
-        beta = checks.open_probability("beta", beta)
         there, elsewhere = self._shares
         values, span = self.counts.size, 1 / (there - elsewhere)
         frequencies = (self.counts / n - elsewhere) * span

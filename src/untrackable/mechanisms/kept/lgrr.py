@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
 from untrackable.errors import StateError
-from untrackable.estimation.aggregators import FloatArray, Reports, Source
+from untrackable.estimation.aggregators import FloatArray, Reports, Scope
 from untrackable.framing import pack_integers, unpack_integers
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.kept.kept_symbol import KeptSymbol, ShareAggregator, Step, steps_for
@@ -96,7 +96,7 @@ class Lgrr(KeptSymbol):
     def aggregator(self, round: int = 1) -> "LgrrAggregator":
         """Empty sums for one round; a client's rounds share its state, so they do not merge."""
         return LgrrAggregator(
-            Source(self, round_number(round), pools=False), self.values, self._shares(), self.values - 1
+            Scope(self, round_number(round), pools=False), self.values, self._shares(), self.values - 1
         )
 
     def log_likelihood(self, reports: Reports, value: int, rounds: Sequence[int]) -> FloatArray:

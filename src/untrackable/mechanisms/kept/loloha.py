@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
 from untrackable.errors import StateError
-from untrackable.estimation.aggregators import FloatArray, Reports, Source
+from untrackable.estimation.aggregators import FloatArray, Reports, Scope
 from untrackable.framing import pack_integers, unpack_integers
 from untrackable.mechanisms.entropy import Entropy, below
 from untrackable.mechanisms.interface import After
@@ -219,7 +219,7 @@ class Loloha(KeptSymbol):
 
     def aggregator(self, round: int = 1) -> "LolohaAggregator":
         """Empty sums for one round; a client's rounds share its state, so they do not merge."""
-        return LolohaAggregator(Source(self, round_number(round), pools=False), self)
+        return LolohaAggregator(Scope(self, round_number(round), pools=False), self)
 
     def new_state(self, value: int, source: Entropy) -> State:
         """The seed, the value's symbol under it, and a noisy symbol for each symbol."""
@@ -274,9 +274,9 @@ class Loloha(KeptSymbol):
 class LolohaAggregator(ShareAggregator):
     """For how many reports each value is one that its seed hashes to its symbol."""
 
-    def __init__(self, source: Source, mechanism: Loloha) -> None:
+    def __init__(self, scope: Scope, mechanism: Loloha) -> None:
         largest = (1 << mechanism.report_bits) - 1
-        super().__init__(source, mechanism.values, mechanism._shares(), largest, mechanism._collisions)
+        super().__init__(scope, mechanism.values, mechanism._shares(), largest, mechanism._collisions)
         self._mechanism = mechanism
 
     def _checked(self, reports: Reports) -> Reports:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
 from untrackable.errors import StateError
-from untrackable.estimation.aggregators import Estimate, FloatArray, Reports, Source
+from untrackable.estimation.aggregators import Estimate, FloatArray, Reports, Scope
 from untrackable.mechanisms.entropy import Entropy, below
 from untrackable.mechanisms.interface import Pair, worst
 from untrackable.mechanisms.kept.kept_bits import Moved, Permanent, PositionCounts, ordered, unpacked
@@ -130,7 +130,7 @@ class Rappor(Permanent):
 
     def aggregator(self, round: int = 1) -> "RapporAggregator":
         """Empty sums for one round; a client's rounds share its state, so they do not merge."""
-        return RapporAggregator(Source(self, round_number(round), pools=False), self)
+        return RapporAggregator(Scope(self, round_number(round), pools=False), self)
 
     def accuracy(
         self, people: int, *, beta: float = 0.05, round: int = 1, candidates: Sequence[Value] | None = None
@@ -219,8 +219,8 @@ class RapporAggregator(PositionCounts):
 
     _sums = ("counts", "cohorts")
 
-    def __init__(self, source: Source, mechanism: Rappor) -> None:
-        super().__init__(source, mechanism.report_bits, (mechanism.cohorts, mechanism.bloom_bits))
+    def __init__(self, scope: Scope, mechanism: Rappor) -> None:
+        super().__init__(scope, mechanism.report_bits, (mechanism.cohorts, mechanism.bloom_bits))
         self._mechanism = mechanism
         self.cohorts = np.zeros(mechanism.cohorts, dtype=np.int64)
 
@@ -240,15 +240,14 @@ class RapporAggregator(PositionCounts):
                 raise ValueError(f"a report must be of a cohort below {m.cohorts}")
         return rows
 
-    def estimate(self, candidates: Sequence[Value], beta: float = 0.05) -> Estimate:
+    takes_candidates = True
+    why_candidates = "this mechanism's reports tell nothing without a list"
+
+    def _estimate_listed(self, n: int, beta: float, candidates: Sequence[Value]) -> Estimate:
         """Frequencies of known candidates, by least squares on the noise-corrected bit counts of all cohorts.
 
         Unbiased if everyone holds one of the candidates; the bits of other values are attributed to them otherwise.
         """
-        n = self._counted()
-        if isinstance(candidates, str) or not len(candidates):
-            raise ValueError("candidates must be a sequence of values, at least one")
-        beta = checks.open_probability("beta", beta)
         fit = _Fit(self._mechanism, candidates)
         excess = self.counts - fit.zero * self.cohorts[:, None]
         frequencies = fit.weights @ excess.reshape(-1) / n

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 
 from untrackable import checks
-from untrackable.estimation.aggregators import Estimate, FrequencyAggregator, Source
+from untrackable.estimation.aggregators import Estimate, Scope
 from untrackable.mechanisms.kept.kept_bits import Moved, Permanent, PositionCounts, ordered
 from untrackable.mechanisms.observed_rounds import round_number
 from untrackable.mechanisms.probabilities import Chance, chance_toward
@@ -139,7 +139,7 @@ class Unary(Permanent):
 
     def aggregator(self, round: int = 1) -> "UnaryAggregator":
         """Empty sums for one round; a client's rounds share its state, so they do not merge."""
-        return UnaryAggregator(Source(self, round_number(round), pools=False), self)
+        return UnaryAggregator(Scope(self, round_number(round), pools=False), self)
 
     def _ones(self) -> int:
         return 1
@@ -168,17 +168,15 @@ class Unary(Permanent):
         return integer_population(values, self.values, rounds, may_change=False)
 
 
-class UnaryAggregator(PositionCounts, FrequencyAggregator):
+class UnaryAggregator(PositionCounts):
     """How many reports had each value's position set."""
 
-    def __init__(self, source: Source, mechanism: Unary) -> None:
-        super().__init__(source, mechanism.values, (mechanism.values,))
+    def __init__(self, scope: Scope, mechanism: Unary) -> None:
+        super().__init__(scope, mechanism.values, (mechanism.values,))
         self._mechanism = mechanism
 
-    def estimate(self, beta: float = 0.05) -> Estimate:
+    def _estimate_all(self, n: int, beta: float) -> Estimate:
         """(share of ones at the value's position - elsewhere)/(there - elsewhere), as reports are noisy."""
-        n = self._counted()
-        beta = checks.open_probability("beta", beta)
         m = self._mechanism
         there, elsewhere = m._shares()
         frequencies = (self.counts / n - elsewhere) / (there - elsewhere)

@@ -5,7 +5,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from untrackable.estimation.aggregators import FloatArray, FrequencyAggregator, Reports, Source
+from untrackable.estimation.aggregators import Aggregator, FloatArray, Reports, Scope
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.experiment import Certainty
@@ -50,7 +50,7 @@ class Local(Protocol):
     def accuracy(self, people: int, beta: float) -> Accuracy:
         """Of one report per person."""
 
-    def aggregator(self, source: Source) -> FrequencyAggregator:
+    def aggregator(self, scope: Scope) -> Aggregator:
         """Empty sums."""
 
 

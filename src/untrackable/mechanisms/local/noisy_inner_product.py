@@ -13,7 +13,7 @@ from untrackable.estimation.aggregators import (
     FloatArray,
     InnerProductAggregator,
     Reports,
-    Source,
+    Scope,
 )
 from untrackable.estimation.candidate_sums import CandidateAggregator
 from untrackable.kernels.inner_products import noisy_inner_products
@@ -171,16 +171,16 @@ class NoisyInnerProduct:
         span = (1 << self.width) * inner_product_scale(self.bits, eps, self.width)
         return Accuracy.of(people, beta, span=span, variance=inner_product_variance(self.bits, eps, self.width))
 
-    def aggregator(self, source: Source) -> InnerProductAggregator | CandidateAggregator:
+    def aggregator(self, scope: Scope) -> InnerProductAggregator | CandidateAggregator:
         """Sums by vector; where there are too many vectors, the reports, from which candidates are estimated."""
         bits, width, flip = self.bits, self.width, self.flip.probability
         if bits > LARGEST_DENSE_BITS:
             if width > 1:
-                return WideCandidateAggregator(source, bits=bits, width=width, flip=flip)
-            return CandidateAggregator(source, bits=bits, flip=flip)
+                return WideCandidateAggregator(scope, bits=bits, width=width, flip=flip)
+            return CandidateAggregator(scope, bits=bits, flip=flip)
         if width > 1:
-            return WideAggregator(source, bits=bits, width=width, flip=flip)
-        return InnerProductAggregator(source, bits=bits, flip=flip)
+            return WideAggregator(scope, bits=bits, width=width, flip=flip)
+        return InnerProductAggregator(scope, bits=bits, flip=flip)
 
     def _chances(self) -> tuple[float, float]:
         """Probabilities of the true answer and of each other one."""

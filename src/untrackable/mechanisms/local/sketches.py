@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from untrackable import checks
-from untrackable.estimation.aggregators import FloatArray, Reports, Source
+from untrackable.estimation.aggregators import FloatArray, Reports, Scope
 from untrackable.kernels.transform import walsh_hadamard
 from untrackable.mechanisms.entropy import Entropy, below
 from untrackable.mechanisms.kept.kept_bits import PositionCounts, unpacked
@@ -120,9 +120,9 @@ class CountMeanSketch(Sketch):
         scale = (self.correction / self.gap) ** 2
         return scale * lie * (1 - lie), scale * other * (1 - other)
 
-    def aggregator(self, source: Source) -> "EntryCounts":
+    def aggregator(self, scope: Scope) -> "EntryCounts":
         """Sums by row and entry."""
-        return EntryCounts(source, self)
+        return EntryCounts(scope, self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,9 +208,9 @@ class HadamardSketch(Sketch):
         square = self.gap**-2
         return self.correction**2 * (square - 1), self.correction**2 * (square - self.width**-2)
 
-    def aggregator(self, source: Source) -> "TransformSums":
+    def aggregator(self, scope: Scope) -> "TransformSums":
         """Sums by row and coordinate."""
-        return TransformSums(source, self)
+        return TransformSums(scope, self)
 
 
 class EntryCounts(PositionCounts, SketchSums):
@@ -218,8 +218,8 @@ class EntryCounts(PositionCounts, SketchSums):
 
     _sums = ("counts", "rows")
 
-    def __init__(self, source: Source, sketch: CountMeanSketch) -> None:
-        super().__init__(source, sketch.report_bits, self.room(sketch))
+    def __init__(self, scope: Scope, sketch: CountMeanSketch) -> None:
+        super().__init__(scope, sketch.report_bits, self.room(sketch))
         self.sketch: CountMeanSketch = sketch
         self.rows = np.zeros(sketch.hashes, dtype=np.int64)
 
@@ -249,8 +249,8 @@ class TransformSums(SketchSums):
 
     _sums = ("sums", "rows")
 
-    def __init__(self, source: Source, sketch: HadamardSketch) -> None:
-        super().__init__(source)
+    def __init__(self, scope: Scope, sketch: HadamardSketch) -> None:
+        super().__init__(scope)
         self.sketch: HadamardSketch = sketch
         self.rows = np.zeros(sketch.hashes, dtype=np.int64)
         self.sums = np.zeros(self.room(sketch), dtype=np.int64)

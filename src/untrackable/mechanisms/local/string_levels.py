@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from untrackable import checks
-from untrackable.estimation.aggregators import LARGEST_DENSE_BITS, FloatArray, Reports, Source
+from untrackable.estimation.aggregators import LARGEST_DENSE_BITS, FloatArray, Reports, Scope
 from untrackable.mechanisms.entropy import Entropy, below
-from untrackable.mechanisms.local.level_aggregator import LevelSums
+from untrackable.mechanisms.local.level_aggregator import LevelAggregator
 from untrackable.mechanisms.local.level_layout import LevelLayout
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
 from untrackable.theory.accuracy import Accuracy
@@ -113,6 +113,6 @@ class Levelled:
         """Of the mean over all levels: that of the base, as every report is about some part of the value."""
         return self.base.accuracy(people, beta)
 
-    def aggregator(self, source: Source) -> LevelSums:
+    def aggregator(self, scope: Scope) -> LevelAggregator:
         """The base's sums for every level."""
-        return LevelSums(source, self.base, self.levels)
+        return LevelAggregator(scope, self.base, self.levels)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from untrackable import checks
-from untrackable.estimation.aggregators import Estimate, FloatArray, FrequencyAggregator, Reports, Source
+from untrackable.estimation.aggregators import Estimate, FloatArray, Reports, Scope
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.kept.kept_bits import PositionCounts
 from untrackable.mechanisms.probabilities import Chance
@@ -126,9 +126,9 @@ class SubsetSelection:
         _, elsewhere, span = self._shares()
         return Accuracy.of(people, beta, span=span, variance=span**2 * elsewhere * (1 - elsewhere))
 
-    def aggregator(self, source: Source) -> "SubsetCounts":
+    def aggregator(self, scope: Scope) -> "SubsetCounts":
         """Counts of the sets that contain each value."""
-        return SubsetCounts(source, self)
+        return SubsetCounts(scope, self)
 
     @property
     def _odds(self) -> tuple[int, int]:
@@ -153,11 +153,11 @@ class SubsetSelection:
         return float(there), float(elsewhere), float(1 / (there - elsewhere))
 
 
-class SubsetCounts(PositionCounts, FrequencyAggregator):
+class SubsetCounts(PositionCounts):
     """How many sets contain each value."""
 
-    def __init__(self, source: Source, local: SubsetSelection) -> None:
-        super().__init__(source, local.values, (local.values,))
+    def __init__(self, scope: Scope, local: SubsetSelection) -> None:
+        super().__init__(scope, local.values, (local.values,))
         self._local = local
 
     def _checked(self, reports: Reports) -> Reports:
@@ -166,10 +166,8 @@ class SubsetCounts(PositionCounts, FrequencyAggregator):
             raise ValueError(f"a report must be a set of {self._local.size} values")
         return rows
 
-    def estimate(self, beta: float = 0.05) -> Estimate:
+    def _estimate_all(self, n: int, beta: float) -> Estimate:
         """(share of sets that contain the value - elsewhere)/(there - elsewhere); unbiased."""
-        n = self._counted()
-        beta = checks.open_probability("beta", beta)
         there, elsewhere, span = self._local._shares()
         frequencies = (self.counts / n - elsewhere) * span
         held = np.clip(frequencies, 0, 1)

@@ -4,8 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from untrackable import checks
-from untrackable.estimation.aggregators import Estimate, FrequencyAggregator, Reports, Source
+from untrackable.estimation.aggregators import Aggregator, Estimate, Reports, Scope
 from untrackable.theory.accuracy import mean_radius
 
 if TYPE_CHECKING:
@@ -15,27 +14,26 @@ MINUS, PLUS, SILENT = 0, 1, 2
 """What a report says of its interval; silent where no interval of the client's level ends."""
 
 
-class ChangeAggregator(FrequencyAggregator):
+class ChangeAggregator(Aggregator):
     """Sums of the signs of the intervals that make up 1 … round, each by clients of its own level."""
 
     _sums = ("sums", "counts")
 
-    def __init__(self, source: Source, mechanism: "OneChange") -> None:
-        super().__init__(source)
+    def __init__(self, scope: Scope, mechanism: "OneChange") -> None:
+        super().__init__(scope)
         self._mechanism = mechanism
-        parts = intervals(source.part)
+        parts = intervals(scope.group)
         self._ends = np.array([end for _, end in parts])
         self._keys = np.array([mechanism._encoded(end, level, 0) >> 2 for level, end in parts])
         self.sums = np.zeros(len(parts), dtype=np.int64)
         self.counts = np.zeros(len(parts), dtype=np.int64)
 
-    def estimate(self, beta: float = 0.05) -> Estimate:
+    def _estimate_all(self, n: int, beta: float) -> Estimate:
         """Frequencies of 0 and 1 at the round: (log₂ T + 1)·k/β·Σ signs/n for 1, as bits start from 0.
 
         Unbiased while nobody's bit has changed more often than `changes`.
         """
-        beta = checks.open_probability("beta", beta)
-        n, scale, m = self._counted(), self._mechanism._scale, self._mechanism
+        scale, m = self._mechanism._scale, self._mechanism
         if np.any(self.counts != n):
             raise ValueError(
                 f"reports must be of the same people at rounds {self._ends.tolist()}, got {self.counts.tolist()}"

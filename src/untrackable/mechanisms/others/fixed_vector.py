@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
 from untrackable.errors import StateError
-from untrackable.estimation.aggregators import FloatArray, FrequencyAggregator, Reports, Source
+from untrackable.estimation.aggregators import Aggregator, FloatArray, Reports, Scope
 from untrackable.framing import pack_integers, unpack_integers
 from untrackable.mechanisms.entropy import Entropy, nonzero_vector
 from untrackable.mechanisms.interface import After, Mechanism, Pair, Values
@@ -108,9 +108,9 @@ class Questioned(LocalWrapper):
         """With fresh noise, reports are answers to the same question, whatever the values are."""
         return not self._fixed
 
-    def aggregator(self, round: int = 1) -> FrequencyAggregator:
+    def aggregator(self, round: int = 1) -> Aggregator:
         """Empty sums for one round; a client's rounds share its question, so they do not merge."""
-        return self.base.aggregator(Source(self, round_number(round), pools=False))
+        return self.base.aggregator(Scope(self, round_number(round), pools=False))
 
     def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Pair:
         """Fixed noise: one report of the base, however many there are.

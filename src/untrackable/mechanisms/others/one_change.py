@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
 from untrackable.errors import RoundPassed, StateError
-from untrackable.estimation.aggregators import FloatArray, Reports, Source
+from untrackable.estimation.aggregators import FloatArray, Reports, Scope
 from untrackable.framing import pack_integers, unpack_integers
 from untrackable.mechanisms.entropy import Entropy, below
 from untrackable.mechanisms.interface import After, Mechanism, Pair, Values
@@ -132,7 +132,7 @@ class OneChange(Mechanism):
 
     def aggregator(self, round: int = 1) -> "ChangeAggregator":
         """Empty sums for the frequency at a round, made of the reports of that round and of earlier ones."""
-        return ChangeAggregator(Source(self, self._number(round), pools=True), self)
+        return ChangeAggregator(Scope(self, self._number(round), pools=True), self)
 
     def takes(self, round: int) -> tuple[int, ...]:
         """The last rounds of the intervals that make up 1 … round."""

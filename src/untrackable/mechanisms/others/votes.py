@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
 from untrackable.errors import RoundPassed, StateError
-from untrackable.estimation.aggregators import BitAggregator, FloatArray, Reports, Source
+from untrackable.estimation.aggregators import BitAggregator, FloatArray, Reports, Scope
 from untrackable.framing import pack_integers, unpack_integers
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.interface import After, Mechanism, Values
@@ -97,12 +97,12 @@ class Votes(Mechanism):
         """That of one of the first `estimates` updates."""
         return RandomizedResponse(eps=self.eps_estimate).accuracy(people, beta)
 
-    def aggregator(self, round: int = 1) -> "EstimateAggregator":
+    def aggregator(self, round: int = 1) -> "UpdateAggregator":
         """Empty sums for one update at which everyone still tells their bit."""
         if round_number(round) not in self._telling:
             raise ValueError(f"round must be one of the first {self.estimates} updates, got {round}")
         lie = self.estimate_flip.probability
-        return EstimateAggregator(Source(self, round, pools=False), truth=1 - lie, lie=lie)
+        return UpdateAggregator(Scope(self, round, pools=False), truth=1 - lie, lie=lie)
 
     def takes(self, round: int) -> tuple[int, ...]:
         """The round itself, if bits are told at it; votes alone tell no frequencies."""
@@ -247,7 +247,7 @@ class Votes(Mechanism):
         return reports
 
 
-class EstimateAggregator(BitAggregator):
+class UpdateAggregator(BitAggregator):
     """Ones among the estimates of one update; the votes are left aside."""
 
     def _array(self, reports: list[int]) -> Reports:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
 from untrackable.errors import DeckEmpty, StateError
-from untrackable.estimation.aggregators import FloatArray, FrequencyAggregator, Reports, Source
+from untrackable.estimation.aggregators import Aggregator, FloatArray, Reports, Scope
 from untrackable.framing import pack_integers, unpack_reports
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.interface import After, Charge, Values
@@ -80,10 +80,10 @@ class Dealt(LocalWrapper):
         total: FloatArray = self.base.log_likelihood(reports[:, shown], value).sum(axis=1)
         return np.where(same, total, -np.inf)
 
-    def aggregator(self, round: int = 1) -> FrequencyAggregator:
+    def aggregator(self, round: int = 1) -> Aggregator:
         """Empty sums; rounds of one deck may be merged, since its cards are independent."""
         deck = (self._number(round) - 1) // self.slots
-        return self.base.aggregator(Source(self, deck, pools=True))
+        return self.base.aggregator(Scope(self, deck, pools=True))
 
     def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Experiment:
         """All cards, or the first `reports`; exact, and the same for any sequence of values.

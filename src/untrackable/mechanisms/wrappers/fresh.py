@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
-from untrackable.estimation.aggregators import FloatArray, FrequencyAggregator, Reports, Source
+from untrackable.estimation.aggregators import Aggregator, FloatArray, Reports, Scope
 from untrackable.framing import pack_integers, unpack_integers
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.interface import After, Values
@@ -42,10 +42,10 @@ class Fresh(LocalWrapper):
         """All 0: nothing to match by."""
         return np.zeros((first.shape[0], second.shape[0]))
 
-    def aggregator(self, round: int = 1) -> FrequencyAggregator:
+    def aggregator(self, round: int = 1) -> Aggregator:
         """Empty sums; rounds may be merged, since reports are independent."""
         round_number(round)
-        return self.base.aggregator(Source(self, 0, pools=True))
+        return self.base.aggregator(Scope(self, 0, pools=True))
 
     def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Experiment:
         """The same for a fixed value and for any sequence; everlasting privacy there is none."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
-from untrackable.estimation.aggregators import FloatArray, FrequencyAggregator, Reports, Source
+from untrackable.estimation.aggregators import Aggregator, FloatArray, Reports, Scope
 from untrackable.framing import pack_integers, unpack_reports
 from untrackable.mechanisms.entropy import Entropy, below
 from untrackable.mechanisms.interface import After, Pair, Values
@@ -79,9 +79,9 @@ class Stored(LocalWrapper):
         shaped = [part.reshape(side.shape[:2]) for part, side in zip(parts, sides, strict=True)]
         return shaped, self.base.log_likelihood(distinct, value)
 
-    def aggregator(self, round: int = 1) -> FrequencyAggregator:
+    def aggregator(self, round: int = 1) -> Aggregator:
         """Empty sums for one round; a client's rounds share slots, so they do not merge."""
-        return self.base.aggregator(Source(self, round_number(round), pools=False))
+        return self.base.aggregator(Scope(self, round_number(round), pools=False))
 
     def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Pair:
         """Fixed value: all slots (exact), or the distinct ones among `reports` draws (upper).
