@@ -37,7 +37,7 @@ def test_hashing_by_hand() -> None:
     assert params.hashed("abc", 0) == [0x76 % 100, 0x8D % 100, 0x87 % 100]  # 768d874c…
     assert params.hashed("", 258) == [0x80 % 100, 0xB1 % 100, 0x77 % 100]  # 80b177cb… of 00 00 01 02
     assert params.bloom("abc", 0) == 1 << 18 | 1 << 41 | 1 << 35
-    assert CandidateMap.of(params, ["abc", ""]).places[[0, 1], [0, 258]].tolist() == [[18, 41, 35], [28, 77, 19]]
+    assert CandidateMap.of(params, ["abc", ""]).positions[[0, 1], [0, 258]].tolist() == [[18, 41, 35], [28, 77, 19]]
 
 
 def test_the_published_map() -> None:
@@ -47,11 +47,11 @@ def test_the_published_map() -> None:
         "banana": [12, 14, 28, 24, 37, 34, 62, 49],
         "carrot": [4, 12, 25, 21, 48, 38, 61, 54],
     }
-    places = CandidateMap.of(SIXTEEN, list(published)).places
-    told = (places + 16 * np.arange(4)[:, None] + 1).reshape(3, -1)
+    positions = CandidateMap.of(SIXTEEN, list(published)).positions
+    told = (positions + 16 * np.arange(4)[:, None] + 1).reshape(3, -1)
     assert told.tolist() == list(published.values())
     for cohort in range(4):
-        bits = {int(bit) for bit in places[0, cohort]}
+        bits = {int(bit) for bit in positions[0, cohort]}
         assert SIXTEEN.bloom("apple", cohort) == sum(1 << bit for bit in bits)
 
 
@@ -142,7 +142,7 @@ def test_maps_round_trip(tmp_path: Path, names: list[str]) -> None:
     write_map(tmp_path / "map.csv", SMALL, candidates)
     found = read_map(tmp_path / "map.csv", SMALL)
     assert found.names == tuple(names)
-    assert found.places.tolist() == candidates.places.tolist()
+    assert found.positions.tolist() == candidates.positions.tolist()
     assert found.differing(SMALL) == []
 
 
@@ -165,7 +165,7 @@ def test_a_candidate_listed_again(tmp_path: Path) -> None:
     [
         ("", "is empty"),
         ("k,h,m,p,q\n1,2,3,4,5\n", "line 1: the header must be k,h,m,p,q,f"),
-        ("k,h,m,p,q,f\n", "line 2: one row of parameters was expected, there are 0"),
+        ("k,h,m,p,q,f\n", "line 2: one row of parameters was expected, there are none"),
         ("k,h,m,p,q,f\n16,2,4,.5,.75,0\n16,2,4,.5,.75,0\n", "line 3: one row of parameters was expected"),
         ("k,h,m,p,q,f\n16,2,4,.5,.75\n", "line 2: 5 columns instead of 6"),
         ("k,h,m,p,q,f\n16.5,2,4,.5,.75,0\n", "line 2: k must be a whole number"),
@@ -176,9 +176,9 @@ def test_a_candidate_listed_again(tmp_path: Path) -> None:
         ("k,h,m,p,q,f\n16,2,4,nan,.75,0\n", "line 2: p must be between 0 and 1"),
         ("k,h,m,p,q,f\n16,2,4,.5,.5,0\n", "line 2: p and q must differ"),
         ("k,h,m,p,q,f\n16,2,4,.5,.75,1.5\n", "line 2: f must be between 0 and 1"),
-        ('k,h,m,p,q,f\n16,2,4,.5,.75,"0\n', "line 2: not comma-separated values"),
+        ('k,h,m,p,q,f\n16,2,4,.5,.75,"0\n', "line 2: a quotation mark is left open or misplaced"),
         ("k,h,m,p,q,f\n\n16,2,4,.5,.75,0\n", "line 2: a blank line"),
-        (b"k,h,m,p,q,f\n\xff,2,4,.5,.75,0\n", "line 2: this is not UTF-8"),
+        (b"k,h,m,p,q,f\n\xff,2,4,.5,.75,0\n", "line 2: not UTF-8"),
         (b"k,h,m,p,q,f\n\x00,2,4,.5,.75,0\n", "line 2: there is a zero byte"),
     ],
 )
@@ -218,7 +218,7 @@ def test_malformed_counts(tmp_path: Path, text: str, message: str) -> None:
         ("a,1,2,5,6\nb,1,2,4,5\n", "line 2: column 4 is about cohort 1 and must be between 5 and 8, got 4"),
         ("a,0,2,5,6\n", "line 1: column 2 is about cohort 0 and must be between 1 and 4, got 0"),
         ('a,1,2,5,6\n"b\nc",1,2,5,9\n', "line 2: column 5 is about cohort 1"),
-        ('a,1,2,5,6\n"b"c,1,2,5,6\n', "line 2: not comma-separated values"),
+        ('a,1,2,5,6\n"b"c,1,2,5,6\n', "line 2: a quotation mark is left open or misplaced"),
     ],
 )
 def test_malformed_maps(tmp_path: Path, text: str, message: str) -> None:

@@ -36,7 +36,7 @@ def test_every_mechanism_in_every_format(name: str, ending: str, tmp_path: Path)
     assert (told.reports, told.rounds, told.bytes) == (80, (1, 2, 3, 4), path.stat().st_size)
     file = read_reports(path)
     assert file.mechanism == mechanism
-    assert file.sealed
+    assert file.has_footer
     assert sum(len(piece.reports) for piece in file.pieces()) == 80
     assert sums_in(path) == sums_of(mechanism, made)
 
@@ -74,7 +74,7 @@ def test_any_reports_of_any_width_come_back(
         if some:
             wanted.setdefault(number, []).extend(some)
     assert {n: sorted(some) for n, some in found.items()} == {n: sorted(some) for n, some in wanted.items()}
-    assert sorted(rows) == list(range(file._source.first, file._source.first + len(rows)))
+    assert sorted(rows) == list(range(file._table.first, file._table.first + len(rows)))
 
 
 @pytest.mark.parametrize("ending", FORMATS)
@@ -129,7 +129,7 @@ def test_files_of_others_need_the_mechanism(tmp_path: Path) -> None:
     for path in foreign(tmp_path, rounds, reports):
         assert sums_in(path, mechanism=DECK) == wanted, path
         file = read_reports(path, mechanism=DECK, encoding=Categories(names=["a", "b"]))
-        assert not file.sealed
+        assert not file.has_footer
         assert file.encoding == Categories(names=["a", "b"])
         with pytest.raises(ReportFileError, match="does not say which mechanism"):
             read_reports(path)

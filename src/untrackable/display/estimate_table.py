@@ -40,7 +40,7 @@ def notes(answer: Answer, *, fdr: float) -> list[str]:
     if answer.pooling:
         found.append(f"rounds: {answer.pooling}")
     open_to_damage = "carries no checksum: damage that leaves possible reports cannot be seen"
-    return found + [f"{file.path} {open_to_damage}" for file in answer.files if not file.sealed]
+    return found + [f"{file.path} {open_to_damage}" for file in answer.files if not file.checked]
 
 
 def as_dict(answer: Answer, *, top: int = 20, fdr: float = 0.05, consistent: bool = False) -> dict[str, Any]:
@@ -55,7 +55,7 @@ def as_dict(answer: Answer, *, top: int = 20, fdr: float = 0.05, consistent: boo
     return {
         "mechanism": answer.mechanism.to_json(),
         "encoding": None if answer.encoding is None else answer.encoding.to_json(),
-        "files": [{"path": str(f.path), "reports": f.reports, "sealed": f.sealed} for f in answer.files],
+        "files": [{"path": str(f.path), "reports": f.reports, "sealed": f.checked} for f in answer.files],
         "reports": answer.reports,
         "pooled": pooled,
         "pooling": answer.pooling,

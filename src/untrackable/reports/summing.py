@@ -26,11 +26,11 @@ MOST_SUMS = 1 << 24
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Read:
-    """A file that was read to its end; `sealed` if a checksum of all of it was there, and right."""
+    """A file that was read to its end; `checked` if it has a checksum of everything, and it is right."""
 
     path: Path
     reports: int
-    sealed: bool
+    checked: bool
 
 
 @dataclass(slots=True)
@@ -89,11 +89,11 @@ def collect(
                 _add(found, file, piece, number)
             if progress is not None:
                 progress("reading", share[0] + share[1] * piece.done)
-        found.files.append(Read(path=file.path, reports=count, sealed=file.sealed))
+        found.files.append(Read(path=file.path, reports=count, checked=file.has_footer))
     for total in totals:
         if chosen is None or total.round in chosen:
             _add_sums(found, total)
-        found.files.append(Read(path=total.path, reports=total.reports, sealed=total.sealed))
+        found.files.append(Read(path=total.path, reports=total.reports, checked=total.has_footer))
     given = [Path(path) for path in paths]
     found.files.sort(key=lambda file: given.index(file.path))
     return found
