@@ -142,10 +142,10 @@ class ArrowTable(RecordBatchTable):
 
     def _batches(self, columns: Sequence[str], size: int, position: Position) -> Iterator[tuple[Any, float]]:
         with self._source() as source, self._reader(source) as reader:
-            for batch, metadata in self._whole_batches(reader, source):
+            for batch, metadata, done in self._whole_batches(reader, source):
                 batch.validate()
                 for start in range(0, batch.num_rows, size):
-                    yield batch.slice(start, size), source.tell() / max(1, source.size())
+                    yield batch.slice(start, size), done
                 self.footer = metadata_text(metadata, FOOTER_KEY) if metadata else None
                 position.part += 1
 
@@ -156,10 +156,11 @@ class ArrowTable(RecordBatchTable):
     def _reader(self, source: Any) -> Any:
         return pa.ipc.open_stream(source) if self._stream else pa.ipc.open_file(source)
 
-    def _whole_batches(self, reader: Any, source: Any) -> Iterator[tuple[Any, Any]]:
+    def _whole_batches(self, reader: Any, source: Any) -> Iterator[tuple[Any, Any, float]]:
         if not self._stream:
             for number in range(reader.num_record_batches):
-                yield tuple(reader.get_batch_with_custom_metadata(number))
+                batch, metadata = reader.get_batch_with_custom_metadata(number)
+                yield batch, metadata, (number + 1) / reader.num_record_batches
             return
         while True:
             if source.tell() >= source.size():
@@ -168,7 +169,7 @@ class ArrowTable(RecordBatchTable):
                 batch, metadata = reader.read_next_batch_with_custom_metadata()
             except StopIteration:
                 return
-            yield batch, metadata
+            yield batch, metadata, source.tell() / source.size()
 
 
 def _column(batch: Any, name: str) -> Any:

@@ -18,6 +18,8 @@ _CELL_LINES = 100
 _TOO_LONG = "a line that is too long"
 """Stands for such a line. It is recognised as this very object, so that no text can be mistaken for it."""
 
+_OPEN_QUOTATION = "a quotation mark is left open or misplaced"
+
 Line = tuple[int, str]
 
 
@@ -36,6 +38,9 @@ def numbered_lines(raw: IO[bytes], *, ends: Literal["", "\n"], longest: int = -1
     """
     text = io.TextIOWrapper(raw, encoding="utf-8-sig", errors="surrogateescape", newline=ends)
     try:
+        if longest < 0:
+            yield from enumerate(text, start=1)
+            return
         for number in itertools.count(1):
             line = text.readline(longest)
             if not line:
@@ -72,7 +77,8 @@ def split_line(line: str, delimiter: str = ",") -> list[str] | None:
 class RowParser:
     """Splits lines into rows. With `width`, rows have so many cells, those at `wanted` are kept, blanks skipped.
 
-    Without `width`, all cells are kept, a blank line is a row without cells, and a zero byte makes a row malformed.
+    Without `width`, all cells are kept and a blank line is a row without cells; zero bytes and cells that are very
+    long are problems.
     """
 
     delimiter: str = ","
@@ -95,11 +101,9 @@ class RowParser:
         """All lines at once, if each is plainly a row of its own."""
         texts = [line for _, line in block]
         together = "".join(texts)
-        if "\0" in together or (not together.isascii() and not_utf8(together)):
+        if "\0" in together or _TOO_LONG in texts or (not together.isascii() and not_utf8(together)):
             return None
         if '"' in together and any(line.count('"') % 2 for line in texts):
-            return None
-        if any(line is _TOO_LONG for line in texts):
             return None
         try:
             parsed = list(csv.reader(texts, delimiter=self.delimiter, strict=True))
@@ -150,12 +154,17 @@ class RowParser:
                         for _ in range(0 if cells is None else ahead + 1):
                             waiting.popleft()
                         break
-            yield number, *self._checked(cells)
+            if cells is None:
+                quoted = '"' in line
+                problem = (
+                    "a quotation mark is left open or misplaced" if quoted else "a carriage return inside a row"
+                )
+                yield number, [], problem
+            else:
+                yield number, *self._checked(cells)
 
-    def _checked(self, cells: list[str] | None) -> tuple[list[str], str]:
+    def _checked(self, cells: list[str]) -> tuple[list[str], str]:
         """The cells that are wanted, or what is wrong."""
-        if cells is None:
-            return [], "a quotation mark is left open or misplaced"
         if self.width is not None:
             if len(cells) != self.width:
                 return [], self._wrong_width(cells)
@@ -164,6 +173,8 @@ class RowParser:
             return [], "not UTF-8"
         if self.width is None and any("\0" in cell for cell in cells):
             return [], "there is a zero byte in it"
+        if self.width is None and max(map(len, cells)) > csv.field_size_limit():
+            return [], f"a cell has more than {csv.field_size_limit()} characters"
         return cells, ""
 
     def _wrong_width(self, cells: list[str]) -> str:
@@ -172,11 +183,7 @@ class RowParser:
 
 def _block(lines: Iterator[Line]) -> list[Line]:
     """The next few thousand lines, fewer of them if they are long."""
-    block: list[Line] = []
-    characters = 0
-    for line in lines:
-        block.append(line)
-        characters += len(line[1])
-        if len(block) == CELL_BATCH or characters > _BLOCK_CHARACTERS:
-            break
+    block = list(itertools.islice(lines, 1))
+    if block:
+        block += itertools.islice(lines, min(CELL_BATCH, _BLOCK_CHARACTERS // len(block[0][1])))
     return block

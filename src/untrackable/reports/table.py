@@ -13,7 +13,7 @@ from untrackable.reports.storage_layout import StorageLayout
 BATCH = 1 << 20
 """Rows of arrays that are read at a time."""
 
-CELL_BATCH = 1 << 12
+CELL_BATCH = 1 << 9
 """Rows of cells that are read at a time."""
 
 

@@ -1,4 +1,4 @@
-"""A file that is cut or damaged is an error with its place, or tells the same as before: never anything else."""
+"""A file that is cut or damaged gives an error with its position, or the same reports as before; nothing else."""
 
 from pathlib import Path
 
@@ -36,11 +36,11 @@ def test_any_byte_changed(ending: str, tmp_path: Path) -> None:
     written(path, DECK, people=9)
     data, whole = path.read_bytes(), sums_in(path)
     noticed = 0
-    for place in range(len(data)):
+    for position in range(len(data)):
         for flip in (1, 0x80):
-            path.write_bytes(data[:place] + bytes([data[place] ^ flip]) + data[place + 1 :])
+            path.write_bytes(data[:position] + bytes([data[position] ^ flip]) + data[position + 1 :])
             try:
-                assert sums_in(path) == whole, place
+                assert sums_in(path) == whole, position
             except ReportFileError:
                 noticed += 1
     assert noticed > len(data)  # of twice as many
@@ -51,9 +51,9 @@ def test_something_appended_or_inserted(ending: str, tmp_path: Path) -> None:
     path = tmp_path / f"x{ending}"
     written(path, DECK)
     data, whole = path.read_bytes(), sums_in(path)
-    for place in (0, 1, len(data) // 3, len(data) // 2, len(data) - 1, len(data)):
+    for position in (0, 1, len(data) // 3, len(data) // 2, len(data) - 1, len(data)):
         for more in (b"\0", b"1,5\n", data):
-            path.write_bytes(data[:place] + more + data[place:])
+            path.write_bytes(data[:position] + more + data[position:])
             try:
                 assert sums_in(path) == whole
             except ReportFileError:

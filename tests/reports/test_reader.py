@@ -20,7 +20,6 @@ from untrackable import Categories, Deck, Fresh, NoisyInnerProduct
 from untrackable.errors import ReportFileError
 from untrackable.reports import writer
 from untrackable.reports.reader import read_reports
-from untrackable.reports.storage_layout import StorageLayout
 from untrackable.reports.writer import write_reports
 
 DECK = Deck(bits=4, slots=9, eps_report=1.0, width=1)
@@ -169,25 +168,3 @@ def test_what_is_given_must_not_contradict_the_file(ending: str, tmp_path: Path)
         read_reports(path, encoding=Categories(names=["red", "green"]))
     with pytest.raises(ReportFileError, match=r"row 21|line 23"):  # the first of round 2
         list(read_reports(path, round=1).pieces())
-
-
-@pytest.mark.parametrize("bits", [1, 7, 8, 9, 16, 17, 32, 33, 63, 64, 65, 72, 250])
-def test_layouts(bits: int) -> None:
-    layout = StorageLayout(bits)
-    numbers = [0, 1, (1 << bits) - 1, 1 << (bits - 1)]
-    rows = np.array([list(n.to_bytes(-(-bits // 8), "little")) for n in numbers], dtype=np.uint8)
-    stored = layout.stored(numbers)
-    assert np.array_equal(layout.stored(rows), stored)
-    assert stored.dtype.itemsize * (stored.shape[1] if stored.ndim == 2 else 1) == layout.size
-    assert np.array_equal(layout.for_sums(stored, in_bytes=True), rows)
-    if bits <= 64:
-        assert layout.for_sums(stored, in_bytes=False).tolist() == numbers
-        assert layout.stored(np.array(numbers, dtype=np.uint64)).tolist() == numbers
-        assert layout.ordered(stored).tolist() == sorted(numbers)
-    for wrong in ([1 << bits], [-1]):
-        with pytest.raises(ValueError, match=f"a report must have {bits} bits"):
-            layout.stored(wrong)
-    with pytest.raises(TypeError):
-        layout.stored(np.array([0.5]))
-    with pytest.raises(ValueError, match="must be rows of"):
-        layout.stored(np.zeros((2, 99), dtype=np.uint8))
