@@ -68,14 +68,17 @@ def test_lines_that_are_too_long_are_not_held() -> None:
     text = f"a,1\n{'x' * 70},2\nb,3"
     wanted = [(1, ["1", "a"], ""), (2, [], "the line is too long"), (3, ["3", "b"], "")]
     assert parsed(text, NAMED, longest=32) == wanted
+    text = f'"a\n{"x" * 70}\nb",2\n'
+    assert parsed(text, NAMED, longest=32)[:2] == [(1, [], OPEN), (2, [], "the line is too long")]
     assert parsed(csv_rows._TOO_LONG, RowParser(), ends="\n") == [(1, [csv_rows._TOO_LONG], "")]
 
 
-def test_numbers_go_on_from_block_to_block() -> None:
+@pytest.mark.parametrize("long", [CELL_BATCH - 2, CELL_BATCH - 1, CELL_BATCH])
+def test_numbers_go_on_from_block_to_block(long: int) -> None:
     """Also where a quoted cell goes on from one block to the next."""
     rows = [f"u{i},{i}" for i in range(3 * CELL_BATCH)]
-    rows[CELL_BATCH] = '"two\nlines",0'
+    rows[long] = '"two\nlines",0'
     found = parsed("\n".join(rows), RowParser(",", 2, (0,)))
-    assert [number for number, _, _ in found] == [i + 1 + (i > CELL_BATCH) for i in range(len(rows))]
-    assert found[CELL_BATCH] == (CELL_BATCH + 1, ["two\nlines"], "")
+    assert [number for number, _, _ in found] == [i + 1 + (i > long) for i in range(len(rows))]
+    assert found[long] == (long + 1, ["two\nlines"], "")
     assert found[-1] == (3 * CELL_BATCH + 1, [f"u{3 * CELL_BATCH - 1}"], "")

@@ -54,7 +54,7 @@ def decode(
     if laid.covers_everything():
         background = False
         if unlisted:
-            notes.append("the candidates cover all bits evenly, so that no share of unlisted strings can be told")
+            notes.append("the candidates cover all bits evenly, so no share of unlisted strings can be estimated")
     rows, tested = laid.matrix.shape
     most = max(1, min(_MOST, int(_SHARE_OF_ROWS * rows)))
     # Of the candidates that nobody holds, about one is chosen.

@@ -143,7 +143,7 @@ class RowParser:
             for ahead in range(_CELL_LINES if cells is None else 0):
                 if ahead == len(waiting):
                     waiting.extend(itertools.islice(lines, 1))
-                if ahead == len(waiting):
+                if ahead == len(waiting) or waiting[ahead][1] is _TOO_LONG:
                     break
                 taken += waiting[ahead][1]
                 if '"' in waiting[ahead][1]:
@@ -155,11 +155,7 @@ class RowParser:
                             waiting.popleft()
                         break
             if cells is None:
-                quoted = '"' in line
-                problem = (
-                    "a quotation mark is left open or misplaced" if quoted else "a carriage return inside a row"
-                )
-                yield number, [], problem
+                yield number, [], _OPEN_QUOTATION if '"' in line else "a carriage return inside a row"
             else:
                 yield number, *self._checked(cells)
 
@@ -185,5 +181,5 @@ def _block(lines: Iterator[Line]) -> list[Line]:
     """The next few thousand lines, fewer of them if they are long."""
     block = list(itertools.islice(lines, 1))
     if block:
-        block += itertools.islice(lines, min(CELL_BATCH, _BLOCK_CHARACTERS // len(block[0][1])))
+        block += itertools.islice(lines, min(CELL_BATCH - 1, _BLOCK_CHARACTERS // len(block[0][1])))
     return block

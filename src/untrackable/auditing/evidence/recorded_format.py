@@ -94,7 +94,7 @@ def _guess(sample: Sequence[Any], texts: Sequence[str]) -> Format:
         return "integer" if 2 * whole > len(sample) else "bits" if 2 * listed > len(sample) else "text"
     needed = _ENOUGH * len(texts)
     rows = Counter(len(text) for text in texts if text and not text.strip("01"))
-    # A row of bits has one length, and more than one bit; 0 and 1 alone, or 1 beside 10, are numbers.
+    # A row of bits has one length, and more than one bit. Single digits, or 1 beside 10, are numbers.
     if rows and rows.most_common(1)[0][1] >= needed and rows.most_common(1)[0][0] > 1:
         return "bits"
     if sum(text.strip().removeprefix("-").isdecimal() for text in texts) >= needed:
