@@ -18,7 +18,7 @@ from untrackable.mechanisms.others.votes import Votes
 from untrackable.mechanisms.wrappers.stored import Stored
 from untrackable.protocol.campaign import Campaign
 from untrackable.protocol.wire import LAST_ROUND
-from untrackable.theory.dominating import dominating
+from untrackable.theory.dominating_experiment import dominating_experiment
 from untrackable.theory.experiment import Experiment, Worst
 from untrackable.theory.factor import Factor
 from untrackable.theory.tracking_bounds import reports_of_two_values
@@ -108,7 +108,7 @@ def tracking_of(mechanism: Mechanism, reports: int, *, values: int) -> Pair:
         )
     alone = _of_one_value(mechanism, reports)
     found = [*(alone.members if isinstance(alone, Worst) else [alone])]
-    one = lru_cache(lambda size: dominating(_of_one_value(mechanism, size, _SEARCHED_AGAIN)))
+    one = lru_cache(lambda size: dominating_experiment(_of_one_value(mechanism, size, _SEARCHED_AGAIN)))
     if values == 2:
         found += [one(some) + one(most) for some, most in reports_of_two_values(reports)]
     else:

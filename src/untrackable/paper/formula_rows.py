@@ -14,13 +14,13 @@ from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
 from untrackable.paper.row import Row, number, verdict
 from untrackable.theory import accuracy, chaining, composition, tracking_bounds
 from untrackable.theory.collisions import cross_probability
-from untrackable.theory.enumeration import Finite, projection_gap
+from untrackable.theory.enumeration import FiniteMechanism, projection_gap
 
 
 def definition_row() -> Row:
     """The printed definition, at fresh randomised response and T = {00, 11}."""
     truth = math.e / (1 + math.e)
-    fresh = Finite([1], lambda value: {value: 1.0}, lambda state, round: {1: truth, 0: 1 - truth})
+    fresh = FiniteMechanism([1], lambda value: {value: 1.0}, lambda state, round: {1: truth, 0: 1 - truth})
     gap = projection_gap(fresh.streams(1, [1, 2]), 1, {(0, 0), (1, 1)}, 0.0)
     return Row(
         section="Definition of untrackable",
@@ -258,8 +258,8 @@ def general_rows() -> Iterator[Row]:
     """Theorems on permanent states, many users and undetectability, at Bitwise with ε₁ = 0.5, ε₂ = 0.4."""
     mechanism = Bitwise(eps_state=0.5, eps_report=0.4)
     reports, users = 12, 5
-    printed = tracking_bounds.many_users_permanent_printed_upper(users, reports, 0.4)
-    sharp = tracking_bounds.many_users_permanent_upper(users, reports, 0.4)
+    printed = tracking_bounds.many_people_permanent_printed_upper(users, reports, 0.4)
+    sharp = tracking_bounds.many_people_permanent_upper(users, reports, 0.4)
     yield Row(
         section="Many users",
         statement=f"permanent state, ε = 0.4, {users} users, {reports} reports: ⌈log₂ n⌉⌊k/2⌋ε",
@@ -273,7 +273,7 @@ def general_rows() -> Iterator[Row]:
     )
     gamma, eps = 0.1, 0.2
     delta = mechanism.tracking(reports=reports).delta(gamma).upper
-    total, bound = tracking_bounds.undetectable_from(gamma, delta, eps, mechanism.privacy().delta(eps).upper)
+    total, bound = tracking_bounds.undetectability_upper(gamma, delta, eps, mechanism.privacy().delta(eps).upper)
     exact = mechanism.detection(reports=reports).delta(total)
     yield Row(
         section="Undetectability",

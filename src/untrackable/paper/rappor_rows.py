@@ -14,7 +14,7 @@ from untrackable.paper.row import Row, number, published, span, verdict
 from untrackable.theory import composition, tracking_bounds
 from untrackable.theory.experiment import Experiment
 from untrackable.theory.factor import FloatArray
-from untrackable.theory.percentiles import Interval, Trackability, confidence_level, order_interval
+from untrackable.theory.percentiles import QuantileInterval, Trackability, confidence_level, order_interval
 
 DRAWS = 10_000
 _LEVELS = (0.5, 0.9)
@@ -140,7 +140,7 @@ class Point:
     plotted: tuple[float, float, float]
     signed: Bracket
     absolute: Bracket
-    sampled: Interval
+    sampled: QuantileInterval
 
     @property
     def agrees(self) -> bool:

@@ -19,8 +19,8 @@ from untrackable.mechanisms.wrappers.fresh import everything_told
 from untrackable.theory.coordinate import (
     Coin,
     Noise,
+    bit_log_likelihood,
     detection_factor,
-    kept_likelihood,
     privacy_factor,
     tracking_factor,
     tracking_losses,
@@ -167,7 +167,7 @@ class Permanent(Mechanism):
         """Independent places; what is in the clear is equally likely whatever it is, and must not change."""
         ones, clear, steady = self._counted(reports)
         is_set = self._patterns(np.array([value] * len(clear)), clear)
-        sides = [kept_likelihood(kept, self._noise, ones, reports.shape[1]) for kept in self._kept]
+        sides = [bit_log_likelihood(kept, self._noise, ones, reports.shape[1]) for kept in self._kept]
         total: FloatArray = np.where(is_set, *sides).sum(axis=1) - self._possibilities()
         return np.where(steady, total, -np.inf)
 

@@ -21,7 +21,7 @@ from untrackable.mechanisms.kept.kept_symbol import KeptSymbol, ShareAggregator,
 from untrackable.mechanisms.observed_rounds import round_number
 from untrackable.mechanisms.probabilities import Chance
 from untrackable.mechanisms.simulated_values import integer_population
-from untrackable.theory.symbol_factors import growth_log, stream_likelihood
+from untrackable.theory.symbol_factors import log_power_minus_one, symbol_log_likelihood
 
 LARGEST = 1 << 20
 _DEEPEST = 600.0
@@ -95,7 +95,7 @@ class Lgrr(KeptSymbol):
         return self._together(first, second, value) - alone
 
     def _likelihood(self, reports: Reports, value: int) -> FloatArray:
-        return stream_likelihood(self._kept, self._told, reports, np.full(reports.shape[0], value))
+        return symbol_log_likelihood(self._kept, self._told, reports, np.full(reports.shape[0], value))
 
     def _together(self, first: Reports, second: Reports, value: int) -> FloatArray:
         """Log probability of all pairs; Σπρ^(x+y) is 1 + Σπe + Σπe' + Σπee', the last a product of two matrices.
@@ -110,7 +110,7 @@ class Lgrr(KeptSymbol):
             places = np.searchsorted(told, side) + told.size * np.arange(side.shape[0])[:, None]
             counts = np.bincount(places.reshape(-1), minlength=told.size * side.shape[0]).reshape(-1, told.size)
             top = step * counts.max(axis=1)
-            scaled.append(np.exp(growth_log(step, side.shape[1])[counts] - top[:, None]))
+            scaled.append(np.exp(log_power_minus_one(step, side.shape[1])[counts] - top[:, None]))
             tops.append(top)
             with np.errstate(divide="ignore"):
                 means.append(np.log(scaled[-1] @ prior) + top)
