@@ -176,7 +176,7 @@ def test_candidates_that_share_a_bucket_are_named_or_estimated_together() -> Non
     assert groups == ((first, second), (third,))
     found = encoding.candidates(estimate, groups)
     np.testing.assert_allclose(found.frequencies, [0.8, 0.2], atol=1e-15)
-    with pytest.raises(ValueError, match=f"which 'apple', '{third}' do not"):
+    with pytest.raises(ValueError, match=f"but 'apple', '{third}' do not"):
         encoding.candidates(estimate, [(first, third)])
     with pytest.raises(ValueError, match="of a group must share a bucket, but"):
         encoding.candidates(estimate, [()])

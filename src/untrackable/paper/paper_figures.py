@@ -1,4 +1,4 @@
-"""The paper's two figures: its points and ours together."""
+"""The paper's two figures, each with the published points and the computed curves."""
 
 from pathlib import Path
 
@@ -6,14 +6,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from untrackable.paper import rappor_rows
-from untrackable.paper.rappor_rows import Point
+from untrackable.paper.rappor_rows import PercentilePoint
 from untrackable.paper.row import published
 
 _OURS, _PAPER, _OTHER = "#1b6ca8", "#d1495b", "#7a9e3f"
+"""The colours of computed curves, of published points, and of further computed curves."""
 
 
-def write(directory: Path, points: list[Point]) -> list[Path]:
-    """Write both figures as PNG files; returns their paths."""
+def write_figures(directory: Path, points: list[PercentilePoint]) -> list[Path]:
+    """Write both figures as PNG files and return their paths."""
     directory.mkdir(parents=True, exist_ok=True)
     return [_worst_case(directory), _percentiles(directory, points)]
 
@@ -42,7 +43,7 @@ def _worst_case(directory: Path) -> Path:
     return _save(figure, directory / "rappor-worst-case.png")
 
 
-def _percentiles(directory: Path, points: list[Point]) -> Path:
+def _percentiles(directory: Path, points: list[PercentilePoint]) -> Path:
     figure = Figure(figsize=(9.6, 4.8), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True)
     for axes, level, name in ((left, 0.5, "median"), (right, 0.9, "90th percentile")):
@@ -85,6 +86,6 @@ def _finish(axes: Axes) -> None:
 
 
 def _save(figure: Figure, path: Path) -> Path:
-    # No software name and no date in the file: the same numbers give the same bytes.
+    # The file contains no software name and no date, so the same numbers always give the same bytes.
     figure.savefig(path, dpi=140, metadata={"Software": None})
     return path

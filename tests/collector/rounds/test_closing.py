@@ -15,7 +15,7 @@ from untrackable.collector.http.problems import Refused
 from untrackable.collector.http.service import Service
 from untrackable.collector.metrics import Metrics
 from untrackable.collector.rounds import closing
-from untrackable.collector.rounds.clock import Steady
+from untrackable.collector.rounds.clock import ClockJumpDetector
 from untrackable.collector.settings import Settings
 from untrackable.collector.stores.records import Round, StoredCampaign
 from untrackable.collector.stores.store import Store
@@ -101,11 +101,11 @@ def test_whatever_goes_wrong_in_a_sweep_the_next_one_is_made_and_the_end_is_clea
     assert "RECOGNISABLE" not in caplog.text
 
 
-def looks(steady: Steady, clock: Clock, passing: Clock) -> Callable[[float, float], bool]:
+def looks(steady: ClockJumpDetector, clock: Clock, passing: Clock) -> Callable[[float, float], bool]:
     def look(passed: float, told: float) -> bool:
         passing.now += passed
         clock.now += told
-        return steady.agrees()
+        return steady.clock_is_trusted()
 
     return look
 
@@ -113,7 +113,7 @@ def looks(steady: Steady, clock: Clock, passing: Clock) -> Callable[[float, floa
 def test_a_clock_that_jumps_forward_is_doubted_for_a_while(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
     clock, passing = Clock(), Clock(5.0)
-    look = looks(Steady(clock, passing), clock, passing)
+    look = looks(ClockJumpDetector(clock, passing), clock, passing)
     assert look(30, 30)
     assert look(30, 29)
     assert look(30, 60)  # set right by a little

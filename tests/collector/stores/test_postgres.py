@@ -222,7 +222,7 @@ def test_a_server_that_begins_to_log_reports_is_given_none(
     secret, late = rows(5, 2), rows(5, 3)
     set_to("SET log_statement = 'all'")
     try:
-        store._hang_up()
+        store._close_idle()
         with pytest.raises(StoreUnavailable, match="would write reports into its log"):
             store.add({ROUND: secret})
         with pytest.raises(StoreUnavailable, match="would write reports into its log"):
@@ -233,7 +233,7 @@ def test_a_server_that_begins_to_log_reports_is_given_none(
     store.add({ROUND: late})
     set_to("SET log_statement = 'all'")
     try:
-        monkeypatch.setattr(postgres_settings, "_LOOK_SECONDS", 0.0)
+        monkeypatch.setattr(postgres_settings, "_RECHECK_SECONDS", 0.0)
         with pytest.raises(StoreUnavailable, match="would write reports into its log"):
             store.add({ROUND: secret})
     finally:
@@ -431,7 +431,7 @@ def test_dumped_and_restored_as_documented(new_url: NewUrl, tmp_path: Path) -> N
 
 def test_what_is_set_right_for_a_role_is_seen(new_url: NewUrl, monkeypatch: pytest.MonkeyPatch) -> None:
     """Which is so in new sessions only."""
-    monkeypatch.setattr(postgres_settings, "_LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(postgres_settings, "_RECHECK_SECONDS", 0.0)
     url = new_url("postgresql")
     store = open_store(url)
     known(store)

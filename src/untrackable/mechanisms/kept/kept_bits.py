@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from untrackable import checks
 from untrackable.estimation.aggregators import Aggregator, Reports, Source
 from untrackable.framing import pack_integers, unpack_integers
-from untrackable.kernels.events import events
+from untrackable.kernels.events import draw_events
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.interface import After, Mechanism, Pair, Values, worst
 from untrackable.mechanisms.observed_rounds import ObservedRounds
@@ -270,10 +270,10 @@ class Permanent(Mechanism):
         is_set = _as_words(self._patterns(values, clear))
         among = _as_words(np.ones((1, self.places), dtype=np.bool_))
         lost, gained = (flip.threshold for flip in self._flips)
-        kept = is_set ^ events(is_set, lost, gained, rng, among=among)
+        kept = is_set ^ draw_events(is_set, lost, gained, rng, among=among)
         shown = np.repeat(kept[:, None, :], len(rounds), axis=1)
         one, zero = (told.threshold for told in self._told)
-        told = events(shown, one, zero, rng, among=among).astype("<u8", copy=False).view(np.uint8)
+        told = draw_events(shown, one, zero, rng, among=among).astype("<u8", copy=False).view(np.uint8)
         if self.clear_bits:
             beside = np.broadcast_to(clear[:, None, :], (people, len(rounds), self.clear_bits))
             return np.packbits(np.concatenate((unpacked(told, self.places), beside), -1), -1, bitorder="little")
