@@ -395,7 +395,7 @@ def test_a_store_that_hangs_does_not_keep_the_collector(
         wait_until(lambda: service.writer.unstored() == 21)
         assert http.get("/healthz").status_code == 200
     assert gave_up.is_set()
-    assert "21 reports were not stored, and none of them acknowledged" in caplog.text
+    assert "The collector ends without storing 21 reports. None of them was acknowledged." in caplog.text
 
 
 def test_health_says_so_while_reports_are_not_stored(collector: Collector, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -135,7 +135,7 @@ def test_a_round_of_which_no_sums_can_be_made_is_refused() -> None:
     reader = CampaignAcceptance(asked, Settings())
     body = b"".join(sealed(asked, [faded.client(0).report(1)], round=number))
     for _ in range(2):
-        with pytest.raises(Refused, match="so late that its answers say nothing") as refused:
+        with pytest.raises(Refused, match="its answers would be pure noise") as refused:
             reader.read(body, NOW)
         assert refused.value.problem is Problem.ROUND_OVER
     assert len(reader.read(b"".join(sealed(asked, [faded.client(0).report(1)])), 1.0).rounds) == 1

@@ -166,8 +166,8 @@ def test_postgres_stopped_and_started_under_load(tmp_path: Path) -> None:
         store._close_idle()
         check(store, asked, sent)
         log = (tmp_path / "log").read_text()
-        assert "the store fails" in log
-        assert "the store works again" in log
+        assert "The store fails" in log
+        assert "The store works again." in log
         assert "Traceback" not in log
         store.close()
     finally:
@@ -205,7 +205,7 @@ def test_a_full_disk_refuses_and_loses_nothing(tmp_path: Path) -> None:
         assert httpx.get(f"{server.address}/healthz").status_code == 200
         assert server.end() == 0
     assert len(sent.acknowledged) == 2000 * (1 + statuses.count(204) + 1)
-    assert "the store fails" in (tmp_path / "log").read_text()
+    assert "The store fails" in (tmp_path / "log").read_text()
     check(store, asked, sent)
     store.close()
 

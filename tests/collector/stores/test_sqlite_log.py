@@ -129,7 +129,7 @@ def test_a_damaged_log_is_refused_and_nothing_is_changed(killed: Path) -> None:
     data[len(data) // 2] ^= 1
     log.write_bytes(data)
     for options in ({}, {"check": False}, {"check": False, "make": False}, {}):  # also if it is only read
-        with pytest.raises(StoreError, match="SQLite would forget what was acknowledged"):
+        with pytest.raises(StoreError, match="SQLite would drop acknowledged reports after it"):
             open_store(f"sqlite:///{killed}", **options)
         assert log.read_bytes() == data
     log.write_bytes(whole)
@@ -266,10 +266,10 @@ def test_a_log_that_somebody_reads_is_not_said_to_be_truncated(
     reader = sqlite3.connect(closed, isolation_level=None)
     reader.execute("BEGIN")
     reader.execute("SELECT count(*) FROM reports_2").fetchone()
-    with pytest.raises(StoreUnavailable, match="the log is still needed"):
+    with pytest.raises(StoreUnavailable, match="still reads an older state, which needs the log"):
         store.tidy()
     assert close_round(store, ASKED, 2).state == "closed"
-    assert "still has nonces of a closed round" in caplog.text
+    assert "still contains nonces of a closed round" in caplog.text
 
     def found() -> list[str]:
         return [path.name for path in closed.parent.iterdir() if given[7, :16].tobytes() in path.read_bytes()]
