@@ -117,7 +117,7 @@ def _value(cell: str, mechanism: Mechanism, encoding: Encoding | None) -> Any:
     if encoding is None and mechanism.takes_strings:
         return cell
     if isinstance(encoding, DiscoveredStrings):
-        return encoding.taken(cell)
+        return encoding.prepared_text(cell)
     raw = from_text(encoding, cell)
     return raw if encoding is None else encoding.encode(raw)
 

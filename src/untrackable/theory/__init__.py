@@ -1,4 +1,4 @@
 """Pure mathematics: how well can an observer tell world P from world Q?
 
-No I/O, no clock; randomness only where a generator is handed in.
+Nothing here reads a file or a clock. Functions that sample take a random generator as an argument.
 """

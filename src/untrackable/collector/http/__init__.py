@@ -1,1 +1,1 @@
-"""The HTTP service: addresses, connections, and every way in which a request is refused."""
+"""The collector's HTTP service: its addresses, its connections, and all reasons to refuse a request."""
