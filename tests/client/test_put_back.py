@@ -48,8 +48,9 @@ def test_a_restored_folder_answers_no_round_that_has_begun(
         send(client(tmp_path / "c", asked, clock), server, clock)
     assert [round_of(body) for body in server.bodies] == [3, 4, 5, 6]
     assert [told.getMessage() for told in caplog.records] == [
-        f"{tmp_path / 'c'} was restored or copied, or writing it was cut short: what was answered since is not "
-        "known, so no round that has begun is answered, and nothing that was about to be sent is"
+        f"{tmp_path / 'c'} was restored or copied, or writing it was interrupted: it is not known what was "
+        "answered since, so rounds that have begun are not answered, and reports that were about to be sent are "
+        "dropped"
     ]
 
 
@@ -108,7 +109,7 @@ def test_a_ledger_put_back_alone_is_an_error_and_nothing_is_touched(tmp_path: Pa
     before = snapshot(tmp_path / "c")
     third = client(tmp_path / "c", campaign(question="A third?"), clock)
     for attempt in (someone.report, someone.leave, lambda: someone.answer(1), lambda: third.answer(1)):
-        with pytest.raises(StateError, match=r"the ledger is an old one: .* put the later one back"):
+        with pytest.raises(StateError, match=r"the ledger is an old one, .* put the later one back"):
             attempt()
     with pytest.raises(StateError, match="old one"):
         members(tmp_path / "c")
@@ -167,7 +168,7 @@ def test_a_state_that_the_ledger_does_not_list_is_left_as_it_is(tmp_path: Path) 
     strange = tmp_path / "mine" / f"{other.id}.state"
     shutil.copy(tmp_path / "theirs" / other.question / strange.name, strange)
     for attempt in (someone.report, lambda: client(tmp_path / "mine", other, clock).answer(1)):
-        with pytest.raises(StateError, match=f"{other.id}.state is not of this ledger"):
+        with pytest.raises(StateError, match=f"{other.id}.state does not belong to this ledger"):
             attempt()
     assert strange.exists()
 
@@ -202,7 +203,7 @@ def test_a_restored_folder_waits_for_a_clock_that_is_right(behind: float, tmp_pa
     before, again = snapshot(folder), client(folder, asked, clock)
     clock.now = behind
     for attempt in (again.due, again.report, lambda: again.answer(1), again.leave):
-        with pytest.raises(ClockBehind, match="until it is right"):
+        with pytest.raises(ClockBehind, match="until the clock is right"):
             attempt()
     assert {path: data for path, data in snapshot(folder).items() if data or path in before} == before
     clock.late_in(5)

@@ -1,4 +1,4 @@
-"""The client: joins campaigns on a person's behalf, within their policy, and answers for them."""
+"""The client: joins campaigns for a person, within their policy, and answers for them."""
 
 import time
 from pathlib import Path
@@ -36,9 +36,9 @@ class Client(Member):
         self.policy = policy
 
     def answer(self, value: Any) -> None:
-        """The person's value from now on; the first one joins the campaign, from the next round on.
+        """Set the person's value from now on. The first value joins the campaign, from the next round on.
 
-        A campaign whose guarantee is not confirmed, or that would take all campaigns beyond the policy, is refused.
+        A campaign is refused if its guarantee is not confirmed, or if all campaigns together exceed the policy.
         """
         encoded = self.campaign.encoding.encode(value)
         now = self._now(None)
@@ -56,7 +56,7 @@ class Client(Member):
         first = self._first(ledger, now)
         last = self._last()
         if last is not None and first > last:
-            raise CampaignRefused("this campaign is over: it has no round that begins later")
+            raise CampaignRefused("this campaign is over: no later round is left")
         made = State.new(self.campaign, value, first, system)
         joined = ledger.joined(self.campaign, Life(made.life, first, last, first - 1))
         joined.check(self.policy)

@@ -1,4 +1,4 @@
-"""What a client knows about one campaign: the value, the mechanism's state, the keys, and the report to be sent."""
+"""What a client keeps about one campaign: the value, the mechanism's state, the keys and the next report."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,10 +17,10 @@ _NAME = 16
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PreparedReport:
-    """A report as it is sent, and how sending it has gone so far.
+    """A report as it is sent, and what is known about sending it so far.
 
-    `since` is when the first attempt was made; `attachment` is where, as a keyed digest that only this client can
-    make again, or None where that is not known.
+    `since` is the time of the first attempt. `attachment` says from which network it was made, as a keyed digest
+    that only this client can make again; it is None where the network is not known.
     """
 
     round: int
@@ -48,10 +48,10 @@ class State:
         return State(name, value, ((value, made),), Ratchet(key, first))
 
     def holding(self, campaign: Campaign, value: int, source: Entropy) -> "State":
-        """With another value from now on: the mechanism's own way of changing, or a state for each value.
+        """With another value from now on: the mechanism's state changes, or there is a state for each value.
 
-        Entropy first for the keys: a state that was put back and then told another value must not draw the same
-        noise for it, as the two reports would then tell the difference of the values without any.
+        New entropy for the keys comes first. Without it, a state that was put back and then given another value
+        would draw the same noise again, and the two reports would reveal the difference of the values.
         """
         if campaign.guarantee.values == "fixed":
             raise ValueChangeRefused(
@@ -66,7 +66,7 @@ class State:
         return replace(self, value=value, kept=tuple(kept.items()), ratchet=ratchet)
 
     def answered(self, campaign: Campaign, round: int) -> "State":
-        """With the sealed report of a round, all of its chances drawn from the round's key, then forgotten."""
+        """With the report of a round, its randomness drawn from the round's key, which is then forgotten."""
         ratchet, mechanism = self.ratchet.at(round), campaign.mechanism
         report, after = mechanism.make_report(self._mechanism_state(campaign), round, ratchet.entropy("noise"))
         after = mechanism.forget_report(after, round, ratchet.entropy("filler"))
@@ -104,9 +104,9 @@ class State:
             return None
         if content.get("version") != VERSION:
             raise StateError(
-                f"the state is of another version of this library: of version {content.get('version')!r:.9}, and "
-                f"{VERSION} is known; move {name(campaign)} away and answer anew: only rounds that begin later are "
-                "answered then, and the ledger knows what was spent before"
+                f"another version of this library wrote the state: it has version {content.get('version')!r:.9}, "
+                f"and this library reads version {VERSION}; move {name(campaign)} away and answer again: only "
+                "rounds that begin later are answered then, and the ledger knows what was spent before"
             )
         if content.get("campaign") != campaign:
             raise StateError("the state is of another campaign")
@@ -123,7 +123,7 @@ class State:
 
 
 def name(campaign: str) -> str:
-    """Of the file."""
+    """The name of its file."""
     return f"{campaign}.state"
 
 

@@ -1,8 +1,8 @@
 """What a mechanism is.
 
-A mechanism is the public recipe: a frozen value object with nothing secret in it. It makes clients, simulates
-populations, aggregates reports, and describes its three experiments. Reports are unsigned integers below
-2^report_bits; rounds are public and count from 1.
+A mechanism is the public recipe: a frozen value object that holds nothing secret. It makes clients, simulates
+populations, aggregates reports and describes its three experiments. Reports are unsigned integers below
+2^report_bits. Rounds are public and count from 1.
 """
 
 import math
@@ -33,7 +33,7 @@ Values = Literal["fixed", "any"]
 """Privacy of a value that never changes, or of any sequence of values."""
 
 After = Literal["fresh", "same"]
-"""Who reports after a change of value: a fresh generator, as in [NV], or the same client with what it remembers."""
+"""After a change of value, a fresh generator reports, as in [NV], or the same client with what it remembers."""
 
 Charge = Literal["states", "rounds", "last round"]
 """What a privacy account counts: each state by itself, all rounds of all states, or all rounds up to the last."""
@@ -44,7 +44,7 @@ Pair = Experiment | Mixture | Worst
 _BATCH = 1 << 21
 """Random words that one simulated batch may need at a time."""
 _PER_ENTRY = 11
-"""So many bits more random words than entries of a table are worth loading the compiled kernels."""
+"""Compiled kernels are loaded from 2^this many random words for each entry of a table."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,13 +71,13 @@ class Mechanism(ABC):
     published: ClassVar[str] = ""
     """Where the mechanism comes from."""
     persists: ClassVar[str] = ""
-    """What of a client's reports stays the same from round to round, in plain words."""
+    """What stays the same in a client's reports from round to round, in plain words."""
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     """Published parameters, by name."""
     pools: ClassVar[bool] = False
-    """Whether a client's rounds may be pooled, being independent given its values and equally noisy."""
+    """Whether a client's rounds may be pooled: they are independent given its values, and equally noisy."""
     independent: ClassVar[bool] = False
-    """Whether they are independent given its values, each of them telling the frequencies, equally noisy or not."""
+    """Whether a client's rounds are independent given its values, equally noisy or not."""
     takes_strings: ClassVar[bool] = False
     """Whether it takes text as it is, without an encoding."""
     integer_law_is_sharp: ClassVar[bool] = True
@@ -169,11 +169,11 @@ class Mechanism(ABC):
 
     @abstractmethod
     def log_likelihood(self, reports: Reports, value: Any, rounds: Sequence[int]) -> FloatArray:
-        """Log probability that one user holding `value` sends each row of reports at these rounds."""
+        """Log probability that one person holding `value` sends each row of reports at these rounds."""
 
     @abstractmethod
     def link_scores(self, first: Reports, second: Reports, value: Any) -> FloatArray:
-        """ln(one user/two users) for every pair of a row of `first` and a row of `second`, all holding `value`.
+        """ln(one person/two people) for every pair of a row of `first` and a row of `second`, all holding `value`.
 
         Rows are as simulation yields them: reports of one pseudonym each, all at different rounds.
         """
@@ -187,7 +187,7 @@ class Mechanism(ABC):
         """Everlasting privacy, or that of the first `reports` reports."""
 
     def takes(self, round: int) -> tuple[int, ...]:
-        """The rounds whose reports the sums of a round are made of; none, where the round tells no frequencies."""
+        """The rounds whose reports go into the sums of a round; none if nothing is estimated for it."""
         return (round_number(round),)
 
     def to_json(self) -> dict[str, Any]:
@@ -217,7 +217,8 @@ class Mechanism(ABC):
         numbers = _round_numbers(rounds)
         array = self._population(values, len(numbers))
         seed = checks.integer("seed", seed, low=0)
-        self._simulate(array[:0], numbers, np.random.default_rng(seed))  # whatever is wrong, say so now
+        # Nobody's reports, so that errors are raised here and not while iterating.
+        self._simulate(array[:0], numbers, np.random.default_rng(seed))
         each = max(1, len(numbers) * self._words())
         size = max(1, _BATCH // each)
         compiled(array.shape[0] * each >> _PER_ENTRY)
@@ -237,10 +238,10 @@ class Mechanism(ABC):
         reports: int | None = None,
         split: int | None = None,
     ) -> Pair:
-        """One user against two of the same value; the worst split if none is given.
+        """One person against two who hold the same value; the worst split if none is given.
 
-        `rounds` and the first user's among them, or in short how many `reports` there are and of how many the
-        first user's part is, where rounds are all alike.
+        Give `rounds` and the ones that are the `first` person's. Where all rounds are alike, the number of
+        `reports` and the size of the first person's `split` are enough.
         """
         return worst(self._trackings(ObservedRounds.of(rounds, first, reports, split)))
 
@@ -313,9 +314,9 @@ class Mechanism(ABC):
         split: int | None = None,
         after: After = "fresh",
     ) -> Pair:
-        """One user against a user who holds another value at the remaining rounds; arguments as above.
+        """One person against a person who holds another value at the remaining rounds; arguments as in `tracking`.
 
-        After the change reports come from a fresh generator, as in [NV], or from the same client, which keeps
+        After the change, reports come from a fresh generator, as in [NV], or from the same client, which keeps
         whatever does not depend on the value.
         """
         checks.choice("after", after, ("fresh", "same"))

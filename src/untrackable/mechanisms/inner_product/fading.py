@@ -1,4 +1,4 @@
-"""No horizon: answers that grow fainter, so that all of them together stay private for ever."""
+"""Answers without a last round: they grow fainter, so that all of them together stay private for ever."""
 
 import math
 from collections.abc import Sequence
@@ -57,7 +57,7 @@ class Memory(NamedTuple):
 class Fading(Mechanism):
     """Round t is answered with a noisy inner product of eps_t = scale·t^(-power), power > ½.
 
-    Rounds are independent given the value, so one user and two look exactly alike; Σ eps_t² is finite, so all
+    Rounds are independent given the value, so one person and two look exactly alike; Σ eps_t² is finite, so all
     rounds together are (eps, delta)-private. The price is accuracy that fades: the error of round t grows as
     t^power, for everyone, also for those who join late.
 

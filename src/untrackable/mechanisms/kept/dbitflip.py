@@ -70,7 +70,7 @@ class DBitFlip(Permanent):
                 f"eps must be at least {2 * checks.SMALLEST_EPSILON}, or it would not matter, got {self.eps}"
             )
         if self.report_flip.threshold >= _FAIR:
-            raise ValueError(f"output_flip must be below 0.5, or reports say nothing, got {self.output_flip}")
+            raise ValueError(f"output_flip must be below 0.5, or reports reveal nothing, got {self.output_flip}")
 
     @property
     def positions(self) -> int:
@@ -132,7 +132,7 @@ class DBitFlip(Permanent):
     def _trackings(self, seen: ObservedRounds) -> list[Experiment | Mixture]:
         """The set on both sides, and an observed mixture of whether it contains the value's bucket; exact.
 
-        Two users who show the same set show that of the first, so both worlds weigh the two cases alike.
+        Two people who show the same set show that of the first, so both worlds weigh the two cases alike.
         """
         return [self._tracked(seen.reports, j) for j in seen.tracking_splits(3)]
 

@@ -66,7 +66,7 @@ class Permanent(Mechanism):
         return np.zeros((people, 0), dtype=np.uint8)
 
     def _persistent(self) -> list[Factor]:
-        """What the clear part says of one user against two that send on both sides."""
+        """What the clear part reveals of one person against two, if both sides have reports."""
         return []
 
     @property
@@ -172,7 +172,7 @@ class Permanent(Mechanism):
         return np.where(steady, total, -np.inf)
 
     def link_scores(self, first: Reports, second: Reports, value: Any) -> FloatArray:
-        """Independent positions, after what is in the clear: unequal, and it is not the same user."""
+        """Independent positions, after what is in the clear: unequal, and it is not the same person."""
         (left, tags, steady), (right, other, calm) = self._counted(first), self._counted(second)
         scores = np.full((len(tags), len(other)), -np.inf)
         for group in np.unique(tags[steady], axis=0):

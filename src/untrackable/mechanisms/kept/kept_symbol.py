@@ -68,7 +68,7 @@ class KeptSymbol(Mechanism):
         """Probabilities that a report counts for a value that its sender holds, and for another one."""
 
     def _persistent(self) -> list[Factor]:
-        """What the clear part says of one user against two that send on both sides."""
+        """What the clear part reveals of one person against two, if both sides have reports."""
         return []
 
     _apart: ClassVar[Certainty] = "exact"
@@ -129,7 +129,7 @@ class KeptSymbol(Mechanism):
         return self._other_value(seen, clear=True)
 
     def _same_value(self, seen: ObservedRounds, certainty: Certainty) -> list[Experiment | Mixture]:
-        """One user against two of the same value.
+        """One person against two of the same value.
 
         Where there are too many outcomes, the kept symbol of the longer side is granted to the observer, the more
         reports on the other side the worse; where there still are, those of both sides.
@@ -148,7 +148,7 @@ class KeptSymbol(Mechanism):
         return [Experiment([*clear, granted_tracking(kept)], certainty="upper")]
 
     def _other_value(self, seen: ObservedRounds, *, clear: bool) -> list[Experiment | Mixture]:
-        """One user against a user of another value, whose symbol is another one.
+        """One person against a person of another value, whose symbol is another one.
 
         `clear`: what travels in the clear changes as well. What is granted first is the symbol before the change.
         """

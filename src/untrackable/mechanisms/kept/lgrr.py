@@ -34,7 +34,7 @@ _PAIRS = 1 << 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lgrr(KeptSymbol):
-    """Keeps the value for ever, or with probability 1-`keep` any other; tells what it keeps, or with 1-`tell` not.
+    """Keeps the value for ever, or any other one with probability 1-`keep`; reports it, or any other with 1-`tell`.
 
     What is told otherwise is any other value, drawn anew for each report. What persists: the kept value.
     """

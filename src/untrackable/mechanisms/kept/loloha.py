@@ -193,7 +193,7 @@ class Loloha(KeptSymbol):
         return np.where(seen_once(seeds), found - self.seed_bits * math.log(2), -np.inf)
 
     def link_scores(self, first: Reports, second: Reports, value: int) -> FloatArray:
-        """Unequal seeds, and it is not the same user; else by how often each symbol was told on either side."""
+        """Unequal seeds, and it is not the same person; else by how often each symbol was told on either side."""
         (seeds, left), (others, right) = self._parts(first), self._parts(second)
         scores = np.full((first.shape[0], second.shape[0]), -np.inf)
         steady, calm = np.flatnonzero(seen_once(seeds)), np.flatnonzero(seen_once(others))

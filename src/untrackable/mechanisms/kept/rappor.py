@@ -68,7 +68,7 @@ class Rappor(Permanent):
         for name in ("f", "p", "q"):
             checks.settle(self, **{name: checks.probability(name, getattr(self, name))})
         if self.p == self.q:
-            raise ValueError(f"p and q must differ, or reports say nothing; got {self.p} for both")
+            raise ValueError(f"p and q must differ, or reports reveal nothing; got {self.p} for both")
         checks.settle(
             self,
             state_flip=chance_toward(self.f / 2, 0.5),

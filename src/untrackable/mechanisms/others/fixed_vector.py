@@ -194,7 +194,7 @@ class Questioned(LocalWrapper):
         return np.where(steady, total - np.log(float(self.base.questions)), -np.inf)
 
     def link_scores(self, first: Reports, second: Reports, value: int) -> FloatArray:
-        """By the question: unequal, and it is not the same user."""
+        """By the question: unequal, and it is not the same person."""
         if self._fixed:
             return self._once.link_scores(first, second, value)
         (left, steady), (right, calm) = self._questions(first), self._questions(second)

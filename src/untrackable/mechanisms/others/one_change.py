@@ -235,7 +235,7 @@ class OneChange(Mechanism):
         return np.where(steady, total, -np.inf)
 
     def link_scores(self, first: Reports, second: Reports, value: Any) -> FloatArray:
-        """The level, and the tilts of the two sides: their product is missing where one user sent both."""
+        """The level, and the tilts of the two sides: their product is missing where one person sent both."""
         changes = self._changes(value)
         left, right = _Read(self, first, changes), _Read(self, second, changes)
         step = self.bias / self.changes

@@ -116,8 +116,8 @@ class Votes(Mechanism):
     def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Experiment:
         """Fixed value: votes say nothing, as after the first update it never means yes; the estimates (exact).
 
-        Any sequence of values: also the votes that one of two users means as yes, no more than both may (upper).
-        All rounds, or the first `reports`. It holds as well if this user's votes decide on updates.
+        Any sequence of values: also the votes that one of two people means as yes, no more than both may (upper).
+        All rounds, or the first `reports`. It holds as well if this person's votes decide on updates.
         """
         checks.choice("values", values, ("fixed", "any"))
         last = LARGEST_ROUND if reports is None else checks.integer("reports", reports, low=1)
@@ -132,7 +132,7 @@ class Votes(Mechanism):
         return Experiment(factors, certainty="upper" if votes else "exact")
 
     def _trackings(self, seen: ObservedRounds) -> Sequence[Experiment | Mixture]:
-        """Nothing to see: what a user means follows from its values and the updates, and the noise is fresh."""
+        """Nothing to see: what a person means follows from its values and the updates, and the noise is fresh."""
         return [Experiment()]
 
     def _detections(self, seen: ObservedRounds, after: After) -> Sequence[Experiment | Mixture]:
@@ -175,7 +175,7 @@ class Votes(Mechanism):
         return checks.integer("round", max(rounds), low=1, high=_LARGEST_SIMULATED)
 
     def _means(self, held: NDArray[np.int64]) -> Bools:
-        """Whether each user means yes at rounds 1, 2, …, given the bit that it holds at each."""
+        """Whether each person means yes at rounds 1, 2, …, given the bit that it holds at each."""
         people, last = held.shape
         means, spent = np.ones((people, last), dtype=np.bool_), np.zeros(people, dtype=np.int64)
         reference: NDArray[np.int64] | None = None

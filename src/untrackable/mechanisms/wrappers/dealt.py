@@ -34,10 +34,10 @@ class Hand(NamedTuple):
 class Dealt(LocalWrapper):
     """Keeps `slots` executions and sends the t-th at round t.
 
-    For as long as the deck lasts the reports are independent given the value, so one user and two look exactly
-    alike; and every card answers one round only, so the value may change from round to round at no cost. When it
-    is empty, `stop` sends no more, `replay` deals the same cards again: still private for ever, but a replayed
-    card gives the user away.
+    While the deck lasts, reports are independent given the value, so one person and two look exactly alike. Every
+    card answers one round only, so the value may change from round to round at no cost. When the deck is empty,
+    `stop` sends no more; `replay` deals the same cards again, which stays private for ever but makes people
+    trackable.
     """
 
     base: Local

@@ -1,4 +1,4 @@
-"""No state at all: fresh noise for every report. Nothing to follow, and no privacy for long."""
+"""No state at all: fresh noise for every report. Nothing can be followed, and privacy does not last."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from untrackable.theory.factor import Factor
 
 @dataclass(frozen=True, slots=True)
 class Fresh(LocalWrapper):
-    """One of the two extremes: (0, 0)-untrackable for ever, private only for as long as few reports are sent."""
+    """One of the two extremes: (0, 0)-untrackable for ever, but private only while few reports are sent."""
 
     base: Local
 
@@ -39,7 +39,7 @@ class Fresh(LocalWrapper):
         return total
 
     def link_scores(self, first: Reports, second: Reports, value: int) -> FloatArray:
-        """All 0: nothing to match by."""
+        """All 0: nothing connects two reports of a person."""
         return np.zeros((first.shape[0], second.shape[0]))
 
     def aggregator(self, round: int = 1) -> FrequencyAggregator:
@@ -48,7 +48,7 @@ class Fresh(LocalWrapper):
         return self.base.aggregator(Source(self, 0, pools=True))
 
     def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Experiment:
-        """The same for a fixed value and for any sequence; everlasting privacy there is none."""
+        """The same for a fixed value and for any sequence; there is no everlasting privacy."""
         checks.choice("values", values, ("fixed", "any"))
         if reports is None:
             return everything_told("exact")
@@ -97,5 +97,5 @@ class Fresh(LocalWrapper):
 
 
 def everything_told(certainty: Literal["exact", "upper"]) -> Experiment:
-    """The two worlds have nothing in common, or nothing better is known."""
+    """Two worlds that have nothing in common, or of which nothing better is known."""
     return Experiment([Factor([1.0, 0.0], [0.0, 1.0])], certainty=certainty)

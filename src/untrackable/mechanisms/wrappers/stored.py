@@ -30,9 +30,9 @@ from untrackable.theory.factor import Factor
 
 @dataclass(frozen=True, slots=True)
 class Stored(LocalWrapper):
-    """Keeps `slots` executions of a local mechanism and sends one of them, drawn anew each round.
+    """Keeps `slots` reports of a local mechanism and sends one of them, drawn anew each round.
 
-    Everlastingly private because there are only so many executions; trackable once a slot shows up twice.
+    It is private for ever because there are only so many reports. It is trackable once a slot is seen twice.
     """
 
     base: Local
@@ -165,7 +165,7 @@ class Stored(LocalWrapper):
 
 
 class Memoized(Stored):
-    """The other extreme: one noisy answer, sent for ever. As private as one report, and a perfect name tag."""
+    """The other extreme: one noisy report, sent for ever. As private as one report, and a perfect name tag."""
 
     __slots__ = ()
     persists = "the whole report, word for word"
