@@ -32,7 +32,8 @@ from untrackable.encodings.encoding import Encoding
 from untrackable.errors import CampaignError
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.protocol.campaign import LARGEST, Campaign, Directory, Guarantee, canonical, identify
+from untrackable.protocol.campaign import LARGEST, Campaign, Directory, Guarantee, identify
+from untrackable.strict_json import canonical
 from untrackable.theory.collisions import cross_probability
 
 ASKED = campaign()

@@ -14,7 +14,7 @@ from typing import Any
 
 from untrackable.client.folder_lock import Lock
 from untrackable.errors import FolderBusy, StateError
-from untrackable.protocol.campaign import canonical
+from untrackable.strict_json import canonical
 
 _MAGIC = b"UTF\x01"
 _DIGEST = 32

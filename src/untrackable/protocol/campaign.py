@@ -20,6 +20,7 @@ from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.registry import from_json as mechanism_from_json
 from untrackable.mechanisms.registry import plain
 from untrackable.protocol.wire import LAST_ROUND
+from untrackable.strict_json import canonical
 
 VERSION = 1
 LARGEST = 1 << 20
@@ -183,11 +184,6 @@ class Directory:
 def _document(campaign: Campaign) -> bytes:
     """A campaign's bytes, made once: it never changes, and they are asked for again and again."""
     return canonical(campaign.to_json())
-
-
-def canonical(document: dict[str, Any]) -> bytes:
-    """JSON with sorted keys, no spaces, UTF-8."""
-    return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
 
 
 def identify(data: bytes) -> str:
