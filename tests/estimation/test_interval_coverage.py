@@ -40,7 +40,7 @@ ALARM = 1e-9
 MOST = int(binom.isf(ALARM, TIMES, BETA))
 """More misses than this among `TIMES` have a probability below `ALARM` at a rate of BETA."""
 
-SPREAD = tuple(float(np.sqrt(edge / (TIMES - 1))) for edge in chi2.ppf([ALARM, 1 - ALARM], TIMES - 1))
+SPREAD = [math.sqrt(float(chi2.ppf(rate, TIMES - 1)) / (TIMES - 1)) for rate in (ALARM, 1 - ALARM)]
 """By more than these factors, a standard deviation seen in `TIMES` normal errors is off with probability ALARM."""
 NEARLY = 1 + 1e-9
 """For rounding errors."""
@@ -98,7 +98,8 @@ def attained(mechanism: Mechanism, values: int) -> NDArray[np.float64]:
     """
     reports = simulated(mechanism, np.tile(np.arange(values), 600), seed=1)
     alone = [estimated(mechanism, reports[i : i + 1], BETA).frequencies for i in range(len(reports))]
-    return np.ptp(np.array(alone), axis=0)
+    moved: NDArray[np.float64] = np.ptp(np.array(alone), axis=0)
+    return moved
 
 
 def not_too_wide(mechanism: Mechanism, found: list[Estimate], moves: NDArray[np.float64]) -> None:
@@ -151,10 +152,10 @@ def test_every_mechanism_of_several_values(name: str) -> None:
     values = np.tile(np.repeat([0, 1, 2], [120, 80, 40]), TIMES)
     mechanism = made(name, 4)
     if name == "assigned":  # vectors are given by number: all people are one population
-        (found,) = everyone = asked(mechanism, values, beta=1e-9)
-        not_too_wide(mechanism, everyone, attained(mechanism, 4))
-        assert np.all(np.abs(found.frequencies - [1 / 2, 1 / 3, 1 / 6, 0]) <= found.simultaneous_radius)
-        assert np.all(found.simultaneous_radius < 0.1)
+        (whole,) = asked(mechanism, values, beta=1e-9)
+        assert np.all(np.abs(whole.frequencies - [1 / 2, 1 / 3, 1 / 6, 0]) <= whole.simultaneous_radius)
+        assert np.all(whole.simultaneous_radius < 0.1)
+        not_too_wide(mechanism, [whole], attained(mechanism, 4))
         return
     found = asked(mechanism, values, times=TIMES)
     holds(found, np.array([1 / 2, 1 / 3, 1 / 6, 0]))

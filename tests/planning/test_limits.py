@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.planning.drawing import LISTED, UNKNOWNS, followed, private, random_goals
+from tests.planning.random_goals import LISTED, UNKNOWNS, followed, private, random_goals
 from untrackable import Fading, Goals, plan
 from untrackable.planning.families import FAMILIES
 from untrackable.planning.goals import FOREVER, LARGEST_ROUNDS

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.collector.samples import BEGIN, DECK, HOUR, campaign
 from tests.encodings.samples import one_of_each
-from tests.mechanisms.test_clients import ONE_OF_EACH
+from tests.mechanisms.test_client_states import ONE_OF_EACH
 from untrackable import (
     Bitwise,
     Categories,
