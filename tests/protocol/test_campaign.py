@@ -95,7 +95,7 @@ def nested(depth: int) -> bytes:
         (b"\xff", "is not JSON"),
         (b"[" * 10_000, "is not JSON"),
         (b"[]", "must be a JSON object"),
-        (b'{"version":1,"version":1}', "lacks"),
+        (b'{"version":1,"version":1}', "a key occurs twice"),
         (b'{"version":NaN}', "is not JSON"),
         (altered(lambda d: d.update(version=2)), "version of a campaign must be 1"),
         (altered(lambda d: d.update(version=True)), "version of a campaign must be 1"),

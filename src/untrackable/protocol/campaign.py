@@ -5,14 +5,13 @@ canonical: whatever this library would have written otherwise is refused.
 """
 
 import hashlib
-import json
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
-from untrackable import checks
+from untrackable import checks, strict_json
 from untrackable.encodings.encoding import Encoding
 from untrackable.encodings.encoding import from_json as encoding_from_json
 from untrackable.errors import CampaignError, EncodingError, MechanismError
@@ -20,7 +19,6 @@ from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.registry import from_json as mechanism_from_json
 from untrackable.mechanisms.registry import plain
 from untrackable.protocol.wire import LAST_ROUND
-from untrackable.strict_json import canonical
 
 VERSION = 1
 LARGEST = 1 << 20
@@ -166,7 +164,7 @@ class Directory:
 
     def to_bytes(self) -> bytes:
         """Canonical JSON."""
-        return canonical({"campaigns": list(self.ids), "version": VERSION})
+        return strict_json.canonical({"campaigns": list(self.ids), "version": VERSION})
 
     @staticmethod
     def from_bytes(data: bytes) -> "Directory":
@@ -183,7 +181,7 @@ class Directory:
 @lru_cache(maxsize=64)
 def _document(campaign: Campaign) -> bytes:
     """A campaign's bytes, made once: it never changes, and they are asked for again and again."""
-    return canonical(campaign.to_json())
+    return strict_json.canonical(campaign.to_json())
 
 
 def identify(data: bytes) -> str:
@@ -203,8 +201,8 @@ def read(what: str, data: bytes, fields: tuple[str, ...]) -> dict[str, Any]:
     if not isinstance(data, bytes) or len(data) > LARGEST:
         raise CampaignError(f"a {what} must be at most {LARGEST} bytes")
     try:
-        document = json.loads(data.decode(), parse_constant=_no_constant)
-    except (ValueError, RecursionError) as error:
+        document = strict_json.parse(data)
+    except ValueError as error:
         raise CampaignError(f"the {what} is not JSON: {error}") from None
     if not isinstance(document, dict):
         raise CampaignError(f"a {what} must be a JSON object")
@@ -215,10 +213,6 @@ def read(what: str, data: bytes, fields: tuple[str, ...]) -> dict[str, Any]:
     if unknown := [name for name in document if name not in fields]:
         raise CampaignError(f"the {what} has no field {', '.join(map(repr, unknown))}")
     return document
-
-
-def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is no number")
 
 
 def _finite(name: str, given: float) -> float:
