@@ -12,14 +12,17 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.client.samples import DAY, START, Clock, Server, client, round_of, send
-from untrackable import Deck, Fresh, RandomizedResponse, estimate_files, framing
+from untrackable import estimate_files, framing
 from untrackable.collector.rounds.round_export import export_round
 from untrackable.collector.stores.records import Round
 from untrackable.collector.stores.store_address import open_store
 from untrackable.errors import StateError, SumsError
 from untrackable.estimation.candidate_sums import CandidateSums
 from untrackable.mechanisms.entropy import Entropy
+from untrackable.mechanisms.inner_product.deck import Deck
+from untrackable.mechanisms.local.randomized_response import RandomizedResponse
 from untrackable.mechanisms.registry import from_json
+from untrackable.mechanisms.wrappers.fresh import Fresh
 from untrackable.protocol.campaign import Campaign
 
 OLD = Path(__file__).parent / "version_0_1"
