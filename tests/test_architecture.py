@@ -12,7 +12,7 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "untrackable"
 FILES = sorted(SOURCE.rglob("*.py"))
 
-BASICS = {"errors", "checks", "brackets", "strict_json", "framing"}
+BASICS = {"errors", "checks", "brackets", "strict_json", "framing", "old_names"}
 """Small modules at the root that every package may use."""
 
 USES: dict[str, set[str]] = {

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, chi2
 
 from tests.rappor_decode.collected import collected, zipf
 from untrackable import Rappor
@@ -114,6 +114,16 @@ def test_intervals_cover() -> None:
     bound = binom.isf(ALARM, RUNS, 0.05)
     assert sum(run.off > 1.96 for run in repeated()) <= bound
     assert sum(run.off > 0.98 for run in repeated()) > bound
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("rappor-decode")
+def test_intervals_are_no_wider_than_the_errors() -> None:
+    """Errors over standard errors are normal, so their mean square is chi-squared; 1.4 times wider is noticed."""
+    least = chi2.ppf(1e-5, RUNS) / RUNS
+    seen = float(np.mean([run.off**2 for run in repeated()]))
+    assert seen >= least
+    assert seen / 1.4**2 < least
 
 
 @pytest.mark.slow

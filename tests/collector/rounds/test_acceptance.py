@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.collector.samples import BEGIN, DECK, HOUR, bodies, campaign, sealed
 from tests.estimation.test_saved_sums import OTHERS
-from tests.mechanisms.test_clients import ONE_OF_EACH
+from tests.mechanisms.test_client_states import ONE_OF_EACH
 from untrackable import Categories, Deck, Fading, InnerProduct
 from untrackable.collector.http.problems import Problem, Refused
 from untrackable.collector.rounds.acceptance import (
