@@ -285,6 +285,14 @@ def test_damaged_files_are_read_or_refused(tmp_path: Path, kind: str, place: int
     assert not refused or ("given.csv" in refused and "\n" not in refused)
 
 
+def test_maps_with_empty_cells_where_hashes_collide(tmp_path: Path) -> None:
+    """As google/rappor's sample data has them; a cohort without any bit stays an error."""
+    found = read_map(put(tmp_path, "a,1,,5,6\nb,,2,,7\n"), SMALL)
+    assert found.places.tolist() == [[[0, 0], [0, 1]], [[1, 1], [2, 2]]]
+    with pytest.raises(DecodeError, match="line 1: column 2 must be a whole number"):
+        read_map(put(tmp_path, "a,,,5,6\n"), SMALL)
+
+
 def test_counts_and_maps_check_themselves() -> None:
     whole = np.array([3, 4])
     with pytest.raises(TypeError, match="reports must be an array of integers"):

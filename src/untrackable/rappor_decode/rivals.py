@@ -16,7 +16,7 @@ def rivalled(design: Design, fit: Fit, column: int, penalty: float) -> float:
 
     Rivals are those that the residuals ask for, by more than the penalty, once the candidate is taken out.
     """
-    lead = int(fit.background)
+    lead = int(fit.background is not None)
     place = lead + int(np.flatnonzero(fit.columns == column)[0])
     columns = model(design, fit.columns, fit.background)
     step = fit.inverse[:, place] / fit.inverse[place, place]
