@@ -101,3 +101,11 @@ def test_maps_check_themselves() -> None:
         CandidateMap(("a",), np.zeros((1, 3, 2), dtype=np.int32)).check(SMALL)
     with pytest.raises(DecodeError, match="bits below 4"):
         CandidateMap(("a",), np.full((1, 2, 2), 4, dtype=np.int32)).check(SMALL)
+
+
+def test_maps_with_empty_cells_where_hashes_collide(tmp_path: Path) -> None:
+    """As google/rappor's sample data has them; a cohort without any bit stays an error."""
+    found = read_map(put(tmp_path, "a,1,,5,6\nb,,2,,7\n"), SMALL)
+    assert found.positions.tolist() == [[[0, 0], [0, 1]], [[1, 1], [2, 2]]]
+    with pytest.raises(DecodeError, match="line 1: column 2 must be a whole number"):
+        read_map(put(tmp_path, "a,,,5,6\n"), SMALL)

@@ -139,6 +139,63 @@ def test_common_strings_that_are_not_listed_do_not_make_others_appear() -> None:
     assert wrong <= binom.isf(1e-4, runs, 0.05)
 
 
+class Nobody(NamedTuple):
+    """A collection in which nobody holds a listed string, and some unlisted ones are common."""
+
+    bits: int
+    cohorts: int
+    unlisted: int
+    listed: int
+    share: float = 1.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "setting",
+    [
+        Nobody(bits=32, cohorts=8, unlisted=5, listed=1000),
+        Nobody(bits=16, cohorts=8, unlisted=3, listed=1000),
+        Nobody(bits=32, cohorts=1, unlisted=1, listed=1000),
+        Nobody(bits=32, cohorts=4, unlisted=2, listed=200),
+        Nobody(bits=64, cohorts=2, unlisted=3, listed=300),
+        Nobody(bits=32, cohorts=8, unlisted=2, listed=300, share=0.3),
+        Nobody(bits=16, cohorts=16, unlisted=1, listed=300, share=0.1),
+    ],
+)
+def test_the_stated_rate_holds_for_unlisted_strings_of_any_share(setting: Nobody) -> None:
+    """At most 5 % of runs find a listed string, whatever cohorts, bits and shares are.
+
+    Before each candidate was compared with chance, 15 to 67 % of the runs of the first five settings found one.
+    """
+    params = Rappor(bloom_bits=setting.bits, hashes=2, f=0.25, p=0.35, q=0.65, cohorts=setting.cohorts)
+    wrong, runs, people = 0, 24, 50_000
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        common = zipf([f"{seed} unlisted {i}" for i in range(setting.unlisted)], people, rng)
+        rare = np.array([f"{seed} rare {i}" for i in range(5000)])[rng.integers(5000, size=people)]
+        held = np.where(rng.random(people) < setting.share, common, rare)
+        decoded = decode(params, collected(params, held, seed), [f"{seed} {i}" for i in range(setting.listed)])
+        wrong += bool(decoded.found)
+    assert wrong <= binom.isf(1e-4, runs, 0.05)
+
+
+@pytest.mark.slow
+def test_what_is_not_found_is_not_given_to_what_is() -> None:
+    """Everyone holds a listed string: the most common one's interval covers, though many others are not found."""
+    params = Rappor(bloom_bits=32, hashes=2, f=0.25, p=0.35, q=0.65, cohorts=8)
+    off, runs = [], 60
+    for seed in range(runs):
+        names = [f"{seed}/{i}" for i in range(200)]
+        held = zipf(names[:60], 20_000, np.random.default_rng(seed))
+        decoded = decode(params, collected(params, held, seed), names, unlisted=False)
+        first = next(one for one in decoded.candidates if one.name == names[0])
+        off.append((first.proportion - float(np.mean(held == names[0]))) / first.standard_error)
+    bound = binom.isf(1e-6, runs, 0.05)
+    assert sum(abs(one) > 1.96 for one in off) <= bound
+    assert sum(abs(one) > 0.5 for one in off) > bound  # shorter intervals are noticed
+    assert sum(abs(one + 1.5) > 1.96 for one in off) > bound  # and so is a bias
+
+
 def small(seed: int = 1, params: Rappor = PARAMS) -> Counts:
     return collected(params, zipf(["a", "b", "c"], 20_000, np.random.default_rng(seed)), seed)
 
@@ -287,5 +344,10 @@ def test_the_result_as_data(capsys: pytest.CaptureFixture[str]) -> None:
     assert data["candidates_sampled"][0]["name"] == "a"
     assert data["allocated_sampled"] + data["unallocated_sampled"] == pytest.approx(1)
     assert len(decoded.columns()) == len(decoded.table()[0])
-    assert {what for what, _ in told} == {"hashing the candidates", "choosing candidates", "least squares"}
+    assert {what for what, _ in told} == {
+        "hashing the candidates",
+        "choosing candidates",
+        "least squares",
+        "comparing with chance",
+    }
     assert all(0 <= done <= 1 for _, done in told)

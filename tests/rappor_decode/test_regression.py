@@ -25,7 +25,7 @@ def laid(shares: FloatArray | None = None, people: tuple[int, ...] = (50, 80, 70
     made = design(PARAMS, Counts(np.array(people), counts), CandidateMap.of(PARAMS, NAMES))
     if shares is None:
         return made
-    return Design(made.matrix, shares, made.people, made.members, made.bits, made.rates)
+    return Design(made.matrix, shares, made.people, made.members, made.bits, made.rates, made.positions)
 
 
 def test_the_design_has_the_bits_of_the_filters() -> None:
@@ -42,7 +42,7 @@ def test_the_design_has_the_bits_of_the_filters() -> None:
 def test_least_squares_and_the_rest(background: bool) -> None:
     made = laid()
     guess = np.full(15, 0.3)
-    fit = least_squares(made, np.array([2, 0]), guess, background=background)
+    fit = least_squares(made, np.array([2, 0]), guess, background=np.ones(15) if background else None)
     weights = 1 / made.variances(guess)
     ones = [np.ones(15)] if background else []
     dense = made.matrix.toarray()
@@ -63,12 +63,12 @@ def test_covariance_is_that_of_reports() -> None:
     """Of a cohort's reports, all filters and all noise; of those who reported, a fixed number hold each value."""
     held = np.array([0.4, 0.3, 0.2, 0.1])
     made = laid(laid().matrix @ held)  # what is fitted is true, and residuals are none
-    fit = least_squares(made, np.arange(4), made.shares, background=False)
+    fit = least_squares(made, np.arange(4), made.shares, background=None)
     np.testing.assert_allclose(fit.proportions, held)
     assert fit.dispersion == 1
     one, zero = PARAMS.bit_rates
     dense, people = made.matrix.toarray(), made.people[::5]
-    columns = model(made, fit.columns, False).toarray()
+    columns = model(made, fit.columns, None).toarray()
     rows = fit.inverse @ (columns.T * fit.weights)
     expected = np.zeros((4, 4))
     for cohort in range(3):
@@ -96,9 +96,9 @@ def test_rivals_join_the_model() -> None:
     rng = np.random.default_rng(2)
     counts = Counts(np.full(4, 400), rng.integers(40, 200, size=(4, 6)))
     made = design(params, counts, CandidateMap.of(params, names))
-    fit = least_squares(made, np.array([0, 1]), np.full(24, 0.2), background=True)
+    fit = least_squares(made, np.array([0, 1]), np.full(24, 0.2), background=np.ones(24))
     found = p_value_with_rivals(made, fit, 0, -1e9)  # everyone is a rival
-    larger = least_squares(made, np.arange(8), np.full(24, 0.2), background=True)
+    larger = least_squares(made, np.arange(8), np.full(24, 0.2), background=np.ones(24))
     place, before = list(larger.columns).index(0) + 1, 1
     wider = larger.inverse[place, place] / fit.inverse[before, before]
     expected = norm.sf(larger.proportions[0] / np.sqrt(fit.variances[0] * wider))

@@ -74,7 +74,8 @@ class CandidateMap:
 def read_map(path: str | Path, params: Rappor) -> CandidateMap:
     """map.csv: a candidate, then for each cohort its bits, each as cohort·k + bit + 1.
 
-    A candidate that is listed again with the same bits counts once; with others it is an error.
+    A cell may be empty where two hashes of a cohort set the same bit. A candidate that is there again with the same
+    bits counts once; with others it is an error.
     """
     file = StrictCsv(path, DecodeError)
     width = params.cohorts * params.hashes
@@ -85,7 +86,7 @@ def read_map(path: str | Path, params: Rappor) -> CandidateMap:
         if len(cells) != width + 1:
             wanted = f"{width + 1}: a candidate and its bits in each cohort"
             raise file.malformed(line, f"{len(cells)} columns instead of {wanted}")
-        name, digits = cells[0], [cell.strip() for cell in cells[1:]]
+        name, digits = cells[0], _filled([cell.strip() for cell in cells[1:]], params.hashes)
         if not all(cell.isascii() and cell.isdecimal() and len(cell) < 10 for cell in digits):
             bad = next(i for i, c in enumerate(digits) if not (c.isascii() and c.isdecimal() and len(c) < 10))
             raise file.malformed(line, f"column {bad + 2} must be a whole number")
@@ -108,6 +109,16 @@ def read_map(path: str | Path, params: Rappor) -> CandidateMap:
         raise file.empty("a row for each candidate was expected")
     positions = np.stack([bits for _, bits in seen.values()])
     return CandidateMap(tuple(seen), positions.reshape(len(seen), params.cohorts, params.hashes), repeated)
+
+
+def _filled(cells: list[str], hashes: int) -> list[str]:
+    """Fill empty cells: google/rappor leaves a cell empty where two hashes of a cohort set the same bit."""
+    filled = []
+    for start in range(0, len(cells), hashes):
+        cohort = cells[start : start + hashes]
+        given = next((cell for cell in cohort if cell), "")
+        filled += [cell or given for cell in cohort]
+    return filled
 
 
 def write_map(path: str | Path, params: Rappor, candidates: CandidateMap) -> None:

@@ -1,6 +1,7 @@
 """Which candidate strings people hold, and how many people hold each: lasso, least squares, p-values."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,8 @@ from untrackable.mechanisms.kept.rappor import Rappor
 from untrackable.rappor_decode.candidate_map import CandidateMap, Progress, no_progress
 from untrackable.rappor_decode.decoded import Candidate, Correction, Decoded
 from untrackable.rappor_decode.design import Design, design
-from untrackable.rappor_decode.lasso import Indices, WeightedDesign, lasso_path
+from untrackable.rappor_decode.hash_chance import hash_p_value
+from untrackable.rappor_decode.lasso import Indices, LassoChoice, WeightedDesign, lasso_path
 from untrackable.rappor_decode.rappor_files import Counts
 from untrackable.rappor_decode.regression import Fit, least_squares
 from untrackable.rappor_decode.rivals import p_value_with_rivals
@@ -69,16 +71,8 @@ def decode(
     )
     if lasso.columns.size and lasso.penalty > penalty:
         notes.append(f"more than {most} candidates seemed to be there: the penalty stayed at {lasso.penalty:.3g}")
-    outcome = _test(
-        laid,
-        lasso.columns,
-        level_shares,
-        background,
-        lambda given: accepted(given, alpha, correction),
-        penalty,
-        most,
-        progress,
-    )
+    rule = partial(accepted, alpha=alpha, correction=correction)
+    outcome = _test(laid, lasso, level_shares, background, rule, penalty, most, progress)
     fit, p_values, found = outcome.fit, outcome.p_values, outcome.found
     if outcome.hidden:
         notes.append(
@@ -87,7 +81,7 @@ def decode(
     if fit.dispersion > _NOTABLE:
         notes.append(
             f"bits vary {fit.dispersion:.3g} times as much as noise does (sampled): strings that were not found "
-            "are common, or people reported more than once; errors and p-values allow for it"
+            "are common, or people reported more than once"
         )
     allocated, allocated_error = fit.together(found)
     return Decoded(
@@ -125,7 +119,7 @@ class _Tested(NamedTuple):
 
 def _test(
     laid: Design,
-    chosen: Indices,
+    lasso: LassoChoice,
     shares: FloatArray,
     background: bool,
     rule: Callable[[FloatArray], NDArray[np.bool_]],
@@ -137,10 +131,11 @@ def _test(
 
     Candidates that pass in the end are tested once more beside their rivals, and estimated without the failed ones.
     """
+    chosen, start = lasso.columns, shares
     for number in range(_ROUNDS):
         progress("least squares", number / _ROUNDS)
-        for _ in range(2):  # The second time uses weights from the first fit.
-            fit = least_squares(laid, chosen, shares, background=background)
+        for _ in range(2):  # the second with weights of the first one's fit
+            fit = least_squares(laid, chosen, shares, background=laid.evenly() if background else None)
             shares = laid.shares - fit.rest
         inside = np.isin(np.arange(fit.p_values.size), fit.columns)
         passing = rule(fit.p_values)
@@ -154,9 +149,31 @@ def _test(
         p_values[column] = np.maximum(p_values[column], p_value_with_rivals(laid, fit, column, penalty))
     hidden = fit.untestable | np.isnan(p_values)
     p_values[hidden] = 1.0
+    if background:
+        seeming = np.flatnonzero(rule(p_values) & inside).tolist()
+        for number, column in enumerate(seeming):
+            progress("comparing with chance", number / len(seeming))
+            p_values[column] = max(p_values[column], _by_chance(laid, lasso, start, column, most))
     found = rule(p_values) & inside
-    final = least_squares(laid, fit.columns[found[fit.columns]], shares, background=background)
+    # Candidates that were not found still hold a share between them, which must not go to those that were.
+    rest = laid.evenly() if background else laid.mean_of(np.flatnonzero(~found))
+    final = least_squares(laid, fit.columns[found[fit.columns]], shares, background=rest)
     return _Tested(final, p_values, found, int(np.count_nonzero(hidden)))
+
+
+def _by_chance(laid: Design, lasso: LassoChoice, shares: FloatArray, column: int, most: int) -> float:
+    """The p-value of a candidate from its hashes, in a fit that was made as if it were not listed."""
+    others = laid.without(column)
+    stay = lasso.columns != column
+    columns = lasso.columns[stay]
+    near = LassoChoice(columns - (columns > column), lasso.coefficients[stay], lasso.penalty)
+    weighted = WeightedDesign(others.matrix, 1 / laid.variances(shares), background=True)
+    chosen = lasso_path(weighted, laid.shares, penalty=lasso.penalty, most=most, near=near)
+    for _ in range(2):
+        fit = least_squares(others, chosen.columns, shares, background=others.evenly())
+        shares = laid.shares - fit.rest
+    scores = (fit.weights * fit.rest).reshape(-1, laid.bits)
+    return hash_p_value(scores, laid.positions[column])
 
 
 def accepted(p_values: FloatArray, alpha: float, correction: Correction) -> NDArray[np.bool_]:

@@ -1,6 +1,6 @@
 """The regression that is solved: shares of people by cohort and bit, and the bits that each candidate sets."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,8 @@ _IN_SPAN = 1e-12
 class Design:
     """A row for each bit of each cohort that has reports, a column for each group of candidates with equal bits.
 
-    `shares` are de-noised, of `people` reports each; `members[g]` are the candidates of column g.
+    `shares` are de-noised, of `people` reports each; `members[g]` are the candidates of column g, and
+    `positions[g, c]` the bits that its hashes set in cohort c.
     """
 
     matrix: csc_array
@@ -31,6 +32,7 @@ class Design:
     members: tuple[tuple[int, ...], ...]
     bits: int
     rates: tuple[float, float]
+    positions: NDArray[np.int64]
 
     @property
     def total(self) -> int:
@@ -56,6 +58,27 @@ class Design:
         result: FloatArray = spread / self.people / (one - zero) ** 2
         return result
 
+    def evenly(self) -> FloatArray:
+        """What strings that are not listed set, on average: all bits alike."""
+        return np.ones(self.shares.size)
+
+    def mean_of(self, columns: NDArray[np.int64]) -> FloatArray | None:
+        """What candidates set on average; None if there are none."""
+        if columns.size == 0:
+            return None
+        mean: FloatArray = self.matrix[:, columns] @ np.full(columns.size, 1 / columns.size)
+        return mean
+
+    def without(self, column: int) -> "Design":
+        """The same with one candidate less."""
+        others = np.delete(np.arange(self.matrix.shape[1]), column)
+        return replace(
+            self,
+            matrix=csc_array(self.matrix[:, others]),
+            members=tuple(self.members[i] for i in others),
+            positions=self.positions[others],
+        )
+
     def covers_everything(self) -> bool:
         """Whether a string that is not listed looks, on average, like a mixture of those that are.
 
@@ -80,12 +103,14 @@ def design(params: Rappor, counts: Counts, candidates: CandidateMap) -> Design:
         raise DecodeError("there are no reports to decode")
     people = counts.reports[used].astype(np.float64)
     bits = params.bloom_bits
-    rows = candidates.positions[:, used, :].astype(np.int64) + (np.arange(used.size) * bits)[None, :, None]
+    positions = candidates.positions[:, used, :].astype(np.int64)
+    rows = positions + (np.arange(used.size) * bits)[None, :, None]
     rows = np.sort(rows.reshape(len(candidates.names), -1), axis=1)
     groups = _groups(rows)
-    matrix = _columns(rows[[group[0] for group in groups]], used.size * bits)
+    first = [group[0] for group in groups]
+    matrix = _columns(rows[first], used.size * bits)
     shares = (clear.counts[used] / people[:, None]).reshape(-1)
-    return Design(matrix, shares, np.repeat(people, bits), groups, bits, params.bit_rates)
+    return Design(matrix, shares, np.repeat(people, bits), groups, bits, params.bit_rates, positions[first])
 
 
 def _groups(rows: NDArray[np.int64]) -> tuple[tuple[int, ...], ...]:

@@ -71,9 +71,18 @@ class WeightedDesign:
 
 
 def lasso_path(
-    design: WeightedDesign, response: FloatArray, *, penalty: float, most: int, progress: Progress = no_progress
+    design: WeightedDesign,
+    response: FloatArray,
+    *,
+    penalty: float,
+    most: int,
+    near: LassoChoice | None = None,
+    progress: Progress = no_progress,
 ) -> LassoChoice:
-    """Follow the penalty down to `penalty`, or to where more than `most` candidates would be chosen."""
+    """Follow the penalty down to `penalty`, or to where more than `most` candidates would be chosen.
+
+    With a solution of a problem that is `near`, go to the penalty at once from there.
+    """
     squares = design.squares()
     usable = squares > _FLAT * design.total
     scale = np.sqrt(np.where(usable, squares, 1.0))
@@ -83,9 +92,13 @@ def lasso_path(
     chosen = LassoChoice(np.zeros(0, dtype=np.int64), np.zeros(0), max(highest, penalty))
     if highest <= penalty:
         return chosen
-    ends = np.linspace(highest, penalty, _STEPS + 1)[1:]
-    active: Indices = np.zeros(0, dtype=np.int64)
-    start, products, gram = np.zeros(0), np.zeros(0), np.zeros((0, 0))
+    ends = np.linspace(highest, penalty, _STEPS + 1)[1:] if near is None else np.array([penalty])
+    active: Indices = np.zeros(0, dtype=np.int64) if near is None else near.columns
+    start = np.zeros(0) if near is None else near.coefficients
+    products, gram = toward[active], design.gram(active)
+    if active.size:
+        rest = response - design.matrix[:, active] @ start
+        gradient = np.where(usable, design.against(rest), -np.inf) / scale
     for step, level in enumerate(ends):
         progress("choosing candidates", step / len(ends))
         changed = True

@@ -22,7 +22,7 @@ _NOTABLE = 3.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fit:
-    """Least squares with a background (if any) and the candidates `columns`.
+    """Least squares with a background (a column for all other strings, if any) and the candidates `columns`.
 
     For every candidate: its proportion (by itself beside `columns`, if it is not one of them), its variance and
     the p-value of nobody holding it. Untestable ones, which are mixtures of the others, have p-value 1 and no
@@ -34,7 +34,7 @@ class Fit:
     """
 
     columns: Indices
-    background: bool
+    background: FloatArray | None
     solution: FloatArray
     weights: FloatArray
     inverse: FloatArray
@@ -61,10 +61,10 @@ class Fit:
         return float(picked @ self.proportions[self.columns]), float(np.sqrt(spread))
 
 
-def least_squares(design: Design, chosen: Indices, shares: FloatArray, *, background: bool) -> Fit:
+def least_squares(design: Design, chosen: Indices, shares: FloatArray, *, background: FloatArray | None) -> Fit:
     """Weighted by the inverse variances that go with `shares`; of dependent columns the later ones are dropped."""
     weights = 1 / design.variances(shares)
-    lead = int(background)
+    lead = int(background is not None)
     columns = model(design, chosen, background)
     gram = (columns.T @ columns.multiply(weights[:, None])).toarray()
     kept = independent(gram)
@@ -76,7 +76,7 @@ def least_squares(design: Design, chosen: Indices, shares: FloatArray, *, backgr
     left = float(weights @ rest**2)
     free = max(1, rest.size - kept.size)
     dispersion = max(1.0, left / free)
-    middle = float(weights @ design.shares / weights.sum()) if background else 0.0
+    middle = float(weights @ design.shares / weights.sum()) if lead else 0.0
     spread = float(weights @ (design.shares - middle) ** 2)
 
     notable = left > free + _NOTABLE * np.sqrt(2 * free)
@@ -128,11 +128,12 @@ def p_value(
     return np.where(np.isnan(value), 1.0, found)
 
 
-def model(design: Design, chosen: Indices, background: bool) -> csc_array:
+def model(design: Design, chosen: Indices, background: FloatArray | None) -> csc_array:
     """The columns of the least squares, the background first."""
     part = design.matrix[:, chosen]
-    ones = csc_array(np.ones((design.shares.size, 1)))
-    return csc_array(hstack((ones, part), format="csc")) if background else csc_array(part)
+    if background is None:
+        return csc_array(part)
+    return csc_array(hstack((csc_array(background[:, None]), part), format="csc"))
 
 
 def independent(gram: FloatArray) -> Indices:

@@ -16,7 +16,7 @@ def p_value_with_rivals(design: Design, fit: Fit, column: int, penalty: float) -
 
     Rivals are those that the residuals ask for, by more than the penalty, once the candidate is taken out.
     """
-    lead = int(fit.background)
+    lead = int(fit.background is not None)
     index = lead + int(np.flatnonzero(fit.columns == column)[0])
     columns = model(design, fit.columns, fit.background)
     step = fit.inverse[:, index] / fit.inverse[index, index]
