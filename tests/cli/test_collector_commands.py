@@ -128,7 +128,7 @@ def test_what_is_wrong_is_said_in_one_line(url: str, tmp_path: Path) -> None:
     good.write_bytes(asked.to_bytes())
     run("manage", "add", str(good), "--store", url)
     for arguments, words in (
-        (("manage", "add", str(bad)), f"{bad}: version of a campaign must be 1"),
+        (("manage", "add", str(bad)), f"{bad}: the version of a campaign must be 1"),
         (("manage", "close", asked.id, "499"), f"the campaign has only {asked.rounds} rounds, not 499"),
         (("manage", "publish", asked.id[:7]), "or the first 8 or more of them"),
         (("manage", "publish", "A" * 64), "must be 64 digits from 0 to f"),
