@@ -37,7 +37,7 @@ def _worst_case(directory: Path) -> Path:
     bracket = [mechanism.tracking(reports=k).gamma(1e-6) for k in reports]
     axes.plot(reports, [b.upper for b in bracket], color=_OTHER, label="γ at δ = 10⁻⁶ (upper)")
     axes.set(
-        xlabel="reports", ylabel="γ, one user against two", title="RAPPOR: worst case over splits", ylim=(0, None)
+        xlabel="reports", ylabel="γ, one person against two", title="RAPPOR: worst case over splits", ylim=(0, None)
     )
     _finish(axes)
     return _save(figure, directory / "rappor-worst-case.png")
