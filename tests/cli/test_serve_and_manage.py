@@ -131,7 +131,7 @@ def test_what_is_wrong_is_said_in_one_line(url: str, tmp_path: Path) -> None:
     good.write_bytes(asked.to_bytes())
     run("manage", "add", str(good), "--store", url)
     for arguments, words in (
-        (("manage", "add", str(bad)), f"{bad}: version of a campaign must be 1"),
+        (("manage", "add", str(bad)), f"{bad}: the version of a campaign must be 1"),
         (("manage", "close", asked.id, "499"), f"the campaign has only {asked.rounds} rounds, not 499"),
         (("manage", "publish", asked.id[:7]), "or the first 8 or more of them"),
         (("manage", "publish", "A" * 64), "must be 64 digits from 0 to f"),
@@ -139,7 +139,7 @@ def test_what_is_wrong_is_said_in_one_line(url: str, tmp_path: Path) -> None:
         (("manage", "close", "0" * 64, "1"), "there is no campaign"),
         (("manage", "close", asked.id, "1"), "round 1 has not begun yet"),
         (("manage", "publish", "0" * 64), "there is no campaign"),
-        (("export", "0" * 64, "1", str(tmp_path / "x.parquet")), "the store has no campaign"),
+        (("export", "0" * 64, "1", str(tmp_path / "x.parquet")), "there is no campaign"),
         (("export", asked.id, "1", str(tmp_path / "x.parquet")), "the store has no reports of round 1"),
         (("serve", "--port", "0", "--largest-body", str(1 << 30)), "largest_body must be at most room"),
         (("serve", "--host", "203.0.113.1", "--port", "0"), "cannot listen at 203.0.113.1:0"),

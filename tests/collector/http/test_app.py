@@ -453,7 +453,7 @@ def test_no_room_means_come_again(store: Store) -> None:
     with collecting(store, small) as collector:
         asked = collector.create(campaign())
         service = collector.http.app.state.service  # type: ignore[attr-defined]
-        service.writer.hold(490)
+        service.writer.reserve(490)
         response = collector.send(asked, bodies(asked, 1)[0])
         assert problem(response) == (503, "busy")
         assert response.headers["retry-after"] == "7"

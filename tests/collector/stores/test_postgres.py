@@ -302,7 +302,9 @@ def test_who_reads_a_round_while_it_is_stopped_holds_up_nobody(new_url: NewUrl) 
         begun = time.monotonic()
         store.add({ROUND: rows(1, 100 + added)})
         longest, added = max(longest, time.monotonic() - begun), added + 1
-    assert [str(error) for error in refused] == ["PostgreSQL: the round is being read, and is not stopped yet"]
+    assert [str(error) for error in refused] == [
+        "PostgreSQL: somebody reads the round; stopping it will be retried"
+    ]
     assert added > 3
     assert longest < postgres_connection.LOCK_SECONDS  # or it would have waited for the whole of it
     reader.close()
