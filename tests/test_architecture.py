@@ -11,7 +11,7 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "untrackable"
 FILES = sorted(SOURCE.rglob("*.py"))
 
-BASICS = {"errors", "checks", "brackets", "strict_json", "framing"}
+BASICS = {"errors", "checks", "brackets", "extras", "strict_json", "framing"}
 """Small modules at the root that every package may use."""
 
 USES: dict[str, set[str]] = {

@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     from untrackable.theory.experiment import Experiment, Mixture, Worst
     from untrackable.theory.factor import Factor
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "Assigned": "mechanisms.others.assigned",

@@ -79,3 +79,7 @@ class StoreError(UntrackableError):
 
 class StoreUnavailable(StoreError):
     """A store that cannot do what is asked now, and has done nothing: full, locked, or not reachable."""
+
+
+class ExtraMissing(UntrackableError, ImportError):
+    """A package is needed that is not installed; the message names the extra that brings it."""

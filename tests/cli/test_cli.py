@@ -34,7 +34,7 @@ def test_every_command_has_json_and_an_example(name: str) -> None:
 
 def test_help_and_version() -> None:
     assert "Example:" in CliRunner().invoke(main, ["--help"]).output
-    assert "0.1.0" in CliRunner().invoke(main, ["--version"]).output
+    assert "0.2.0" in CliRunner().invoke(main, ["--version"]).output
     assert isinstance(main, click.Group)
 
 

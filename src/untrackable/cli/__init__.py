@@ -22,6 +22,7 @@ from untrackable.cli.rappor_decode import rappor_decode
 from untrackable.cli.serve import serve
 from untrackable.cli.simulate import simulate
 from untrackable.cli.terminal import watched
+from untrackable.errors import ExtraMissing
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -54,13 +55,16 @@ main.add_command(simulate)
 
 
 def run() -> None:
-    """The `untrackable` command; output that cannot be written is an error in one line, or none if nobody reads."""
+    """The `untrackable` command; what is not installed or cannot be written is an error in one line."""
     sys.stdout = watched(sys.stdout)
     try:
         try:
             main(prog_name="untrackable")
         finally:
             sys.stdout.flush()
+    except ExtraMissing as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(1)
     except OSError as error:
         sys.stdout = None  # or the interpreter would try to flush it again
         click.echo(f"Error: cannot write the output: {error.strerror}", err=True)

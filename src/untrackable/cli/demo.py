@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from untrackable.cli.terminal import print_json, progress
+from untrackable.extras import require
 
 _FORMATS = (".png", ".svg", ".pdf")
 
@@ -43,6 +44,8 @@ def demo(once: bool, clients: int, simulated: int, as_json: bool, plot: Path | N
         raise click.BadParameter(
             f"{plot} must end in one of {', '.join(_FORMATS)} and be in a folder that exists", param_hint="--plot"
         )
+    if plot is not None:
+        require("plots")
     from untrackable.collector.http.server import end_on_signals
     from untrackable.demo.demo_run import run
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from untrackable.cli.terminal import encoding_of, failing, print_json, print_sentences, progress
+from untrackable.extras import require
 
 if TYPE_CHECKING:
     from untrackable.answers.answer import Answer
@@ -65,6 +66,8 @@ def estimate(
     Example: untrackable estimate reports.parquet --plot answer.png
     """
     _check("--plot", plot, _FORMATS)
+    if plot is not None:
+        require("plots")
     _check("--export", out, _EXPORTS)
     if mechanism is None and (parameters or preset):
         raise click.UsageError("--parameter and --preset need --mechanism")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from untrackable.cli.terminal import print_json, progress
+from untrackable.extras import require
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -35,6 +36,7 @@ def paper(as_json: bool, plots: Path | None, seed: int) -> None:
     Example: untrackable paper --plots figures
     """
     if plots is not None:
+        require("plots")
         _prepare(plots)
     from untrackable.paper.reproduce import reproduce
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from untrackable.cli.terminal import print_json, progress
+from untrackable.extras import require
 
 if TYPE_CHECKING:
     from untrackable.rappor_decode.decoded import Decoded
@@ -66,6 +67,8 @@ def rappor_decode(
         raise click.BadParameter(
             f"{plot} must end in one of {', '.join(_FORMATS)} and be in a folder that exists", param_hint="--plot"
         )
+    if plot is not None:
+        require("plots")
     from untrackable.errors import UntrackableError
     from untrackable.rappor_decode.candidate_map import read_map
     from untrackable.rappor_decode.decode import decode

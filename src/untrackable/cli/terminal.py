@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import click
 
+from untrackable.extras import require
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -65,6 +67,8 @@ def check_page(path: Path | None) -> None:
     """Whether a page can be put there, known before the work."""
     if path is not None and not path.parent.is_dir():
         raise click.ClickException(f"cannot write {path}: there is no folder {path.parent}")
+    if path is not None:
+        require("plots")
 
 
 def write_page(path: Path, page: str) -> None:

@@ -3,13 +3,16 @@
 from pathlib import Path
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from untrackable.demo.demo_run import Outcome
 from untrackable.demo.homepage_question import DAYS, ROUNDS
+from untrackable.extras import extra
 from untrackable.mechanisms.inner_product.deck import Deck
 from untrackable.mechanisms.inner_product.rnip import InnerProduct
+
+with extra("plots"):
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _DECK, _RAPPOR, _STORED, _TRUTH = "#1b6ca8", "#d1495b", "#e09f3e", "#222222"
 

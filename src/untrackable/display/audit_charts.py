@@ -4,10 +4,12 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-import altair as alt
-
 from untrackable.auditing.mechanism_audit import Audit
 from untrackable.brackets import Bracket
+from untrackable.extras import extra
+
+with extra("plots"):
+    import altair as alt
 
 Spec = dict[str, Any]
 

@@ -13,6 +13,7 @@ from untrackable.auditing.mechanism_audit import Audit
 from untrackable.display import audit_words, comparison_words
 from untrackable.display.audit_charts import Spec, audit_charts, comparison_chart
 from untrackable.display.numbers import as_dict
+from untrackable.extras import extra
 from untrackable.strict_json import finite
 
 _CAPTIONS = {
@@ -142,7 +143,8 @@ def spelled(words: list[str]) -> str:
 
 @cache
 def _template() -> Any:
-    from jinja2 import Environment, StrictUndefined
+    with extra("plots"):
+        from jinja2 import Environment, StrictUndefined
 
     source = (resources.files("untrackable.display") / "audit_page.html").read_text(encoding="utf-8")
     return Environment(
@@ -161,7 +163,8 @@ def render(
     **parts: Any,
 ) -> str:
     """A page; `controls` is markup above the pictures, and `script` may change their data from the `grids`."""
-    import vl_convert
+    with extra("plots"):
+        import vl_convert
     from markupsafe import Markup
 
     page: str = _template().render(

@@ -4,9 +4,12 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from matplotlib.figure import Figure
 
+from untrackable.extras import extra
 from untrackable.rappor_decode.decoded import Decoded
+
+with extra("plots"):
+    from matplotlib.figure import Figure
 
 _FOUND, _SHOWN, _LONGEST = "#1b6ca8", 40, 24
 

@@ -5,11 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from untrackable.answers.answer import Answer
 from untrackable.estimation.rounds import Rounds
+from untrackable.extras import extra
+
+with extra("plots"):
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 FORMATS = (".png", ".svg", ".pdf")
 _COLORS = ("#1b6ca8", "#d1495b", "#e09f3e", "#2a9d8f", "#7b5ea7", "#555555")

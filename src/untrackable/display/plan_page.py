@@ -3,14 +3,16 @@
 from importlib import resources
 from typing import Any
 
-import altair as alt
-
 from untrackable.display import plan_words
 from untrackable.display.audit_charts import Spec
 from untrackable.display.audit_page import render, spelled
 from untrackable.display.numbers import as_dict
+from untrackable.extras import extra
 from untrackable.planning.plans import Plan, Progress
 from untrackable.planning.slider_grids import Grids, grids
+
+with extra("plots"):
+    import altair as alt
 
 _COLOURS = ["#2a78b5", "#c8552b", "#3a8a4d", "#8a5fb0", "#b8860b", "#5c6675", "#c2528b"]
 

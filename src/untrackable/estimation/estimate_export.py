@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from untrackable.extras import extra
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -34,7 +36,8 @@ def columns(estimate: "Estimate", *, consistent: bool) -> dict[str, Any]:
 
 def to_arrow(estimate: "Estimate", *, consistent: bool) -> "pa.Table":
     """A table; what concerns all values is in its metadata."""
-    import pyarrow as pa
+    with extra("files"):
+        import pyarrow as pa
 
     found = columns(estimate, consistent=consistent)
     if estimate.values is not None:

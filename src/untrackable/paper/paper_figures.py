@@ -2,12 +2,14 @@
 
 from pathlib import Path
 
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-
+from untrackable.extras import extra
 from untrackable.paper import rappor_rows
 from untrackable.paper.rappor_rows import Point
 from untrackable.paper.row import published
+
+with extra("plots"):
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _OURS, _PAPER, _OTHER = "#1b6ca8", "#d1495b", "#7a9e3f"
 

@@ -5,13 +5,16 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from untrackable.errors import ReportFileError
+from untrackable.extras import extra
 from untrackable.reports.file_format import BATCH, HEADER_KEY, REPORT, ROUND, SEAL_KEY, Batch, Block, damaged
 from untrackable.reports.header import Footer, Header
 from untrackable.reports.storage_layout import StorageLayout
+
+with extra("files"):
+    import pyarrow as pa
 
 FAILURES = (pa.ArrowException, OSError, ValueError, UnicodeDecodeError)
 

@@ -11,14 +11,17 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.csv
 from numpy.typing import NDArray
 
 from untrackable.errors import ReportFileError
+from untrackable.extras import extra
 from untrackable.reports.file_format import REPORT, ROUND, Batch, Block, damaged
 from untrackable.reports.header import Footer, Header
 from untrackable.reports.storage_layout import WORD, StorageLayout
+
+with extra("files"):
+    import pyarrow as pa
+    import pyarrow.csv
 
 FAILURES = (OSError, EOFError, zlib.error)
 _MARK = "# untrackable "

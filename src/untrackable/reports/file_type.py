@@ -16,6 +16,14 @@ _MAGIC: dict[bytes, Kind] = {
 }
 
 
+def is_parquet(path: Path) -> bool:
+    """Whether it is a Parquet file that can be read."""
+    try:
+        return kind_of(path) == "parquet"
+    except OSError:
+        return False
+
+
 def kind_of(path: Path) -> Kind:
     """By content; `OSError` if it cannot be read."""
     with path.open("rb") as file:

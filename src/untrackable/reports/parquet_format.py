@@ -4,14 +4,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from untrackable.errors import ReportFileError
+from untrackable.extras import extra
 from untrackable.reports.arrow_format import arrays, read_batch, schema_of, text_of
 from untrackable.reports.file_format import BATCH, HEADER_KEY, REPORT, ROUND, SEAL_KEY, SUMS, Batch, Block, damaged
 from untrackable.reports.header import Footer, Header
 from untrackable.reports.storage_layout import StorageLayout
+
+with extra("files"):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
 FAILURES = (pa.ArrowException, OSError, ValueError, UnicodeDecodeError)
 

@@ -5,20 +5,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from untrackable.encodings.encoding import Encoding
 from untrackable.errors import ReportFileError, SumsError
 from untrackable.estimation.aggregators import Aggregator
+from untrackable.extras import extra
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.observed_rounds import round_number
 from untrackable.reports.arrow_format import text_of
 from untrackable.reports.atomic_file import whole_file
 from untrackable.reports.file_format import HEADER_KEY, REPORT, ROUND, SEAL_KEY, SUMS, damaged
-from untrackable.reports.file_type import kind_of
 from untrackable.reports.header import Header, agreed
 from untrackable.reports.parquet_format import FAILURES
+
+with extra("files"):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
 _ROW = {"campaign": pa.string(), ROUND: pa.int64(), "reports": pa.int64(), SUMS: pa.large_binary()}
 
@@ -65,9 +66,9 @@ def write_sums(
 
 
 def has_sums(path: Path) -> bool:
-    """Whether a file is one of sums; of one that cannot be read, reading it as reports says what is wrong."""
+    """Whether a Parquet file has sums; if it cannot be read, reading it as reports says what is wrong."""
     try:
-        names = pq.read_schema(path).names if kind_of(path) == "parquet" else []
+        names = pq.read_schema(path).names
     except FAILURES:
         return False
     return SUMS in names and REPORT not in names

@@ -10,11 +10,13 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Protocol
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from untrackable.errors import AuditError
+from untrackable.extras import extra
 from untrackable.reports.file_type import kind_of
+
+with extra("files"):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
 _CHUNK = 1 << 12
 _DELIMITERS = ",;\t|"
