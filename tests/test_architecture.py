@@ -127,6 +127,15 @@ def test_theory_has_no_io_no_clock_and_no_randomness_of_its_own() -> None:
         assert "default_rng" not in path.read_text(encoding="utf-8"), path
 
 
+def test_json_is_read_and_written_in_one_place() -> None:
+    """Or some reader would be less strict than others."""
+    for path in FILES:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+        names |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+        assert "json" not in names or path.stem == "strict_json", path
+
+
 def test_help_and_import_load_nothing_heavy() -> None:
     script = (
         "import sys, untrackable, untrackable.cli;"

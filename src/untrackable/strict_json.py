@@ -1,14 +1,61 @@
-"""JSON that every reader takes."""
+"""The only place that reads and writes JSON: strictly, so that every reader understands the same by it."""
 
+import json
 import math
 from collections.abc import Mapping
 from typing import Any
 
 
+def parse(data: bytes | str) -> Any:
+    """What a JSON text says; bytes are UTF-8. `ValueError` for all that is not strictly JSON.
+
+    NaN and infinities, numbers beyond the largest float, keys that occur twice and endless nesting are refused.
+    Reading bounds the size: by now the text is in memory.
+    """
+    text = data.decode() if isinstance(data, bytes) else data
+    try:
+        return json.loads(
+            text, parse_constant=_no_constant, parse_float=_finite_number, object_pairs_hook=_each_key_once
+        )
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def write(data: Any, *, indent: int | None = None, compact: bool = False, ascii: bool = False) -> str:
+    """A JSON text; `compact` without spaces, `ascii` with escapes. `ValueError` for NaN and infinities."""
+    separators = (",", ":") if compact else None
+    return json.dumps(data, indent=indent, separators=separators, ensure_ascii=ascii, allow_nan=False)
+
+
+def canonical(data: Any) -> bytes:
+    """The one text of its content: sorted keys, no spaces, UTF-8."""
+    return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+
+
 def finite(data: Any) -> Any:
-    """The same with the numbers that JSON cannot say as strings."""
+    """The same, with NaN and infinities as strings: JSON has no numbers for them."""
+    if data is None or isinstance(data, (str, int)):
+        return data
+    if isinstance(data, float):
+        return data if math.isfinite(data) else str(data)
     if isinstance(data, Mapping):
         return {str(key): finite(item) for key, item in data.items()}
-    if isinstance(data, (list, tuple)):
-        return [finite(item) for item in data]
-    return str(data) if isinstance(data, float) and not math.isfinite(data) else data
+    return [finite(item) for item in data] if isinstance(data, (list, tuple)) else data
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is no number")
+
+
+def _finite_number(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError("a number is too large")
+    return number
+
+
+def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key occurs twice")
+    return found

@@ -32,7 +32,8 @@ from untrackable.encodings.encoding import Encoding
 from untrackable.errors import CampaignError
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.protocol.campaign import LARGEST, Campaign, Directory, Guarantee, canonical, identify
+from untrackable.protocol.campaign import LARGEST, Campaign, Directory, Guarantee, identify
+from untrackable.strict_json import canonical
 from untrackable.theory.collisions import cross_probability
 
 ASKED = campaign()
@@ -94,7 +95,7 @@ def nested(depth: int) -> bytes:
         (b"\xff", "is not JSON"),
         (b"[" * 10_000, "is not JSON"),
         (b"[]", "must be a JSON object"),
-        (b'{"version":1,"version":1}', "lacks"),
+        (b'{"version":1,"version":1}', "a key occurs twice"),
         (b'{"version":NaN}', "is not JSON"),
         (altered(lambda d: d.update(version=2)), "version of a campaign must be 1"),
         (altered(lambda d: d.update(version=True)), "version of a campaign must be 1"),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from untrackable import strict_json
 from untrackable.cli.terminal import encoding_of, failing, print_json, print_sentences, progress
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def discover(
                 progress=told,
             )
     if as_json:
-        print_json(json.loads(found.to_json()))
+        print_json(strict_json.parse(found.to_json()))
     else:
         _print(found)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from untrackable import strict_json
 from untrackable.cli.terminal import check_page, encoding_of, failing, print_json, progress, write_page
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ def _print(found: Plan, again: list[str]) -> None:
             for option in found.options:
                 console.print(f"  {option.name}: {plan_words.cells(option)[-1]}", markup=False)
         console.print("\nThe recommended one as the beginning of a campaign:")
-        console.print_json(json.dumps(found.campaign()))
+        console.print_json(strict_json.write(found.campaign()))
         console.print("\nTo make it a whole one:")
         for line in _next(again, console.width):
             console.print(line, markup=False, soft_wrap=True)

@@ -1,7 +1,6 @@
 """What the commands share: progress on standard error, JSON on standard output."""
 
 import io
-import json
 import os
 import sys
 import textwrap
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import click
 
+from untrackable import strict_json
 from untrackable.extras import require
 
 if TYPE_CHECKING:
@@ -104,12 +104,12 @@ def described(option: str, given: str, made: Callable[[Any], Any]) -> Any:
 
     try:
         text = given if given.lstrip().startswith(("{", "[")) else Path(given).read_text(encoding="utf-8")
-        document = json.loads(text)
+        document = strict_json.parse(text)
     except OSError as error:
         raise click.ClickException(
             f"{option} must be JSON, or a file of it: cannot read {given}: {error.strerror}"
         ) from None
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise click.ClickException(f"{option} must be JSON, or a file of it: {error}") from None
     try:
         return made(document)
@@ -119,9 +119,7 @@ def described(option: str, given: str, made: Callable[[Any], Any]) -> Any:
 
 def print_json(data: Any) -> None:
     """Valid JSON: numbers that JSON cannot say become strings."""
-    from untrackable.strict_json import finite
-
-    click.echo(json.dumps(finite(data), indent=2, ensure_ascii=False))
+    click.echo(strict_json.write(strict_json.finite(data), indent=2))
 
 
 def print_sentences(console: "Console", sentences: list[str], indent: str = "") -> None:

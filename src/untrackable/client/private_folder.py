@@ -4,7 +4,6 @@ import contextlib
 import errno
 import fcntl
 import hashlib
-import json
 import os
 import stat
 import time
@@ -12,9 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from untrackable import strict_json
 from untrackable.client.folder_lock import Lock
 from untrackable.errors import FolderBusy, StateError
-from untrackable.protocol.campaign import canonical
 
 _MAGIC = b"UTF\x01"
 _DIGEST = 32
@@ -135,7 +134,7 @@ class Folder:
 
 def framed(content: dict[str, Any]) -> bytes:
     """`55 54 46 01`, canonical JSON, SHA-256 of both."""
-    body = _MAGIC + canonical(content)
+    body = _MAGIC + strict_json.canonical(content)
     return body + hashlib.sha256(body).digest()
 
 
@@ -153,8 +152,8 @@ def unframed(data: bytes, what: str) -> dict[str, Any]:
     if hashlib.sha256(body).digest() != digest:
         raise StateError(f"{what} is damaged: its checksum does not match")
     try:
-        content = json.loads(body[len(_MAGIC) :])
-    except (ValueError, RecursionError):
+        content = strict_json.parse(body[len(_MAGIC) :])
+    except ValueError:
         content = None
     if not isinstance(content, dict):
         raise StateError(f"{what} is no file of this library")

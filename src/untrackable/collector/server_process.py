@@ -1,6 +1,5 @@
 """Processes beside a program: a collector, and workers that leave Ctrl-C to whoever started them."""
 
-import json
 import os
 import signal
 import subprocess
@@ -10,6 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import resource_tracker
 from typing import IO
+
+from untrackable import strict_json
 
 
 @dataclass(slots=True, eq=False)
@@ -58,7 +59,7 @@ def start(
         if process.stdout is not None:
             process.stdout.close()
         raise
-    return Server(process, str(json.loads(said)["address"]), said)
+    return Server(process, str(strict_json.parse(said)["address"]), said)
 
 
 def _said(process: "subprocess.Popen[bytes]") -> bytes:

@@ -1,20 +1,18 @@
 """Audits and comparisons as one self-contained page: no network, light and dark, on a phone and on paper."""
 
 import inspect
-import json
 import shlex
 from functools import cache
 from importlib import resources
 from typing import Any
 
-from untrackable import __version__
+from untrackable import __version__, strict_json
 from untrackable.auditing.comparison import Comparison
 from untrackable.auditing.mechanism_audit import Audit
 from untrackable.display import audit_words, comparison_words
 from untrackable.display.audit_charts import Spec, audit_charts, comparison_chart
 from untrackable.display.numbers import as_dict
 from untrackable.extras import extra
-from untrackable.strict_json import finite
 
 _CAPTIONS = {
     "recognised": (
@@ -183,7 +181,7 @@ def render(
 
 def _json(data: Any) -> Any:
     """JSON that may stand inside a script element."""
-    return _inert(json.dumps(finite(data), ensure_ascii=False))
+    return _inert(strict_json.write(strict_json.finite(data)))
 
 
 def _inert(text: str) -> Any:

@@ -1,9 +1,9 @@
 """A plan in plain words: the recommendation, a table, why not the others, and what the paper's selection gives."""
 
 import dataclasses
-import json
 from typing import Any
 
+from untrackable import strict_json
 from untrackable.brackets import Bracket
 from untrackable.display.numbers import as_dict, number, said, shown
 from untrackable.planning.campaign_draft import rounded_up
@@ -184,11 +184,7 @@ def refusals(plan: Plan) -> list[tuple[str, str]]:
 
 def campaign_text(plan: Plan) -> str:
     """The recommended option as JSON for people, or that there is none."""
-    return (
-        json.dumps(plan.campaign(), indent=2, ensure_ascii=False)
-        if plan.options
-        else "no mechanism meets these goals"
-    )
+    return strict_json.write(plan.campaign(), indent=2) if plan.options else "no mechanism meets these goals"
 
 
 def as_json(plan: Plan) -> dict[str, Any]:

@@ -2,12 +2,12 @@
 
 import csv
 import importlib
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from untrackable import strict_json
 from untrackable.extras import extra
 
 if TYPE_CHECKING:
@@ -71,9 +71,8 @@ def to_json(estimate: "Estimate", *, consistent: bool) -> str:
     found = columns(estimate, consistent=consistent)
     listed = {name: c.tolist() if isinstance(c, np.ndarray) else c for name, c in found.items()}
     listed["value"] = _texts_if_wide(listed["value"], bits=53)
-    return json.dumps(
-        {"reports": estimate.n, "beta": estimate.beta, "intervals": "upper", "columns": listed}, ensure_ascii=False
-    )
+    content = {"reports": estimate.n, "beta": estimate.beta, "intervals": "upper", "columns": listed}
+    return strict_json.write(strict_json.finite(content))
 
 
 def _texts_if_wide(values: list[Any], bits: int = 63) -> list[Any]:

@@ -1,10 +1,10 @@
 """One statement of the paper beside what we find."""
 
-import json
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any, Literal
 
+from untrackable import strict_json
 from untrackable.brackets import Bracket
 
 Verdict = Literal["pass", "differs"]
@@ -32,7 +32,7 @@ class Row:
 def published() -> dict[str, Any]:
     """The values that the paper prints, which are only ever compared with."""
     text = resources.files("untrackable.paper").joinpath("published.json").read_text(encoding="utf-8")
-    data: dict[str, Any] = json.loads(text)
+    data: dict[str, Any] = strict_json.parse(text)
     return data
 
 

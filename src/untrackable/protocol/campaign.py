@@ -5,14 +5,13 @@ canonical: whatever this library would have written otherwise is refused.
 """
 
 import hashlib
-import json
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
-from untrackable import checks
+from untrackable import checks, strict_json
 from untrackable.encodings.encoding import Encoding
 from untrackable.encodings.encoding import from_json as encoding_from_json
 from untrackable.errors import CampaignError, EncodingError, MechanismError
@@ -165,7 +164,7 @@ class Directory:
 
     def to_bytes(self) -> bytes:
         """Canonical JSON."""
-        return canonical({"campaigns": list(self.ids), "version": VERSION})
+        return strict_json.canonical({"campaigns": list(self.ids), "version": VERSION})
 
     @staticmethod
     def from_bytes(data: bytes) -> "Directory":
@@ -182,12 +181,7 @@ class Directory:
 @lru_cache(maxsize=64)
 def _document(campaign: Campaign) -> bytes:
     """A campaign's bytes, made once: it never changes, and they are asked for again and again."""
-    return canonical(campaign.to_json())
-
-
-def canonical(document: dict[str, Any]) -> bytes:
-    """JSON with sorted keys, no spaces, UTF-8."""
-    return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+    return strict_json.canonical(campaign.to_json())
 
 
 def identify(data: bytes) -> str:
@@ -207,8 +201,8 @@ def read(what: str, data: bytes, fields: tuple[str, ...]) -> dict[str, Any]:
     if not isinstance(data, bytes) or len(data) > LARGEST:
         raise CampaignError(f"a {what} must be at most {LARGEST} bytes")
     try:
-        document = json.loads(data.decode(), parse_constant=_no_constant)
-    except (ValueError, RecursionError) as error:
+        document = strict_json.parse(data)
+    except ValueError as error:
         raise CampaignError(f"the {what} is not JSON: {error}") from None
     if not isinstance(document, dict):
         raise CampaignError(f"a {what} must be a JSON object")
@@ -219,10 +213,6 @@ def read(what: str, data: bytes, fields: tuple[str, ...]) -> dict[str, Any]:
     if unknown := [name for name in document if name not in fields]:
         raise CampaignError(f"the {what} has no field {', '.join(map(repr, unknown))}")
     return document
-
-
-def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is no number")
 
 
 def _finite(name: str, given: float) -> float:

@@ -1,12 +1,12 @@
 """What anybody may read: campaigns, their guarantees, rounds, and estimates that are published."""
 
-import json
 import re
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from untrackable import strict_json
 from untrackable.collector.http import api_keys
 from untrackable.collector.http.problems import Problem, Refused
 from untrackable.collector.http.service import Service
@@ -55,7 +55,7 @@ class Reading:
         return _json(
             {
                 "declared": campaign.to_json()["guarantee"],
-                "verified": json.loads(stored.verdict),
+                "verified": strict_json.parse(stored.verdict),
                 "words": guarantee_words(campaign, stored.verdict),
             }
         )
@@ -136,7 +136,7 @@ def estimated(
             "intervals": "upper, for all values at once",
             "values": found.values,
         }
-        return json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+        return strict_json.write(content, compact=True).encode()
 
     return service.remembered((campaign.id, rounds, candidates, beta, top), make)
 

@@ -1,6 +1,5 @@
 """The page at `/`: campaigns, what they promise, and what they found, for a browser."""
 
-import json
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from untrackable import strict_json
 from untrackable.collector.http.problems import Refused
 from untrackable.collector.http.public_api import NO_STORE, estimated
 from untrackable.collector.http.service import Service
@@ -58,7 +58,7 @@ class Page:
         else:
             try:
                 found = estimated(self._service, campaign, rounds, top=_BARS)
-                about["estimate"] = _drawn(json.loads(found), campaign)
+                about["estimate"] = _drawn(strict_json.parse(found), campaign)
             except Refused as refused:
                 about["why"] = f"There is no estimate to show: {refused.detail}."
         return about

@@ -1,7 +1,6 @@
 """Whether what a store keeps for good is still what was put there: a database sees only its own structure."""
 
-import json
-
+from untrackable import strict_json
 from untrackable.collector.stores.records import Round, StoredCampaign
 from untrackable.collector.stores.store import Store
 from untrackable.errors import CampaignError, StoreError, StoreUnavailable, SumsError
@@ -24,7 +23,7 @@ def _examine(store: Store, stored: StoredCampaign) -> None:
         raise StoreError("its document is not the one that it is named after")
     mechanism = Campaign.from_bytes(stored.document).mechanism
     try:
-        readable = isinstance(json.loads(stored.verdict), dict)
+        readable = isinstance(strict_json.parse(stored.verdict), dict)
     except ValueError:
         readable = False
     if not readable:
