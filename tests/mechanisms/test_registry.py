@@ -70,7 +70,7 @@ def test_every_mechanism_comes_back_equal(name: str) -> None:
 def test_every_public_mechanism_has_a_description() -> None:
     kinds = [getattr(untrackable, name) for name in untrackable.__all__]
     wanted = {k.__name__ for k in kinds if inspect.isclass(k) and (issubclass(k, Mechanism) or hasattr(k, "draw"))}
-    homes = {home.split(".")[1] for home in (*registry._HOMES.values(), *registry._BASES.values())}
+    homes = {home.rpartition(".")[2] for home in (*registry._HOMES.values(), *registry._BASES.values())}
     assert wanted <= homes
 
 

@@ -13,7 +13,7 @@ from untrackable.errors import WireError
 from untrackable.protocol import wire
 from untrackable.protocol.wire import LAST_ROUND, Wire
 
-VECTORS = json.loads((Path(__file__).parent / "vectors" / "wire" / "reports.json").read_text(encoding="utf-8"))
+VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "wire" / "reports.json").read_text(encoding="utf-8"))
 NONCE = bytes(range(16))
 
 

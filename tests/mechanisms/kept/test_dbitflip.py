@@ -15,7 +15,7 @@ from tests.theory.test_dbitflip import definition
 from untrackable.errors import MergeError, StateError, ValueChangeRefused
 from untrackable.mechanisms.kept.dbitflip import DBitFlip
 
-VECTORS = Path(__file__).parent.parent / "vectors"
+VECTORS = Path(__file__).parents[2] / "vectors"
 
 
 def as_bits(report: int, width: int) -> tuple[int, ...]:

@@ -23,7 +23,7 @@ from untrackable.mechanisms.local.sketches import CountMeanSketch, EntryCounts, 
 from untrackable.mechanisms.splitmix import mixed
 from untrackable.theory.enumeration import Finite, Law, subsets
 
-VECTORS = Path(__file__).parent.parent / "vectors"
+VECTORS = Path(__file__).parents[2] / "vectors"
 AnySketch = CountMeanSketch | HadamardSketch
 
 CMS = CountMeanSketch(hashes=2, width=2, eps=1.2, values=64)
