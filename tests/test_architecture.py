@@ -2,6 +2,7 @@
 
 import ast
 import graphlib
+import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "untrackable"
 FILES = sorted(SOURCE.rglob("*.py"))
 
-BASICS = {"errors", "checks", "brackets", "extras", "strict_json", "framing"}
+BASICS = {"errors", "checks", "brackets", "extras", "framing", "lazy_names", "strict_json"}
 """Small modules at the root that every package may use."""
 
 USES: dict[str, set[str]] = {
@@ -150,12 +151,22 @@ def test_no_file_is_overlong() -> None:
         assert len(path.read_text(encoding="utf-8").splitlines()) <= 400, path
 
 
-def test_public_names_are_there() -> None:
-    import untrackable
-
-    for name in untrackable.__all__:
-        assert getattr(untrackable, name).__name__ == name
-        assert name in dir(untrackable)
-        assert name in (untrackable.__doc__ or "")
-    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
-        _ = untrackable.Nothing
+@pytest.mark.parametrize("package", ["", ".encodings", ".estimation", ".mechanisms", ".theory"])
+def test_public_names_are_there(package: str) -> None:
+    """They are loaded where they are used, told to type checkers, listed and mentioned."""
+    found = importlib.import_module(f"untrackable{package}")
+    assert found.__all__ == sorted(set(found.__all__))
+    assert dir(found) == found.__all__
+    for name in found.__all__:
+        assert getattr(found, name).__name__ == name
+        assert f"`{name}`" in (found.__doc__ or "")
+    with pytest.raises(AttributeError, match=f"module 'untrackable{package}' has no attribute 'Nothing'"):
+        _ = found.Nothing
+    tree = ast.parse(Path(found.__file__ or "").read_text(encoding="utf-8"))
+    typed = {
+        alias.asname: (node.module, alias.name)
+        for node in for_types_only(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert typed == {name: (getattr(found, name).__module__, name) for name in found.__all__}

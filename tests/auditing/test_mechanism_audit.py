@@ -8,18 +8,7 @@ from typing import Any
 
 import pytest
 
-from untrackable import (
-    Bitwise,
-    Deck,
-    Experiment,
-    Factor,
-    Fresh,
-    Memoized,
-    NoisyInnerProduct,
-    Rappor,
-    audit,
-    compare,
-)
+from untrackable import Bitwise, Deck, Fresh, Memoized, NoisyInnerProduct, Rappor, audit, compare
 from untrackable.auditing.mechanism_audit import Apart, Audit
 from untrackable.brackets import Bracket
 from untrackable.cli.mechanism_argument import resolve
@@ -28,6 +17,7 @@ from untrackable.display.audit_page import audit_page, comparison_page
 from untrackable.display.numbers import as_dict, shown
 from untrackable.mechanisms.catalogue import CATALOGUE, Budget
 from untrackable.strict_json import finite
+from untrackable.theory import Experiment, Factor
 
 REPORTS = 6
 

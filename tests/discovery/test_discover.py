@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from untrackable import Deck, Discovered, DiscoveredStrings, Fresh, NoisyInnerProduct, discover
+from untrackable import Deck, DiscoveredStrings, Fresh, NoisyInnerProduct, discover
 from untrackable.discovery import discover as discovering
 from untrackable.discovery.bucket_tables import Tables
+from untrackable.discovery.discovered import Discovered
 from untrackable.discovery.prefix_search import Prefixes
 from untrackable.mechanisms.local.level_aggregator import LevelSums
 

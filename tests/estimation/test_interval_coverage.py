@@ -13,18 +13,10 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from tests.encodings.samples import one_of_each
-from untrackable import (
-    CountMeanSketch,
-    Deck,
-    DiscoveredStrings,
-    Encoding,
-    Fresh,
-    HadamardSketch,
-    HashedStrings,
-    Memoized,
-    Rappor,
-)
+from untrackable import Deck, DiscoveredStrings, Fresh, HashedStrings, Memoized, Rappor
+from untrackable.encodings import Encoding
 from untrackable.estimation.estimate import Estimate
+from untrackable.mechanisms import CountMeanSketch, HadamardSketch
 from untrackable.mechanisms.catalogue import CATALOGUE, Budget
 from untrackable.mechanisms.interface import Mechanism
 

@@ -32,8 +32,8 @@ from untrackable import (
     RandomizedResponse,
     Rappor,
     Stored,
-    Unary,
 )
+from untrackable.mechanisms import Unary
 from untrackable.mechanisms.interface import Mechanism
 
 VECTORS = Path(__file__).parent.parent / "vectors"

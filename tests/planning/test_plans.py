@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 
 from tests.planning.drawing import UNKNOWNS, followed, private, random_goals
-from untrackable import Bit, Goals, Plan, plan
+from untrackable import Bit, Goals, plan
 from untrackable.accounting.verification import tracking_of, verify
 from untrackable.display.plan_words import verdict
 from untrackable.planning.campaign_draft import fragment
 from untrackable.planning.families import FAMILIES
 from untrackable.planning.forecast import errors, state_bytes
 from untrackable.planning.goals import FOREVER
+from untrackable.planning.plans import Plan
 from untrackable.planning.refusal import Cannot
 from untrackable.planning.solver import solve
 from untrackable.protocol.campaign import Campaign, Guarantee

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from untrackable import Bitwise, Lgrr, Unary
+from untrackable import Bitwise
 from untrackable.accounting import bitwise_losses
+from untrackable.mechanisms import Lgrr, Unary
 from untrackable.theory.kept_advantage import (
     binomial_distances,
     flipped_distances,
