@@ -4,7 +4,6 @@ import subprocess
 import sys
 import time
 
-from untrackable.accounting import inner_product_losses
 from untrackable.mechanisms.inner_product.deck import Deck
 from untrackable.theory.experiment import Experiment
 from untrackable.theory.integer_losses import composed
@@ -19,9 +18,7 @@ def compositions() -> None:
     for count in (1, 2, 5, 10):
         eps = 0.3 * count**0.5
         before = time.perf_counter()
-        found = composed(
-            (inner_product_losses.dealt(deck.base, deck.slots, None) for deck in decks[:count]), eps / 512
-        ).delta(eps)
+        found = composed((deck.base.integer_loss() ** deck.slots for deck in decks[:count]), eps / 512).delta(eps)
         client = time.perf_counter() - before
         before = time.perf_counter()
         bracket = Experiment([(deck.base.privacy_factor(), deck.slots) for deck in decks[:count]]).delta(eps)

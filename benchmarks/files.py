@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 from untrackable import Deck, Fresh, NoisyInnerProduct, estimate_files, read_reports, write_reports
 from untrackable.reports.population import population
 from untrackable.reports.simulation import simulate_file
-from untrackable.reports.summing import collect
+from untrackable.reports.summing import sum_files
 
 DECK = Deck(bits=16, slots=30, eps_report=1.0, width=1)
 LOCAL = NoisyInnerProduct(bits=256, eps=1.0, width=1)
@@ -100,8 +100,8 @@ def asked(path: Path, _: int) -> None:
 
 def kept(path: Path, _: int) -> None:
     """The same from all reports, as where the candidates come later."""
-    (sums,) = collect([path]).sums.values()
-    sums.estimate(candidates=CANDIDATES)  # type: ignore[attr-defined]
+    (sums,) = sum_files([path]).sums.values()
+    sums.estimate(candidates=CANDIDATES)
 
 
 STEPS: dict[str, Callable[[Path, int], None]] = {

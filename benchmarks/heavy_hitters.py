@@ -29,7 +29,7 @@ from scipy import stats
 
 from untrackable import DiscoveredStrings, Fresh, NoisyInnerProduct, discover
 from untrackable.discovery.discovered import Discovered
-from untrackable.mechanisms.local.level_aggregator import LevelSums
+from untrackable.mechanisms.local.level_aggregator import LevelAggregator
 
 HEX = "0123456789abcdef"
 CYRILLIC = "абвгдежзийклмнопрстуфхцчшщъыьэюяё-"
@@ -54,14 +54,14 @@ def hexadecimal(rng: np.random.Generator) -> DiscoveredStrings:
     return DiscoveredStrings(alphabet=HEX, longest=8, shortest=8, prefixes=(5, 8, 8), salt=rng.bytes(16))
 
 
-def collected(encoding: DiscoveredStrings, counts: Counts, eps: float, seed: int) -> LevelSums:
+def collected(encoding: DiscoveredStrings, counts: Counts, eps: float, seed: int) -> LevelAggregator:
     """One report per person."""
     people: NDArray[np.uint64] = np.repeat(encoding.encode_many(list(counts)), list(counts.values()), axis=0)
     mechanism = Fresh(encoding.local(eps))
     sums = mechanism.aggregator()
     for batch in mechanism.simulate(people, rounds=1, seed=seed):
         sums.add(batch.reports)
-    if not isinstance(sums, LevelSums):
+    if not isinstance(sums, LevelAggregator):
         raise TypeError("reports of levels have sums of levels")
     return sums
 
@@ -110,7 +110,7 @@ def pem(counts: Counts, eps: float) -> list[str]:
     return [f"{int(binary, 2):08x}" for binary in found]
 
 
-def told(encoding: DiscoveredStrings, sums: LevelSums, counts: Counts) -> list[str]:
+def told(encoding: DiscoveredStrings, sums: LevelAggregator, counts: Counts) -> list[str]:
     """The ten best of all strings that occur, from the same reports."""
     names = list(counts)
     found = sums.estimate(candidates=[encoding.encode(name) for name in names]).frequencies
@@ -118,7 +118,7 @@ def told(encoding: DiscoveredStrings, sums: LevelSums, counts: Counts) -> list[s
 
 
 def ideal(
-    encoding: DiscoveredStrings, sums: LevelSums, counts: Counts, eps: float, rng: np.random.Generator
+    encoding: DiscoveredStrings, sums: LevelAggregator, counts: Counts, eps: float, rng: np.random.Generator
 ) -> list[str]:
     """The ten best of all 2^32 strings, from the same reports; those that nobody holds as "".
 

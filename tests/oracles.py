@@ -156,7 +156,7 @@ def same_cohort_change(
     total: dict[Stream, float] = {}
     for cohort in range(mechanism.cohorts):
         blooms: dict[Hashable, tuple[int, ...]] = {
-            v: tuple(mechanism.bloom(v, cohort) >> i & 1 for i in range(single.places)) for v in (value, other)
+            v: tuple(mechanism.bloom(v, cohort) >> i & 1 for i in range(single.positions)) for v in (value, other)
         }
         law = rappor(blooms, single.f, single.p, single.q).users([(value, mine), (other, rest)])
         shown = tuple(cohort >> i & 1 for i in range(width))

@@ -1,6 +1,7 @@
 """The folder is the architecture: which package may use which, no cycles, and starting up is cheap."""
 
 import ast
+import functools
 import graphlib
 import importlib
 import subprocess
@@ -25,12 +26,12 @@ USES: dict[str, set[str]] = {
     "accounting": {"theory", "mechanisms", "protocol"},
     "client": {"theory", "mechanisms", "protocol", "accounting"},
     "discovery": {"kernels", "estimation", "mechanisms", "encodings"},
-    "answers": {"estimation", "mechanisms", "encodings", "discovery", "reports"},
-    "reports": {"estimation", "mechanisms", "encodings", "answers"},
+    "answers": {"estimation", "mechanisms", "encodings"},
+    "reports": {"estimation", "mechanisms", "encodings", "discovery", "answers"},
     "rappor_decode": {"estimation", "mechanisms", "reports"},
     "auditing": {"theory", "mechanisms", "reports"},
-    "planning": {"theory", "mechanisms", "encodings", "accounting"},
-    "paper": {"kernels", "theory", "mechanisms"},
+    "planning": {"theory", "mechanisms", "encodings", "protocol"},
+    "paper": {"kernels", "theory", "mechanisms", "display"},
     "display": {"estimation", "protocol", "answers", "reports", "rappor_decode", "auditing", "planning"},
     "collector": {
         "estimation", "mechanisms", "encodings", "protocol", "accounting", "discovery", "answers", "reports",
@@ -115,6 +116,59 @@ def test_tests_mirror_the_source() -> None:
     for path in root.rglob("test_*.py"):
         folder = path.parent.relative_to(root)
         assert folder == Path() or (SOURCE / folder).is_dir(), path
+
+
+ROLES = {"Mechanism", "Local", "BareClient", "Batch", "LevelSums"}
+"""Classes of `mechanisms` that say what a thing is for, rather than which mechanism it is."""
+EXEMPT = {"estimates"}
+
+
+@functools.cache
+def classes_of_mechanisms() -> set[str]:
+    trees = (ast.parse(path.read_text(encoding="utf-8")) for path in (SOURCE / "mechanisms").rglob("*.py"))
+    return {node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)} - ROLES
+
+
+def classes_asked_for(source: str) -> set[str]:
+    """Names that stand as a class in isinstance, issubclass, `type(…) is` or a match pattern."""
+    asked: list[ast.AST] = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            if node.func.id in ("isinstance", "issubclass"):
+                asked += node.args[1:]
+        elif isinstance(node, ast.MatchClass):
+            asked.append(node.cls)
+        elif isinstance(node, ast.Compare) and any(map(is_type_call, [node.left, *node.comparators])):
+            asked += [node.left, *node.comparators]
+    parts = [inner for part in asked for inner in ast.walk(part)]
+    plain = {node.id for node in parts if isinstance(node, ast.Name)}
+    return plain | {node.attr for node in parts if isinstance(node, ast.Attribute)}
+
+
+def is_type_call(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "type"
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_nobody_else_asks_which_class_a_mechanism_is(name: str) -> None:
+    if "mechanisms" not in name.split(".") and not EXEMPT & set(name.split(".")):
+        source = MODULES[name].read_text(encoding="utf-8")
+        assert classes_asked_for(source) & classes_of_mechanisms() == set()
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "isinstance(m, Deck)",
+        "isinstance(m, (int, deck.Deck | str))",
+        "issubclass(type(m), Deck)",
+        "type(m) is Deck",
+        "match m:\n    case [Deck(slots=3), *_] | None:\n        pass",
+    ],
+)
+def test_asking_for_a_class_is_noticed(source: str) -> None:
+    assert classes_asked_for(source) & classes_of_mechanisms() == {"Deck"}
+    assert classes_asked_for("isinstance(m, Mechanism) and Deck(slots=3)") & classes_of_mechanisms() == set()
 
 
 def test_theory_has_no_io_no_clock_and_no_randomness_of_its_own() -> None:

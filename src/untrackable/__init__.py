@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING
 from untrackable.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from untrackable.answers.answer import estimate_files as estimate_files
     from untrackable.auditing.comparison import compare as compare
     from untrackable.auditing.evidence.client_audit import audit_client as audit_client
     from untrackable.auditing.evidence.file_audit import audit_file as audit_file
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from untrackable.brackets import Bracket as Bracket
     from untrackable.client.client import Client as Client
     from untrackable.client.policy import Policy as Policy
-    from untrackable.discovery.discover import discover as discover
+    from untrackable.discovery.string_discovery import discover as discover
     from untrackable.encodings.bit import Bit as Bit
     from untrackable.encodings.categories import Categories as Categories
     from untrackable.encodings.discovered_strings import DiscoveredStrings as DiscoveredStrings
@@ -54,6 +53,7 @@ if TYPE_CHECKING:
     from untrackable.protocol.campaign import Campaign as Campaign
     from untrackable.protocol.campaign import Directory as Directory
     from untrackable.protocol.campaign import Guarantee as Guarantee
+    from untrackable.reports.file_answers import estimate_files as estimate_files
     from untrackable.reports.reader import read_reports as read_reports
     from untrackable.reports.writer import write_reports as write_reports
 
@@ -90,8 +90,8 @@ __all__, __getattr__, __dir__ = lazy_names(
         "audit_client": "auditing.evidence.client_audit",
         "audit_file": "auditing.evidence.file_audit",
         "compare": "auditing.comparison",
-        "discover": "discovery.discover",
-        "estimate_files": "answers.answer",
+        "discover": "discovery.string_discovery",
+        "estimate_files": "reports.file_answers",
         "plan": "planning.plans",
         "read_reports": "reports.reader",
         "write_reports": "reports.writer",

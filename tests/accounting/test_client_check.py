@@ -8,22 +8,34 @@ from fractions import Fraction
 import pytest
 
 from tests.client.samples import campaign
-from untrackable.accounting import bitwise_losses, client_check, inner_product_losses, verification
+from untrackable.accounting import client_check, verification
 from untrackable.encodings.discovered_strings import DiscoveredStrings
 from untrackable.mechanisms.inner_product import fading as rounds_that_fade
 from untrackable.mechanisms.inner_product.deck import Deck
 from untrackable.mechanisms.inner_product.fading import Fading
 from untrackable.mechanisms.inner_product.rnip import InnerProduct
-from untrackable.mechanisms.interface import Mechanism
+from untrackable.mechanisms.interface import Mechanism, Values
 from untrackable.mechanisms.kept.bitwise import Bitwise
 from untrackable.mechanisms.kept.rappor import Rappor
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
+from untrackable.theory import integer_gaussian, integer_kept_bit, integer_slots
 from untrackable.theory.collisions import cross_probability
 from untrackable.theory.experiment import Experiment
-from untrackable.theory.integer_losses import LONGEST
-from untrackable.theory.kept_advantage import kept_bit_advantages
+from untrackable.theory.integer_kept_bit import KeptBit
+from untrackable.theory.integer_losses import LONGEST, LossLaw
+from untrackable.theory.kept_advantage import binomial_distances, kept_bit_advantages
 
 EXACT = 1e-8
+
+
+def privacy(mechanism: Mechanism, reports: int | None, step: float = 1.0, values: Values = "fixed") -> LossLaw:
+    found = mechanism.integer_privacy(reports, values=values, step=step)
+    assert found is not None
+    return found
+
+
+def thresholds(bit: Bitwise) -> KeptBit:
+    return KeptBit(bit.state_flip.threshold, bit.report_flip.threshold)
 
 
 @pytest.mark.parametrize("bits", [1, 2, 3, 16, 256])
@@ -33,7 +45,7 @@ def test_a_deck(bits: int, slots: int, eps_report: float) -> None:
     for reports in (None, 1, slots // 2 or 1):
         for eps in (0.0, 0.1, 1.0, 3.0):
             engine = deck.privacy(reports=reports).delta(eps)
-            found = inner_product_losses.dealt(deck.base, deck.slots, reports).delta(eps)
+            found = privacy(deck, reports).delta(eps)
             assert engine.lower * (1 - 1e-12) <= found <= engine.upper * (1 + EXACT) + 1e-20
 
 
@@ -44,11 +56,11 @@ def test_wide_answers(width: int) -> None:
     for eps in (0.0, 1.0, 4.0):
         engine, found = (
             deck.privacy().delta(eps),
-            inner_product_losses.dealt(deck.base, deck.slots, None).delta(eps),
+            privacy(deck, None).delta(eps),
         )
         assert engine.lower * (1 - 1e-12) <= found <= engine.upper * (1 + EXACT)
         engine = fading.privacy(reports=20).delta(eps)
-        found = inner_product_losses.fading(fading, 20, max(eps, 0.5) / 512).delta(eps)
+        found = privacy(fading, 20, max(eps, 0.5) / 512).delta(eps)
         assert engine.lower * (1 - 1e-12) <= found <= engine.upper * 1.02 + 1e-12
 
 
@@ -57,10 +69,10 @@ def test_stored_inner_products(slots: int, reports: int | None) -> None:
     mechanism = InnerProduct(bits=6, slots=slots, eps_report=0.2)
     for eps in (0.0, 0.2, 1.0, 2.0):
         engine = mechanism.privacy(reports=reports).delta(eps)
-        found = inner_product_losses.stored(mechanism, reports).delta(eps)
+        found = privacy(mechanism, reports).delta(eps)
         assert found == pytest.approx(engine.upper, rel=EXACT, abs=1e-14)
         engine = mechanism.privacy(reports=reports, values="any").delta(eps)
-        found = inner_product_losses.stored_any(mechanism, reports).delta(eps)
+        found = privacy(mechanism, reports, values="any").delta(eps)
         assert found == pytest.approx(engine.upper, rel=EXACT, abs=1e-14)
 
 
@@ -70,23 +82,23 @@ def test_the_slots_that_draws_show_by_enumeration() -> None:
         for drawn in itertools.product(range(slots), repeat=draws):
             counts[len(set(drawn))] += 1
         expected = [count / slots**draws for count in counts][: min(draws, slots) + 1]
-        assert inner_product_losses.occupancy(draws, slots) == pytest.approx(expected, abs=1e-15)
+        assert integer_slots.occupancy(draws, slots) == pytest.approx(expected, abs=1e-15)
 
 
 @pytest.mark.parametrize("slots", [1, 2, 10, 730])
 @pytest.mark.parametrize("reports", [2, 3, 7, 40])
 def test_a_slot_on_both_sides(slots: int, reports: int) -> None:
     exact = max(cross_probability(slots, reports, split) for split in range(1, reports))
-    found = inner_product_losses.crossing(slots, reports)
+    found = integer_slots.slot_crossing(slots, reports)
     assert exact * (1 - 1e-14) <= found <= exact * (1 + 1e-10)
     engine = InnerProduct(bits=200, slots=slots, eps_report=0.1).tracking(reports=reports).delta(0.0)
     assert found <= engine.upper * (1 + EXACT)
 
 
 def test_very_many_reports_have_a_bound() -> None:
-    assert inner_product_losses.crossing(10**9, 1 << 32) == 1.0
-    few = inner_product_losses.crossing(10**9, 2048)
-    assert few <= inner_product_losses.crossing(10**9, 2049) == pytest.approx(1024 * 1025 / 1e9)
+    assert integer_slots.slot_crossing(10**9, 1 << 32) == 1.0
+    few = integer_slots.slot_crossing(10**9, 2048)
+    assert few <= integer_slots.slot_crossing(10**9, 2049) == pytest.approx(1024 * 1025 / 1e9)
 
 
 @pytest.mark.parametrize("reports", [1, 5, 64])
@@ -94,14 +106,14 @@ def test_fading_rounds_one_by_one(reports: int) -> None:
     fading = Fading(bits=8, eps=1.0, delta=1e-6)
     for eps in (0.0, 0.2, 0.7):
         engine = fading.privacy(reports=reports).delta(eps)
-        found = inner_product_losses.fading(fading, reports, 1 / 512).delta(eps)
+        found = privacy(fading, reports, 1 / 512).delta(eps)
         assert engine.lower * (1 - 1e-12) <= found <= engine.upper * 1.02 + 1e-12
 
 
 @pytest.mark.parametrize("reports", [65, 4000, None])
 def test_fading_with_a_tail_keeps_its_budget(reports: int | None) -> None:
     fading = Fading(bits=8, eps=1.0, delta=1e-6)
-    found = inner_product_losses.fading(fading, reports, 1 / 512).delta(1.0)
+    found = privacy(fading, reports, 1 / 512).delta(1.0)
     assert found <= 1e-6
     # No more optimistic than more rounds told one by one.
     told = [fading.base(t).privacy_factor() for t in range(1, min(reports or 400, 400) + 1)]
@@ -113,7 +125,7 @@ def test_a_gaussian(shift: float) -> None:
     for eps in (0.0, 0.5, 2.0):
         low, high = (math.erfc(-(sign * shift / 2 - eps / shift) / math.sqrt(2)) / 2 for sign in (1, -1))
         exact = low - math.exp(eps) * high
-        found = inner_product_losses.gaussian(shift, 1 / 512).delta(eps)
+        found = integer_gaussian.gaussian(shift, 1 / 512).delta(eps)
         assert exact * (1 - 1e-9) - 1e-18 <= found <= exact * 1.02 + 1e-4 * shift
 
 
@@ -122,24 +134,24 @@ def test_one_kept_bit(eps_state: float, eps_report: float) -> None:
     bit = Bitwise(eps_state=eps_state, eps_report=eps_report)
     for reports, eps in itertools.product((None, 1, 2, 9, 50, 300), (0.0, 0.05, 1.0, 4.0)):
         engine = bit.privacy(reports=reports).delta(eps)
-        found = bitwise_losses.fixed(bit, reports, max(eps, 0.05) / 512).delta(eps)
+        found = privacy(bit, reports, max(eps, 0.05) / 512).delta(eps)
         assert found >= engine.lower * (1 - 1e-12)
         assert reports == 300 or found <= engine.upper * 1.001 + 1e-5
         engine = bit.privacy(reports=reports, values="any").delta(eps)
-        found = bitwise_losses.any_values(bit, reports).delta(eps)
+        found = privacy(bit, reports, values="any").delta(eps)
         assert engine.lower * (1 - 1e-12) <= found <= engine.upper * (1 + EXACT) + 1e-13
     for reports, gamma in itertools.product((2, 3, 8, 30), (0.0, 0.2, 1.0)):
         engine = bit.tracking(reports=reports).delta(gamma)
-        found = bitwise_losses.tracking(bit, reports, gamma)
+        found = integer_kept_bit.tracking_delta(thresholds(bit), reports, gamma)
         assert engine.lower * (1 - 1e-10) <= found <= engine.upper * (1 + EXACT) + 1e-12
 
 
 def test_a_kept_bit_of_very_many_reports_is_granted() -> None:
     bit = Bitwise(eps_state=1.0, eps_report=0.5)
-    most = bitwise_losses.MOST_TRACKED
-    many, more = (bitwise_losses.tracking(bit, reports, 0.3) for reports in (most, most + 1))
+    most = integer_kept_bit.MOST_TRACKED
+    many, more = (integer_kept_bit.tracking_delta(thresholds(bit), reports, 0.3) for reports in (most, most + 1))
     assert bit.tracking(reports=most + 1).delta(0.3).lower <= more
-    assert many <= more <= bitwise_losses.tracking(bit, 10**9, 0.3)
+    assert many <= more <= integer_kept_bit.tracking_delta(thresholds(bit), 10**9, 0.3)
 
 
 @pytest.mark.parametrize(
@@ -149,14 +161,16 @@ def test_the_advantage_of_any_number_of_reports(eps_state: float, eps_report: fl
     bit = Bitwise(eps_state=eps_state, eps_report=eps_report)
     for reports in (2, 3, 4, 5, 6, 7, 30, 257, 365, 10_001):
         lie = bit.report_flip.probability
-        exact = kept_bit_advantages(bit.state_flip.probability, 1 - lie, lie, reports).max()
-        assert exact * (1 - EXACT) <= bitwise_losses.advantage(bit, reports) <= exact * (1 + EXACT)
+        exact = kept_bit_advantages(bit.state_flip.probability, binomial_distances(reports, 1 - lie, lie)).max()
+        assert exact * (1 - EXACT) <= integer_kept_bit.advantage(thresholds(bit), reports) <= exact * (1 + EXACT)
     for reports in (2, 5, 40, 300):
         engine = bit.tracking(reports=reports).delta(0.0)
         assert (
-            engine.lower * (1 - 1e-10) <= bitwise_losses.tracking(bit, reports, 0.0) <= engine.upper * (1 + EXACT)
+            engine.lower * (1 - 1e-10)
+            <= integer_kept_bit.tracking_delta(thresholds(bit), reports, 0.0)
+            <= engine.upper * (1 + EXACT)
         )
-    assert bitwise_losses.advantage(bit, 1) == 0.0
+    assert integer_kept_bit.advantage(thresholds(bit), 1) == 0.0
 
 
 def test_the_advantage_by_enumeration_with_fractions() -> None:
@@ -176,7 +190,7 @@ def test_the_advantage_by_enumeration_with_fractions() -> None:
                 sum((p * law(side, held) for held, p in chances.items()), Fraction(0)) for side in (left, right)
             )
             apart += abs(one - alone * other) / 2
-        found = Fraction(bitwise_losses.advantage(bit, reports))
+        found = Fraction(integer_kept_bit.advantage(thresholds(bit), reports))
         assert found >= apart
         if split == reports // 2 - (reports % 4 == 0):  # both sides as near to each other as two odd numbers can be
             assert found <= apart * (1 + Fraction(1, 10**15))
@@ -184,9 +198,9 @@ def test_the_advantage_by_enumeration_with_fractions() -> None:
 
 def test_a_bound_beyond_the_terms_that_are_summed(monkeypatch: pytest.MonkeyPatch) -> None:
     bit = Bitwise(eps_state=1.0, eps_report=0.03)
-    exact = bitwise_losses.advantage(bit, 4000)
-    monkeypatch.setattr(bitwise_losses, "MOST_TERMS", 700)
-    bound = bitwise_losses.advantage(bit, 4000)
+    exact = integer_kept_bit.advantage(thresholds(bit), 4000)
+    monkeypatch.setattr(integer_kept_bit, "MOST_TERMS", 700)
+    bound = integer_kept_bit.advantage(thresholds(bit), 4000)
     assert exact < bound < 1.2 * exact
 
 
@@ -259,9 +273,7 @@ def test_losses_that_are_too_many_steps_away_are_not_forgotten() -> None:
     bit = Bitwise(eps_state=1.0, eps_report=2.0)
     for eps in (1e-3, 1e-5, 1e-8):
         engine = bit.privacy(reports=5).delta(eps)
-        assert (
-            engine.lower * (1 - 1e-12) <= bitwise_losses.fixed(bit, 5, eps / 512).delta(eps) <= engine.upper * 1.01
-        )
+        assert engine.lower * (1 - 1e-12) <= privacy(bit, 5, eps / 512).delta(eps) <= engine.upper * 1.01
 
 
 @pytest.mark.parametrize("slots", [10**6 + 1, 10**12])
@@ -276,9 +288,9 @@ def test_numbers_of_slots_that_are_rare_are_on_the_safe_side(slots: int, reports
     mechanism = InnerProduct(bits=6, slots=slots, eps_report=0.02)
     for eps in (0.0, 0.3, 1.0, 0.02 * min(slots, reports)):
         engine = mechanism.privacy(reports=reports).delta(eps)
-        found = inner_product_losses.stored(mechanism, reports).delta(eps)
+        found = privacy(mechanism, reports).delta(eps)
         assert found == pytest.approx(engine.upper, rel=1e-6, abs=1e-13)
-    exact = sum(chance for chance in inner_product_losses.occupancy(reports, slots))
+    exact = sum(chance for chance in integer_slots.occupancy(reports, slots))
     assert exact == pytest.approx(1.0)
 
 
@@ -289,8 +301,7 @@ def test_rounds_that_fade_by_enumeration(
 ) -> None:
     """The tail is a bound: with next to no rounds told one by one it is still never too low."""
     fading = Fading(bits=bits, width=width, power=power, eps=3.0, delta=1e-3)
-    for module in (rounds_that_fade, inner_product_losses):
-        monkeypatch.setattr(module, "HEAD", head)
+    monkeypatch.setattr(rounds_that_fade, "HEAD", head)
     rounds_that_fade._all_rounds.cache_clear()
     for reports, eps in itertools.product((1, 2, 5), (0.0, 0.3, 2.5)):
         factors = [
@@ -301,7 +312,7 @@ def test_rounds_that_fade_by_enumeration(
         for told in itertools.product(*(list(zip(factor.p, factor.q, strict=True)) for factor in factors)):
             here, there = math.prod(p for p, _ in told), math.prod(q for _, q in told)
             truth += max(0.0, here - math.exp(eps) * there)
-        law = inner_product_losses.fading(fading, reports, max(eps, 0.1) / 512)
+        law = privacy(fading, reports, max(eps, 0.1) / 512)
         assert law.delta(eps) >= truth * (1 - 1e-9)
         assert head < reports or law.delta(eps) <= truth * 1.02 + 1e-6
     rounds_that_fade._all_rounds.cache_clear()
@@ -310,7 +321,7 @@ def test_rounds_that_fade_by_enumeration(
 @pytest.mark.parametrize("eps", [1.0, 0.1, 0.01, 1e-5])
 def test_fading_at_a_small_eps(eps: float) -> None:
     fading = Fading(bits=2, eps=1.0, delta=1e-6)
-    law = inner_product_losses.fading(fading, None, eps / 512)
+    law = privacy(fading, None, eps / 512)
     assert len(law.masses) <= 2 * LONGEST + 1
     told = [fading.base(t).privacy_factor() for t in range(1, 401)]
     assert Experiment(told).delta(eps).lower <= law.delta(eps) <= fading.privacy().delta(eps).upper * 1.02

@@ -15,7 +15,8 @@ from untrackable.cli.mechanism_argument import resolve
 from untrackable.display import audit_words
 from untrackable.display.audit_page import audit_page, comparison_page
 from untrackable.display.numbers import as_dict, shown
-from untrackable.mechanisms.catalogue import CATALOGUE, Budget
+from untrackable.mechanisms.catalogue import CATALOGUE
+from untrackable.mechanisms.demands import Budget
 from untrackable.strict_json import finite
 from untrackable.theory import Experiment, Factor
 
@@ -101,16 +102,16 @@ def test_words() -> None:
     assert re.match(
         r"An observer with 10 reports from each of two places recognises this person among 100 with", first
     )
-    assert any("no such promise can be made for ever" in sentence for sentence in others)
+    assert any("for values that change there is no such guarantee" in sentence for sentence in others)
     hidden = audit_words.verdict(audit(Deck(bits=4, slots=20, eps_report=0.1), attack=False))
     assert "cannot tell this person from 999 others" in hidden[0]
-    assert "any sequence of values just as well" in hidden[1]
+    assert "The same holds for values that change" in hidden[1]
     fresh = audit_words.verdict(audit(Fresh(NoisyInnerProduct(bits=4, eps=1)), attack=False))
-    assert fresh[1] == "Nothing stays private for ever: enough reports reveal the value."
+    assert fresh[1] == "Privacy does not last: enough reports reveal the value."
     odd = audit_words.verdict(audit(Bitwise(eps_state=1, eps_report=1), reports=5, attack=False))
     assert "2 reports from each of two places" in odd[0]
     assert "at most" in odd[0]
-    assert "if the same client goes on" in " ".join(odd)
+    assert "if the same client keeps reporting" in " ".join(odd)
 
 
 @pytest.mark.parametrize(
@@ -183,7 +184,7 @@ def test_names_and_parameters() -> None:
     )
     assert isinstance(resolve("tests.auditing.test_mechanism_audit:Tagged"), Tagged)
     for name, parameters, preset, message in [
-        ("rapor", [], None, "mechanism must be one of rappor, .*got 'rapor'"),
+        ("rapor", [], None, "mechanism must be one of deck, .*rappor, .*got 'rapor'"),
         ("deck", ["bits"], None, "a parameter must be written key=value, got 'bits'"),
         ("deck", ["bits=3"], None, "deck takes bits, slots, eps_report.*missing"),
         (
@@ -194,10 +195,10 @@ def test_names_and_parameters() -> None:
         ),
         ("deck", ["bits=3", "slots=4", "eps_report=-1"], None, "eps_report must be positive and finite, got -1"),
         ("rappor", [], "firefox", "preset of rappor must be one of: chrome, paper; got 'firefox'"),
-        ("rappor", ["f=1"], "chrome", "either parameters or a preset"),
+        ("rappor", ["f=1"], "chrome", "give parameters or a preset, not both"),
         ("nowhere:thing", [], None, "cannot import nowhere"),
         ("math:nothing", [], None, "math has no nothing"),
-        ("math:pi", [], None, "math:pi is neither a mechanism nor makes one"),
+        ("math:pi", [], None, "math:pi is neither a mechanism nor a function that makes one"),
     ]:
         with pytest.raises((ValueError, TypeError), match=message):
             resolve(name, parameters, preset)
@@ -228,4 +229,4 @@ def test_bounds_at_delta_never_exceed_the_worst_case() -> None:
     found = audit(resolve("rnip", ["bits=1", "slots=10000000000", "eps_report=1"]), reports=4, attack=False)
     assert found.everlasting is not None
     assert found.everlasting.gamma.upper <= found.everlasting.pure.upper
-    assert not any("Nothing stays private" in sentence for sentence in audit_words.verdict(found))
+    assert not any("Privacy does not last" in sentence for sentence in audit_words.verdict(found))

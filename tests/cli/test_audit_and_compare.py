@@ -63,7 +63,7 @@ def test_the_list_names_everything() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["audit", "rapor"], "mechanism must be one of rappor"),
+        (["audit", "rapor"], "mechanism must be one of deck, "),
         (["audit", "deck", "bits=4"], "deck takes bits, slots, eps_report"),
         (["audit", "deck", "bits=4", "slots=9", "eps_report=-1"], "eps_report must be positive and finite, got -1"),
         (["audit", *QUICK[:4], "--reports", "30"], "round must be between 1 and 10, got 11"),
@@ -91,8 +91,8 @@ def test_compare(tmp_path: Path) -> None:
     page = tmp_path / "all.html"
     result = CliRunner(env={"COLUMNS": "160"}).invoke(main, ["compare", "--reports", "4", "--html", str(page)])
     assert result.exit_code == 0, result.output
-    assert "nobody can be followed (exact)" in result.output
-    assert "bitwise is left out: it answers yes/no questions only" in result.output
+    assert "Nobody can be followed with" in result.output
+    assert "bitwise is left out: It answers yes/no questions only" in result.output
     assert "rappor" in result.output
     assert page.stat().st_size < 1_500_000
     found = json.loads(CliRunner().invoke(main, ["compare", "--reports", "4", "--values", "2", "--json"]).stdout)

@@ -165,7 +165,7 @@ def test_answering_and_sending(
         (["--pin", "xyz"], "Safari\n", "64 lower-case hexadecimal"),
         (["--pin", found.id], "Lynx\n", "must be one of the 3"),
         (["--pin", found.id], "", "must be one of the 3"),
-        (["--pin", found.id, "--eps", "0.1"], "Safari\n", "the policy allows"),
+        (["--pin", found.id, "--eps", "0.1"], "Safari\n", "your policy allows"),
     ]:
         refused = run("answer", str(made), "--folder", folder, *arguments, given=given)
         assert refused.exit_code == 1

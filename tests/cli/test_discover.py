@@ -8,10 +8,12 @@ import pytest
 from click.testing import CliRunner
 
 from untrackable import Deck, DiscoveredStrings, Fresh, Stored, write_reports
-from untrackable.answers.found_strings import discover_files
 from untrackable.cli import main
 from untrackable.mechanisms import registry
 from untrackable.mechanisms.interface import Mechanism
+from untrackable.reports.file_answers import discover_files
+from untrackable.reports.header import Header
+from untrackable.reports.sums_file import write_sums
 
 WORDS = DiscoveredStrings(
     salt=bytes(16), alphabet="abcdefgh", longest=6, prefixes=[3, 6, 6], bucket_bits=12, unknown="omit"
@@ -34,7 +36,10 @@ def reports(tmp_path: Path) -> Path:
 def test_a_table(reports: Path) -> None:
     result = CliRunner().invoke(main, ["discover", str(reports), "--leads", "2"], env={"COLUMNS": "140"})
     assert result.exit_code == 0, result.output
-    assert "5,050 reports; 2 strings that people hold (any false: at most 0.05, upper)" in result.output
+    assert (
+        "5,050 reports; 2 strings that people hold (any of them false: probability at most 0.05, upper)"
+        in result.output
+    )
     lines = [line.split() for line in result.output.splitlines()]
     assert [line[0] for line in lines if "%" in line][:2] == ["cabbag", "head"]
     assert result.output.count("may be noise") == 2
@@ -68,6 +73,21 @@ def test_rounds_and_files_are_pooled_where_they_may(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="do not pool: choose one"):
         discover_files([stored])
     assert discover_files([stored], rounds=[1]).n == len(PEOPLE)
+    result = CliRunner().invoke(main, ["discover", str(path), "--rounds", "1,3", "--json"])
+    assert json.loads(result.stdout)["n"] == 2 * len(PEOPLE)
+
+
+def test_sums_of_closed_rounds_are_searched_like_reports(tmp_path: Path) -> None:
+    deck = WORDS.deck(slots=3, eps=6.0, delta=1e-6)
+    (batch,) = deck.simulate(WORDS.encode_many(PEOPLE), rounds=3, seed=1)
+    files, header = [], Header(mechanism=deck, encoding=WORDS)
+    for i, number in enumerate(batch.rounds):
+        sums = deck.aggregator(number).add(batch.reports[:, i])
+        files.append(tmp_path / f"{number}.parquet")
+        write_sums(files[-1], header, campaign="c", round=number, reports=sums.n, sums=sums.to_bytes())
+    whole = discover_files([written(tmp_path / "deck.arrow", deck, rounds=3)])
+    assert discover_files(files) == whole
+    assert discover_files(files[1:], rounds=[2]).n == len(PEOPLE)
 
 
 def test_what_is_wrong_is_said_in_one_line(reports: Path, tmp_path: Path) -> None:
@@ -77,7 +97,9 @@ def test_what_is_wrong_is_said_in_one_line(reports: Path, tmp_path: Path) -> Non
         ([str(tmp_path / "none.parquet")], "cannot read"),
         ([str(other)], "not of strings to be discovered"),
         ([str(reports), str(reports)], "given twice"),
-        ([str(reports), "--round", "9"], "no reports of these rounds"),
+        ([str(reports), "--rounds", "9"], "no reports of these rounds"),
+        ([str(reports), "--rounds", "one"], "rounds must be written 1-7,9"),
+        ([str(reports), "--assume-round", "9"], "it is of another round than the one given"),
         ([str(reports), "--encoding", "{"], "--encoding must be JSON"),
     ):
         result = CliRunner().invoke(main, ["discover", *arguments])

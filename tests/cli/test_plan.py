@@ -16,7 +16,7 @@ def run(*words: str) -> tuple[int, str]:
     return result.exit_code, result.output
 
 
-GOOD = ("--users", "100000000", "--values", "16", "--rounds", "12", "--eps", "2")
+GOOD = ("--people", "100000000", "--values", "16", "--rounds", "12", "--eps", "2")
 
 
 def test_a_table_a_recommendation_and_reasons(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -31,7 +31,7 @@ def test_a_table_a_recommendation_and_reasons(monkeypatch: pytest.MonkeyPatch) -
         "The paper's own selection",
     ):
         assert part in output
-    assert "memoized: its reports can be followed: advantage at least" in output
+    assert "memoized: Its reports can be followed: advantage is at least" in output
 
 
 @pytest.mark.parametrize("width", ["60", "100"])
@@ -70,11 +70,11 @@ def test_json_has_everything(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "words",
     [  # the cases of docs/planning.md, and one whose mechanism leaves traces, with eps solved for
-        "--users 1000000 --values 2 --rounds 365 --eps 1 --changes --pooled 30",
+        "--people 1000000 --values 2 --rounds 365 --eps 1 --changes --pooled 30",
         "--values 1024 --rounds 52 --eps 2 --error 0.01",
-        "--users 50000000 --strings 20 --rounds 12 --eps 4 --changes",
-        "--users 1000000 --values 2 --rounds 365 --eps 1",
-        "--users 1000000 --values 2 --rounds 30 --error 0.1 --reports 5 --matched 0.01",
+        "--people 50000000 --strings 20 --rounds 12 --eps 4 --changes",
+        "--people 1000000 --values 2 --rounds 365 --eps 1",
+        "--people 1000000 --values 2 --rounds 30 --error 0.1 --reports 5 --matched 0.01",
     ],
 )
 def test_from_a_plan_to_a_campaign(words: str, tmp_path: Path) -> None:
@@ -114,22 +114,22 @@ def test_the_next_commands_are_ready(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_nothing_does_it() -> None:
-    code, output = run("--users", "1000", "--values", "16", "--rounds", "300", "--eps", "0.5", "--error", "0.01")
+    code, output = run("--people", "1000", "--values", "16", "--rounds", "300", "--eps", "0.5", "--error", "0.01")
     assert code == 1
     assert "No mechanism meets these goals." in output
-    assert "The nearest: deck, needs" in output
+    assert "The nearest is deck. It needs" in output
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--users", "10", "--values", "2", "--rounds", "5", "--eps", "0"), "--eps must be positive"),
+        (("--people", "10", "--values", "2", "--rounds", "5", "--eps", "0"), "--eps must be positive"),
         (
             ("--values", "2", "--rounds", "5", "--eps", "1"),
-            "--users and --error are missing: one of --users, --rounds, --eps and --error may",
+            "--people and --error are missing: one of --people, --rounds, --eps and --error may",
         ),
-        (("--users", "10", "--rounds", "5", "--eps", "1"), "give one of --encoding, --values, --bits"),
-        (("--users", "10", "--values", "2", "--rounds", "often", "--eps", "1"), "neither a number nor forever"),
+        (("--people", "10", "--rounds", "5", "--eps", "1"), "give one of --encoding, --values, --bits"),
+        (("--people", "10", "--values", "2", "--rounds", "often", "--eps", "1"), "neither a number nor forever"),
         ((*GOOD, "--advantage", "0.1", "--matched", "0.1"), "contradict each other"),
         ((*GOOD, "--html", "/no/such/folder/x.html"), "there is no folder"),
     ],
@@ -143,6 +143,12 @@ def test_what_is_wrong_is_said(words: tuple[str, ...], message: str) -> None:
 def test_a_file_that_is_no_encoding(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     path.write_text('{"type": "nothing"}', encoding="utf-8")
-    code, output = run("--encoding", str(path), "--users", "10", "--rounds", "5", "--eps", "1")
+    code, output = run("--encoding", str(path), "--people", "10", "--rounds", "5", "--eps", "1")
     assert code != 0
     assert "type must be one of" in output
+
+
+def test_users_is_another_word_for_people() -> None:
+    assert run("--users", *GOOD[1:], "--json")[0] == 0
+    help_text = " ".join(run("--help")[1].split())
+    assert "--people, --users INTEGER" in help_text

@@ -133,9 +133,9 @@ def test_files_that_do_not_say_what_they_are(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_text("report\n5\n6\n7\n")
     given = ("--mechanism", "deck", "-p", "bits=3", "-p", "slots=2", "-p", "eps_report=1", "-p", "width=1")
-    done = run("estimate", path, *given, "--round", 1)
+    done = run("estimate", path, *given, "--assume-round", 1)
     assert done.exit_code == 0, done.output
-    assert "carries no checksum" in done.output
+    assert "has no checksum" in done.output
     assert "does not say of which round" in run("estimate", path, *given).stderr
     assert "does not say which mechanism" in run("estimate", path).stderr
     assert "need --mechanism" in run("estimate", path, "-p", "bits=3").stderr

@@ -293,7 +293,7 @@ def test_ten_campaigns_that_ask_the_same_cannot_spend_ten_times_the_budget(tmp_p
         if number == 0:
             client(tmp_path / "c", asked, clock).answer(2)
             continue
-        with pytest.raises(CampaignRefused, match=r"all campaigns together would be \(1, "):
+        with pytest.raises(CampaignRefused, match="at eps 1, all campaigns together need delta"):
             client(tmp_path / "c", asked, clock).answer(2)
         assert not (tmp_path / "c" / f"{asked.id}.state").exists()
     server = Server()

@@ -25,17 +25,17 @@ def test_it_counts_and_every_count_is_another_place(descriptor: int, tmp_path: P
     for count in (1, 2, 3, 3, 256, 257):
         lock.advance(count)
         assert lock.count == count
-    before = lock.place
-    assert lock.place == before
+    before = lock.folder_mark
+    assert lock.folder_mark == before
     os.utime(tmp_path / "lock", ns=(1, 1))
-    assert lock.place != before
+    assert lock.folder_mark != before
 
 
 def test_a_copy_is_another_place_even_with_the_same_times(descriptor: int, tmp_path: Path) -> None:
     Lock(descriptor).advance(1)
     shutil.copy2(tmp_path / "lock", tmp_path / "copy")
     with (tmp_path / "copy").open("rb") as file:
-        assert Lock(file.fileno()).place != Lock(descriptor).place
+        assert Lock(file.fileno()).folder_mark != Lock(descriptor).folder_mark
 
 
 def test_another_mode_owner_or_link_is_the_same_place(
@@ -44,7 +44,7 @@ def test_another_mode_owner_or_link_is_the_same_place(
     monkeypatch.setattr(Lock, "_generation", lambda lock: 7)  # as most file systems have one
     lock, file = Lock(descriptor), tmp_path / "lock"
     lock.advance(1)
-    before, changed = lock.place, file.stat().st_ctime_ns
+    before, changed = lock.folder_mark, file.stat().st_ctime_ns
     for change in (
         lambda: file.chmod(0o600),
         lambda: os.chown(file, os.geteuid(), os.getegid()),
@@ -53,7 +53,7 @@ def test_another_mode_owner_or_link_is_the_same_place(
     ):
         time.sleep(0.02)  # file systems count time in steps
         change()
-        assert lock.place == before
+        assert lock.folder_mark == before
     assert file.stat().st_ctime_ns != changed
 
 
@@ -64,11 +64,11 @@ def test_where_inodes_have_no_generation_any_change_tells(
     monkeypatch.setattr(Lock, "_generation", lambda lock: None)
     lock, file = Lock(descriptor), tmp_path / "lock"
     lock.advance(1)
-    before, written = lock.place, file.stat().st_mtime_ns
+    before, written = lock.folder_mark, file.stat().st_mtime_ns
     time.sleep(0.02)
     os.utime(file, ns=(written, written))
     assert file.stat().st_mtime_ns == written
-    assert lock.place != before
+    assert lock.folder_mark != before
 
 
 @pytest.mark.parametrize("whole", [0, 1, 2, 255])

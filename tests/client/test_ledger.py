@@ -76,7 +76,7 @@ def test_tracking_adds_up() -> None:
     exact = STORED.mechanism.tracking(reports=4).advantage().upper
     assert alone == pytest.approx(exact, rel=1e-9)
     assert both == pytest.approx(1 - (1 - exact) ** 2, rel=1e-9)
-    with pytest.raises(CampaignRefused, match="-untrackable"):
+    with pytest.raises(CampaignRefused, match="too easy to track"):
         ledger(one, two).check(Policy(eps=1.0, delta=1.0, tracking_delta=1.5 * exact))
 
 
@@ -110,7 +110,7 @@ def test_only_the_rounds_that_are_left_are_charged(tmp_path: Path) -> None:
     early, late = Clock(), Clock()
     late.late_in(25)
     client(tmp_path / "late", DECK, late, eps=0.2).answer(1)
-    with pytest.raises(CampaignRefused, match="private"):
+    with pytest.raises(CampaignRefused, match="privacy budget"):
         client(tmp_path / "early", DECK, early, eps=0.2).answer(1)
 
 
@@ -213,9 +213,9 @@ def test_a_large_gamma_does_not_hide_that_reports_can_be_followed() -> None:
     """Nothing is given away beyond gamma = 400, and everything before: not what a policy of gamma 0 allows."""
     bit = campaign(Bitwise(eps_state=0.9, eps_report=8.0), values="fixed", gamma=400.0)
     assert recompute(bit).problems == ()
-    with pytest.raises(CampaignRefused, match="-untrackable"):
+    with pytest.raises(CampaignRefused, match="too easy to track"):
         ledger(bit).check(Policy(eps=1.0, delta=1e-6))
-    with pytest.raises(CampaignRefused, match="-untrackable"):
+    with pytest.raises(CampaignRefused, match="too easy to track"):
         ledger(campaign(Lgrr(values=4, keep=0.4, tell=0.9), eps=2.0, values="fixed", gamma=400.0)).check(
             Policy(eps=2.0, delta=1e-6)
         )
@@ -230,7 +230,7 @@ def test_a_campaign_is_judged_at_the_gamma_of_the_policy() -> None:
             asked = ledger(campaign(mechanism, **changes))
             allowed = exact * (1 + 1e-9)
             assert asked.check(Policy(eps=2.0, delta=1e-6, gamma=0.2, tracking_delta=allowed))[1] <= allowed
-            with pytest.raises(CampaignRefused, match="-untrackable"):
+            with pytest.raises(CampaignRefused, match="too easy to track"):
                 asked.check(Policy(eps=2.0, delta=1e-6, gamma=0.2, tracking_delta=exact * 0.99))
 
 

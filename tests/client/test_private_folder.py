@@ -56,7 +56,7 @@ def test_files_of_others_are_refused(tmp_path: Path) -> None:
         (state, "of another campaign"),
         (
             framed({"version": 1}),
-            f"another version .* of version 1, and 2 is known; move {other.id}.state away and answer anew",
+            f"another version .* has version 1, .* reads version 2; move {other.id}.state away and answer again",
         ),
         (framed({"version": 2, "campaign": other.id}), "cannot be understood: KeyError"),
         (framed({})[:4] + b"{" + hashlib.sha256(framed({})[:4] + b"{").digest(), "no file of this library"),
@@ -68,7 +68,10 @@ def test_files_of_others_are_refused(tmp_path: Path) -> None:
                 attempt()
         assert place.read_bytes() == data
     for content, reason in (
-        ({"version": 1}, "of version 1, and 2 is known; move the whole folder away and answer anew: .* policy"),
+        (
+            {"version": 1},
+            "has version 1, .* reads version 2; move the whole folder away and answer again: .* policy",
+        ),
         ({"version": 2}, "cannot be understood"),
     ):
         (tmp_path / "c" / "ledger").write_bytes(framed(content))
@@ -122,7 +125,7 @@ def test_missing_folders_are_private_too(tmp_path: Path) -> None:
 
 def test_another_version_says_so() -> None:
     with pytest.raises(
-        StateError, match=r"another version .* of format 2, and 1 is known; move the whole folder away"
+        StateError, match=r"another version .* has format 2, .* reads format 1; move the whole folder away"
     ):
         unframed(b"UTF\x02" + framed({})[4:], "the state")
 

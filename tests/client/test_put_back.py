@@ -48,8 +48,9 @@ def test_a_restored_folder_answers_no_round_that_has_begun(
         send(client(tmp_path / "c", asked, clock), server, clock)
     assert [round_of(body) for body in server.bodies] == [3, 4, 5, 6]
     assert [told.getMessage() for told in caplog.records] == [
-        f"{tmp_path / 'c'} was restored or copied, or writing it was cut short: what was answered since is not "
-        "known, so no round that has begun is answered, and nothing that was about to be sent is"
+        f"{tmp_path / 'c'} was restored or copied, or writing it was interrupted: it is not known what was "
+        "answered since, so rounds that have begun are not answered, and reports that were about to be sent are "
+        "dropped"
     ]
 
 
@@ -75,7 +76,7 @@ def test_a_file_system_where_every_file_is_another_one_is_refused(
     clock, numbers = Clock(), itertools.count()
     someone = client(tmp_path / "c", campaign(), clock)
     someone.answer(2)
-    monkeypatch.setattr(Lock, "place", property(lambda self: str(next(numbers))))
+    monkeypatch.setattr(Lock, "folder_mark", property(lambda self: str(next(numbers))))
     with pytest.raises(StateError, match=r"c is on a file system where .* move it to another"):
         someone.due()
 
@@ -108,7 +109,7 @@ def test_a_ledger_put_back_alone_is_an_error_and_nothing_is_touched(tmp_path: Pa
     before = snapshot(tmp_path / "c")
     third = client(tmp_path / "c", campaign(question="A third?"), clock)
     for attempt in (someone.report, someone.leave, lambda: someone.answer(1), lambda: third.answer(1)):
-        with pytest.raises(StateError, match=r"the ledger is an old one: .* put the later one back"):
+        with pytest.raises(StateError, match=r"the ledger is an old one, .* put the later one back"):
             attempt()
     with pytest.raises(StateError, match="old one"):
         members(tmp_path / "c")
@@ -167,7 +168,7 @@ def test_a_state_that_the_ledger_does_not_list_is_left_as_it_is(tmp_path: Path) 
     strange = tmp_path / "mine" / f"{other.id}.state"
     shutil.copy(tmp_path / "theirs" / other.question / strange.name, strange)
     for attempt in (someone.report, lambda: client(tmp_path / "mine", other, clock).answer(1)):
-        with pytest.raises(StateError, match=f"{other.id}.state is not of this ledger"):
+        with pytest.raises(StateError, match=f"{other.id}.state does not belong to this ledger"):
             attempt()
     assert strange.exists()
 
@@ -202,7 +203,7 @@ def test_a_restored_folder_waits_for_a_clock_that_is_right(behind: float, tmp_pa
     before, again = snapshot(folder), client(folder, asked, clock)
     clock.now = behind
     for attempt in (again.due, again.report, lambda: again.answer(1), again.leave):
-        with pytest.raises(ClockBehind, match="until it is right"):
+        with pytest.raises(ClockBehind, match="until the clock is right"):
             attempt()
     assert {path: data for path, data in snapshot(folder).items() if data or path in before} == before
     clock.late_in(5)
@@ -261,7 +262,7 @@ def test_a_sealed_state_put_back_within_its_round_is_not_sent_from_elsewhere(tmp
 
 def rolled_back(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """What a snapshot of the disk does: everything is as it was, inodes and times too."""
-    monkeypatch.setattr(Lock, "place", "here")
+    monkeypatch.setattr(Lock, "folder_mark", "here")
     old = snapshot(folder)
 
     def back() -> None:
@@ -277,7 +278,7 @@ def test_a_rollback_that_nothing_shows_makes_the_same_bytes(
     for number, mechanism in enumerate(
         (Deck(bits=8, slots=30, eps_report=0.05), Fading(bits=8, eps=1.0, delta=1e-6))
     ):
-        monkeypatch.setattr(Lock, "place", "here")
+        monkeypatch.setattr(Lock, "folder_mark", "here")
         clock, asked = Clock(), campaign(mechanism)
         someone = client(tmp_path / str(number), asked, clock)
         someone.answer(2)
@@ -292,7 +293,7 @@ def test_after_a_rollback_another_answer_has_noise_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With the same vector and flip, two reports of a round would tell the values' difference without noise."""
-    monkeypatch.setattr(Lock, "place", "here")
+    monkeypatch.setattr(Lock, "folder_mark", "here")
     clock, asked = Clock(), campaign(Fading(bits=16, eps=1.0, delta=1e-6), rounds=None)
     someone = client(tmp_path / "c", asked, clock)
     someone.answer(1)

@@ -35,7 +35,7 @@ def test_files_of_the_vectors_are_read(case: Any, tmp_path: Path) -> None:
         assert held.value == case["value"]
     ledger = Ledger.from_content(unframed(bytes.fromhex(case["ledger"]), "it"))
     assert ledger.accounts[case["id"]].campaign == Campaign.from_bytes(case["campaign"].encode())
-    assert (ledger.place, ledger.count, ledger.time) == ("12:3:456", 7, 1_800_000_000)
+    assert (ledger.folder_mark, ledger.count, ledger.time) == ("12:3:456", 7, 1_800_000_000)
     assert framed(ledger.content()).hex() == case["ledger"]
 
 

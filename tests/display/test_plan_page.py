@@ -51,7 +51,7 @@ def test_page_loads_and_sliders_move(browser: Browser, made: tuple[Plan, Path], 
     assert rows[best.name][1] == "yes"
     assert rows["deck"][4] == "0"
     assert rows["memoized"][1] == "no"
-    assert rows["memoized"][5].startswith("its reports can be followed")
+    assert rows["memoized"][5].startswith("Its reports can be followed")
     legend = page.locator("#chart-tracking .role-legend-label text").all_text_contents()
     assert best.name in legend
     assert "memoized" not in legend

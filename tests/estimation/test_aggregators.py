@@ -34,7 +34,7 @@ from untrackable.estimation.aggregators import (
     Estimate,
     InnerProductAggregator,
     Reports,
-    Source,
+    Scope,
 )
 from untrackable.estimation.candidate_sums import CandidateAggregator
 from untrackable.kernels.transform import walsh_hadamard
@@ -82,7 +82,7 @@ def reports_of(name: str, values: NDArray[Any], *, rounds: int = 1, seed: int) -
 
 def estimate(aggregator: Aggregator, beta: float = 0.05) -> Estimate:
     if isinstance(aggregator, RapporAggregator):
-        return aggregator.estimate(CANDIDATES, beta)
+        return aggregator.estimate(beta, CANDIDATES)
     assert isinstance(aggregator, (BitAggregator, InnerProductAggregator))
     return aggregator.estimate(beta)
 
@@ -223,7 +223,7 @@ def test_reports_out_of_range_are_refused_with_nothing_added(name: str) -> None:
 
 def test_inner_products_of_many_bits_have_no_dense_estimate() -> None:
     with pytest.raises(ValueError, match=r"bits must be at most 26 to estimate all 2\^bits values, got 27"):
-        InnerProductAggregator(Source(None, 0, pools=True), bits=27, flip=0.1)
+        InnerProductAggregator(Scope(None, 0, pools=True), bits=27, flip=0.1)
     assert isinstance(Deck(bits=27, slots=3, eps_report=1.0, width=1).aggregator(), CandidateAggregator)
 
 
@@ -275,9 +275,9 @@ def test_client_reports_are_estimated() -> None:
 def test_rappor_candidates_must_be_told_apart() -> None:
     aggregator = RAPPOR.aggregator().add([0, 1, 2])
     with pytest.raises(ValueError, match="candidates cannot be told apart"):
-        aggregator.estimate(["Ada", "Grace", "Ada"])
+        aggregator.estimate(candidates=["Ada", "Grace", "Ada"])
     with pytest.raises(ValueError, match="f must be below 1"):
-        Rappor(bloom_bits=13, hashes=2, f=1.0, p=0.25, q=0.75).aggregator().add([0, 1]).estimate(["Ada"])
+        Rappor(bloom_bits=13, hashes=2, f=1.0, p=0.25, q=0.75).aggregator().add([0, 1]).estimate(candidates=["Ada"])
 
 
 # --- the transform ---------------------------------------------------------------------------------------------
@@ -288,7 +288,7 @@ def test_rappor_candidates_must_be_told_apart() -> None:
 def test_inner_product_estimates_sum_to_one(bits: int, eps: float, data: st.DataObject) -> None:
     """Whatever the reports: no report has the zero vector, so the transform sums to zero, in integers."""
     reports = data.draw(st.lists(st.integers(2, (2 << bits) - 1), min_size=1, max_size=50))
-    aggregator = NoisyInnerProduct(bits=bits, eps=eps, width=1).aggregator(Source(None, 0, pools=True)).add(reports)
+    aggregator = NoisyInnerProduct(bits=bits, eps=eps, width=1).aggregator(Scope(None, 0, pools=True)).add(reports)
     assert isinstance(aggregator, InnerProductAggregator)
     transformed = walsh_hadamard(aggregator.sums)
     assert transformed.dtype == np.int64
@@ -316,7 +316,7 @@ def test_inner_product_estimate_is_the_formula() -> None:
     reports = np.random.default_rng(15).integers(2, 16, size=500).tolist()
     result = (
         NoisyInnerProduct(bits=bits, eps=eps, width=1)
-        .aggregator(Source(None, 0, pools=True))
+        .aggregator(Scope(None, 0, pools=True))
         .add(reports)
         .estimate()
     )

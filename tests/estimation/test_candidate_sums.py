@@ -8,17 +8,17 @@ import pytest
 
 from untrackable import Deck, Fresh, InnerProduct, NoisyInnerProduct, framing
 from untrackable.errors import MergeError, SumsError
-from untrackable.estimation.aggregators import InnerProductAggregator, Source
+from untrackable.estimation.aggregators import InnerProductAggregator, Scope
 from untrackable.estimation.candidate_sums import CandidateAggregator
 
-SOURCE = Source(None, 0, pools=True)
+SCOPE = Scope(None, 0, pools=True)
 WIDTHS = [27, 62, 63, 64, 65, 127, 128, 129, 191, 255, 256]
 each_width = pytest.mark.parametrize("bits", WIDTHS)
 
 
 def candidates_of(bits: int, eps: float = 1.0) -> CandidateAggregator:
     return CandidateAggregator(
-        SOURCE, bits=bits, flip=NoisyInnerProduct(bits=bits, eps=eps, width=1).flip.probability
+        SCOPE, bits=bits, flip=NoisyInnerProduct(bits=bits, eps=eps, width=1).flip.probability
     )
 
 
@@ -35,7 +35,7 @@ def some_reports(bits: int, count: int, seed: int = 1) -> list[int]:
 @pytest.mark.parametrize("bits", [1, 3, 8])
 def test_candidates_are_the_dense_estimate(bits: int) -> None:
     local = NoisyInnerProduct(bits=bits, eps=0.8, width=1)
-    dense = InnerProductAggregator(SOURCE, bits=bits, flip=local.flip.probability)
+    dense = InnerProductAggregator(SCOPE, bits=bits, flip=local.flip.probability)
     listed = candidates_of(bits, 0.8)
     reports = local.simulate(np.arange(4000, dtype=np.uint64) % np.uint64(2), np.random.default_rng(1))
     whole = dense.add(reports).estimate(0.01)
@@ -134,11 +134,11 @@ def test_what_can_be_asked() -> None:
         sums.estimate()
     for bad in ((), "ab"):
         with pytest.raises(ValueError, match="at least one"):
-            sums.estimate(candidates=bad)  # type: ignore[arg-type]
+            sums.estimate(candidates=bad)
     with pytest.raises(ValueError, match="candidate must be between"):
         sums.estimate(candidates=[1 << 64])
     with pytest.raises(TypeError, match="candidate must be an integer"):
-        sums.estimate(candidates=[1.5])  # type: ignore[list-item]
+        sums.estimate(candidates=[1.5])
 
 
 def test_foreign_sums_are_refused() -> None:

@@ -17,7 +17,8 @@ from untrackable import Deck, DiscoveredStrings, Fresh, HashedStrings, Memoized,
 from untrackable.encodings import Encoding
 from untrackable.estimation.estimate import Estimate
 from untrackable.mechanisms import CountMeanSketch, HadamardSketch
-from untrackable.mechanisms.catalogue import CATALOGUE, Budget
+from untrackable.mechanisms.catalogue import CATALOGUE
+from untrackable.mechanisms.demands import Budget
 from untrackable.mechanisms.interface import Mechanism
 
 BETA = 0.2
@@ -44,7 +45,7 @@ def made(name: str, values: int) -> Mechanism:
         sketch, keep = SKETCHES[name]
         small: Mechanism = keep(sketch(hashes=64, width=256, eps=3.0))
         return small
-    return CATALOGUE[name].at(Budget(values=values, eps=3.0, reports=2, people=PEOPLE * TIMES))
+    return CATALOGUE[name].for_budget(Budget(values=values, eps=3.0, reports=2, people=PEOPLE * TIMES))
 
 
 def asked(mechanism: Mechanism, values: NDArray[Any], beta: float = BETA, times: int = 1) -> list[Estimate]:
@@ -56,12 +57,7 @@ def asked(mechanism: Mechanism, values: NDArray[Any], beta: float = BETA, times:
     found = []
     for part in np.split(reports, times):
         sums: Any = mechanism.aggregator().add(part[:, :1] if rounds == 2 else part)
-        if isinstance(mechanism, Rappor):
-            found.append(sums.estimate(list(range(4)), beta))
-        elif "candidates" in type(sums).estimate.__annotations__:
-            found.append(sums.estimate(beta, candidates=list(range(4))))
-        else:
-            found.append(sums.estimate(beta))
+        found.append(sums.estimate(beta, candidates=list(range(4)) if sums.takes_candidates else None))
     return found
 
 

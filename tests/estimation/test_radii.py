@@ -21,7 +21,7 @@ def test_cohorts_may_pull_in_opposite_directions() -> None:
         sums = rappor.aggregator()
         for batch in rappor.simulate(np.full(500, 12664), rounds=1, seed=seed):
             sums.add(batch.reports)
-        found = sums.estimate(candidates, beta=0.05)
+        found = sums.estimate(beta=0.05, candidates=candidates)
         misses += bool(abs(found.frequencies[2]) > found.radius[2])
     assert misses <= 12  # more has a probability below 1e-5 at a rate of 5 %; the old radius missed one in five
     with pytest.raises(MergeError):

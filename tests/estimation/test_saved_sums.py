@@ -80,7 +80,7 @@ def test_foreign_and_damaged_bytes_are_refused() -> None:
         deck.restore_sums(deck.client(1).to_bytes())
     with pytest.raises(SumsError, match="another mechanism"):
         Deck(bits=3, slots=2, eps_report=1.1, when_empty="replay", width=1).restore_sums(saved)
-    with pytest.raises(SumsError, match="of part 0, not of part 1"):
+    with pytest.raises(SumsError, match="of round or deck 0, not of 1"):
         deck.restore_sums(saved, 3)
     assert deck.restore_sums(saved, 2).n == 2
     with pytest.raises(TypeError, match="data must be bytes"):

@@ -28,9 +28,12 @@ from untrackable import (
     framing,
 )
 from untrackable.errors import DeckEmpty, RoundPassed, StateError, UntrackableError, ValueChangeRefused
-from untrackable.estimation.aggregators import Source
-from untrackable.mechanisms.interface import LARGEST_SLOTS, BareClient, Local, Mechanism
+from untrackable.estimation.aggregators import Scope
+from untrackable.mechanisms.bare_client import BareClient
+from untrackable.mechanisms.interface import Mechanism
+from untrackable.mechanisms.local.local_interface import Local
 from untrackable.mechanisms.observed_rounds import LARGEST_ROUND
+from untrackable.mechanisms.wrappers.local_wrapper import LARGEST_SLOTS
 
 FADING = Fading(bits=2, eps=4.0, delta=0.01)
 RR = RandomizedResponse(eps=1.0)
@@ -169,7 +172,7 @@ def test_states_of_the_same_parameters_are_at_home() -> None:
 @each
 def test_payloads_of_another_length_are_refused_even_with_a_right_checksum(name: str) -> None:
     mechanism, client = used_client(name)
-    payload = mechanism._pack(client._state)
+    payload = mechanism.pack_state(client._state)
     for wrong in (b"", payload[:-1], payload + b"\0", payload * 2):
         with pytest.raises(StateError, match="payload of"):
             mechanism.restore(framing.frame_state(mechanism, wrong))
@@ -344,7 +347,7 @@ def told(error: BaseException | None) -> Iterator[str]:
 
 
 def assert_silent(mechanism: Mechanism, client: BareClient, *texts: str) -> None:
-    payload = mechanism._pack(client._state)
+    payload = mechanism.pack_state(client._state)
     needles = [str(SECRET), f"{SECRET:x}", f"{SECRET:b}", "Rosebud", payload.hex(), client.to_bytes().hex()]
     needles += [repr(client._state), repr(payload), repr(payload)[2:-1]]
     for text in texts:
@@ -377,7 +380,7 @@ def test_errors_show_neither_value_nor_state(name: str) -> None:
     attempts: list[Callable[[], object]] = [
         lambda: mechanism.restore(saved[:-1]),
         lambda: mechanism.restore(saved + b"\0"),
-        lambda: mechanism.restore(framing.frame_state(mechanism, mechanism._pack(client._state) + b"\0")),
+        lambda: mechanism.restore(framing.frame_state(mechanism, mechanism.pack_state(client._state) + b"\0")),
         lambda: Bitwise(eps_state=1.0, eps_report=1.0).restore(saved),
         lambda: client.report(0, value),
         *(partial(mechanism.client, bad) for bad in values),
@@ -499,7 +502,7 @@ PROBABILITIES: list[tuple[str, str, Maker]] = [
     (
         "beta",
         "strictly between 0 and 1",
-        lambda x: RR.aggregator(Source(None, 0, pools=True)).add([1]).estimate(beta=x),
+        lambda x: RR.aggregator(Scope(None, 0, pools=True)).add([1]).estimate(beta=x),
     ),
 ]
 

@@ -88,7 +88,7 @@ def test_independent_rounds() -> None:
     assert_likelihoods(fading, oracles.stateless(lambda v, r: laws[r](v), 4), (3, 3), pair_as_report, 3)
 
 
-def test_kept_places() -> None:
+def test_kept_bits() -> None:
     unary = Unary.for_budget("L-OSUE", values=3, eps=2, eps_report=1)
     oracle = oracles.unary(3, unary.keep, unary.add, unary.q, unary.p)
     assert_likelihoods(unary, oracle, (1, 1), bits_as_bytes, 3)

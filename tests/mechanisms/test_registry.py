@@ -19,8 +19,11 @@ from untrackable import (
 )
 from untrackable.errors import MechanismError
 from untrackable.mechanisms import CountMeanSketch, HadamardSketch, Votes, registry
-from untrackable.mechanisms.catalogue import CATALOGUE, Budget
-from untrackable.mechanisms.interface import Local, Mechanism
+from untrackable.mechanisms.catalogue import CATALOGUE
+from untrackable.mechanisms.demands import Budget
+from untrackable.mechanisms.interface import Mechanism
+from untrackable.mechanisms.local.local_interface import Local
+from untrackable.mechanisms.local.subset_selection import SubsetSelection
 from untrackable.mechanisms.others.assigned import NumberedBit
 from untrackable.mechanisms.others.fixed_vector import VectorQuestion
 from untrackable.mechanisms.registry import describe, from_json
@@ -34,6 +37,7 @@ BASES: list[Local] = [
     HadamardSketch(hashes=5, width=16, eps=2.0),
     NumberedBit(bits=3, eps=1.0, people=50, width=1),
     VectorQuestion(bits=3, eps=1.0, width=1),
+    SubsetSelection(values=9, eps=1.0),
 ]
 
 
@@ -42,7 +46,7 @@ def catalogue() -> dict[str, Mechanism]:
     for entry in CATALOGUE.values():
         found |= {f"{entry.name}-{name}": make() for name, make in entry.presets.items()}
         if entry.name != "fixed-vector-fresh":
-            found[entry.name] = entry.meeting(Budget(values=2 if entry.yes_no else 16, reports=4))
+            found[entry.name] = entry.for_budget(Budget(values=2 if entry.yes_no else 16, reports=4))
     found["fixed-vector-fresh"] = CATALOGUE["fixed-vector-fresh"].make(bits=3, eps=1.0)
     for base in BASES:
         for kept in (Fresh(base), Memoized(base), Stored(base, 3), Dealt(base, 3, "replay")):

@@ -41,7 +41,8 @@ from untrackable import (
     Stored,
 )
 from untrackable.mechanisms import entropy
-from untrackable.mechanisms.interface import Local, Mechanism
+from untrackable.mechanisms.interface import Mechanism
+from untrackable.mechanisms.local.local_interface import Local
 from untrackable.mechanisms.probabilities import Chance
 
 CLIENTS = 60_000
@@ -220,8 +221,8 @@ class Scenario:
             values = np.full(SIMULATED, self.value)
         counts = np.zeros(self.law.size, dtype=np.int64)
         for batch in self.mechanism.simulate(values, rounds=self.rounds, seed=4):
-            places = np.ravel_multi_index(tuple(batch.reports.astype(np.int64).T), self.law.shape)
-            counts += np.bincount(places, minlength=counts.size)
+            positions = np.ravel_multi_index(tuple(batch.reports.astype(np.int64).T), self.law.shape)
+            counts += np.bincount(positions, minlength=counts.size)
         return counts.reshape(self.law.shape)
 
 
@@ -366,8 +367,8 @@ def test_which_rounds_repeat_a_slot(path: str, slots: int) -> None:
         population = np.full(SIMULATED // 2, 5)
         reports = np.concatenate([b.reports for b in mechanism.simulate(population, rounds=rounds, seed=5)])
     law = partitions(slots, rounds)
-    places = np.ravel_multi_index(tuple(first_equal(reports).T), law.shape)
-    counts = histogram(places, law.reshape(-1))
+    positions = np.ravel_multi_index(tuple(first_equal(reports).T), law.shape)
+    counts = histogram(positions, law.reshape(-1))
     tilt = 0.045 if path == "client" else 0.02
     agrees(counts, law.reshape(-1), tilted(law.reshape(-1), tilt))
     agrees(counts, law.reshape(-1), partitions(slots + 1, rounds).reshape(-1))
@@ -381,8 +382,8 @@ def test_which_rounds_repeat_a_slot(path: str, slots: int) -> None:
 def test_rappor_two_reports_of_a_bit(path: str, p: float, q: float) -> None:
     width, f, value = 8, 0.4, "Grace"
     digest = hashlib.md5(bytes(4) + b"Grace", usedforsecurity=False).digest()
-    places = {digest[0] % width, digest[1] % width}
-    assert len(places) == 2
+    positions = {digest[0] % width, digest[1] % width}
+    assert len(positions) == 2
     mechanism = Rappor(bloom_bits=width, hashes=2, f=f, p=p, q=q)
     if path == "client":
         clients = [mechanism.client(value) for _ in range(30_000)]
@@ -394,7 +395,7 @@ def test_rappor_two_reports_of_a_bit(path: str, p: float, q: float) -> None:
             np.int64
         )
     pairs = 2 * bits[:, 0, :] + bits[:, 1, :]
-    for one, chosen in ((1 - f / 2, sorted(places)), (f / 2, sorted(set(range(width)) - places))):
+    for one, chosen in ((1 - f / 2, sorted(positions)), (f / 2, sorted(set(range(width)) - positions))):
         law = kept_bit(one, q, p)
         counts = histogram(pairs[:, chosen], law.reshape(-1))
         agrees(
@@ -406,7 +407,7 @@ def test_rappor_two_reports_of_a_bit(path: str, p: float, q: float) -> None:
 
 
 def test_rappor_bits_are_independent() -> None:
-    """Neighbouring places of one report: what a simulation that reuses words would get wrong."""
+    """Neighbouring positions of one report: what a simulation that reuses words would get wrong."""
     mechanism = Rappor(bloom_bits=13, hashes=2, f=0.5, p=0.25, q=0.75)
     bloom = mechanism.bloom("Grace")
     clear = [i for i in range(12) if not bloom >> i & 1 and not bloom >> (i + 1) & 1]
@@ -416,5 +417,5 @@ def test_rappor_bits_are_independent() -> None:
     reports = np.concatenate([b.reports[:, 0, :] for b in batches])
     bits = np.unpackbits(reports, axis=-1, bitorder="little").astype(np.int64)
     assert not bits[:, 13:].any()
-    for place in clear[:3]:
-        agrees(histogram(2 * bits[:, place] + bits[:, place + 1], law), law, tilted(law, SIMULATED_TILT))
+    for position in clear[:3]:
+        agrees(histogram(2 * bits[:, position] + bits[:, position + 1], law), law, tilted(law, SIMULATED_TILT))

@@ -173,9 +173,9 @@ class RapporClient:
         self.width = self.bits + (given["cohorts"] - 1).bit_length()
         salted = self.cohort.to_bytes(4, "big") + value.encode("utf-8")
         digest = hashlib.md5(salted, usedforsecurity=False).digest()
-        places = {byte % self.bits for byte in digest[: given["hashes"]]}
+        positions = {byte % self.bits for byte in digest[: given["hashes"]]}
         lie = toward(given["f"] / 2, 0.5)
-        self.kept = [int(place in places) ^ tape.happens(lie) for place in range(self.bits)]
+        self.kept = [int(position in positions) ^ tape.happens(lie) for position in range(self.bits)]
 
     def report(self, round: int, tape: Tape) -> int:
         told = sum(tape.happens(self.one if bit else self.zero) << i for i, bit in enumerate(self.kept))
@@ -192,9 +192,9 @@ class UnaryClient:
         self.one, self.zero = chances["one_chance"], chances["zero_chance"]
         self.kept = [
             1 ^ tape.happens(chances["lost_chance"])
-            if place == int(value)
+            if position == int(value)
             else tape.happens(chances["added_chance"])
-            for place in range(given["values"])
+            for position in range(given["values"])
         ]
 
     def report(self, round: int, tape: Tape) -> int:

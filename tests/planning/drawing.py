@@ -8,12 +8,11 @@ from untrackable import Deck, Fading, Goals, Memoized
 from untrackable.mechanisms import Lgrr
 from untrackable.mechanisms.catalogue import CATALOGUE
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.planning.families import FAMILIES
 from untrackable.planning.goals import FOREVER
 
 NEVER = {name for name, entry in CATALOGUE.items() if not entry.lasts} | {"votes", "fixed-vector-fresh"}
 """What no plan lists: privacy that ends, or nothing that is estimated at every round."""
-LISTED = {family.name for family in FAMILIES} - NEVER
+LISTED = set(CATALOGUE) - NEVER
 """What some plan lists."""
 UNKNOWNS = ("people", "rounds", "eps", "error")
 
@@ -60,7 +59,7 @@ def followed(mechanism: Mechanism, goals: Goals) -> float:
         reports = 2 if isinstance(mechanism, (Deck, Fading, Memoized)) else 24
     if isinstance(mechanism, Lgrr):
         reports = min(reports, 4)  # beyond, the engine has a bound that is wider than the planner's
-    return goals.tracked(mechanism.tracking(rounds=range(1, reports + 1))).upper
+    return goals.tolerance.of(mechanism.tracking(rounds=range(1, reports + 1))).upper
 
 
 def private(mechanism: Mechanism, goals: Goals) -> bool:

@@ -61,13 +61,14 @@ def test_unknown_fields_and_both_forms_are_refused() -> None:
 
 def test_what_follows_from_goals() -> None:
     goals = Goals(**GOOD)
-    assert (goals.unknown, goals.size, goals.width, goals.edge, goals.observed) == ("error", 4, 2, 0.01, 10)
+    assert (goals.unknown, goals.size, goals.width, goals.observed) == ("error", 4, 2, 10)
+    assert (goals.tolerance.advantage_limit, goals.tolerance.limit, goals.tolerance.reports) == (0.01, 0.01, 10)
     assert list(goals.replace(pooled=3).figure) == [8, 9, 10]
     endless = goals.replace(rounds=FOREVER, pooled=3)
     assert (endless.observed, list(endless.figure)) == (None, [1, 2, 3])
     assert Goals(people=5, encoding=Bit(), rounds=2, eps=1).size == 2
     assert Goals(people=5, encoding=Categories(names=list("abcde")), rounds=2, eps=1).width == 3
-    assert goals.replace(advantage=None, matched=0.1).edge == pytest.approx(0.099)
+    assert goals.replace(advantage=None, matched=0.1).tolerance.advantage_limit == pytest.approx(0.099)
 
 
 @pytest.mark.parametrize("people", [1, 10**12, 10**15])

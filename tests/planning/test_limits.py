@@ -8,18 +8,18 @@ import pytest
 
 from tests.planning.drawing import LISTED, UNKNOWNS, followed, private, random_goals
 from untrackable import Fading, Goals, plan
-from untrackable.planning.families import FAMILIES
+from untrackable.mechanisms.catalogue import CATALOGUE
+from untrackable.mechanisms.demands import Unsuitable
 from untrackable.planning.goals import FOREVER, LARGEST_ROUNDS
 from untrackable.planning.plans import Option
-from untrackable.planning.refusal import Cannot
 from untrackable.planning.solver import solve
+from untrackable.planning.tracking_check import tracking
 
 MORE = 1e-3
 SEEDS = range(8)
-NAMED = {family.name: family for family in FAMILIES}
 UNSEEN = {"deck", "fading"}
 """Set for privacy alone: there is nothing to follow."""
-SET_FOR_TRACKING = {family.name for family in FAMILIES if family.tuned} - UNSEEN
+SET_FOR_TRACKING = {entry.name for entry in CATALOGUE.values() if entry.tuned} - UNSEEN
 
 pytestmark = pytest.mark.xdist_group("limits")  # they share plans
 
@@ -46,24 +46,24 @@ def better(goals: Goals, unknown: str) -> Any:
 
 @pytest.mark.parametrize("unknown", UNKNOWNS)
 def test_the_answer_is_the_best_there_is(options: dict[str, list[Option]], unknown: str) -> None:
-    """With a slightly better answer in its place, the same mechanism can no longer do it; in every family."""
+    """With a slightly better answer in its place, the same mechanism can no longer do it; for every mechanism."""
     tried: Counter[str] = Counter()
     for option in options[unknown]:
         answer = better(option.goals, unknown)
         if answer is not None:
-            with pytest.raises(Cannot):
-                solve(NAMED[option.name], option.goals.replace(**{unknown: answer}))
+            with pytest.raises(Unsuitable):
+                solve(CATALOGUE[option.name], option.goals.replace(**{unknown: answer}))
         tried[option.name] += 1
     assert set(tried) == LISTED, LISTED - set(tried)
 
 
 def test_a_slightly_larger_eps_is_not_private(options: dict[str, list[Option]]) -> None:
-    """Every family, set for a slightly larger eps, breaks the one that was asked for."""
+    """Every mechanism, set for a slightly larger eps, breaks the one that was asked for."""
     tried: Counter[str] = Counter()
     for option in options["error"]:
         goals = option.goals
         assert private(option.mechanism, goals)
-        louder = NAMED[option.name].make(goals.replace(eps=(goals.eps or 0.0) * (1 + MORE)))
+        louder = CATALOGUE[option.name].for_budget(goals.replace(eps=(goals.eps or 0.0) * (1 + MORE)).budget)
         assert not private(louder, goals), (option.name, goals)
         tried[option.name] += 1
     assert set(tried) == LISTED, LISTED - set(tried)
@@ -71,31 +71,31 @@ def test_a_slightly_larger_eps_is_not_private(options: dict[str, list[Option]]) 
 
 def tolerating(goals: Goals, more: float) -> Goals | None:
     """The same, but for slightly more tracking; None where that is all there is."""
-    if goals.limit * more >= 1:
+    if goals.tolerance.limit * more >= 1:
         return None
     if goals.matched is not None:
         return goals.replace(matched=1 / goals.crowd + (goals.matched - 1 / goals.crowd) * more)
     if goals.untrackable is not None:
         return goals.replace(untrackable=(goals.untrackable[0], goals.untrackable[1] * more))
-    return goals.replace(advantage=goals.edge * more)
+    return goals.replace(advantage=goals.tolerance.advantage_limit * more)
 
 
 def test_a_parameter_for_slightly_more_tracking_is_too_much(options: dict[str, list[Option]]) -> None:
-    """Every family that is set for what is tolerable; by its bound, and by the engine where that is the bound."""
+    """Every mechanism that is set for a tolerance; by its bound, and by the engine where that is the bound."""
     tried: Counter[str] = Counter()
     for option in options["error"]:
-        family, goals = NAMED[option.name], option.goals
-        assert followed(option.mechanism, goals) <= goals.limit + 1e-9
+        entry, goals = CATALOGUE[option.name], option.goals
+        assert followed(option.mechanism, goals) <= goals.tolerance.limit + 1e-9
         more = tolerating(goals, 1 + 4 * MORE)
-        if family.name not in SET_FOR_TRACKING or more is None or goals.edge == 0:
+        if entry.name not in SET_FOR_TRACKING or more is None or goals.tolerance.advantage_limit == 0:
             continue
-        louder = family.make(more)
+        louder = entry.for_budget(more.budget)
         if louder == option.mechanism:  # a whole number of slots, or as loud as can be
             continue
         assert louder.accuracy(1000).radius < option.mechanism.accuracy(1000).radius
-        assert family.track(louder, goals).upper > goals.limit, (option.name, goals)
-        if family.name == "bitwise" and goals.advantage is not None and goals.observed is not None:
-            assert followed(louder, goals) > goals.limit
+        assert tracking(entry, louder, goals.tolerance).upper > goals.tolerance.limit, (option.name, goals)
+        if entry.name == "bitwise" and goals.advantage is not None and goals.observed is not None:
+            assert followed(louder, goals) > goals.tolerance.limit
         tried[option.name] += 1
     assert set(tried) == SET_FOR_TRACKING, SET_FOR_TRACKING - set(tried)
 

@@ -8,16 +8,17 @@ import pytest
 
 from tests.planning.drawing import UNKNOWNS, followed, private, random_goals
 from untrackable import Bit, Goals, plan
-from untrackable.accounting.verification import tracking_of, verify
+from untrackable.accounting.verification import verify
 from untrackable.display.plan_words import verdict
-from untrackable.planning.campaign_draft import fragment
-from untrackable.planning.families import FAMILIES
-from untrackable.planning.forecast import errors, state_bytes
+from untrackable.mechanisms.catalogue import CATALOGUE
+from untrackable.mechanisms.demands import Unsuitable
+from untrackable.planning.forecast import errors
 from untrackable.planning.goals import FOREVER
+from untrackable.planning.planned_campaign import draft
 from untrackable.planning.plans import Plan
-from untrackable.planning.refusal import Cannot
 from untrackable.planning.solver import solve
-from untrackable.protocol.campaign import Campaign, Guarantee
+from untrackable.planning.suitability import meeting
+from untrackable.planning.tracking_check import tracking
 
 CASES = [(seed, unknown) for unknown in UNKNOWNS for seed in range(4)]
 
@@ -36,13 +37,13 @@ def planned(plans: dict[tuple[int, str], Plan], seed: int, unknown: str) -> Plan
 @pytest.mark.parametrize(("seed", "unknown"), CASES)
 def test_every_option_meets_the_goals(plans: dict[tuple[int, str], Plan], seed: int, unknown: str) -> None:
     found = planned(plans, seed, unknown)
-    assert {o.name for o in found.options} | {r.name for r in found.refusals} == {f.name for f in FAMILIES}
+    assert {o.name for o in found.options} | {r.name for r in found.refusals} == set(CATALOGUE)
     for option in found.options:
         goals = option.goals
         assert goals.unknown is None
         assert private(option.mechanism, goals), option.name
-        assert followed(option.mechanism, goals) <= goals.limit + 1e-9, option.name
-        assert option.tracked.upper <= goals.limit + 1e-9
+        assert followed(option.mechanism, goals) <= goals.tolerance.limit + 1e-9, option.name
+        assert option.tracked.upper <= goals.tolerance.limit + 1e-9
         assert errors(option.mechanism, goals, goals.people or 1).figure <= (goals.error or 0.0) * (1 + 1e-12)
         for name in set(UNKNOWNS) - {unknown}:
             assert getattr(goals, name) == getattr(found.goals, name)
@@ -75,16 +76,17 @@ def test_nearest_changes_make_it_feasible(seed: int) -> None:
     assert found.recommended is None
     done = 0
     for refusal in found.refusals:
-        family = next(f for f in FAMILIES if f.name == refusal.name)
+        entry = CATALOGUE[refusal.name]
         for change in refusal.nearest:
             if change.goal in ("people", "eps", "rounds"):
-                solve(family, goals.replace(**{change.goal: change.value}))
+                solve(entry, goals.replace(**{change.goal: change.value}))
             elif change.goal == "advantage":
-                solve(family, goals.replace(advantage=min(1.0, float(change.value) * (1 + 1e-9))))
+                solve(entry, goals.replace(advantage=min(1.0, float(change.value) * (1 + 1e-9))))
             else:
                 assert change.goal == "reports"
-                mechanism = family.make(goals)
-                assert family.track(mechanism, goals.replace(reports=change.value)).upper <= goals.limit
+                mechanism = entry.for_budget(goals.budget)
+                held = goals.replace(reports=change.value).tolerance
+                assert tracking(entry, mechanism, held).upper <= held.limit
             done += 1
     assert done > 5
 
@@ -126,7 +128,7 @@ def test_bytes_are_those_of_a_client(name: str) -> None:
     )
     option = next(o for o in found.options if o.name == name)
     client = option.mechanism.client(1)
-    assert option.state_bytes == state_bytes(option.mechanism) == len(client.to_bytes())
+    assert option.state_bytes == option.mechanism.state_bytes() == len(client.to_bytes())
     assert option.report_bytes == -(-option.mechanism.report_bits // 8)
 
 
@@ -179,7 +181,7 @@ def test_the_nearest_is_the_smallest_change() -> None:
     assert first.name == "bitwise"  # eps 1.29, where the deck needs 1.65
     changes = [change for refusal in found.refusals for change in refusal.nearest]
     assert first.nearest[0].times == min(change.times for change in changes) < 1.3
-    assert verdict(found)[1].startswith("The nearest: bitwise, needs eps 1.29")
+    assert verdict(found)[1].startswith("The nearest is bitwise. It needs eps 1.29")
     for refusal in found.refusals[:2]:
         for change in refusal.nearest:
             value = change.value if change.goal != "eps" else float(change.value) * (1 + 1e-9)
@@ -200,7 +202,7 @@ def test_a_salt_is_drawn_once() -> None:
     found = plan(people=10**8, strings=4, rounds=4, eps=4.0)
     assert found.campaign() == found.campaign()
     again = plan(people=10**8, strings=4, rounds=4, eps=4.0)
-    assert found.campaign()["encoding"]["salt"] != again.campaign()["encoding"]["salt"]
+    assert found.campaign().encoding != again.campaign().encoding
 
 
 @pytest.mark.parametrize("rounds", [60, 730, "forever"])
@@ -208,16 +210,14 @@ def test_a_campaign_declares_what_its_plan_promises(rounds: int | str) -> None:
     """Also of more reports than the engine searches for their worst split."""
     found = plan(people=10**9, values=2, rounds=rounds, eps=0.1, advantage=0.499)
     (chosen,) = (one for one in found.options if one.name == "bitwise")
-    declared = fragment(found.goals, chosen.mechanism, b"")["guarantee"]
-    assert declared["tracking_delta"] < 0.5
-    campaign = Campaign(
-        question="Is it?",
-        encoding=Bit(),
-        mechanism=chosen.mechanism,
-        first_round=0,
-        round_seconds=86400,
-        rounds=None if rounds == FOREVER else int(rounds),
-        guarantee=Guarantee(**declared),
+    drafted = draft(found.goals, chosen.mechanism, b"")
+    assert drafted.guarantee.tracking_delta < 0.5
+    assert drafted.rounds == (None if rounds == FOREVER else int(rounds))
+    campaign = drafted.campaign(question="Is it?", first_round=0, round_seconds=86400)
+    assert (campaign.encoding, campaign.mechanism, campaign.guarantee) == (
+        Bit(),
+        chosen.mechanism,
+        drafted.guarantee,
     )
     assert verify(campaign).problems == ()
 
@@ -232,9 +232,9 @@ def test_a_campaign_declares_what_its_plan_promises(rounds: int | str) -> None:
 )
 def test_what_is_kept_for_each_value_may_tell_more_than_for_one(name: str, demands: dict[str, Any]) -> None:
     """Set to the limit for a fixed value, it is beyond it for values that change."""
-    (family,) = (one for one in FAMILIES if one.name == name)
+    entry = CATALOGUE[name]
     fixed, changing = (Goals(people=10**5, values=2, changes=changes, **demands) for changes in (False, True))
-    mechanism, _ = family.meeting(fixed)
-    assert tracking_of(mechanism, fixed.rounds, values=2).delta(0.0).upper > fixed.limit  # type: ignore[arg-type]
-    with pytest.raises(Cannot, match="no bound on how well"):
-        family.meeting(changing)
+    mechanism, _ = meeting(entry, fixed)
+    assert mechanism.tracking_upper(fixed.rounds, values=2).delta(0.0).upper > fixed.tolerance.limit  # type: ignore[arg-type]
+    with pytest.raises(Unsuitable, match="no bound keeps advantage within"):
+        meeting(entry, changing)

@@ -1,8 +1,8 @@
 """Plans carried out: simulated people answer, figures are published, errors are as small and as often as promised.
 
-Every family that a plan can list is tried, at least `TRIALS` times. A figure misses its promise with probability at
-most beta, and figures of different trials are independent; so if all promises are kept, more misses than allowed
-happen with probability at most 1e-7, among all trials as well as in any family.
+Every mechanism that a plan can list is tried, at least `TRIALS` times. A figure misses its promise with probability
+at most beta, and figures of different trials are independent; so if all promises are kept, more misses than allowed
+happen with probability at most 1e-7, among all trials as well as of any mechanism.
 """
 
 import math
@@ -18,11 +18,11 @@ from untrackable import Goals, Rappor, plan
 from untrackable.estimation import Rounds
 from untrackable.estimation.estimate import Estimate
 from untrackable.mechanisms import OneChange
+from untrackable.mechanisms.catalogue import CATALOGUE
+from untrackable.mechanisms.demands import Unsuitable
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.local.hash_rows import Sketch
-from untrackable.planning.families import FAMILIES
 from untrackable.planning.plans import Option
-from untrackable.planning.refusal import Cannot
 
 pytestmark = pytest.mark.xdist_group("promises")  # they share what they tried
 
@@ -105,18 +105,16 @@ def test_every_mechanism_is_tried(trials: dict[str, list[float]]) -> None:
 
 def test_what_is_never_tried_is_never_listed() -> None:
     goals = Goals(people=10**12, values=2, rounds=3, eps=8.0, advantage=1.0)
-    refused = {family.name for family in FAMILIES if family.name in NEVER}
-    assert refused == NEVER
-    for family in FAMILIES:
-        if family.name in NEVER:
-            with pytest.raises(Cannot):
-                family.make(goals)
+    assert set(CATALOGUE) > NEVER
+    for name in NEVER:
+        with pytest.raises(Unsuitable):
+            CATALOGUE[name].for_budget(goals.budget)
 
 
 @pytest.mark.parametrize("name", sorted(LISTED))
-def test_every_family_keeps_its_promises(trials: dict[str, list[float]], name: str) -> None:
+def test_every_mechanism_keeps_its_promises(trials: dict[str, list[float]], name: str) -> None:
     ratios = trials[name]
-    allowed = int(binom.isf(ALARM / len(FAMILIES), len(ratios), BETA))
+    allowed = int(binom.isf(ALARM / len(CATALOGUE), len(ratios), BETA))
     assert allowed < 0.8 * len(ratios)
     assert sum(ratio > 1 for ratio in ratios) <= allowed
 

@@ -30,7 +30,7 @@ from untrackable.mechanisms import (
     Votes,
 )
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.reports.summing import collect
+from untrackable.reports.summing import sum_files
 from untrackable.reports.writer import Written, write_reports
 
 FORMATS = [".parquet", ".arrow", ".arrows", ".csv", ".csv.gz", ".npz"]
@@ -90,7 +90,7 @@ def sums_of(mechanism: Mechanism, given: list[tuple[int, Any]]) -> dict[int, byt
 
 def sums_in(path: Path, **options: Any) -> dict[int, bytes]:
     """The sums of a file."""
-    return {number: sums.to_bytes() for number, sums in collect([path], **options).sums.items() if sums.n}
+    return {number: sums.to_bytes() for number, sums in sum_files([path], **options).sums.items() if sums.n}
 
 
 def written(

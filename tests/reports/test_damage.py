@@ -153,7 +153,7 @@ def test_arrays_that_are_wrong(tmp_path: Path) -> None:
     for length in range(1, len(data)):
         plain.write_bytes(data[:length])
         with pytest.raises(ReportFileError, match=r"byte|beginning|neither"):
-            sums_in(plain, mechanism=DECK, round=1)
+            sums_in(plain, mechanism=DECK, assume_round=1)
 
 
 def test_a_report_that_its_mechanism_cannot_have_made(tmp_path: Path) -> None:

@@ -142,7 +142,7 @@ def test_files_without_rounds_need_the_round(tmp_path: Path) -> None:
     pq.write_table(pa.table({"report": reports}), tmp_path / "x.parquet")
     (tmp_path / "x.csv").write_text("report\n" + "\n".join(map(str, reports)))
     for path in tmp_path.iterdir():
-        assert sums_in(path, mechanism=DECK, round=2) == sums_of(DECK, [(2, reports)])
+        assert sums_in(path, mechanism=DECK, assume_round=2) == sums_of(DECK, [(2, reports)])
         with pytest.raises(ReportFileError, match="does not say of which round"):
             sums_in(path, mechanism=DECK)
 
@@ -155,7 +155,7 @@ def test_wide_rows_of_others(tmp_path: Path) -> None:
     text = "\n".join(row[::-1].tobytes().hex().upper() for row in reports)
     (tmp_path / "x.csv").write_text(f"report\n{text}\n")
     for path in tmp_path.iterdir():
-        assert sums_in(path, mechanism=WIDE, round=1) == sums_of(WIDE, [(1, reports)])
+        assert sums_in(path, mechanism=WIDE, assume_round=1) == sums_of(WIDE, [(1, reports)])
 
 
 @pytest.mark.parametrize("ending", FORMATS)
@@ -168,7 +168,7 @@ def test_what_is_given_must_not_contradict_the_file(ending: str, tmp_path: Path)
     with pytest.raises(ReportFileError, match="made with the encoding"):
         read_reports(path, encoding=Categories(names=["red", "green"]))
     with pytest.raises(ReportFileError, match=r"row 21|line 23"):  # the first of round 2
-        list(read_reports(path, round=1).pieces())
+        list(read_reports(path, assume_round=1).pieces())
 
 
 @pytest.mark.parametrize("bits", [1, 7, 8, 9, 16, 17, 32, 33, 63, 64, 65, 72, 250])

@@ -12,7 +12,7 @@ from untrackable.errors import DecodeError, ReportFileError
 from untrackable.mechanisms import DBitFlip, Lgrr
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.reports import population as population_module
-from untrackable.reports.population import Population, population, value_count
+from untrackable.reports.population import Population, population
 from untrackable.reports.simulation import simulate_file
 
 DECK = Deck(bits=4, slots=9, eps_report=1.0, width=1)
@@ -73,7 +73,7 @@ def test_blocks_are_of_bounded_size_and_exact_counts_exact(monkeypatch: pytest.M
     ],
 )
 def test_how_many_values_there_are(mechanism: Mechanism, room: int | None) -> None:
-    assert value_count(mechanism) == room
+    assert mechanism.capacity == room
     if room is not None:
         held = population("uniform", mechanism)
         mechanism.simulate(held.values, rounds=1, seed=1)

@@ -53,7 +53,7 @@ def test_every_mechanism_is_estimated_as_from_its_reports(name: str, tmp_path: P
     assert list(found.rounds) == list(whole.rounds)
     assert found.reports == whole.reports
     assert [file.path for file in found.files] == [*files, tmp_path / "first.csv"]
-    assert all(file.sealed for file in found.files)
+    assert all(file.checked for file in found.files)
     for field in FIELDS:
         for number, alone in whole.rounds.items():
             assert np.array_equal(getattr(found.rounds[number], field), getattr(alone, field)), field
@@ -90,7 +90,7 @@ def test_foreign_sums_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ReportFileError, match="made with the mechanism"):
         estimate_files(first, mechanism=other)
     with pytest.raises(ReportFileError, match="is of round 1, not of the one given, 2"):
-        estimate_files(first, round=2)
+        estimate_files(first, assume_round=2)
     with pytest.raises(
         ReportFileError, match="has the sums of a closed round, not reports; `untrackable estimate`"
     ):
@@ -124,7 +124,7 @@ def test_files_of_others_and_earlier_ones_without_a_description(tmp_path: Path) 
     with pytest.raises(ReportFileError, match="does not say which mechanism made its reports"):
         estimate_files(path)
     found = estimate_files(path, mechanism=DECK)
-    assert (list(found.rounds), found.best.n, found.files[0].sealed) == ([3], 2, False)
+    assert (list(found.rounds), found.best.n, found.files[0].checked) == ([3], 2, False)
     for wrong, why in (
         (pa.table({name: cells * 2 for name, cells in row.items()}), "must have one row of"),
         (pa.table({name: row[name] for name in ("round", "sums")}), "must have one row of"),

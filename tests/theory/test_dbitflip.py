@@ -105,7 +105,7 @@ def test_everlasting_is_what_is_kept(buckets: int, sampled: int, eps: float, gam
 
 
 def test_the_published_epsilon_needs_two_sampled_buckets() -> None:
-    """Two places of ε/2 each; with one sampled bucket only one of two values can be in the set."""
+    """Two positions of ε/2 each; with one sampled bucket only one of two values can be in the set."""
     assert DBitFlip(buckets=5, sampled=2, eps=1.0).privacy().pure() == pytest.approx(1.0, rel=1e-12)
     assert DBitFlip(buckets=5, sampled=1, eps=1.0).privacy().pure() == pytest.approx(0.5, rel=1e-12)
 

@@ -67,7 +67,7 @@ def test_another_step_dominates(step: float, share: int, other: float, eps: floa
 def test_splitting_a_loss_keeps_the_masses_of_both_worlds() -> None:
     moved = three(0.7, 400).on(0.25)
     here = [mass / WHOLE for mass in moved.masses]
-    there = [mass * math.exp(-0.25 * place) for place, mass in enumerate(here, moved.low)]
+    there = [mass * math.exp(-0.25 * position) for position, mass in enumerate(here, moved.low)]
     assert sum(here) == pytest.approx(1, rel=1e-9)
     assert sum(there) == pytest.approx(1, rel=1e-9)
 
@@ -132,11 +132,11 @@ def test_a_law_by_its_deltas_dominates_and_is_close(
     step: float, share: int, gives_away: float, grid: float, eps: float
 ) -> None:
     one = three(step, share) * LossLaw.declared(0.0, gives_away)
-    places = range(0, 400, 1 + int(0.01 / grid))
-    found = LossLaw.profile(grid, {place: one.delta(place * grid) for place in places})
+    positions = range(0, 400, 1 + int(0.01 / grid))
+    found = LossLaw.profile(grid, {position: one.delta(position * grid) for position in positions})
     assert found.delta(eps) >= one.delta(eps) * (1 - 1e-12)
-    for place in places[:20]:
-        assert found.delta(place * grid) == pytest.approx(one.delta(place * grid), rel=1e-9, abs=1e-12)
+    for position in positions[:20]:
+        assert found.delta(position * grid) == pytest.approx(one.delta(position * grid), rel=1e-9, abs=1e-12)
     truth = gives_away + (1 - gives_away) * enumerated([(step, share), (0.3, 500)], eps)
     assert composed([found, three(0.3, 500)], 1 / 512).delta(eps) >= truth * (1 - 1e-12)
 

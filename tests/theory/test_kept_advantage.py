@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from untrackable import Bitwise
-from untrackable.accounting import bitwise_losses
 from untrackable.mechanisms import Lgrr, Unary
+from untrackable.theory import integer_kept_bit
+from untrackable.theory.integer_kept_bit import KeptBit
 from untrackable.theory.kept_advantage import (
     binomial_distances,
     flipped_distances,
@@ -34,7 +35,7 @@ def enumerated(law: list[float], report: list[list[float]], reports: int, split:
 @given(chances, chances, chances, st.integers(1, 6), st.data())
 def test_one_kept_bit_is_exact(kept: float, one: float, zero: float, reports: int, data: st.DataObject) -> None:
     split = data.draw(st.integers(0, reports))
-    found = kept_bit_advantages(kept, one, zero, reports)[split]
+    found = kept_bit_advantages(kept, binomial_distances(reports, one, zero))[split]
     law, report = [1 - kept, kept], [[1 - zero, zero], [1 - one, one]]
     assert found == pytest.approx(enumerated(law, report, reports, split), rel=1e-9, abs=1e-13)
 
@@ -50,7 +51,7 @@ def test_distances_at_the_ends(one: float, zero: float) -> None:
 def test_bitwise_agrees_with_the_engine(eps_state: float, eps_report: float, reports: int) -> None:
     made = Bitwise(eps_state=eps_state, eps_report=eps_report)
     lie = made.report_flip.probability
-    found = kept_bit_advantages(made.state_flip.probability, 1 - lie, lie, reports).max()
+    found = kept_bit_advantages(made.state_flip.probability, binomial_distances(reports, 1 - lie, lie)).max()
     assert found == pytest.approx(made.tracking(reports=reports).advantage().upper, rel=1e-9)
 
 
@@ -85,7 +86,7 @@ def test_what_a_kept_bit_gives_away_is_that_of_the_engine(reports: int) -> None:
 def test_of_many_reports_too_and_of_any_number_it_has_a_limit() -> None:
     mechanism = Bitwise(eps_state=1.0, eps_report=0.05)
     kept, flip = mechanism.state_flip.probability, mechanism.report_flip.probability
-    worst = int(kept_bit_advantages(kept, 1 - flip, flip, 1000).argmax())
+    worst = int(kept_bit_advantages(kept, binomial_distances(1000, 1 - flip, flip)).argmax())
     told = mechanism.tracking_advantage_upper(1000)
     exact = mechanism.tracking(reports=1000, split=worst).delta(0.0)
     assert exact.upper <= told <= exact.lower * (1 + 3e-8)
@@ -105,5 +106,7 @@ def test_distances_of_a_flipped_bit_as_a_series(flip: float) -> None:
 def test_quiet_reports_lose_no_digits(eps_report: float, reports: int) -> None:
     """Against sums of integers, rounded up, that the client makes."""
     mechanism = Bitwise(eps_state=0.5, eps_report=eps_report)
-    exact = bitwise_losses.advantage(mechanism, reports)
+    exact = integer_kept_bit.advantage(
+        KeptBit(mechanism.state_flip.threshold, mechanism.report_flip.threshold), reports
+    )
     assert exact <= mechanism.tracking_advantage_upper(reports) <= exact * (1 + 2e-8)

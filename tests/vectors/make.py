@@ -28,6 +28,7 @@ from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
 from untrackable.mechanisms.local.randomized_response import RandomizedResponse
 from untrackable.mechanisms.local.sketches import CountMeanSketch, HadamardSketch
 from untrackable.mechanisms.local.string_levels import Levelled
+from untrackable.mechanisms.local.subset_selection import SubsetSelection
 from untrackable.mechanisms.others.assigned import Assigned
 from untrackable.mechanisms.others.fixed_vector import FixedVector
 from untrackable.mechanisms.others.one_change import OneChange
@@ -62,16 +63,16 @@ def case(
     material = first + stream(label, 1 << 14)
     if then:
         made = Recorded(material)
-        mechanism._new_state(value, made)
+        mechanism.new_state(value, made)
         material = material[: made.used] + then + material[made.used :]
     source = Recorded(material)
-    state = mechanism._new_state(value, source)
+    state = mechanism.new_state(value, source)
     before = sealed(mechanism, state)
     numbers, changes, reports = list(rounds), changes or {}, []
     for number in numbers:
         if number in changes:
-            state = mechanism._with_value(state, changes[number], source)
-        report, state = mechanism._report(state, number, source)
+            state = mechanism.change_value(state, changes[number], source)
+        report, state = mechanism.make_report(state, number, source)
         reports.append(str(report))
     return {
         "label": label,
@@ -87,7 +88,7 @@ def case(
 
 def sealed(mechanism: Mechanism, state: object) -> str:
     """A state as the client keeps it."""
-    return framing.frame_state(mechanism, mechanism._pack(state)).hex()
+    return framing.frame_state(mechanism, mechanism.pack_state(state)).hex()
 
 
 def group(mechanism: Mechanism, parameters: Json, thresholds: Json, cases: Iterable[Json]) -> Json:
@@ -420,6 +421,21 @@ def dbitflip() -> Iterator[Json]:
         )
 
 
+def subset_selection() -> Iterator[Json]:
+    """Sets of one value, of the best size and of all values but one, in three wrappers; a redrawn element."""
+    for values, size, eps in ((2, 1, 1.0), (5, 2, 0.5), (13, 0, 1.0), (64, 63, 2.0), (100, 1, 3.0)):
+        base = SubsetSelection(values=values, eps=eps, size=size)
+        described = {"name": "SubsetSelection", "values": values, "eps": eps, "size": base.size}
+        miss = base.miss.threshold
+        edges = {"misses at threshold - 1": words(miss - 1), "contains at threshold": words(miss)}
+        for m in (Fresh(base), Memoized(base), Dealt(base, 2)):
+            name, rounds = type(m).__name__, range(1, 3)
+            cases = [case(m, v, rounds, label=f"{name} {base!r} value {v}") for v in (0, values - 1)]
+            more = {**edges, "element redrawn": words(miss - 1) + HIGHEST_WORD} if values == 13 else edges
+            cases += [case(m, 1, rounds, label=f"{name} {base!r} {label}", first=w) for label, w in more.items()]
+            yield group(m, {"wrapper": name, "base": described}, {"miss": miss}, cases)
+
+
 def sketches() -> Iterator[Json]:
     """Both sketches, sent fresh and memoised; widths that do and do not fill bytes; a redrawn row."""
     for kind, hashes, width, eps, values in (
@@ -592,6 +608,7 @@ MAKERS: dict[str, Callable[[], Iterator[Json]]] = {
     "Rappor": rappor,
     "Sketches": sketches,
     "Stored": stored,
+    "SubsetSelection": subset_selection,
     "Unary": unary,
     "Votes": votes,
 }

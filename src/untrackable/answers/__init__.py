@@ -1,1 +1,1 @@
-"""From sums to answers: what is asked of them, and the frequencies or strings that come out."""
+"""From sums to answers: the values that are asked about, their estimates by round and pooled, and their names."""

@@ -1,90 +1,124 @@
-"""What is asked of sums: all values, those that an encoding has, or candidates."""
+"""What is asked of sums: all values of an encoding, or candidates that people may hold."""
 
 import dataclasses
-import inspect
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from untrackable.encodings.capacity import check_room
 from untrackable.encodings.encoding import Encoding
 from untrackable.encodings.hashed_strings import HashedStrings
 from untrackable.estimation.aggregators import Aggregator
-from untrackable.estimation.candidate_sums import CandidateAggregator
 from untrackable.estimation.estimate import Estimate
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.reports.population import fits
 
 MOST_LISTED = 1 << 16
-"""Values of an encoding that are all asked for, where a mechanism needs a list."""
+"""How many values of an encoding are all asked about if sums need a list."""
+
+
+class CandidatesNeeded(ValueError):
+    """These sums estimate the values of a list only, and there is none: too many values, or no encoding."""
 
 
 class Question:
-    """The same for the sums of every round; `candidates` are what people may hold, as the encoding takes it."""
+    """Which values to estimate, the same for the sums of every round.
+
+    `candidates` are what people may hold, as the encoding takes it. Without them all values of the encoding are
+    asked about, as long as sums that need a list are about at most `most_listed` values. `unused_values` says
+    whether the values of the mechanism that the encoding does not use are estimated too.
+    """
 
     def __init__(
-        self, mechanism: Mechanism, encoding: Encoding | None, candidates: Sequence[Any] | None = None
+        self,
+        mechanism: Mechanism,
+        encoding: Encoding | None,
+        candidates: Sequence[Any] | None = None,
+        *,
+        most_listed: int = MOST_LISTED,
+        unused_values: bool = False,
     ) -> None:
         if encoding is not None:
-            fits(mechanism, encoding)
-        self._encoding = encoding
-        self._chosen = candidates is not None
-        self._groups: tuple[tuple[str, ...], ...] = ()
-        self._numbers: list[Any] | None = None
-        if candidates is not None and isinstance(encoding, HashedStrings):
-            self._groups = encoding.grouped(dict.fromkeys(candidates))
-            self._numbers = [encoding.encode(group[0]) for group in self._groups]
+            check_room(mechanism, encoding)
+        self.mechanism, self.encoding = mechanism, encoding
+        self._most_listed, self._unused_values = most_listed, unused_values
+        self._hashed = encoding if isinstance(encoding, HashedStrings) else None
+        self._candidates: list[Any] | None = None
+        """The encoded candidates."""
+        self.groups: tuple[tuple[str, ...], ...] = ()
+        """Hashed candidates by the bucket that they share. Those of a group cannot be told apart."""
+        if candidates is not None and self._hashed is not None:
+            self.groups = self._hashed.grouped(dict.fromkeys(candidates))
+            self._candidates = [self._hashed.encode(group[0]) for group in self.groups]
         elif candidates is not None:
             encoded = candidates if encoding is None else map(encoding.encode, candidates)
-            self._numbers = list(dict.fromkeys(encoded))
-        elif encoding is not None and encoding.values <= MOST_LISTED and not isinstance(encoding, HashedStrings):
-            self._numbers = list(range(encoding.values))
+            self._candidates = list(dict.fromkeys(encoded))
 
-    def of(self, sums: Aggregator) -> Aggregator:
-        """Sums that answer it, instead of these: no reports are kept where what to count is known."""
-        listed = _listed(sums)
-        if self._chosen and not self._groups and not listed:
+    @property
+    def size(self) -> int:
+        """How many values are asked about: candidates, or all of the encoding; 0 without either."""
+        if self._candidates is not None:
+            return len(self._candidates)
+        return 0 if self.encoding is None else self.encoding.values
+
+    def prepare(self, sums: Aggregator) -> Aggregator:
+        """Sums that answer the question. They keep no reports, as the values to count are known."""
+        if self._candidates is not None and not self.groups and not sums.takes_candidates:
             raise ValueError(
                 "candidates go with hashed strings, and with mechanisms that cannot estimate all values; "
                 "here all values are estimated"
             )
-        if listed and self._numbers is None and "candidates" in _required(sums):
-            raise ValueError("candidates must be given, as this mechanism's reports tell nothing without a list")
-        return sums.asked(self._numbers) if isinstance(sums, CandidateAggregator) else sums
+        if sums.needs_candidates and self._values(sums) is None:
+            raise CandidatesNeeded(f"candidates must be given, as {sums.why_candidates}")
+        return sums.for_candidates(self._values(sums))
 
-    def noise(self, beta: float) -> float:
-        """What noise may fail with for the answer to fail with `beta`: hashing has two more events that may."""
-        return beta / 3 if self._groups else beta
+    def estimate(self, sums: Aggregator, beta: float) -> Estimate:
+        """The estimate of encoded values, from sums that `prepare` returned or merged with them.
 
-    def estimate(self, sums: Any, beta: float) -> Estimate:
-        """Of the integers that reports are about."""
-        beta = self.noise(beta)
-        if _listed(sums) and self._numbers is not None:
-            found: Estimate = sums.estimate(candidates=self._numbers, beta=beta)
-            return found
-        found = sums.estimate(beta=beta)
-        return found if self._encoding is None else _first(found, self._encoding.values)
+        `named` then gives an answer whose intervals fail with probability at most `beta`.
+        """
+        estimate = sums.estimate(self.noise_beta(beta), self._values(sums))
+        if self.encoding is None or estimate.values is not None or self._unused_values:
+            return estimate
+        return _first_values(estimate, self.encoding.values)
+
+    def noise_beta(self, beta: float) -> float:
+        """How often noise may exceed the radii if the answer may fail with probability `beta`.
+
+        For candidates that are hashed two more events can make the answer fail, so that each gets a third.
+        """
+        return beta / 3 if self.groups else beta
 
     def named(self, estimate: Estimate) -> Estimate:
-        """Of the candidates, where strings were hashed into those integers."""
-        if not self._groups or not isinstance(self._encoding, HashedStrings):
+        """The estimate of the candidates themselves, if they were hashed; other estimates stay as they are."""
+        if self._hashed is None or not self.groups:
             return estimate
-        names = [group[0] if len(group) == 1 else group for group in self._groups]
-        return self._encoding.candidates(estimate, names, of=None if estimate.values is None else self._numbers)
+        names = [group[0] if len(group) == 1 else group for group in self.groups]
+        return self._hashed.candidates(estimate, names, of=None if estimate.values is None else self._candidates)
+
+    def label(self, value: Any) -> str:
+        """A name for a value of an estimate. Candidates that share a bucket have one name together."""
+        if isinstance(value, tuple):
+            return " or ".join(value)
+        if self.encoding is None or isinstance(value, str):
+            return str(value)
+        return self.encoding.label(int(value))
+
+    def _values(self, sums: Aggregator) -> list[Any] | None:
+        """The encoded values to ask these sums about; None to estimate all values."""
+        if not sums.needs_candidates and (self._unused_values or not sums.takes_candidates):
+            return None
+        if self._candidates is not None:
+            return self._candidates
+        if self.encoding is None or self.encoding.values > self._most_listed:
+            return None
+        if self._hashed is not None and not sums.needs_candidates:
+            return None
+        return list(range(self.encoding.values))
 
 
-def _listed(sums: Any) -> bool:
-    """Whether an estimate is of a list of candidates."""
-    return "candidates" in inspect.signature(sums.estimate).parameters
-
-
-def _required(sums: Any) -> list[str]:
-    parameters = inspect.signature(sums.estimate).parameters.values()
-    return [parameter.name for parameter in parameters if parameter.default is parameter.empty]
-
-
-def _first(estimate: Estimate, count: int) -> Estimate:
-    """Of the first values only, the others being held by nobody."""
+def _first_values(estimate: Estimate, count: int) -> Estimate:
+    """The estimate of the first values only. Nobody holds the others."""
     if count >= estimate.frequencies.size:
         return estimate
     names = ("frequencies", "radius", "simultaneous_radius", "standard_error", "span", "chance", "deviation")

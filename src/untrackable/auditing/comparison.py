@@ -4,14 +4,17 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from untrackable import checks
 from untrackable.auditing.link_attack import Progress
 from untrackable.auditing.mechanism_audit import Apart
 from untrackable.brackets import Bracket
-from untrackable.mechanisms.catalogue import CATALOGUE, Budget, Entry
+from untrackable.mechanisms.catalogue import CATALOGUE
+from untrackable.mechanisms.catalogue_entry import Entry
+from untrackable.mechanisms.demands import Budget, Unsuitable
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.mechanisms.kept.rappor import Rappor
 from untrackable.theory.accuracy import Accuracy
 
+_MOST_VALUES = 4096
 FOR_EVER, THESE_ROUNDS = "private for ever", "private for these rounds only"
 
 
@@ -68,48 +71,44 @@ def compare(
     progress: Progress = lambda what, done: None,
 ) -> Comparison:
     """Set every mechanism to the same everlasting privacy and ask how well its reports can be followed."""
-    goal = Budget(values=values, eps=eps, delta=delta, reports=reports, people=people)
+    values = checks.integer("values", values, low=2, high=_MOST_VALUES)
+    reports = checks.integer("reports", reports, low=2)
+    budget = Budget(values=values, eps=eps, delta=delta, reports=reports, people=people)
     rows, left_out = [], {}
     for done, entry in enumerate(CATALOGUE.values()):
         progress(entry.name, done / len(CATALOGUE))
         try:
-            rows.append(_row(entry, entry.meeting(goal), goal, crowd))
-        except ValueError as error:
+            rows.append(_row(entry, entry.for_budget(budget), reports, budget, crowd))
+        except (Unsuitable, ValueError) as error:
             left_out[entry.name] = str(error)
-    rows.sort(key=lambda row: (round(row.recognised.upper, 6), row.all_rounds))
-    return Comparison(goal.values, goal.eps, goal.delta, goal.reports, goal.people, crowd, tuple(rows), left_out)
+    rows.sort(key=lambda row: (round(row.recognised.upper, 6), row.all_rounds, row.noticed.upper))
+    return Comparison(values, budget.eps, budget.delta, reports, budget.people, crowd, tuple(rows), left_out)
 
 
-def _row(entry: Entry, mechanism: Mechanism, goal: Budget, crowd: int) -> Row:
-    rounds, half = range(1, goal.reports + 1), range(1, goal.reports // 2 + 1)
-    when = None if entry.lasts else goal.reports
+def _row(entry: Entry, mechanism: Mechanism, reports: int, budget: Budget, crowd: int) -> Row:
+    rounds, half = range(1, reports + 1), range(1, reports // 2 + 1)
+    when = None if entry.lasts else reports
     one = mechanism.privacy(reports=1)
-    error = _accuracy(mechanism, goal, 1)
+    told = rounds if mechanism.independent else (1, reports)
+    errors = [mechanism.accuracy(budget.people, round=round, candidates=range(budget.values)) for round in told]
     return Row(
         entry.name,
         repr(mechanism),
         entry.lasts,
-        Apart.of(mechanism.privacy(reports=when), goal.delta),
-        mechanism.privacy(reports=when, values="any").gamma(goal.delta),
+        Apart.of(mechanism.privacy(reports=when), budget.delta),
+        mechanism.privacy(reports=when, values="any").gamma(budget.delta),
         Bracket(one.pure() if one.certainty == "exact" else 0.0, one.pure()),
-        Apart.of(mechanism.tracking(rounds=rounds), goal.delta),
+        Apart.of(mechanism.tracking(rounds=rounds), budget.delta),
         mechanism.tracking(rounds=rounds, first=half).power(1 / crowd),
         mechanism.detection(rounds=rounds, first=half).advantage(),
-        error.radius,
-        error.standard_error,
-        _all_rounds(mechanism, goal),
+        errors[0].radius,
+        errors[0].standard_error,
+        _all_rounds(mechanism, errors),
     )
 
 
-def _accuracy(mechanism: Mechanism, goal: Budget, round: int) -> Accuracy:
-    if isinstance(mechanism, Rappor):
-        return mechanism.accuracy(goal.people, round=round, candidates=range(goal.values))
-    return mechanism.accuracy(goal.people, round=round)
-
-
-def _all_rounds(mechanism: Mechanism, goal: Budget) -> float:
-    """The standard error of all rounds weighted best, where they are independent; of one round otherwise."""
+def _all_rounds(mechanism: Mechanism, errors: list[Accuracy]) -> float:
+    """The standard error of all rounds weighted best, if they are independent; otherwise that of the last round."""
     if not mechanism.independent:
-        return _accuracy(mechanism, goal, goal.reports).standard_error
-    errors = [_accuracy(mechanism, goal, r).standard_error for r in range(1, goal.reports + 1)]
-    return 1 / math.sqrt(sum(error**-2 for error in errors))
+        return errors[-1].standard_error
+    return 1 / math.sqrt(sum(error.standard_error**-2 for error in errors))

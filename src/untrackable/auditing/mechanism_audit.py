@@ -11,7 +11,6 @@ from untrackable.auditing.change_attack import Changed, find_changes
 from untrackable.auditing.link_attack import Linked, Progress, link
 from untrackable.brackets import Bracket
 from untrackable.mechanisms.interface import Mechanism, Pair
-from untrackable.mechanisms.kept.rappor import Rappor
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.experiment import Experiment, Mixture, Worst
 from untrackable.theory.percentiles import Trackability
@@ -75,11 +74,11 @@ class Audit:
     """Everything that an audit found. Numbers are brackets, or say sampled; None where `missing` says why.
 
     `everlasting` is about all reports ever sent, `lasting` about the first `reports`, each for a fixed value and
-    for any sequence of values; `tracking` is the worst split of `reports`, and `tracking_colliding`, of RAPPOR,
-    also over values whose hashes collide; `recognised` bounds how often the owner of one half of the reports is
-    picked out of a crowd by the other half, matched alone; `detection_fresh` and `detection_same` are a change of
-    value, after which a fresh generator or the same client reports. `linked` is of people with equal values,
-    `linked_apart` of people who differ.
+    for any sequence of values; `tracking` is the worst split of `reports`, and `tracking_colliding` is also the
+    worst value, where values are not alike (those of RAPPOR whose hashes collide); `recognised` bounds how often
+    the owner of one half of the reports is picked out of a crowd by the other half, matched alone;
+    `detection_fresh` and `detection_same` are a change of value, after which a fresh generator or the same client
+    reports. `linked` is of people with equal values, `linked_apart` of people who differ.
     """
 
     mechanism: str
@@ -144,10 +143,9 @@ def audit(
     tau = asked.maybe("τ", lambda: Trackability([*asked.halves(reports)]))
     accuracy = asked.maybe("accuracy", lambda: _method(mechanism, "accuracy")(people))
     curves = asked.curves(reports, crowd, worst, half, tau, progress)
-    base = getattr(mechanism, "base", None)
     colliding = None
-    if isinstance(mechanism, Rappor) and mechanism.hashes > 1:
-        colliding = Apart.of(mechanism.tracking(reports=reports, ones="worst"), delta)
+    if isinstance(mechanism, Mechanism) and not mechanism.values_alike:
+        colliding = Apart.of(mechanism.worst_tracking(reports), delta)
     linked = apart = changed = None
     followed = min(crowd, LARGEST_CROWD)
     if attack and isinstance(mechanism, Mechanism):
@@ -169,7 +167,7 @@ def audit(
         )
     return Audit(
         repr(mechanism),
-        "; ".join(filter(None, (getattr(part, "published", "") for part in (mechanism, base)))),
+        mechanism.publications if isinstance(mechanism, Mechanism) else getattr(mechanism, "published", ""),
         getattr(mechanism, "persists", ""),
         reports,
         delta,

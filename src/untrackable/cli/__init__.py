@@ -5,58 +5,41 @@ import sys
 import click
 
 from untrackable import __version__
-from untrackable.cli.answer import answer, send
-from untrackable.cli.audit import audit
-from untrackable.cli.audit_client import audit_client
-from untrackable.cli.audit_file import audit_file
-from untrackable.cli.campaign import campaign
-from untrackable.cli.compare import compare
-from untrackable.cli.demo import demo
-from untrackable.cli.discover import discover
-from untrackable.cli.estimate import estimate
-from untrackable.cli.keys import keys
-from untrackable.cli.manage import export, manage
-from untrackable.cli.paper import paper
-from untrackable.cli.plan import plan
-from untrackable.cli.rappor_decode import rappor_decode
-from untrackable.cli.serve import serve
-from untrackable.cli.simulate import simulate
-from untrackable.cli.terminal import watched
+from untrackable.cli.help_layout import JobGroup
+from untrackable.cli.terminal import end_quietly_on_broken_pipe
 from untrackable.errors import ExtraMissing
 
+JOBS = {
+    "Try it": {"demo": "demo"},
+    "Ask people": {"campaign": "campaign", "answer": "answer", "send": "answer"},
+    "Collect": {"serve": "serve", "manage": "manage", "keys": "keys", "export": "manage"},
+    "Read answers": {"estimate": "estimate", "discover": "discover", "rappor-decode": "rappor_decode"},
+    "Audit": {
+        "audit": "audit",
+        "compare": "compare",
+        "audit-file": "audit_file",
+        "audit-client": "audit_client",
+    },
+    "Plan": {"plan": "plan"},
+    "Research": {"simulate": "simulate", "paper": "paper"},
+}
+"""Every command under the job it is for, with the module that has it."""
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+
+@click.group(cls=JobGroup, jobs=JOBS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="untrackable")
 def main() -> None:
-    """Private telemetry that cannot be used to follow people.
+    """Ask many people the same question again and again, without being able to follow anyone.
+
+    `untrackable COMMAND --help` explains a command and shows an example.
 
     Example: untrackable demo
     """
 
 
-main.add_command(answer)
-main.add_command(audit)
-main.add_command(audit_client)
-main.add_command(audit_file)
-main.add_command(campaign)
-main.add_command(compare)
-main.add_command(demo)
-main.add_command(discover)
-main.add_command(estimate)
-main.add_command(export)
-main.add_command(keys)
-main.add_command(manage)
-main.add_command(paper)
-main.add_command(plan)
-main.add_command(rappor_decode)
-main.add_command(send)
-main.add_command(serve)
-main.add_command(simulate)
-
-
 def run() -> None:
     """The `untrackable` command; what is not installed or cannot be written is an error in one line."""
-    sys.stdout = watched(sys.stdout)
+    sys.stdout = end_quietly_on_broken_pipe(sys.stdout)
     try:
         try:
             main(prog_name="untrackable")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from untrackable.cli import campaign as campaigns
+from untrackable.cli.help_layout import PlainCommand
 from untrackable.cli.terminal import print_json
 
 if TYPE_CHECKING:
@@ -18,10 +19,10 @@ if TYPE_CHECKING:
     from untrackable.client.send_times import Moments
     from untrackable.encodings.encoding import Encoding
 
-_LONGEST_NAP, _NAP = 3600.0, 600.0
-"""Seconds until somebody who stays looks again: at everything, and at what could not be done."""
-_SLICE = 20.0
-"""Seconds after which somebody who sleeps looks at the clock."""
+_LONGEST_PAUSE, _RETRY_PAUSE = 3600.0, 600.0
+"""Seconds until `--stay` looks again: at all campaigns, and at one that failed."""
+_CLOCK_CHECK = 20.0
+"""Seconds after which a sleeping `--stay` looks at the clock."""
 
 
 def _home() -> str:
@@ -34,23 +35,22 @@ _FOLDER = click.option(
     default=_home,
     envvar="UNTRACKABLE_FOLDER",
     metavar="DIR",
-    help="Where ledger and states are kept. [default: untrackable, where applications keep data]",
+    show_default="~/.local/share/untrackable",
+    help="Data folder.",
 )
 
 
-@click.command()
+@click.command(cls=PlainCommand)
 @click.argument("file", metavar="CAMPAIGN", type=campaigns.FILE)
+@click.option("--pin", "pins", multiple=True, metavar="SHA256", help="Trust this campaign id or directory digest.")
+@click.option("--directory", type=campaigns.FILE, metavar="FILE", help="Directory that lists it; pin its digest.")
+@click.option("--eps", type=float, default=1.0, show_default=True, help="Privacy budget over all campaigns.")
+@click.option("--delta", type=float, default=1e-6, show_default=True, help="Probability that eps does not hold.")
+@click.option("--gamma", type=float, default=0.0, show_default=True, help="How far reports may be linkable.")
 @click.option(
-    "--pin", "pins", multiple=True, metavar="SHA256", help="A campaign's id or a directory's digest to be trusted."
+    "--tracking-delta", type=float, default=0.0, show_default=True, help="Probability that gamma does not hold."
 )
-@click.option("--directory", type=campaigns.FILE, metavar="FILE", help="A directory whose digest is pinned.")
-@click.option("--eps", type=float, default=1.0, show_default=True, help="Privacy of all answers to all campaigns.")
-@click.option(
-    "--delta", type=float, default=1e-6, show_default=True, help="Privacy of all answers to all campaigns."
-)
-@click.option("--gamma", type=float, default=0.0, show_default=True, help="Untrackability of all of them.")
-@click.option("--tracking-delta", type=float, default=0.0, show_default=True, help="Untrackability of all of them.")
-@click.option("--leave", is_flag=True, help="Answer this campaign no more.")
+@click.option("--leave", is_flag=True, help="Stop answering this campaign.")
 @_FOLDER
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def answer(
@@ -65,9 +65,11 @@ def answer(
     folder: Path,
     as_json: bool,
 ) -> None:
-    """Answer the CAMPAIGN in a file, from its next round on, if the policy allows it.
+    """Answer a campaign's question on this person's device.
 
-    The answer is asked for, or read from standard input: it is on no command line, and not shown.
+    The campaign is accepted only if it is pinned, keeps what it declares and fits the privacy budget. Reports start
+    with the next round. The answer is asked for without showing it, or read from standard input; it is never part
+    of the command line.
 
     Example: untrackable answer campaign.json --pin 4f1d… < my-answer.txt
     """
@@ -90,23 +92,24 @@ def answer(
     except (UntrackableError, ValueError, TypeError) as error:
         raise click.ClickException(str(error)) from None
     except OSError as error:
-        raise click.ClickException(f"{folder}: {error.strerror}") from None
+        raise click.ClickException(f"cannot use the folder {folder}: {error.strerror}") from None
     if as_json:
         print_json({"campaign": asked.id, "next_report": due})
     else:
         click.echo(_answered(due))
 
 
-@click.command()
+@click.command(cls=PlainCommand)
 @click.argument("server")
 @_FOLDER
-@click.option("--stay", is_flag=True, help="Stay, and send every report at its own moment.")
+@click.option("--stay", is_flag=True, help="Keep running and send each report at its own random time.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def send(server: str, folder: Path, stay: bool, as_json: bool) -> None:
-    """Send to SERVER whatever reports are due, of all campaigns that were answered.
+    """Send the reports that are due to a collector.
 
-    Run it often, or let it --stay: each report has a moment of its own in each round, and rounds that were missed
-    are not caught up. A report that is late goes out at once; with --stay, at a random moment within the hour.
+    SERVER is the collector's address. Every answered campaign has one report in each round, sent at a random time.
+    Run this often, or once with --stay. A missed round is not made up for. A late report goes out at once, or with
+    --stay at a random time within the hour.
 
     Example: untrackable send https://collect.example --stay
     """
@@ -118,32 +121,32 @@ def send(server: str, folder: Path, stay: bool, as_json: bool) -> None:
     wrong, moments = False, Moments(time.time) if stay else None
     while True:
         try:
-            Address.of(server, "0" * 64).reached_by()  # what is wrong with it is wrong for every campaign
-            results = [_sent(member, server, moments) for member in members(folder, clock=time.time)]
+            Address.of(server, "0" * 64).reached_by()  # a bad address is bad for every campaign
+            results = [_send_one(member, server, moments) for member in members(folder, clock=time.time)]
         except (UntrackableError, ValueError) as error:
             raise click.ClickException(str(error)) from None
         except OSError as error:
-            raise click.ClickException(f"{folder}: {error.strerror}") from None
+            raise click.ClickException(f"cannot use the folder {folder}: {error.strerror}") from None
         wrong = wrong or any(result["outcome"].startswith(("refused", "failed")) for result in results)
-        _say(results, as_json)
+        _print_results(results, as_json)
         coming = [result["next_report"] for result in results if result["next_report"] is not None]
         if not stay or not coming:
             break
-        _sleep(min(_LONGEST_NAP, max(1.0, min(coming) - time.time())))
+        _sleep(min(_LONGEST_PAUSE, max(1.0, min(coming) - time.time())))
     if wrong:
         raise click.exceptions.Exit(1)
 
 
 def _sleep(seconds: float) -> None:
-    """By the clock, as time in which the machine is suspended is none to `time.sleep`."""
-    until, slices = time.time() + seconds, int(seconds / _SLICE) + 1
+    """Sleep by the clock: `time.sleep` does not count the time in which the machine is suspended."""
+    until, slices = time.time() + seconds, int(seconds / _CLOCK_CHECK) + 1
     while slices and (left := until - time.time()) > 0:
-        time.sleep(min(_SLICE, left))
+        time.sleep(min(_CLOCK_CHECK, left))
         slices -= 1
 
 
-def _sent(member: Member, server: str, moments: Moments | None) -> dict[str, Any]:
-    """How it went with one campaign; what is wrong with one is no reason to leave out the others."""
+def _send_one(member: Member, server: str, moments: Moments | None) -> dict[str, Any]:
+    """Send what is due of one campaign and say how it went; an error does not keep others from being sent."""
     from untrackable.errors import ClockBehind, FolderBusy, UntrackableError
 
     later = None
@@ -154,15 +157,15 @@ def _sent(member: Member, server: str, moments: Moments | None) -> dict[str, Any
             outcome, due = moments.tend(member, lambda: member.send(server))
         return {"campaign": member.campaign.id, "outcome": str(outcome), "next_report": due}
     except OSError as error:
-        problem, later = error.strerror or type(error).__name__, time.time() + _NAP
+        problem, later = error.strerror or type(error).__name__, time.time() + _RETRY_PAUSE
     except (ClockBehind, FolderBusy) as error:
-        problem, later = str(error), time.time() + _NAP
+        problem, later = str(error), time.time() + _RETRY_PAUSE
     except (UntrackableError, ValueError) as error:
         problem = str(error)
     return {"campaign": member.campaign.id, "outcome": f"failed: {problem}", "next_report": later}
 
 
-def _say(results: list[dict[str, Any]], as_json: bool) -> None:
+def _print_results(results: list[dict[str, Any]], as_json: bool) -> None:
     if as_json:
         print_json(results)
         return
@@ -171,7 +174,7 @@ def _say(results: list[dict[str, Any]], as_json: bool) -> None:
         after = "no further report" if due is None else f"next report {campaigns.when(int(due))}"
         click.echo(f"campaign {result['campaign'][:12]}…: {result['outcome']}; {after}")
     if not results:
-        click.echo("no campaign has been answered")
+        click.echo("no campaign has been answered: `untrackable answer` does that")
 
 
 def _answered(due: float | None) -> str:
@@ -183,7 +186,7 @@ def _answered(due: float | None) -> str:
 
 
 def _value(encoding: Encoding, question: str) -> Any:
-    """From a prompt that does not show it, or the first line of standard input."""
+    """The answer, from a prompt that does not show it or from the first line of standard input."""
     from untrackable.encodings.text_values import from_text
 
     if sys.stdin.isatty():

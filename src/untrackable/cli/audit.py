@@ -7,41 +7,41 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from untrackable.cli.terminal import check_page, failing, print_json, progress, write_page
+from untrackable.cli.help_layout import PlainCommand
+from untrackable.cli.terminal import check_page, one_line_errors, print_json, progress, write_page
 
 if TYPE_CHECKING:
     from untrackable.auditing.mechanism_audit import Audit
 
 
-@click.command()
+@click.command(cls=PlainCommand)
 @click.argument("mechanism", required=False)
 @click.argument("parameters", nargs=-1)
-@click.option("--preset", metavar="NAME", help="Published parameters instead of your own.")
+@click.option("--preset", metavar="NAME", help="Use published parameters instead of your own.")
 @click.option(
-    "--reports", type=click.IntRange(min=2), default=20, show_default=True, help="Reports that an observer holds."
+    "--reports", type=click.IntRange(min=2), default=20, show_default=True, help="Reports that the observer holds."
 )
+@click.option("--delta", type=float, default=1e-6, show_default=True, help="Probability that eps or gamma fails.")
 @click.option(
-    "--delta", type=float, default=1e-6, show_default=True, help="Probability set aside in gamma and eps."
-)
-@click.option(
+    "--people",
     "--users",
     "people",
     type=click.IntRange(min=1),
     default=100_000,
     show_default=True,
-    help="Answers a round, for the error.",
+    help="People who answer a round.",
 )
 @click.option(
-    "--crowd", type=click.IntRange(min=2), default=1000, show_default=True, help="Whom to be recognised among."
+    "--crowd", type=click.IntRange(min=2), default=1000, show_default=True, help="Size of the crowd to hide in."
 )
+@click.option("--distribution", metavar="W,…", help="Also follow people who differ: weights of values.")
+@click.option("--no-attack", is_flag=True, help="Skip the simulated attacks.")
 @click.option(
-    "--distribution", metavar="W,W,…", help="Follow people who differ, too: weights of the values 0, 1, …."
+    "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Random seed of the simulations."
 )
-@click.option("--no-attack", is_flag=True, help="Do not simulate the attacks.")
-@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="For the simulations.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 @click.option(
-    "--html", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write a self-contained page."
+    "--html", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write a page with charts."
 )
 @click.option("--list", "listing", is_flag=True, help="List the mechanisms, their parameters and presets.")
 def audit(
@@ -59,28 +59,29 @@ def audit(
     html: Path | None,
     listing: bool,
 ) -> None:
-    """Say how well the reports of MECHANISM identify a person, in words, in numbers and in pictures.
+    """Show how well a mechanism's reports identify people.
 
-    MECHANISM is a name that --list shows, with key=value PARAMETERS or a --preset, or MODULE:NAME of your own.
+    Prints how private the reports are, whether an observer can link those of one person, and how accurate the
+    estimates are. MECHANISM is a name from --list with key=value PARAMETERS or a --preset, or MODULE:NAME for a
+    mechanism of your own.
 
-    \b
     Example: untrackable audit rappor --preset paper --html rappor.html
              untrackable audit deck bits=4 slots=365 eps_report=0.02 --reports 30
-    """  # noqa: D301
+    """
     if listing or mechanism is None:
         _list(as_json)
         return
     check_page(html)
-    with failing():
+    with one_line_errors():
         from untrackable.auditing.mechanism_audit import audit as examine
         from untrackable.cli.mechanism_argument import resolve
         from untrackable.display import audit_words
         from untrackable.display.numbers import as_dict
-        from untrackable.mechanisms.catalogue import Budget
+        from untrackable.mechanisms.demands import Budget
 
         goal = Budget(reports=reports, delta=delta, people=people)
         examined = resolve(mechanism, parameters, preset, goal)
-        with progress() as told:
+        with progress() as show:
             found = examine(
                 examined,
                 reports=reports,
@@ -90,16 +91,16 @@ def audit(
                 attack=not no_attack,
                 distribution=None if distribution is None else [float(w) for w in distribution.split(",")],
                 seed=seed,
-                progress=told,
+                progress=show,
             )
     if html is not None:
         from untrackable.display.audit_page import audit_page
 
-        asked = {"reports": reports, "delta": delta, "users": people, "crowd": crowd, "seed": seed}
+        asked = {"reports": reports, "delta": delta, "people": people, "crowd": crowd, "seed": seed}
         write_page(
             html,
             audit_page(
-                found, examined, mechanism, _again(mechanism, parameters, preset, asked, distribution, no_attack)
+                found, examined, mechanism, _command(mechanism, parameters, preset, asked, distribution, no_attack)
             ),
         )
     if as_json:
@@ -110,7 +111,7 @@ def audit(
             click.echo(f"wrote {html}")
 
 
-def _again(
+def _command(
     mechanism: str,
     parameters: tuple[str, ...],
     preset: str | None,

@@ -1,4 +1,4 @@
-"""`untrackable audit-client`: make many clients of any implementation, listen, and say what they give away."""
+"""`untrackable audit-client`: make many clients of any implementation and say what their reports give away."""
 
 from __future__ import annotations
 
@@ -12,24 +12,29 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from untrackable.cli.help_layout import PlainCommand
 from untrackable.cli.terminal import print_json, progress
 
 if TYPE_CHECKING:
     from untrackable.auditing.evidence.client_audit import ClientAudit
 
 
-@click.command("audit-client")
+@click.command("audit-client", cls=PlainCommand)
 @click.argument("where", metavar="MODULE:FACTORY")
+@click.option("--value", "values", multiple=True, required=True, help="A value to hold; give two or more.")
+@click.option("--text", is_flag=True, help="Pass values as text even if they look like integers.")
+@click.option("--reports", type=click.IntRange(min=2), required=True, metavar="K", help="Reports from each client.")
+@click.option("--claimed-eps", type=click.FloatRange(min=0), help="The eps claimed for all K reports together.")
+@click.option("--claimed-eps-one", type=click.FloatRange(min=0), help="The eps claimed for one report.")
 @click.option(
-    "--value", "values", multiple=True, required=True, help="A value that clients hold; at least two of them."
+    "--claimed-delta",
+    type=click.FloatRange(0, 1),
+    default=0.0,
+    show_default=True,
+    help="The delta claimed with both.",
 )
-@click.option("--text", is_flag=True, help="Give values as text even where they look like integers.")
-@click.option("--reports", type=click.IntRange(min=2), required=True, metavar="K", help="Reports of each client.")
-@click.option("--claimed-eps", type=click.FloatRange(min=0), help="Claimed for all K reports together.")
-@click.option("--claimed-eps-one", type=click.FloatRange(min=0), help="Claimed for one report.")
-@click.option("--claimed-delta", type=click.FloatRange(0, 1), default=0.0, show_default=True, help="Of both.")
 @click.option(
-    "--clients", type=click.IntRange(min=64), default=2000, show_default=True, help="Clients of each value."
+    "--clients", type=click.IntRange(min=64), default=2000, show_default=True, help="Clients made for each value."
 )
 @click.option(
     "--level",
@@ -39,9 +44,13 @@ if TYPE_CHECKING:
     help="Confidence of each bound.",
 )
 @click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="For who is held out, not for clients."
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Random seed that picks the test clients.",
 )
-@click.option("--check", is_flag=True, help="Exit with status 1 if a claim is refuted or randomness is shared.")
+@click.option("--check", is_flag=True, help="Fail if a claim is refuted or randomness is shared.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def audit_client(
     where: str,
@@ -52,13 +61,14 @@ def audit_client(
     check: bool,
     **options: Any,
 ) -> None:
-    """Audit any client without knowing how it works: what do its reports give away at least?
+    r"""Test any client as a black box: what do its reports reveal?
 
-    FACTORY(value) in MODULE (found from the current folder, or installed) must return a client: something to call
-    for one report after another, or with .report(round). Reports are integers, strings, bytes, lists of integers,
-    or tuples of these.
+    Makes many clients, collects their reports and says what they give away at least. FACTORY(value) in MODULE must
+    return a client: a function that returns one report after another, or an object with .report(round). MODULE is
+    in the current folder or installed. Reports are integers, strings, bytes, lists of integers, or tuples of these.
 
-    Example: untrackable audit-client mine:make_client --value 0 --value 1 --reports 20 --claimed-eps 2
+    Example: untrackable audit-client mine:make_client --value 0 --value 1 \
+                 --reports 20 --claimed-eps 2
     """
     if len(set(values)) < 2:
         raise click.BadParameter("give at least two different values", param_hint="--value")
@@ -68,8 +78,8 @@ def audit_client(
     from untrackable.errors import UntrackableError
 
     try:
-        with progress() as told, contextlib.redirect_stdout(sys.stderr):
-            found = client_audit.audit_client(factory, held, reports=reports, progress=told, **options)
+        with progress() as show, contextlib.redirect_stdout(sys.stderr):
+            found = client_audit.audit_client(factory, held, reports=reports, progress=show, **options)
     except (UntrackableError, TypeError, ValueError) as error:
         raise click.ClickException(str(error)) from None
     if as_json:
@@ -132,12 +142,12 @@ def _print(where: str, found: ClientAudit) -> None:
         (f"guessed, {found.reports} reports", found.recovered),
         ("guessed, one report", found.recovered_one),
     ):
-        table.add_row(name, f"{share.lower:.3f}", f"{share.sampled:.3f}", "", f"luck: {found.chance:.3f}")
+        table.add_row(name, f"{share.lower:.3f}", f"{share.sampled:.3f}", "", f"a guess: {found.chance:.3f}")
     console.print(table)
-    for name, test in (("something persists", found.persistence), ("randomness is shared", found.sharing)):
+    for name, test in (("something stays the same", found.persistence), ("randomness is shared", found.sharing)):
         answer = "yes" if test.found else "not found"
         console.print(
-            f"  {name + ':':22} {answer} ({test.positive} of {test.decided} signs, p = {test.p_value:.2g})"
+            f"  {name + ':':26} {answer} ({test.positive} of {test.decided} signs, p = {test.p_value:.2g})"
         )
     console.print()
     for sentence in found.sentences:

@@ -8,24 +8,26 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from untrackable.cli.help_layout import PlainCommand
 from untrackable.cli.terminal import print_json, progress
 
 if TYPE_CHECKING:
     from untrackable.auditing.evidence.file_audit import FileAudit
 
 
-@click.command("audit-file")
+@click.command("audit-file", cls=PlainCommand)
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--pseudonym", metavar="COLUMN", help="Who sent it [default: pseudonym, user, user_id or id].")
-@click.option("--window", metavar="COLUMN", help="Where or when [default: window, place, device or day, if any].")
-@click.option("--report", metavar="COLUMN", help="What was sent [default: report or irr].")
-@click.option("--windows", metavar="A,B", help="The two windows to compare [default: those of the most rows].")
+@click.option("--pseudonym", metavar="COLUMN", show_default="found by name", help="Column of the pseudonyms.")
+@click.option("--window", metavar="COLUMN", show_default="found by name", help="Column of the windows.")
+@click.option("--report", metavar="COLUMN", show_default="found by name", help="Column of the reports.")
+@click.option("--windows", metavar="A,B", show_default="the largest", help="The two windows to compare.")
 @click.option(
     "--format",
     type=click.Choice(["auto", "integer", "hex", "bits", "text"]),
+    metavar="F",
     default="auto",
     show_default=True,
-    help="How reports are written.",
+    help="auto, integer, hex, bits or text.",
 )
 @click.option(
     "--level",
@@ -39,15 +41,19 @@ if TYPE_CHECKING:
     type=click.IntRange(min=16),
     default=10_000,
     show_default=True,
-    help="Most pseudonyms to look at; of more, a uniform sample.",
+    help="Look at so many people at most.",
 )
 @click.option(
-    "--seed", type=click.IntRange(0, (1 << 64) - 1), default=0, show_default=True, help="For who is held out."
+    "--seed",
+    type=click.IntRange(0, (1 << 64) - 1),
+    default=0,
+    show_default=True,
+    help="Random seed that picks the people.",
 )
-@click.option("--mechanism", metavar="NAME", help="Attack by the likelihood ratio of this mechanism.")
-@click.option("--parameter", "parameters", multiple=True, metavar="NAME=NUMBER", help="Of the mechanism.")
-@click.option("--preset", metavar="NAME", help="Parameters of a deployment of the mechanism.")
-@click.option("--value", help="The value that everyone is taken to hold; with --mechanism.")
+@click.option("--mechanism", metavar="NAME", help="Use the best attack against this mechanism.")
+@click.option("--parameter", "parameters", multiple=True, metavar="KEY=VALUE", help="Parameter of --mechanism.")
+@click.option("--preset", metavar="NAME", help="Published parameters of --mechanism.")
+@click.option("--value", help="The value that everyone is assumed to hold.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def audit_file(
     file: Path,
@@ -59,18 +65,21 @@ def audit_file(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Audit a file of reports: how well can an observer follow the people in it from one window to another?
+    r"""Test whether people in a file of reports can be followed.
 
-    FILE is CSV, Parquet or Arrow, with a column of pseudonyms, one of reports, and perhaps one that says in which
-    window (place, device, day) a report was seen; without it, a pseudonym's reports are put in two windows in turn.
-    It may be larger than memory. Pseudonyms and reports are never printed.
+    FILE is CSV, Parquet or Arrow and may be larger than memory. It has a column of pseudonyms (pseudonym, user,
+    user_id or id), a column of reports (report or irr) and perhaps a column that says in which window a report was
+    seen (window, place, device or day). Without windows, a person's reports are split into two windows in turn. The
+    attack then tries to match the people of one window with those of the other. Pseudonyms and reports are never
+    printed.
 
-    Example: untrackable audit-file reports.parquet --window place --windows home,work
+    Example: untrackable audit-file reports.parquet \
+                 --window place --windows home,work
     """
     if mechanism is None and (value is not None or parameters or preset):
         raise click.UsageError("--value, --parameter and --preset need --mechanism")
     if mechanism is not None and value is None:
-        raise click.UsageError("--mechanism needs --value, which everyone is taken to hold")
+        raise click.UsageError("--mechanism needs --value: the value that everyone is assumed to hold")
     two = None if windows is None else tuple(window.strip() for window in windows.split(","))
     if two is not None and len(two) != 2:
         raise click.BadParameter("must be two windows with a comma between them", param_hint="--windows")
@@ -80,8 +89,8 @@ def audit_file(
     try:
         by = None if mechanism is None else _resolve(mechanism, list(parameters), preset)
         held = int(value) if value is not None and re.fullmatch(r"\d{1,1000}", value) else value
-        with progress() as told:
-            found = file_audit.audit_file(file, windows=two, mechanism=by, value=held, progress=told, **options)
+        with progress() as show:
+            found = file_audit.audit_file(file, windows=two, mechanism=by, value=held, progress=show, **options)
     except (UntrackableError, TypeError, ValueError) as error:
         raise click.ClickException(str(error)) from None
     if as_json:
@@ -115,9 +124,9 @@ def _print(found: FileAudit) -> None:
         markup=False,
     )
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for title in ("called one person", "pairs", "sampled", f"{100 * found.level:.12g} % interval"):
-        table.add_column(title, justify="left" if title.startswith("called") else "right")
-    for name, share in (("two windows of one person", tracking.same), ("of two people", tracking.different)):
+    for title in ("taken for one person", "pairs", "sampled", f"{100 * found.level:.12g} % interval"):
+        table.add_column(title, justify="left" if title.startswith("taken") else "right")
+    for name, share in (("windows of one person", tracking.same), ("windows of two people", tracking.different)):
         interval = f"{share.lower:.3f} … {share.upper:.3f}"
         table.add_row(name, f"{share.trials:,}", f"{share.sampled:.3f}", interval)
     console.print(table)

@@ -10,22 +10,26 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from untrackable.cli.terminal import described, encoding_of, failing, print_json, write_page
+from untrackable.cli.help_layout import CommandGroup
+from untrackable.cli.terminal import one_line_errors, print_json, read_encoding, read_json, write_page
 
 if TYPE_CHECKING:
     from untrackable.encodings.encoding import Encoding
     from untrackable.mechanisms.interface import Mechanism
     from untrackable.protocol.campaign import Campaign
+    from untrackable.protocol.campaign_draft import CampaignDraft
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _NO_ANSWERS = "give the answers by --category, or by --categories FILE, or by --encoding JSON"
-_PLANNED = {"encoding", "mechanism", "rounds", "guarantee"}
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def campaign() -> None:
-    """Campaigns: one question asked of everyone, as a public document that never changes.
+    """Write, show and check campaigns: one question for everyone.
+
+    A campaign is a public file that never changes. It says what is asked, when, by which mechanism, and what is
+    guaranteed.
 
     Example: untrackable campaign show campaign.json
     """
@@ -33,39 +37,45 @@ def campaign() -> None:
 
 @campaign.command()
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--question", required=True, help="What is asked, on one line.")
-@click.option("--category", "categories", multiple=True, metavar="NAME", help="One of the answers; give them all.")
-@click.option("--categories", "listed", type=FILE, metavar="FILE", help="The answers, one a line.")
-@click.option(
-    "--encoding", "encoding_json", metavar="JSON|FILE", help="Any other encoding, as its `to_json` writes it."
-)
+@click.option("--question", required=True, help="The question, on one line.")
+@click.option("--category", "categories", multiple=True, metavar="NAME", help="A possible answer; give them all.")
+@click.option("--categories", "listed", type=FILE, metavar="FILE", help="The possible answers, one per line.")
+@click.option("--encoding", "encoding_json", metavar="JSON|FILE", help="Any other kind of answer, as JSON.")
 @click.option(
     "--plan",
     "planned",
     metavar="JSON|FILE",
-    help="What `untrackable plan --json` printed: encoding (unless given), mechanism, rounds and guarantee.",
+    help="Use what `untrackable plan --json` printed.",
 )
-@click.option("--rounds", type=click.IntRange(min=1), help="How often it is asked; needed without --plan.")
+@click.option("--rounds", type=click.IntRange(min=1), help="How often to ask; needed without --plan.")
 @click.option(
-    "--every", default="1d", show_default=True, metavar="TIME", help="Length of a round: 90s, 15m, 6h, 1d, 1w."
+    "--every", default="1d", show_default=True, metavar="TIME", help="Round length: 90s, 15m, 6h, 1d, 1w."
 )
 @click.option(
     "--first",
     metavar="WHEN",
-    help="When the first round begins (UTC): 2027-01-31, or with T12:00. [default: next midnight]",
+    show_default="next midnight",
+    help="Start: 2027-01-31T12:00 UTC.",
 )
-@click.option("--eps", type=float, default=1.0, show_default=True, help="Of all reports ever, together.")
-@click.option("--delta", type=float, default=1e-6, show_default=True, help="Of all reports ever, together.")
+@click.option("--eps", type=float, default=1.0, show_default=True, help="Privacy of all reports together.")
+@click.option("--delta", type=float, default=1e-6, show_default=True, help="Probability that eps does not hold.")
 @click.option(
     "--mechanism",
     "mechanism_json",
     metavar="JSON|FILE",
-    help="As its `to_json` writes it. [default: a Deck for eps and delta]",
+    show_default="Deck",
+    help="The mechanism, as JSON.",
 )
-@click.option("--gamma", type=float, default=0.0, show_default=True, help="Declared untrackability.")
-@click.option("--tracking-delta", type=float, default=0.0, show_default=True, help="Declared untrackability.")
+@click.option("--gamma", type=float, default=0.0, show_default=True, help="How far reports may be linkable.")
 @click.option(
-    "--values", type=click.Choice(["fixed", "any"]), default="any", show_default=True, help="May answers change?"
+    "--tracking-delta", type=float, default=0.0, show_default=True, help="Probability that gamma does not hold."
+)
+@click.option(
+    "--values",
+    type=click.Choice(["fixed", "any"]),
+    default="any",
+    show_default=True,
+    help="May answers change?",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def new(
@@ -86,22 +96,25 @@ def new(
     values: Any,
     as_json: bool,
 ) -> None:
-    """Write a new campaign to FILE, if it keeps what it declares, and print its id.
+    r"""Write a new campaign to a file and print its id.
 
-    \b
-    Example: untrackable campaign new campaign.json --question "Do you use a screen reader?" \\
+    Refuses a campaign that would not keep the privacy it declares.
+
+    Example: untrackable campaign new campaign.json --question "Do you smoke?" \
                  --category no --category yes --rounds 365
-             untrackable campaign new campaign.json --question "Do you use a screen reader?" --plan plan.json
-    """  # noqa: D301
+             untrackable campaign new campaign.json --question "Do you smoke?" \
+                 --plan plan.json
+    """
     if file.exists():
         raise click.ClickException(f"{file} is there already; a campaign never changes, so give another name")
-    with failing():
+    with one_line_errors():
         from untrackable.accounting.verification import verify as verdict_of
-        from untrackable.protocol.campaign import Campaign, Guarantee
+        from untrackable.protocol.campaign import Guarantee
+        from untrackable.protocol.campaign_draft import CampaignDraft
 
         encoding = _encoding(categories, listed, encoding_json)
         if planned is not None:
-            parts = _planned(planned, encoding)
+            draft = _planned(planned, encoding)
         else:
             if encoding is None:
                 raise ValueError(_NO_ANSWERS)
@@ -109,8 +122,8 @@ def new(
                 raise ValueError("give --rounds, or a --plan that says how many")
             declared = Guarantee(eps=eps, delta=delta, values=values, gamma=gamma, tracking_delta=tracking_delta)
             mechanism = _mechanism(mechanism_json, encoding, rounds, eps, delta)
-            parts = {"encoding": encoding, "mechanism": mechanism, "rounds": rounds, "guarantee": declared}
-        made = Campaign(question=question, first_round=_moment(first), round_seconds=_length(every), **parts)
+            draft = CampaignDraft(encoding=encoding, mechanism=mechanism, rounds=rounds, guarantee=declared)
+        made = draft.campaign(question=question, first_round=_moment(first), round_seconds=_length(every))
         verdict = verdict_of(made)
         if not verdict.holds:
             raise ValueError(f"this campaign would not keep what it declares: {'; '.join(verdict.problems)}")
@@ -122,7 +135,7 @@ def new(
 @click.argument("file", type=FILE)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def show(file: Path, as_json: bool) -> None:
-    """Say what the campaign in FILE asks, when, and what it declares.
+    """Show what a campaign asks, when, and what it guarantees.
 
     Example: untrackable campaign show campaign.json
     """
@@ -133,7 +146,9 @@ def show(file: Path, as_json: bool) -> None:
 @click.argument("file", type=FILE)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def verify(file: Path, as_json: bool) -> None:
-    """Recompute the guarantee of the campaign in FILE; fails if more is declared than holds.
+    """Check that a campaign keeps the privacy it declares.
+
+    Recomputes the guarantee. Exits with 1 if the campaign declares more privacy than it keeps.
 
     Example: untrackable campaign verify campaign.json
     """
@@ -168,7 +183,9 @@ def verify(file: Path, as_json: bool) -> None:
 @click.argument("campaigns", nargs=-1, type=FILE)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def directory(file: Path, campaigns: tuple[Path, ...], as_json: bool) -> None:
-    """List CAMPAIGNS in the directory FILE, besides those that are there, and print the digest to be pinned.
+    """Add campaigns to a directory file and print its digest.
+
+    Clients that pin the digest accept every campaign in the directory.
 
     Example: untrackable campaign directory directory.json campaign.json
     """
@@ -246,42 +263,35 @@ def _encoding(categories: tuple[str, ...], listed: Path | None, given: str | Non
         raise ValueError(_NO_ANSWERS)
     if listed is not None:
         return Categories(names=listed.read_text(encoding="utf-8").splitlines())
-    found: Encoding | None = Categories(names=categories) if categories else encoding_of(given)
+    found: Encoding | None = Categories(names=categories) if categories else read_encoding(given)
     return found
 
 
-def _planned(given: str, encoding: Encoding | None) -> dict[str, Any]:
-    """What a plan says of a campaign: encoding, unless there is one, mechanism, rounds and guarantee."""
+def _planned(given: str, encoding: Encoding | None) -> CampaignDraft:
+    """The draft of a plan, with the encoding that is given, if any."""
     source = click.get_current_context().get_parameter_source
     fixed = ("rounds", "mechanism_json", "eps", "delta", "gamma", "tracking_delta", "values")
     if said := [name for name in fixed if source(name) is not click.core.ParameterSource.DEFAULT]:
         options = ", ".join("--" + name.removesuffix("_json").replace("_", "-") for name in said)
         raise ValueError(f"the plan says what {options} would say: leave out one or the other")
 
-    def parts(document: Any) -> dict[str, Any]:
-        from untrackable.encodings.encoding import from_json as encoding_from_json
-        from untrackable.mechanisms.registry import from_json as mechanism_from_json
-        from untrackable.protocol.campaign import Guarantee
+    def drafted(document: Any) -> CampaignDraft:
+        from untrackable.protocol.campaign_draft import CampaignDraft
 
         if isinstance(document, dict) and "campaign" in document:
             document = document["campaign"]
             if document is None:
                 raise ValueError("no mechanism meets the goals of this plan, so it has no campaign")
-        if not isinstance(document, dict) or set(document) != _PLANNED:
+        if not isinstance(document, dict) or set(document) != set(CampaignDraft.__slots__):
             raise ValueError("must be what `untrackable plan --json` prints, or the campaign in it")
-        declared = document["guarantee"]
-        if not isinstance(declared, dict) or set(declared) != set(Guarantee.__slots__):
-            raise ValueError(f"the guarantee must have exactly the fields {', '.join(Guarantee.__slots__)}")
-        if encoding is None and document["encoding"] is None:
+        draft = CampaignDraft.from_json(document)
+        if encoding is not None:
+            return draft.with_encoding(encoding)
+        if draft.encoding is None:
             raise ValueError(f"it only says how wide answers are; {_NO_ANSWERS}")
-        return {
-            "encoding": encoding or encoding_from_json(document["encoding"]),
-            "mechanism": mechanism_from_json(document["mechanism"]),
-            "rounds": document["rounds"],
-            "guarantee": Guarantee(**declared),
-        }
+        return draft
 
-    found: dict[str, Any] = described("--plan", given, parts)
+    found: CampaignDraft = read_json("--plan", given, drafted)
     return found
 
 
@@ -291,7 +301,7 @@ def _mechanism(given: str | None, encoding: Encoding, rounds: int, eps: float, d
 
     if given is None:
         return Deck.for_budget(bits=encoding.bits, slots=rounds, eps=eps, delta=delta)
-    found: Mechanism = described("--mechanism", given, from_json)
+    found: Mechanism = read_json("--mechanism", given, from_json)
     return found
 
 

@@ -7,47 +7,56 @@ from typing import TYPE_CHECKING
 
 import click
 
-from untrackable.cli.terminal import check_page, failing, print_json, progress, write_page
+from untrackable.cli.help_layout import PlainCommand
+from untrackable.cli.terminal import check_page, one_line_errors, print_json, progress, write_page
 
 if TYPE_CHECKING:
     from untrackable.auditing.comparison import Comparison
 
 
-@click.command()
-@click.option("--eps", type=float, default=2.0, show_default=True, help="Everlasting privacy of each mechanism.")
+@click.command(cls=PlainCommand)
+@click.option("--eps", type=float, default=2.0, show_default=True, help="Privacy of all reports ever sent.")
+@click.option("--delta", type=float, default=1e-6, show_default=True, help="Probability that eps or gamma fails.")
 @click.option(
-    "--delta", type=float, default=1e-6, show_default=True, help="Probability set aside in eps and gamma."
-)
-@click.option("--values", type=click.IntRange(2, 4096), default=16, show_default=True, help="Possible answers.")
-@click.option(
-    "--reports", type=click.IntRange(min=2), default=20, show_default=True, help="Reports that an observer holds."
+    "--values", type=click.IntRange(2, 4096), default=16, show_default=True, help="Number of possible answers."
 )
 @click.option(
-    "--users", "people", type=click.IntRange(min=1), default=100_000, show_default=True, help="Answers a round."
+    "--reports", type=click.IntRange(min=2), default=20, show_default=True, help="Reports that the observer holds."
 )
 @click.option(
-    "--crowd", type=click.IntRange(min=2), default=1000, show_default=True, help="Whom to be recognised among."
+    "--people",
+    "--users",
+    "people",
+    type=click.IntRange(min=1),
+    default=100_000,
+    show_default=True,
+    help="People who answer a round.",
+)
+@click.option(
+    "--crowd", type=click.IntRange(min=2), default=1000, show_default=True, help="Size of the crowd to hide in."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 @click.option(
-    "--html", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write a self-contained page."
+    "--html", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write a page with a chart."
 )
 def compare(
     eps: float, delta: float, values: int, reports: int, people: int, crowd: int, as_json: bool, html: Path | None
 ) -> None:
-    """Set all mechanisms to the same everlasting privacy, and rank them by how well people can be followed.
+    """Compare all mechanisms at the same level of privacy.
 
-    \b
+    Sets every mechanism so that all reports ever sent have the same eps and delta. Lists those first whose reports
+    are hardest to follow, with the error of their estimates.
+
     Example: untrackable compare --eps 1 --reports 30 --html compare.html
              untrackable compare --values 2
-    """  # noqa: D301
+    """
     check_page(html)
-    with failing():
+    with one_line_errors():
         from untrackable.auditing.comparison import compare as rank
         from untrackable.display import comparison_words
         from untrackable.display.numbers import as_dict
 
-        with progress() as told:
+        with progress() as show:
             found = rank(
                 values=values,
                 eps=eps,
@@ -55,13 +64,13 @@ def compare(
                 reports=reports,
                 people=people,
                 crowd=crowd,
-                progress=lambda what, done: told("comparing", done),
+                progress=lambda what, done: show("comparing", done),
             )
     if html is not None:
         from untrackable.display.audit_page import comparison_page
 
         again = ["compare", "--eps", f"{eps:g}", "--delta", f"{delta:g}", "--values", str(values)]
-        again += ["--reports", str(reports), "--users", str(people), "--crowd", str(crowd)]
+        again += ["--reports", str(reports), "--people", str(people), "--crowd", str(crowd)]
         write_page(html, comparison_page(found, again))
     if as_json:
         print_json({"verdict": comparison_words.verdict(found), **as_dict(found)})
@@ -84,18 +93,18 @@ def _print(found: Comparison) -> None:
     for sentence in others:
         console.print(sentence)
     console.print()
-    keep = [0, 1, 2, 10] if console.width < 100 else [0, 1, 2, 3, 5, 6, 7, 9, 10]
+    keep = [0, 1, 2, 10] if console.width < 130 else [0, 1, 2, 3, 5, 6, 7, 9, 10]
     table = Table(
         box=box.SIMPLE_HEAD,
         padding=(0, 2, 0, 0),
         show_edge=False,
-        caption="exact unless marked ≤ (upper); error is the standard error of a value that nobody holds (RAPPOR: "
-        "of equally frequent ones); * private only for these rounds",
+        caption="Numbers are exact, or upper where marked ≤. Error: the standard error for a value that nobody "
+        "holds (RAPPOR: for equally frequent values). * Private for these rounds only.",
         caption_justify="left",
     )
     columns = comparison_words.columns(found)
     for i in keep:
-        table.add_column(columns[i], justify="left" if i == 0 else "right", overflow="fold")
+        table.add_column(columns[i], justify="left" if i == 0 else "right", no_wrap=i == 0, overflow="fold")
     for row in found.rows:
         cells = comparison_words.cells(row)
         table.add_row(*(cells[i] for i in keep))

@@ -10,55 +10,55 @@ from typing import TYPE_CHECKING
 
 import click
 
-from untrackable.cli.terminal import print_json, progress
-from untrackable.extras import require
-
-_FORMATS = (".png", ".svg", ".pdf")
+from untrackable.cli.help_layout import PlainCommand
+from untrackable.cli.terminal import check_picture, print_json, progress, write_picture
 
 if TYPE_CHECKING:
     from untrackable.auditing.confidence import Matched
-    from untrackable.demo.demo_run import Outcome
+    from untrackable.demo.demo_run import DemoResult
 
 
-@click.command()
-@click.option("--once", is_flag=True, help="Exit when done, instead of leaving the collector running.")
-@click.option("--clients", type=click.IntRange(min=1), default=3000, show_default=True, help="People who send.")
+@click.command(cls=PlainCommand)
+@click.option("--once", is_flag=True, help="Exit when done; otherwise the collector keeps running.")
 @click.option(
-    "--simulated", type=click.IntRange(min=100), default=500_000, show_default=True, help="People behind a relay."
+    "--clients", type=click.IntRange(min=1), default=3000, show_default=True, help="People with a real client."
+)
+@click.option(
+    "--simulated", type=click.IntRange(min=100), default=500_000, show_default=True, help="Simulated people."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 @click.option(
     "--plot", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write a picture to FILE."
 )
-@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="For the simulation.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Random seed of the simulation."
+)
 def demo(once: bool, clients: int, simulated: int, as_json: bool, plot: Path | None, seed: int) -> None:
-    """Run a collector, real clients over HTTP and a large simulated crowd, and see what can be learned of them.
+    """See everything work: people, a collector and an observer.
 
-    Asks which of 1,024 homepages is yours for three days, closes the rounds, shows estimates beside the truth, and
-    how often an observer matches a person's reports from home with those from work, here and with RAPPOR at the
-    same everlasting privacy. The collector is left running, for a browser, until Ctrl-C.
+    Starts a collector on this machine and asks 503,000 people for three days which of 1,024 homepages is theirs.
+    Shows the estimates beside the truth, and how often an observer can match a person's reports from home with
+    those from work: with Deck, and with RAPPOR at the same level of privacy. The collector keeps running for your
+    browser until Ctrl-C.
 
     Example: untrackable demo --once --plot demo.png
     """
-    if plot is not None and (plot.suffix not in _FORMATS or not plot.parent.is_dir()):
-        raise click.BadParameter(
-            f"{plot} must end in one of {', '.join(_FORMATS)} and be in a folder that exists", param_hint="--plot"
-        )
-    if plot is not None:
-        require("plots")
+    check_picture(plot)
     from untrackable.collector.http.server import end_on_signals
     from untrackable.demo.demo_run import run
 
     end_on_signals()
     with ExitStack() as running:
-        with progress() as told:
-            outcome = running.enter_context(run(clients=clients, simulated=simulated, seed=seed, progress=told))
+        with progress() as show:
+            outcome = running.enter_context(run(clients=clients, simulated=simulated, seed=seed, progress=show))
         if as_json:
             print_json(_as_json(outcome))
         else:
             _print(outcome)
         if plot is not None:
-            _plot(plot, outcome)
+            from untrackable.demo.demo_figure import write
+
+            write_picture(plot, lambda path: write(path, outcome))
             if not as_json:
                 click.echo(f"wrote {plot}")
         if not once:
@@ -66,16 +66,7 @@ def demo(once: bool, clients: int, simulated: int, as_json: bool, plot: Path | N
             signal.pause()
 
 
-def _plot(path: Path, outcome: Outcome) -> None:
-    from untrackable.demo.demo_figure import write
-
-    try:
-        write(path, outcome)
-    except OSError as error:
-        raise click.ClickException(f"cannot write {path}: {error.strerror}") from None
-
-
-def _print(outcome: Outcome) -> None:
+def _print(outcome: DemoResult) -> None:
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -86,16 +77,17 @@ def _print(outcome: Outcome) -> None:
     eps = outcome.campaign.guarantee.eps
     console.print(
         f"\n[bold]{outcome.people:,} people, {DAYS} days[/bold]: which of {len(HOMEPAGES):,} homepages is yours?\n"
-        f"{outcome.clients:,} of them have a client that sends over HTTP, the others are simulated; the collector "
-        f"accepted {outcome.accepted:,} reports, and counted {outcome.reports:,}.\n"
-        f"All reports of all {ROUNDS} rounds keep every answer private for ever, also one that changes: "
+        f"{outcome.clients:,} of them have a client that sends over HTTP; the others are simulated. The collector "
+        f"accepted {outcome.accepted:,} reports and counted {outcome.reports:,}.\n"
+        f"All reports of all {ROUNDS} rounds together keep every answer private, even one that changes: "
         f"eps = {eps:.2f}, delta = {DELTA:g} (exact).\n"
     )
     table = Table(
         box=box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
-        caption=f"│ truth, █ estimate, ╪ both; ─ and to: where all {len(HOMEPAGES):,} lie at once, "
-        f"{1 - outcome.beta:.0%} (upper)\n* stands out from noise, at a false discovery rate of 5 %",
+        caption=f"│ truth, █ estimate, ╪ both, ─ interval. All {len(HOMEPAGES):,} intervals hold at once with "
+        f"{1 - outcome.beta:.0%} (upper).\n"
+        "* Stands out from the noise; at most 5 % of them are expected to be false.",
         caption_justify="left",
     )
     width = min(50, console.width - 46) if console.width >= 66 else 0
@@ -114,12 +106,12 @@ def _print(outcome: Outcome) -> None:
         table.add_row(*cells)
     console.print(table)
     console.print(
-        f"[bold]Following people[/bold]: {outcome.deck_matched.people:,} people with the same homepage, "
-        f"{ROUNDS // 2} reports from home and {ROUNDS // 2} from work, each matched to its likeliest counterpart:"
+        f"[bold]Can people be followed?[/bold] Of {outcome.deck_matched.people:,} people with the same homepage, "
+        f"an observer matches {ROUNDS // 2} reports from home with the likeliest {ROUNDS // 2} from work:"
     )
     for name, matched in (("RAPPOR", outcome.rappor_matched), ("Deck", outcome.deck_matched)):
         console.print(f"  {name:7} {_rate(matched)}")
-    console.print("Both have the same everlasting eps; the collector above uses Deck.\n")
+    console.print("Both have the same eps for all reports ever sent. The collector above uses Deck.\n")
 
 
 def _rate(matched: Matched) -> str:
@@ -140,7 +132,7 @@ def _bar(value: float, lower: float, upper: float, truth: float, top: float, wid
     return "".join(line)
 
 
-def _as_json(outcome: Outcome) -> dict[str, object]:
+def _as_json(outcome: DemoResult) -> dict[str, object]:
     from untrackable.demo.homepage_question import DAYS
 
     return {

@@ -1,4 +1,4 @@
-"""`untrackable discover`: from files of reports to the strings that many people hold."""
+"""`untrackable discover`: the strings that many people hold, from files of reports."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from untrackable import strict_json
-from untrackable.cli.terminal import encoding_of, failing, print_json, print_sentences, progress
+from untrackable.cli.help_layout import PlainCommand
+from untrackable.cli.round_options import round_numbers, round_options
+from untrackable.cli.terminal import one_line_errors, print_json, print_sentences, progress, read_encoding
 
 if TYPE_CHECKING:
     from untrackable.discovery.discovered import Discovered
@@ -16,18 +18,20 @@ if TYPE_CHECKING:
 _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 
 
-@click.command()
+@click.command(cls=PlainCommand)
 @click.argument("files", type=click.Path(path_type=Path), nargs=-1, required=True)
-@click.option("--alpha", type=_SHARE, default=0.05, show_default=True, help="Chance of any false one, at most.")
-@click.option("--leads", type=click.IntRange(min=0), default=5, show_default=True, help="Uncertain ones to show.")
+@click.option("--alpha", type=_SHARE, default=0.05, show_default=True, help="Probability that any string is false.")
+@click.option(
+    "--leads", type=click.IntRange(min=0), default=5, show_default=True, help="Uncertain strings to show."
+)
 @click.option(
     "--beam",
     type=click.IntRange(min=1, max=1 << 20),
     default=4096,
     show_default=True,
-    help="Prefixes kept at a level, more if cheap.",
+    help="Prefixes kept at each length.",
 )
-@click.option("--round", "one", type=click.IntRange(min=1), help="Only the reports of this round.")
+@round_options
 @click.option("--encoding", metavar="JSON", help="What values mean, if the file does not say.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def discover(
@@ -35,26 +39,28 @@ def discover(
     alpha: float,
     leads: int,
     beam: int,
-    one: int | None,
+    rounds: str | None,
+    assume_round: int | None,
     encoding: str | None,
     as_json: bool,
 ) -> None:
-    """Find the strings that many people hold, with no list of candidates, from FILES of reports.
+    """Find strings that many people hold, without a list.
 
-    FILES are Parquet, Arrow, CSV or NumPy, with reports about `DiscoveredStrings`, and say how they were made. Of
-    several, reports are counted together.
+    FILES are Parquet, Arrow, CSV or NumPy files of reports about strings, and say how these were made. Reports of
+    several files are counted together.
 
     Example: untrackable discover reports.parquet --alpha 0.01
     """
-    with failing():
-        from untrackable.answers.found_strings import discover_files
+    with one_line_errors():
+        from untrackable.reports.file_answers import discover_files
 
-        meant = encoding_of(encoding)
+        meant = read_encoding(encoding)
         with progress() as told:
             found = discover_files(
                 files,
                 encoding=meant,
-                rounds=None if one is None else [one],
+                assume_round=assume_round,
+                rounds=round_numbers(rounds),
                 alpha=alpha,
                 leads=leads,
                 beam=beam,
@@ -74,15 +80,15 @@ def _print(found: Discovered) -> None:
 
     console = Console(highlight=False)
     said = (
-        f"{found.n:,} reports; {len(found.strings)} strings that people hold (any false: at most {found.alpha:g}, "
-        f"upper), from {found.tried:,} prefixes looked at in {found.passes} passes"
+        f"{found.n:,} reports; {len(found.strings)} strings that people hold (any of them false: "
+        f"probability at most {found.alpha:g}, upper); looked at {found.tried:,} prefixes in {found.passes} passes"
     )
     print_sentences(console, [said])
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("string", overflow="fold", min_width=12)
     for title in ("share", "std. error", "all within", "p-value", ""):
         table.add_column(title, justify="left" if not title else "right", no_wrap=True)
-    # Leads come by what all levels say of their prefixes; a reader of the table sees only these columns.
+    # Leads are in the order of what all levels say about them, but a reader sees only the columns of the table.
     leads = sorted(found.leads, key=lambda lead: (lead.p_value, -lead.frequency / (lead.standard_error or 1)))
     for entry in (*found.strings, *leads):
         table.add_row(
@@ -95,8 +101,8 @@ def _print(found: Discovered) -> None:
         )
     console.print(table)
     notes = [
-        "std. error: estimated; all within: of all strings at once (upper)",
-        "p-value: adjusted for all strings there are (upper)",
+        "std. error: estimated; all within: holds for all strings at once (upper)",
+        "p-value: adjusted for all possible strings (upper)",
     ]
     print_sentences(console, notes, indent="  ")
     console.print()

@@ -1,4 +1,4 @@
-"""`untrackable estimate`: from files of reports to frequencies with error bars."""
+"""`untrackable estimate`: how many people hold which value, with error bars, from files of reports."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from untrackable.cli.terminal import encoding_of, failing, print_json, print_sentences, progress
+from untrackable.cli.help_layout import PlainCommand
+from untrackable.cli.round_options import round_numbers, round_options
+from untrackable.cli.terminal import one_line_errors, print_json, print_sentences, progress, read_encoding
 from untrackable.extras import require
 
 if TYPE_CHECKING:
-    from untrackable.answers.answer import Answer
+    from untrackable.reports.file_answers import FileAnswer
 
 _FORMATS, _EXPORTS = (".png", ".svg", ".pdf"), (".csv", ".parquet", ".arrow", ".json")
 _FILE = click.Path(path_type=Path)
@@ -19,25 +21,20 @@ _OUT = click.Path(dir_okay=False, path_type=Path)
 _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 
 
-@click.command()
+@click.command(cls=PlainCommand)
 @click.argument("files", type=_FILE, nargs=-1, required=True)
 @click.option("--top", type=click.IntRange(min=1), default=20, show_default=True, help="How many values to show.")
-@click.option("--candidates", type=_FILE, metavar="FILE", help="What people may hold, one a line.")
-@click.option(
-    "--consistent", is_flag=True, help="Also the nearest frequencies that are possible, which are biased."
-)
-@click.option("--beta", type=_SHARE, default=0.05, show_default=True, help="Probability that intervals miss.")
-@click.option("--fdr", type=_SHARE, default=0.05, show_default=True, help="Share of false ones among those found.")
-@click.option("--rounds", metavar="1-7,9", help="Only these rounds.")
-@click.option("--round", "one", type=click.IntRange(min=1), help="The round of a file that does not say.")
-@click.option("--mechanism", metavar="NAME", help="Which mechanism made the reports, if the file does not say.")
-@click.option("--parameter", "-p", "parameters", multiple=True, metavar="KEY=VALUE", help="Of the mechanism.")
-@click.option("--preset", metavar="NAME", help="Published parameters of the mechanism.")
+@click.option("--candidates", type=_FILE, metavar="FILE", help="Possible values, one per line.")
+@click.option("--consistent", is_flag=True, help="Also show the nearest possible shares (biased).")
+@click.option("--beta", type=_SHARE, default=0.05, show_default=True, help="Chance that any interval misses.")
+@click.option("--fdr", type=_SHARE, default=0.05, show_default=True, help="Expected share of false finds.")
+@round_options
+@click.option("--mechanism", metavar="NAME", help="The mechanism, if the file does not say.")
+@click.option("--parameter", "-p", "parameters", multiple=True, metavar="KEY=VALUE", help="Its parameter.")
+@click.option("--preset", metavar="NAME", help="Published parameters of --mechanism.")
 @click.option("--encoding", metavar="JSON", help="What values mean, if the file does not say.")
-@click.option("--plot", type=_OUT, metavar="FILE", help="Write a picture (.png, .svg, .pdf).")
-@click.option(
-    "--export", "out", type=_OUT, metavar="FILE", help="Write all values (.csv, .parquet, .arrow, .json)."
-)
+@click.option("--plot", type=_OUT, metavar="FILE", help="Write a picture (.png, .svg or .pdf).")
+@click.option("--export", "out", type=_OUT, metavar="FILE", help="Write all values: .csv, .parquet, .arrow, .json.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def estimate(
     files: tuple[Path, ...],
@@ -47,7 +44,7 @@ def estimate(
     beta: float,
     fdr: float,
     rounds: str | None,
-    one: int | None,
+    assume_round: int | None,
     mechanism: str | None,
     parameters: tuple[str, ...],
     preset: str | None,
@@ -56,12 +53,11 @@ def estimate(
     out: Path | None,
     as_json: bool,
 ) -> None:
-    """Estimate how many people hold which value, from FILES of reports.
+    """Estimate from files of reports how many people hold what.
 
-    FILES are Parquet, Arrow, CSV or NumPy, told apart by content; of several, reports are counted together. A file
-    that `untrackable simulate` or the library wrote says how its reports were made, and so do the sums of a closed
-    round that `untrackable export` wrote. A damaged or truncated file is an error, and nothing is estimated from
-    what is left of it.
+    FILES are Parquet, Arrow, CSV or NumPy; the content tells which. Reports of several files are counted together.
+    Files that `untrackable simulate`, `untrackable export` or the library wrote say how their reports were made. A
+    damaged or truncated file is an error: nothing is estimated from the rest of it.
 
     Example: untrackable estimate reports.parquet --plot answer.png
     """
@@ -71,18 +67,18 @@ def estimate(
     _check("--export", out, _EXPORTS)
     if mechanism is None and (parameters or preset):
         raise click.UsageError("--parameter and --preset need --mechanism")
-    with failing():
-        from untrackable.answers.answer import estimate_files
+    with one_line_errors():
+        from untrackable.reports.file_answers import estimate_files
 
         made = None if mechanism is None else _resolve(mechanism, parameters, preset)
-        meant = encoding_of(encoding)
+        meant = read_encoding(encoding)
         with progress() as told:
             found = estimate_files(
                 files,
                 mechanism=made,
                 encoding=meant,
-                round=one,
-                rounds=None if rounds is None else _rounds(rounds),
+                assume_round=assume_round,
+                rounds=round_numbers(rounds),
                 candidates=None if candidates is None else _candidates(candidates, files, made, meant),
                 beta=beta,
                 progress=told,
@@ -112,34 +108,20 @@ def _resolve(name: str, parameters: tuple[str, ...], preset: str | None) -> Any:
     return resolve(name, parameters, preset)
 
 
-def _rounds(text: str) -> list[int]:
-    found: list[int] = []
-    for part in text.split(","):
-        first, dash, last = part.partition("-")
-        if not first.isdecimal() or (dash and not last.isdecimal()):
-            raise ValueError(f"rounds must be written 1-7,9, got {text!r}")
-        start, stop = int(first), int(last) if dash else int(first)
-        if stop - start >= 1 << 20:
-            raise ValueError(f"rounds must be fewer than a million, got {text!r}")
-        found += range(start, stop + 1)
-    return found
-
-
 def _candidates(path: Path, files: tuple[Path, ...], mechanism: Any, encoding: Any) -> list[Any]:
-    """What people may hold, as the encoding of the files takes it."""
+    """The candidates in a file, as the encoding of the reports takes them."""
     from untrackable.encodings.text_values import from_text
-    from untrackable.mechanisms.kept.rappor import Rappor
     from untrackable.rappor_decode.rappor_files import read_candidates
-    from untrackable.reports.summing import opened
+    from untrackable.reports.summing import open_file
 
-    about = opened(files[0], mechanism=mechanism, encoding=encoding)
+    about = open_file(files[0], mechanism=mechanism, encoding=encoding)
     listed = read_candidates(path)
-    if about.encoding is None and isinstance(about.mechanism, Rappor):
+    if about.encoding is None and about.mechanism.takes_strings:
         return list(listed)
     return [from_text(about.encoding, line) for line in listed]
 
 
-def _write(found: Answer, plot: Path | None, out: Path | None, top: int, fdr: float, consistent: bool) -> None:
+def _write(found: FileAnswer, plot: Path | None, out: Path | None, top: int, fdr: float, consistent: bool) -> None:
     if out is not None:
         from untrackable.display.estimate_table import export
 
@@ -153,7 +135,7 @@ def _write(found: Answer, plot: Path | None, out: Path | None, top: int, fdr: fl
             raise click.ClickException(f"cannot write {plot}: {error.strerror}") from None
 
 
-def _print(found: Answer, top: int, fdr: float, consistent: bool) -> None:
+def _print(found: FileAnswer, top: int, fdr: float, consistent: bool) -> None:
     from rich import box
     from rich.console import Console
     from rich.table import Table

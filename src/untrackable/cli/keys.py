@@ -1,4 +1,4 @@
-"""`untrackable keys`: who may create and close campaigns, and read what is not published."""
+"""`untrackable keys`: the keys of people who run campaigns or read unpublished estimates."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from untrackable.cli.help_layout import CommandGroup
 from untrackable.cli.serve import STORE
 from untrackable.cli.terminal import print_json
 
@@ -18,9 +19,11 @@ if TYPE_CHECKING:
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def keys() -> None:
-    """Make, list and revoke the keys of those who run campaigns.
+    """Make, list and revoke the keys that a collector accepts.
+
+    An admin key creates, publishes and closes campaigns over HTTP. A reader key reads all estimates.
 
     Example: untrackable keys new --role admin
     """
@@ -31,12 +34,14 @@ def keys() -> None:
     "--role",
     type=click.Choice(["admin", "reader"]),
     required=True,
-    help="admin: create, publish and close campaigns; reader: read all estimates.",
+    help="Run campaigns, or read all estimates.",
 )
 @STORE
 @JSON
 def new(role: str, store: str, as_json: bool) -> None:
-    """Make a key. It is shown this once: the store keeps only its digest.
+    """Make a key and print it.
+
+    It is shown only this once: the store keeps a digest of it.
 
     Example: untrackable keys new --role reader --store sqlite:///reports.db
     """
@@ -58,7 +63,7 @@ def new(role: str, store: str, as_json: bool) -> None:
 @STORE
 @JSON
 def list_(store: str, as_json: bool) -> None:
-    """List all keys: id, role, the day on which each was made, and whether it is revoked.
+    """List all keys with role, date, and whether they are revoked.
 
     Example: untrackable keys list
     """
@@ -78,13 +83,13 @@ def list_(store: str, as_json: bool) -> None:
 @STORE
 @JSON
 def revoke(id: str, store: str, as_json: bool) -> None:
-    """Revoke a key: it opens nothing from now on.
+    """Revoke a key, so that the collector refuses it from now on.
 
     Example: untrackable keys revoke 1f2e3d4c5b6a
     """
     with opened(store) as found:
         if not found.revoke(id):
-            raise click.ClickException(f"there is no key {id!r}")
+            raise click.ClickException(f"there is no key {id!r}; `untrackable keys list` shows all")
     if as_json:
         print_json({"id": id, "revoked": True})
     else:
@@ -93,7 +98,7 @@ def revoke(id: str, store: str, as_json: bool) -> None:
 
 @contextmanager
 def opened(store: str, *, make: bool = False) -> Iterator[Store]:
-    """A store, made if need be and `make`, and closed afterwards; what is wrong with it as one line."""
+    """An open store, closed afterwards; `make` creates a missing one, and errors are one line."""
     from untrackable.collector.stores.store_address import open_store
     from untrackable.errors import StoreError
 

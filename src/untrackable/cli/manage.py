@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from untrackable.cli.help_layout import CommandGroup, PlainCommand
 from untrackable.cli.keys import JSON, opened
 from untrackable.cli.serve import STORE
 from untrackable.cli.terminal import print_json
@@ -20,11 +21,11 @@ if TYPE_CHECKING:
 _FEWEST_DIGITS = 8
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def manage() -> None:
-    """Add campaigns to a collector's store, publish their estimates, and close rounds.
+    """Add campaigns to a collector, publish results, close rounds.
 
-    The same can be done over HTTP, with a key.
+    These commands work on the collector's store. The same can be done over HTTP with an admin key.
 
     Example: untrackable manage add campaign.json --published
     """
@@ -32,15 +33,17 @@ def manage() -> None:
 
 @manage.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--published", is_flag=True, help="Let everybody read its estimates.")
+@click.option("--published", is_flag=True, help="Let everyone read its estimates.")
 @STORE
 @JSON
 def add(file: Path, published: bool, store: str, as_json: bool) -> None:
-    """Let the collector take reports of a campaign, once its guarantee is verified.
+    r"""Add a campaign, so that the collector takes its reports.
 
-    One that is there already stays as it is, but is published if that is asked for.
+    The collector first recomputes what the campaign declares, and refuses it if that does not hold. A campaign that
+    was added before stays as it is; --published then publishes it.
 
-    Example: untrackable manage add campaign.json --published --store sqlite:///reports.db
+    Example: untrackable manage add campaign.json --published \
+                 --store sqlite:///reports.db
     """
     from untrackable.collector.http.management import create_campaign
     from untrackable.collector.http.problems import Refused
@@ -61,7 +64,7 @@ def add(file: Path, published: bool, store: str, as_json: bool) -> None:
 
 
 def _contents(file: Path) -> bytes:
-    """Of a campaign; one that is none is refused before a store is made."""
+    """The bytes of a campaign file; any other file is refused before a store is created."""
     from untrackable.errors import CampaignError
     from untrackable.protocol.campaign import Campaign
 
@@ -79,7 +82,7 @@ def _contents(file: Path) -> bytes:
 @STORE
 @JSON
 def list_(store: str, as_json: bool) -> None:
-    """List all campaigns: id, whether estimates are published, how many rounds are closed and open, the question.
+    """List all campaigns and rounds, and what is published.
 
     Example: untrackable manage list --store sqlite:///reports.db
     """
@@ -115,11 +118,13 @@ def list_(store: str, as_json: bool) -> None:
 
 @manage.command()
 @click.argument("id")
-@click.option("--not", "hide", is_flag=True, help="Let estimates need a key instead.")
+@click.option("--not", "hide", is_flag=True, help="Take the estimates back: reading them needs a key.")
 @STORE
 @JSON
 def publish(id: str, hide: bool, store: str, as_json: bool) -> None:
-    """Let everybody read a campaign's estimates. ID may be the first 8 digits.
+    """Let everyone read a campaign's estimates.
+
+    ID is the campaign's id; its first 8 digits are enough.
 
     Example: untrackable manage publish 5d41402a
     """
@@ -138,9 +143,10 @@ def publish(id: str, hide: bool, store: str, as_json: bool) -> None:
 @STORE
 @JSON
 def close(id: str, round: int, store: str, as_json: bool) -> None:
-    """Close a round that has begun: its sums are kept, its reports dropped, and late ones refused.
+    """Close a round before the collector does.
 
-    ID may be the first 8 digits. Rounds are closed by themselves when they are over.
+    The sums of the reports are kept and the reports are deleted. Later reports of that round are refused. ID is the
+    campaign's id; its first 8 digits are enough. The collector closes rounds itself after they end.
 
     Example: untrackable manage close 5d41402a 7
     """
@@ -176,21 +182,21 @@ def chosen(store: Store, id: str) -> StoredCampaign:
 
 
 def counted(reports: int) -> str:
-    """So many reports, in words."""
+    """A number of reports in words."""
     return "1 report" if reports == 1 else f"{reports:,} reports"
 
 
-@click.command()
+@click.command(cls=PlainCommand)
 @click.argument("id")
 @click.argument("round", type=click.IntRange(min=1))
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @STORE
 @JSON
 def export(id: str, round: int, file: Path, store: str, as_json: bool) -> None:
-    """Write a round to a Parquet file: its reports while it is open, its sums once it is closed.
+    """Write one round of a collector to a Parquet file.
 
-    Reports go without nonces. `untrackable estimate` reads either, and so can any cluster. ID may be the first 8
-    digits.
+    An open round gives its reports, without nonces. A closed round gives its sums. `untrackable estimate` reads
+    both. ID is the campaign's id; its first 8 digits are enough.
 
     Example: untrackable export 5d41402a 7 round7.parquet
     """

@@ -1,4 +1,4 @@
-"""From what a person types to a mechanism: a name of the catalogue, or MODULE:NAME of their own."""
+"""The mechanism that a command's arguments name: one of the catalogue, or MODULE:NAME of one's own."""
 
 import dataclasses
 import importlib
@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from untrackable.encodings.discovered_strings import DiscoveredStrings
-from untrackable.mechanisms.catalogue import CATALOGUE, Budget, Entry
+from untrackable.mechanisms.catalogue import CATALOGUE
+from untrackable.mechanisms.catalogue_entry import Entry
+from untrackable.mechanisms.demands import Budget
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.wrappers.dealt import Dealt
 from untrackable.mechanisms.wrappers.fresh import Fresh
@@ -17,7 +19,7 @@ from untrackable.mechanisms.wrappers.stored import Memoized, Stored
 
 
 def resolve_strings(name: str, parameters: Sequence[str], encoding: DiscoveredStrings) -> Mechanism:
-    """The mechanism of that name over reports about strings to be discovered, whose bits are the encoding's."""
+    """The mechanism of that name for strings to be discovered; the encoding gives its bits."""
     makers: dict[str, Any] = {
         "fresh": lambda *, eps: Fresh(encoding.local(eps)),
         "memoized": lambda *, eps: Memoized(encoding.local(eps)),
@@ -26,7 +28,7 @@ def resolve_strings(name: str, parameters: Sequence[str], encoding: DiscoveredSt
     }
     if name not in makers:
         raise ValueError(f"mechanism must be one of {', '.join(makers)} for strings to be discovered, got {name!r}")
-    made: Mechanism = _called(name, makers[name], dict(_parameter(text) for text in parameters))
+    made: Mechanism = _call(name, makers[name], dict(_key_and_value(text) for text in parameters))
     return made
 
 
@@ -35,26 +37,26 @@ def resolve(
 ) -> Any:
     """The mechanism of that name with `key=value` parameters or a published preset.
 
-    With neither, the one that meets a goal: sixteen values (two, where only yes and no can be said), eps = 2.
-    `MODULE:NAME` is imported, also from the current folder, and called with the parameters unless it is a mechanism
-    already.
+    With neither, its parameters meet a goal: by default 16 values (2 for yes/no mechanisms) and eps = 2.
+    `MODULE:NAME` is imported, also from the current folder, and called with the parameters unless it is already a
+    mechanism.
     """
-    given = dict(_parameter(text) for text in parameters)
+    given = dict(_key_and_value(text) for text in parameters)
     if ":" in name:
         if preset is not None:
-            raise ValueError(f"preset goes with a mechanism of the catalogue, not with {name}")
-        return _imported(name, given)
+            raise ValueError(f"a preset needs a mechanism of the catalogue; {name} is none")
+        return _import_mechanism(name, given)
     if name not in CATALOGUE:
         raise ValueError(f"mechanism must be one of {', '.join(CATALOGUE)}, or MODULE:NAME; got {name!r}")
     entry = CATALOGUE[name]
     if preset is not None:
         if given:
-            raise ValueError("give either parameters or a preset")
+            raise ValueError("give parameters or a preset, not both")
         return _preset(entry, preset)
     if not given:
         wanted = goal or Budget()
-        return entry.meeting(dataclasses.replace(wanted, values=2) if entry.yes_no else wanted)
-    return _called(entry.name, entry.make, given)
+        return entry.for_budget(dataclasses.replace(wanted, values=2) if entry.yes_no else wanted)
+    return _call(entry.name, entry.make, given)
 
 
 def _preset(entry: Entry, preset: str) -> Any:
@@ -64,16 +66,16 @@ def _preset(entry: Entry, preset: str) -> Any:
     return entry.presets[preset]()
 
 
-def _parameter(text: str) -> tuple[str, Any]:
+def _key_and_value(text: str) -> tuple[str, Any]:
     key, equals, value = text.partition("=")
     if not equals or not key.isidentifier():
         raise ValueError(f"a parameter must be written key=value, got {text!r}")
-    return key, _value(value)
+    return key, _number_or_text(value)
 
 
-def _value(text: str) -> Any:
+def _number_or_text(text: str) -> Any:
     if "," in text:
-        return tuple(_value(part) for part in text.split(",") if part)
+        return tuple(_number_or_text(part) for part in text.split(",") if part)
     for kind in (int, float):
         try:
             return kind(text)
@@ -82,7 +84,7 @@ def _value(text: str) -> Any:
     return text
 
 
-def _imported(name: str, given: Mapping[str, Any]) -> Any:
+def _import_mechanism(name: str, given: Mapping[str, Any]) -> Any:
     module, _, attribute = name.partition(":")
     here = str(Path.cwd())
     if here not in sys.path:
@@ -96,16 +98,16 @@ def _imported(name: str, given: Mapping[str, Any]) -> Any:
             raise ValueError(f"{module} has no {attribute}")
         found = getattr(found, part)
     if inspect.isclass(found) or not hasattr(found, "tracking"):
-        return _called(name, found, given)
+        return _call(name, found, given)
     if given:
-        raise ValueError(f"{name} is a mechanism already and takes no parameters")
+        raise ValueError(f"{name} is already a mechanism: leave out the parameters")
     return found
 
 
-def _called(name: str, make: Any, given: Mapping[str, Any]) -> Any:
-    """Call with parameters; a missing or unknown one is named, with all there are."""
+def _call(name: str, make: Any, given: Mapping[str, Any]) -> Any:
+    """Call with parameters; the error for a missing or unknown one lists all that there are."""
     if not callable(make):
-        raise TypeError(f"{name} is neither a mechanism nor makes one")
+        raise TypeError(f"{name} is neither a mechanism nor a function that makes one")
     signature = inspect.signature(make)
     try:
         signature.bind(**given)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from untrackable.cli.help_layout import PlainCommand
 from untrackable.cli.terminal import print_json, progress
 from untrackable.extras import require
 
@@ -20,18 +21,19 @@ if TYPE_CHECKING:
     from untrackable.paper.row import Row
 
 
-@click.command()
+@click.command(cls=PlainCommand)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 @click.option(
     "--plots", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="Write the two figures to DIR."
 )
 @click.option(
-    "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="For the sampled percentiles."
+    "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Random seed of the percentiles."
 )
 def paper(as_json: bool, plots: Path | None, seed: int) -> None:
-    """Compute every number that the paper prints and set it beside the printed one.
+    """Recompute the paper's numbers and show both side by side.
 
-    A statement that differs names its entry in docs/errata.md. Exits with 1 if one differs without an entry.
+    The paper is Naor and Vexler, "Can Two Walk Together". A number that differs names its entry in docs/errata.md.
+    Exits with 1 if a number differs without an entry.
 
     Example: untrackable paper --plots figures
     """
@@ -40,8 +42,8 @@ def paper(as_json: bool, plots: Path | None, seed: int) -> None:
         _prepare(plots)
     from untrackable.paper.reproduce import reproduce
 
-    with progress() as told:
-        found = reproduce(seed, told)
+    with progress() as show:
+        found = reproduce(seed, show)
         written = _write(plots, found) if plots else []
     if as_json:
         print_json(

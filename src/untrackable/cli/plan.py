@@ -1,4 +1,4 @@
-"""`untrackable plan`: goals in, mechanism out, or the reason why not."""
+"""`untrackable plan`: find the mechanism that meets the goals, or say why none does."""
 
 from __future__ import annotations
 
@@ -10,14 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from untrackable import strict_json
-from untrackable.cli.terminal import check_page, encoding_of, failing, print_json, progress, write_page
+from untrackable.cli.help_layout import PlainCommand
+from untrackable.cli.terminal import check_page, one_line_errors, print_json, progress, read_encoding, write_page
 
 if TYPE_CHECKING:
     from untrackable.planning.plans import Plan
-
-
-_OPTIONS = {"people": "--users"}
-"""Options that have another name in the library."""
 
 
 class Rounds(click.ParamType):  # type: ignore[type-arg]
@@ -35,48 +32,49 @@ class Rounds(click.ParamType):  # type: ignore[type-arg]
             self.fail(f"{value!r} is neither a number nor forever", param, ctx)
 
 
-@click.command()
-@click.option("--users", "people", type=int, help="People who answer a round; left out: solved for.")
-@click.option("--values", type=int, help="How many different answers there are.")
-@click.option("--bits", type=int, help="Or how wide an encoded answer is.")
-@click.option("--strings", type=int, metavar="BYTES", help="Or strings to be discovered, of at most so many bytes.")
-@click.option("--encoding", metavar="JSON|FILE", help="Or an encoding, as its `to_json` writes it.")
-@click.option("--rounds", type=Rounds(), help="How often it is asked, or forever; left out: solved for.")
-@click.option("--eps", type=float, help="Everlasting privacy of all answers together; left out: solved for.")
-@click.option("--delta", type=float, default=1e-6, show_default=True, help="Probability set aside in eps.")
-@click.option(
-    "--advantage", type=float, help="Tolerable tracking: an observer's edge over guessing. [default: 0.01]"
-)
-@click.option("--matched", type=float, help="Or the probability of being picked out of a crowd.")
-@click.option("--crowd", type=int, default=1000, show_default=True, help="How many people that crowd is.")
-@click.option("--untrackable", type=(float, float), metavar="GAMMA DELTA", help="Or (gamma, delta).")
-@click.option("--reports", type=int, help="Reports of a person that an observer may hold. [default: all]")
-@click.option("--error", type=float, help="Largest error of a frequency; left out: as small as possible.")
-@click.option("--beta", type=float, default=0.05, show_default=True, help="Probability that the error is larger.")
-@click.option("--one-value", is_flag=True, help="The error is about any one value, not about all at once.")
-@click.option("--changes", is_flag=True, help="A person's answer may change: privacy for any sequence of answers.")
-@click.option("--pooled", type=int, default=1, show_default=True, help="Rounds pooled for one published figure.")
+@click.command(cls=PlainCommand)
+@click.option("--people", "--users", "people", type=int, help="People who answer a round.")
+@click.option("--values", type=int, help="Number of possible answers.")
+@click.option("--bits", type=int, help="Or the width of an encoded answer.")
+@click.option("--strings", type=int, metavar="BYTES", help="Or strings to discover, up to this long.")
+@click.option("--encoding", metavar="JSON|FILE", help="Or any other kind of answer, as JSON.")
+@click.option("--rounds", type=Rounds(), metavar="N", help="How often to ask: a number or `forever`.")
+@click.option("--eps", type=float, help="Privacy of all reports ever sent, together.")
+@click.option("--delta", type=float, default=1e-6, show_default=True, help="Probability that eps does not hold.")
+@click.option("--advantage", type=float, show_default="0.01", help="Observer's edge over a guess, at most.")
+@click.option("--matched", type=float, help="Or the chance of being picked out of a crowd.")
+@click.option("--crowd", type=int, default=1000, show_default=True, help="Size of the crowd to hide in.")
+@click.option("--untrackable", type=(float, float), metavar="G D", help="Or gamma and delta of linking reports.")
+@click.option("--reports", type=int, show_default="all", help="Reports that the observer holds.")
+@click.option("--error", type=float, help="Largest error of a published share.")
+@click.option("--beta", type=float, default=0.05, show_default=True, help="Probability of a larger error.")
+@click.option("--one-value", is_flag=True, help="The error holds for each value, not for all at once.")
+@click.option("--changes", is_flag=True, help="A person's answer may change.")
+@click.option("--pooled", type=int, default=1, show_default=True, help="Rounds pooled for one figure.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 @click.option(
-    "--html", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write a self-contained page."
+    "--html",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write a page with charts.",
 )
 def plan(one_value: bool, encoding: str | None, as_json: bool, html: Path | None, **demands: Any) -> None:
-    """Say which mechanism meets the goals, with parameters and proven promises, or why none does.
+    """Choose a mechanism and its parameters for your goals.
 
-    One of --users, --rounds, --eps and --error may be left out: it is solved for.
+    Give all but one of --people, --rounds, --eps and --error: the one left out is computed. Lists the mechanisms
+    that meet the goals, with what is proved about them, and says why the others do not.
 
-    \b
-    Example: untrackable plan --users 1000000 --values 2 --rounds 365 --eps 1
-             untrackable plan --values 1024 --rounds 52 --eps 2 --error 0.01 --html plan.html
-    """  # noqa: D301
+    Example: untrackable plan --people 1000000 --values 2 --rounds 365 --eps 1
+             untrackable plan --values 1024 --rounds 52 --eps 2 --error 0.01
+    """
     check_page(html)
     again = _again({**demands, "encoding": encoding, "one_value": one_value})
-    with failing():
+    with one_line_errors():
         from untrackable.display import plan_words
         from untrackable.planning.goals import Goals
         from untrackable.planning.plans import plan as solve
 
-        meant = encoding_of(encoding)
+        meant = read_encoding(encoding)
         try:
             goals = Goals(simultaneous=not one_value, encoding=meant, **demands)
         except (TypeError, ValueError) as error:
@@ -99,16 +97,16 @@ def plan(one_value: bool, encoding: str | None, as_json: bool, html: Path | None
 
 
 def _option(name: str) -> str:
-    return _OPTIONS.get(name, f"--{name.replace('_', '-')}")
+    return f"--{name.replace('_', '-')}"
 
 
 def _as_options(message: str, names: tuple[str, ...]) -> str:
-    """With the options in place of the goals' names in the library."""
+    """The message with options in place of the names of the library."""
     return re.sub(rf"\b({'|'.join(names)})\b(?! of )", lambda found: _option(found[0]), message)
 
 
 def _again(given: dict[str, Any]) -> list[str]:
-    """The command that plans this again: what was typed."""
+    """The command that makes this plan again, as it was typed."""
     words = ["plan"]
     source = click.get_current_context().get_parameter_source
     for name, value in given.items():
@@ -121,7 +119,7 @@ def _again(given: dict[str, Any]) -> list[str]:
 
 
 def _next(again: list[str], width: int) -> list[str]:
-    """The commands that make a campaign of the plan, each broken where the terminal ends."""
+    """The commands that make a campaign of the plan, broken to the width of the terminal."""
     made = ["untrackable", "campaign", "new", "campaign.json", "--plan", "plan.json", "--question", '"…"']
     return [
         line
@@ -161,7 +159,7 @@ def _print(found: Plan, again: list[str]) -> None:
             box=box.SIMPLE_HEAD,
             padding=(0, 2, 0, 0),
             show_edge=False,
-            caption=f"best first; exact unless marked ≤ (upper); followed: {found.goals.measure}; "
+            caption=f"best first; exact unless marked ≤ (upper); followed: {found.goals.tolerance.measure}; "
             f"errors: {plan_words.promise(found.goals)}",
             caption_justify="left",
         )
@@ -172,12 +170,12 @@ def _print(found: Plan, again: list[str]) -> None:
             table.add_row(*(cells[i] for i in keep))
         console.print(table)
         if not wide:
-            console.print("\nTheir parameters:")
+            console.print("\nParameters:")
             for option in found.options:
                 console.print(f"  {option.name}: {plan_words.cells(option)[-1]}", markup=False)
-        console.print("\nThe recommended one as the beginning of a campaign:")
-        console.print_json(strict_json.write(found.campaign()))
-        console.print("\nTo make it a whole one:")
+        console.print("\nThe recommended mechanism as the beginning of a campaign:")
+        console.print_json(strict_json.write(found.campaign().to_json()))
+        console.print("\nTo make a whole campaign of it:")
         for line in _next(again, console.width):
             console.print(line, markup=False, soft_wrap=True)
     console.print()

@@ -7,30 +7,29 @@ from typing import TYPE_CHECKING
 
 import click
 
-from untrackable.cli.terminal import print_json, progress
-from untrackable.extras import require
+from untrackable.cli.help_layout import PlainCommand
+from untrackable.cli.terminal import check_picture, print_json, printable, progress, write_picture
 
 if TYPE_CHECKING:
     from untrackable.rappor_decode.decoded import Decoded
 
-_FORMATS = (".png", ".svg", ".pdf")
 _FILE = click.Path(path_type=Path)
 
 
-@click.command("rappor-decode")
+@click.command("rappor-decode", cls=PlainCommand)
 @click.argument("params", type=_FILE)
 @click.argument("counts", type=_FILE)
 @click.argument("map_file", metavar="[MAP]", type=_FILE, required=False)
-@click.option("--candidates", type=_FILE, metavar="FILE", help="Candidates, one a line, instead of MAP.")
-@click.option("--reports", "from_reports", is_flag=True, help="COUNTS is a file of reports, to be counted first.")
+@click.option("--candidates", type=_FILE, metavar="FILE", help="Candidate strings, one per line, instead of MAP.")
+@click.option("--reports", "from_reports", is_flag=True, help="COUNTS is a file of single reports.")
 @click.option(
     "--alpha",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.05,
     show_default=True,
-    help="Probability of a false string; with --fdr, expected share of false ones.",
+    help="Probability that any string is false.",
 )
-@click.option("--fdr", is_flag=True, help="Benjamini–Hochberg instead of Bonferroni.")
+@click.option("--fdr", is_flag=True, help="Let alpha be the expected share of false strings.")
 @click.option("--complete", is_flag=True, help="Everyone holds one of the candidates.")
 @click.option(
     "--level",
@@ -39,7 +38,12 @@ _FILE = click.Path(path_type=Path)
     show_default=True,
     help="Confidence of each interval.",
 )
-@click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write a picture.")
+@click.option(
+    "--plot",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write a picture (.png, .svg or .pdf).",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def rappor_decode(
     params: Path,
@@ -54,30 +58,26 @@ def rappor_decode(
     plot: Path | None,
     as_json: bool,
 ) -> None:
-    """Decode RAPPOR data: which of the candidate strings do people hold, and how many?
+    r"""Find the strings behind data that RAPPOR collected.
 
-    PARAMS, COUNTS and MAP are google/rappor's params.csv, counts.csv and map.csv. Without MAP, candidates are
-    hashed as its clients do.
+    Says which of the candidate strings people hold, and how many people hold each. PARAMS, COUNTS and MAP are
+    google/rappor's params.csv, counts.csv and map.csv. Without MAP, the candidates are hashed as its clients do.
 
-    Example: untrackable rappor-decode params.csv counts.csv --candidates words.txt --plot found.png
+    Example: untrackable rappor-decode params.csv counts.csv \
+                 --candidates words.txt --plot found.png
     """
     if (map_file is None) == (candidates is None):
         raise click.UsageError("give either MAP or --candidates FILE")
-    if plot is not None and (plot.suffix not in _FORMATS or not plot.parent.is_dir()):
-        raise click.BadParameter(
-            f"{plot} must end in one of {', '.join(_FORMATS)} and be in a folder that exists", param_hint="--plot"
-        )
-    if plot is not None:
-        require("plots")
+    check_picture(plot)
     from untrackable.errors import UntrackableError
     from untrackable.rappor_decode.candidate_map import read_map
     from untrackable.rappor_decode.decode import decode
     from untrackable.rappor_decode.rappor_files import read_candidates, read_counts, read_params, read_reports
 
     try:
-        with progress() as told:
+        with progress() as show:
             mechanism = read_params(params)
-            told("reading the files")
+            show("reading the files")
             sums = (read_reports if from_reports else read_counts)(counts, mechanism)
             listed = read_map(map_file, mechanism) if map_file else read_candidates(candidates or Path())
             found = decode(
@@ -88,27 +88,20 @@ def rappor_decode(
                 correction="fdr" if fdr else "bonferroni",
                 unlisted=not complete,
                 level=level,
-                progress=told,
+                progress=show,
             )
     except (UntrackableError, ValueError) as error:
         raise click.ClickException(str(error)) from None
     if plot is not None:
-        _plot(plot, found)
+        from untrackable.display.decoded_figure import write
+
+        write_picture(plot, lambda path: write(path, found))
     if as_json:
         print_json(found.as_dict())
         return
     _print(found)
     if plot is not None:
         click.echo(f"wrote {plot}")
-
-
-def _plot(path: Path, found: Decoded) -> None:
-    from untrackable.display.decoded_figure import write
-
-    try:
-        write(path, found)
-    except OSError as error:
-        raise click.ClickException(f"cannot write {path}: {error.strerror}") from None
 
 
 def _print(found: Decoded) -> None:
@@ -125,13 +118,13 @@ def _print(found: Decoded) -> None:
     table = Table(
         box=box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
-        caption="sampled; intervals and p-values are for each string alone; those not found did not pass",
+        caption="sampled; intervals and p-values are for each string alone; strings not found failed the test",
         caption_justify="left",
     )
     for title in found.columns():
         table.add_column(title, justify="left" if title == "string" else "right", overflow="fold")
     for row in found.table():
-        table.add_row(*(Text("".join(mark if mark.isprintable() else "�" for mark in cell)) for cell in row))
+        table.add_row(*(Text(printable(cell)) for cell in row))
     if found.candidates:
         console.print(table)
     for note in found.notes:

@@ -7,30 +7,27 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from untrackable.cli.terminal import encoding_of, failing, print_json, progress
+from untrackable.cli.help_layout import PlainCommand
+from untrackable.cli.terminal import one_line_errors, print_json, progress, read_encoding
 
 if TYPE_CHECKING:
     from untrackable.reports.simulation import Simulated
 
 
-@click.command()
+@click.command(cls=PlainCommand)
 @click.argument("mechanism")
 @click.argument("parameters", nargs=-1)
-@click.option("--preset", metavar="NAME", help="Published parameters instead of your own.")
+@click.option("--preset", metavar="NAME", help="Use published parameters instead of your own.")
 @click.option(
     "--out", type=click.Path(dir_okay=False, path_type=Path), required=True, metavar="FILE", help="Where to write."
 )
-@click.option("--people", type=click.IntRange(min=0), help="How many [default: as many as --values counts].")
+@click.option("--people", type=click.IntRange(min=0), show_default="all of --values", help="Number of people.")
 @click.option("--rounds", type=click.IntRange(min=1), default=1, show_default=True, help="Reports of each person.")
+@click.option("--values", default="zipf:1.3", show_default=True, metavar="WHAT", help="What they hold: see above.")
+@click.option("--encoding", metavar="JSON", help="What values mean: JSON, or a file of it.")
 @click.option(
-    "--values",
-    default="zipf:1.3",
-    show_default=True,
-    metavar="WHAT",
-    help="What they hold: uniform, zipf:EXPONENT, either with :K for the first K values, or a CSV of value,count.",
+    "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="The same seed gives the same file."
 )
-@click.option("--encoding", metavar="JSON", help="What values mean: a file of JSON, or JSON itself.")
-@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Gives the same file again.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a summary.")
 def simulate(
     mechanism: str,
@@ -44,26 +41,31 @@ def simulate(
     seed: int,
     as_json: bool,
 ) -> None:
-    """Write the reports of simulated people to FILE, in Parquet, Arrow, CSV or as a NumPy archive.
+    r"""Write the reports of simulated people to a file.
 
-    MECHANISM is a name that `untrackable audit --list` shows, with key=value PARAMETERS or a --preset; with
-    neither, one that suits the question. Where strings are to be discovered (--encoding), it is fresh, memoized,
-    deck or rnip, without bits=…, and --values a file. The ending of FILE chooses the format: .parquet, .arrow,
+    MECHANISM is a name that `untrackable audit --list` shows, with key=value PARAMETERS or a --preset. Without
+    either, its parameters are chosen to suit the question. The ending of FILE chooses the format: .parquet, .arrow,
     .arrows (a stream), .csv, .csv.gz or .npz.
 
-    \b
-    Example: untrackable simulate deck bits=8 slots=30 eps_report=1 --people 1000000 --out reports.parquet
-    """  # noqa: D301
-    with failing():
+    --values says what people hold: `uniform`, `zipf:EXPONENT`, either with `:K` for the first K values only, or a
+    CSV file of value,count.
+
+    With an --encoding for strings to be discovered, MECHANISM is fresh, memoized, deck or rnip without bits=…, and
+    --values is a file.
+
+    Example: untrackable simulate deck bits=8 slots=30 eps_report=1 \
+                 --people 1000000 --out reports.parquet
+    """
+    with one_line_errors():
         from untrackable.reports.population import population
         from untrackable.reports.simulation import simulate_file
 
-        meant = encoding_of(encoding)
+        meant = read_encoding(encoding)
         made = _resolve(mechanism, parameters, preset, meant, people, rounds)
         held = population(values, made, meant)
-        with progress() as told:
+        with progress() as show:
             found = simulate_file(
-                out, made, held, people=people, rounds=rounds, encoding=meant, seed=seed, progress=told
+                out, made, held, people=people, rounds=rounds, encoding=meant, seed=seed, progress=show
             )
     if as_json:
         print_json(_as_dict(found, made, meant))
@@ -76,7 +78,7 @@ def _resolve(
 ) -> Any:
     from untrackable.cli.mechanism_argument import resolve, resolve_strings
     from untrackable.encodings.discovered_strings import DiscoveredStrings
-    from untrackable.mechanisms.catalogue import Budget
+    from untrackable.mechanisms.demands import Budget
 
     if isinstance(encoding, DiscoveredStrings) and ":" not in name:
         if preset is not None:

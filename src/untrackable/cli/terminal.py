@@ -1,4 +1,4 @@
-"""What the commands share: progress on standard error, JSON on standard output."""
+"""What the commands share: progress on standard error, JSON on standard output, errors in one line, files."""
 
 import io
 import os
@@ -17,19 +17,21 @@ from untrackable.extras import require
 if TYPE_CHECKING:
     from rich.console import Console
 
-_NOBODY_READS = 128 + 13
+PICTURES = (".png", ".svg", ".pdf")
+"""Endings of the pictures that can be written."""
+_BROKEN_PIPE_STATUS = 128 + 13
 """The status of a program that a broken pipe ended, as shells say it."""
 
 
-class Told(Protocol):
-    """Told what is going on and, where known, how much of it is done."""
+class ShowProgress(Protocol):
+    """Shows what is being done and, where it is known, which share of it is done."""
 
     def __call__(self, what: str, done: float | None = None) -> None:
-        """Show it."""
+        """Show it; `done` goes from 0 to 1."""
 
 
 @contextmanager
-def progress() -> Iterator[Told]:
+def progress() -> Iterator[ShowProgress]:
     """A progress bar on standard error, which a pipe does not see."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -40,7 +42,7 @@ def progress() -> Iterator[Told]:
         tasks: dict[str, Any] = {}
         current: list[str] = []
 
-        def told(what: str, done: float | None = None) -> None:
+        def show(what: str, done: float | None = None) -> None:
             if what not in tasks:
                 if current and done is None:
                     bar.update(tasks[current[-1]], total=1.0, completed=1.0, visible=False)
@@ -49,12 +51,12 @@ def progress() -> Iterator[Told]:
             if done is not None:
                 bar.update(tasks[what], completed=done)
 
-        yield told
+        yield show
 
 
 @contextmanager
-def failing() -> Iterator[None]:
-    """What is wrong with an argument or a file, as one line."""
+def one_line_errors() -> Iterator[None]:
+    """Print an error of the library as one line and end the command, instead of a traceback."""
     from untrackable.errors import UntrackableError
 
     try:
@@ -64,11 +66,26 @@ def failing() -> Iterator[None]:
 
 
 def check_page(path: Path | None) -> None:
-    """Whether a page can be put there, known before the work."""
+    """Refuse a page whose folder does not exist, before the work is done."""
     if path is not None and not path.parent.is_dir():
         raise click.ClickException(f"cannot write {path}: there is no folder {path.parent}")
     if path is not None:
         require("plots")
+
+
+def check_picture(path: Path | None) -> None:
+    """Refuse a --plot whose format is unknown or whose folder does not exist, before the work is done."""
+    check_output("--plot", path, PICTURES)
+    if path is not None:
+        require("plots")
+
+
+def check_output(option: str, path: Path | None, endings: tuple[str, ...]) -> None:
+    """Refuse a file whose ending is none of these or whose folder does not exist, before the work is done."""
+    if path is not None and (path.suffix not in endings or not path.parent.is_dir()):
+        raise click.BadParameter(
+            f"{path} must end in one of {', '.join(endings)} and be in a folder that exists", param_hint=option
+        )
 
 
 def write_page(path: Path, page: str) -> None:
@@ -89,17 +106,25 @@ def write_page(path: Path, page: str) -> None:
         raise click.ClickException(f"cannot write {path}: {error.strerror}") from None
 
 
-def encoding_of(given: str | None) -> Any:
-    """An encoding from JSON, or from a file of it."""
+def write_picture(path: Path, draw: Callable[[Path], object]) -> None:
+    """Let `draw` write a picture to a file; a file that cannot be written is an error in one line."""
+    try:
+        draw(path)
+    except OSError as error:
+        raise click.ClickException(f"cannot write {path}: {error.strerror}") from None
+
+
+def read_encoding(given: str | None) -> Any:
+    """The encoding that --encoding gives as JSON or as the name of a JSON file, if any."""
     if given is None:
         return None
     from untrackable.encodings.encoding import from_json
 
-    return described("--encoding", given, from_json)
+    return read_json("--encoding", given, from_json)
 
 
-def described(option: str, given: str, made: Callable[[Any], Any]) -> Any:
-    """What `made` makes of JSON, or of a file of it; what is wrong is said of the option."""
+def read_json(option: str, given: str, make: Callable[[Any], Any]) -> Any:
+    """What `make` makes of the JSON, or of the JSON file, that an option gives; errors name the option."""
     from untrackable.errors import UntrackableError
 
     try:
@@ -112,18 +137,18 @@ def described(option: str, given: str, made: Callable[[Any], Any]) -> Any:
     except ValueError as error:
         raise click.ClickException(f"{option} must be JSON, or a file of it: {error}") from None
     try:
-        return made(document)
+        return make(document)
     except (UntrackableError, ValueError, TypeError) as error:
         raise click.ClickException(f"{option}: {error}") from None
 
 
 def print_json(data: Any) -> None:
-    """Valid JSON: numbers that JSON cannot say become strings."""
+    """Print valid JSON: numbers that JSON cannot say become strings."""
     click.echo(strict_json.write(strict_json.finite(data), indent=2))
 
 
 def print_sentences(console: "Console", sentences: list[str], indent: str = "") -> None:
-    """Sentences around a table: whole lines for a pipe; on a terminal wrapped, what follows being indented."""
+    """Print sentences around a table: whole lines into a pipe, wrapped and indented lines on a terminal."""
     for sentence in sentences:
         lines = [indent + sentence]
         if console.is_terminal:
@@ -138,18 +163,23 @@ def print_sentences(console: "Console", sentences: list[str], indent: str = "") 
             console.print(line, soft_wrap=True, markup=False)
 
 
-class Output(io.TextIOWrapper):
-    """Standard output; where nobody reads it any more, as after `| head`, the program ends and says nothing."""
+def printable(text: str) -> str:
+    """A name for a terminal: marks that would move the cursor or colour the text are replaced."""
+    return "".join(mark if mark.isprintable() else "�" for mark in text)
+
+
+class BrokenPipeOutput(io.TextIOWrapper):
+    """Standard output that ends the program quietly when nobody reads it any more, as after `| head`."""
 
     def write(self, text: str) -> int:
-        """The same."""
+        """Write, or end the program."""
         try:
             return super().write(text)
         except BrokenPipeError:
             self._end()
 
     def flush(self) -> None:
-        """The same."""
+        """Flush, or end the program."""
         try:
             super().flush()
         except BrokenPipeError:
@@ -157,12 +187,12 @@ class Output(io.TextIOWrapper):
 
     def _end(self) -> NoReturn:
         os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())  # or what is left would be written on leaving
-        sys.exit(_NOBODY_READS)
+        sys.exit(_BROKEN_PIPE_STATUS)
 
 
-def watched(stream: Any) -> Any:
-    """Standard output as `Output`, if it is an ordinary one."""
+def end_quietly_on_broken_pipe(stream: Any) -> Any:
+    """Standard output as `BrokenPipeOutput`, if it is an ordinary stream."""
     if type(stream) is not io.TextIOWrapper:
         return stream
     encoding, errors, eager = stream.encoding, stream.errors, stream.line_buffering
-    return Output(stream.detach(), encoding=encoding, errors=errors, line_buffering=eager)
+    return BrokenPipeOutput(stream.detach(), encoding=encoding, errors=errors, line_buffering=eager)

@@ -1,4 +1,4 @@
-"""The client: joins campaigns on a person's behalf, within their policy, and answers for them."""
+"""The client: joins campaigns for a person, within their policy, and answers for them."""
 
 import time
 from pathlib import Path
@@ -13,9 +13,7 @@ from untrackable.client.private_folder import Folder
 from untrackable.client.saved_state import State
 from untrackable.errors import CampaignRefused
 from untrackable.mechanisms.entropy import system
-from untrackable.mechanisms.wrappers.dealt import Dealt
 from untrackable.protocol.campaign import Campaign, Directory
-from untrackable.protocol.wire import LAST_ROUND
 
 
 class Client(Member):
@@ -38,9 +36,9 @@ class Client(Member):
         self.policy = policy
 
     def answer(self, value: Any) -> None:
-        """The person's value from now on; the first one joins the campaign, from the next round on.
+        """Set the person's value from now on. The first value joins the campaign, from the next round on.
 
-        A campaign whose guarantee is not confirmed, or that would take all campaigns beyond the policy, is refused.
+        A campaign is refused if its guarantee is not confirmed, or if all campaigns together exceed the policy.
         """
         encoded = self.campaign.encoding.encode(value)
         now = self._now(None)
@@ -58,7 +56,7 @@ class Client(Member):
         first = self._first(ledger, now)
         last = self._last()
         if last is not None and first > last:
-            raise CampaignRefused("this campaign is over: it has no round that begins later")
+            raise CampaignRefused("this campaign is over: no later round is left")
         made = State.new(self.campaign, value, first, system)
         joined = ledger.joined(self.campaign, Life(made.life, first, last, first - 1))
         joined.check(self.policy)
@@ -74,11 +72,9 @@ class Client(Member):
         return max(last_begun(self.campaign, now), through) + 1
 
     def _last(self) -> int | None:
-        """The last round there is, or that the slots last for."""
-        mechanism, rounds = self.campaign.mechanism, self.campaign.rounds
-        if isinstance(mechanism, Dealt) and mechanism.when_empty == "stop":
-            return min(rounds or LAST_ROUND, mechanism.slots)
-        return rounds
+        """The last round of the campaign, or the last one that the mechanism can answer if that is earlier."""
+        ends = (self.campaign.rounds, self.campaign.mechanism.last_round)
+        return min((end for end in ends if end is not None), default=None)
 
 
 def members(folder: Path, *, clock: Clock = time.time) -> list[Member]:

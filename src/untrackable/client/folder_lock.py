@@ -1,9 +1,9 @@
-"""The file `lock`: held by one process at a time, and a count of the ledgers that were written beside it.
+"""The file `lock`: one process at a time holds it, and it counts the ledgers that were written beside it.
 
-The count is advanced before each ledger is written, and the ledger names it, and the lock's inode and time of
-writing after that. So a ledger that was put back alone is seen to be old, and a folder that was copied, or put back
-over itself, to have another lock, unless inode and times were put back too. Another owner, mode or link changes
-neither, on most file systems.
+The count grows before each ledger is written. The ledger names the count, and the lock's inode and time of writing.
+So an old ledger that was put back alone is noticed. So is a folder that was copied or restored, because its lock is
+another file, unless inode and times were restored too. On most file systems, another owner, mode or link changes
+neither.
 """
 
 import fcntl
@@ -26,8 +26,8 @@ class Lock:
         self._descriptor = descriptor
 
     @property
-    def place(self) -> str:
-        """What tells this lock from a copy of it, and from itself at another count: inode and time of writing.
+    def folder_mark(self) -> str:
+        """What tells this folder from a copy of it, and from itself at another count: inode and time of writing.
 
         Inodes are used again; their generation tells them apart or, where the file system has none, the time of the
         last change, although another owner, mode or link changes that too.
@@ -45,7 +45,7 @@ class Lock:
         if not found and not any(records[0]):
             return 0  # an empty file, or one whose first record, the second here, was not written whole
         if not found:
-            raise StateError("the file lock is damaged: whether the ledger is the last one is not known")
+            raise StateError("the file lock is damaged, so it is not known whether the ledger is the last one")
         return max(found)
 
     def _generation(self) -> int | None:

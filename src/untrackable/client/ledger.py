@@ -1,8 +1,8 @@
-"""One account over all campaigns: which rounds may still be answered, and what all of them together tell.
+"""One account over all campaigns: which rounds may still be answered, and what all reports together reveal.
 
-It is on disk before anything is sent: a state counts only while the ledger lists it, and a round is marked as
-answered here before its report is made, and as tried before it is sent. Rounds are charged from joining to the end,
-answered or not.
+The ledger is on disk before anything is sent. A state counts only while the ledger lists it. A round is marked as
+answered before its report is made, and as tried before the report is sent. All rounds are charged from joining to
+the end, whether they are answered or not.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,22 +14,20 @@ from untrackable.accounting import client_check
 from untrackable.client.policy import Policy
 from untrackable.client.private_folder import Folder
 from untrackable.errors import CampaignRefused, ClockBehind, StateError
-from untrackable.mechanisms.inner_product.fading import Fading
-from untrackable.mechanisms.wrappers.dealt import Dealt
 from untrackable.protocol.campaign import Campaign, identify
 from untrackable.theory.integer_losses import STEPS, LossLaw, composed
 
 VERSION = 2
 NAME = "ledger"
 
-_WHAT_TO_DO = "put the later one back, or begin in another folder and take what was spent here off the policy"
+_WHAT_TO_DO = "put the later one back, or start in another folder and subtract what was spent here from the policy"
 
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """One state's time in a campaign: it may answer rounds first … last, and has answered none after `through`.
+    """One state's time in a campaign: it may answer rounds first … last.
 
-    Nor has it tried to send a report of a round after `tried`.
+    It has answered no round after `through`, and has not tried to send a report of a round after `tried`.
     """
 
     name: str
@@ -66,30 +64,31 @@ class Account:
         return _campaign(self.document)
 
     def privacy(self, step: float) -> Iterator[LossLaw]:
-        """What its reports tell of the value."""
-        mechanism = self.campaign.mechanism
-        if isinstance(mechanism, Fading) or (isinstance(mechanism, Dealt) and mechanism.when_empty == "stop"):
-            # Rounds are independent given the value, whichever state answers them, and each is answered once.
-            whole = any(life.rounds is None for life in self.lives)
-            last = max((life.last or 0 for life in self.lives if life.rounds), default=0)
-            summed = sum(life.rounds or 0 for life in self.lives)
-            count = last if isinstance(mechanism, Fading) else summed
-            if whole or count:
-                yield client_check.privacy(self.campaign, None if whole else count, step)
-            return
-        for life in self.lives:
-            if life.rounds != 0:
-                yield client_check.privacy(self.campaign, life.rounds, step)
+        """What its reports reveal of the value."""
+        for count in self._charged():
+            if count != 0:
+                yield client_check.privacy(self.campaign, count, step)
+
+    def _charged(self) -> list[int | None]:
+        """The numbers of reports that are charged, each as an experiment of its own; None if there is no end."""
+        charged_by = self.campaign.mechanism.charged_by
+        if charged_by == "states":
+            return [life.rounds for life in self.lives]
+        if any(life.rounds is None for life in self.lives):
+            return [None]
+        if charged_by == "last round":
+            return [max((life.last or 0 for life in self.lives if life.rounds), default=0)]
+        return [sum(life.rounds or 0 for life in self.lives)]
 
     def promised(self, step: float) -> Iterator[LossLaw]:
-        """The same, or where rounds fade, and are bounded less sharply, what was declared and then confirmed."""
-        if not isinstance(self.campaign.mechanism, Fading):
+        """The same, or the declared guarantee, which was confirmed, where the client's own bound is not sharp."""
+        if self.campaign.mechanism.integer_law_is_sharp:
             yield from self.privacy(step)
         elif any(life.rounds != 0 for life in self.lives):
             yield LossLaw.declared(self.campaign.guarantee.eps, self.campaign.guarantee.delta)
 
     def tracking(self, step: float) -> Iterator[tuple[int | None, LossLaw]]:
-        """What the rounds of each life, which has a state of its own, tell of whether one user sent them or two."""
+        """What the rounds of each life, which has its own state, reveal of whether one person sent them or two."""
         for life in self.lives:
             if life.rounds != 0:
                 yield life.rounds, client_check.tracking(self.campaign, life.rounds, step)
@@ -97,13 +96,13 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """All accounts; this is number `count` of those written in its folder, when the lock was at `place`.
+    """All accounts. It is number `count` of the ledgers written in its folder, whose lock then had `folder_mark`.
 
     `time` is when it was written, in seconds since 1970 by the client's clock.
     """
 
     accounts: Mapping[str, Account] = field(default_factory=dict)
-    place: str = ""
+    folder_mark: str = ""
     count: int = 0
     time: int = 0
 
@@ -134,12 +133,12 @@ class Ledger:
         return self._with(replace(account, lives=tuple(life.ended() for life in account.lives)))
 
     def moved(self, now: float) -> "Ledger":
-        """In another place: what was answered since the copy was made is not known, so no round that has begun."""
+        """In a copy of its folder: what was answered since is not known, so no round that has begun is answered."""
         if now < self.time:
             raise ClockBehind(
                 "the folder was restored or copied, and the clock is behind the time when it was last written: "
-                "which rounds have begun since is not known; nothing is answered, and nothing "
-                "changed, until it is right"
+                "it is not known which rounds have begun since; nothing is answered or changed until the clock is "
+                "right"
             )
         found = self
         for name, account in self.accounts.items():
@@ -156,19 +155,21 @@ class Ledger:
             composed((law for account in accounts for law in account.promised(step)), step).delta(policy.eps),
         )
         tracking = self._tracking(policy.gamma)
-        for name, found, allowed, at in (
-            ("private", delta, policy.delta, policy.eps),
-            ("untrackable", tracking, policy.tracking_delta, policy.gamma),
-        ):
-            if found > allowed:
-                raise CampaignRefused(
-                    f"all campaigns together would be ({at:g}, {found:.3g})-{name} (upper), "
-                    f"and the policy allows delta = {allowed:g}"
-                )
+        if delta > policy.delta:
+            raise CampaignRefused(
+                f"this campaign does not fit your privacy budget: at eps {policy.eps:g}, all campaigns together "
+                f"need delta {delta:.3g} (upper), and your policy allows {policy.delta:g}"
+            )
+        if tracking > policy.tracking_delta:
+            raise CampaignRefused(
+                f"this campaign would make you too easy to track: at gamma {policy.gamma:g}, all campaigns "
+                f"together need a tracking delta of {tracking:.3g} (upper), and your policy allows "
+                f"{policy.tracking_delta:g}"
+            )
         return delta, tracking
 
     def _tracking(self, gamma: float) -> float:
-        """Delta at gamma of one user against two: of all lives, or if one of them alone tells anything, of that."""
+        """Delta at gamma of one person against two, for all lives; sharper where only one life reveals anything."""
         step = client_check.tracking_step(gamma)
         laws = [(account.campaign, *told) for account in self.accounts.values() for told in account.tracking(step)]
         total = composed((law for *_, law in laws), step).delta(gamma)
@@ -178,31 +179,32 @@ class Ledger:
         return total
 
     def write(self, folder: Folder) -> None:
-        """Replace what is on disk, the lock's count first: killed in between, it looks like another place."""
+        """Replace what is on disk, the lock's count first: killed in between, it looks like a copied folder."""
         folder.lock.advance(self.count + 1)
-        folder.write(NAME, replace(self, count=self.count + 1, place=folder.lock.place).content())
+        folder.write(NAME, replace(self, count=self.count + 1, folder_mark=folder.lock.folder_mark).content())
 
     @staticmethod
     def read(folder: Folder) -> "Ledger":
-        """What is on disk, at no place if it is not the last one written; one that is older than that is an error.
+        """What is on disk, or a new ledger where nothing was ever written.
 
-        A new one where nothing was ever written. States that it does not know are an error too.
+        It has no mark if it is one behind the lock's count. An older ledger is an error, and so is a state that the
+        ledger does not list.
         """
         content, written = folder.read(NAME, "the ledger"), folder.lock.count
         states = sorted(path.name.removesuffix(".state") for path in folder.path.glob("*.state"))
         if content is None:
             if written > 1 or states:  # at 1 it may not have been written, and nothing was sent
-                raise StateError(f"the ledger is missing: what was spent is not known; {_WHAT_TO_DO}")
-            return Ledger(place=folder.lock.place)
+                raise StateError(f"the ledger is missing, so it is not known what was spent; {_WHAT_TO_DO}")
+            return Ledger(folder_mark=folder.lock.folder_mark)
         found = Ledger.from_content(content)
         if found.count < written - 1:
-            raise StateError(f"the ledger is an old one: what was spent since is not known; {_WHAT_TO_DO}")
+            raise StateError(f"the ledger is an old one, so it is not known what was spent since; {_WHAT_TO_DO}")
         if unknown := [name for name in states if name not in found.accounts]:
             raise StateError(
-                f"{unknown[0]}.state is not of this ledger, and is left as it is: if the ledger was put back, "
-                f"{_WHAT_TO_DO}; if the state was, move it away"
+                f"{unknown[0]}.state does not belong to this ledger and is left as it is; if the ledger was put "
+                f"back, {_WHAT_TO_DO}; if the state was put back, move it away"
             )
-        return found if found.count == written else replace(found, place="")
+        return found if found.count == written else replace(found, folder_mark="")
 
     def content(self) -> dict[str, Any]:
         """As it is on disk."""
@@ -216,7 +218,7 @@ class Ledger:
         return {
             "accounts": accounts,
             "count": self.count,
-            "place": self.place,
+            "place": self.folder_mark,
             "time": self.time,
             "version": VERSION,
         }
@@ -226,9 +228,9 @@ class Ledger:
         """From what is on disk."""
         if content.get("version") != VERSION:
             raise StateError(
-                f"the ledger is of another version of this library: of version {content.get('version')!r:.9}, and "
-                f"{VERSION} is known; move the whole folder away and answer anew: only rounds that begin later are "
-                "answered then, and what was spent before is not known to the new ledger: take it off the policy"
+                f"another version of this library wrote the ledger: it has version {content.get('version')!r:.9}, "
+                f"and this library reads version {VERSION}; move the whole folder away and answer again: only "
+                "rounds that begin later are answered then, and you must subtract what was spent from the policy"
             )
         try:
             accounts = {

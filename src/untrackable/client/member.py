@@ -1,4 +1,4 @@
-"""One campaign that the person takes part in: when to report, what, and sending it."""
+"""One campaign that the person takes part in: when to report, what to report, and how it is sent."""
 
 import contextlib
 import logging
@@ -21,10 +21,10 @@ Clock = Callable[[], float]
 """Seconds since 1970."""
 
 MARGIN = 20
-"""Reports keep away from the ends of a round by this part of it, as clocks are not all right."""
+"""Reports stay away from both ends of a round by this part of it, because clocks may be wrong."""
 
 _FARTHEST = 1 << 24
-"""Rounds that a client may have missed in a row: the keys of all of them have to be made, some seconds' work."""
+"""The most rounds in a row that a client may have missed: making the keys of all of them takes seconds."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ class Member:
         return f"<client of campaign {self._id}>"
 
     def due(self, now: float | None = None) -> float | None:
-        """When the next report is to go out, a moment drawn anew for each round; None if there are no more."""
+        """The time at which the next report is sent, drawn anew for each round; None if there is no further one."""
         now = self._now(now)
         with self.opened(now) as (ledger, held):
             life = ledger.life(self._id)
@@ -64,9 +64,9 @@ class Member:
             return sealed is not None and sealed.since is not None and sealed.round == self.campaign.round_at(now)
 
     def report(self, now: float | None = None) -> bytes | None:
-        """The report of this round, on disk before it is returned; None if it is not due, or gone.
+        """The report of this round, on disk before it is returned; None if it is not due or already sent.
 
-        Asked again in the same round, it is the same bytes. A round that is over is let go.
+        Asked again in the same round, it returns the same bytes. Rounds that are over are not answered.
         """
         now = self._now(now)
         with self.opened(now) as (ledger, held):
@@ -83,7 +83,7 @@ class Member:
         look: network.Look = network.look,
         sleep: Callable[[float], None] = time.sleep,
     ) -> Outcome:
-        """Send this round's report if it is due, trying again for a short while and from the same network only."""
+        """Send this round's report if it is due; retries are short and from the same network only."""
         address = http_post.Address.of(server, self._id)
         address.reached_by()  # a proxy that cannot be used is an error before anything is made
         with contextlib.ExitStack() as held:
@@ -94,7 +94,7 @@ class Member:
             return delivery.deliver(_Outbox(self), address, post=post, look=look, sleep=sleep)
 
     def leave(self) -> None:
-        """Answer no more, and send nothing once this returns; rounds not answered are no longer charged."""
+        """Leave the campaign: nothing is sent once this returns, and later rounds are no longer charged."""
         with self.posting(patience=_PATIENCE), self.opened(self._now(None)) as (ledger, _):
             if ledger.life(self._id) is not None:
                 ledger.left(self._id).write(self.folder)
@@ -102,26 +102,26 @@ class Member:
                 self.folder.remove(name)
 
     def posting(self, **patience: float) -> contextlib.AbstractContextManager[object]:
-        """While nobody else sends a report of this campaign, or leaves it."""
+        """Keep other processes from sending a report of this campaign or leaving it."""
         return self.folder.held(f"{self._id}.posting", **patience)
 
     @contextlib.contextmanager
     def opened(self, now: float) -> Iterator[tuple[Ledger, State | None]]:
-        """Alone with the ledger and the state that it lists; both as of this folder, not of a copy of it."""
+        """Hold the folder and read the ledger and the state that it lists; a copied folder is settled first."""
         with self.folder.locked() as lock:
             ledger = Ledger.read(self.folder)
-            if ledger.place != lock.place:
+            if ledger.folder_mark != lock.folder_mark:
                 ledger = self._settle(ledger, now)
             held, life = State.read(self.folder, self._id), ledger.life(self._id)
             if held is not None and (life is None or life.name != held.life):
                 raise StateError(
-                    "the state of this campaign is not the one in the ledger, and is left as it is: "
-                    "move it away, and answer anew"
+                    "the state of this campaign is not the one in the ledger and is left as it is: "
+                    "move it away and answer again"
                 )
             if held is not None and life is not None and held.ratchet.round > life.through + 1:
                 raise StateError(
-                    "the state of this campaign is later than the ledger, which was put back: what was spent since "
-                    "is not known, and nothing is answered"
+                    "the state of this campaign is later than the ledger, which was put back: it is not known what "
+                    "was spent since, so nothing is answered"
                 )
             yield replace(ledger, time=max(0, int(now))), held
 
@@ -135,21 +135,21 @@ class Member:
                     replace(held, sealed=None).write(self.folder, name)
         ledger.write(self.folder)
         found = Ledger.read(self.folder)
-        if found.place != self.folder.place():
+        if found.folder_mark != self.folder.folder_mark():
             raise StateError(
                 f"{self.folder.path} is on a file system where a file that is opened again looks like another one "
-                "(inode, time of writing): copies could not be told from it, so nothing is answered; "
-                "move it to another"
+                "(inode, time of writing), so that copies cannot be noticed; nothing is answered: "
+                "move it to another file system"
             )
         _LOG.warning(
-            "%s was restored or copied, or writing it was cut short: what was answered since is not known, so no "
-            "round that has begun is answered, and nothing that was about to be sent is",
+            "%s was restored or copied, or writing it was interrupted: it is not known what was answered since, so "
+            "rounds that have begun are not answered, and reports that were about to be sent are dropped",
             self.folder.path,
         )
         return found
 
     def _sealed(self, ledger: Ledger, held: State, now: float) -> PreparedReport | None:
-        """The report of the round that is on: the one on disk, or a new one if its moment has come."""
+        """The report of the present round: the one on disk, or a new one if it is time to send it."""
         round, life = self.campaign.round_at(now), ledger.life(self._id)
         if held.sealed is not None:
             if life is not None and self._on(life, held.sealed, now):
@@ -167,13 +167,13 @@ class Member:
         return answered.sealed
 
     def _on(self, life: Life, sealed: PreparedReport, now: float) -> bool:
-        """Whether a sealed report is of this round, and untried only if the ledger says so too."""
+        """Whether a report is of the present round; an untried one must be untried by the ledger too."""
         return sealed.round == self.campaign.round_at(now) and (
             sealed.since is not None or life.tried < sealed.round
         )
 
     def _open(self, life: Life, held: State, round: int) -> bool:
-        """Whether a round may be answered: within this life, and neither it nor a later one has been."""
+        """Whether a round may be answered: this life has it, and neither it nor a later one was answered."""
         return (
             life.first <= round <= (LAST_ROUND if life.last is None else life.last)
             and round > life.through
@@ -181,7 +181,7 @@ class Member:
         )
 
     def _moment(self, held: State, round: int) -> float:
-        """Uniform over the round but for its ends."""
+        """When the report of a round is sent: uniform over the round except for its ends."""
         share, length = held.ratchet.at(round).moment(), self.campaign.round_seconds
         return self.campaign.begins(round) + length / MARGIN + share * length * (1 - 2 / MARGIN)
 
@@ -193,7 +193,7 @@ class Member:
 
 
 class _Outbox:
-    """What delivery sees of a member: the sealed report, and notes about it that are on disk before they matter."""
+    """What delivery sees of a member: the report, and notes about it that are on disk before they matter."""
 
     def __init__(self, member: Member) -> None:
         self._member = member
@@ -215,7 +215,7 @@ class _Outbox:
             yield self.note(sealed)
 
     def note(self, sealed: PreparedReport) -> bool:
-        """Put on disk how sending goes, in the state, then in the ledger; whether the report is still there."""
+        """Write down how sending goes, first in the state and then in the ledger; False if the report is gone."""
         member = self._member
         with member.opened(self.now()) as (ledger, held):
             if held is None or held.sealed is None or held.sealed.body != sealed.body:
@@ -227,7 +227,7 @@ class _Outbox:
         return True
 
     def done(self) -> None:
-        """Sent, or let go: not to be sent again."""
+        """The report was sent or given up, and is not sent again."""
         with self._member.opened(self.now()) as (_, held):
             if held is not None and held.sealed is not None:
                 replace(held, sealed=None).write(self._member.folder, self._member._id)

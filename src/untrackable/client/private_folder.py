@@ -1,4 +1,4 @@
-"""Files that survive: private, written whole or not at all, checked when they are read, one writer at a time."""
+"""A folder of private files: written whole or not at all, checked when read, with one writer at a time."""
 
 import contextlib
 import errno
@@ -28,19 +28,19 @@ class Folder:
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
         self._lock: Lock | None = None
-        for missing in reversed([place for place in (self.path, *self.path.parents) if not place.exists()]):
+        for missing in reversed([path for path in (self.path, *self.path.parents) if not path.exists()]):
             with contextlib.suppress(FileExistsError):
                 missing.mkdir(mode=0o700)
         found = self.path.stat()
         if not stat.S_ISDIR(found.st_mode):
             raise StateError(f"{self.path} must be a folder")
         if found.st_uid != os.geteuid():
-            raise StateError(f"{self.path} must belong to the user who runs this: it is somebody else's")
+            raise StateError(f"{self.path} belongs to somebody else: it must belong to the account that runs this")
         if found.st_mode & 0o077:
-            raise StateError(f"{self.path} must be for its owner alone: `chmod 700` it")
+            raise StateError(f"{self.path} must be for its owner alone: run `chmod 700` on it")
 
     def read(self, name: str, what: str) -> dict[str, Any] | None:
-        """What was written under a name, or None if nothing was; damage is an error, and destroys nothing."""
+        """What was written under a name, or None; a damaged file is an error, and is left as it is."""
         try:
             data = self._bytes(self.path / name)
         except FileNotFoundError:
@@ -51,7 +51,7 @@ class Folder:
 
     def write(self, name: str, content: dict[str, Any]) -> None:
         """Replace a file so that at every moment either the old one or the new one is there, whole."""
-        part, place = self.path / f"{name}.part", self.path / name
+        part, whole = self.path / f"{name}.part", self.path / name
         with contextlib.suppress(FileNotFoundError):
             os.unlink(part)  # noqa: PTH108 - left over by a process that was killed
         descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
@@ -66,18 +66,18 @@ class Folder:
             raise
         finally:
             os.close(descriptor)
-        os.replace(part, place)  # noqa: PTH105
+        os.replace(part, whole)  # noqa: PTH105
         self._sync()
 
     def remove(self, name: str) -> None:
-        """Without a file, for good."""
+        """Delete a file for good."""
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self.path / name)  # noqa: PTH108
         self._sync()
 
     @contextlib.contextmanager
     def locked(self, patience: float = _PATIENCE) -> Iterator[Lock]:
-        """Alone with the folder."""
+        """Hold the folder's lock."""
         with self.held("lock", patience) as descriptor:
             self._lock = Lock(descriptor)
             try:
@@ -85,24 +85,24 @@ class Folder:
             finally:
                 self._lock = None
 
-    def place(self) -> str:
+    def folder_mark(self) -> str:
         """The lock's, as somebody who opens it now finds it."""
         descriptor = os.open(self.path / "lock", os.O_RDONLY | os.O_NOFOLLOW)
         try:
-            return Lock(descriptor).place
+            return Lock(descriptor).folder_mark
         finally:
             os.close(descriptor)
 
     @property
     def lock(self) -> Lock:
-        """While it is held."""
+        """The lock, which must be held."""
         if self._lock is None:
             raise RuntimeError("the folder must be locked first")
         return self._lock
 
     @contextlib.contextmanager
     def held(self, name: str, patience: float = _PATIENCE) -> Iterator[int]:
-        """Alone with one file, made if need be; its descriptor."""
+        """Hold one file, which is made if need be; yields its descriptor."""
         descriptor = os.open(self.path / name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         try:
             until = time.monotonic() + patience
@@ -145,9 +145,9 @@ def unframed(data: bytes, what: str) -> dict[str, Any]:
         raise StateError(f"{what} is damaged: it is truncated, or no file of this library")
     if not data.startswith(_MAGIC):
         raise StateError(
-            f"{what} is of another version of this library: of format {data[3]}, and {_MAGIC[3]} is known; move "
-            "the whole folder away and answer anew: only rounds that begin later are answered then, and what was "
-            "spent before is not known to the new ledger: take it off the policy"
+            f"another version of this library wrote {what}: it has format {data[3]}, and this library reads format "
+            f"{_MAGIC[3]}; move the whole folder away and answer again: only rounds that begin later are answered "
+            "then, and you must subtract what was spent before from the policy"
         )
     if hashlib.sha256(body).digest() != digest:
         raise StateError(f"{what} is damaged: its checksum does not match")

@@ -1,4 +1,4 @@
-"""What a client knows about one campaign: the value, the mechanism's state, the keys, and the report to be sent."""
+"""What a client keeps about one campaign: the value, the mechanism's state, the keys and the next report."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -8,9 +8,6 @@ from untrackable.client.private_folder import Folder
 from untrackable.client.round_keys import SIZE, Ratchet
 from untrackable.errors import StateError, ValueChangeRefused
 from untrackable.mechanisms.entropy import Entropy
-from untrackable.mechanisms.inner_product.fading import Fading
-from untrackable.mechanisms.interface import Mechanism
-from untrackable.mechanisms.wrappers.dealt import Dealt
 from untrackable.protocol import wire
 from untrackable.protocol.campaign import Campaign
 
@@ -20,10 +17,10 @@ _NAME = 16
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PreparedReport:
-    """A report as it is sent, and how sending it has gone so far.
+    """A report as it is sent, and what is known about sending it so far.
 
-    `since` is when the first attempt was made; `attachment` is where, as a keyed digest that only this client can
-    make again, or None where that is not known.
+    `since` is the time of the first attempt. `attachment` says from which network it was made, as a keyed digest
+    that only this client can make again; it is None where the network is not known.
     """
 
     round: int
@@ -47,44 +44,42 @@ class State:
     def new(campaign: Campaign, value: int, first: int, source: Entropy) -> "State":
         """A state that answers from round `first` on: entropy for its name, its key and the mechanism's state."""
         name, key = source(_NAME).hex(), source(SIZE)
-        made = _seal(campaign, campaign.mechanism._new_state(value, source))
+        made = _seal(campaign, campaign.mechanism.new_state(value, source))
         return State(name, value, ((value, made),), Ratchet(key, first))
 
     def holding(self, campaign: Campaign, value: int, source: Entropy) -> "State":
-        """With another value from now on: the mechanism's own way of changing, or a state for each value.
+        """With another value from now on: the mechanism's state changes, or there is a state for each value.
 
-        Entropy first for the keys: a state that was put back and then told another value must not draw the same
-        noise for it, as the two reports would then tell the difference of the values without any.
+        New entropy for the keys comes first. Without it, a state that was put back and then given another value
+        would draw the same noise again, and the two reports would reveal the difference of the values.
         """
         if campaign.guarantee.values == "fixed":
             raise ValueChangeRefused(
                 "this campaign is about a value that never changes: its guarantee would not hold"
             )
         ratchet = replace(self.ratchet, fresh=source(SIZE))
-        kept = dict(self.kept)
-        if value not in kept:
-            try:
-                changed = campaign.mechanism._with_value(self._mechanism_state(campaign), value, source)
-            except ValueChangeRefused:
-                kept[value] = _seal(campaign, campaign.mechanism._new_state(value, source))
-            else:
-                kept = {value: _seal(campaign, changed)}
+        kept, mechanism = dict(self.kept), campaign.mechanism
+        if value not in kept and mechanism.changes_in_place:
+            kept = {value: _seal(campaign, mechanism.change_value(self._mechanism_state(campaign), value, source))}
+        elif value not in kept:
+            kept[value] = _seal(campaign, mechanism.new_state(value, source))
         return replace(self, value=value, kept=tuple(kept.items()), ratchet=ratchet)
 
     def answered(self, campaign: Campaign, round: int) -> "State":
-        """With the sealed report of a round, all of its chances drawn from the round's key, then forgotten."""
-        ratchet = self.ratchet.at(round)
-        report, after = campaign.mechanism._report(self._mechanism_state(campaign), round, ratchet.entropy("noise"))
-        after = _without_report(campaign.mechanism, after, round, ratchet.entropy("filler"))
+        """With the report of a round, its randomness drawn from the round's key, which is then forgotten."""
+        ratchet, mechanism = self.ratchet.at(round), campaign.mechanism
+        report, after = mechanism.make_report(self._mechanism_state(campaign), round, ratchet.entropy("noise"))
+        after = mechanism.forget_report(after, round, ratchet.entropy("filler"))
         kept = {**dict(self.kept), self.value: _seal(campaign, after)}
         nonce = ratchet.entropy("nonce")(wire.NONCE)
-        body = wire.of(campaign.mechanism).encode(round=round, nonce=nonce, report=report)
+        body = wire.of(mechanism).encode(round=round, nonce=nonce, report=report)
         return replace(
             self, kept=tuple(kept.items()), ratchet=ratchet.at(round + 1), sealed=PreparedReport(round, body)
         )
 
     def _mechanism_state(self, campaign: Campaign) -> Any:
-        return campaign.mechanism._unpack(framing.unframe_state(campaign.mechanism, dict(self.kept)[self.value]))
+        payload = framing.unframe_state(campaign.mechanism, dict(self.kept)[self.value])
+        return campaign.mechanism.unpack_state(payload)
 
     def write(self, folder: Folder, campaign: str) -> None:
         """Replace what is on disk."""
@@ -109,9 +104,9 @@ class State:
             return None
         if content.get("version") != VERSION:
             raise StateError(
-                f"the state is of another version of this library: of version {content.get('version')!r:.9}, and "
-                f"{VERSION} is known; move {name(campaign)} away and answer anew: only rounds that begin later are "
-                "answered then, and the ledger knows what was spent before"
+                f"another version of this library wrote the state: it has version {content.get('version')!r:.9}, "
+                f"and this library reads version {VERSION}; move {name(campaign)} away and answer again: only "
+                "rounds that begin later are answered then, and the ledger knows what was spent before"
             )
         if content.get("campaign") != campaign:
             raise StateError("the state is of another campaign")
@@ -128,23 +123,12 @@ class State:
 
 
 def name(campaign: str) -> str:
-    """Of the file."""
+    """The name of its file."""
     return f"{campaign}.state"
 
 
-def _without_report(mechanism: Mechanism, made: Any, round: int, source: Entropy) -> Any:
-    """A mechanism's state without the report that was just made, where it will not be needed again."""
-    match mechanism:
-        case Dealt(when_empty="stop"):
-            filler = mechanism.base.draw(0, source)
-            return made._replace(cards=(*made.cards[: round - 1], filler, *made.cards[round:]))
-        case Fading():
-            return made._replace(report=mechanism.base(round).draw(0, source))
-    return made
-
-
 def _seal(campaign: Campaign, made: Any) -> bytes:
-    return framing.frame_state(campaign.mechanism, campaign.mechanism._pack(made))
+    return framing.frame_state(campaign.mechanism, campaign.mechanism.pack_state(made))
 
 
 def _sealed_content(sealed: PreparedReport) -> dict[str, Any]:

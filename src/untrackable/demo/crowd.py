@@ -1,4 +1,4 @@
-"""The people of the demonstration: real clients, a folder each, and a relay that forwards many simulated ones."""
+"""The people of the demonstration: real clients with a folder each, and simulated people behind a relay."""
 
 import multiprocessing
 import os
@@ -22,17 +22,18 @@ from untrackable.demo.homepage_question import DAYS, HOMEPAGES
 from untrackable.protocol import wire
 from untrackable.protocol.campaign import Campaign
 
-Told = Callable[[float], None]
+ShowShare = Callable[[float], None]
+"""Shows which share of the work is done, from 0 to 1."""
 
-_TOGETHER = 25
-"""Clients that one worker looks after before it says so."""
-_FORWARDED = 20_000
-"""Reports in one request of the relay."""
+_CLIENTS_PER_TASK = 25
+"""Clients that a worker runs before it reports progress."""
+_REPORTS_PER_REQUEST = 20_000
+"""Reports that the relay sends at once."""
 
 
 @dataclass(frozen=True, slots=True)
-class Household:
-    """Clients that one worker looks after: where they live, and what they hold."""
+class ClientTask:
+    """Clients that one worker runs: their folders, and the homepages they hold."""
 
     document: bytes
     server: str
@@ -40,41 +41,41 @@ class Household:
     homepages: tuple[str, ...]
 
 
-def live(campaign: Campaign, server: str, folder: Path, values: Sequence[int], told: Told) -> int:
-    """Everyone answers before the first day and reports on each; how many reports were accepted."""
+def run_clients(campaign: Campaign, server: str, folder: Path, values: Sequence[int], show: ShowShare) -> int:
+    """Everyone answers before the first day and reports on each day; returns how many reports were accepted."""
     document = campaign.to_bytes()
-    households = [
-        Household(
+    tasks = [
+        ClientTask(
             document,
             server,
-            tuple(folder / str(i) for i in range(start, min(start + _TOGETHER, len(values)))),
-            tuple(HOMEPAGES[value] for value in values[start : start + _TOGETHER]),
+            tuple(folder / str(i) for i in range(start, min(start + _CLIENTS_PER_TASK, len(values)))),
+            tuple(HOMEPAGES[value] for value in values[start : start + _CLIENTS_PER_TASK]),
         )
-        for start in range(0, len(values), _TOGETHER)
+        for start in range(0, len(values), _CLIENTS_PER_TASK)
     ]
     accepted = 0
     workers = min(8, 2 * (os.cpu_count() or 1))  # they mostly wait, for the disk and the collector
     with ExitStack() as ending:
         with uninterrupted():
             pool = ending.enter_context(multiprocessing.get_context("spawn").Pool(workers))
-        for done, count in enumerate(pool.imap_unordered(_live, households), start=1):
+        for done, count in enumerate(pool.imap_unordered(_run_task, tasks), start=1):
             accepted += count
-            told(done / len(households))
+            show(done / len(tasks))
     return accepted
 
 
-def _live(household: Household) -> int:
-    campaign = _campaign(household.document)
+def _run_task(task: ClientTask) -> int:
+    campaign = _campaign(task.document)
     policy = Policy(eps=campaign.guarantee.eps, delta=campaign.guarantee.delta, pins=(campaign.id,))
     accepted = 0
-    for folder, homepage in zip(household.folders, household.homepages, strict=True):
+    for folder, homepage in zip(task.folders, task.homepages, strict=True):
         folder.mkdir(mode=0o700)
         today = campaign.first_round - 1.0
         client = Client(campaign, None, policy, folder=folder, clock=lambda: today)  # noqa: B023
         client.answer(homepage)
         for round in range(1, DAYS + 1):
             today = campaign.begins(round) + 0.99 * campaign.round_seconds
-            accepted += client.send(household.server) is Outcome.ACCEPTED
+            accepted += client.send(task.server) is Outcome.ACCEPTED
     return accepted
 
 
@@ -83,28 +84,28 @@ def _campaign(document: bytes) -> Campaign:
     return Campaign.from_bytes(document)
 
 
-def forward(campaign: Campaign, server: str, values: NDArray[np.int64], seed: int, told: Told) -> int:
-    """A relay collects the reports of many simulated people and sends them on; how many were accepted."""
+def relay_simulated(campaign: Campaign, server: str, values: NDArray[np.int64], seed: int, show: ShowShare) -> int:
+    """A relay sends the reports of many simulated people; returns how many were accepted."""
     layout = wire.of(campaign.mechanism)
     sent = 0
     for batch in campaign.mechanism.simulate(values, rounds=DAYS, seed=seed):
         for place, round in enumerate(batch.rounds):
-            for reports in _parts(batch.reports[:, place]):
+            for reports in _batches(batch.reports[:, place]):
                 nonces = np.frombuffer(os.urandom(wire.NONCE * len(reports)), dtype=np.uint8)
                 body = layout.encode_many(round=round, nonces=nonces.reshape(-1, wire.NONCE), reports=reports)
-                call(server, "POST", f"/campaigns/{campaign.id}/reports", body, "application/octet-stream")
+                request(server, "POST", f"/campaigns/{campaign.id}/reports", body, "application/octet-stream")
                 sent += len(reports)
-                told(sent / (DAYS * len(values)))
+                show(sent / (DAYS * len(values)))
     return sent
 
 
-def _parts(reports: NDArray[Any]) -> Iterator[NDArray[Any]]:
-    for start in range(0, len(reports), _FORWARDED):
-        yield reports[start : start + _FORWARDED]
+def _batches(reports: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    for start in range(0, len(reports), _REPORTS_PER_REQUEST):
+        yield reports[start : start + _REPORTS_PER_REQUEST]
 
 
-def call(server: str, method: str, path: str, body: bytes = b"", kind: str = "", key: str = "") -> bytes:
-    """One request to the collector; anything but success is an error."""
+def request(server: str, method: str, path: str, body: bytes = b"", kind: str = "", key: str = "") -> bytes:
+    """Send a request to the collector; anything but success is an error."""
     address = urlsplit(server)
     connection = HTTPConnection(address.hostname or "", address.port, timeout=60)
     headers = {"content-type": kind} if kind else {}

@@ -19,26 +19,26 @@ from untrackable.collector import server_process
 from untrackable.collector.http import api_keys
 from untrackable.collector.stores.store_address import open_store
 from untrackable.demo import crowd
-from untrackable.demo.homepage_question import DAYS, HOMEPAGES, ROUNDS, campaign, population, rival
-from untrackable.demo.observer import NAMED, follow
+from untrackable.demo.homepage_question import DAYS, HOMEPAGES, ROUNDS, homepage_campaign, paper_rappor, population
+from untrackable.demo.observer import HELD_HOMEPAGE, match_home_and_work
 from untrackable.mechanisms.kept.rappor import Rappor
 from untrackable.protocol.campaign import Campaign
 
 Progress = Callable[[str, float], None]
-"""Told what is going on and how much of it is done, from 0 to 1."""
+"""Shows what is being done and which share of it is done, from 0 to 1."""
 
 SHOWN = 16
 """Homepages in tables and pictures."""
 _SHARED_MEMORY = "/dev/shm"  # noqa: S108
-_HOME = 64 << 10
-"""Bytes that a client's folder takes, at most."""
-_LATE = str((ROUNDS + 1) * 86_400)
-"""Seconds for which the collector takes reports of days that are over: the demonstration lives them in a minute."""
+_CLIENT_BYTES = 64 << 10
+"""The most that a client's folder takes on disk."""
+_GRACE_SECONDS = str((ROUNDS + 1) * 86_400)
+"""How long the collector takes reports of days that are over: the demonstration plays them in a minute."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Outcome:
-    """What the collector learned, and what an observer could do with the reports.
+class DemoResult:
+    """What the collector learned, and how well an observer could follow people.
 
     `values` are the collector's own answer, the most frequent first: labels, frequencies and intervals.
     """
@@ -64,26 +64,26 @@ def run(
     simulated: int,
     seed: int = 1,
     progress: Progress = lambda what, done: None,
-) -> Iterator[Outcome]:
+) -> Iterator[DemoResult]:
     """Collect over HTTP, estimate, and try to follow people; the collector runs until the block is left.
 
-    So many people have a client of their own; the reports of so many simulated ones are forwarded by a relay.
+    `clients` people have a client of their own; a relay sends the reports of `simulated` people.
     """
-    asked = campaign(time.time())
+    asked = homepage_campaign(time.time())
     with (
         TemporaryDirectory(prefix="untrackable-demo-") as folder,
-        TemporaryDirectory(prefix="untrackable-people-", dir=_memory(clients)) as homes,
+        TemporaryDirectory(prefix="untrackable-people-", dir=_memory_folder(clients)) as homes,
     ):
         store = f"sqlite:///{folder}/demo.db"
         opened = open_store(store)
         _, key = api_keys.new_key(opened, "admin")
         opened.close()
-        server = server_process.start(store, "--grace", _LATE)
+        server = server_process.start(store, "--grace", _GRACE_SECONDS)
         try:
             values = population(clients + simulated, seed)
-            accepted, answer = _collected(asked, server.address, key, Path(homes), values, clients, seed, progress)
-            rappor = rival()
-            yield Outcome(
+            accepted, answer = _collect(asked, server.address, key, Path(homes), values, clients, seed, progress)
+            rappor = paper_rappor()
+            yield DemoResult(
                 asked,
                 rappor,
                 server.address,
@@ -94,24 +94,24 @@ def run(
                 answer["reports"],
                 answer["beta"],
                 answer["values"],
-                follow(asked.mechanism, 0, seed, _telling(progress, "following people through Deck")),
-                follow(rappor, NAMED, seed, _telling(progress, "following people through RAPPOR")),
+                match_home_and_work(asked.mechanism, 0, seed, _share_of(progress, "following people: Deck")),
+                match_home_and_work(rappor, HELD_HOMEPAGE, seed, _share_of(progress, "following people: RAPPOR")),
             )
         finally:
             server.end()
 
 
-def _memory(clients: int) -> str | None:
-    """Where files are in memory, if there is room and nobody chose another place.
+def _memory_folder(clients: int) -> str | None:
+    """A folder in memory, if it has room and TMPDIR does not name another place.
 
-    Everyone would have a disk of their own; on one for all, thousands of clients only wait for each other.
+    Real clients have a disk each. On a single disk, thousands of them only wait for each other.
     """
     if "TMPDIR" in os.environ or not os.access(_SHARED_MEMORY, os.W_OK):
         return None
-    return _SHARED_MEMORY if shutil.disk_usage(_SHARED_MEMORY).free > clients * _HOME else None
+    return _SHARED_MEMORY if shutil.disk_usage(_SHARED_MEMORY).free > clients * _CLIENT_BYTES else None
 
 
-def _collected(
+def _collect(
     asked: Campaign,
     server: str,
     key: str,
@@ -123,16 +123,17 @@ def _collected(
 ) -> tuple[int, dict[str, Any]]:
     """How many reports were accepted, and the collector's answer."""
     where = f"/campaigns/{asked.id}"
-    crowd.call(server, "POST", "/campaigns?published=true", asked.to_bytes(), "application/json", key)
-    living = _telling(progress, f"{clients:,} clients, {DAYS} days, over HTTP")
-    accepted = crowd.live(asked, server, folder, values[:clients].tolist(), living)
-    relayed = _telling(progress, f"{len(values) - clients:,} simulated people, by a relay")
-    accepted += crowd.forward(asked, server, values[clients:], seed, relayed)
+    crowd.request(server, "POST", "/campaigns?published=true", asked.to_bytes(), "application/json", key)
+    clients_done = _share_of(progress, f"{clients:,} clients, {DAYS} days, over HTTP")
+    accepted = crowd.run_clients(asked, server, folder, values[:clients].tolist(), clients_done)
+    simulated_done = _share_of(progress, f"{len(values) - clients:,} simulated people, by a relay")
+    accepted += crowd.relay_simulated(asked, server, values[clients:], seed, simulated_done)
     for round in range(1, DAYS + 1):
-        crowd.call(server, "POST", f"{where}/rounds/{round}/close", key=key)
+        crowd.request(server, "POST", f"{where}/rounds/{round}/close", key=key)
         progress("closing rounds", round / DAYS)
-    return accepted, strict_json.parse(crowd.call(server, "GET", f"{where}/estimate?top={SHOWN}"))
+    return accepted, strict_json.parse(crowd.request(server, "GET", f"{where}/estimate?top={SHOWN}"))
 
 
-def _telling(progress: Progress, what: str) -> Callable[[float], None]:
+def _share_of(progress: Progress, what: str) -> crowd.ShowShare:
+    """Shows the progress of one part of the demonstration."""
     return lambda done: progress(what, done)

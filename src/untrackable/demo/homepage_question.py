@@ -1,4 +1,4 @@
-"""The question of the demonstration, and who is asked: which of 1,024 homepages is yours?"""
+"""The question of the demonstration, which of 1,024 homepages is yours, and the people who are asked."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +9,7 @@ from untrackable.mechanisms.kept.rappor import Rappor
 from untrackable.protocol.campaign import Campaign, Guarantee
 
 DAYS = 3
-"""Rounds that are collected, each a day."""
+"""Rounds that are collected, one a day."""
 ROUNDS = 20
 """Rounds that the campaign has."""
 DELTA = 1e-6
@@ -21,19 +21,25 @@ _POPULAR = (
 HOMEPAGES = (*_POPULAR, *(f"site {i}" for i in range(len(_POPULAR), 1024)))
 
 
-def rival() -> Rappor:
-    """RAPPOR as the paper has it; what everything is compared with."""
+def paper_rappor() -> Rappor:
+    """RAPPOR with the paper's parameters, to compare with."""
     return Rappor(bloom_bits=128, hashes=2, f=0.5, p=0.5, q=0.75)
 
 
-def campaign(now: float) -> Campaign:
-    """A deck as private for ever as RAPPOR, asked daily; of its rounds, the first `DAYS` are over."""
+def homepage_deck() -> Deck:
+    """A deck for all rounds, as private for ever as RAPPOR."""
+    bits = (len(HOMEPAGES) - 1).bit_length()
+    return Deck.for_budget(bits=bits, slots=ROUNDS, eps=paper_rappor().privacy().pure(), delta=DELTA)
+
+
+def homepage_campaign(now: float) -> Campaign:
+    """A daily question with a deck as private as RAPPOR; the first `DAYS` of its rounds are over."""
     encoding = Categories(names=HOMEPAGES, unknown="error")
-    eps = rival().privacy().pure()
+    eps = paper_rappor().privacy().pure()
     return Campaign(
         question="Which homepage is yours?",
         encoding=encoding,
-        mechanism=Deck.for_budget(bits=encoding.bits, slots=ROUNDS, eps=eps, delta=DELTA),
+        mechanism=homepage_deck(),
         first_round=(int(now) // _DAY - DAYS) * _DAY,
         round_seconds=_DAY,
         rounds=ROUNDS,
@@ -42,6 +48,6 @@ def campaign(now: float) -> Campaign:
 
 
 def population(people: int, seed: int) -> NDArray[np.int64]:
-    """Everyone has a homepage; a few are popular."""
+    """The homepages of so many people; a few homepages are popular."""
     weights = np.arange(1.0, len(HOMEPAGES) + 1) ** -1.3
     return np.random.default_rng([seed, 1, people]).choice(len(HOMEPAGES), size=people, p=weights / weights.sum())

@@ -1,1 +1,1 @@
-"""Frequent strings that nobody listed, from the sums of `Levelled` reports about `DiscoveredStrings`."""
+"""Finding frequent strings that nobody listed, from the sums of `Levelled` reports about `DiscoveredStrings`."""

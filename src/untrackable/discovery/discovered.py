@@ -1,4 +1,4 @@
-"""What a search has found, and how sure it is of it."""
+"""The result of a search: strings that people hold, and how certain each is."""
 
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 from untrackable import strict_json
 
 
-class Found(NamedTuple):
+class FoundString(NamedTuple):
     """A string, and the share of people that hold it.
 
-    `p_value` is adjusted for all strings that there are and for every pass of the search (upper): a string that
-    nobody holds has one of at most α, anywhere in the space, with probability at most α. `frequency` is from the
-    levels that look at the whole string. `lower` and `upper` hold for all strings at once, but for what others add
-    to the same buckets by chance (2^-bucket_bits on average). `standard_error` is estimated.
+    `p_value` is adjusted for all possible strings and for every pass of the search (upper): the probability that
+    any string that nobody holds has a p-value of at most α is at most α. `frequency` comes from the levels that
+    look at the whole string. `lower` and `upper` hold for all strings at once, except for what other strings add to
+    the same buckets by chance (2^-bucket_bits on average). `standard_error` is estimated.
     """
 
     string: str
@@ -25,27 +25,27 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Discovered:
-    """Strings that people hold, the most frequent first, and leads: the next best, that may as well be noise.
+    """Strings that people hold, the most frequent first, and leads: the next best strings, which may be noise.
 
-    Leads are in the order of what all levels together say of them, which finds more of the frequent strings than
-    their own estimates, from the levels that look at the whole string, would.
-    With probability at least 1 - alpha, each of `strings` is held by somebody. `n` is how many reports there were;
-    `tried` prefixes were looked at, in so many `passes`.
+    With probability at least 1 - alpha, each of `strings` is held by somebody. `n` is the number of reports. The
+    search looked at `tried` prefixes in `passes` passes. Leads are in the order of what all levels together say
+    about them. That order finds more of the frequent strings than their own estimates would, which come from the
+    levels that look at the whole string.
     """
 
-    strings: tuple[Found, ...]
-    leads: tuple[Found, ...]
+    strings: tuple[FoundString, ...]
+    leads: tuple[FoundString, ...]
     n: int
     alpha: float
     passes: int
     tried: int
 
-    def best(self, k: int) -> list[Found]:
-        """The k best answers, whether certain or not: the strings, and then leads."""
+    def best(self, k: int) -> list[FoundString]:
+        """The k best strings, certain or not: first `strings`, then leads."""
         return [*self.strings, *self.leads][:k]
 
     def to_json(self) -> str:
-        """As a JSON object; which numbers are bounds is said beside them."""
+        """A JSON object, which also says which numbers are bounds."""
         plain: dict[str, Any] = asdict(self)
         for name in ("strings", "leads"):
             plain[name] = [found._asdict() for found in getattr(self, name)]

@@ -1,4 +1,4 @@
-"""The pictures of an audit, as Vega-Lite: they can be looked at closely, and look right on paper."""
+"""The charts of an audit and of a comparison, as Vega-Lite: they show their numbers, and look right on paper."""
 
 import math
 from collections.abc import Iterable
@@ -6,21 +6,15 @@ from typing import Any
 
 from untrackable.auditing.mechanism_audit import Audit
 from untrackable.brackets import Bracket
+from untrackable.display.chart_theme import COLOURS, FEW_TICKS, LEGEND, Spec, chart_spec
 from untrackable.extras import extra
 
 with extra("plots"):
     import altair as alt
 
-Spec = dict[str, Any]
-
-_HEIGHT = 240
-_LEGEND = alt.Legend(orient="top", symbolOpacity=1, labelLimit=400)
-_FEW = alt.Axis(tickCount=6)
-_COLOURS = ["#2a78b5", "#c8552b", "#3a8a4d", "#8a5fb0"]
-
 
 def audit_charts(audit: Audit) -> dict[str, Spec]:
-    """One picture for each question, by name; those without a finite number to show are left out."""
+    """One chart for each question, by name; a chart without a finite number is left out."""
     made = {
         "gammas": _gammas(audit),
         "recognised": _recognised(audit),
@@ -32,7 +26,7 @@ def audit_charts(audit: Audit) -> dict[str, Spec]:
 
 
 def _rows(line: str, points: Iterable[tuple[float, Bracket]], *, positive: bool = False) -> list[dict[str, Any]]:
-    """Points with both ends; infinite ones are left out, and zeros where an axis is logarithmic."""
+    """Points with both ends, without infinite ones, and without zeros where an axis is logarithmic."""
     return [
         {"line": line, "x": x, "y": bracket.upper, "low": bracket.lower, "certainty": bracket.certainty}
         for x, bracket in points
@@ -41,46 +35,44 @@ def _rows(line: str, points: Iterable[tuple[float, Bracket]], *, positive: bool 
 
 
 def _lines(rows: list[dict[str, Any]], x: str, y: str, *, marks: bool = False, scale: Any = alt.Undefined) -> Any:
+    names = list(dict.fromkeys(row["line"] for row in rows))
     base = alt.Chart(alt.InlineData(values=rows)).encode(
         x=alt.X("x:Q", title=x),
-        color=alt.Color("line:N", title=None, scale=alt.Scale(range=_COLOURS), legend=_LEGEND),
+        color=alt.Color(
+            "line:N", title=None, scale=alt.Scale(domain=names, range=COLOURS[: len(names)]), legend=LEGEND
+        ),
         tooltip=[
             alt.Tooltip("line:N", title="line"),
             alt.Tooltip("x:Q", title=x, format=".4~g"),
             alt.Tooltip("y:Q", title=y, format=".5~g"),
             alt.Tooltip("low:Q", title="at least", format=".5~g"),
-            alt.Tooltip("certainty:N", title="known as"),
+            alt.Tooltip("certainty:N", title="certainty"),
         ],
     )
-    height = alt.Y("y:Q", title=y, scale=scale, axis=alt.Axis(tickCount=6))
+    height = alt.Y("y:Q", title=y, scale=scale, axis=FEW_TICKS)
     line = base.mark_line(strokeWidth=2, point=alt.OverlayMarkDef(size=45) if marks else False).encode(y=height)
     band = base.mark_area(opacity=0.15).encode(y=height, y2="low:Q")
     return alt.layer(band, line)
-
-
-def _spec(chart: Any) -> Spec:
-    spec: Spec = chart.properties(width="container", height=_HEIGHT, background="transparent").to_dict()
-    return spec
 
 
 def _gammas(audit: Audit) -> Spec | None:
     points = audit.curves.points
     rows = _rows("worst case", [(p.reports, p.tracking.pure) for p in points])
     rows += _rows(f"at delta = {audit.delta:g}", [(p.reports, p.tracking.gamma) for p in points])
-    return _spec(_lines(rows, "reports", "gamma", marks=True)) if rows else None
+    return chart_spec(_lines(rows, "reports", "gamma", marks=True)) if rows else None
 
 
 def _recognised(audit: Audit) -> Spec:
     points = audit.curves.points
-    rows = _rows("most that is possible", [(p.reports, p.recognised) for p in points])
+    rows = _rows("proved limit", [(p.reports, p.recognised) for p in points])
     rows += [
-        {"line": "a guess", "x": p.reports, "y": 1 / audit.crowd, "low": 1 / audit.crowd, "certainty": "exact"}
+        {"line": "guessing", "x": p.reports, "y": 1 / audit.crowd, "low": 1 / audit.crowd, "certainty": "exact"}
         for p in (points[0], points[-1])
     ]
     scale = alt.Scale(domain=[0, 1])
-    chart = _lines(rows, "reports, half from each of two places", "probability", marks=True, scale=scale)
+    chart = _lines(rows, "reports, half from each of two places", "picked out of a crowd", marks=True, scale=scale)
     if audit.linked is None:
-        return _spec(chart)
+        return chart_spec(chart)
     top = audit.linked.top1
     seen = alt.Chart(
         alt.InlineData(
@@ -88,11 +80,11 @@ def _recognised(audit: Audit) -> Spec:
         )
     )
     place = alt.X("x:Q")
-    bar = seen.mark_rule(color=_COLOURS[2], strokeWidth=2).encode(x=place, y="low:Q", y2="high:Q")
-    dot = seen.mark_point(color=_COLOURS[2], filled=True, size=90, shape="diamond").encode(
+    bar = seen.mark_rule(color=COLOURS[2], strokeWidth=2).encode(x=place, y="low:Q", y2="high:Q")
+    dot = seen.mark_point(color=COLOURS[2], filled=True, size=90, shape="diamond").encode(
         x=place, y="y:Q", tooltip=[alt.Tooltip("y:Q", title="attack carried out (sampled)", format=".3f")]
     )
-    return _spec(alt.layer(chart, bar, dot))
+    return chart_spec(alt.layer(chart, bar, dot))
 
 
 def _deltas(audit: Audit) -> Spec | None:
@@ -101,7 +93,7 @@ def _deltas(audit: Audit) -> Spec | None:
         return None
     for row in rows:
         row["low"] = max(row["low"], 1e-12)
-    return _spec(_lines(rows, "gamma", "delta", scale=alt.Scale(type="log")))
+    return chart_spec(_lines(rows, "gamma", "delta", scale=alt.Scale(type="log")))
 
 
 def _taus(audit: Audit) -> Spec | None:
@@ -111,34 +103,34 @@ def _taus(audit: Audit) -> Spec | None:
         if math.isfinite(tau.upper)
     ]
     scale = alt.Scale(domain=[0, 1])
-    return _spec(_lines(rows, "τ", "probability that τ is at most this", scale=scale)) if rows else None
+    return chart_spec(_lines(rows, "τ", "probability that τ is at most this", scale=scale)) if rows else None
 
 
 def _roc(audit: Audit) -> Spec:
     rows = _rows("best observer", zip(audit.curves.rates, audit.curves.powers, strict=True))
-    rows += [{"line": "a guess", "x": x, "y": x, "low": x, "certainty": "exact"} for x in (0.0, 1.0)]
+    rows += [{"line": "guessing", "x": x, "y": x, "low": x, "certainty": "exact"} for x in (0.0, 1.0)]
     scale = alt.Scale(domain=[0, 1])
-    return _spec(_lines(rows, "two people taken for one", "one person recognised as one", scale=scale))
+    return chart_spec(_lines(rows, "two people taken for one", "one person recognised", scale=scale))
 
 
 def comparison_chart(rows: list[dict[str, Any]], error: str) -> Spec:
-    """Accuracy against trackability, one mark for each mechanism: the lower left is where one wants to be."""
-    across = alt.X("error:Q", title=error, scale=alt.Scale(type="log", nice=False, padding=25), axis=_FEW)
+    """Accuracy against tracking, one mark for each mechanism: the best are in the lower left corner."""
+    across = alt.X("error:Q", title=error, scale=alt.Scale(type="log", nice=False, padding=25), axis=FEW_TICKS)
     low = min(row["recognised"] for row in rows)
     scale = alt.Scale(type="log", domain=[low / 1.5, 1.6], nice=False)
-    up = alt.Y("recognised:Q", title="recognised in a crowd, at most", scale=scale, axis=_FEW)
+    up = alt.Y("recognised:Q", title="picked out of a crowd, at most", scale=scale, axis=FEW_TICKS)
     points = (
         alt.Chart(alt.InlineData(values=rows))
         .mark_point(filled=True, size=110, opacity=0.9)
         .encode(
             x=across,
             y=up,
-            color=alt.Color("lasts:N", title=None, scale=alt.Scale(range=_COLOURS), legend=_LEGEND),
+            color=alt.Color("lasts:N", title=None, scale=alt.Scale(range=COLOURS[:4]), legend=LEGEND),
             tooltip=[
                 alt.Tooltip("name:N", title="mechanism"),
                 alt.Tooltip("error:Q", title=error, format=".4~g"),
-                alt.Tooltip("recognised:Q", title="recognised at most", format=".4~g"),
-                alt.Tooltip("advantage:Q", title="tracking advantage at most", format=".4~g"),
+                alt.Tooltip("recognised:Q", title="picked out, at most", format=".4~g"),
+                alt.Tooltip("advantage:Q", title="tracking advantage, at most", format=".4~g"),
             ],
         )
     )
@@ -149,9 +141,7 @@ def comparison_chart(rows: list[dict[str, Any]], error: str) -> Spec:
         .encode(x=across, y=up, text="name:N")
         for start, dy in ((0, -10), (1, 14))  # neighbours above and below their marks in turn
     ]
-    layered = alt.layer(points, *names).properties(width="container", height=440, background="transparent")
-    spec: Spec = layered.to_dict()
-    return spec
+    return chart_spec(alt.layer(points, *names), height=440)
 
 
 def _named(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

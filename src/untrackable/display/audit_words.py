@@ -1,4 +1,4 @@
-"""An audit in plain words: the verdict, and a table in which every number says how well it is known."""
+"""An audit in plain words: the verdict, and a table in which every number says how certain it is."""
 
 import math
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from untrackable.display.numbers import number, said, shown
 
 
 class Line(NamedTuple):
-    """One row: under which heading, what it is, the number, how well it is known, what it means."""
+    """One row of the table: its heading, what it is, the number, its certainty, and what it means."""
 
     heading: str
     what: str
@@ -38,13 +38,15 @@ def _recognition(audit: Audit) -> str:
     if audit.recognised.upper <= guess * (1 + 1e-6):
         return (
             f"An observer with {each} cannot tell this person from {audit.crowd - 1:,} others with the same value: "
-            f"picking the right one has probability 1/{audit.crowd:,}, a guess (exact)."
+            f"the chance of picking the right one is 1/{audit.crowd:,}, as for a guess (exact)."
         )
     limit = number(audit.recognised.upper)
     if audit.linked is None or audit.linked.people != audit.crowd:
-        return f"{who} with probability at most {limit} (upper; a guess has {number(guess)})."
+        return f"{who} with probability at most {limit} (upper; a guess: {number(guess)})."
     top = audit.linked.top1
-    beyond = f"; matching this person alone, nobody can exceed {limit}" if audit.recognised.upper < 0.9995 else ""
+    beyond = ""
+    if audit.recognised.upper < 0.9995:
+        beyond = f"; an observer who matches this person alone cannot exceed {limit}, upper"
     return (
         f"{who} with probability {number(top.sampled)} (sampled; {100 * top.level:g} % interval "
         f"{number(top.lower)} to {number(top.upper)}{beyond})."
@@ -56,40 +58,40 @@ def _privacy(audit: Audit) -> list[str]:
         return []
     always, any_values = audit.everlasting, audit.everlasting_any
     if math.isinf(always.gamma.lower):
-        sentences = ["Nothing stays private for ever: enough reports reveal the value."]
+        sentences = ["Privacy does not last: enough reports reveal the value."]
         if audit.lasting is not None:
             sentences.append(
-                f"The first {audit.reports} reports together are private up to eps = {said(audit.lasting.gamma)} "
-                f"at delta = {audit.delta:g}."
+                f"The first {audit.reports} reports together keep the value private with eps = "
+                f"{said(audit.lasting.gamma)} at delta = {audit.delta:g}."
             )
         return sentences
     if math.isinf(always.gamma.upper):
-        return ["No bound on everlasting privacy is known."]
+        return ["How private all reports together are is not known: there is no bound."]
     sentence = (
-        "All reports ever sent, together, keep a value that never changes private up to "
+        "All reports ever sent, together, keep a value that never changes private with "
         f"eps = {said(always.gamma)} at delta = {audit.delta:g}"
     )
     if any_values is None:
         return [sentence + "."]
     if math.isinf(any_values.gamma.upper):
-        return [sentence + "; for values that change, no such promise can be made for ever."]
+        return [sentence + "; for values that change there is no such guarantee."]
     if any_values.gamma.upper <= always.gamma.upper * (1 + 1e-9):
-        return [sentence + ", and any sequence of values just as well."]
-    return [f"{sentence}, and any sequence of values up to eps = {said(any_values.gamma)}."]
+        return [sentence + ". The same holds for values that change."]
+    return [f"{sentence}, and values that change with eps = {said(any_values.gamma)}."]
 
 
 def _change(audit: Audit) -> list[str]:
     if audit.detection_fresh is None:
         return []
     fresh = audit.detection_fresh.advantage
-    sentence = f"That a value changed, {audit.reports} reports show with advantage {said(fresh)}"
+    sentence = f"{audit.reports} reports reveal that a value changed with advantage {said(fresh)}"
     if audit.detection_same is not None and audit.detection_same.advantage != fresh:
-        sentence += f", if the same client goes on {said(audit.detection_same.advantage)}"
-    return [sentence + "."]
+        sentence += f", and with {said(audit.detection_same.advantage)} if the same client keeps reporting"
+    return [sentence + "; an advantage of 0 is a guess and 1 is certainty."]
 
 
 def _persistence(audit: Audit) -> list[str]:
-    return [f"What persists from report to report: {audit.persists}."] if audit.persists else []
+    return [f"What stays the same from report to report: {audit.persists}."] if audit.persists else []
 
 
 def lines(audit: Audit) -> list[Line]:
@@ -103,28 +105,33 @@ def lines(audit: Audit) -> list[Line]:
 
     def apart(heading: str, what: str, answer: Apart | None, *, advantage: bool) -> None:
         if answer is not None:
-            add(heading, f"{what}, worst case", answer.pure, "largest log-likelihood ratio, at delta = 0")
-            add(heading, f"{what} at delta = {delta}", answer.gamma, "all but a probability of delta")
+            add(heading, f"{what}, worst case", answer.pure, "largest log-likelihood ratio; holds always")
+            add(heading, f"{what} at delta = {delta}", answer.gamma, "holds except with probability delta")
             if advantage:
                 add(
                     heading,
                     what.replace("gamma", "advantage"),
                     answer.advantage,
-                    "edge of the best observer over guessing",
+                    "the best observer's edge: 0 is a guess, 1 is certainty",
                 )
 
     k = audit.reports
     apart("Privacy, all reports ever", "eps, fixed value", audit.everlasting, advantage=False)
-    apart("Privacy, all reports ever", "eps, any sequence", audit.everlasting_any, advantage=False)
+    apart("Privacy, all reports ever", "eps, changing values", audit.everlasting_any, advantage=False)
     apart(f"Privacy, {k} reports", "eps, fixed value", audit.lasting, advantage=False)
-    apart(f"Privacy, {k} reports", "eps, any sequence", audit.lasting_any, advantage=False)
+    apart(f"Privacy, {k} reports", "eps, changing values", audit.lasting_any, advantage=False)
     add(f"Privacy, {k} reports", "eps of one report", audit.one_report, "")
     heading = f"Tracking, {k} reports"
     apart(heading, "gamma", audit.tracking, advantage=True)
     apart(heading, "gamma, colliding hashes", audit.tracking_colliding, advantage=True)
-    add(heading, "τ, median", audit.tau_median, "what an observer usually meets")
+    add(heading, "τ, median", audit.tau_median, "the log-likelihood ratio that an observer typically sees")
     add(heading, "τ, 90th percentile", audit.tau_90, "")
-    add(heading, f"recognised among {audit.crowd:,}, at most", audit.recognised, "half against half, best observer")
+    add(
+        heading,
+        f"recognised among {audit.crowd:,}, at most",
+        audit.recognised,
+        "by the best observer, half against half",
+    )
     heading = f"Detecting a change, {k} reports"
     apart(heading, "gamma, fresh client", audit.detection_fresh, advantage=True)
     apart(heading, "gamma, same client", audit.detection_same, advantage=True)
@@ -135,7 +142,7 @@ def lines(audit: Audit) -> list[Line]:
 
 def _simulated(audit: Audit) -> Iterable[Line]:
     changed = audit.changed
-    for linked, who in ((audit.linked, "people"), (audit.linked_apart, "people who differ")):
+    for linked, who in ((audit.linked, "people"), (audit.linked_apart, "people with different values")):
         if linked is None:
             continue
         heading = f"Linking {linked.people:,} {who}, {linked.reports} + {linked.reports} reports"
@@ -147,13 +154,13 @@ def _simulated(audit: Audit) -> Iterable[Line]:
         ]
         for what, matched, bound in shares:
             if matched is not None:
-                limit = "" if bound is None else f"the engine allows at most {number(bound.upper)}"
+                limit = "" if bound is None else f"proved to be at most {number(bound.upper)}"
                 yield Line(heading, what, sampled(matched), "sampled", limit)
     if changed is not None:
         heading = f"Finding changes of {changed.people:,} people, {changed.reports} reports"
         yield Line(heading, "found at 5 % false alarms", sampled(changed.found), "sampled", "")
-        yield Line(heading, "moment named exactly", sampled(changed.when), "sampled", "")
-        limit = f"the engine allows at most {number(changed.auc_bound.upper)}"
+        yield Line(heading, "right round named", sampled(changed.when), "sampled", "")
+        limit = f"proved to be at most {number(changed.auc_bound.upper)}"
         yield Line(heading, "area under the curve", sampled(changed.auc), "sampled", limit)
 
 

@@ -1,4 +1,4 @@
-"""A campaign's guarantee, for people."""
+"""A campaign's guarantee and schedule in plain words."""
 
 import math
 from datetime import UTC, datetime
@@ -11,33 +11,34 @@ from untrackable.protocol.campaign import Campaign
 def guarantee_words(campaign: Campaign, verdict: str) -> list[str]:
     """What is promised, in sentences, with what the verification (JSON) found when the campaign was created."""
     declared, verified = campaign.guarantee, strict_json.parse(verdict)
-    values = (
-        "whatever a person answers, and however often it changes"
-        if declared.values == "any"
-        else ("for an answer that stays the same")
-    )
     private = _at("eps", declared.eps, declared.delta, verified.get("delta"))
+    holds = (
+        "This holds whatever a person answers, and however often the answer changes."
+        if declared.values == "any"
+        else "This holds for an answer that stays the same."
+    )
     sentences = [
-        "All reports that a person ever sends, together, change the odds between any two answers by a factor of "
-        f"at most {_factor(declared.eps)} {private}, {values}."
+        "All reports that a person ever sends, taken together, change the odds between any two answers by a factor "
+        f"of at most {_factor(declared.eps)} {private}. {holds}"
     ]
     if declared.gamma == 0 and declared.tracking_delta == 0:
         sentences.append(
-            "Nobody can follow a person by them: reports of one person look just as reports of two would (exact)."
+            "Reports cannot be linked: two from one person look exactly like two from different people with the "
+            "same answer (exact)."
         )
     else:
         found = verified.get("tracking_delta")
         sentences.append(
-            "Whether reports come from one person or from two, they tell by a factor of at most "
-            f"{_factor(declared.gamma)} in the odds {_at('gamma', declared.gamma, declared.tracking_delta, found)}."
+            "Linking reports is limited: they change the odds between one person and two people by a factor of at "
+            f"most {_factor(declared.gamma)} {_at('gamma', declared.gamma, declared.tracking_delta, found)}."
         )
     return sentences
 
 
 def schedule_words(campaign: Campaign) -> str:
-    """When it asks."""
+    """When the campaign asks."""
     begins = datetime.fromtimestamp(campaign.first_round, UTC).strftime("%d %B %Y, %H:%M UTC").lstrip("0")
-    many = "with no last one" if campaign.rounds is None else f"{campaign.rounds:,} in all"
+    many = "without end" if campaign.rounds is None else f"{campaign.rounds:,} in all"
     return f"A round every {_span(campaign.round_seconds)} from {begins}, {many}."
 
 

@@ -2,7 +2,7 @@
 
 from untrackable.auditing.comparison import Comparison, Row
 from untrackable.brackets import Bracket
-from untrackable.display.numbers import number, shown
+from untrackable.display.numbers import number, said, shown
 
 
 def verdict(comparison: Comparison) -> list[str]:
@@ -10,25 +10,31 @@ def verdict(comparison: Comparison) -> list[str]:
     guess = 1 / comparison.crowd
     hidden = [r for r in comparison.rows if r.lasts and r.recognised.upper <= guess * (1 + 1e-6)]
     followed = [r for r in comparison.rows if r.recognised.upper > guess * (1 + 1e-6)]
-    told = [
-        f"{comparison.values} possible answers, {comparison.reports} reports a person, "
-        f"{comparison.people:,} people, everlasting "
-        f"eps = {number(comparison.eps)} at delta = {comparison.delta:g}."
-    ]
+    sentences = []
     if hidden:
         best = min(hidden, key=lambda r: r.all_rounds)
-        told.insert(
-            0,
-            f"{', '.join(r.name for r in hidden)}: nobody can be followed (exact). Of these {best.name} is the "
-            f"most accurate: standard error {number(best.all_rounds)} after {comparison.reports} rounds.",
+        sentences.append(
+            f"Nobody can be followed with {_listed([r.name for r in hidden])} (exact). The most accurate of them "
+            f"is {best.name}: standard error {number(best.all_rounds)} after {comparison.reports} rounds (exact)."
         )
+    temporary = "" if all(r.lasts for r in comparison.rows) else ", or where marked * for those of these rounds"
+    sentences.append(
+        f"All mechanisms answer a question with {comparison.values} possible answers, asked of "
+        f"{comparison.people:,} people in {comparison.reports} rounds, with eps = {number(comparison.eps)} at "
+        f"delta = {comparison.delta:g} for all reports ever sent{temporary}."
+    )
     if followed:
         worst = max(followed, key=lambda r: (r.recognised.upper, r.tracking.advantage.upper))
-        told.append(
-            f"The easiest to follow, {worst.name}: recognised among {comparison.crowd:,} with probability at most "
-            f"{number(worst.recognised.upper)}."
+        sentences.append(
+            f"The easiest to follow is {worst.name}: an observer tells one person from two with advantage "
+            f"{said(worst.tracking.advantage)}, and picks a person out of {comparison.crowd:,} with probability at "
+            f"most {number(worst.recognised.upper)} (upper)."
         )
-    return told
+    return sentences
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
 
 
 def columns(comparison: Comparison) -> tuple[str, ...]:
@@ -41,7 +47,7 @@ def columns(comparison: Comparison) -> tuple[str, ...]:
         "worst gamma",
         "change noticed",
         f"eps({comparison.delta:g})",
-        "eps, any sequence",
+        "eps, changing values",
         "eps of one report",
         "error, one round",
         f"error, {comparison.reports} rounds",

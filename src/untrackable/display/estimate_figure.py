@@ -1,12 +1,24 @@
-"""An answer as a picture: bars with error bars, or the most frequent values over the rounds."""
+"""An answer as a picture: the most frequent values with error bars, and over the rounds if there are several."""
 
-import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from untrackable.answers.answer import Answer
+from untrackable.display.figure_style import (
+    AMBER,
+    BLUE,
+    FAINT,
+    GREY,
+    INK,
+    RED,
+    TEAL,
+    VIOLET,
+    axis_label,
+    plain_axes,
+    save_figure,
+)
 from untrackable.estimation.rounds import Rounds
 from untrackable.extras import extra
 
@@ -15,12 +27,12 @@ with extra("plots"):
     from matplotlib.figure import Figure
 
 FORMATS = (".png", ".svg", ".pdf")
-_COLORS = ("#1b6ca8", "#d1495b", "#e09f3e", "#2a9d8f", "#7b5ea7", "#555555")
-_FAINT, _LONGEST, _FEWEST_ROUNDS = "#9aa5b1", 28, 3
+_COLORS = (BLUE, RED, AMBER, TEAL, VIOLET, GREY)
+_LONGEST, _FEWEST_ROUNDS = 28, 3
 
 
 def write(path: Path, answer: Answer, *, top: int = 20, fdr: float = 0.05) -> None:
-    """Write the picture; the ending of the file's name chooses the format."""
+    """Write the picture. The ending of the file's name chooses the format."""
     series = len(answer.rounds) >= _FEWEST_ROUNDS
     rows = answer.best.top(top, fdr=fdr)
     figure = Figure(figsize=(12 if series else 7.5, 1.6 + 0.24 * max(8, len(rows))), layout="constrained")
@@ -30,19 +42,17 @@ def write(path: Path, answer: Answer, *, top: int = 20, fdr: float = 0.05) -> No
     else:
         left = figure.subplots()
     _bars(left, answer, rows)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph")  # scripts that the font lacks are drawn as boxes
-        figure.savefig(path, dpi=140, metadata={"Software": None} if path.suffix == ".png" else None)
+    save_figure(figure, path)
 
 
 def _bars(axes: Axes, answer: Answer, rows: list[Any]) -> None:
     places = np.arange(len(rows))
     shares = np.array([row.frequency for row in rows])
     sides = np.array([[row.frequency - row.lower, row.upper - row.frequency] for row in rows]).T
-    colors = [_COLORS[0] if row.stands_out else _FAINT for row in rows]
+    colors = [_COLORS[0] if row.stands_out else FAINT for row in rows]
     axes.barh(places, np.maximum(0.0, shares), color=colors, alpha=0.45)
-    axes.errorbar(shares, places, xerr=np.maximum(0.0, sides), fmt=".", color="#222222", capsize=2, lw=1)
-    axes.set_yticks(places, [_label(answer.label(row.value)) for row in rows])
+    axes.errorbar(shares, places, xerr=np.maximum(0.0, sides), fmt=".", color=INK, capsize=2, lw=1)
+    axes.set_yticks(places, [axis_label(answer.label(row.value), _LONGEST) for row in rows])
     axes.invert_yaxis()
     beta = answer.best.beta
     axes.set_xlabel(
@@ -50,11 +60,11 @@ def _bars(axes: Axes, answer: Answer, rows: list[Any]) -> None:
     )
     pooled = "" if len(answer.rounds) == 1 else ", all rounds pooled" if answer.pooled else ", last round"
     axes.set_title(f"{answer.best.n:,} reports{pooled}; grey does not stand out", fontsize=10)
-    _finish(axes, "x")
+    plain_axes(axes, "x")
 
 
 def _series(axes: Axes, answer: Answer, values: list[Any]) -> None:
-    """Each value over the rounds: its trend with a band where rounds can be put together, else error bars."""
+    """Each value over the rounds: its trend with a band if rounds can be pooled, or else error bars."""
     numbers = list(answer.rounds)
     try:
         rounds: Rounds | None = Rounds(answer.mechanism, answer.rounds)
@@ -64,7 +74,7 @@ def _series(axes: Axes, answer: Answer, values: list[Any]) -> None:
         first = next(iter(answer.rounds.values()))
         place = value if first.values is None else list(first.values).index(value)
         shares = np.array([estimate.frequencies[place] for estimate in answer.rounds.values()])
-        name = _label(answer.label(value))
+        name = axis_label(answer.label(value), _LONGEST)
         if rounds is None:
             radius = [estimate.radius[place] for estimate in answer.rounds.values()]
             axes.errorbar(numbers, shares, yerr=radius, fmt=".-", color=color, capsize=2, label=name)
@@ -77,15 +87,4 @@ def _series(axes: Axes, answer: Answer, values: list[Any]) -> None:
     axes.set(xlabel="round", ylabel="share of people")
     axes.set_title(f"Dots: each round; band: error of the {about} (upper)", fontsize=10)
     axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
-    _finish(axes, "y")
-
-
-def _finish(axes: Axes, along: Any) -> None:
-    axes.grid(alpha=0.3, axis=along)
-    axes.spines[["top", "right"]].set_visible(False)
-
-
-def _label(name: str) -> str:
-    """A name that a picture can show: no formulas, nothing unprintable, not too long."""
-    plain = "".join(mark if mark.isprintable() else "�" for mark in name)
-    return (plain if len(plain) <= _LONGEST else plain[: _LONGEST - 1] + "…").replace("$", r"\$")
+    plain_axes(axes, "y")

@@ -1,4 +1,4 @@
-"""An answer as rows for people and programs: names, estimates, intervals, bars."""
+"""An answer as a table for people or programs: names, estimates, intervals, bars."""
 
 from pathlib import Path
 from typing import Any
@@ -9,16 +9,17 @@ from untrackable.errors import ReportFileError
 from untrackable.estimation.estimate import Estimate, Ranked
 from untrackable.extras import extra
 from untrackable.reports.atomic_file import whole_file
+from untrackable.reports.file_answers import FileAnswer
 
 EXPORTS = (".csv", ".parquet", ".arrow", ".json")
 _SPARKS = "▁▂▃▄▅▆▇█"
 _MOST_SPARKS = 20
 _SHORTEST_BAR, _LONGEST_BAR, _LONGEST, _MARK = 8, 24, 30, 10
-"""Characters of a bar, of a value's name before it is wrapped, and of the column that marks what is found."""
+"""How many characters a bar has, a value's name before it is wrapped, and the column of ✓."""
 
 
-def summary(answer: Answer) -> list[str]:
-    """What was read, and what the table is of."""
+def summary(answer: FileAnswer) -> list[str]:
+    """Which files were read, and which rounds the table is about."""
     names = [str(file.path) for file in answer.files]
     shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more files" if len(names) > 3 else "")
     numbers, best = list(answer.rounds), answer.best
@@ -29,23 +30,23 @@ def summary(answer: Answer) -> list[str]:
     return [f"{shown}: {answer.reports:,} reports of {answer.mechanism!r}", f"{about}: {best.n:,} reports counted"]
 
 
-def notes(answer: Answer, *, fdr: float) -> list[str]:
-    """What the columns of the table promise, and what could not be checked."""
+def notes(answer: FileAnswer, *, fdr: float) -> list[str]:
+    """What the columns of the table mean, and what could not be checked."""
     best = answer.best
     found = [
         "frequency: unbiased, so it may be below 0; ± error: one standard error (estimated)",
-        f"interval: of all values at once, except with probability {best.beta:.3g} (upper); "
+        f"interval: holds for all values at once, except with probability {best.beta:.3g} (upper); "
         "█ up to its lower end, ▒ up to the estimate, ─ up to its upper end",
-        f"✓ stands out from noise, at most {fdr:.3g} of them falsely (expected; p-values: {best.tail})",
+        f"✓ stands out from noise; at most {fdr:.3g} of them are expected to be noise (p-values: {best.tail})",
     ]
     if answer.pooling:
         found.append(f"rounds: {answer.pooling}")
-    open_to_damage = "carries no checksum: damage that leaves possible reports cannot be seen"
-    return found + [f"{file.path} {open_to_damage}" for file in answer.files if not file.sealed]
+    open_to_damage = "has no checksum: some damage to it cannot be noticed"
+    return found + [f"{file.path} {open_to_damage}" for file in answer.files if not file.checked]
 
 
-def as_dict(answer: Answer, *, top: int = 20, fdr: float = 0.05, consistent: bool = False) -> dict[str, Any]:
-    """For JSON: the most frequent values of all rounds together and of each."""
+def as_dict(answer: FileAnswer, *, top: int = 20, fdr: float = 0.05, consistent: bool = False) -> dict[str, Any]:
+    """The most frequent values of all rounds together and of each round, for JSON."""
     each = {
         "rounds": [
             {"round": number, **_estimate(answer, estimate, top, fdr, consistent)}
@@ -56,7 +57,7 @@ def as_dict(answer: Answer, *, top: int = 20, fdr: float = 0.05, consistent: boo
     return {
         "mechanism": answer.mechanism.to_json(),
         "encoding": None if answer.encoding is None else answer.encoding.to_json(),
-        "files": [{"path": str(f.path), "reports": f.reports, "sealed": f.sealed} for f in answer.files],
+        "files": [{"path": str(f.path), "reports": f.reports, "sealed": f.checked} for f in answer.files],
         "reports": answer.reports,
         "pooled": pooled,
         "pooling": answer.pooling,
@@ -100,7 +101,7 @@ def _nearest(estimate: Estimate, rows: list[Ranked]) -> dict[Any, float]:
 def table(
     answer: Answer, *, top: int = 20, fdr: float = 0.05, consistent: bool = False, width: int = 80
 ) -> dict[str, list[str]]:
-    """Columns of the most frequent values, as wide as there is room; ✓ marks what stands out."""
+    """Columns of the most frequent values that fit into the width; ✓ marks values that stand out."""
     estimate = answer.best
     rows = estimate.top(top, fdr=fdr)
     found = {"value": [answer.label(row.value) for row in rows]}
@@ -124,17 +125,17 @@ def table(
 
 
 def _wide(columns: dict[str, list[str]]) -> int:
-    """Characters that columns take, with the space between them."""
+    """How many characters the columns take, with the space between them."""
     return sum(2 + min(_LONGEST, max(map(len, (title, *cells)))) for title, cells in columns.items())
 
 
 def percent(share: float) -> str:
-    """A share for people."""
+    """A share as a percentage."""
     return f"{100 * share:.2f} %" if abs(share) >= 1e-4 or share == 0 else f"{100 * share:.1e} %"
 
 
 def bar(row: Ranked, scale: float, width: int) -> str:
-    """The estimate as a bar, solid as far as its interval begins, and the rest of the interval as a line."""
+    """The estimate as a bar: solid up to the lower end of its interval, and a line up to the upper end."""
     low, middle, high = (
         max(0, min(width, round(width * share / scale))) for share in (row.lower, row.frequency, row.upper)
     )
@@ -144,7 +145,7 @@ def bar(row: Ranked, scale: float, width: int) -> str:
 
 
 def spark(answer: Answer, value: Any) -> str:
-    """A value's estimates round by round, from 0 to its largest."""
+    """A value's estimates round by round, as small bars from 0 to the largest."""
     shares = []
     for estimate in answer.rounds.values():
         place = value if estimate.values is None else list(estimate.values).index(value)
@@ -155,9 +156,9 @@ def spark(answer: Answer, value: Any) -> str:
 
 
 def export(path: Path, answer: Answer, *, consistent: bool = False) -> None:
-    """All values of the best estimate as a table; the ending of the name chooses the format.
+    """Write all values of the best estimate as a table. The ending of the name chooses the format.
 
-    With `consistent`, also the nearest frequencies that are possible.
+    `consistent` adds the nearest frequencies that are possible.
     """
     checks.choice("ending", path.suffix, EXPORTS)
     estimate = answer.labelled(answer.best)

@@ -4,9 +4,9 @@ from importlib import resources
 from typing import Any
 
 from untrackable.display import plan_words
-from untrackable.display.audit_charts import Spec
-from untrackable.display.audit_page import render, spelled
+from untrackable.display.chart_theme import COLOURS, Spec, chart_spec
 from untrackable.display.numbers import as_dict
+from untrackable.display.page_shell import chart_page, command_line
 from untrackable.extras import extra
 from untrackable.planning.plans import Plan, Progress
 from untrackable.planning.slider_grids import Grids, grids
@@ -14,42 +14,40 @@ from untrackable.planning.slider_grids import Grids, grids
 with extra("plots"):
     import altair as alt
 
-_COLOURS = ["#2a78b5", "#c8552b", "#3a8a4d", "#8a5fb0", "#b8860b", "#5c6675", "#c2528b"]
-
 _CAPTIONS = {
     "errors": (
         "Error against rounds",
-        "The error of the last published figure when the question is asked that many times, each mechanism set for "
-        "that number at the chosen eps.",
+        "The error of the last published figure, by how often the question is asked. "
+        "Each mechanism is set for that number of rounds at the chosen eps.",
     ),
     "people": (
         "People needed against eps",
-        "How many people must answer a round for the chosen error, at the chosen number of rounds.",
+        "How many people must answer in each round for the chosen error, at the chosen number of rounds.",
     ),
     "tracking": (
         "Tracking against reports",
-        "How well someone can follow a person who holds that many of the person's reports; the dashed line is what "
-        "is tolerable. Lines at zero are exact: nothing to follow.",
+        "How well an observer can follow a person, by how many of the person's reports the observer holds. "
+        "The dashed line is the tolerable limit. Lines at zero are exact: there is nothing to follow.",
     ),
 }
 
 _PREDICTED_CAPTIONS = {
     "errors": (
         "Strings found against rounds",
-        "The frequency from which on strings are found in the last published figure, as predicted, when the "
-        "question is asked that many times, each mechanism set for that number at the chosen eps.",
+        "The predicted frequency from which on strings are found in the last published figure, by how often the "
+        "question is asked. Each mechanism is set for that number of rounds at the chosen eps.",
     ),
     "people": (
         "People needed against eps",
-        "How many people must answer a round for strings of the chosen frequency to be found, as predicted, at the "
-        "chosen number of rounds.",
+        "The predicted number of people who must answer in each round for strings of the chosen frequency to be "
+        "found, at the chosen number of rounds.",
     ),
 }
 
 _PREDICTED = (
     "Frequency found",
-    "predicted, not a bound: what stands out of all buckets of one prefix, which has its share of the reports, and "
-    "three standard errors more. The search weighs all prefixes together.",
+    "predicted, not a bound: the threshold above which a bucket stands out of all buckets of one prefix, which has "
+    "its share of the reports, and three standard errors more. The search weighs all prefixes together.",
     "",
 )
 
@@ -62,7 +60,7 @@ _FORMULAS = (
     ),
     (
         "Tracking",
-        "reports of one user against those of two, the worst split. Stored executions: 1 − E[(1 − M/L)^(k−j)], "
+        "reports of one person against those of two, the worst split. Stored reports: 1 − E[(1 − M/L)^(k−j)], "
         "the probability of a slot on both sides. One kept bit: "
         "2a(1−a)·TV(Bin(j, q), Bin(j, p))·TV(Bin(k−j, q), Bin(k−j, p)).",
         "",
@@ -82,26 +80,25 @@ _FORMULAS = (
 
 
 def plan_page(plan: Plan, command: list[str], progress: Progress = lambda what, done: None) -> str:
-    """The page of a plan; `command` is what makes it again."""
+    """The page of a plan; `command` makes it again."""
     found = grids(plan, progress)
     captions = _CAPTIONS | (_PREDICTED_CAPTIONS if found.predicted else {})
     files = resources.files("untrackable.display")
     names = [line.name for line in found.lines]
-    return render(
+    rows = [plan_words.cells(option) for option in plan.options]
+    return chart_page(
         title="Which mechanism, with which parameters?",
         lead=plan_words.verdict(plan),
         pictures=[(name, *caption) for name, caption in captions.items()],
         specs=_charts(found, names),
-        tables=[("What does it", plan_words.COLUMNS, [("", [plan_words.cells(option) for option in plan.options])])]
-        if plan.options
-        else [],
+        tables=[("Mechanisms that meet the goals", plan_words.COLUMNS, [("", rows)])] if rows else [],
         missing=dict(plan_words.refusals(plan)),
-        unsaid="Why not the others",
+        missing_heading="Why not the others",
         formulas=[_PREDICTED if found.predicted and formula[0] == "Error" else formula for formula in _FORMULAS],
         how="",
         source="",
         parameters=plan_words.campaign_text(plan),
-        command=spelled(command),
+        command=command_line(command),
         data=plan_words.as_json(plan),
         controls=(files / "plan_controls.html").read_text(encoding="utf-8"),
         script=(files / "plan_sliders.js").read_text(encoding="utf-8"),
@@ -112,7 +109,7 @@ def plan_page(plan: Plan, command: list[str], progress: Progress = lambda what, 
 def _charts(found: Grids, names: list[str]) -> dict[str, Spec]:
     log = alt.Scale(type="log", nice=False, padding=8)
     error = "frequency, predicted" if found.predicted else "error, at most"
-    people = "people a round" + (", predicted" if found.predicted else "")
+    people = "people in each round" + (", predicted" if found.predicted else "")
     return {
         "errors": _chart(names, "rounds", error, log, alt.Scale(type="log")),
         "people": _chart(names, "everlasting eps", people, log, alt.Scale(type="log")),
@@ -121,7 +118,7 @@ def _charts(found: Grids, names: list[str]) -> dict[str, Spec]:
 
 
 def _chart(names: list[str], x: str, y: str, across: Any, up: Any, limit: float | None = None) -> Spec:
-    """Lines whose data the sliders put in place, and in `shown` those that have any."""
+    """Lines whose data the sliders set; `shown` are the names of those that have any."""
     billions: dict[str, Any] = {"format": "~s", "labelExpr": "replace(datum.label, 'G', 'B')"}
     axis = alt.Axis(tickCount=6, **(billions if y.startswith("people") else {"format": "~g"}))
     base = alt.Chart(alt.NamedData(name="rows")).encode(
@@ -130,7 +127,7 @@ def _chart(names: list[str], x: str, y: str, across: Any, up: Any, limit: float 
         color=alt.Color(
             "line:N",
             title=None,
-            scale=alt.Scale(domain=names, range=_COLOURS[: len(names)]),
+            scale=alt.Scale(domain=names, range=COLOURS[: len(names)]),
             legend=alt.Legend(orient="top", columns=4, labelLimit=200, values=alt.ExprRef("shown")),
         ),
         tooltip=[
@@ -143,8 +140,6 @@ def _chart(names: list[str], x: str, y: str, across: Any, up: Any, limit: float 
     if limit is not None:
         rule = alt.Chart(alt.InlineData(values=[{"limit": limit}]))
         layers.append(rule.mark_rule(strokeDash=[5, 4], color="#888").encode(y="limit:Q"))
-    chart = alt.layer(*layers).properties(width="container", height=240, background="transparent")
-    chart = chart.add_params(alt.param(name="shown", value=names))
-    spec: Spec = chart.to_dict()
+    spec = chart_spec(alt.layer(*layers).add_params(alt.param(name="shown", value=names)))
     spec.setdefault("datasets", {})["rows"] = []
     return spec

@@ -38,7 +38,7 @@ function redraw() {
     const reached = unit / Math.sqrt(people), most = unit === null ? 0 : followed[followed.length - 1];
     const met = reached <= error * (1 + 1e-12); // rounding only
     const cells = unit === null ? [line.name, "no", "–", "–", "–", line.why[e][r]] :
-      [line.name, met ? "yes" : "no", about + short(reached), (grids.predicted ? about : "") + count(Math.ceil((unit / error) ** 2 * (1 - 1e-12))), (most > 0 ? "≤ " : "") + short(most), met ? "" : "its error is larger"];
+      [line.name, met ? "yes" : "no", about + short(reached), (grids.predicted ? about : "") + count(Math.ceil((unit / error) ** 2 * (1 - 1e-12))), (most > 0 ? "≤ " : "") + short(most), met ? "" : "The error is larger."];
     cells.forEach((text) => { row.insertCell().textContent = text; });
   }
   document.querySelector("#live tbody").replaceWith(body);

@@ -1,4 +1,4 @@
-"""A plan in plain words: the recommendation, a table, why not the others, and what the paper's selection gives."""
+"""A plan in words: the recommendation, a table, why not the others, and the paper's own selection."""
 
 import dataclasses
 from typing import Any
@@ -6,10 +6,9 @@ from typing import Any
 from untrackable import strict_json
 from untrackable.brackets import Bracket
 from untrackable.display.numbers import as_dict, number, said, shown
-from untrackable.planning.campaign_draft import rounded_up
 from untrackable.planning.goals import FOREVER, Goals
-from untrackable.planning.nearest_changes import counted
 from untrackable.planning.plans import Option, Plan, Refusal
+from untrackable.planning.rounding import counted, rounded_up
 
 COLUMNS = (
     "mechanism",
@@ -29,17 +28,16 @@ def asked(goals: Goals) -> str:
     """The goals in a sentence."""
     question = "a yes/no question" if goals.size == 2 else f"a question with {_many(goals.size)} answers"
     if goals.discovered is not None:
-        question = (
-            f"strings of up to {goals.discovered.longest} symbols, to be discovered by {goals.levels} prefixes"
-        )
-    parts = [question, "without end" if goals.rounds == FOREVER else ""]
+        question = f"strings of up to {goals.discovered.longest} symbols, discovered by {goals.levels} prefixes"
+    parts = [question, "asked without end" if goals.rounds == FOREVER else ""]
     parts += [_rounds(goals)] if isinstance(goals.rounds, int) else []
     parts += [f"{goals.pooled:,} rounds pooled for a figure"] if goals.pooled > 1 else []
-    parts += [_people(goals.people) + " a round"] if goals.people else []
+    parts += [_people(goals.people) + " in each round"] if goals.people else []
     privacy = f"everlasting eps = {number(goals.eps)} at" if goals.eps else "everlasting privacy at"
     parts.append(f"{privacy} delta = {goals.delta:g}" + (" for any sequence of values" if goals.changes else ""))
     held = "all reports" if goals.reports is None else f"{goals.reports:,} report{'s' * (goals.reports > 1)}"
-    parts.append(f"{goals.measure} at most {number(goals.limit)} for an observer who holds {held} of a person")
+    tolerance = goals.tolerance
+    parts.append(f"{tolerance.measure} at most {number(tolerance.limit)} if an observer holds {held} of a person")
     if goals.error is not None:
         parts.append(f"error at most {number(goals.error)}")
     return "; ".join(filter(None, parts)) + "."
@@ -56,7 +54,7 @@ def _rounds(goals: Goals) -> str:
 
 
 def promise(goals: Goals) -> str:
-    """What the error is about."""
+    """Which frequencies the error is of, and how surely."""
     if goals.discovered is not None:
         return "the frequency from which on strings are found (predicted)"
     what = "all values at once" if goals.simultaneous and goals.size > 2 else "any one value"
@@ -71,7 +69,9 @@ def verdict(plan: Plan) -> list[str]:
     if best is None:
         told = ["No mechanism meets these goals."]
         told += [
-            f"The nearest: {refusal.name}, {_instead(refusal)}." for refusal in plan.refusals[:1] if refusal.nearest
+            f"The nearest is {refusal.name}. It needs {_instead(refusal)}."
+            for refusal in plan.refusals[:1]
+            if refusal.nearest
         ]
         return [*told, "Asked for: " + asked(plan.goals)]
     return [
@@ -86,7 +86,7 @@ def verdict(plan: Plan) -> list[str]:
 def _answer(plan: Plan, best: Option) -> str:
     match plan.unknown:
         case "people":
-            return f"{best.name} with {_people(best.goals.people or 0)} a round."
+            return f"{best.name} with {_people(best.goals.people or 0)} in each round."
         case "eps":
             return f"{best.name} at everlasting eps = {number(rounded_up(best.goals.eps or 0.0))}."
         case "rounds" if best.goals.rounds == FOREVER:
@@ -95,34 +95,35 @@ def _answer(plan: Plan, best: Option) -> str:
             return f"{best.name} for {_rounds(best.goals)}."
     if best.goals.discovered is not None:
         share = number(best.error_upper)
-        return f"{best.name}: strings are found that at least {share} of all people hold (predicted)."
+        return f"{best.name}: it finds strings that at least {share} of all people hold (predicted)."
     return f"{best.name}: frequencies are off by at most {number(best.error_upper)} (upper)."
 
 
 def _promises(best: Option) -> str:
     if best.goals.discovered is not None:
         return (
-            f"All reports ever, together, eps = {said(best.everlasting)} at delta = {best.goals.delta:g}; "
-            f"{best.goals.measure} {said(best.tracked)}. Reports are divided among {best.goals.levels} prefixes; a "
-            "string counts as found at three standard errors above what stands out of all buckets of one of them."
+            f"All reports ever, together: eps = {said(best.everlasting)} at delta = {best.goals.delta:g}. "
+            f"Tracking: {best.goals.tolerance.measure} {said(best.tracked)}. "
+            f"Reports are divided among {best.goals.levels} prefixes. "
+            "A string counts as found three standard errors above the threshold of one prefix."
         )
     return (
-        f"Error at most {number(best.error_upper)} (upper; {promise(best.goals)}); all reports ever, together, "
-        f"eps = {said(best.everlasting)} at delta = {best.goals.delta:g}; "
-        f"{best.goals.measure} {said(best.tracked)}."
+        f"Error at most {number(best.error_upper)} (upper; {promise(best.goals)}). All reports ever, together: "
+        f"eps = {said(best.everlasting)} at delta = {best.goals.delta:g}. Tracking: "
+        f"{best.goals.tolerance.measure} {said(best.tracked)}."
     )
 
 
 def _second(plan: Plan, best: Option) -> list[str]:
-    """The best one that nobody can be followed by, if that is another."""
+    """The best option whose reports cannot be linked, if that is another one."""
     if best.tracked.upper == 0 or best.goals.matched is not None:
         return []
     hidden = next((o for o in plan.options if o.tracked.upper == 0), None)
     if hidden is None:
         return []
     return [
-        f"Where nobody is to be followed at all: {hidden.name}, {_answers(hidden, plan.unknown)} "
-        f"({hidden.goals.measure} 0, exact)."
+        f"If nobody may be followed at all: {hidden.name}, {_answers(hidden, plan.unknown)} "
+        f"({hidden.goals.tolerance.measure} 0, exact)."
     ]
 
 
@@ -146,9 +147,10 @@ def _paper(plan: Plan) -> list[str]:
         if found.slots
         else "L = 0: nothing can be stored"
     )
+    limit = number(plan.goals.tolerance.advantage_limit)
     return [
-        f"The paper's own selection, as printed: eps' = {number(found.eps_report)}, {slots}. For k²/L within "
-        f"{number(plan.goals.edge)} it needs {counted(found.people_upper)} people, {number(found.ratio_upper)} "
+        f"The paper's own selection, as printed: eps' = {number(found.eps_report)}, {slots}. "
+        f"For k²/L within {limit} it needs {counted(found.people_upper)} people, {number(found.ratio_upper)} "
         f"times as many as {plan.options[0].name} ({number(found.ratio_same_radius_upper)} times with the same "
         "accuracy radius on both sides; its term L²/2^d is left out)."
     ]
@@ -174,21 +176,23 @@ def cells(option: Option) -> tuple[str, ...]:
 
 
 def refusals(plan: Plan) -> list[tuple[str, str]]:
-    """Names with the sentence why not and what would do; those with the same sentence together."""
+    """Names, and why they do not meet the goals; those with the same reason together."""
     grouped: dict[str, list[str]] = {}
     for refusal in plan.refusals:
-        told = refusal.why + (f"; needs {_instead(refusal, alone=True)}" if refusal.nearest else "")
+        told = refusal.why + (f" It needs {_instead(refusal)}." if refusal.nearest else "")
         grouped.setdefault(told, []).append(refusal.name)
     return [(", ".join(names), told) for told, names in grouped.items()]
 
 
 def campaign_text(plan: Plan) -> str:
-    """The recommended option as JSON for people, or that there is none."""
-    return strict_json.write(plan.campaign(), indent=2) if plan.options else "no mechanism meets these goals"
+    """The recommended option as indented JSON, or that there is none."""
+    return (
+        strict_json.write(plan.campaign().to_json(), indent=2) if plan.options else "no mechanism meets these goals"
+    )
 
 
 def as_json(plan: Plan) -> dict[str, Any]:
-    """Everything, as JSON can say it."""
+    """The whole plan as JSON."""
     return {
         "verdict": verdict(plan),
         "goals": _goals(plan.goals),
@@ -199,7 +203,7 @@ def as_json(plan: Plan) -> dict[str, Any]:
             for r in plan.refusals
         ],
         "published": as_dict(plan.published),
-        "campaign": plan.campaign() if plan.options else None,
+        "campaign": plan.campaign().to_json() if plan.options else None,
     }
 
 
@@ -221,9 +225,8 @@ def _goals(goals: Goals) -> dict[str, Any]:
     return found
 
 
-def _instead(refusal: Refusal, *, alone: bool = False) -> str:
-    told = ", or ".join(change.text for change in refusal.nearest)
-    return told if alone else f"needs {told}"
+def _instead(refusal: Refusal) -> str:
+    return ", or ".join(change.text for change in refusal.nearest)
 
 
 def _many(size: int) -> str:

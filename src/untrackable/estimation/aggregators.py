@@ -1,11 +1,11 @@
-"""From reports to frequencies: sums that add and merge, and estimates that say how far off they may be."""
+"""Sums of reports: they add up, merge, are saved as bytes, and give an estimate of the frequencies."""
 
 import math
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from untrackable import checks, framing
 from untrackable.errors import MergeError, SumsError
 from untrackable.estimation.estimate import Estimate as Estimate
-from untrackable.estimation.estimate import FloatArray as FloatArray
+from untrackable.estimation.intervals import FloatArray as FloatArray
 from untrackable.kernels.counting import add_signs
 from untrackable.kernels.transform import walsh_hadamard
 
@@ -21,43 +21,91 @@ Reports = NDArray[np.uint64] | NDArray[np.uint8]
 
 LARGEST_DENSE_BITS = 26
 _CONVERTED = 1 << 16
-"""Integers that are turned into real numbers at a time, in their place."""
+"""How many integers are turned into floating-point numbers at a time, in the same memory."""
 _HEAD = 16
-"""Bytes of the part and the number of reports, before saved sums."""
+"""Saved sums begin with the group and the number of reports: so many bytes."""
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """Whose reports an aggregate may hold: of one mechanism, and of one round unless its rounds `pool`.
+class Scope:
+    """Which reports an aggregate may hold: those of one mechanism, and of one round unless rounds `pool`.
 
-    Rounds pool when one client's reports are independent given its values and equally noisy; otherwise an error
-    radius that counts them as so many people would be too small.
+    Rounds pool if one client's reports are independent given its values and equally noisy. For other mechanisms a
+    radius that counts each report as another person would be too small. `group` is the number that reports share
+    when they may be added up: the round, the deck that covers the round, or 0 if all rounds go together.
     """
 
     mechanism: object
-    part: int
+    group: int
     pools: bool
 
 
 class Aggregator(ABC):
-    """Sums of reports of one source; merges only with its like."""
+    """Sums of the reports of one scope. They merge only with sums of the same kind and scope.
 
-    _sums: ClassVar[tuple[str, ...]]
-    """Names of the attributes that add up: integers, and arrays of them."""
-    _sealed, _unsealed = staticmethod(framing.frame_sums), staticmethod(framing.unframe_sums)
-    """How saved sums are framed, so that those of another kind are not taken for them."""
+    A subclass estimates all values (`_estimate_all`), or the values of a list (`_estimate_listed`), or both.
+    """
 
-    def __init__(self, source: Source) -> None:
-        self.source = source
+    _sums: ClassVar[tuple[str, ...]] = ()
+    """The names of the attributes that add up: integers, or arrays of integers."""
+    _frame, _unframe = staticmethod(framing.frame_sums), staticmethod(framing.unframe_sums)
+    """How saved sums are framed. Each kind of sums has its own frame, so that nobody mistakes one for another."""
+
+    takes_candidates: ClassVar[bool] = False
+    """Whether `estimate` may be given a list of candidates."""
+    parts: "Sequence[Aggregator]" = ()
+    """The sums of each level, where each report is about one of several parts of a value."""
+    part_bits: int = 0
+    """The width of such a part."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
         self.n = 0
 
+    @property
+    def why_candidates(self) -> str:
+        """Why these sums cannot estimate all values and need a list of candidates; empty if they can."""
+        return ""
+
+    @property
+    def needs_candidates(self) -> bool:
+        """Whether `estimate` must be given a list of candidates."""
+        return bool(self.why_candidates)
+
+    @property
+    def entries(self) -> int:
+        """How many integers these sums hold."""
+        return sum(np.size(getattr(self, name)) for name in self._sums)
+
+    def estimate(self, beta: float = 0.05, candidates: Sequence[Any] | None = None) -> Estimate:
+        """Frequencies of all values, or of the candidates in their order. Radii fail with probability `beta`.
+
+        Candidates must be chosen without looking at these reports, or the radii do not hold.
+        """
+        n, beta = self._counted(), checks.open_probability("beta", beta)
+        if candidates is None:
+            if self.needs_candidates:
+                raise ValueError(f"candidates must be given, as {self.why_candidates}")
+            return self._estimate_all(n, beta)
+        if not self.takes_candidates:
+            raise ValueError("candidates cannot be given: these sums estimate all values")
+        return self._estimate_listed(n, beta, check_candidates(candidates))
+
+    def for_candidates(self, candidates: Sequence[Any] | None) -> "Aggregator":
+        """Sums that answer for these candidates, and more reports can be added to.
+
+        They take less memory than sums that answer for any candidates. Most sums are small enough, and return
+        themselves.
+        """
+        return self
+
     def add(self, reports: Reports | Iterable[int]) -> Self:
-        """Count reports: an array as simulation yields it, or the integers that clients send."""
+        """Add reports: an array as `simulate` yields it, or the integers that clients send."""
         self._add(self._checked(self._given(reports)))
         return self
 
     def check(self, reports: Reports | Iterable[int]) -> None:
-        """Raise what `add` would raise, and add nothing."""
+        """Raise the error that `add` would raise, and add nothing."""
         self._possible(self._checked(self._given(reports)))
 
     def _given(self, reports: Reports | Iterable[int]) -> Reports:
@@ -68,7 +116,7 @@ class Aggregator(ABC):
                 raise TypeError("reports must be integers, or an array of them") from None
         if reports.dtype.kind not in "iu":
             raise TypeError(f"reports must be integers, not {reports.dtype}")
-        if not self.source.pools and reports.ndim > self._axes and reports.shape[1] > 1:
+        if not self.scope.pools and reports.ndim > self._axes and reports.shape[1] > 1:
             raise ValueError(
                 f"these reports are of {reports.shape[1]} rounds, which do not pool for this mechanism: "
                 "add one round at a time, reports[:, i]"
@@ -76,38 +124,38 @@ class Aggregator(ABC):
         return reports
 
     _axes = 1
-    """Axes of an array of reports of one round."""
+    """How many axes an array of reports of one round has."""
 
     @property
     def in_bytes(self) -> bool:
-        """Whether arrays of reports have a last axis: their bytes, least significant first."""
+        """Whether arrays of reports have a last axis for the bytes of a report, least significant first."""
         return self._axes == 2
 
     def merge(self, other: "Aggregator") -> Self:
-        """Add another aggregate's sums to this one."""
+        """Add the sums of another aggregate to this one."""
         if other is self:
             raise MergeError("an aggregate cannot be merged with itself: its reports would count twice")
-        if not isinstance(other, type(self)) or other.source != self.source:
+        if not isinstance(other, type(self)) or other.scope != self.scope:
             raise MergeError("these aggregates were collected under different parameters or rounds")
         self._merge(other)
         self.n += other.n
         return self
 
     def to_bytes(self) -> bytes:
-        """The sums, to be kept or sent; the same bytes in whatever order reports were added and sums merged."""
-        head = np.array([self.source.part, self.n], dtype="<u8").tobytes()
-        return self._sealed(self.source.mechanism, head, self._packed())
+        """The sums as bytes. They do not depend on the order in which reports were added and sums merged."""
+        head = np.array([self.scope.group, self.n], dtype="<u8").tobytes()
+        return self._frame(self.scope.mechanism, head, self._packed())
 
     def add_saved(self, data: bytes) -> Self:
-        """Add the sums that were saved as these bytes, of the same mechanism and round."""
+        """Add sums of the same mechanism and round that were saved as these bytes."""
         if not isinstance(data, bytes):
             raise TypeError(f"data must be bytes, not {type(data).__name__}")
-        payload = self._unsealed(self.source.mechanism, data)
+        payload = self._unframe(self.scope.mechanism, data)
         if len(payload) < _HEAD:
             raise SumsError("these bytes are sums that are truncated")
-        part, n = (int(number) for number in np.frombuffer(payload[:_HEAD], dtype="<u8"))
-        if part != self.source.part:
-            raise SumsError(f"these sums are of part {part}, not of part {self.source.part}")
+        group, n = (int(number) for number in np.frombuffer(payload[:_HEAD], dtype="<u8"))
+        if group != self.scope.group:
+            raise SumsError(f"these sums are of round or deck {group}, not of {self.scope.group}")
         self._add_packed(payload[_HEAD:], n)
         self.n += n
         return self
@@ -137,45 +185,53 @@ class Aggregator(ABC):
             raise ValueError("there are no reports to estimate from")
         return self.n
 
-    @abstractmethod
-    def _array(self, reports: list[int]) -> Reports: ...
+    def _estimate_all(self, n: int, beta: float) -> Estimate:
+        """The estimate of all values, from n > 0 reports."""
+        raise NotImplementedError
+
+    def _estimate_listed(self, n: int, beta: float, candidates: Sequence[Any]) -> Estimate:
+        """The estimate of the candidates, from n > 0 reports."""
+        raise NotImplementedError
 
     @abstractmethod
-    def _checked(self, reports: Reports) -> Reports: ...
+    def _array(self, reports: list[int]) -> Reports:
+        """Reports that clients send, as an array."""
+
+    @abstractmethod
+    def _checked(self, reports: Reports) -> Reports:
+        """Reports in the shape that `_add` takes. Those that no client can have sent are refused here or there."""
 
     def _possible(self, reports: Reports) -> None:  # noqa: B027 - most have nothing left
-        """Refuse what `_checked` leaves to `_add` to refuse."""
+        """Refuse the reports that `_checked` leaves to `_add` to refuse."""
 
     @abstractmethod
-    def _add(self, reports: Reports) -> None: ...
+    def _add(self, reports: Reports) -> None:
+        """Add checked reports."""
 
     def _merge(self, other: Self) -> None:
         for name in self._sums:
             self._increase(name, np.asarray(getattr(other, name)))
 
 
-class FrequencyAggregator(Aggregator):
-    """Sums from which the frequency of every value follows."""
+def check_candidates(candidates: Sequence[Any]) -> Sequence[Any]:
+    """A list of candidates that is not empty."""
+    if isinstance(candidates, str) or not len(candidates):
+        raise ValueError("candidates must be a sequence of values, at least one")
+    return candidates
 
-    @abstractmethod
-    def estimate(self, beta: float = 0.05) -> Estimate:
-        """Frequencies of all values, with radii that fail with probability at most `beta`."""
 
-
-class BitAggregator(FrequencyAggregator):
-    """Ones among reported bits, where a 1 is reported with probability `truth` for a 1 and `lie` for a 0."""
+class BitAggregator(Aggregator):
+    """How many reported bits are 1. A 1 is reported with probability `truth` for a 1 and `lie` for a 0."""
 
     _sums = ("ones",)
 
-    def __init__(self, source: Source, *, truth: float, lie: float) -> None:
-        super().__init__(source)
+    def __init__(self, scope: Scope, *, truth: float, lie: float) -> None:
+        super().__init__(scope)
         self._truth, self._lie = truth, lie
         self.ones = 0
 
-    def estimate(self, beta: float = 0.05) -> Estimate:
+    def _estimate_all(self, n: int, beta: float) -> Estimate:
         """Frequencies of 0 and 1: (share of ones - lie)/(truth - lie) for 1."""
-        n = self._counted()
-        beta = checks.open_probability("beta", beta)
         gap = self._truth - self._lie
         one = (self.ones / n - self._lie) / gap
         held = min(1.0, max(0.0, one))
@@ -187,7 +243,7 @@ class BitAggregator(FrequencyAggregator):
             beta,
             np.full(2, np.sqrt(variance / n) / abs(gap)),
             span=1 / abs(gap),
-            statistics=1,  # the two errors are one and the same
+            statistics=1,  # The errors of 0 and 1 are the same number.
             chance=chances if gap > 0 else 1 - chances,
         )
 
@@ -202,22 +258,20 @@ class BitAggregator(FrequencyAggregator):
         self.n += reports.size
 
 
-class InnerProductAggregator(FrequencyAggregator):
-    """sums[v] = Σ (-1)^b over the reports (v, b): one Walsh-Hadamard transform away from every frequency."""
+class InnerProductAggregator(Aggregator):
+    """sums[v] = Σ (-1)^b over the reports (v, b). Their Walsh-Hadamard transform gives every frequency."""
 
     _sums = ("sums",)
 
-    def __init__(self, source: Source, *, bits: int, flip: float, width: int = 1) -> None:
-        super().__init__(source)
+    def __init__(self, scope: Scope, *, bits: int, flip: float, width: int = 1) -> None:
+        super().__init__(scope)
         if bits > LARGEST_DENSE_BITS:
             raise ValueError(f"bits must be at most {LARGEST_DENSE_BITS} to estimate all 2^bits values, got {bits}")
         self._bits, self._flip, self._width = bits, flip, width
         self.sums = np.zeros(1 << bits, dtype=np.int64)
 
-    def estimate(self, beta: float = 0.05) -> Estimate:
-        """(2^d-1)/2^d·1/(1-2η)·WHT(sums)/n + 2^-d for every value; they sum to one, as WHT(sums) sums to zero."""
-        n = self._counted()
-        beta = checks.open_probability("beta", beta)
+    def _estimate_all(self, n: int, beta: float) -> Estimate:
+        """(2^d-1)/2^d·1/(1-2η)·WHT(sums)/n + 2^-d for every value. They sum to one, as WHT(sums) sums to zero."""
         sums = walsh_hadamard(self.sums)
         return inner_product_estimate(sums, n, beta, bits=self._bits, flip=self._flip, width=self._width)
 
@@ -225,7 +279,7 @@ class InnerProductAggregator(FrequencyAggregator):
         return _words(reports, 2, (2 << self._bits) - 1)
 
     def _checked(self, reports: Reports) -> Reports:
-        # The range is checked while counting; a negative number is a word that is too large.
+        # The range is checked while counting. A negative number is a word that is too large.
         kind = np.int64 if reports.dtype.kind == "i" else np.uint64
         return reports.astype(kind, copy=False).view(np.uint64)
 
@@ -249,11 +303,11 @@ def inner_product_estimate(
     width: int = 1,
     values: Sequence[int] | None = None,
 ) -> Estimate:
-    """From Σ (-1)^(⟨v,u⟩ ⊕ b) over the reports, of every value u, or of these.
+    """The estimate from Σ (-1)^(⟨v,u⟩ ⊕ b) over the reports, for every value u or for `values`.
 
-    For answers of w bits about vectors A, false with probability `flip`, it is Σ (2^w·[y = A·u] - 1). One part in
-    2^w of (sum + n) is how many reports agree with u, each with the same chance if nobody holds it. The sums are
-    used up: there may be 2^26, and the frequencies take their place.
+    For answers of w bits about vectors A, false with probability `flip`, the sum is Σ (2^w·[y = A·u] - 1), and (sum
+    + n)/2^w reports agree with u. If nobody holds u, each agrees with the same chance. There may be 2^26 sums, so
+    the frequencies overwrite them.
     """
     symbols, others = 1 << width, (1 << bits) - 1
     gap = symbols - 1 - symbols * flip
@@ -266,7 +320,7 @@ def inner_product_estimate(
         frequencies[start : start + _CONVERTED] = sums[start : start + _CONVERTED].copy()
     frequencies *= scale / n
     frequencies += rest
-    error = np.clip(frequencies, 0, 1)  # step by step in place
+    error = np.clip(frequencies, 0, 1)  # Each step below works in place, to save memory.
     error *= free - held
     np.subtract(free, error, out=error)
     np.sqrt(error, out=error)
@@ -277,7 +331,7 @@ def inner_product_estimate(
         beta,
         error,
         span=symbols * scale,
-        statistics=1 if bits == 1 else None,  # of a bit, the two errors are one and the same
+        statistics=1 if bits == 1 else None,  # The errors of the two values of a bit are the same number.
         chance=(1 - rest / scale) / symbols,
         values=values,
         complete=values is None,

@@ -1,6 +1,6 @@
-"""Inner products of values too wide to tabulate, asked about a list of candidates.
+"""Sums for values too wide to have a sum for each: estimates are of a list of candidates.
 
-Reports are kept until there is a list, or counted for the candidates of a list that is there before them.
+Without a list, reports are kept until there is one. With a list, reports are counted as they come, and not kept.
 """
 
 import copy
@@ -16,9 +16,9 @@ from untrackable.errors import MergeError, SumsError
 from untrackable.estimation.aggregators import (
     Aggregator,
     Estimate,
-    FrequencyAggregator,
     Reports,
-    Source,
+    Scope,
+    check_candidates,
     inner_product_estimate,
 )
 from untrackable.kernels.parity import parity_sums
@@ -28,52 +28,55 @@ Words = NDArray[np.uint64]
 _WORD = 64
 _ONE = np.uint64(1)
 _SCANNED = 1 << 16
-"""Reports that are compared with all candidates at a time: their vectors stay in the processor's cache."""
+"""How many reports are compared with all candidates at a time, so that they stay in the processor's cache."""
 _DIGEST = 32
 
 
-class CandidateAggregator(FrequencyAggregator):
-    """The vectors of all reports (v, b), those with b = 0 and those with b = 1 apart, and in no order.
+class CandidateAggregator(Aggregator):
+    """The vectors of all reports (v, b), those with b = 0 apart from those with b = 1, in no order.
 
-    Memory grows with the reports, ⌈bits/64⌉ words each; an estimate takes one inner product for each report and
-    candidate. Where the candidates are known beforehand, `asked` has no need to keep reports. Reports wider than 64
-    bits are arrays of bytes along a last axis, least significant first.
+    Memory grows with the reports, ⌈bits/64⌉ words each. An estimate takes one inner product for each report and
+    candidate. If the candidates are known beforehand, `for_candidates` keeps no reports. Reports wider than 64 bits
+    are arrays of bytes along a last axis, least significant first.
     """
 
+    takes_candidates = True
     _width = 1
 
-    def __init__(self, source: Source, *, bits: int, flip: float) -> None:
-        super().__init__(source)
+    def __init__(self, scope: Scope, *, bits: int, flip: float) -> None:
+        super().__init__(scope)
         self._bits, self._flip = bits, flip
         self._bytes = (bits + 8) // 8 if bits >= _WORD else 0
-        """Of a report that does not fit into a word; else 0."""
+        """The bytes of a report that does not fit into a word; else 0."""
         self._axes = 2 if self._bytes else 1
         self._kept: tuple[Columns, ...] = (Columns(limbs_of(bits)), Columns(limbs_of(bits)))
 
-    def estimate(self, beta: float = 0.05, candidates: Sequence[int] | None = None) -> Estimate:
-        """(2^d-1)/2^d·1/(g-1-gη)·Σ (g·[y = A·u] - 1)/n + 2^-d for every candidate u, g = 2^w, in their order.
+    @property
+    def why_candidates(self) -> str:
+        """There are too many values."""
+        return f"there are 2^{self._bits} values, too many to estimate"
 
-        For reports (v, b) of width w = 1, each term is (-1)^(⟨v,u⟩ ⊕ b). Candidates must be chosen without looking
-        at these reports, or the radii do not hold.
+    def _estimate_listed(self, n: int, beta: float, candidates: Sequence[int]) -> Estimate:
+        """(2^d-1)/2^d·1/(g-1-gη)·Σ (g·[y = A·u] - 1)/n + 2^-d for every candidate u, where g = 2^w.
+
+        For reports (v, b) of width w = 1, each term of the sum is (-1)^(⟨v,u⟩ ⊕ b).
         """
-        self._counted()
-        checks.open_probability("beta", beta)
-        return self.asked(candidates).estimate(beta)
+        return self.for_candidates(candidates).estimate(beta)
 
-    def asked(self, candidates: Sequence[int] | None) -> "CandidateSums":
-        """What the reports say of these candidates; more can be added, and are not kept."""
+    def for_candidates(self, candidates: Sequence[int] | None) -> "CandidateCounts":
+        """Counts of the reports that agree with these candidates. More reports can be added, and are not kept."""
         if candidates is None:
-            raise ValueError(f"candidates must be given, as there are 2^{self._bits} values, too many to estimate")
-        return CandidateSums(self, candidates)
+            raise ValueError(f"candidates must be given, as {self.why_candidates}")
+        return CandidateCounts(self, candidates)
 
-    def _like(self) -> Self:
-        """The same without reports."""
+    def _empty_copy(self) -> Self:
+        """The same sums without reports."""
         made = copy.copy(self)
         made.n, made._kept = 0, tuple(Columns(columns.filled.shape[0]) for columns in self._kept)
         return made
 
     def _agreeing(self, columns: tuple[Words, ...], words: Words) -> NDArray[np.int64]:
-        """How many of the reports in these columns have the true answer of each candidate."""
+        """How many of the reports in these columns agree with each candidate."""
         plain, flipped = columns
         total = plain.shape[1] + flipped.shape[1]
         agreeing: NDArray[np.int64] = (parity_sums(plain, words) - parity_sums(flipped, words) + total) >> 1
@@ -108,7 +111,7 @@ class CandidateAggregator(FrequencyAggregator):
         return words
 
     def _columns(self, reports: Reports) -> tuple[Words, ...]:
-        """Checked reports as columns, as they are kept."""
+        """Checked reports as columns of words, in which form they are kept."""
         words = reports.astype(np.uint64, copy=False)
         limbs = limbs_of(self._bits)
         vectors = (words[:, :limbs] >> _ONE).T.copy()
@@ -127,7 +130,7 @@ class CandidateAggregator(FrequencyAggregator):
             mine.append(theirs.filled)
 
     def _packed(self) -> bytes:
-        """How many had b = 0; then all vectors, sorted, so that nothing tells in which order they came."""
+        """The number of reports with b = 0, then all vectors, sorted so that their order tells nothing."""
         head = np.array([self._kept[0].filled.shape[1]], dtype="<u8").tobytes()
         ordered = (vectors.filled[:, np.lexsort(vectors.filled)] for vectors in self._kept)
         return head + b"".join(vectors.T.astype("<u8").tobytes() for vectors in ordered)
@@ -148,21 +151,20 @@ class CandidateAggregator(FrequencyAggregator):
         return f"a report must be between 2 and 2^{self._bits + 1} - 1"
 
 
-class CandidateSums(FrequencyAggregator):
-    """How many reports have the true answer of each of some candidates, chosen before these reports were seen.
+class CandidateCounts(Aggregator):
+    """How many reports agree with each candidate of a list that was chosen before these reports were seen.
 
-    A report is compared with every candidate as it comes, and forgotten: memory grows with the candidates only.
-    Estimates are those of the reports themselves, to the bit. Merges with the like for the same candidates in the
+    A report is compared with every candidate as it comes, and forgotten, so memory grows with the candidates only.
+    Estimates are exactly those of a `CandidateAggregator`. Counts merge with counts of the same candidates in the
     same order.
     """
 
     _sums = ("counts",)
-    _sealed, _unsealed = staticmethod(framing.frame_counts), staticmethod(framing.unframe_counts)
+    _frame, _unframe = staticmethod(framing.frame_counts), staticmethod(framing.unframe_counts)
 
     def __init__(self, kept: CandidateAggregator, candidates: Sequence[int]) -> None:
-        super().__init__(kept.source)
-        if isinstance(candidates, str) or not len(candidates):
-            raise ValueError("candidates must be a sequence of values, at least one")
+        super().__init__(kept.scope)
+        check_candidates(candidates)
         self._axes = kept._axes
         self._bits, self._flip, self._width = kept._bits, kept._flip, kept._width
         self.candidates = tuple(
@@ -174,11 +176,10 @@ class CandidateSums(FrequencyAggregator):
         )
         self.counts = kept._agreeing(tuple(columns.filled for columns in kept._kept), self._words)
         self.n = kept.n
-        self._kind = kept._like()
+        self._kept_form = kept._empty_copy()
 
-    def estimate(self, beta: float = 0.05) -> Estimate:
-        """Of the candidates, in their order, as `CandidateAggregator.estimate` gives it."""
-        n, beta = self._counted(), checks.open_probability("beta", beta)
+    def _estimate_all(self, n: int, beta: float) -> Estimate:
+        """The estimate of all candidates in their order, as `CandidateAggregator` gives it."""
         return inner_product_estimate(
             (self.counts << self._width) - n,
             n,
@@ -190,33 +191,33 @@ class CandidateSums(FrequencyAggregator):
         )
 
     def merge(self, other: Aggregator) -> Self:
-        """Add another aggregate's counts of the same candidates to these."""
-        if isinstance(other, CandidateSums) and other.candidates != self.candidates:
+        """Add the counts of another aggregate, of the same candidates, to these."""
+        if isinstance(other, CandidateCounts) and other.candidates != self.candidates:
             raise MergeError("these aggregates are of different candidates, or of the same in another order")
         return super().merge(other)
 
     def _array(self, reports: list[int]) -> Reports:
-        return self._kind._array(reports)
+        return self._kept_form._array(reports)
 
     def _checked(self, reports: Reports) -> Reports:
-        return reports  # a part at a time, as they are counted
+        return reports  # They are checked a part at a time, as they are counted.
 
     def _possible(self, reports: Reports) -> None:
         for some in _parts(reports):
-            self._kind._checked(some)
+            self._kept_form._checked(some)
 
     def _add(self, reports: Reports) -> None:
         counts, n = np.zeros_like(self.counts), 0
         for some in _parts(reports):
-            columns = self._kind._columns(self._kind._checked(some))
-            counts += self._kind._agreeing(columns, self._words)
+            columns = self._kept_form._columns(self._kept_form._checked(some))
+            counts += self._kept_form._agreeing(columns, self._words)
             n += sum(part.shape[1] for part in columns)
         self.counts += counts
         self.n += n
 
     @property
     def _digest(self) -> bytes:
-        """Of the candidates: 32 bytes."""
+        """A digest of the candidates, 32 bytes."""
         return hashlib.sha256(self._words.astype("<u8").tobytes()).digest()
 
     def _packed(self) -> bytes:
@@ -232,19 +233,19 @@ class CandidateSums(FrequencyAggregator):
 
 
 def _parts(reports: Reports) -> Iterator[Reports]:
-    """A part at a time; at least one, which may be empty."""
+    """The reports a part at a time: at least one part, which may be empty."""
     rows: Reports = reports.reshape(-1) if reports.ndim == 0 else reports
     for start in range(0, max(1, len(rows)), _SCANNED):
         yield rows[start : start + _SCANNED]
 
 
 def limbs_of(bits: int) -> int:
-    """Words of a vector."""
+    """How many words a vector takes."""
     return -(-bits // _WORD)
 
 
 class Columns:
-    """Vectors as columns of words, with room to grow."""
+    """Vectors as columns of words in an array with room to grow."""
 
     def __init__(self, limbs: int) -> None:
         self._room = np.empty((limbs, 0), dtype=np.uint64)
@@ -252,11 +253,11 @@ class Columns:
 
     @property
     def filled(self) -> Words:
-        """What there is."""
+        """The columns that were added."""
         return self._room[:, : self._count]
 
     def append(self, vectors: Words) -> None:
-        """More columns, copied."""
+        """Add columns, which are copied."""
         count = self._count + vectors.shape[1]
         if count > self._room.shape[1]:
             room = np.empty((self._room.shape[0], max(count, 3 * self._room.shape[1] // 2)), dtype=np.uint64)

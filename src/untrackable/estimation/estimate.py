@@ -1,4 +1,4 @@
-"""An estimate: frequencies, and how far each may be from the truth."""
+"""What an estimate is: a frequency for each value, and how far each may be from the truth."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -10,30 +10,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from untrackable import checks
-from untrackable.theory.accuracy import mean_radius
+from untrackable.estimation.intervals import (
+    FloatArray,
+    Interval,
+    interval_around,
+    radii_of_means,
+    single_interval,
+)
 from untrackable.theory.significance import Dependence, binomial_tail, discovery_level, mean_tail, radius_tail
 from untrackable.theory.simplex import nearest_frequencies
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FloatArray = NDArray[np.float64]
-
 _TESTED = 1 << 22
-"""Values whose p-values are computed at a time, as there may be 2^26."""
-
-
-class Interval(NamedTuple):
-    """Where frequencies lie, within [0, 1]."""
-
-    lower: FloatArray
-    upper: FloatArray
+"""How many p-values are computed at a time. There may be 2^26 values, too many for one array."""
 
 
 class Ranked(NamedTuple):
-    """A value among the most frequent ones.
+    """One of the most frequent values.
 
-    `lower` and `upper` hold for all values at once; `p_value` is an upper bound.
+    `lower` and `upper` hold for all values at once. `p_value` is an upper bound.
     """
 
     value: Any
@@ -47,16 +44,16 @@ class Ranked(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimate:
-    """Estimated frequencies, unbiased, with how far each may be from the truth.
+    """Estimated frequencies from n reports. They are unbiased, and each says how far it may be from the truth.
 
-    `radius` bounds the error of any one value chosen beforehand, and `simultaneous_radius` that of all values at
-    once, each except with probability `beta` (upper bounds). `standard_error` is estimated from the data.
+    `radius` bounds the error of one value that was chosen beforehand. `simultaneous_radius` bounds the errors of
+    all values at once. Each fails with probability at most `beta` (upper bounds). `standard_error` is estimated.
 
-    `span` is by how much one report more or less moves n times a frequency. Where a frequency is
-    span·(count/n - chance) and each report counts for a value that nobody holds with the same `chance`, p-values
-    are exact binomial tails. Where hashing adds to the error, `reach` gives the radius for any beta; where reports
-    weigh differently, the radius is `deviation`·√(ln(2/beta)/2), which is span/√n otherwise. `values` names the
-    values, which are 0, 1, … otherwise; not `complete` if there are others.
+    `span` is how far one report can move n times a frequency. `chance` is the probability that a report counts for
+    a value that nobody holds: a frequency is then span·(count/n - chance), and p-values are exact binomial tails.
+    `reach` gives the radius for any beta where hashing adds to the error. `deviation` is s in the radius
+    s·√(ln(2/beta)/2) where reports have different weights; otherwise s is span/√n. `values` names the values;
+    without it they are 0, 1, …. The estimate is not `complete` if there are other values.
     """
 
     frequencies: FloatArray
@@ -85,19 +82,20 @@ class Estimate:
         values: Sequence[Any] | None = None,
         complete: bool = True,
     ) -> "Estimate":
-        """Means of n independent terms of a given span: radii by Hoeffding's inequality.
+        """An estimate from means of n independent terms of a given span, its radii by Hoeffding's inequality.
 
-        `statistics` is how many errors there are to bound at once: as many as values, unless some are the same.
+        `statistics` is how many errors are bounded at once: one for each value, unless some errors are the same.
         """
         size = frequencies.shape
         wide = np.broadcast_to(np.asarray(span, dtype=np.float64), size)
         together = frequencies.size if statistics is None else statistics
+        radii = radii_of_means(span, n, beta, size, statistics=together)
         return Estimate(
             frequencies,
             n,
             beta,
-            scaled(span, mean_radius(n, beta), size),
-            scaled(span, mean_radius(n, beta, statistics=together), size),
+            radii.single,
+            radii.simultaneous,
             standard_error,
             span=wide,
             chance=chance,
@@ -106,48 +104,44 @@ class Estimate:
         )
 
     def interval(self, *, simultaneous: bool = False) -> Interval:
-        """Where each frequency lies except with probability `beta`; or where all of them lie at once.
+        """Where each frequency lies, or where all of them lie at once, except with probability `beta` (upper).
 
-        Proven for every population; the part outside [0, 1], where no frequency is, is cut off.
+        This is proven for every population.
         """
-        radius = self.simultaneous_radius if simultaneous else self.radius
-        found = Interval(self.frequencies - radius, self.frequencies + radius)
-        for end in found:
-            np.clip(end, 0, 1, out=end)
-        return found
+        return interval_around(self.frequencies, self.simultaneous_radius if simultaneous else self.radius)
 
     def shift(self, dishonest: int) -> FloatArray:
-        """By how much so many dishonest reports among the n can move each frequency, at most: span·m/n.
+        """How far m dishonest reports among the n can move each frequency: at most span·m/n (exact).
 
-        Exact: attained when each of them would have said the opposite. A client counts once for each report of its
-        that is in the sums.
+        They move it that far if each says the opposite of what an honest report would have said. A client counts
+        once for each of its reports.
         """
         dishonest = checks.integer("dishonest", dishonest, low=0, high=self.n)
         return self.span * (dishonest / self.n)
 
     def consistent(self) -> FloatArray:
-        """The nearest frequencies that are not negative and sum to one (at most one, if there are other values).
+        """The nearest frequencies that are not negative and sum to one (to at most one, if there are other values).
 
-        Nearer to the truth on the whole, and no longer unbiased: small frequencies come out too large on average.
+        They are nearer to the truth on the whole, but biased: small frequencies come out too large on average.
         """
         return nearest_frequencies(self.frequencies, complete=self.complete)
 
     @property
     def tail(self) -> str:
-        """What the p-values are: exact binomial tails, or bounds."""
+        """How p-values are computed: as exact binomial tails, or as upper bounds."""
         if self.chance is not None:
             return "exact binomial"
         return "upper, Hoeffding" if self.reach is None else "upper, from the radius"
 
     def p_values(self) -> FloatArray:
-        """Probability of an estimate at least this large were the value held by nobody; at most, as `tail` says."""
+        """The probability of an estimate this large if nobody held the value; `tail` says how exact it is."""
         found = np.empty(self.frequencies.size)
         for some in self._parts():
             found[some] = self._p_values(some)
         return found
 
     def _parts(self) -> Iterator[slice]:
-        """All places, some at a time."""
+        """The indices of all values, some at a time."""
         for start in range(0, self.frequencies.size, _TESTED):
             yield slice(start, start + _TESTED)
 
@@ -164,11 +158,11 @@ class Estimate:
         )
 
     def top(self, k: int, *, fdr: float = 0.05, dependence: Dependence = "positive") -> list[Ranked]:
-        """The k most frequent values, and which of all values stand out from noise at a false discovery rate.
+        """The k most frequent values, and whether each stands out from noise at a false discovery rate of `fdr`.
 
-        By Benjamini and Hochberg's procedure over all values, for which p-values must be independent or positively
-        dependent. Those of one population are nearly independent, not exactly: `dependence="any"` makes it a
-        theorem, at the price of a rate that is smaller by about ln(number of values).
+        This is Benjamini and Hochberg's procedure over all values. It needs p-values that are independent or
+        positively dependent. Those of one population are nearly independent, not exactly. `dependence="any"` needs
+        no assumption, but divides the rate by about ln(number of values).
         """
         k = checks.integer("k", k, low=1)
         largest = self._largest(min(k, self.frequencies.size))
@@ -183,8 +177,7 @@ class Estimate:
                 i if self.values is None else self.values[i],
                 float(self.frequencies[i]),
                 float(self.standard_error[i]),
-                min(1.0, max(0.0, float(self.frequencies[i] - radius[i]))),
-                min(1.0, max(0.0, float(self.frequencies[i] + radius[i]))),
+                *single_interval(float(self.frequencies[i]), float(radius[i])),
                 float(p_value),
                 bool(p_value <= level),
             )
@@ -192,23 +185,23 @@ class Estimate:
         ]
 
     def _largest(self, k: int) -> NDArray[np.int64]:
-        """Places of the k largest frequencies, of equal ones the first."""
+        """The indices of the k largest frequencies; among equal ones the first."""
         best = [_largest_of(self.frequencies[some], k) for some in self._parts()]
         threshold = _largest_of(np.concatenate(best), k).min()
         among = np.flatnonzero(self.frequencies >= threshold)
         return among[np.argsort(-self.frequencies[among], kind="stable")][:k]
 
     def to_arrow(self, *, consistent: bool = False) -> "pa.Table":
-        """A row for each value: frequency, standard error, both intervals; n and beta in the metadata.
+        """A row for each value with frequency, standard error and both intervals; n and beta are in the metadata.
 
-        With `consistent`, also the nearest frequencies that are possible.
+        `consistent` adds a column with the nearest frequencies that are possible.
         """
         from untrackable.estimation import estimate_export
 
         return estimate_export.to_arrow(self, consistent=consistent)
 
     def to_pandas(self, *, consistent: bool = False) -> Any:
-        """The same as a pandas data frame, where pandas is installed."""
+        """The same as a pandas data frame, if pandas is installed."""
         from untrackable.estimation import estimate_export
 
         return estimate_export.to_pandas(self, consistent=consistent)
@@ -227,10 +220,8 @@ class Estimate:
 
 
 def _largest_of(numbers: FloatArray, k: int) -> FloatArray:
-    """The k largest, or all if there are fewer, in no order; not a view, which would keep all of them."""
+    """The k largest numbers, or all if there are fewer, in no order.
+
+    The copy is there so that a view does not keep all numbers in memory.
+    """
     return np.partition(numbers, -k)[-k:].copy() if k < numbers.size else numbers
-
-
-def scaled(span: FloatArray | float, by: float, size: tuple[int, ...]) -> FloatArray:
-    """An array of span·by, which takes no room if all are the same."""
-    return np.broadcast_to(np.asarray(span, dtype=np.float64) * by, size)

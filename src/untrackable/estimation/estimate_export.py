@@ -1,4 +1,4 @@
-"""Estimates as tables: Arrow, pandas, CSV, JSON."""
+"""An estimate as a table: Arrow, pandas, CSV or JSON."""
 
 import csv
 import importlib
@@ -19,7 +19,7 @@ _ROWS = 1 << 16
 
 
 def columns(estimate: "Estimate", *, consistent: bool) -> dict[str, Any]:
-    """What every export has."""
+    """The columns of every export."""
     alone, together = estimate.interval(), estimate.interval(simultaneous=True)
     values = np.arange(estimate.frequencies.size) if estimate.values is None else list(estimate.values)
     return {
@@ -35,7 +35,7 @@ def columns(estimate: "Estimate", *, consistent: bool) -> dict[str, Any]:
 
 
 def to_arrow(estimate: "Estimate", *, consistent: bool) -> "pa.Table":
-    """A table; what concerns all values is in its metadata."""
+    """An Arrow table. The number of reports and beta are in its metadata."""
     with extra("files"):
         import pyarrow as pa
 
@@ -56,7 +56,7 @@ def to_pandas(estimate: "Estimate", *, consistent: bool) -> Any:
 
 
 def to_csv(estimate: "Estimate", path: Path, *, consistent: bool) -> None:
-    """A header and a row for each value, numbers with all their digits."""
+    """A CSV file with a header and a row for each value. Numbers have all their digits."""
     found = columns(estimate, consistent=consistent)
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
@@ -67,7 +67,7 @@ def to_csv(estimate: "Estimate", path: Path, *, consistent: bool) -> None:
 
 
 def to_json(estimate: "Estimate", *, consistent: bool) -> str:
-    """Columns as lists; integers wider than 53 bits, which JSON readers round, as text."""
+    """A JSON object of columns. Integers wider than 53 bits are text, as JSON readers would round them."""
     found = columns(estimate, consistent=consistent)
     listed = {name: c.tolist() if isinstance(c, np.ndarray) else c for name, c in found.items()}
     listed["value"] = _texts_if_wide(listed["value"], bits=53)
@@ -76,7 +76,7 @@ def to_json(estimate: "Estimate", *, consistent: bool) -> str:
 
 
 def _texts_if_wide(values: list[Any], bits: int = 63) -> list[Any]:
-    """Integers as text if one of them is too wide."""
+    """All values as text if one integer is too wide."""
     if any(isinstance(value, int) and value.bit_length() > bits for value in values):
         return [str(value) for value in values]
     return values

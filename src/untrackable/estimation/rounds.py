@@ -1,9 +1,9 @@
-"""Many rounds: each alone, pooled, and as a series with a trend.
+"""Estimates of several rounds: each alone, pooled, and as a series with a trend.
 
-A weighted mean of estimates has an error that is a sum over rounds. Where a client's reports are independent from
-round to round, Hoeffding's inequality holds for all of them together: deviations add up as √(Σ w²·s²). Where they
-share a state, it holds round by round and nothing cancels: they add up as Σ |w|·s, whatever the dependence, by
-Hölder's inequality for the moment generating functions. By that, asking again does not help.
+The error of a weighted mean of estimates is a sum over rounds. If a client's reports are independent from round to
+round, Hoeffding's inequality holds for all of them together: deviations add up as √(Σ w²·s²). If they share a
+state, it holds round by round and errors do not cancel: deviations add up as Σ |w|·s, whatever the dependence, by
+Hölder's inequality for the moment generating functions. Asking again then does not make the error smaller.
 """
 
 import math
@@ -15,8 +15,8 @@ import numpy as np
 
 from untrackable import checks
 from untrackable.estimation.aggregators import Aggregator
-from untrackable.estimation.estimate import Estimate, FloatArray
-from untrackable.theory.accuracy import mean_radius
+from untrackable.estimation.estimate import Estimate
+from untrackable.estimation.intervals import FloatArray, interval_around, radii_of_deviations
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,8 +24,9 @@ class Series:
     """One value's frequency over the rounds, and its trend.
 
     `lower` and `upper` hold for each round alone, `trend_lower` and `trend_upper` for the trend at all rounds at
-    once, each except with probability `beta`. The trend is a line through the rounds of a window, so the band is
-    about the truth smoothed in the same way: it is the truth itself where that is straight within the window.
+    once, each except with probability `beta` (upper). The trend is a line through the rounds of a window. So the
+    band is about the truth smoothed in the same way, which is the truth itself where that is straight within the
+    window.
     """
 
     rounds: tuple[int, ...]
@@ -39,18 +40,18 @@ class Series:
 
 
 class _Reporting(Protocol):
-    """What pooling needs to know of a mechanism."""
+    """The part of a mechanism that pooling uses."""
 
     @property
     def independent(self) -> bool:
-        """Whether a client's rounds are independent given its values."""
+        """Whether a client's reports of different rounds are independent given its values."""
 
     def aggregator(self, round: int) -> Aggregator:
         """Empty sums of a round."""
 
 
 class Rounds:
-    """Estimates of several rounds of one mechanism, by round."""
+    """The estimates of several rounds of one mechanism."""
 
     def __init__(self, mechanism: _Reporting, estimates: Mapping[int, Estimate]) -> None:
         if not estimates:
@@ -63,7 +64,7 @@ class Rounds:
             if estimate.reach is not None:
                 raise ValueError("estimates whose hash functions are the same in every round cannot be pooled")
         self._independent = mechanism.independent
-        self._sources = {round: mechanism.aggregator(round).source for round in self._estimates}
+        self._scopes = {round: mechanism.aggregator(round).scope for round in self._estimates}
 
     @property
     def numbers(self) -> tuple[int, ...]:
@@ -79,17 +80,16 @@ class Rounds:
     def independent(self, rounds: Iterable[int]) -> bool:
         """Whether a client's reports of these rounds are independent given its values.
 
-        So they are for fresh randomness and for the cards of one deck, not for cards that are dealt again.
+        Reports with fresh randomness and the cards of one deck are independent. Cards that are dealt again are not.
         """
-        sources = [self._sources[round] for round in rounds]
-        return self._independent and (not sources[0].pools or len({source.part for source in sources}) == 1)
+        scopes = [self._scopes[round] for round in rounds]
+        return self._independent and (not scopes[0].pools or len({scope.group for scope in scopes}) == 1)
 
     def pooled(self, rounds: Iterable[int] | None = None, *, beta: float = 0.05) -> Estimate:
-        """The mean over all or these rounds, weighted by one over the variance where nobody holds the value.
+        """The mean over all or the given rounds, weighted by one over the variance of a value that nobody holds.
 
-        Those weights have the least variance for rare values, and do not depend on the reports, so that the mean
-        stays unbiased. If frequencies change from round to round, it is their mean with these weights that is
-        estimated.
+        These weights give the least variance for rare values. They do not depend on the reports, so the mean stays
+        unbiased. If frequencies change from round to round, the estimate is of their mean with these weights.
         """
         beta = checks.open_probability("beta", beta)
         chosen = self.numbers if rounds is None else tuple(sorted(set(rounds)))
@@ -107,15 +107,15 @@ class Rounds:
         deviation = _added(weights * deviations, apart)
         n = sum(e.n for e in estimates)
         pull = np.max([w * e.span / e.n for w, e in zip(weights, estimates, strict=True)], axis=0)
-        # Where all values share one error, as the two of a bit do, it need not be bounded twice.
+        # If all values share one error, as the two values of a bit do, it need not be bounded twice.
         alike = all(np.array_equal(e.radius, e.simultaneous_radius) for e in estimates)
-        statistics = 1 if alike else frequencies.shape[1]
+        radii = radii_of_deviations(deviation, beta, statistics=1 if alike else frequencies.shape[1])
         return Estimate(
             (weights * frequencies).sum(axis=0),
             n,
             beta,
-            deviation * mean_radius(1, beta),
-            deviation * mean_radius(1, beta, statistics=statistics),
+            radii.single,
+            radii.simultaneous,
             _added(weights * errors, apart),
             span=n * pull,
             deviation=deviation,
@@ -124,15 +124,15 @@ class Rounds:
         )
 
     def window(self, last: int, *, beta: float = 0.05) -> Estimate:
-        """The last so many rounds, pooled."""
+        """The last `last` rounds, pooled."""
         last = checks.integer("last", last, low=1, high=len(self.numbers))
         return self.pooled(self.numbers[-last:], beta=beta)
 
     def series(self, place: int, *, window: int = 7, beta: float = 0.05) -> Series:
-        """The value at this place of the estimates, round by round, with lines through `window` rounds as trend.
+        """The value at this index, round by round, with lines through `window` rounds as its trend.
 
-        The line at a round is fitted to the rounds around it, as many before as after where there are any, by least
-        squares weighted as for pooling.
+        The line at a round is fitted to the rounds around it, as many before as after if there are enough, by least
+        squares with the weights of pooling.
         """
         beta = checks.open_probability("beta", beta)
         estimates = list(self._estimates.values())
@@ -149,12 +149,9 @@ class Rounds:
             trend[i] = weights @ frequencies[near]
             apart = self.independent(self.numbers[near])
             deviation[i] = _added((weights * deviations[near])[:, None], apart)[0]
-        alone = deviations * mean_radius(1, beta)
-        band = deviation * mean_radius(1, beta, statistics=numbers.size)
-        cut = [
-            np.clip(edge, 0, 1) for edge in (frequencies - alone, frequencies + alone, trend - band, trend + band)
-        ]
-        return Series(self.numbers, beta, frequencies, cut[0], cut[1], trend, cut[2], cut[3])
+        alone = interval_around(frequencies, radii_of_deviations(deviations, beta, statistics=1).single)
+        band = interval_around(trend, radii_of_deviations(deviation, beta, statistics=numbers.size).simultaneous)
+        return Series(self.numbers, beta, frequencies, *alone, trend, *band)
 
 
 def _frequencies(estimate: Estimate) -> FloatArray:
@@ -166,12 +163,12 @@ def _error(estimate: Estimate) -> FloatArray:
 
 
 def _deviation(estimate: Estimate) -> FloatArray:
-    """S such that the radius is s·√(ln(2/β)/2)."""
+    """The s for which the radius is s·√(ln(2/β)/2)."""
     return estimate.span / math.sqrt(estimate.n) if estimate.deviation is None else estimate.deviation
 
 
 def _precisions(estimates: list[Estimate]) -> list[FloatArray]:
-    """One over the variance where nobody holds the value; or in proportion to its bound, if one is not known."""
+    """One over the variance of a value that nobody holds, or over its bound if a chance is not known."""
     bounds = [_deviation(e) ** -2 for e in estimates]
     known = [e.chance for e in estimates if e.chance is not None]
     if len(known) < len(estimates):
@@ -180,13 +177,13 @@ def _precisions(estimates: list[Estimate]) -> list[FloatArray]:
 
 
 def _added(weighted: FloatArray, independent: bool) -> FloatArray:
-    """Deviations over rounds (the first axis) added up."""
+    """The deviation of a sum over rounds (the first axis)."""
     total: FloatArray = np.sqrt((weighted**2).sum(axis=0)) if independent else np.abs(weighted).sum(axis=0)
     return total
 
 
 def _around(i: int, window: int, count: int) -> slice:
-    """The window around a place, moved inside at the ends."""
+    """The window around an index, moved inside at the ends."""
     start = max(0, min(i - window // 2, count - window))
     return slice(start, start + window)
 

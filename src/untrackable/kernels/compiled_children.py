@@ -1,4 +1,4 @@
-"""The kernel of a search among hashed prefixes, which numba compiles; `discovery.children` says what it does."""
+"""The kernel of a search among hashed prefixes, compiled by numba; `discovery.child_prefixes` says what it does."""
 
 import numpy as np
 from numba import njit, types

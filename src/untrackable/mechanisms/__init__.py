@@ -1,9 +1,9 @@
 """The mechanisms: how a value becomes reports that cannot be linked, and what becomes known of it.
 
 `Mechanism` is what they all are; `from_json` makes one of its description. Ours: `Deck`, `Fading`, `InnerProduct`,
-`Bitwise`. A `RandomizedResponse`, `NoisyInnerProduct`, `CountMeanSketch`, `HadamardSketch` or `Levelled` answers
-once; `Fresh`, `Memoized`, `Stored` and `Dealt` answer with one of them in every round. Those of others: `Rappor`,
-`Unary`, `Lgrr`, `Loloha`, `DBitFlip`, `FixedVector`, `Assigned`, `OneChange`, `Votes`.
+`Bitwise`. A `RandomizedResponse`, `NoisyInnerProduct`, `SubsetSelection`, `CountMeanSketch`, `HadamardSketch` or
+`Levelled` answers once; `Fresh`, `Memoized`, `Stored` and `Dealt` answer with one of them in every round. Those of
+others: `Rappor`, `Unary`, `Lgrr`, `Loloha`, `DBitFlip`, `FixedVector`, `Assigned`, `OneChange`, `Votes`.
 """
 
 from typing import TYPE_CHECKING
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from untrackable.mechanisms.local.sketches import CountMeanSketch as CountMeanSketch
     from untrackable.mechanisms.local.sketches import HadamardSketch as HadamardSketch
     from untrackable.mechanisms.local.string_levels import Levelled as Levelled
+    from untrackable.mechanisms.local.subset_selection import SubsetSelection as SubsetSelection
     from untrackable.mechanisms.others.assigned import Assigned as Assigned
     from untrackable.mechanisms.others.fixed_vector import FixedVector as FixedVector
     from untrackable.mechanisms.others.one_change import OneChange as OneChange
@@ -59,6 +60,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "OneChange": "others.one_change",
         "RandomizedResponse": "local.randomized_response",
         "Rappor": "kept.rappor",
+        "SubsetSelection": "local.subset_selection",
         "Stored": "wrappers.stored",
         "Unary": "kept.unary",
         "Votes": "others.votes",

@@ -1,17 +1,19 @@
-"""The mechanisms that people deploy or that the paper discusses, by name: how to make each, and at what privacy."""
+"""The mechanisms that people deploy or that the paper discusses, by name: how to make each, and how to set it."""
 
-import inspect
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from untrackable import checks
+from untrackable.mechanisms.catalogue_entry import Entry
+from untrackable.mechanisms.demands import Budget, Unsuitable
+from untrackable.mechanisms.inner_product import inner_product_settings
 from untrackable.mechanisms.inner_product.budget import largest_eps_report
 from untrackable.mechanisms.inner_product.deck import Deck
 from untrackable.mechanisms.inner_product.fading import Fading
 from untrackable.mechanisms.inner_product.rnip import InnerProduct
 from untrackable.mechanisms.interface import Mechanism
+from untrackable.mechanisms.kept import kept_settings
 from untrackable.mechanisms.kept.bitwise import Bitwise
 from untrackable.mechanisms.kept.dbitflip import DBitFlip
 from untrackable.mechanisms.kept.kept_symbol import Step
@@ -29,63 +31,9 @@ from untrackable.mechanisms.wrappers.fresh import Fresh
 from untrackable.mechanisms.wrappers.stored import Memoized
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
-    """The same demands on every mechanism: a question with so many answers, private for ever, asked so often."""
-
-    values: int = 16
-    eps: float = 2.0
-    delta: float = 1e-6
-    reports: int = 20
-    people: int = 100_000
-
-    def __post_init__(self) -> None:
-        checks.settle(
-            self,
-            values=checks.integer("values", self.values, low=2, high=4096),
-            eps=checks.epsilon("eps", self.eps),
-            delta=checks.open_probability("delta", self.delta),
-            reports=checks.integer("reports", self.reports, low=2),
-            people=checks.integer("people", self.people, low=1),
-        )
-
-    @property
-    def bits(self) -> int:
-        """Width of an encoded value."""
-        return (self.values - 1).bit_length()
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One mechanism: how to make it from parameters, its published ones, and the one that meets a goal.
-
-    `at` raises ValueError, saying why, where no parameters do. `lasts` is False where privacy holds for the goal's
-    reports only; `yes_no` says that there are two values; `cost` how an audit's time and memory grow with the
-    number of reports k.
-    """
-
-    name: str
-    make: Callable[..., Mechanism]
-    at: Callable[[Budget], Mechanism]
-    cost: str
-    presets: Mapping[str, Callable[[], Mechanism]] = field(default_factory=dict)
-    lasts: bool = True
-    yes_no: bool = False
-
-    def meeting(self, goal: Budget) -> Mechanism:
-        """The mechanism that meets a goal."""
-        if self.yes_no and goal.values != 2:
-            raise ValueError(f"it answers yes/no questions only, not one with {goal.values} answers")
-        return self.at(goal)
-
-    def parameters(self) -> dict[str, inspect.Parameter]:
-        """What `make` takes."""
-        return dict(inspect.signature(self.make).parameters)
-
-
-def _rappor(goal: Budget) -> Rappor:
-    """128 bits and two hashes as published, with the f that has the goal's eps = 2h·ln((1-f/2)/(f/2))."""
-    return Rappor(bloom_bits=128, hashes=2, f=2 / (1 + math.exp(goal.eps / 4)), p=0.5, q=0.75, cohorts=8)
+def _rappor(budget: Budget) -> Rappor:
+    """128 bits and two hashes as published, with the f that has the budget's eps = 2h·ln((1-f/2)/(f/2))."""
+    return Rappor(bloom_bits=128, hashes=2, f=2 / (1 + math.exp(budget.eps / 4)), p=0.5, q=0.75, cohorts=8)
 
 
 def _presets(
@@ -106,8 +54,9 @@ def _unary(name: Any) -> Entry:
     return Entry(
         name.lower(),
         make,
-        lambda goal: make(values=goal.values, eps=goal.eps, eps_report=goal.eps / 4),
+        partial(kept_settings.unary, name),
         "time k² to k³, memory k²; the number of values costs nothing",
+        tuned=True,
     )
 
 
@@ -122,7 +71,7 @@ def _loloha(name: Any) -> Entry:
     return Entry(
         name.lower(),
         make,
-        lambda goal: make(values=goal.values, eps=goal.eps, eps_report=goal.eps / 4, step="exact"),
+        lambda budget: make(values=budget.values, eps=budget.eps, eps_report=budget.eps / 4, step="exact"),
         "exact up to 2 million outcomes (k = 20 for many symbols, 285 for two), beyond that a bound in seconds",
         {name: _presets(Loloha)[name]},
     )
@@ -153,46 +102,55 @@ def _sketch(base: type[CountMeanSketch] | type[HadamardSketch], keep: type[Memoi
 
 
 def _fresh_sketch(base: type[CountMeanSketch] | type[HadamardSketch]) -> Callable[[Budget], Fresh]:
-    """The largest eps of one report when all of them together may spend the budget, rounded down."""
+    """The largest eps of one report with which all of them together spend the budget, rounded down."""
 
-    def at(goal: Budget) -> Fresh:
+    def at(budget: Budget) -> Fresh:
+        reports = budget.last_round(_SPENT)
+
         def made(eps: float) -> Fresh:
             return Fresh(base(hashes=1024, width=1024, eps=eps))
 
         def spent(eps: float) -> float:
-            return made(eps).privacy(reports=goal.reports).delta(goal.eps).upper
+            return made(eps).privacy(reports=reports).delta(budget.eps).upper
 
-        low, high = goal.eps / goal.reports, goal.eps
+        low, high = budget.eps / reports, budget.eps
         while high - low > 1e-9 * high:
             middle = (low + high) / 2
-            low, high = (middle, high) if spent(middle) <= goal.delta else (low, middle)
+            low, high = (middle, high) if spent(middle) <= budget.delta else (low, middle)
         return made(low)
 
     return at
 
 
-def _fresh_at(goal: Budget) -> Fresh:
-    eps = largest_eps_report(bits=goal.bits, slots=goal.reports, eps=goal.eps, delta=goal.delta, accounting="exact")
-    return _fresh(bits=goal.bits, eps=eps)
+def _fresh_at(budget: Budget) -> Fresh:
+    slots = budget.last_round(_SPENT)
+    eps = largest_eps_report(bits=budget.bits, slots=slots, eps=budget.eps, delta=budget.delta, accounting="exact")
+    return _fresh(bits=budget.bits, eps=eps)
 
 
-def _votes(goal: Budget) -> Votes:
+def _one_change(budget: Budget) -> OneChange:
+    rounds = budget.last_round("It divides all rounds into halves, quarters and so on, so it needs a last round.")
+    if budget.changes:
+        raise Unsuitable("changes", "It reports one change of a value, and no later one.")
+    return OneChange(rounds=1 << (max(2, rounds) - 1).bit_length(), changes=1, eps=budget.eps)
+
+
+def _votes(budget: Budget) -> Votes:
     """Two updates, each answered, and the published proportions, with what a fixed value may spend."""
-    updates = (1, goal.reports // 2 + 1)
-    published = Votes.for_budget(eps=goal.eps, changes=2, updates=updates)
-    scale = goal.eps / published.privacy().pure() * (1 - 1e-12)
-    return Votes.for_budget(eps=goal.eps * scale, changes=2, updates=updates)
+    updates = (1, budget.last_round("Its updates are spread over all rounds, so it needs a last round.") // 2 + 1)
+    published = Votes.for_budget(eps=budget.eps, changes=2, updates=updates)
+    scale = budget.eps / published.privacy().pure() * (1 - 1e-12)
+    return Votes.for_budget(eps=budget.eps * scale, changes=2, updates=updates)
 
 
-def _leaks(goal: Budget) -> Mechanism:
-    raise ValueError("fresh noise on a fixed vector tells one bit of the value in the end: no eps holds for ever")
+def _leaks(budget: Budget) -> Mechanism:
+    raise Unsuitable(
+        "privacy",
+        "Fresh noise on the answer to a fixed question reveals one bit of the value in the end, so no eps lasts.",
+    )
 
 
-def _slots(goal: Budget) -> int:
-    """Enough for an advantage of a few percent."""
-    return 4 * goal.reports**2
-
-
+_SPENT = "Every report spends privacy, so it needs a last round."
 _ONCE = "time k, beyond 2,048 reports k³ for detection; the number of values costs nothing"
 _AFRESH = "tracking constant, detection time k²; the number of values costs nothing"
 
@@ -200,32 +158,87 @@ CATALOGUE: dict[str, Entry] = {
     entry.name: entry
     for entry in (
         Entry(
+            "deck",
+            Deck,
+            inner_product_settings.deck,
+            "constant",
+            set_for_report=inner_product_settings.deck_of_report,
+            most_values=None,
+            takes_levels=True,
+            tuned=True,
+            quick=True,
+            reference=True,
+        ),
+        Entry(
+            "fading",
+            Fading,
+            inner_product_settings.fading,
+            "tracking constant; privacy the same for every k; detection time k",
+            set_for_report=inner_product_settings.fading_of_report,
+            widest=1,
+            most_values=None,
+            tuned=True,
+            quick=True,
+            reference=True,
+        ),
+        Entry(
+            "rnip",
+            _rnip,
+            inner_product_settings.rnip,
+            "tracking time k² to k³, detection k³ and memory k²; the number of values costs nothing",
+            set_for_report=inner_product_settings.rnip_of_report,
+            most_values=None,
+            takes_levels=True,
+            tuned=True,
+            reference=True,
+        ),
+        Entry(
+            "memoized",
+            _memoized,
+            inner_product_settings.memoized,
+            _ONCE,
+            most_values=None,
+            takes_levels=True,
+            reference=True,
+        ),
+        Entry(
+            "bitwise",
+            Bitwise,
+            kept_settings.bitwise,
+            "time k² to k³, memory k²",
+            yes_no=True,
+            tuned=True,
+            quick=True,
+            reference=True,
+        ),
+        Entry(
+            "l-grr",
+            _lgrr,
+            kept_settings.lgrr,
+            "exact up to 2 million outcomes (k = 20 for many values), beyond that a bound in seconds",
+            _presets(Lgrr),
+            tuned=True,
+        ),
+        *map(_unary, ("L-SUE", "L-OSUE", "L-OUE", "L-SOUE")),
+        Entry(
             "rappor",
             Rappor,
             _rappor,
             "time k² to k³, a few MB for each report; detection as much for every overlap, of about hashes³",
             _presets(Rappor),
         ),
-        *map(_unary, ("L-SUE", "L-OSUE", "L-OUE", "L-SOUE")),
-        Entry(
-            "l-grr",
-            _lgrr,
-            lambda g: _lgrr(values=g.values, eps=g.eps, eps_report=g.eps / 4, step="exact"),
-            "exact up to 2 million outcomes (k = 20 for many values), beyond that a bound in seconds",
-            _presets(Lgrr),
-        ),
         *map(_loloha, ("BiLOLOHA", "OLOLOHA")),
         Entry(
             "dbitflip",
             DBitFlip,
-            lambda g: DBitFlip(buckets=g.values, sampled=min(4, g.values), eps=g.eps),
+            lambda b: DBitFlip(buckets=b.values, sampled=min(4, b.values), eps=b.eps),
             "time k² to k³, memory k²; without output noise time k",
             _presets(DBitFlip),
         ),
         Entry(
             "cms",
             _sketch(CountMeanSketch, Memoized),
-            lambda g: Memoized(CountMeanSketch(hashes=1024, width=1024, eps=g.eps)),
+            lambda b: Memoized(CountMeanSketch(hashes=1024, width=1024, eps=b.eps)),
             _ONCE,
             _presets(CountMeanSketch, Memoized),
         ),
@@ -240,7 +253,7 @@ CATALOGUE: dict[str, Entry] = {
         Entry(
             "hcms",
             _sketch(HadamardSketch, Memoized),
-            lambda g: Memoized(HadamardSketch(hashes=1024, width=1024, eps=g.eps)),
+            lambda b: Memoized(HadamardSketch(hashes=1024, width=1024, eps=b.eps)),
             _ONCE,
             _presets(HadamardSketch, Memoized),
         ),
@@ -255,7 +268,7 @@ CATALOGUE: dict[str, Entry] = {
         Entry(
             "fixed-vector",
             FixedVector,
-            lambda g: FixedVector(bits=g.bits, eps=g.eps),
+            lambda b: FixedVector(bits=b.bits, eps=b.eps),
             "time k, memory constant",
         ),
         Entry(
@@ -263,53 +276,24 @@ CATALOGUE: dict[str, Entry] = {
             lambda *, bits, eps: FixedVector(bits=bits, eps=eps, noise="fresh"),
             _leaks,
             "time k to k², memory k",
+            most_values=None,
         ),
         Entry(
             "assigned",
             Assigned,
-            lambda g: Assigned(bits=g.bits, eps=g.eps, people=g.people),
+            lambda b: Assigned(bits=b.bits, eps=b.eps, people=b.people),
             "time k, memory constant",
         ),
-        Entry(
-            "one-change",
-            OneChange,
-            lambda g: OneChange(rounds=1 << (g.reports - 1).bit_length(), changes=1, eps=g.eps),
-            "next to nothing for any k",
-            yes_no=True,
-        ),
+        Entry("one-change", OneChange, _one_change, "next to nothing for any k", yes_no=True),
         Entry(
             "votes",
             Votes,
             _votes,
             "tracking constant; privacy and detection grow with the number of updates",
             yes_no=True,
+            every_round=False,
         ),
-        Entry(
-            "bitwise",
-            Bitwise,
-            lambda g: Bitwise(eps_state=g.eps, eps_report=g.eps),
-            "time k² to k³, memory k²",
-            yes_no=True,
-        ),
-        Entry(
-            "rnip",
-            _rnip,
-            lambda g: InnerProduct.for_budget(bits=g.bits, slots=_slots(g), eps=g.eps, delta=g.delta, width=1),
-            "tracking time k² to k³, detection k³ and memory k²; the number of values costs nothing",
-        ),
-        Entry(
-            "deck",
-            Deck,
-            lambda g: Deck.for_budget(bits=g.bits, slots=g.reports, eps=g.eps, delta=g.delta),
-            "constant",
-        ),
-        Entry(
-            "fading",
-            Fading,
-            lambda g: Fading(bits=g.bits, eps=g.eps, delta=g.delta),
-            "tracking constant; privacy the same for every k; detection time k",
-        ),
-        Entry("memoized", _memoized, lambda g: _memoized(bits=g.bits, eps=g.eps), _ONCE),
         Entry("fresh", _fresh, _fresh_at, _AFRESH, lasts=False),
     )
 }
+"""All mechanisms by name: those that a plan can keep within a tolerance first."""

@@ -1,4 +1,4 @@
-"""Which reports an observer holds, and whose they are alleged to be."""
+"""Which reports an observer holds, and which of them are said to be the first person's."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -7,17 +7,17 @@ from typing import SupportsIndex
 from untrackable import checks
 
 LARGEST_ROUND = 1 << 53
-"""Rounds are numbers that every language can count to."""
+"""The largest integer that every language counts to exactly."""
 
 LARGEST_SEARCH = 20_000_000
-"""Outcomes of all splits together, of a few dozen bytes each."""
+"""The most outcomes that a search over all splits may have, each a few dozen bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class ObservedRounds:
-    """Distinct rounds in order, and those alleged to be the first user's; None: the worst are to be searched for.
+    """Distinct rounds in order, and the ones said to be the first person's; None: search for the worst ones.
 
-    `counted` says that only the numbers of reports were given, as suits mechanisms whose rounds are all alike.
+    `counted` says that only numbers of reports were given, which is enough where all rounds are alike.
     """
 
     rounds: Sequence[int]
@@ -28,7 +28,7 @@ class ObservedRounds:
     def of(
         rounds: Iterable[int] | None, first: Iterable[int] | None, reports: int | None, split: int | None
     ) -> "ObservedRounds":
-        """From rounds and the first user's rounds, or in short from how many there are of each."""
+        """From rounds and the first person's rounds, or from the number of each."""
         if reports is None and rounds is not None:
             if split is not None:
                 raise ValueError("split goes with reports; rounds go with first")

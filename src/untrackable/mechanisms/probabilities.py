@@ -34,7 +34,7 @@ class Chance:
         return word(entropy) < self.threshold
 
     def simulate(self, rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-        """Draw the event independently for every place of an array."""
+        """Draw the event independently for every position of an array."""
         if self.threshold == _WHOLE:
             return np.ones(shape, dtype=np.bool_)
         words = rng.integers(0, _WHOLE - 1, size=shape, dtype=np.uint64, endpoint=True)
@@ -87,7 +87,7 @@ def noisy_symbol(symbol: int, symbols: int, lie: Chance, entropy: Entropy) -> in
 def simulate_noisy_symbols(
     given: NDArray[np.uint64], symbols: int, lie: Chance, rng: np.random.Generator
 ) -> NDArray[np.uint64]:
-    """The same for every place of an array."""
+    """The same for every position of an array."""
     lies = lie.simulate(rng, given.shape)
     steps = rng.integers(1, symbols, size=given.shape, dtype=np.uint64)
     return (given + np.where(lies, steps, np.uint64(0))) % np.uint64(symbols)

@@ -36,19 +36,20 @@ _BASES = {
     "noisy-inner-product": "local.noisy_inner_product.NoisyInnerProduct",
     "numbered-bit": "others.assigned.NumberedBit",
     "randomized-response": "local.randomized_response.RandomizedResponse",
+    "subset-selection": "local.subset_selection.SubsetSelection",
     "vector-question": "others.fixed_vector.VectorQuestion",
 }
-"""Local mechanisms, which others are built on."""
+"""Local mechanisms, on which others are built."""
 
 _KEY = "mechanism"
 
 
 def describe(mechanism: object) -> dict[str, Any]:
-    """What `from_json` takes back; a mechanism of somebody's own has no description."""
+    """What `from_json` takes back; only mechanisms of this library have a description."""
     kind = type(mechanism)
     home = f"{kind.__module__.removeprefix('untrackable.mechanisms.')}.{kind.__name__}"
-    for name, place in {**_HOMES, **_BASES}.items():
-        if place == home:
+    for name, known in {**_HOMES, **_BASES}.items():
+        if known == home:
             return {
                 _KEY: name,
                 **{key: plain(getattr(mechanism, key)) for key in inspect.signature(kind).parameters},
@@ -57,7 +58,7 @@ def describe(mechanism: object) -> dict[str, Any]:
 
 
 def from_json(description: Mapping[str, Any]) -> "Mechanism":
-    """The mechanism that wrote this; whatever `to_json` would not have written is a `MechanismError`."""
+    """The mechanism that wrote this; anything that `to_json` would not have written is a `MechanismError`."""
     made: Mechanism = _made(description, _HOMES)
     return made
 

@@ -8,11 +8,11 @@ from numpy.typing import ArrayLike, NDArray
 from untrackable.mechanisms.local.string_levels import Levelled
 
 if TYPE_CHECKING:
-    from untrackable.mechanisms.interface import Local
+    from untrackable.mechanisms.local.local_interface import Local
 
 
 def integer_population(values: ArrayLike, below: int, rounds: int, *, may_change: bool) -> NDArray[Any]:
-    """Integer values of a population, checked but not copied; the error says the range and shows no value."""
+    """Integer values of a population, checked but not copied. Errors name the range and show no value."""
     array = np.asarray(values)
     if array.dtype.kind not in "iub" and array.size:
         raise TypeError(f"values must be integers, not {array.dtype}")
@@ -25,9 +25,9 @@ def integer_population(values: ArrayLike, below: int, rounds: int, *, may_change
 
 
 def local_population(base: "Local", values: ArrayLike, rounds: int, *, may_change: bool) -> NDArray[Any]:
-    """The same for what a local mechanism takes; values of several parts have them along a last axis.
+    """The same for the values of a local mechanism; values of several parts have them along a last axis.
 
-    Such come out as an array of records `parts`, one for each value.
+    The result is then an array of records `parts`, one for each value.
     """
     if not isinstance(base, Levelled):
         return integer_population(values, base.values, rounds, may_change=may_change)

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from untrackable.display.figure_style import BLUE, GREEN, RED, plain_axes, save_figure
 from untrackable.extras import extra
 from untrackable.paper import rappor_rows
 from untrackable.paper.rappor_rows import Point
@@ -11,7 +12,7 @@ with extra("plots"):
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_OURS, _PAPER, _OTHER = "#1b6ca8", "#d1495b", "#7a9e3f"
+_OURS, _PAPER, _OTHER = BLUE, RED, GREEN
 
 
 def write(directory: Path, points: list[Point]) -> list[Path]:
@@ -38,10 +39,10 @@ def _worst_case(directory: Path) -> Path:
     bracket = [mechanism.tracking(reports=k).gamma(1e-6) for k in reports]
     axes.plot(reports, [b.upper for b in bracket], color=_OTHER, label="γ at δ = 10⁻⁶ (upper)")
     axes.set(
-        xlabel="reports", ylabel="γ, one user against two", title="RAPPOR: worst case over splits", ylim=(0, None)
+        xlabel="reports", ylabel="γ, one person against two", title="RAPPOR: worst case over splits", ylim=(0, None)
     )
     _finish(axes)
-    return _save(figure, directory / "rappor-worst-case.png")
+    return save_figure(figure, directory / "rappor-worst-case.png")
 
 
 def _percentiles(directory: Path, points: list[Point]) -> Path:
@@ -77,16 +78,9 @@ def _percentiles(directory: Path, points: list[Point]) -> Path:
         axes.set(xlabel="reports", title=f"RAPPOR: {name} of τ")
         _finish(axes)
     left.set(ylabel="trackability τ", ylim=(0, None))
-    return _save(figure, directory / "rappor-percentiles.png")
+    return save_figure(figure, directory / "rappor-percentiles.png")
 
 
 def _finish(axes: Axes) -> None:
-    axes.grid(alpha=0.3)
-    axes.spines[["top", "right"]].set_visible(False)
+    plain_axes(axes)
     axes.legend(frameon=False, loc="upper left", fontsize=9)
-
-
-def _save(figure: Figure, path: Path) -> Path:
-    # No software name and no date in the file: the same numbers give the same bytes.
-    figure.savefig(path, dpi=140, metadata={"Software": None})
-    return path

@@ -1,1 +1,1 @@
-"""Goals in, mechanism out, or the reason why not."""
+"""Finds the mechanism that meets the goals, or says why none does."""

@@ -1,4 +1,4 @@
-"""What [NV]'s own parameter selection gives for the same goals, as printed, and how many users it needs."""
+"""The parameters that [NV] itself selects for the same goals, as printed, and how many people that needs."""
 
 import math
 from dataclasses import dataclass
@@ -7,8 +7,8 @@ from untrackable.mechanisms.inner_product.budget import largest_eps_report
 from untrackable.mechanisms.inner_product.rnip import InnerProduct
 from untrackable.planning.forecast import people_needed
 from untrackable.planning.goals import Goals
-from untrackable.planning.monotone_search import smallest_integer
 from untrackable.theory.accuracy import inner_product_selection
+from untrackable.theory.monotone_search import smallest_integer
 
 _MOST_PEOPLE = 10**30
 
@@ -17,10 +17,10 @@ _MOST_PEOPLE = 10**30
 class Published:
     """[NV, "Parameter Selection"] for the solved goals: ε′ from accuracy, then L, then k²/L.
 
-    `eps_report`, `slots` and `delta_upper` are what it prints for the people that there are. `people_upper` is how
-    many it needs for k²/L to be within what is tolerable, with its printed radius, and `people_same_radius_upper`
-    with the radius that the plan uses too; the ratios say how many times as many that is. Its further term L²/2^d
-    is left out everywhere: with it the printed bound would mostly exceed 1.
+    `eps_report`, `slots` and `delta_upper` are the printed formulas for the people of the plan. `people_upper` is
+    how many people keep k²/L tolerable with the printed radius, and `people_same_radius_upper` with the radius that
+    the plan uses; the ratios compare that with the people of the plan. The further term L²/2^d is left out
+    everywhere: with it the printed bound would mostly exceed 1.
     """
 
     reports: int
@@ -34,8 +34,8 @@ class Published:
 
 
 def published(goals: Goals) -> Published | None:
-    """Of goals without an unknown; None where it has no answer: nothing is tolerable, or reports have no end."""
-    reports, edge = goals.observed, goals.edge
+    """For goals without an unknown; None if no tracking is tolerable, or reports without limit are held."""
+    reports, edge = goals.observed, goals.tolerance.advantage_limit
     if reports is None or edge <= 0 or goals.people is None or goals.eps is None or goals.error is None:
         return None
     if reports < 2 or goals.discovered is not None:

@@ -1,4 +1,4 @@
-"""Every mechanism that meets the goals, ranked, each with what it promises; and why the others do not."""
+"""Every mechanism that meets the goals, ranked, each with its promises; and why the others do not meet them."""
 
 import math
 import secrets
@@ -8,26 +8,28 @@ from typing import Any
 
 from untrackable.brackets import Bracket
 from untrackable.encodings.salt import SHORTEST_SALT
+from untrackable.mechanisms.catalogue import CATALOGUE
+from untrackable.mechanisms.demands import Unsuitable
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.planning.campaign_draft import fragment
-from untrackable.planning.families import FAMILIES, everlasting
-from untrackable.planning.forecast import errors, report_bytes, state_bytes
+from untrackable.planning.forecast import errors, report_bytes
 from untrackable.planning.goals import FOREVER, Goals, Unknown
 from untrackable.planning.nearest_changes import Change, nearest
 from untrackable.planning.paper_selection import Published, published
-from untrackable.planning.refusal import Cannot
+from untrackable.planning.planned_campaign import draft
 from untrackable.planning.solver import Solved, solve
+from untrackable.planning.suitability import everlasting
+from untrackable.protocol.campaign_draft import CampaignDraft
 
 Progress = Callable[[str, float], None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Option:
-    """One mechanism that does it: `goals` have its answer in place of the unknown.
+    """One mechanism that meets the goals: `goals` have its answer in place of the unknown.
 
     `everlasting` is eps at the goals' delta, `spent` delta at their eps; `tracked` is in the goals' measure, for
-    the stated observer; `error_upper` is of a published figure and `one_round_upper` of one round alone, both
-    bounds that fail with probability beta, at the last rounds, or with no horizon at the first.
+    the stated observer. `error_upper` is of a published figure and `one_round_upper` of one round alone. Both
+    bounds fail with probability beta, and are of the last rounds, or of the first if there is no last round.
     """
 
     name: str
@@ -44,7 +46,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Refusal:
-    """One mechanism that does not: the goal that is binding, why in a sentence, and the nearest changes."""
+    """One mechanism that does not meet them: the binding goal, why in a sentence, and the nearest changes."""
 
     name: str
     binding: str
@@ -54,9 +56,9 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
-    """The answer: options best first, refusals, and what the paper's own selection gives for the first option.
+    """The answer: options best first, refusals, and the paper's own selection for the goals of the first option.
 
-    Of the refusals, those that the smallest change of a goal would help come first.
+    Refusals that the smallest change of a goal would help come first.
     """
 
     goals: Goals
@@ -65,23 +67,23 @@ class Plan:
     refusals: tuple[Refusal, ...]
     published: Published | None
     salt: bytes = field(default_factory=lambda: secrets.token_bytes(SHORTEST_SALT), repr=False)
-    """What the campaign's strings are hashed with, if they are to be discovered."""
+    """The salt that the campaign's strings are hashed with, if they are discovered."""
 
     @property
     def recommended(self) -> Option | None:
         """The best option, if there is any."""
         return self.options[0] if self.options else None
 
-    def campaign(self) -> dict[str, Any]:
-        """The recommended option as the beginning of a campaign, for JSON."""
+    def campaign(self) -> CampaignDraft:
+        """The recommended option as the beginning of a campaign."""
         best = self.recommended
         if best is None:
             raise ValueError("no mechanism meets these goals; see refusals")
-        return fragment(best.goals, best.mechanism, self.salt)
+        return draft(best.goals, best.mechanism, self.salt)
 
 
 def plan(*, goals: Goals | None = None, progress: Progress = lambda what, done: None, **demands: Any) -> Plan:
-    """Goals in, mechanism out, or the reason why not; `demands` are the fields of `Goals`.
+    """Find the mechanisms that meet the goals, or say why none does; `demands` are the fields of `Goals`.
 
     Example: plan(people=1_000_000, values=2, rounds=365, eps=1.0)
     """
@@ -91,12 +93,12 @@ def plan(*, goals: Goals | None = None, progress: Progress = lambda what, done: 
         raise TypeError(f"give either goals or their fields, not both: {', '.join(demands)}")
     options: list[Option] = []
     refusals: list[Refusal] = []
-    for done, family in enumerate(FAMILIES):
-        progress(family.name, done / len(FAMILIES))
+    for done, entry in enumerate(CATALOGUE.values()):
+        progress(entry.name, done / len(CATALOGUE))
         try:
-            options.append(option(family.name, solve(family, goals)))
-        except Cannot as cannot:
-            refusals.append(Refusal(family.name, cannot.binding, cannot.why, nearest(family, goals, cannot)))
+            options.append(option(entry.name, solve(entry, goals)))
+        except Unsuitable as reason:
+            refusals.append(Refusal(entry.name, reason.binding, reason.why, nearest(entry, goals, reason)))
     options.sort(key=lambda o: _rank(o, goals.unknown))
     refusals.sort(key=lambda r: (not r.nearest, r.nearest[0].times if r.nearest else math.inf))
     best = published(options[0].goals) if options else None
@@ -104,7 +106,7 @@ def plan(*, goals: Goals | None = None, progress: Progress = lambda what, done: 
 
 
 def option(name: str, solved: Solved) -> Option:
-    """What a mechanism that was set for the goals promises, asked of the engine afresh."""
+    """The promises of a mechanism that was set for the goals, asked of the engine afresh."""
     goals, mechanism = solved.goals, solved.mechanism
     privacy = everlasting(mechanism, goals)
     predicted = errors(mechanism, goals, goals.people or 1)
@@ -118,7 +120,7 @@ def option(name: str, solved: Solved) -> Option:
         predicted.figure,
         predicted.one_round,
         report_bytes(mechanism),
-        state_bytes(mechanism),
+        mechanism.state_bytes(),
     )
 
 

@@ -1,33 +1,35 @@
-"""Trade-offs computed beforehand, at grids of eps and rounds: errors, people and tracking, for the sliders."""
+"""Trade-offs on grids of eps and rounds, computed beforehand for the sliders: errors, people and tracking."""
 
 import math
 from dataclasses import dataclass
 from typing import Any
 
+from untrackable.mechanisms.catalogue import CATALOGUE
+from untrackable.mechanisms.catalogue_entry import Entry
+from untrackable.mechanisms.demands import Unsuitable
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.planning.families import FAMILIES, Family
 from untrackable.planning.forecast import errors
 from untrackable.planning.goals import FOREVER, LARGEST_EPS, LARGEST_ROUNDS, Goals
-from untrackable.planning.plans import Plan, Progress
-from untrackable.planning.refusal import Cannot
+from untrackable.planning.plans import Option, Plan, Progress
+from untrackable.planning.suitability import meeting
+from untrackable.planning.tracking_check import tracking
 
 _PEOPLE = 10**6
 _EPS = (1 / 4, 1 / 2, 1, 2, 4)
 _ROUNDS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1, 2)
-_ALWAYS = ("deck", "fading", "rnip", "memoized")
 _MOST_LINES = 6
 _REPORTS = 9
 _LARGEST = 1000
-"""Rounds up to which a grid is drawn, the plan's own apart: beyond, the pictures would take minutes."""
+"""Rounds up to which a grid is drawn, apart from the plan's own: more would take minutes."""
 _ENDLESS = 64
-"""Rounds around which a grid is drawn where there is no last one: the promise is about the first figure."""
+"""Rounds around which a grid is drawn if there is no last round: the promise is about the first figure."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Line:
     """One mechanism on the grids: error·√people by [eps][rounds], and the goals' measure of tracking by reports.
 
-    None where it does not do it, `why` there being the reason.
+    None where the mechanism does not meet the goals; `why` is the reason.
     """
 
     name: str
@@ -38,9 +40,9 @@ class Line:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Grids:
-    """What the sliders choose from; `start` are the places of the plan's own goals.
+    """The numbers that the sliders choose from; `start` is where the plan's own goals are.
 
-    Errors are upper bounds, or with `predicted` predictions.
+    Errors are upper bounds, or if `predicted` predictions.
     """
 
     eps: list[float]
@@ -54,7 +56,7 @@ class Grids:
 
 
 def grids(plan: Plan, progress: Progress = lambda what, done: None) -> Grids:
-    """Around a plan's answer."""
+    """The grids around a plan's answer."""
     best = plan.recommended
     goals = best.goals if best else plan.goals
     centre = goals.eps or 1.0
@@ -66,37 +68,35 @@ def grids(plan: Plan, progress: Progress = lambda what, done: None) -> Grids:
     held = [_numbers(min(goals.reports or r, r)) for r in rounds]
     lines = []
     chosen = _chosen(plan)
-    for done, family in enumerate(chosen):
-        made = {(o.goals.eps, o.goals.rounds): o.mechanism for o in plan.options if o.name == family.name}
+    for done, entry in enumerate(chosen):
+        made = {(o.goals.eps, o.goals.rounds): o.mechanism for o in plan.options if o.name == entry.name}
 
         def told(part: float, done: int = done) -> None:
             progress("grids", (done + part) / len(chosen))
 
-        lines.append(_line(family, goals, eps, rounds, held, made, told))
+        lines.append(_line(entry, goals, eps, rounds, held, made, told))
     start = {
         "people": goals.people or _PEOPLE,
         "error": goals.error or (best.error_upper if best else 0.1),
         "eps": eps.index(centre),
         "rounds": rounds.index(own),
     }
-    return Grids(eps, rounds, held, lines, goals.measure, goals.limit, goals.discovered is not None, start)
+    measure, limit = goals.tolerance.measure, goals.tolerance.limit
+    return Grids(eps, rounds, held, lines, measure, limit, goals.discovered is not None, start)
 
 
-def _chosen(plan: Plan) -> list[Family]:
-    """The best option, those that are always drawn, and the best others, one of each kind."""
-    names = [option.name for option in plan.options[:1]]
-    kinds: set[type] = set()
+def _chosen(plan: Plan) -> list[Entry]:
+    """The best option, the mechanisms that all are compared with, and the best others, one of each kind."""
+    best: dict[str, Option] = {}
     for option in plan.options:
-        if type(option.mechanism) not in kinds:
-            names.append(option.name)
-        kinds.add(type(option.mechanism))
-    always = (*_ALWAYS, "bitwise") if plan.goals.size == 2 else _ALWAYS
-    names = list(dict.fromkeys([*names[:1], *always, *names]))[:_MOST_LINES]
-    return [family for name in names for family in FAMILIES if family.name == name]
+        best.setdefault(option.mechanism.to_json()["mechanism"], option)
+    always = [e.name for e in CATALOGUE.values() if e.reference and (plan.goals.size == 2 or not e.yes_no)]
+    names = [option.name for option in best.values()]
+    return [CATALOGUE[name] for name in list(dict.fromkeys([*names[:1], *always, *names]))[:_MOST_LINES]]
 
 
 def _line(
-    family: Family,
+    entry: Entry,
     goals: Goals,
     eps: list[float],
     rounds: list[int],
@@ -104,11 +104,11 @@ def _line(
     made: dict[tuple[Any, Any], Mechanism],
     told: Any,
 ) -> Line:
-    """One mechanism; `made` is what the plan has by eps and rounds."""
+    """One mechanism; `made` are those that the plan has set already, by eps and rounds."""
     units: list[list[float | None]] = []
     followed: list[list[list[float] | None]] = []
     why: list[list[str]] = []
-    people = _PEOPLE * goals.levels  # whole shares
+    people = _PEOPLE * goals.levels  # So that every level has a whole share.
     for i, one in enumerate(eps):
         units.append([])
         followed.append([])
@@ -117,20 +117,21 @@ def _line(
             told((i + len(units[-1]) / len(rounds)) / len(eps))
             asked = _at(goals, one, number)
             try:
-                mechanism = made.get((one, number)) or family.meeting(asked)[0]
-            except Cannot as cannot:
-                why[-1].append(cannot.why)
+                mechanism = made.get((one, number)) or meeting(entry, asked)[0]
+            except Unsuitable as reason:
+                why[-1].append(reason.why)
                 units[-1].append(None)
                 followed[-1].append(None)
                 continue
             why[-1].append("")
             units[-1].append(errors(mechanism, asked, people).figure * math.sqrt(people))
-            followed[-1].append([family.track(mechanism, asked.replace(reports=k)).upper for k in reports])
-    return Line(family.name, units, followed, why)
+            tolerances = [asked.replace(reports=k).tolerance for k in reports]
+            followed[-1].append([tracking(entry, mechanism, tolerance).upper for tolerance in tolerances])
+    return Line(entry.name, units, followed, why)
 
 
 def _at(goals: Goals, eps: float, rounds: int) -> Goals:
-    """At one place of the grid; with no horizon, figures there are of that round and not of the first."""
+    """The goals at one point of the grid; if there is no last round, its figure is of that round, not the first."""
     reports = None if goals.reports is None else min(goals.reports, rounds)
     if goals.rounds == FOREVER and reports is None:
         reports = rounds
@@ -138,5 +139,5 @@ def _at(goals: Goals, eps: float, rounds: int) -> Goals:
 
 
 def _numbers(most: int) -> list[int]:
-    """Numbers of reports up to the most that an observer may hold."""
+    """Numbers of reports, up to as many as an observer may hold."""
     return sorted({*(max(1, round(most ** (i / (_REPORTS - 1)))) for i in range(_REPORTS)), most})

@@ -1,183 +1,184 @@
-"""The one thing that the goals leave open, for one mechanism: people, rounds, eps or error."""
+"""Solves for the one demand that the goals leave open, for one mechanism: people, rounds, eps or error."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from untrackable.brackets import Bracket
-from untrackable.mechanisms.inner_product.fading import Fading
+from untrackable.mechanisms.catalogue_entry import Entry
+from untrackable.mechanisms.demands import Unsuitable
+from untrackable.mechanisms.inner_product.budget import QUIET
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.mechanisms.local.multi_bit_reports import LARGEST_WIDTH
-from untrackable.planning.families import NOISY, QUIET, Family, followed, shown
 from untrackable.planning.forecast import errors, people_needed
 from untrackable.planning.goals import FOREVER, LARGEST_EPS, LARGEST_PEOPLE, LARGEST_ROUNDS, Goals
-from untrackable.planning.monotone_search import largest_integer, smallest_real
-from untrackable.planning.refusal import Cannot, has_two
+from untrackable.planning.suitability import checked, meeting, trackable
+from untrackable.planning.tracking_check import tracking_lower
+from untrackable.theory.monotone_search import largest_integer, smallest_real
 
 _SMALLEST_EPS = 1e-6
 _QUIETEST, _LOUDEST = 1e-9, 36.0
-"""eps of one report."""
+"""The range of eps of one report."""
 _FEW_ROUNDS = 40
-"""Rounds up to which the engine is asked how well a mechanism is followed that was not set for that."""
+"""Rounds up to which the engine is asked about a mechanism whose parameters do not follow the tolerance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Solved:
-    """A mechanism that meets `goals`, which have no unknown left; how well it is followed."""
+    """A mechanism that meets `goals`, in which nothing is unknown any more, and its tracking in their measure."""
 
     goals: Goals
     mechanism: Mechanism
     tracked: Bracket
 
 
-def solve(family: Family, goals: Goals) -> Solved:
-    """Set a mechanism for the goals and solve for what they leave open; or `Cannot`."""
+def solve(entry: Entry, goals: Goals) -> Solved:
+    """Set a mechanism for the goals and solve for the demand that they leave open; or `Unsuitable`."""
     match goals.unknown:
         case "eps":
-            return _eps(family, goals)
+            return _eps(entry, goals)
         case "rounds":
-            return _rounds(family, goals)
+            return _rounds(entry, goals)
         case "people":
-            mechanism, tracked = family.meeting(goals)
+            mechanism, tracked = meeting(entry, goals)
             return Solved(goals.replace(people=_people(mechanism, goals)), mechanism, tracked)
         case "error":
-            mechanism, tracked = family.meeting(goals)
+            mechanism, tracked = meeting(entry, goals)
             error = errors(mechanism, goals, goals.people or 1).figure
             if error >= 1:
-                raise _inaccurate(error, 1.0, goals, mechanism)
+                raise _inaccurate(error, 1.0, mechanism)
             return Solved(goals.replace(error=error), mechanism, tracked)
-    mechanism, tracked = family.meeting(goals)
+    mechanism, tracked = meeting(entry, goals)
     error = errors(mechanism, goals, goals.people or 1).figure
     if error > (goals.error or 0.0):
-        raise _inaccurate(error, goals.error or 0.0, goals, mechanism)
+        raise _inaccurate(error, goals.error or 0.0, mechanism)
     return Solved(goals, mechanism, tracked)
 
 
-def _inaccurate(error: float, wanted: float, goals: Goals, mechanism: Mechanism) -> Cannot:
-    short = "says nothing" if error >= 1 else f"is {error:.3g}, where {wanted:.3g} is asked for"
-    return Cannot("accuracy", f"its error {short}", mechanism=mechanism, error=error)
+def _inaccurate(error: float, wanted: float, mechanism: Mechanism) -> Unsuitable:
+    why = f"Not accurate enough: the error would be {error:.3g}, and at most {wanted:.3g} is asked for."
+    if error >= 1:
+        why = "Not usable here: the error would exceed ±100 %."
+    return Unsuitable("accuracy", why, mechanism=mechanism, error=error)
 
 
 def _people(mechanism: Mechanism, goals: Goals) -> int:
     try:
         return people_needed(mechanism, goals)
     except ValueError:
-        why = f"more than {LARGEST_PEOPLE:.0e} people would be needed"
-        raise Cannot("accuracy", why, mechanism=mechanism) from None
+        why = f"Not accurate enough: it would need more than {LARGEST_PEOPLE:.0e} people."
+        raise Unsuitable("accuracy", why, mechanism=mechanism) from None
 
 
-def _eps(family: Family, goals: Goals) -> Solved:
+def _eps(entry: Entry, goals: Goals) -> Solved:
     """The smallest eps with which the error is reached."""
     wanted, people = goals.error or 1.0, goals.people or 1
-    by_noise = NOISY.get(family.name)
-    if not family.tuned:
-        # At a large eps all that is left to follow by is what persists in the clear, and no eps removes that.
-        loud = goals.replace(eps=LARGEST_EPS / 2)
-        mechanism = family.make(loud)
-        if has_two(goals) and (lower := shown(mechanism, loud)) > goals.limit:
-            raise followed(mechanism, Bracket(lower, 1.0), goals)
+    if not entry.tuned:
+        # At a large eps only what a client sends in the clear is left to follow it by, and no eps removes that.
+        loud, tolerance = goals.replace(eps=LARGEST_EPS / 2), goals.tolerance
+        mechanism = entry.for_budget(loud.budget)
+        if tolerance.comparable and (lower := tracking_lower(mechanism, tolerance)) > tolerance.limit:
+            raise trackable(mechanism, Bracket(lower, 1.0), goals)
 
-    if by_noise is not None:
-        return _by_noise(family, goals, by_noise)
+    if entry.set_for_report is not None:
+        return _by_report(entry, goals)
 
     def excess(eps: float) -> float:
-        mechanism = family.make(goals.replace(eps=eps))
+        mechanism = entry.for_budget(goals.replace(eps=eps).budget)
         return math.log(errors(mechanism, goals, people).figure / wanted)
 
     try:
         solved = goals.replace(eps=smallest_real(excess, 1.0, low=_SMALLEST_EPS, high=LARGEST_EPS, close=1e-4))
     except ValueError:
         raise _out_of_reach(wanted) from None
-    return Solved(solved, *family.meeting(solved))
+    return Solved(solved, *meeting(entry, solved))
 
 
-def _by_noise(family: Family, goals: Goals, made: Callable[[Goals, float, int], Mechanism]) -> Solved:
-    """Accuracy gives the noise, and the engine what all reports with that noise spend: no nested search."""
-    wanted, people = goals.error or 1.0, goals.people or 1
-    widest = 1 if family.name == "fading" else min(goals.width, LARGEST_WIDTH)
-    widths = [1, *range(widest, 1, -1)]
+def _by_report(entry: Entry, goals: Goals) -> Solved:
+    """The error gives the eps of one report, and the engine what all such reports spend: no nested search."""
+    wanted, people, budget = goals.error or 1.0, goals.people or 1, goals.budget
+    widths = [1, *range(min(goals.width, entry.widest), 1, -1)]
     found: list[tuple[float, float, int]] = []
     for width in widths:
 
         def excess(loudness: float, width: int = width) -> float:
-            return math.log(errors(made(goals, loudness, width), goals, people).figure / wanted)
+            return math.log(errors(entry.for_report(budget, loudness, width), goals, people).figure / wanted)
 
         try:
             loud = smallest_real(excess, 1.0, low=_QUIETEST, high=_LOUDEST)
         except ValueError:
             continue
-        spent = made(goals, loud, width).privacy().gamma(goals.delta).upper * (1 + 1e-12)
+        spent = entry.for_report(budget, loud, width).privacy().gamma(goals.delta).upper * (1 + 1e-12)
         found.append((spent, loud, width))
         if len(found) == 2 and found[0][1] <= QUIET and found[0] < found[1]:
-            break  # the widest answer is not worth it, so none is
+            break  # If the widest answer is no better, no other is.
     if not found or min(found)[0] > LARGEST_EPS:
         raise _out_of_reach(wanted)
     eps, loud, width = min(found)
     solved = goals.replace(eps=eps)
-    mechanism = made(solved, loud, width)
-    return Solved(solved, mechanism, family.checked(mechanism, solved))
+    mechanism = entry.for_report(solved.budget, loud, width)
+    return Solved(solved, mechanism, checked(entry, mechanism, solved))
 
 
-def _out_of_reach(wanted: float) -> Cannot:
-    return Cannot("accuracy", f"no eps up to {LARGEST_EPS:g} reaches an error of {wanted:.3g}")
+def _out_of_reach(wanted: float) -> Unsuitable:
+    why = f"Not accurate enough: no eps up to {LARGEST_EPS:g} reaches an error of {wanted:.3g}."
+    return Unsuitable("accuracy", why)
 
 
-def _rounds(family: Family, goals: Goals) -> Solved:
-    """The most rounds at which the error is still reached; for ever, if it always is."""
+def _rounds(entry: Entry, goals: Goals) -> Solved:
+    """The largest number of rounds at which the error is still reached; for ever, if it always is."""
     wanted, people = goals.error or 1.0, goals.people or 1
     endless = goals.replace(rounds=FOREVER)
     try:
-        mechanism, tracked = family.meeting(endless)
-    except Cannot as cannot:
-        if cannot.binding not in ("horizon", "tracking"):
+        mechanism, tracked = meeting(entry, endless)
+    except Unsuitable as reason:
+        if reason.binding not in ("horizon", "tracking"):
             raise
-        if cannot.binding == "tracking" and not family.tuned:
-            return _few_rounds(family, goals, cannot)
+        if reason.binding == "tracking" and not entry.tuned:
+            return _few_rounds(entry, goals, reason)
     else:
         error = errors(mechanism, endless, people).figure
         if error > wanted:
-            raise _inaccurate(error, wanted, endless, mechanism)
-        if not isinstance(mechanism, Fading):
+            raise _inaccurate(error, wanted, mechanism)
+        if mechanism.rounds_alike:
             return Solved(endless, mechanism, tracked)
 
-    return _most_rounds(family, goals, LARGEST_ROUNDS)
+    return _most_rounds(entry, goals, LARGEST_ROUNDS)
 
 
-def _few_rounds(family: Family, goals: Goals, cannot: Cannot) -> Solved:
-    """Of a mechanism that can be followed in the end: as many rounds as it cannot be, if those are few."""
+def _few_rounds(entry: Entry, goals: Goals, reason: Unsuitable) -> Solved:
+    """The number of rounds after which a mechanism becomes too easy to follow, if that is small."""
     if goals.pooled >= _FEW_ROUNDS:
-        raise cannot
+        raise reason
     try:
-        found = _most_rounds(family, goals, _FEW_ROUNDS)
-    except Cannot as sooner:
-        raise (cannot if sooner.binding == "tracking" else sooner) from None
+        found = _most_rounds(entry, goals, _FEW_ROUNDS)
+    except Unsuitable as sooner:
+        raise (reason if sooner.binding == "tracking" else sooner) from None
     if found.goals.rounds == _FEW_ROUNDS:
-        raise cannot
+        raise reason
     return found
 
 
-def _most_rounds(family: Family, goals: Goals, high: int) -> Solved:
+def _most_rounds(entry: Entry, goals: Goals, high: int) -> Solved:
     wanted, people, lowest = goals.error or 1.0, goals.people or 1, goals.pooled
 
     def excess(rounds: int) -> float:
         asked = at_rounds(goals, rounds)
         try:
-            mechanism = family.make(asked) if family.tuned else family.meeting(asked)[0]
-        except Cannot:
+            mechanism = entry.for_budget(asked.budget) if entry.tuned else meeting(entry, asked)[0]
+        except Unsuitable:
             return math.inf
         return math.log(errors(mechanism, asked, people).figure / wanted)
 
     first = at_rounds(goals, lowest)
-    made, _ = family.meeting(first)
+    made, _ = meeting(entry, first)
     error = errors(made, first, people).figure
     if error > wanted:
-        raise _inaccurate(error, wanted, first, made)
+        raise _inaccurate(error, wanted, made)
     solved = at_rounds(goals, largest_integer(excess, lowest, low=lowest, high=high))
-    return Solved(solved, *family.meeting(solved))
+    return Solved(solved, *meeting(entry, solved))
 
 
 def at_rounds(goals: Goals, rounds: int) -> Goals:
-    """With so many rounds; an observer holds no more reports than that."""
+    """The same goals with so many rounds; an observer holds no more reports than that."""
     held: dict[str, Any] = {} if goals.reports is None else {"reports": min(goals.reports, rounds)}
     return goals.replace(rounds=rounds, **held)

@@ -15,7 +15,6 @@ from untrackable.encodings.encoding import Encoding
 from untrackable.encodings.text_values import from_text
 from untrackable.estimation.aggregators import FloatArray
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.mechanisms.kept.rappor import Rappor
 from untrackable.reports.csv_rows import rows, whole
 
 MOST_VALUES = 1 << 22
@@ -79,27 +78,8 @@ def population(asked: str, mechanism: Mechanism, encoding: Encoding | None = Non
     return _counted(path, mechanism, encoding)
 
 
-def value_count(mechanism: Mechanism) -> int | None:
-    """How many values a mechanism tells apart; None where any string will do."""
-    if isinstance(mechanism, Rappor):
-        return None
-    for owner in (mechanism, getattr(mechanism, "base", None)):
-        for name in ("values", "buckets"):
-            if isinstance(found := getattr(owner, name, None), int):
-                return found
-    bits = getattr(mechanism, "bits", 1)
-    return 1 << int(bits)
-
-
-def fits(mechanism: Mechanism, encoding: Encoding) -> None:
-    """Whether a mechanism has room for what an encoding makes of values."""
-    room = value_count(mechanism)
-    if room is not None and encoding.values > room:
-        raise ValueError(f"the encoding has {encoding.values} values, the mechanism has room for {room}")
-
-
 def _size(mechanism: Mechanism, encoding: Encoding | None, asked: str | None) -> int:
-    room = value_count(mechanism) if encoding is None else encoding.values
+    room = mechanism.capacity if encoding is None else encoding.values
     if asked is not None:
         return checks.integer("K", int(asked), low=1, high=min(MOST_VALUES, room or MOST_VALUES))
     if room is None or room > MOST_VALUES:
@@ -132,7 +112,7 @@ def _counted(path: Path, mechanism: Mechanism, encoding: Encoding | None) -> Pop
 
 
 def _value(cell: str, mechanism: Mechanism, encoding: Encoding | None) -> Any:
-    if encoding is None and isinstance(mechanism, Rappor):
+    if encoding is None and mechanism.takes_strings:
         return cell
     if isinstance(encoding, DiscoveredStrings):
         return encoding.taken(cell)

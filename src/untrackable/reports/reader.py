@@ -101,7 +101,7 @@ def read_reports(
     *,
     mechanism: Mechanism | None = None,
     encoding: Encoding | None = None,
-    round: int | None = None,
+    assume_round: int | None = None,
 ) -> ReportFile:
     """A file of reports: Parquet, Arrow (file or stream), CSV (also with gzip), .npz or .npy, told by its content.
 
@@ -120,7 +120,7 @@ def read_reports(
         raise ReportFileError(f"{path}: {error}") from None
     if made is None:
         raise ReportFileError(f"{path} does not say which mechanism made its reports; give the mechanism")
-    return ReportFile(path, source, made, meant, None if round is None else round_number(round))
+    return ReportFile(path, source, made, meant, None if assume_round is None else round_number(assume_round))
 
 
 def _opened(path: Path) -> Source:

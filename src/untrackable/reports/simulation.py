@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from untrackable import checks
+from untrackable.encodings.capacity import check_room
 from untrackable.encodings.discovered_strings import DiscoveredStrings
 from untrackable.encodings.encoding import Encoding
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.reports.population import MOST_PEOPLE, Population, fits
+from untrackable.reports.population import MOST_PEOPLE, Population
 from untrackable.reports.writer import Written, check_ending, write_reports
 
 Told = Callable[[str, float | None], None]
@@ -48,7 +49,7 @@ def simulate_file(
     if people is not None:
         people = checks.integer("people", people, low=0, high=MOST_PEOPLE)
     if encoding is not None:
-        fits(mechanism, encoding)
+        check_room(mechanism, encoding)
     total = population.people if people is None else people
     held = np.zeros(population.values.size, dtype=np.int64)
     seen = 0

@@ -1,9 +1,9 @@
-"""From files to sums: every report counted once, or an error that says which one cannot be."""
+"""From files to sums: each report is counted once, or an error says which one cannot be counted."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,65 +19,96 @@ from untrackable.reports.storage_layout import StorageLayout, Stored
 if TYPE_CHECKING:
     from untrackable.reports.sums_file import SumsFile
 
-Told = Callable[[str, float | None], None]
+Progress = Callable[[str, float | None], None]
+"""Called with what is being done and, if known, how much of it is done, from 0 to 1."""
 
 MOST_SUMS = 1 << 24
-"""Entries of the sums of all rounds together, when there are several: 128 MiB, and as many more for estimates."""
+"""How many integers the sums of several rounds may hold: 128 MiB, and as much again for estimates."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Read:
-    """A file that was read to its end; `sealed` if a checksum of all of it was there, and right."""
+class ReadFile:
+    """A file that was read to its end; `checked` if it has a checksum of all of it, which was right."""
 
     path: Path
     reports: int
-    sealed: bool
+    checked: bool
 
 
 @dataclass(slots=True)
-class Collected:
-    """Sums by round, of reports that were all made in the same way."""
+class FileSums:
+    """Sums by round of reports that the same mechanism made, and the files that they were in.
+
+    If rounds are added `together`, the reports of all `rounds` are in the sums of the first.
+    """
 
     mechanism: Mechanism
     encoding: Encoding | None
     question: Question | None = None
+    together: bool = False
     sums: dict[int, Aggregator] = field(default_factory=dict)
-    files: list[Read] = field(default_factory=list)
+    files: list[ReadFile] = field(default_factory=list)
+    rounds: set[int] = field(default_factory=set)
 
     @property
     def reports(self) -> int:
-        """In all files, whether or not their round was asked for."""
+        """How many reports the files hold, whether or not their round was selected."""
         return sum(file.reports for file in self.files)
 
+    def of_round(self, number: int) -> Aggregator:
+        """The sums that take the reports of a round for which there are some, maybe empty ones."""
+        return next(iter(self.sums.values())) if self.together else self.sums[number]
 
-def collect(
+    def put(self, number: int, sums: Aggregator) -> None:
+        """Add the sums of a round, which may be empty."""
+        ready = sums if self.question is None else self.question.prepare(sums)
+        self.rounds.add(number)
+        if not self.sums or (number not in self.sums and not self.together):
+            self.sums[number] = ready
+            self._check_size()
+            return
+        if ready.scope != self.of_round(number).scope:
+            raise ValueError("rounds of this mechanism do not pool: choose one of them")
+        self.of_round(number).merge(ready)
+
+    def _check_size(self) -> None:
+        entries, count = sum(sums.entries for sums in self.sums.values()), len(self.sums)
+        if count > 1 and entries > MOST_SUMS:
+            raise ReportFileError(
+                f"the sums of {count} rounds would have more than {MOST_SUMS} entries; ask for fewer rounds"
+            )
+
+
+def sum_files(
     paths: Sequence[str | Path],
     *,
     mechanism: Mechanism | None = None,
     encoding: Encoding | None = None,
-    round: int | None = None,
+    assume_round: int | None = None,
     rounds: Sequence[int] | None = None,
     ask: Callable[[Mechanism, Encoding | None], Question] | None = None,
-    progress: Told | None = None,
-) -> Collected:
-    """The sums of all reports in these files, of all rounds or of these; arguments as for `read_reports`.
+    together: bool = False,
+    progress: Progress | None = None,
+) -> FileSums:
+    """The sums of all reports in these files, of all rounds or of the given ones, by round or `together`.
 
-    Files may also be of the sums of a closed round, as a collector exports them. With `ask`, which is told how
-    reports were made, sums are such as answer its question, and no reports are kept.
+    Other arguments are those of `read_reports`. Files may also hold the sums of a closed round, as a collector
+    exports them. `ask` makes the question from the mechanism and the encoding of the files; then only sums that
+    answer it are made, and no reports are kept.
     """
     if not paths:
         raise ValueError("paths must be at least one file")
-    distinct(paths)
+    _check_distinct(paths)
     files: list[ReportFile] = []
     totals: list[SumsFile] = []
     for path in paths:
-        file = opened(path, mechanism=mechanism, encoding=encoding, round=round)
+        file = open_file(path, mechanism=mechanism, encoding=encoding, assume_round=assume_round)
         files += [file] if isinstance(file, ReportFile) else []
         totals += [] if isinstance(file, ReportFile) else [file]
         made, encoding = file.mechanism, file.encoding or encoding
         mechanism = made
-    _same_campaign(totals)
-    found = Collected(made, encoding, None if ask is None else ask(made, encoding))
+    _check_same_campaign(totals)
+    result = FileSums(made, encoding, None if ask is None else ask(made, encoding), together)
     own = type(made).takes is Mechanism.takes
     chosen = None if rounds is None else frozenset(rounds)
     feeds = {} if own else _feeds(files, made, chosen)
@@ -87,51 +118,41 @@ def collect(
             count += len(piece.reports)
             mine = [piece.round] if own and (chosen is None or piece.round in chosen) else []
             for number in mine or feeds.get(piece.round, []):
-                _add(found, file, piece, number)
+                _add(result, file, piece, number)
             if progress is not None:
                 progress("reading", share[0] + share[1] * piece.done)
-        found.files.append(Read(path=file.path, reports=count, sealed=file.sealed))
+        result.files.append(ReadFile(path=file.path, reports=count, checked=file.sealed))
     for total in totals:
         if chosen is None or total.round in chosen:
-            _add_sums(found, total)
-        found.files.append(Read(path=total.path, reports=total.reports, sealed=total.sealed))
+            result.put(total.round, total.sums())
+        result.files.append(ReadFile(path=total.path, reports=total.reports, checked=total.sealed))
     given = [Path(path) for path in paths]
-    found.files.sort(key=lambda file: given.index(file.path))
-    return found
+    result.files.sort(key=lambda file: given.index(file.path))
+    return result
 
 
-def opened(
+def open_file(
     path: str | Path,
     *,
     mechanism: Mechanism | None = None,
     encoding: Encoding | None = None,
-    round: int | None = None,
+    assume_round: int | None = None,
 ) -> "ReportFile | SumsFile":
     """A file of reports, or of the sums of a closed round."""
     if is_parquet(Path(path)):
         from untrackable.reports.sums_file import has_sums, read_sums
 
         if has_sums(Path(path)):
-            return read_sums(Path(path), mechanism=mechanism, encoding=encoding, round=round)
-    return read_reports(path, mechanism=mechanism, encoding=encoding, round=round)
+            return read_sums(Path(path), mechanism=mechanism, encoding=encoding, assume_round=assume_round)
+    return read_reports(path, mechanism=mechanism, encoding=encoding, assume_round=assume_round)
 
 
-def _same_campaign(totals: list["SumsFile"]) -> None:
+def _check_same_campaign(totals: list["SumsFile"]) -> None:
     for total in totals:
         if total.campaign != totals[0].campaign:
             raise ReportFileError(
                 f"{total.path} has sums of another campaign than {totals[0].path}: they do not add up"
             )
-
-
-def _add_sums(found: Collected, total: "SumsFile") -> None:
-    sums = total.sums()
-    asked = sums if found.question is None else found.question.of(sums)
-    if total.round in found.sums:
-        found.sums[total.round].merge(asked)
-    else:
-        found.sums[total.round] = asked
-        _affordable(found)
 
 
 def _feeds(files: list[ReportFile], mechanism: Mechanism, chosen: frozenset[int] | None) -> dict[int, list[int]]:
@@ -140,7 +161,7 @@ def _feeds(files: list[ReportFile], mechanism: Mechanism, chosen: frozenset[int]
     for file in files:
         for piece in file.pieces():
             if piece.round not in seen:
-                _takes(file, piece, mechanism)
+                _check_takes(file, piece, mechanism)
             seen.add(piece.round)
     feeds: dict[int, list[int]] = {}
     for number in sorted(seen if chosen is None else seen & chosen):
@@ -149,7 +170,7 @@ def _feeds(files: list[ReportFile], mechanism: Mechanism, chosen: frozenset[int]
     return feeds
 
 
-def _takes(file: ReportFile, piece: Piece, mechanism: Mechanism) -> None:
+def _check_takes(file: ReportFile, piece: Piece, mechanism: Mechanism) -> None:
     try:
         mechanism.takes(piece.round)
     except ValueError as error:
@@ -157,52 +178,39 @@ def _takes(file: ReportFile, piece: Piece, mechanism: Mechanism) -> None:
 
 
 def _shares(files: list[ReportFile]) -> Iterator[tuple[float, float]]:
-    """Where each file begins and how long it is, all of them being 1."""
+    """Where each file begins and how long it is, if all files together have length 1."""
     sizes = np.array([file.path.stat().st_size for file in files], dtype=np.float64)
     sizes /= max(1.0, sizes.sum())
     return zip(np.cumsum(sizes) - sizes, sizes, strict=True)
 
 
-def distinct(paths: Sequence[str | Path]) -> None:
-    """Every file once, or its reports would count twice."""
-    found: set[Path] = set()
+def _check_distinct(paths: Sequence[str | Path]) -> None:
+    """Refuse a file that is given twice, as its reports would count twice."""
+    seen: set[Path] = set()
     for path in map(Path, paths):
-        if path.resolve() in found:
+        if path.resolve() in seen:
             raise ReportFileError(f"{path} is given twice: its reports would count twice")
-        found.add(path.resolve())
+        seen.add(path.resolve())
 
 
-def _add(found: Collected, file: ReportFile, piece: Piece, number: int) -> None:
-    mechanism, layout = found.mechanism, StorageLayout(found.mechanism.report_bits)
-    if number not in found.sums:
+def _add(result: FileSums, file: ReportFile, piece: Piece, number: int) -> None:
+    mechanism, layout = result.mechanism, StorageLayout(result.mechanism.report_bits)
+    if number not in result.rounds:
         try:
-            made = mechanism.aggregator(number)
+            empty = mechanism.aggregator(number)
         except ValueError as error:
             raise file.refused(int(piece.rows[0]), error) from None
-        found.sums[number] = made if found.question is None else found.question.of(made)
-        _affordable(found)
-    sums = found.sums[number]
+        result.put(number, empty)
+    sums = result.of_round(number)
     try:
         sums.add(layout.for_sums(piece.reports, in_bytes=sums.in_bytes))
     except ValueError as error:
-        place = first_refused(mechanism, number, layout, piece.reports)
+        place = _first_refused(mechanism, number, layout, piece.reports)
         raise file.refused(int(piece.rows[place]), error) from None
 
 
-def _affordable(found: Collected) -> None:
-    entries = sum(np.size(getattr(sums, name)) for sums in found.sums.values() for name in _arrays(sums))
-    if len(found.sums) > 1 and entries > MOST_SUMS:
-        raise ReportFileError(
-            f"the sums of {len(found.sums)} rounds would have more than {MOST_SUMS} entries; ask for fewer rounds"
-        )
-
-
-def _arrays(sums: Any) -> tuple[str, ...]:
-    return getattr(sums, "_sums", ())
-
-
-def first_refused(mechanism: Mechanism, number: int, layout: StorageLayout, reports: Stored) -> int:
-    """By halves: the first report that sums do not take."""
+def _first_refused(mechanism: Mechanism, number: int, layout: StorageLayout, reports: Stored) -> int:
+    """The first report that sums refuse, found by halving."""
     low, high = 0, len(reports)
     while high - low > 1:
         middle = (low + high) // 2

@@ -79,7 +79,7 @@ def read_sums(
     *,
     mechanism: Mechanism | None = None,
     encoding: Encoding | None = None,
-    round: int | None = None,
+    assume_round: int | None = None,
 ) -> SumsFile:
     """A file of sums. What is given must not contradict it; the mechanism is needed where the file does not say."""
     row, said = _read(path, [name for name in _ROW if name != SUMS])
@@ -93,8 +93,8 @@ def read_sums(
         raise ReportFileError(f"{path}: {error}") from None
     if made is None:
         raise ReportFileError(f"{path} does not say which mechanism made its reports; give the mechanism")
-    if round is not None and round != number:
-        raise ReportFileError(f"{path} is of round {number}, not of the one given, {round}")
+    if assume_round is not None and assume_round != number:
+        raise ReportFileError(f"{path} is of round {number}, not of the one given, {assume_round}")
     return SumsFile(
         path=path,
         mechanism=made,

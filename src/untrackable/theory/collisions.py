@@ -5,14 +5,18 @@ so the experiments here dominate the mechanism's for every base, and are attaine
 unique.
 """
 
+import math
 from functools import lru_cache
 
 import numpy as np
 
 from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor, FloatArray
+from untrackable.theory.monotone_search import smallest_integer
 
 _REMEMBERED = 2048
+_COUNTED = 1500
+"""Up to this many reports, slots that show up on both sides are counted for every split."""
 _NEGLIGIBLE = 1e-18
 """Patterns rarer than this are counted as if they gave everything away."""
 
@@ -60,6 +64,30 @@ def cross_probability(slots: int, reports: int, split: int) -> float:
     with np.errstate(divide="ignore"):
         missed = (reports - split) * np.log1p(-np.arange(law.size) / slots)
     return float(law @ -np.expm1(missed))
+
+
+def crossing_upper(slots: int, reports: int) -> float:
+    """P(cross) of the worst split; of very many reports the bound j(k-j)/L.
+
+    It is delta at every gamma ≥ 0, as other patterns are likelier of two people. `integer_slots.slot_crossing` is
+    the same with the standard library alone.
+    """
+    half = reports // 2
+    if reports > _COUNTED:
+        return min(1.0, half * (reports - half) / slots)
+    return max((cross_probability(slots, reports, split) for split in range(1, half + 1)), default=0.0)
+
+
+@lru_cache(maxsize=256)
+def fewest_slots(reports: int, advantage: float, most: int) -> int:
+    """The fewest slots whose `crossing_upper` is at most `advantage`; ValueError if that takes more than `most`."""
+    half = reports // 2
+
+    def excess(slots: int) -> float:
+        return math.log(crossing_upper(slots, reports) / advantage)
+
+    guess = math.ceil(half * (reports - half) / -math.log1p(-advantage))
+    return smallest_integer(excess, guess, low=1, high=most)
 
 
 def repeat_probability(slots: int, draws: int) -> float:

@@ -57,11 +57,11 @@ class LossLaw:
     cut: int = 0
 
     @staticmethod
-    def of(step: Fraction, places: Mapping[int, Fraction], *, infinite: Fraction = Fraction(0)) -> "LossLaw":
+    def of(step: Fraction, positions: Mapping[int, Fraction], *, infinite: Fraction = Fraction(0)) -> "LossLaw":
         """From probabilities at multiples of a step; masses are rounded up, the step is to be exact or above."""
-        low, high = min(places), max(places)
-        masses = tuple(_up(places.get(place, Fraction(0))) for place in range(low, high + 1))
-        largest = max((place for place in places if places[place] and place > 0), default=0)
+        low, high = min(positions), max(positions)
+        masses = tuple(_up(positions.get(position, Fraction(0))) for position in range(low, high + 1))
+        largest = max((position for position in positions if positions[position] and position > 0), default=0)
         return LossLaw(float(step), low, masses, _up(infinite), largest * step)
 
     @staticmethod
@@ -88,8 +88,8 @@ class LossLaw:
             return LossLaw.everything()
         odds = math.exp(-eps)
         told, other = Fraction(_above(1 / (1 + odds))), Fraction(_above(odds / (1 + odds)))
-        places = {1: (1 - given_away) * told, -1: (1 - given_away) * other}
-        return LossLaw.of(Fraction(eps), places, infinite=given_away)
+        positions = {1: (1 - given_away) * told, -1: (1 - given_away) * other}
+        return LossLaw.of(Fraction(eps), positions, infinite=given_away)
 
     @staticmethod
     def profile(step: float, deltas: Mapping[int, float]) -> "LossLaw":
@@ -100,17 +100,18 @@ class LossLaw:
         slope) at loss γ and the change of slope at -γ, as worlds that look alike when exchanged have (Doroshenko et
         al. 2022, "connect the dots").
         """
-        hull = _hull([(_power(step, place), _up(Fraction(deltas[place])), place) for place in sorted(deltas)])
+        points = ((position, Fraction(deltas[position])) for position in sorted(deltas))
+        hull = _hull([(_power(step, position), _up(delta), position) for position, delta in points])
         slopes = [
             Fraction((after[1] - here[1]) * WHOLE, (after[0] - here[0])) for here, after in itertools.pairwise(hull)
         ] + [Fraction(0)]
         still = WHOLE - hull[0][1] + 2 * math.ceil(slopes[0])
-        places = {0: max(0, still)}
-        for (alpha, _, place), (before, after) in zip(hull[1:], itertools.pairwise(slopes), strict=True):
-            places[place] = math.ceil((after - before) * alpha / WHOLE)
-            places[-place] = math.ceil(after - before)
+        positions = {0: max(0, still)}
+        for (alpha, _, position), (before, after) in zip(hull[1:], itertools.pairwise(slopes), strict=True):
+            positions[position] = math.ceil((after - before) * alpha / WHOLE)
+            positions[-position] = math.ceil(after - before)
         last = hull[-1][2]
-        masses = tuple(places.get(place, 0) for place in range(-last, last + 1))
+        masses = tuple(positions.get(position, 0) for position in range(-last, last + 1))
         return LossLaw(step, -last, masses, hull[-1][1], last * Fraction(step))
 
     def delta(self, eps: float) -> float:
@@ -119,8 +120,8 @@ class LossLaw:
             return min(1.0, self.infinite / WHOLE)
         first = max(self.low, math.floor(eps / self.step)) if self.step else self.low
         terms = [(self.infinite + self.cut) / WHOLE]
-        for place in range(first, self.low + len(self.masses)):
-            mass, excess = self.masses[place - self.low], self._loss(place) - eps
+        for position in range(first, self.low + len(self.masses)):
+            mass, excess = self.masses[position - self.low], self._loss(position) - eps
             if mass and excess > 0:
                 terms.append(mass / WHOLE * -math.expm1(-excess))
         return min(1.0, math.fsum(terms) * (1 + _HAIR))
@@ -163,10 +164,10 @@ class LossLaw:
         found: dict[int, int] = {}
         infinite = self.infinite
         whole = -math.expm1(-step)
-        for place, mass in enumerate(self.masses, self.low):
+        for position, mass in enumerate(self.masses, self.low):
             if not mass:
                 continue
-            loss = self._loss(place)
+            loss = self._loss(position)
             if loss > LONGEST * step:
                 infinite += mass
                 continue
@@ -178,12 +179,12 @@ class LossLaw:
             found[below + 1] = found.get(below + 1, 0) + _times(mass, share)
             found[below] = found.get(below, 0) + _times(mass, rest)
         low, high = min(found, default=0), max(found, default=0)
-        masses = tuple(found.get(place, 0) for place in range(low, high + 1)) if found else ()
+        masses = tuple(found.get(position, 0) for position in range(low, high + 1)) if found else ()
         return _trimmed(LossLaw(step, low, masses, infinite, self.pure, self.cut))
 
-    def _loss(self, place: int) -> float:
-        """The loss at a place, and a hair more than the step may have been rounded by."""
-        loss = place * self.step
+    def _loss(self, position: int) -> float:
+        """The loss at a position, and a hair more than the step may have been rounded by."""
+        loss = position * self.step
         return loss + abs(loss) * 4 * _HAIR
 
     @property
@@ -207,8 +208,8 @@ def mixed(laws: Iterable[tuple[Fraction, LossLaw]]) -> LossLaw:
     for weight, law in parts:
         share = _up(weight)
         infinite += -(-share * law.infinite >> _BITS)
-        for place, mass in enumerate(law.masses, law.low - low):
-            masses[place] += -(-share * mass >> _BITS)
+        for position, mass in enumerate(law.masses, law.low - low):
+            masses[position] += -(-share * mass >> _BITS)
     pure = max(law.pure for _, law in parts)
     cut = sum(law.cut for _, law in parts)
     return LossLaw(max(law.step for _, law in parts), low, tuple(masses), infinite, pure, cut)
@@ -236,12 +237,12 @@ def coarser(step: float, reach: float) -> float:
 def _product(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
     """Coefficients of a product of polynomials, through one product of integers; divided by 2^128, rounded up."""
     size = len(one) + len(other) - 1
-    short, long = ([(place, mass) for place, mass in enumerate(law) if mass] for law in (one, other))
+    short, long = ([(position, mass) for position, mass in enumerate(law) if mass] for law in (one, other))
     if len(short) * len(long) <= _SPARSE * size:
         numbers = [0] * size
-        for place, mass in short:
+        for position, mass in short:
             for beside, another in long:
-                numbers[place + beside] += mass * another
+                numbers[position + beside] += mass * another
     elif min(len(one), len(other)) > _TRANSFORMED:
         digits = f"{_EXACTLY.multiply(_decimal(one), _decimal(other)):f}".zfill(size * _PLACES)
         numbers = [int(digits[i : i + _PLACES]) for i in range(0, size * _PLACES, _PLACES)]
@@ -275,10 +276,10 @@ def _above_line(point: tuple[int, int, int], left: tuple[int, int, int], right: 
     return (point[1] - left[1]) * (right[0] - left[0]) >= (right[1] - left[1]) * (point[0] - left[0])
 
 
-def _power(step: float, place: int) -> int:
-    """e^(place·step) over 2^128, to fifty decimals."""
-    with decimal.localcontext(prec=_DIGITS + 10 + math.ceil(place * step)):
-        return round((decimal.Decimal(step) * place).exp() * WHOLE)
+def _power(step: float, position: int) -> int:
+    """e^(position·step) over 2^128, to fifty decimals."""
+    with decimal.localcontext(prec=_DIGITS + 10 + math.ceil(position * step)):
+        return round((decimal.Decimal(step) * position).exp() * WHOLE)
 
 
 def _trimmed(law: LossLaw) -> LossLaw:

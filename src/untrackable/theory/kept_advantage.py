@@ -52,9 +52,12 @@ def flipped_distances(reports: int, flip: float, gap: float) -> FloatArray:
     return found
 
 
-def kept_bit_advantages(kept: float, one: float, zero: float, reports: int) -> FloatArray:
-    """The advantage of tracking one kept bit, exact up to rounding, for splits j = 0 … reports."""
-    apart = binomial_distances(reports, one, zero)
+def kept_bit_advantages(kept: float, apart: FloatArray) -> FloatArray:
+    """The advantage of tracking one kept bit, exact up to rounding, for splits j = 0 … reports.
+
+    `apart` are the distances TV(A₁, A₀) for 0 … reports reports. `integer_kept_bit.advantage` is the same in whole
+    numbers, for a client that has the standard library alone.
+    """
     found: FloatArray = 2 * kept * (1 - kept) * apart * apart[::-1]
     return found
 
@@ -67,8 +70,9 @@ def kept_bits_advantage_upper(kept: list[tuple[float, int]], one: float, zero: f
     if reports < 2:
         return 0.0
     total, growth = np.zeros(reports + 1), np.zeros(reports + 1)
+    apart = binomial_distances(reports, one, zero)
     for chance, count in kept:
-        total += count * kept_bit_advantages(chance, one, zero, reports)
+        total += count * kept_bit_advantages(chance, apart)
         sums = _squares(chance, one, zero, reports)
         growth += count * np.log1p((chance * (1 - chance)) ** 2 * sums * sums[::-1])
     with np.errstate(over="ignore"):

@@ -7,10 +7,13 @@ from untrackable import checks
 _BLOCKS = 4
 
 
-def permanent_state_upper(reports: int, eps_report: float) -> float:
-    """⌊k/2⌋·ε for reports that are ε-private in a state that never changes [NV, Theorem "permanent state"]."""
-    reports = checks.integer("reports", reports, low=1)
-    return (reports // 2) * checks.non_negative("eps_report", eps_report)
+def permanent_state_upper(reports: int | None, eps_report: float) -> float:
+    """⌊k/2⌋·ε for reports that are ε-private in a state that never changes [NV, Theorem "permanent state"].
+
+    Of any number of reports (None) it is infinite.
+    """
+    eps_report = checks.non_negative("eps_report", eps_report)
+    return math.inf if reports is None else (checks.integer("reports", reports, low=1) // 2) * eps_report
 
 
 def many_users_upper(users: int, gamma: float) -> float:

@@ -52,7 +52,7 @@ def test_campaign_guarantee_and_bars(collector: Collector) -> None:
     text = collector.http.get("/").text
     assert "Which &lt;b&gt;page&lt;/b&gt; &amp; &#34;why&#34;?" in text
     assert asked.id in text
-    assert "Nobody can follow a person by them" in text
+    assert "Reports cannot be linked: two from one person look exactly like two from different people" in text
     assert "40,000 reports of round 1" in text
     assert text.count('class="whisker"') == 12
     estimate = DECK.aggregator().add_saved(collector.store.sums(Round(asked.id, 1)) or b"").estimate()
@@ -92,10 +92,13 @@ def test_a_guarantee_says_what_was_verified() -> None:
         ("{}", "1e-06 (upper)"),
     ):
         first, second = guarantee_words(asked, found)
-        assert f"at most 2981 (eps = 8), except with probability {words}, whatever a person answers" in first
+        assert (
+            f"at most 2981 (eps = 8), except with probability {words}. This holds whatever a person answers"
+            in first
+        )
         assert second.endswith("(gamma = 0.5), except with probability 0.25 (upper).")
     pure = campaign(guarantee=Guarantee(eps=8.0, delta=0.0, values="any", gamma=0.0, tracking_delta=0.0))
-    assert "at most 2981 (eps = 8, upper), whatever" in guarantee_words(pure, verdict(0.0, 0.0))[0]
+    assert "at most 2981 (eps = 8, upper). This holds whatever" in guarantee_words(pure, verdict(0.0, 0.0))[0]
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from tests.collector.servers import Collector, collecting
 from untrackable import Categories, Dealt, Deck, DiscoveredStrings, HashedStrings, InnerProduct, Memoized, Rappor
 from untrackable.collector.stores.records import Round, StoredCampaign
 from untrackable.collector.stores.store_address import open_store
-from untrackable.discovery.discover import discover
+from untrackable.discovery.string_discovery import discover
 from untrackable.estimation import Rounds
 from untrackable.mechanisms import CountMeanSketch, Lgrr
 from untrackable.mechanisms.interface import Mechanism
@@ -89,7 +89,7 @@ def test_rappor_and_the_names_of_a_list(collector: Collector) -> None:
     sent = clients(rappor, [i % 4 for i in range(300)])
     asked = collected(collector, rappor, {1: sent})
     found = collector.http.get(f"/campaigns/{asked.id}/estimate").json()
-    expected = rappor.aggregator().add(sent).estimate(list(range(12)))
+    expected = rappor.aggregator().add(sent).estimate(candidates=list(range(12)))
     told = {row["value"]: row["frequency"] for row in found["values"]}
     assert told == pytest.approx(dict(enumerate(expected.frequencies.tolist())))
     assert {row["label"] for row in found["values"]} == set(NAMES)
@@ -110,7 +110,7 @@ def test_rounds_whose_sums_do_not_add_up_are_pooled_as_the_library_does(
     sent = {round: answers(mechanism, np.arange(400) % 12, round=round, seed=round) for round in (1, 2, 3)}
     asked = collected(collector, mechanism, sent)
     found = collector.http.get(f"/campaigns/{asked.id}/estimate").json()
-    alone = {round: mechanism.aggregator(round).add(given).estimate() for round, given in sent.items()}  # type: ignore[attr-defined]
+    alone = {round: mechanism.aggregator(round).add(given).estimate() for round, given in sent.items()}
     expected = Rounds(mechanism, alone).pooled()
     for row in found["values"]:
         assert row["frequency"] == pytest.approx(expected.frequencies[row["value"]])

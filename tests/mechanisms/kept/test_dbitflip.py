@@ -137,7 +137,7 @@ def test_states_and_refusals() -> None:
     with pytest.raises(StateError):
         DBitFlip(buckets=9, sampled=3, eps=2.0).restore(state)
     with pytest.raises(StateError, match="does not have 3 elements"):
-        mechanism._unpack((0b000001111 << 3).to_bytes(2, "big"))
+        mechanism.unpack_state((0b000001111 << 3).to_bytes(2, "big"))
     with pytest.raises(ValueError, match="value must be between 0 and 8") as caught:
         mechanism.client(48879)
     assert "48879" not in str(caught.value)
@@ -178,7 +178,7 @@ def test_presets() -> None:
 
 
 def test_an_independent_client_reproduces_the_vectors() -> None:
-    """Floyd's algorithm for the set, then a word for each place, then a word for each place of each report."""
+    """Floyd's algorithm for the set, a word for each position, and one for each position of each report."""
     content = json.loads((VECTORS / "dbitflip.json").read_text(encoding="utf-8"))
     assert len(content["groups"]) >= 4
     for group in content["groups"]:

@@ -390,7 +390,7 @@ def test_states() -> None:
         loloha.restore(lgrr.client(1).to_bytes())
     for mechanism, payload in ((lgrr, b"\x05"), (loloha, b"\0\1" + b"\x05" * 6), (loloha, b"\0")):
         with pytest.raises(StateError):
-            mechanism._unpack(payload)
+            mechanism.unpack_state(payload)
     client = loloha.client(4)
     before = client.to_bytes()
     client.report(1, 5)

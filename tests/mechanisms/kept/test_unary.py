@@ -46,7 +46,7 @@ def test_what_persists_gives_the_person_away() -> None:
 
 
 def joint(mechanism: Unary, is_set: bool) -> FloatArray:
-    """Two reports of one place: index 2·first + second."""
+    """Two reports of one position: index 2·first + second."""
     one = mechanism.keep if is_set else mechanism.add
     told = ((1 - mechanism.p, mechanism.p), (1 - mechanism.q, mechanism.q))
     return np.array(
@@ -56,7 +56,7 @@ def joint(mechanism: Unary, is_set: bool) -> FloatArray:
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_samplers_follow_their_law(name: Preset) -> None:
-    """Clients and simulation, the joint law of two reports of a set and of a clear place; rates as in laws.py."""
+    """Clients and simulation, the joint law of two reports of a set and a clear position; rates as in laws.py."""
     mechanism = Unary.for_budget(name, values=2, eps=2.0, eps_report=1.0)
     pairs = []
     for _ in range(30_000):
@@ -66,10 +66,10 @@ def test_samplers_follow_their_law(name: Preset) -> None:
     (batch,) = mechanism.simulate(np.ones(400_000, dtype=int), rounds=2, seed=5)
     simulated = batch.reports[:, :, 0].astype(np.int64)
     for sample, tilt in ((drawn, 0.06), (simulated, 0.015)):
-        for place in (0, 1):
-            bits = sample >> place & 1
+        for position in (0, 1):
+            bits = sample >> position & 1
             counts = np.bincount(2 * bits[:, 0] + bits[:, 1], minlength=4)
-            law = joint(mechanism, is_set=place == 1)
+            law = joint(mechanism, is_set=position == 1)
             agrees(counts, law, tilted(law, tilt))
 
 

@@ -14,19 +14,19 @@ from tests.mechanisms.exact_laws import agrees, histogram, tilted
 from tests.mechanisms.test_likelihoods import assert_likelihoods
 from untrackable import Deck, Fading, Fresh, InnerProduct, NoisyInnerProduct, Stored, framing
 from untrackable.errors import FadedAway, MergeError, StateError, SumsError
-from untrackable.estimation.aggregators import Source
+from untrackable.estimation.aggregators import Scope
 from untrackable.estimation.candidate_sums import CandidateAggregator
 from untrackable.kernels import multi_bit_answers
 from untrackable.mechanisms import entropy
-from untrackable.mechanisms.interface import LARGEST_SLOTS
 from untrackable.mechanisms.local import multi_bit_reports
 from untrackable.mechanisms.local.multi_bit_reports import LARGEST_WIDTH
 from untrackable.mechanisms.local.multi_bit_sums import WideAggregator, WideCandidateAggregator
 from untrackable.mechanisms.local.noisy_inner_product import best_width, smallest_eps
+from untrackable.mechanisms.wrappers.local_wrapper import LARGEST_SLOTS
 from untrackable.theory.accuracy import inner_product_scale
 
 RNG = np.random.default_rng(1)
-SOURCE = Source(None, 0, pools=True)
+SCOPE = Scope(None, 0, pools=True)
 SHAPES = [(2, 2), (3, 2), (3, 3)]
 each_shape = pytest.mark.parametrize(("bits", "width"), SHAPES)
 
@@ -44,7 +44,7 @@ def law_of(bits: int, width: int, eps: float, value: int) -> dict[int, float]:
 
 
 def sums_of(bits: int, width: int, eps: float = 2.0) -> Any:
-    return NoisyInnerProduct(bits=bits, eps=eps, width=width).aggregator(SOURCE)
+    return NoisyInnerProduct(bits=bits, eps=eps, width=width).aggregator(SCOPE)
 
 
 def some_reports(bits: int, width: int, count: int, seed: int = 1) -> list[int]:
@@ -162,9 +162,9 @@ def test_estimates_are_unbiased_and_as_variable_as_said(bits: int, width: int, k
     found = {}
     for report in chances:
         if kind == "dense":
-            found[report] = base.aggregator(SOURCE).add([report]).estimate().frequencies
+            found[report] = base.aggregator(SCOPE).add([report]).estimate().frequencies
         elif width > 1:
-            listed = WideCandidateAggregator(SOURCE, bits=bits, width=width, flip=base.flip.probability)
+            listed = WideCandidateAggregator(SCOPE, bits=bits, width=width, flip=base.flip.probability)
             estimate = listed.add([report]).estimate(candidates=range(base.values))
             found[report] = estimate.frequencies
     for value in range(base.values) if found else ():
@@ -181,7 +181,7 @@ def test_the_standard_error_and_the_p_values_are_those_of_a_count(bits: int, wid
     """A report supports x if its answer is that of x; frequency = span·(count/n - chance)."""
     base = NoisyInnerProduct(bits=bits, eps=1.0, width=width)
     reports = [r for seed in range(3) for r in some_reports(bits, width, 300, seed)]
-    estimate = base.aggregator(SOURCE).add(reports).estimate()
+    estimate = base.aggregator(SCOPE).add(reports).estimate()
     assert estimate.tail == "exact binomial"
     assert isinstance(estimate.chance, float)
     law = law_of(bits, width, 1.0, 0)
@@ -213,10 +213,10 @@ def test_arrays_lists_merges_and_bytes_in_any_order(bits: int, width: int) -> No
     for report in reports:
         vectors, answer = multi_bit_reports.parted(report, bits, width)
         for c in range(1, 1 << width):
-            place = 0
+            position = 0
             for i, vector in enumerate(vectors):
-                place ^= vector if c >> i & 1 else 0
-            signs[place] = signs.get(place, 0) + (-1) ** (c & answer).bit_count()
+                position ^= vector if c >> i & 1 else 0
+            signs[position] = signs.get(position, 0) + (-1) ** (c & answer).bit_count()
     assert {int(v): int(whole.sums[v]) for v in np.flatnonzero(whole.sums)} == {v: s for v, s in signs.items() if s}
     array = as_array(reports, bits, width)
     one_by_one = sums_of(bits, width)
@@ -268,9 +268,9 @@ def test_what_was_added_before_an_impossible_report_is_taken_away(monkeypatch: p
 @pytest.mark.parametrize(("bits", "width"), [(3, 2), (8, 3), (12, 5)])
 def test_candidates_are_the_dense_estimate(bits: int, width: int) -> None:
     local = NoisyInnerProduct(bits=bits, eps=1.5, width=width)
-    listed = WideCandidateAggregator(SOURCE, bits=bits, width=width, flip=local.flip.probability)
+    listed = WideCandidateAggregator(SCOPE, bits=bits, width=width, flip=local.flip.probability)
     reports = local.simulate(np.arange(4000, dtype=np.uint64) % np.uint64(2), np.random.default_rng(1))
-    whole = local.aggregator(SOURCE).add(reports).estimate(0.01)
+    whole = local.aggregator(SCOPE).add(reports).estimate(0.01)
     part = listed.add(reports).estimate(0.01, candidates=range(1 << bits))
     for name in ("frequencies", "radius", "simultaneous_radius", "standard_error", "span"):
         assert np.allclose(getattr(whole, name), getattr(part, name), rtol=1e-12), name

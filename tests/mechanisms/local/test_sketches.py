@@ -17,7 +17,7 @@ from tests.mechanisms.test_vectors import Tape, flip, integers, seal
 from tests.theory.test_factorisations import DIRECTIONS, GAMMAS, assert_equal
 from untrackable import Dealt, Fresh, Memoized, Stored
 from untrackable.errors import MergeError, StateError
-from untrackable.estimation.aggregators import Source
+from untrackable.estimation.aggregators import Scope
 from untrackable.mechanisms.interface import Pair
 from untrackable.mechanisms.local.sketches import CountMeanSketch, EntryCounts, HadamardSketch
 from untrackable.mechanisms.splitmix import mixed
@@ -56,16 +56,16 @@ def law(sketch: AnySketch, value: Hashable) -> Law:
     assert isinstance(value, int)
     outcomes: dict[Hashable, float] = {}
     for row in range(sketch.hashes):
-        place = hashed(row, value, sketch.width)
+        position = hashed(row, value, sketch.width)
         if isinstance(sketch, CountMeanSketch):
             lie = oracles.flip(sketch.eps / 2)
             for vector in range(2**sketch.width):
-                flips = (vector ^ 1 << place).bit_count()
+                flips = (vector ^ 1 << position).bit_count()
                 chance = lie**flips * (1 - lie) ** (sketch.width - flips) / sketch.hashes
                 outcomes[row << sketch.width | vector] = chance
         else:
             for coordinate in range(sketch.width):
-                parity = (coordinate & place).bit_count() % 2
+                parity = (coordinate & position).bit_count() % 2
                 for bit, chance in oracles.response(parity, oracles.flip(sketch.eps)).items():
                     assert isinstance(bit, int)
                     number = 2 * (row * sketch.width + coordinate) + bit
@@ -223,18 +223,18 @@ def test_hash_functions() -> None:
     for sketch in (CountMeanSketch(hashes=50, width=13, eps=1.0, values=1 << 64), HadamardSketch.preset("safari")):
         rows = np.arange(50, dtype=np.uint64)[:, None]
         values = np.array([0, 1, 2, 77, sketch.values - 1], dtype=np.uint64)
-        table = sketch.places(rows, values)
+        table = sketch.positions(rows, values)
         for i, j in itertools.product(range(50), range(5)):
-            place = sketch.place(i, int(values[j]))
-            assert table[i, j] == place == hashed(i, int(values[j]), sketch.width)
-            assert 0 <= place < sketch.width
+            position = sketch.position(i, int(values[j]))
+            assert table[i, j] == position == hashed(i, int(values[j]), sketch.width)
+            assert 0 <= position < sketch.width
 
 
 def test_hash_values_look_uniform_and_pairwise_independent() -> None:
-    """Of 200,000 places, and of pairs of places of neighbouring values and of neighbouring rows."""
+    """Of 200,000 positions, and of pairs of positions of neighbouring values and of neighbouring rows."""
     sketch = CountMeanSketch(hashes=400, width=5, eps=1.0)
     rows, values = np.arange(400, dtype=np.uint64)[:, None], np.arange(500, dtype=np.uint64)
-    table = sketch.places(rows, values).astype(np.int64)
+    table = sketch.positions(rows, values).astype(np.int64)
     uniform, pairs = np.full(5, 1 / 5), np.full(25, 1 / 25)
     agrees(histogram(table, uniform), uniform, tilted(uniform, 0.02))
     for one, other in ((table[:, 0::2], table[:, 1::2]), (table[0::2], table[1::2])):
@@ -291,7 +291,7 @@ def test_the_estimator_is_the_published_one(sketch: AnySketch) -> None:
     if isinstance(sketch, HadamardSketch):
         hadamard = np.array([[(-1) ** (i & j).bit_count() for j in range(m)] for i in range(m)])
         table = table @ hadamard.T
-    sums = sketch.aggregator(Source(sketch, 0, pools=True)).add(reports)
+    sums = sketch.aggregator(Scope(sketch, 0, pools=True)).add(reports)
     found = sums.estimate(candidates=[4, 0, 8]).frequencies
     for value, frequency in zip((4, 0, 8), found, strict=True):
         mean = sum(table[row, hashed(row, value, m)] for row in range(k)) / k
@@ -331,7 +331,7 @@ def test_variances_over_uniform_hash_values(kind: type[AnySketch], width: int) -
 def test_collisions_stay_within_the_radius(sketch: AnySketch) -> None:
     """A population that all holds one value: infinitely many reports leave only collisions, for 2,000 others."""
     rows = np.arange(sketch.hashes, dtype=np.uint64)[:, None]
-    held, others = (sketch.places(rows, np.arange(*ends, dtype=np.uint64)) for ends in ((0, 1), (1, 2001)))
+    held, others = (sketch.positions(rows, np.arange(*ends, dtype=np.uint64)) for ends in ((0, 1), (1, 2001)))
     shares = (held == others).mean(axis=0)
     bias = np.abs(sketch.width / (sketch.width - 1) * (shares - 1 / sketch.width))
     assert bias.max() <= sketch._radius(10**18, 1e-6, statistics=2000)
@@ -386,13 +386,13 @@ def test_states_and_refusals(sketch: AnySketch) -> None:
     assert sketch.possible(beyond - 1)
     assert not sketch.possible(beyond)
     with pytest.raises(StateError, match="cannot have made"):
-        memoized._unpack(beyond.to_bytes(2 if isinstance(sketch, CountMeanSketch) else 1, "big"))
+        memoized.unpack_state(beyond.to_bytes(2 if isinstance(sketch, CountMeanSketch) else 1, "big"))
     with pytest.raises(ValueError, match="a report must be"):
         memoized.aggregator().add([beyond])
     with pytest.raises(ValueError, match=f"value must be between 0 and {2**32 - 1}") as caught:
         Fresh(sketch).client(1 << 40)
     assert str(1 << 40) not in str(caught.value)
-    sums = sketch.aggregator(Source(sketch, 0, pools=True)).add([0])
+    sums = sketch.aggregator(Scope(sketch, 0, pools=True)).add([0])
     with pytest.raises(ValueError, match="candidates must be given, as there are 4294967296 values"):
         sums.estimate()
     with pytest.raises(ValueError, match="candidates must be a sequence"):
@@ -432,13 +432,13 @@ def test_an_independent_client_reproduces_the_vectors() -> None:
 
     def draw(base: dict[str, Any], value: int, tape: Tape) -> int:
         row, width = tape.below(base["hashes"]), int(base["width"])
-        place = hashed(row, value, width)
+        position = hashed(row, value, width)
         if base["name"] == "CountMeanSketch":
             lie = flip(base["eps"] / 2)
-            vector = sum((int(i == place) ^ tape.happens(lie)) << i for i in range(width))
+            vector = sum((int(i == position) ^ tape.happens(lie)) << i for i in range(width))
             return (row << width) + vector
         coordinate = tape.below(width)
-        bit = (coordinate & place).bit_count() % 2 ^ tape.happens(flip(base["eps"]))
+        bit = (coordinate & position).bit_count() % 2 ^ tape.happens(flip(base["eps"]))
         return 2 * (row * width + coordinate) + bit
 
     for group in content["groups"]:

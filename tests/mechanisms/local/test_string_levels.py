@@ -16,7 +16,7 @@ from untrackable.errors import MergeError, SumsError
 from untrackable.estimation.aggregators import FloatArray
 from untrackable.mechanisms import Levelled, entropy
 from untrackable.mechanisms.entropy import Recorded
-from untrackable.mechanisms.local.level_aggregator import LevelSums
+from untrackable.mechanisms.local.level_aggregator import LevelAggregator
 from untrackable.mechanisms.local.level_layout import LevelLayout
 from untrackable.theory.enumeration import Law
 from untrackable.theory.experiment import Experiment
@@ -73,7 +73,7 @@ def test_clients_and_simulation_follow_the_law(value: int) -> None:
 
 def test_levels_are_drawn_for_every_slot() -> None:
     """The levels of two cards of a deck, and of two reports, are independent, not balanced and not the client's."""
-    cards = np.array([Dealt(LEVELLED, 2)._new_state(VALUE, entropy.system).cards for _ in range(DRAWN)]) >> 3
+    cards = np.array([Dealt(LEVELLED, 2).new_state(VALUE, entropy.system).cards for _ in range(DRAWN)]) >> 3
     fair = np.full(9, 1 / 9)
     agrees(histogram(3 * cards[:, 0] + cards[:, 1], fair), fair, tilted(fair, 0.04))
     (batch,) = Dealt(LEVELLED, 2).simulate([parts(VALUE)] * DRAWN, rounds=2, seed=4)
@@ -213,10 +213,10 @@ def test_wide_answers_follow_their_law() -> None:
     agrees(histogram(np.searchsorted(every, drawn), exact), exact, tilted(exact, 0.05))
 
 
-def collected(n: int = 3000, seed: int = 1) -> tuple[LevelSums, "np.ndarray"]:
+def collected(n: int = 3000, seed: int = 1) -> tuple[LevelAggregator, "np.ndarray"]:
     (batch,) = Fresh(LEVELLED).simulate([parts(VALUE)] * n, rounds=1, seed=seed)
     sums = Fresh(LEVELLED).aggregator().add(batch.reports)
-    assert isinstance(sums, LevelSums)
+    assert isinstance(sums, LevelAggregator)
     return sums, batch.reports
 
 
@@ -261,11 +261,11 @@ def test_damaged_payloads_are_refused() -> None:
 def test_candidates_are_estimated_without_bias() -> None:
     """Over all reports there are: every report's contribution, weighted by its law, is the share of equal parts."""
     aggregate = Fresh(LEVELLED).aggregator()
-    assert isinstance(aggregate, LevelSums)
+    assert isinstance(aggregate, LevelAggregator)
     candidates = [VALUE, VALUE ^ 0b100, 0]
     mean = np.zeros(3)
     for report, chance in law(VALUE).items():
-        found = Fresh(LEVELLED).aggregator().add([number(report)]).estimate(candidates=candidates)  # type: ignore[call-arg]
+        found = Fresh(LEVELLED).aggregator().add([number(report)]).estimate(candidates=candidates)
         mean += chance * found.frequencies
     assert mean == pytest.approx([1, 2 / 3, 0], abs=1e-12)
     sums, _ = collected(100_000)

@@ -13,8 +13,9 @@ from tests.mechanisms.test_likelihoods import assert_likelihoods, pair_as_report
 from untrackable.errors import MergeError, RoundPassed, StateError, ValueChangeRefused
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.others.assigned import Assigned, public_vector, public_vectors
+from untrackable.mechanisms.others.change_sums import intervals
 from untrackable.mechanisms.others.fixed_vector import BitNoise, FixedVector
-from untrackable.mechanisms.others.one_change import OneChange, intervals
+from untrackable.mechanisms.others.one_change import OneChange
 from untrackable.mechanisms.others.votes import Votes
 from untrackable.theory.enumeration import Finite
 
@@ -44,18 +45,18 @@ def follows(
     """Clients and simulation that hold these values at rounds 1, 2, …; rates as in exact_laws.py."""
     rounds = list(range(1, len(held) + 1))
     law = oracle.streams(value, rounds)
-    places, chances = arranged({tuple(int(encode(r)) for r in stream): chance for stream, chance in law.items()})
+    positions, chances = arranged({tuple(int(encode(r)) for r in stream): chance for stream, chance in law.items()})
     drawn = []
     for _ in range(20_000):
         client = mechanism.client(held[0])
-        drawn.append(places[tuple(_reports(client, held))])
+        drawn.append(positions[tuple(_reports(client, held))])
     agrees(histogram(drawn, chances), chances, tilted(chances, tilts[0]))
     values = np.array([held[0]] * 300_000) if len(set(held)) == 1 else np.tile(held, (300_000, 1))
     rows = np.concatenate([batch.reports for batch in mechanism.simulate(values, rounds=rounds, seed=3)])
     distinct, counts = np.unique(rows, axis=0, return_counts=True)
-    found = np.zeros(len(places), dtype=np.int64)
+    found = np.zeros(len(positions), dtype=np.int64)
     for row, count in zip(distinct.tolist(), counts, strict=True):
-        found[places[tuple(row)]] = count
+        found[positions[tuple(row)]] = count
     agrees(found, chances, tilted(chances, tilts[1]))
 
 
@@ -176,7 +177,7 @@ def test_estimates_of_questions(mechanism: Mechanism) -> None:
     sums = mechanism.aggregator()
     for batch in mechanism.simulate(values, rounds=1, seed=2):
         sums.add(batch.reports)
-    found = sums.estimate()  # type: ignore[attr-defined]
+    found = sums.estimate()
     assert np.all(np.abs(found.frequencies - TRUTH) < 6 * found.standard_error)
     assert np.all(np.abs(found.frequencies - TRUTH) < found.simultaneous_radius)
     assert found.frequencies.sum() == pytest.approx(1)
@@ -282,7 +283,7 @@ def test_states(mechanism: Mechanism) -> None:
 )
 def test_impossible_states(mechanism: Mechanism, payload: bytes) -> None:
     with pytest.raises(StateError):
-        mechanism._unpack(payload)
+        mechanism.unpack_state(payload)
 
 
 def test_rounds_go_forward_and_answers_stay() -> None:

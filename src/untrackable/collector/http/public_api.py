@@ -95,7 +95,7 @@ class Reading:
         return self._estimate(request, None if named is None else _rounds(named))
 
     def _estimate(self, request: Request, rounds: tuple[int, ...] | None) -> Response:
-        from untrackable.collector.rounds.estimates import enough
+        from untrackable.collector.rounds.estimates import rounds_with_enough_reports
 
         service = self._service
         stored = service.stored(request.path_params["campaign"])
@@ -106,7 +106,7 @@ class Reading:
         beta = _number(request, "beta", 0.05)
         candidates = tuple(request.query_params.getlist("candidate"))
         if rounds is None:
-            rounds = enough(service.store, campaign, service.settings)
+            rounds = rounds_with_enough_reports(service.store, campaign, service.settings)
             if not rounds:
                 few = f"no closed round has {service.settings.minimum_reports} reports, so no estimate is given"
                 raise Refused(Problem.WITHHELD, few)
@@ -123,18 +123,25 @@ def estimated(
     beta: float = 0.05,
     top: int = DEFAULT_TOP,
 ) -> bytes:
-    """An estimate as JSON; made once, as the sums of closed rounds never change."""
-    from untrackable.collector.rounds.estimates import Question, answer
+    """An estimate as JSON. It is made once and remembered, as the sums of closed rounds never change."""
+    from untrackable.collector.rounds.estimates import frequent_values
 
     def make() -> bytes:
-        question = Question(rounds=rounds, candidates=candidates, beta=beta)
-        found = answer(service.store, campaign, question, service.settings, top)
+        found = frequent_values(
+            service.store,
+            campaign,
+            service.settings,
+            rounds=rounds,
+            candidates=candidates,
+            beta=beta,
+            top=top,
+        )
         content = {
             "rounds": list(rounds),
             "reports": found.reports,
             "beta": found.beta,
             "intervals": "upper, for all values at once",
-            "values": found.values,
+            "values": found.rows,
         }
         return strict_json.write(content, compact=True).encode()
 

@@ -1,8 +1,6 @@
 """The page at `/`: campaigns, what they promise, and what they found, for a browser."""
 
-from functools import cache
-from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
@@ -13,10 +11,8 @@ from untrackable.collector.http.public_api import NO_STORE, estimated
 from untrackable.collector.http.service import Service
 from untrackable.collector.stores.records import StoredCampaign
 from untrackable.display.campaign_words import guarantee_words, schedule_words
+from untrackable.display.page_shell import page_template
 from untrackable.protocol.campaign import Campaign
-
-if TYPE_CHECKING:
-    from jinja2 import Template
 
 _BARS = 20
 _POLICY = (
@@ -34,11 +30,11 @@ class Page:
     def show(self, request: Request) -> Response:
         """The page."""
         campaigns = [self._campaign(stored) for stored in self._service.store.campaigns()]
-        text = _template().render(campaigns=campaigns)
+        text = page_template("untrackable.collector.http", "public_page.html").render(campaigns=campaigns)
         return HTMLResponse(text, headers={**NO_STORE, "content-security-policy": _POLICY})
 
     def _campaign(self, stored: StoredCampaign) -> dict[str, Any]:
-        from untrackable.collector.rounds.estimates import enough
+        from untrackable.collector.rounds.estimates import rounds_with_enough_reports
 
         campaign = self._service.campaign(stored.id)
         about: dict[str, Any] = {
@@ -50,7 +46,7 @@ class Page:
             "why": "",
             "estimate": None,
         }
-        rounds = enough(self._service.store, campaign, self._service.settings)
+        rounds = rounds_with_enough_reports(self._service.store, campaign, self._service.settings)
         if not stored.published:
             about["why"] = "Its estimates are not published."
         elif not rounds:
@@ -101,12 +97,3 @@ def _drawn(found: dict[str, Any], campaign: Campaign) -> dict[str, Any]:
         "failing": f"{100 * found['beta']:g} %",
         "others": f"{others:,}" if others > 0 else "",
     }
-
-
-@cache
-def _template() -> "Template":
-    from jinja2 import Environment, StrictUndefined
-
-    text = resources.files("untrackable.collector.http").joinpath("public_page.html").read_text(encoding="utf-8")
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    return environment.from_string(text)

@@ -17,8 +17,8 @@ _EXACTLY = 100_000
 """Slots up to which delta is an exact sum."""
 _NEAR = 0.01
 """How much of its standard error is not worth a wider answer."""
-_QUIET = 0.03
-"""Up to this ε′ of one bit, no other answer gains as much as that if the widest does not."""
+QUIET = 0.03
+"""Up to this ε′ of one bit, no other width is better if the widest is not."""
 
 
 def largest_eps_report(
@@ -94,7 +94,7 @@ def best_base(
     if widest > 1:
         bases.append(spending(widest))
     errors = [base.accuracy(1, 0.05).standard_error for base in bases]
-    if bases[0].eps <= _QUIET and errors[0] <= (1 + _NEAR) * errors[-1]:
+    if bases[0].eps <= QUIET and errors[0] <= (1 + _NEAR) * errors[-1]:
         return bases[0]
     bases[1:1] = [spending(width) for width in range(2, widest)]
     errors = [base.accuracy(1, 0.05).standard_error for base in bases]

@@ -8,7 +8,7 @@ from untrackable.mechanisms.wrappers.dealt import Dealt
 
 
 class Deck(Dealt):
-    """The same cards as `InnerProduct`, dealt one a round: as private for ever, and nothing to follow."""
+    """The same reports as `InnerProduct`, but each is sent once, in its own round: as private, not trackable."""
 
     __slots__ = ()
     base: NoisyInnerProduct

@@ -1,4 +1,4 @@
-"""No horizon: answers that grow fainter, so that all of them together stay private for ever."""
+"""Answers without a last round: they grow fainter, so that all of them together stay private for ever."""
 
 import math
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
 from untrackable.errors import FadedAway, RoundPassed, StateError
-from untrackable.estimation.aggregators import FloatArray, FrequencyAggregator, Reports, Source
+from untrackable.estimation.aggregators import Aggregator, FloatArray, Reports, Scope
 from untrackable.framing import pack_integers, unpack_integers
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.interface import After, Mechanism, Values
@@ -27,6 +27,8 @@ from untrackable.mechanisms.simulated_values import integer_population, per_roun
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.gaussian import gaussian_shift, largest_parameter
+from untrackable.theory.integer_gaussian import with_gaussian_tail
+from untrackable.theory.integer_losses import LossLaw
 
 HEAD = 64
 """Rounds that are accounted for one by one; all later ones are dominated by one Gaussian."""
@@ -55,7 +57,7 @@ class Memory(NamedTuple):
 class Fading(Mechanism):
     """Round t is answered with a noisy inner product of eps_t = scale·t^(-power), power > ½.
 
-    Rounds are independent given the value, so one user and two look exactly alike; Σ eps_t² is finite, so all
+    Rounds are independent given the value, so one person and two look exactly alike; Σ eps_t² is finite, so all
     rounds together are (eps, delta)-private. The price is accuracy that fades: the error of round t grows as
     t^power, for everyone, also for those who join late.
 
@@ -73,6 +75,9 @@ class Fading(Mechanism):
 
     persists = "nothing"
     independent = True
+    rounds_alike = False
+    charged_by = "last round"
+    integer_law_is_sharp = False
 
     def __post_init__(self) -> None:
         checks.settle(
@@ -90,10 +95,23 @@ class Fading(Mechanism):
             raise ValueError(f"delta must be at least {_SMALLEST_DELTA}, which is resolved, got {self.delta}")
         if self.scale == 0:
             checks.settle(self, scale=_scale(self.bits, self.width, self.eps, self.delta, self.power))
-        elif _spent(self.bits, self.width, self.eps, self.power, self.scale) > self.delta:
+        elif (
+            not self._plainly_private()
+            and _spent(self.bits, self.width, self.eps, self.power, self.scale) > self.delta
+        ):
             raise ValueError(
                 f"scale must keep all rounds ({self.eps}, {self.delta})-private, {self.scale} is too large"
             )
+
+    def _plainly_private(self) -> bool:
+        """Whether eps covers the largest loss of the first rounds, and that of the others but for delta.
+
+        This bound costs next to nothing, and serves an eps far above what is spent. The loss of N(0, 1) against
+        N(μ, 1) is N(μ²/2, μ²).
+        """
+        first = math.fsum(self.eps_report(t) for t in range(1, HEAD + 1))
+        shift = _tail_shift(self.bits, self.scale, self.power, math.inf, self.width)
+        return first + shift**2 / 2 - shift * ndtri(self.delta) < self.eps
 
     def eps_report(self, round: int) -> float:
         """eps_t of one round."""
@@ -108,7 +126,18 @@ class Fading(Mechanism):
         """The vectors and the answer."""
         return self.width * (self.bits + 1)
 
-    def accuracy(self, people: int, *, beta: float = 0.05, round: int = 1) -> Accuracy:
+    @property
+    def capacity(self) -> int:
+        """2^bits values."""
+        return 1 << self.bits
+
+    def independent_errors(self, values: int) -> int:
+        """Every value that d bits can hold; of one bit, the two errors are the same."""
+        return 1 if self.bits == 1 else min(self.capacity, 1 << (values - 1).bit_length())
+
+    def accuracy(
+        self, people: int, *, beta: float = 0.05, round: int = 1, candidates: Sequence[Any] | None = None
+    ) -> Accuracy:
         """That of the round's noisy inner product."""
         return self.base(round).accuracy(people, beta)
 
@@ -123,9 +152,9 @@ class Fading(Mechanism):
         """All 0: rounds are independent given the value."""
         return np.zeros((first.shape[0], second.shape[0]))
 
-    def aggregator(self, round: int = 1) -> FrequencyAggregator:
+    def aggregator(self, round: int = 1) -> Aggregator:
         """Empty sums for one round."""
-        return self.base(round).aggregator(Source(self, round, pools=False))
+        return self.base(round).aggregator(Scope(self, round, pools=False))
 
     def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Experiment:
         """All rounds, or the first `reports`, which are the ones that tell most.
@@ -136,6 +165,14 @@ class Fading(Mechanism):
         checks.choice("values", values, ("fixed", "any"))
         last = math.inf if reports is None else checks.integer("reports", reports, low=1)
         return _all_rounds(self.bits, self.width, self.scale, self.power, last)
+
+    def integer_privacy(self, reports: int | None, *, values: Values, step: float) -> LossLaw:
+        """The first rounds one by one, all later ones bounded by a Gaussian shift."""
+        rounds = range(1, (HEAD if reports is None else min(HEAD, reports)) + 1)
+        shift = self.privacy(reports=reports).gaussian
+        spread = math.hypot(shift, *(self.eps_report(round) for round in rounds))
+        laws = [self.base(round).integer_loss() for round in rounds]
+        return with_gaussian_tail(laws, shift, step, spread=spread)
 
     def _trackings(self, seen: ObservedRounds) -> list[Experiment | Mixture]:
         """Nothing to see: rounds are independent given the value."""
@@ -154,10 +191,12 @@ class Fading(Mechanism):
         if seen.counted and seen.first is not None:
             raise ValueError("the rounds of Fading are not alike: give rounds and first instead of split")
 
-    def _new_state(self, value: int, source: Entropy) -> Memory:
+    def new_state(self, value: int, source: Entropy) -> Memory:
+        """The value, and no round answered."""
         return Memory(checks.private_integer("value", value, below=1 << self.bits), 0, 0)
 
-    def _report(self, state: Memory, round: int, source: Entropy) -> tuple[int, Memory]:
+    def make_report(self, state: Memory, round: int, source: Entropy) -> tuple[int, Memory]:
+        """A noisy inner product of the round's eps; the last round's report again, if it is asked for again."""
         if round < state.round:
             raise RoundPassed(f"round {round} is over: a later one has been answered")
         if round == state.round:
@@ -167,17 +206,24 @@ class Fading(Mechanism):
         report = self.base(round).draw(state.value, source)
         return report, Memory(state.value, round, report)
 
-    def _with_value(self, state: Memory, value: int, source: Entropy) -> Memory:
+    def forget_report(self, state: Memory, round: int, source: Entropy) -> Memory:
+        """With a report of value 0 in place of the last one."""
+        return state._replace(report=self.base(round).draw(0, source))
+
+    def change_value(self, state: Memory, value: int, source: Entropy) -> Memory:
+        """With another value for all later rounds."""
         return state._replace(value=checks.private_integer("value", value, below=1 << self.bits))
 
-    def _pack(self, state: Memory) -> bytes:
+    def pack_state(self, state: Memory) -> bytes:
+        """The last round, the value, the last report."""
         return (
             pack_integers([state.round], _ROUND_BITS)
             + pack_integers([state.value], self.bits)
             + pack_integers([state.report], self.report_bits)
         )
 
-    def _unpack(self, payload: bytes) -> Memory:
+    def unpack_state(self, payload: bytes) -> Memory:
+        """The same; a round without a report, or a report without a round, is an error."""
         value_end = 8 + (self.bits + 7) // 8
         (round,) = unpack_integers(payload[:8], _ROUND_BITS, 1)
         (value,) = unpack_integers(payload[8:value_end], self.bits, 1)

@@ -3,8 +3,11 @@
 from typing import Self
 
 from untrackable.mechanisms.inner_product.budget import Accounting, best_base, checked_base
+from untrackable.mechanisms.interface import Values
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
 from untrackable.mechanisms.wrappers.stored import Stored
+from untrackable.theory.integer_losses import LossLaw
+from untrackable.theory.integer_slots import slot_tracking, slots_of_changing_values, slots_seen
 
 
 class InnerProduct(Stored):
@@ -30,6 +33,15 @@ class InnerProduct(Stored):
         """The largest eps_report whose whole state is (eps, delta)-private; the width that suits it best."""
         base = best_base(bits=bits, slots=slots, eps=eps, delta=delta, accounting=accounting, width=width)
         return cls(bits=bits, slots=slots, eps_report=base.eps, width=base.width)
+
+    def integer_privacy(self, reports: int | None, *, values: Values, step: float) -> LossLaw:
+        """The distinct slots among so many draws; with values that change, a slot seen twice reveals everything."""
+        shown = slots_seen if values == "fixed" else slots_of_changing_values
+        return shown(self.base.integer_loss(), self.slots, reports)
+
+    def integer_tracking(self, reports: int, *, values: int, step: float) -> LossLaw:
+        """A slot on both sides."""
+        return slot_tracking(self.slots, reports)
 
     @property
     def bits(self) -> int:

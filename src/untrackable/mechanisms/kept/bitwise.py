@@ -1,22 +1,24 @@
 """Bitwise Everlasting Privacy [NV]: a noisy copy of one bit, reported through more noise."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
-from untrackable.estimation.aggregators import BitAggregator, FloatArray, Reports, Source
+from untrackable.estimation.aggregators import BitAggregator, FloatArray, Reports, Scope
 from untrackable.framing import pack_integers, unpack_integers
 from untrackable.mechanisms.entropy import Entropy
-from untrackable.mechanisms.interface import After, Mechanism, Values
+from untrackable.mechanisms.interface import After, Mechanism, Pair, Values
 from untrackable.mechanisms.observed_rounds import ObservedRounds, round_number
 from untrackable.mechanisms.probabilities import Chance, coin, flip_chance, flip_eps, noise
 from untrackable.mechanisms.simulated_values import integer_population
 from untrackable.mechanisms.wrappers.fresh import everything_told
+from untrackable.theory import integer_kept_bit
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.coordinate import (
     Coin,
@@ -30,9 +32,13 @@ from untrackable.theory.coordinate import (
 )
 from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor, response_factor
+from untrackable.theory.integer_losses import LossLaw
+from untrackable.theory.tracking_bounds import permanent_state_upper
 
 _COUNTED = 10**6
-"""Reports of which the numbers on two sides are counted."""
+"""Up to this many reports, the advantage is computed for every split."""
+_SEARCHED = {"one": 500, "many": 128}
+"""Up to this many reports, all outcomes of all splits are searched, for one gamma or for many."""
 _ROUNDED = 1e-8
 """Share that floating point may take, at up to a million reports."""
 
@@ -54,8 +60,15 @@ class Bitwise(Mechanism):
     report_bits = 1
     published = "[NV], Bitwise Everlasting Privacy"
     persists = "the kept bit, seen through the noise of every report"
+    capacity = 2
 
-    def accuracy(self, people: int, *, beta: float = 0.05, round: int = 1) -> Accuracy:
+    def independent_errors(self, values: int) -> int:
+        """One: the errors of 0 and of 1 are the same."""
+        return 1
+
+    def accuracy(
+        self, people: int, *, beta: float = 0.05, round: int = 1, candidates: Sequence[Any] | None = None
+    ) -> Accuracy:
         """Of the bit flipped twice."""
         lie = self._lie
         return Accuracy.of_shares(people, beta, there=1 - lie, elsewhere=lie)
@@ -81,8 +94,8 @@ class Bitwise(Mechanism):
 
     def aggregator(self, round: int = 1) -> BitAggregator:
         """Empty sums for one round; a client's rounds share its state, so they do not merge."""
-        source = Source(self, round_number(round), pools=False)
-        return BitAggregator(source, truth=1 - self._lie, lie=self._lie)
+        scope = Scope(self, round_number(round), pools=False)
+        return BitAggregator(scope, truth=1 - self._lie, lie=self._lie)
 
     def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Experiment:
         """Fixed value: the state itself, or `reports` reports of it (exact).
@@ -109,16 +122,54 @@ class Bitwise(Mechanism):
         ]
 
     def tracking_advantage_upper(self, reports: int | None) -> float:
-        """For the worst split: exact but for room for rounding, up to 10^6 reports; of more, or of any, a limit."""
+        """For the worst split: exact but for rounding up to 10^6 reports; of more, or of any number, a limit."""
         from untrackable.theory.kept_advantage import flipped_distances
 
         kept, flip = self.state_flip.probability, self.report_flip
-        told = 2 * kept * (1 - kept) * (1 + _ROUNDED)
+        limit = 2 * kept * (1 - kept) * (1 + _ROUNDED)
         if reports is None or reports > _COUNTED:
-            return told
+            return limit
         gap = 1 - Fraction(2 * flip.threshold, 1 << 64)
         apart = flipped_distances(reports, flip.probability, float(gap))
-        return told * float((apart * apart[::-1]).max())
+        return limit * float((apart * apart[::-1]).max())
+
+    def tracking_advantage_lower(self, reports: int | None) -> float:
+        """The same, less three times the room for rounding."""
+        return self.tracking_advantage_upper(reports) * (1 - 3 * _ROUNDED)
+
+    def tracking_ratio_upper(self, reports: int | None) -> float:
+        """As for every permanent state."""
+        return permanent_state_upper(reports, self.eps_report)
+
+    def worst_tracking(self, reports: int, *, gammas: Literal["one", "many"] = "one") -> Pair:
+        """All splits of few reports are searched; of more, the advantage bounds delta at every gamma."""
+        if reports <= _SEARCHED[gammas]:
+            return self.tracking(reports=reports)
+        told = self.tracking_advantage_upper(reports)
+        gives_away = Factor([told, 1 - told, 0.0], [0.0, 1 - told, told], [math.inf, 0.0, -math.inf])
+        return Experiment([gives_away], certainty="upper")
+
+    def integer_privacy(self, reports: int | None, *, values: Values, step: float) -> LossLaw:
+        """The kept bit, or so many reports of it; of values that change, one randomised response per report."""
+        if values == "any":
+            return integer_kept_bit.privacy_of_changing_values(self._thresholds, reports)
+        return integer_kept_bit.privacy_of_one_value(self._thresholds, reports, step)
+
+    def integer_tracking(self, reports: int, *, values: int, step: float) -> LossLaw:
+        """The worst split; of values that change, two kept bits once both can be reported twice."""
+        if values > 1 and reports > 3:
+            return integer_kept_bit.tracking_law_of_changing_values(self._thresholds, reports, step)
+        return integer_kept_bit.tracking_law(self._thresholds, reports, step)
+
+    def integer_tracking_delta(self, reports: int, *, values: int, gamma: float) -> float | None:
+        """Of one kept bit, every outcome is counted at this very gamma."""
+        if values > 1 and reports > 3:
+            return None
+        return integer_kept_bit.tracking_delta(self._thresholds, reports, gamma)
+
+    @property
+    def _thresholds(self) -> integer_kept_bit.KeptBit:
+        return integer_kept_bit.KeptBit(self.state_flip.threshold, self.report_flip.threshold)
 
     def _detections(self, seen: ObservedRounds, after: After) -> list[Experiment | Mixture]:
         """One coordinate, exact: a fresh one with the opposite bias, or the same flip on the other bit."""
@@ -141,16 +192,20 @@ class Bitwise(Mechanism):
     def _noise(self) -> Noise:
         return noise(self.report_flip.opposite(), self.report_flip)
 
-    def _new_state(self, value: int, source: Entropy) -> int:
+    def new_state(self, value: int, source: Entropy) -> int:
+        """The kept bit."""
         return checks.private_integer("value", value, below=2) ^ self.state_flip.happens(source)
 
-    def _report(self, state: int, round: int, source: Entropy) -> tuple[int, int]:
+    def make_report(self, state: int, round: int, source: Entropy) -> tuple[int, int]:
+        """The kept bit through new noise."""
         return state ^ self.report_flip.happens(source), state
 
-    def _pack(self, state: int) -> bytes:
+    def pack_state(self, state: int) -> bytes:
+        """One byte."""
         return pack_integers([state], 1)
 
-    def _unpack(self, payload: bytes) -> int:
+    def unpack_state(self, payload: bytes) -> int:
+        """The kept bit."""
         return unpack_integers(payload, 1, 1)[0]
 
     def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:

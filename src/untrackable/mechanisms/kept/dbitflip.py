@@ -5,7 +5,7 @@ permanent memoisation section 3, output perturbation section 4. The set of bucke
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -14,13 +14,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
 from untrackable.errors import StateError
-from untrackable.estimation.aggregators import Estimate, FrequencyAggregator, Reports, Source
-from untrackable.mechanisms.entropy import Entropy, below
+from untrackable.estimation.aggregators import Estimate, Reports, Scope
+from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.interface import After, Pair, Values
-from untrackable.mechanisms.kept.kept_bits import Moved, Permanent, PlaceCounts, unpacked
+from untrackable.mechanisms.kept.kept_bits import Moved, Permanent, PositionCounts, unpacked
 from untrackable.mechanisms.observed_rounds import ObservedRounds, round_number
 from untrackable.mechanisms.probabilities import Chance, chance_toward, flip_chance, flip_eps
 from untrackable.mechanisms.simulated_values import integer_population
+from untrackable.mechanisms.subsets import draw_subset, simulate_subsets
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.coordinate import detection_factor, privacy_factor, tracking_factor
 from untrackable.theory.experiment import Experiment, Mixture
@@ -69,12 +70,17 @@ class DBitFlip(Permanent):
                 f"eps must be at least {2 * checks.SMALLEST_EPSILON}, or it would not matter, got {self.eps}"
             )
         if self.report_flip.threshold >= _FAIR:
-            raise ValueError(f"output_flip must be below 0.5, or reports say nothing, got {self.output_flip}")
+            raise ValueError(f"output_flip must be below 0.5, or reports reveal nothing, got {self.output_flip}")
 
     @property
-    def places(self) -> int:
+    def positions(self) -> int:
         """One for each sampled bucket, in the order of the buckets."""
         return self.sampled
+
+    @property
+    def capacity(self) -> int:
+        """One value for each bucket."""
+        return self.buckets
 
     @property
     def clear_bits(self) -> int:
@@ -82,20 +88,11 @@ class DBitFlip(Permanent):
         return self.buckets
 
     def _clear(self, source: Entropy) -> int:
-        """A uniform subset, by Floyd's algorithm: one draw for each element."""
-        mask = 0
-        for last in range(self.buckets - self.sampled, self.buckets):
-            drawn = below(last + 1, source)
-            mask |= 1 << (last if mask >> drawn & 1 else drawn)
-        return mask
+        """A uniform set of buckets."""
+        return draw_subset(self.sampled, self.buckets, source)
 
     def _simulate_clear(self, people: int, rng: np.random.Generator) -> NDArray[np.uint8]:
-        masks = np.zeros((people, self.buckets), dtype=np.uint8)
-        everyone = np.arange(people)
-        for last in range(self.buckets - self.sampled, self.buckets):
-            drawn = rng.integers(0, last + 1, size=people)
-            masks[everyone, np.where(masks[everyone, drawn], last, drawn)] = 1
-        return masks
+        return simulate_subsets(people, self.sampled, self.buckets, rng)
 
     def _persistent(self) -> list[Factor]:
         sets = math.comb(self.buckets, self.sampled)
@@ -106,10 +103,10 @@ class DBitFlip(Permanent):
     def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Pair:
         """Fixed value: an observed mixture, by which of the two values the set contains; exact.
 
-        Of what is kept, or of `reports` reports. The worst set contains both: two places, ε/2 each. With one
+        Of what is kept, or of `reports` reports. The worst set contains both: two positions, ε/2 each. With one
         sampled bucket none does, and the pure bound is ε/2, half of what the publication claims.
 
-        Any sequence of values, a client keeping bits for each value: each place of each of `reports` reports no
+        Any sequence of values, a client keeping bits for each value: each position of each of `reports` reports no
         further apart than between two different states (upper); without output perturbation everything is told.
         """
         checks.choice("values", values, ("fixed", "any"))
@@ -135,16 +132,16 @@ class DBitFlip(Permanent):
     def _trackings(self, seen: ObservedRounds) -> list[Experiment | Mixture]:
         """The set on both sides, and an observed mixture of whether it contains the value's bucket; exact.
 
-        Two users who show the same set show that of the first, so both worlds weigh the two cases alike.
+        Two people who show the same set show that of the first, so both worlds weigh the two cases alike.
         """
         return [self._tracked(seen.reports, j) for j in seen.tracking_splits(3)]
 
     def _tracked(self, reports: int, split: int) -> Experiment | Mixture:
-        set_place, clear_place = (tracking_factor(kept, self._noise, reports, split) for kept in self._kept)
+        set_position, clear_position = (tracking_factor(kept, self._noise, reports, split) for kept in self._kept)
         seen_twice = self._persistent() if 0 < split < reports else []
         share = self.sampled / self.buckets
-        inside = Experiment([*seen_twice, set_place, (clear_place, self.places - 1)])
-        return _mixed([(share, inside), (1 - share, Experiment([*seen_twice, (clear_place, self.places)]))])
+        inside = Experiment([*seen_twice, set_position, (clear_position, self.positions - 1)])
+        return _mixed([(share, inside), (1 - share, Experiment([*seen_twice, (clear_position, self.positions)]))])
 
     def _detections(self, seen: ObservedRounds, after: After) -> list[Experiment | Mixture]:
         """An observed mixture, by which of the two values the set contains; exact.
@@ -163,7 +160,7 @@ class DBitFlip(Permanent):
         both, either, neither = self._contained()
 
         def case(*moved: Factor) -> Experiment:
-            return Experiment([*seen_twice, *moved, (never, max(0, self.places - len(moved)))])
+            return Experiment([*seen_twice, *moved, (never, max(0, self.positions - len(moved)))])
 
         return _mixed([(both, case(goes, comes)), (either, case(goes)), (either, case(comes)), (neither, case())])
 
@@ -173,7 +170,9 @@ class DBitFlip(Permanent):
         pairs = k * (k - 1)
         return d * (d - 1) / pairs, d * (k - d) / pairs, (k - d) * (k - d - 1) / pairs
 
-    def accuracy(self, people: int, *, beta: float = 0.05, round: int = 1) -> Accuracy:
+    def accuracy(
+        self, people: int, *, beta: float = 0.05, round: int = 1, candidates: Sequence[Any] | None = None
+    ) -> Accuracy:
         """By the reports of those who sampled the value's bucket; over the draw of the sets too."""
         there, elsewhere = self._shares()
         span = self.buckets / self.sampled / (there - elsewhere)
@@ -188,7 +187,7 @@ class DBitFlip(Permanent):
 
     def aggregator(self, round: int = 1) -> "BucketAggregator":
         """Empty sums for one round; a client's rounds share its state, so they do not merge."""
-        return BucketAggregator(Source(self, round_number(round), pools=False), self)
+        return BucketAggregator(Scope(self, round_number(round), pools=False), self)
 
     def _ones(self) -> int:
         return 1
@@ -212,9 +211,9 @@ class DBitFlip(Permanent):
     def _patterns(self, values: NDArray[Any], clear: NDArray[np.uint8]) -> NDArray[np.bool_]:
         bucket = integer_population(values, self.buckets, 1, may_change=False).astype(np.int64, copy=False)
         people = np.arange(bucket.size)
-        place = clear.cumsum(axis=1, dtype=np.int16)[people, bucket] - 1
+        position = clear.cumsum(axis=1, dtype=np.int16)[people, bucket] - 1
         sampled = clear[people, bucket] == 1
-        is_set: NDArray[np.bool_] = sampled[:, None] & (place[:, None] == np.arange(self.places))
+        is_set: NDArray[np.bool_] = sampled[:, None] & (position[:, None] == np.arange(self.positions))
         return is_set
 
     def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
@@ -223,46 +222,45 @@ class DBitFlip(Permanent):
     def _words(self) -> int:
         return self.sampled + self.buckets
 
-    def _unpack(self, payload: bytes) -> int:
-        state = Permanent._unpack(self, payload)
-        if (state >> self.places).bit_count() != self.sampled:
+    def unpack_state(self, payload: bytes) -> int:
+        """The integer; a set of another size is an error."""
+        state = Permanent.unpack_state(self, payload)
+        if (state >> self.positions).bit_count() != self.sampled:
             raise StateError(f"this state's set of buckets does not have {self.sampled} elements")
         return state
 
 
-class BucketAggregator(PlaceCounts, FrequencyAggregator):
+class BucketAggregator(PositionCounts):
     """How many reports sampled each bucket, and how many of them said 1 of it."""
 
     _sums = ("counts", "asked")
 
-    def __init__(self, source: Source, mechanism: DBitFlip) -> None:
-        super().__init__(source, mechanism.report_bits, (mechanism.buckets,))
+    def __init__(self, scope: Scope, mechanism: DBitFlip) -> None:
+        super().__init__(scope, mechanism.report_bits, (mechanism.buckets,))
         self._mechanism = mechanism
         self.asked = np.zeros(mechanism.buckets, dtype=np.int64)
 
     def _tally(self, bits: NDArray[np.uint8]) -> None:
         m = self._mechanism
-        masks = bits[:, m.places :]
+        masks = bits[:, m.positions :]
         self.asked += masks.sum(axis=0, dtype=np.int64)
-        bucket = np.nonzero(masks)[1]  # by rows, and in each by place
-        self.counts += np.bincount(bucket[bits[:, : m.places].reshape(-1) == 1], minlength=m.buckets)
+        bucket = np.nonzero(masks)[1]  # by rows, and in each by position
+        self.counts += np.bincount(bucket[bits[:, : m.positions].reshape(-1) == 1], minlength=m.buckets)
 
     def _checked(self, reports: Reports) -> Reports:
         rows = super()._checked(reports)
         m = self._mechanism
         for start in range(0, rows.shape[0], _ROWS):
-            masks = unpacked(rows[start : start + _ROWS], self._width)[:, m.places :]
+            masks = unpacked(rows[start : start + _ROWS], self._width)[:, m.positions :]
             if np.any(masks.sum(axis=1, dtype=np.int64) != m.sampled):
                 raise ValueError(f"a report must be about {m.sampled} buckets")
         return rows
 
-    def estimate(self, beta: float = 0.05) -> Estimate:
+    def _estimate_all(self, n: int, beta: float) -> Estimate:
         """k/(n·d)·Σ (b - elsewhere)/(there - elsewhere) over the reports that sampled the bucket, as published.
 
         With e^(ε/2)/(e^(ε/2)+1) for `there`, output perturbation folded in. Unbiased over the draw of the sets.
         """
-        n = self._counted()
-        beta = checks.open_probability("beta", beta)
         m = self._mechanism
         there, elsewhere = m._shares()
         scale = m.buckets / m.sampled
@@ -275,7 +273,7 @@ class BucketAggregator(PlaceCounts, FrequencyAggregator):
 
 
 def _mixed(cases: list[tuple[float, Experiment]]) -> Experiment | Mixture:
-    """Experiments of which the observer sees which took place, equally likely in both worlds."""
+    """Experiments of which the observer sees which took position, equally likely in both worlds."""
     possible = [(weight, experiment) for weight, experiment in cases if weight > 0]
     if len(possible) == 1:
         return possible[0][1]

@@ -1,4 +1,4 @@
-"""Places that are kept noisy for ever and reported through more noise: RAPPOR and the unary encodings."""
+"""Positions that are kept noisy for ever and reported through more noise: RAPPOR and the unary encodings."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from untrackable import checks
-from untrackable.estimation.aggregators import Aggregator, Reports, Source
+from untrackable.estimation.aggregators import Aggregator, Reports, Scope
 from untrackable.framing import pack_integers, unpack_integers
 from untrackable.kernels.events import events
 from untrackable.mechanisms.entropy import Entropy
@@ -31,7 +31,7 @@ from untrackable.theory.factor import Factor, response_factor
 FloatArray = NDArray[np.float64]
 Counts = NDArray[np.int64]
 Moved = tuple[int, int, int]
-"""Places that two values both set, that only the first sets, and that only the second sets."""
+"""Positions that two values both set, that only the first sets, and that only the second sets."""
 
 
 _MOST_OVERLAPS = 400
@@ -42,10 +42,10 @@ _BYTE = 255
 
 
 class Permanent(Mechanism):
-    """A value sets some places of a pattern; each is kept with one flip for ever, and reported with another.
+    """A value sets some positions of a pattern; each is kept with one flip for ever, and reported with another.
 
     What persists: the kept pattern, for as long as the client lives, and whatever travels in the clear beside it (a
-    cohort, a set of buckets: `clear_bits` above the places). Places are independent, so every experiment is a
+    cohort, a set of buckets: `clear_bits` above the positions). Positions are independent, so every experiment is a
     product of coordinates.
     """
 
@@ -66,18 +66,18 @@ class Permanent(Mechanism):
         return np.zeros((people, 0), dtype=np.uint8)
 
     def _persistent(self) -> list[Factor]:
-        """What the clear part says of one user against two that send on both sides."""
+        """What the clear part reveals of one person against two, if both sides have reports."""
         return []
 
     @property
     @abstractmethod
-    def places(self) -> int:
-        """How many places there are."""
+    def positions(self) -> int:
+        """How many positions there are."""
 
     @property
     @abstractmethod
     def _flips(self) -> tuple[Chance, Chance]:
-        """That a set place is kept as 0, and that a clear one is kept as 1."""
+        """That a set position is kept as 0, and that a clear one is kept as 1."""
 
     @property
     @abstractmethod
@@ -86,7 +86,7 @@ class Permanent(Mechanism):
 
     @abstractmethod
     def _pattern(self, value: Any, clear: int) -> int:
-        """The places that a value sets, as an integer, bit i being place i, given what is in the clear."""
+        """The positions that a value sets, as an integer, bit i being position i, given what is in the clear."""
 
     @abstractmethod
     def _moved(self) -> list[Moved]:
@@ -94,19 +94,19 @@ class Permanent(Mechanism):
 
     @abstractmethod
     def _ones(self) -> int:
-        """How many places a value sets, as far as tracking is concerned."""
+        """How many positions a value sets, as far as tracking is concerned."""
 
     @property
     def report_bits(self) -> int:
-        """One bit per place, and what is in the clear above them."""
-        return self.places + self.clear_bits
+        """One bit per position, and what is in the clear above them."""
+        return self.positions + self.clear_bits
 
     def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Pair:
         """Fixed value: the two values that are easiest to tell apart; what is kept, or k reports of it (exact).
 
-        Those share no place and set as many as they can.
+        Those share no position and set as many as they can.
 
-        Any sequence of values, a client keeping one state per value: `reports` reports, each place of each no
+        Any sequence of values, a client keeping one state per value: `reports` reports, each position of each no
         further apart than between two different states (upper).
         """
         checks.choice("values", values, ("fixed", "any"))
@@ -114,8 +114,8 @@ class Permanent(Mechanism):
         if values == "any":
             if count is None:
                 return everything_told("upper")
-            place = max(abs(self._noise.ones), abs(self._noise.zeros))
-            return Experiment([(response_factor(place), self.places * count)], certainty="upper")
+            position = max(abs(self._noise.ones), abs(self._noise.zeros))
+            return Experiment([(response_factor(position), self.positions * count)], certainty="upper")
         one, zero = self._kept
         if count is None:
             lost = Factor([one.one, one.zero], [zero.one, zero.zero])
@@ -130,9 +130,9 @@ class Permanent(Mechanism):
         return [self._tracking(seen.reports, j, self._ones()) for j in seen.tracking_splits(2)]
 
     def _tracking(self, reports: int, split: int, ones: int) -> Experiment:
-        set_place, clear_place = (tracking_factor(kept, self._noise, reports, split) for kept in self._kept)
+        set_position, clear_position = (tracking_factor(kept, self._noise, reports, split) for kept in self._kept)
         seen_twice = self._persistent() if 0 < split < reports else []
-        return Experiment([*seen_twice, (set_place, ones), (clear_place, self.places - ones)])
+        return Experiment([*seen_twice, (set_position, ones), (clear_position, self.positions - ones)])
 
     def _detections(self, seen: ObservedRounds, after: After) -> list[Experiment | Mixture]:
         """The worst over every overlap of two patterns; exact for each.
@@ -142,7 +142,7 @@ class Permanent(Mechanism):
         if len(self._moved()) > _MOST_OVERLAPS:
             raise ValueError(
                 f"detection looks at every overlap of two patterns, at most {_MOST_OVERLAPS}; "
-                f"with up to {self._ones()} places set there are {len(self._moved())}"
+                f"with up to {self._ones()} positions set there are {len(self._moved())}"
             )
         found = [
             e
@@ -159,12 +159,12 @@ class Permanent(Mechanism):
         comes = detection_factor(zero, one, self._noise, reports, split)
         never = tracking_factor(zero, self._noise, reports, split)
         return [
-            Experiment([*seen_twice, (stays, a), (goes, b), (comes, c), (never, self.places - a - b - c)])
+            Experiment([*seen_twice, (stays, a), (goes, b), (comes, c), (never, self.positions - a - b - c)])
             for a, b, c in self._moved()
         ]
 
     def log_likelihood(self, reports: Reports, value: Any, rounds: Sequence[int]) -> FloatArray:
-        """Independent places; what is in the clear is equally likely whatever it is, and must not change."""
+        """Independent positions; what is in the clear is equally likely whatever it is, and must not change."""
         ones, clear, steady = self._counted(reports)
         is_set = self._patterns(np.array([value] * len(clear)), clear)
         sides = [kept_likelihood(kept, self._noise, ones, reports.shape[1]) for kept in self._kept]
@@ -172,7 +172,7 @@ class Permanent(Mechanism):
         return np.where(steady, total, -np.inf)
 
     def link_scores(self, first: Reports, second: Reports, value: Any) -> FloatArray:
-        """Independent places, after what is in the clear: unequal, and it is not the same user."""
+        """Independent positions, after what is in the clear: unequal, and it is not the same person."""
         (left, tags, steady), (right, other, calm) = self._counted(first), self._counted(second)
         scores = np.full((len(tags), len(other)), -np.inf)
         for group in np.unique(tags[steady], axis=0):
@@ -191,47 +191,47 @@ class Permanent(Mechanism):
     def _scores(
         self, left: Counts, right: Counts, splits: tuple[int, int], is_set: NDArray[np.bool_]
     ) -> FloatArray:
-        """By the numbers of ones on the two sides of each place: one product of matrices for each number."""
+        """By the numbers of ones on the two sides of each position: one product of matrices for each number."""
         scores = np.zeros((left.shape[0], right.shape[0]))
-        for places, kept in zip((is_set, ~is_set), self._kept, strict=True):
+        for positions, kept in zip((is_set, ~is_set), self._kept, strict=True):
             table = tracking_losses(kept, self._noise, *splits)
-            possible = np.isfinite(table)  # without noise, a place is either always told as 1 or never
+            possible = np.isfinite(table)  # without noise, a position is either always told as 1 or never
             losses, gives_away = np.where(possible, table, 0.0), not possible.all()
             for ones in range(splits[0] + 1):
-                mine, theirs = (left[:, places] == ones).astype(np.float64), right[:, places]
+                mine, theirs = (left[:, positions] == ones).astype(np.float64), right[:, positions]
                 scores += mine @ losses[ones][theirs].T
                 if gives_away:
                     scores[mine @ (~possible[ones][theirs]).T.astype(np.float64) > 0] = -np.inf
         return scores
 
     def _counted(self, reports: Reports) -> tuple[Counts, NDArray[np.uint8], NDArray[np.bool_]]:
-        """Of each row: ones by place, what is in the clear, and whether that is the same in all its reports."""
-        ones = np.zeros((reports.shape[0], self.places), dtype=np.int64)
+        """Of each row: ones by position, what is in the clear, and whether that is the same in all its reports."""
+        ones = np.zeros((reports.shape[0], self.positions), dtype=np.int64)
         clear = np.zeros((reports.shape[0], self.clear_bits), dtype=np.uint8)
         steady = np.ones(reports.shape[0], dtype=np.bool_)
         size = max(1, _ROWS // max(1, reports.shape[1]))
         for start in range(0, reports.shape[0], size):
             rows = slice(start, start + size)
             bits = unpacked(reports[rows], self.report_bits)
-            ones[rows] = bits[..., : self.places].sum(axis=1, dtype=np.int64)
-            clear[rows] = bits[:, 0, self.places :]
-            steady[rows] = (bits[..., self.places :] == bits[:, :1, self.places :]).all(axis=(1, 2))
+            ones[rows] = bits[..., : self.positions].sum(axis=1, dtype=np.int64)
+            clear[rows] = bits[:, 0, self.positions :]
+            steady[rows] = (bits[..., self.positions :] == bits[:, :1, self.positions :]).all(axis=(1, 2))
         return ones, clear, steady
 
     def _patterns(self, values: NDArray[Any], clear: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        """The places that each value sets, given what each has in the clear."""
+        """The positions that each value sets, given what each has in the clear."""
         held, which = np.unique(values, return_inverse=True)
         tags, tag = np.unique(clear, axis=0, return_inverse=True) if self.clear_bits else (clear[:1], 0 * which)
         pairs, pair = np.unique(which * max(1, len(tags)) + tag.reshape(-1), return_inverse=True)
         shown, names = [number_of(row) for row in tags], held.tolist()
         patterns = [self._pattern(names[i // len(tags)], shown[i % len(tags)]) for i in pairs.tolist()]
-        known = np.array([bits_of(pattern, self.places) for pattern in patterns], dtype=np.bool_)
-        result: NDArray[np.bool_] = known.reshape(-1, self.places)[pair.reshape(-1)]
+        known = np.array([bits_of(pattern, self.positions) for pattern in patterns], dtype=np.bool_)
+        result: NDArray[np.bool_] = known.reshape(-1, self.positions)[pair.reshape(-1)]
         return result
 
     @property
     def _kept(self) -> tuple[Coin, Coin]:
-        """What is kept of a place that the value sets, and of one that it leaves clear."""
+        """What is kept of a position that the value sets, and of one that it leaves clear."""
         lost, gained = self._flips
         return coin(lost).mirrored(), coin(gained)
 
@@ -239,36 +239,40 @@ class Permanent(Mechanism):
     def _noise(self) -> Noise:
         return noise(*self._told)
 
-    def _new_state(self, value: Any, source: Entropy) -> int:
+    def new_state(self, value: Any, source: Entropy) -> int:
+        """The kept pattern, and above it what travels in the clear."""
         clear = self._clear(source)
         pattern = self._pattern(value, clear)
-        kept = clear << self.places
-        for place in range(self.places):
-            is_set = pattern >> place & 1
-            kept |= (is_set ^ self._flips[1 - is_set].happens(source)) << place
+        kept = clear << self.positions
+        for position in range(self.positions):
+            is_set = pattern >> position & 1
+            kept |= (is_set ^ self._flips[1 - is_set].happens(source)) << position
         return kept
 
-    def _report(self, state: int, round: int, source: Entropy) -> tuple[int, int]:
-        report = state >> self.places << self.places
-        for place in range(self.places):
-            report |= self._told[1 - (state >> place & 1)].happens(source) << place
+    def make_report(self, state: int, round: int, source: Entropy) -> tuple[int, int]:
+        """The kept pattern through new noise, and what travels in the clear."""
+        report = state >> self.positions << self.positions
+        for position in range(self.positions):
+            report |= self._told[1 - (state >> position & 1)].happens(source) << position
         return report, state
 
-    def _pack(self, state: int) -> bytes:
+    def pack_state(self, state: int) -> bytes:
+        """As one integer."""
         return pack_integers([state], self.report_bits)
 
-    def _unpack(self, payload: bytes) -> int:
+    def unpack_state(self, payload: bytes) -> int:
+        """The integer."""
         return unpack_integers(payload, self.report_bits, 1)[0]
 
     def _words(self) -> int:
-        return self.places
+        return self.positions
 
     def _simulate(self, values: NDArray[Any], rounds: tuple[int, ...], rng: np.random.Generator) -> Reports:
-        """Places are the bits of words, the lowest first, from here on."""
+        """Positions are the bits of words, the lowest first, from here on."""
         people = values.shape[0]
         clear = self._simulate_clear(people, rng)
         is_set = _as_words(self._patterns(values, clear))
-        among = _as_words(np.ones((1, self.places), dtype=np.bool_))
+        among = _as_words(np.ones((1, self.positions), dtype=np.bool_))
         lost, gained = (flip.threshold for flip in self._flips)
         kept = is_set ^ events(is_set, lost, gained, rng, among=among)
         shown = np.repeat(kept[:, None, :], len(rounds), axis=1)
@@ -276,8 +280,8 @@ class Permanent(Mechanism):
         told = events(shown, one, zero, rng, among=among).astype("<u8", copy=False).view(np.uint8)
         if self.clear_bits:
             beside = np.broadcast_to(clear[:, None, :], (people, len(rounds), self.clear_bits))
-            return np.packbits(np.concatenate((unpacked(told, self.places), beside), -1), -1, bitorder="little")
-        return np.ascontiguousarray(told[..., : (self.places + 7) // 8])
+            return np.packbits(np.concatenate((unpacked(told, self.positions), beside), -1), -1, bitorder="little")
+        return np.ascontiguousarray(told[..., : (self.positions + 7) // 8])
 
 
 def ordered(one: str, other: str, first: Chance, second: Chance, *, above: bool) -> None:
@@ -286,14 +290,14 @@ def ordered(one: str, other: str, first: Chance, second: Chance, *, above: bool)
         raise ValueError(f"{one} and {other} must differ by more than 2^-63 to be drawn apart")
 
 
-class PlaceCounts(Aggregator):
-    """How many reports had each place set; what is in the clear is told apart by `_tally`."""
+class PositionCounts(Aggregator):
+    """How many reports had each position set; what is in the clear is told apart by `_tally`."""
 
     _axes = 2
     _sums: ClassVar[tuple[str, ...]] = ("counts",)
 
-    def __init__(self, source: Source, width: int, shape: tuple[int, ...]) -> None:
-        super().__init__(source)
+    def __init__(self, scope: Scope, width: int, shape: tuple[int, ...]) -> None:
+        super().__init__(scope)
         self._width = width
         self.counts = np.zeros(shape, dtype=np.int64)
 
@@ -336,7 +340,7 @@ def number_of(bits: NDArray[np.uint8]) -> int:
 
 
 def unpacked(reports: Reports, width: int) -> NDArray[np.uint8]:
-    """Reports as bits, place 0 first."""
+    """Reports as bits, position 0 first."""
     return np.unpackbits(reports.astype(np.uint8, copy=False), axis=-1, count=width, bitorder="little")
 
 

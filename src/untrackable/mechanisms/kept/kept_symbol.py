@@ -2,14 +2,14 @@
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from untrackable import checks
-from untrackable.estimation.aggregators import Estimate, FrequencyAggregator, Reports, Source
+from untrackable.estimation.aggregators import Aggregator, Estimate, Reports, Scope
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.interface import After, Mechanism, Values
 from untrackable.mechanisms.observed_rounds import ObservedRounds
@@ -68,7 +68,7 @@ class KeptSymbol(Mechanism):
         """Probabilities that a report counts for a value that its sender holds, and for another one."""
 
     def _persistent(self) -> list[Factor]:
-        """What the clear part says of one user against two that send on both sides."""
+        """What the clear part reveals of one person against two, if both sides have reports."""
         return []
 
     _apart: ClassVar[Certainty] = "exact"
@@ -94,7 +94,9 @@ class KeptSymbol(Mechanism):
         """What is told of the kept symbol."""
         return _response(self.tell_lie, self._alphabet())
 
-    def accuracy(self, people: int, *, beta: float = 0.05, round: int = 1) -> Accuracy:
+    def accuracy(
+        self, people: int, *, beta: float = 0.05, round: int = 1, candidates: Sequence[Any] | None = None
+    ) -> Accuracy:
         """By the share of reports that count for a value."""
         there, elsewhere = self._shares()
         return Accuracy.of_shares(people, beta, there=there, elsewhere=elsewhere)
@@ -127,7 +129,7 @@ class KeptSymbol(Mechanism):
         return self._other_value(seen, clear=True)
 
     def _same_value(self, seen: ObservedRounds, certainty: Certainty) -> list[Experiment | Mixture]:
-        """One user against two of the same value.
+        """One person against two of the same value.
 
         Where there are too many outcomes, the kept symbol of the longer side is granted to the observer, the more
         reports on the other side the worse; where there still are, those of both sides.
@@ -146,7 +148,7 @@ class KeptSymbol(Mechanism):
         return [Experiment([*clear, granted_tracking(kept)], certainty="upper")]
 
     def _other_value(self, seen: ObservedRounds, *, clear: bool) -> list[Experiment | Mixture]:
-        """One user against a user of another value, whose symbol is another one.
+        """One person against a person of another value, whose symbol is another one.
 
         `clear`: what travels in the clear changes as well. What is granted first is the symbol before the change.
         """
@@ -179,28 +181,26 @@ class KeptSymbol(Mechanism):
         return simulate_noisy_symbols(symbols, self._alphabet(), lie, rng)
 
 
-class ShareAggregator(FrequencyAggregator):
+class ShareAggregator(Aggregator):
     """How many reports count for each value."""
 
     _sums = ("counts",)
 
     def __init__(
         self,
-        source: Source,
+        scope: Scope,
         values: int,
         shares: tuple[float, float],
         largest: int,
         bias: Callable[[float, int], float] | None = None,
     ) -> None:
         """`bias` bounds what hashing adds to the error, for a failure probability and so many pairs of values."""
-        super().__init__(source)
+        super().__init__(scope)
         self._shares, self._largest, self._bias = shares, largest, bias
         self.counts = np.zeros(values, dtype=np.int64)
 
-    def estimate(self, beta: float = 0.05) -> Estimate:
+    def _estimate_all(self, n: int, beta: float) -> Estimate:
         """(share of reports that count - elsewhere)/(there - elsewhere)."""
-        n = self._counted()
-        beta = checks.open_probability("beta", beta)
         there, elsewhere = self._shares
         values, span = self.counts.size, 1 / (there - elsewhere)
         frequencies = (self.counts / n - elsewhere) * span

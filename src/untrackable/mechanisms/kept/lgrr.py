@@ -14,14 +14,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
 from untrackable.errors import StateError
-from untrackable.estimation.aggregators import FloatArray, Reports, Source
+from untrackable.estimation.aggregators import FloatArray, Reports, Scope
 from untrackable.framing import pack_integers, unpack_integers
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.kept.kept_symbol import KeptSymbol, ShareAggregator, Step, steps_for
 from untrackable.mechanisms.observed_rounds import round_number
 from untrackable.mechanisms.probabilities import Chance
 from untrackable.mechanisms.simulated_values import integer_population
+from untrackable.theory.kept_advantage import kept_symbol_advantage_upper
 from untrackable.theory.symbol_factors import growth_log, stream_likelihood
+from untrackable.theory.tracking_bounds import permanent_state_upper
 
 LARGEST = 1 << 20
 _DEEPEST = 600.0
@@ -32,7 +34,7 @@ _PAIRS = 1 << 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lgrr(KeptSymbol):
-    """Keeps the value for ever, or with probability 1-`keep` any other; tells what it keeps, or with 1-`tell` not.
+    """Keeps the value for ever, or any other one with probability 1-`keep`; reports it, or any other with 1-`tell`.
 
     What is told otherwise is any other value, drawn anew for each report. What persists: the kept value.
     """
@@ -69,6 +71,21 @@ class Lgrr(KeptSymbol):
         """Width of a value."""
         return (self.values - 1).bit_length()
 
+    @property
+    def capacity(self) -> int:
+        """As many as there are values."""
+        return self.values
+
+    def tracking_advantage_upper(self, reports: int | None) -> float:
+        """By a bound on one kept symbol."""
+        if reports is None:
+            return 1 - self.keep**2 - (1 - self.keep) ** 2 / (self.values - 1)
+        return kept_symbol_advantage_upper(self.keep, self.tell, self.values, reports)
+
+    def tracking_ratio_upper(self, reports: int | None) -> float:
+        """As for every permanent state, by the odds of telling the kept value."""
+        return permanent_state_upper(reports, math.log(self.tell * (self.values - 1) / (1 - self.tell)))
+
     def _alphabet(self) -> int:
         return self.values
 
@@ -79,7 +96,7 @@ class Lgrr(KeptSymbol):
     def aggregator(self, round: int = 1) -> "LgrrAggregator":
         """Empty sums for one round; a client's rounds share its state, so they do not merge."""
         return LgrrAggregator(
-            Source(self, round_number(round), pools=False), self.values, self._shares(), self.values - 1
+            Scope(self, round_number(round), pools=False), self.values, self._shares(), self.values - 1
         )
 
     def log_likelihood(self, reports: Reports, value: int, rounds: Sequence[int]) -> FloatArray:
@@ -107,8 +124,8 @@ class Lgrr(KeptSymbol):
         prior = np.where(told == value, kept.truth, kept.other)
         scaled, tops, means = [], [], []
         for side in (first, second):
-            places = np.searchsorted(told, side) + told.size * np.arange(side.shape[0])[:, None]
-            counts = np.bincount(places.reshape(-1), minlength=told.size * side.shape[0]).reshape(-1, told.size)
+            positions = np.searchsorted(told, side) + told.size * np.arange(side.shape[0])[:, None]
+            counts = np.bincount(positions.reshape(-1), minlength=told.size * side.shape[0]).reshape(-1, told.size)
             top = step * counts.max(axis=1)
             scaled.append(np.exp(growth_log(step, side.shape[1])[counts] - top[:, None]))
             tops.append(top)
@@ -133,16 +150,20 @@ class Lgrr(KeptSymbol):
             scores[start : start + size] = self._likelihood(pairs, value).reshape(some.shape[0], -1)
         return scores
 
-    def _new_state(self, value: int, source: Entropy) -> int:
+    def new_state(self, value: int, source: Entropy) -> int:
+        """The value, or any other one."""
         return self._noisy(checks.private_integer("value", value, below=self.values), self.keep_lie, source)
 
-    def _report(self, state: int, round: int, source: Entropy) -> tuple[int, int]:
+    def make_report(self, state: int, round: int, source: Entropy) -> tuple[int, int]:
+        """The kept value, or any other one."""
         return self._noisy(state, self.tell_lie, source), state
 
-    def _pack(self, state: int) -> bytes:
+    def pack_state(self, state: int) -> bytes:
+        """As one integer."""
         return pack_integers([state], self.report_bits)
 
-    def _unpack(self, payload: bytes) -> int:
+    def unpack_state(self, payload: bytes) -> int:
+        """The kept value, checked."""
         (state,) = unpack_integers(payload, self.report_bits, 1)
         if state >= self.values:
             raise StateError("this state has a value that its mechanism does not have")

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
 from untrackable.errors import StateError
-from untrackable.estimation.aggregators import FloatArray, Reports, Source
+from untrackable.estimation.aggregators import FloatArray, Reports, Scope
 from untrackable.framing import pack_integers, unpack_integers
 from untrackable.mechanisms.entropy import Entropy, below
 from untrackable.mechanisms.interface import After
@@ -134,6 +134,11 @@ class Loloha(KeptSymbol):
         """The symbol, and the seed above it."""
         return self.seed_bits + self.symbol_bits
 
+    @property
+    def capacity(self) -> int:
+        """As many as there are values."""
+        return self.values
+
     def hashed(self, seed: int, value: int) -> int:
         """The symbol of a value."""
         (symbol,) = self._hashes(np.array([seed], dtype=np.uint64), np.array([value], dtype=np.uint64)).tolist()
@@ -158,10 +163,16 @@ class Loloha(KeptSymbol):
         """
         return self.symbols / (self.symbols - 1) * mean_radius(1 << self.seed_bits, beta, statistics=pairs)
 
-    def accuracy(self, people: int, *, beta: float = 0.05, round: int = 1) -> Accuracy:
+    def accuracy(
+        self, people: int, *, beta: float = 0.05, round: int = 1, candidates: Sequence[Any] | None = None
+    ) -> Accuracy:
         """By the share of reports that count for a value, and how unevenly values may collide."""
         found = KeptSymbol.accuracy(self, people, beta=beta / 2)
         return found._replace(beta=beta, radius=found.radius + self._collisions(beta / 2, self.values))
+
+    def _tracked_states(self, values: int) -> int:
+        """One for each symbol that values are hashed to; all share the seed, which each counts."""
+        return min(values, self.symbols)
 
     def _persistent(self) -> list[Factor]:
         return [persistent_factor(2.0**self.seed_bits)]
@@ -182,7 +193,7 @@ class Loloha(KeptSymbol):
         return np.where(seen_once(seeds), found - self.seed_bits * math.log(2), -np.inf)
 
     def link_scores(self, first: Reports, second: Reports, value: int) -> FloatArray:
-        """Unequal seeds, and it is not the same user; else by how often each symbol was told on either side."""
+        """Unequal seeds, and it is not the same person; else by how often each symbol was told on either side."""
         (seeds, left), (others, right) = self._parts(first), self._parts(second)
         scores = np.full((first.shape[0], second.shape[0]), -np.inf)
         steady, calm = np.flatnonzero(seen_once(seeds)), np.flatnonzero(seen_once(others))
@@ -208,28 +219,33 @@ class Loloha(KeptSymbol):
 
     def aggregator(self, round: int = 1) -> "LolohaAggregator":
         """Empty sums for one round; a client's rounds share its state, so they do not merge."""
-        return LolohaAggregator(Source(self, round_number(round), pools=False), self)
+        return LolohaAggregator(Scope(self, round_number(round), pools=False), self)
 
-    def _new_state(self, value: int, source: Entropy) -> State:
+    def new_state(self, value: int, source: Entropy) -> State:
+        """The seed, the value's symbol under it, and a noisy symbol for each symbol."""
         value = checks.private_integer("value", value, below=self.values)
         seed = below(1 << self.seed_bits, source)
         # All symbols at once, so that the state does not tell which have been used.
         kept = tuple(self._noisy(symbol, self.keep_lie, source) for symbol in range(self.symbols))
         return seed, self.hashed(seed, value), kept
 
-    def _report(self, state: State, round: int, source: Entropy) -> tuple[int, State]:
+    def make_report(self, state: State, round: int, source: Entropy) -> tuple[int, State]:
+        """The seed, and what is kept of the value's symbol through new noise."""
         seed, symbol, kept = state
         return seed << self.symbol_bits | self._noisy(kept[symbol], self.tell_lie, source), state
 
-    def _with_value(self, state: State, value: int, source: Entropy) -> State:
+    def change_value(self, state: State, value: int, source: Entropy) -> State:
+        """With the new value's symbol; the seed and the kept symbols stay."""
         seed, _, kept = state
         return seed, self.hashed(seed, checks.private_integer("value", value, below=self.values)), kept
 
-    def _pack(self, state: State) -> bytes:
+    def pack_state(self, state: State) -> bytes:
+        """The seed, the value's symbol, the kept symbols."""
         seed, symbol, kept = state
         return pack_integers([seed], self.seed_bits) + pack_integers([symbol, *kept], self.symbol_bits)
 
-    def _unpack(self, payload: bytes) -> State:
+    def unpack_state(self, payload: bytes) -> State:
+        """The same, checked."""
         size = (self.seed_bits + 7) // 8
         (seed,) = unpack_integers(payload[:size], self.seed_bits, 1)
         symbol, *kept = unpack_integers(payload[size:], self.symbol_bits, self.symbols + 1)
@@ -258,9 +274,9 @@ class Loloha(KeptSymbol):
 class LolohaAggregator(ShareAggregator):
     """For how many reports each value is one that its seed hashes to its symbol."""
 
-    def __init__(self, source: Source, mechanism: Loloha) -> None:
+    def __init__(self, scope: Scope, mechanism: Loloha) -> None:
         largest = (1 << mechanism.report_bits) - 1
-        super().__init__(source, mechanism.values, mechanism._shares(), largest, mechanism._collisions)
+        super().__init__(scope, mechanism.values, mechanism._shares(), largest, mechanism._collisions)
         self._mechanism = mechanism
 
     def _checked(self, reports: Reports) -> Reports:
@@ -283,7 +299,7 @@ def _keys(seeds: Words) -> Words:
 
 
 def _first_of_its_kind(symbols: Words) -> NDArray[np.int64]:
-    """For each entry of a row, the first place at which the same one stands."""
+    """For each entry of a row, the first position at which the same one stands."""
     order = np.argsort(symbols, axis=1, kind="stable")
     ordered = np.take_along_axis(symbols, order, axis=1)
     new = np.ones(symbols.shape, dtype=np.bool_)

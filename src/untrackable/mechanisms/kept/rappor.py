@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
 from untrackable.errors import StateError
-from untrackable.estimation.aggregators import Estimate, FloatArray, Reports, Source
+from untrackable.estimation.aggregators import Estimate, FloatArray, Reports, Scope
 from untrackable.mechanisms.entropy import Entropy, below
 from untrackable.mechanisms.interface import Pair, worst
-from untrackable.mechanisms.kept.kept_bits import Moved, Permanent, PlaceCounts, ordered, unpacked
+from untrackable.mechanisms.kept.kept_bits import Moved, Permanent, PositionCounts, ordered, unpacked
 from untrackable.mechanisms.observed_rounds import ObservedRounds, round_number
 from untrackable.mechanisms.probabilities import Chance, chance_toward
 from untrackable.theory.accuracy import Accuracy
@@ -49,6 +49,8 @@ class Rappor(Permanent):
 
     published = "Erlingsson, Pihur, Korolova, RAPPOR (CCS 2014)"
     persists = "the kept Bloom filter, seen through the noise of every report; of several cohorts, the number"
+    capacity = None
+    takes_strings = True
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         # Section 5 of the publication, Windows process names of Chrome users; cohorts as in its section 5.1
         "chrome": {"bloom_bits": 128, "hashes": 2, "f": 0.5, "p": 0.5, "q": 0.75, "cohorts": 8},
@@ -66,7 +68,7 @@ class Rappor(Permanent):
         for name in ("f", "p", "q"):
             checks.settle(self, **{name: checks.probability(name, getattr(self, name))})
         if self.p == self.q:
-            raise ValueError(f"p and q must differ, or reports say nothing; got {self.p} for both")
+            raise ValueError(f"p and q must differ, or reports reveal nothing; got {self.p} for both")
         checks.settle(
             self,
             state_flip=chance_toward(self.f / 2, 0.5),
@@ -76,9 +78,14 @@ class Rappor(Permanent):
         ordered("q", "p", self.one_chance, self.zero_chance, above=self.q > self.p)
 
     @property
-    def places(self) -> int:
-        """One place per bit of the Bloom filter."""
+    def positions(self) -> int:
+        """One position per bit of the Bloom filter."""
         return self.bloom_bits
+
+    @property
+    def values_alike(self) -> bool:
+        """Values whose hashes collide set fewer bits, and may be easier to track."""
+        return self.hashes == 1
 
     @property
     def clear_bits(self) -> int:
@@ -97,21 +104,22 @@ class Rappor(Permanent):
     def _persistent(self) -> list[Factor]:
         return [persistent_factor(self.cohorts)] if self.cohorts > 1 else []
 
-    def _unpack(self, payload: bytes) -> int:
-        state = Permanent._unpack(self, payload)
-        if state >> self.places >= self.cohorts:
+    def unpack_state(self, payload: bytes) -> int:
+        """The integer; a cohort that there is not is an error."""
+        state = Permanent.unpack_state(self, payload)
+        if state >> self.positions >= self.cohorts:
             raise StateError("this state has a cohort that its mechanism does not have")
         return state
 
     def bloom(self, value: Value, cohort: int = 0) -> int:
-        """The Bloom filter of a value as an integer, bit i being place i."""
+        """The Bloom filter of a value as an integer, bit i being position i."""
         filled = 0
-        for place in self.hashed(value, cohort):
-            filled |= 1 << place
+        for position in self.hashed(value, cohort):
+            filled |= 1 << position
         return filled
 
     def hashed(self, value: Value, cohort: int = 0) -> list[int]:
-        """The place that each hash of a value sets; two hashes may set the same."""
+        """The position that each hash of a value sets; two hashes may set the same."""
         return _hashed(_utf8(value), cohort, self.bloom_bits, self.hashes)
 
     @property
@@ -122,15 +130,16 @@ class Rappor(Permanent):
 
     def aggregator(self, round: int = 1) -> "RapporAggregator":
         """Empty sums for one round; a client's rounds share its state, so they do not merge."""
-        return RapporAggregator(Source(self, round_number(round), pools=False), self)
+        return RapporAggregator(Scope(self, round_number(round), pools=False), self)
 
     def accuracy(
-        self, people: int, *, beta: float = 0.05, round: int = 1, candidates: Sequence[Value] = tuple(range(16))
+        self, people: int, *, beta: float = 0.05, round: int = 1, candidates: Sequence[Value] | None = None
     ) -> Accuracy:
         """Of the least accurate of the candidates, sixteen numbers unless others are given.
 
         The standard error is exact where all candidates are equally frequent.
         """
+        candidates = range(16) if candidates is None else candidates
         span, variance = _worst(self, tuple(_utf8(value).decode() for value in candidates))
         found = Accuracy.of(people, beta, span=span, variance=variance)
         return found._replace(given=f"of {len(candidates)} candidates that are equally frequent, the worst")
@@ -165,6 +174,10 @@ class Rappor(Permanent):
         ones = [self.bloom(value, cohort).bit_count() for cohort in range(self.cohorts)]
         shares = [(n, ones.count(n) / self.cohorts) for n in sorted(set(ones))]
         return Mixture([(share, share, self._tracking(seen.reports, split, n)) for n, share in shares])
+
+    def worst_tracking(self, reports: int, *, gammas: Literal["one", "many"] = "one") -> Pair:
+        """Also over filters with fewer bits set than there are hashes."""
+        return self.tracking(reports=reports, ones="worst")
 
     def _ones(self) -> int:
         """As many as there are hashes, as [NV] has it."""
@@ -201,41 +214,40 @@ class Rappor(Permanent):
         return array
 
 
-class RapporAggregator(PlaceCounts):
+class RapporAggregator(PositionCounts):
     """How many reports of each cohort had each bit set."""
 
     _sums = ("counts", "cohorts")
 
-    def __init__(self, source: Source, mechanism: Rappor) -> None:
-        super().__init__(source, mechanism.report_bits, (mechanism.cohorts, mechanism.bloom_bits))
+    def __init__(self, scope: Scope, mechanism: Rappor) -> None:
+        super().__init__(scope, mechanism.report_bits, (mechanism.cohorts, mechanism.bloom_bits))
         self._mechanism = mechanism
         self.cohorts = np.zeros(mechanism.cohorts, dtype=np.int64)
 
     def _tally(self, bits: NDArray[np.uint8]) -> None:
         m = self._mechanism
-        cohort = bits[:, m.places :] @ (1 << np.arange(m.clear_bits))
+        cohort = bits[:, m.positions :] @ (1 << np.arange(m.clear_bits))
         self.cohorts += np.bincount(cohort, minlength=m.cohorts)
         for number in np.unique(cohort):
-            self.counts[number] += bits[cohort == number, : m.places].sum(axis=0, dtype=np.int64)
+            self.counts[number] += bits[cohort == number, : m.positions].sum(axis=0, dtype=np.int64)
 
     def _checked(self, reports: Reports) -> Reports:
         rows = super()._checked(reports)
         m = self._mechanism
         if m.cohorts != 1 << m.clear_bits:
-            cohort = unpacked(rows, self._width)[:, m.places :] @ (1 << np.arange(m.clear_bits))
+            cohort = unpacked(rows, self._width)[:, m.positions :] @ (1 << np.arange(m.clear_bits))
             if np.any(cohort >= m.cohorts):
                 raise ValueError(f"a report must be of a cohort below {m.cohorts}")
         return rows
 
-    def estimate(self, candidates: Sequence[Value], beta: float = 0.05) -> Estimate:
+    takes_candidates = True
+    why_candidates = "this mechanism's reports tell nothing without a list"
+
+    def _estimate_listed(self, n: int, beta: float, candidates: Sequence[Value]) -> Estimate:
         """Frequencies of known candidates, by least squares on the noise-corrected bit counts of all cohorts.
 
         Unbiased if everyone holds one of the candidates; the bits of other values are attributed to them otherwise.
         """
-        n = self._counted()
-        if isinstance(candidates, str) or not len(candidates):
-            raise ValueError("candidates must be a sequence of values, at least one")
-        beta = checks.open_probability("beta", beta)
         fit = _Fit(self._mechanism, candidates)
         excess = self.counts - fit.zero * self.cohorts[:, None]
         frequencies = fit.weights @ excess.reshape(-1) / n
@@ -295,9 +307,9 @@ class _Design(NamedTuple):
 def _design(shape: tuple[int, int, int], candidates: tuple[bytes, ...]) -> _Design:
     """Of (bloom_bits, hashes, cohorts): a search for the noise asks for the same again and again."""
     bloom_bits, hashes, cohorts = shape
-    places = np.array([[_hashed(v, c, bloom_bits, hashes) for c in range(cohorts)] for v in candidates])
+    positions = np.array([[_hashed(v, c, bloom_bits, hashes) for c in range(cohorts)] for v in candidates])
     blooms = np.zeros((len(candidates), cohorts, bloom_bits))
-    np.put_along_axis(blooms, places, 1.0, axis=2)
+    np.put_along_axis(blooms, positions, 1.0, axis=2)
     return _Design(blooms, _left_inverse(blooms.reshape(len(candidates), -1).T))
 
 

@@ -1,4 +1,4 @@
-"""Memoised unary encodings: one place per value, noisy once for ever and again in each report.
+"""Memoised unary encodings: one position per value, noisy once for ever and again in each report.
 
 Arcolezi, Couchot, Al Bouna, Xiao, "Improving the utility of locally differentially private protocols for
 longitudinal and multidimensional frequency estimates" (2022): L-SUE, L-OSUE, L-OUE and L-SOUE, after Wang, Blocki,
@@ -6,6 +6,7 @@ Li, Jha (2017) for one report. L-SUE is the basic one-hot RAPPOR of Erlingsson, 
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
@@ -14,12 +15,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 
 from untrackable import checks
-from untrackable.estimation.aggregators import Estimate, FrequencyAggregator, Source
-from untrackable.mechanisms.kept.kept_bits import Moved, Permanent, PlaceCounts, ordered
+from untrackable.estimation.aggregators import Estimate, Scope
+from untrackable.mechanisms.kept.kept_bits import Moved, Permanent, PositionCounts, ordered
 from untrackable.mechanisms.observed_rounds import round_number
 from untrackable.mechanisms.probabilities import Chance, chance_toward
 from untrackable.mechanisms.simulated_values import integer_population
 from untrackable.theory.accuracy import Accuracy
+from untrackable.theory.kept_advantage import kept_bits_advantage_upper
 
 Preset = Literal["L-SUE", "L-OSUE", "L-OUE", "L-SOUE"]
 
@@ -35,7 +37,7 @@ _STEPS: dict[str, tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unary(Permanent):
-    """Keeps a 1 at the value's place with probability `keep` and elsewhere with probability `add`, for ever.
+    """Keeps a 1 at the value's position with probability `keep` and elsewhere with probability `add`, for ever.
 
     Reports 1 of a kept 1 with probability `q` and of a kept 0 with probability `p`. What persists: the kept vector.
     """
@@ -51,7 +53,7 @@ class Unary(Permanent):
     zero_chance: Chance = field(init=False, repr=False)
 
     published = "Arcolezi, Couchot, Al Bouna, Xiao (2022); L-SUE: Erlingsson, Pihur, Korolova (CCS 2014)"
-    persists = "the kept vector, one place for each value, seen through the noise of every report"
+    persists = "the kept vector, one position for each value, seen through the noise of every report"
 
     def __post_init__(self) -> None:
         checks.settle(self, values=checks.integer("values", self.values, low=2, high=LARGEST))
@@ -105,24 +107,39 @@ class Unary(Permanent):
         return cls(values=values, keep=keep, add=add, q=q, p=p)
 
     @property
-    def places(self) -> int:
+    def capacity(self) -> int:
+        """As many as there are values."""
+        return self.values
+
+    @property
+    def positions(self) -> int:
         """One for each value."""
         return self.values
 
-    def accuracy(self, people: int, *, beta: float = 0.05, round: int = 1) -> Accuracy:
-        """By the value's place alone."""
+    def accuracy(
+        self, people: int, *, beta: float = 0.05, round: int = 1, candidates: Sequence[Any] | None = None
+    ) -> Accuracy:
+        """By the value's position alone."""
         there, elsewhere = self._shares()
         return Accuracy.of_shares(people, beta, there=there, elsewhere=elsewhere)
 
     def _shares(self) -> tuple[float, float]:
-        """Probabilities of a reported 1 at the value's place and elsewhere."""
+        """Probabilities of a reported 1 at the value's position and elsewhere."""
         chances = (self.lost_chance, self.added_chance, self.one_chance, self.zero_chance)
         lost, added, q, p = (chance.probability for chance in chances)
         return (1 - lost) * q + lost * p, added * q + (1 - added) * p
 
+    def tracking_advantage_upper(self, reports: int | None) -> float:
+        """By a bound on several kept bits, of which the value sets one."""
+        lost, added = self.lost_chance.probability, self.added_chance.probability
+        kept = [(1 - lost, 1), (added, self.values - 1)]
+        if reports is None:
+            return min(1.0, sum(2 * a * (1 - a) * count for a, count in kept))
+        return kept_bits_advantage_upper(kept, self.one_chance.probability, self.zero_chance.probability, reports)
+
     def aggregator(self, round: int = 1) -> "UnaryAggregator":
         """Empty sums for one round; a client's rounds share its state, so they do not merge."""
-        return UnaryAggregator(Source(self, round_number(round), pools=False), self)
+        return UnaryAggregator(Scope(self, round_number(round), pools=False), self)
 
     def _ones(self) -> int:
         return 1
@@ -142,26 +159,24 @@ class Unary(Permanent):
         return 1 << checks.private_integer("value", value, below=self.values)
 
     def _patterns(self, values: NDArray[Any], clear: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        places = integer_population(values, self.values, 1, may_change=False)
-        is_set = np.zeros((places.size, self.places), dtype=np.bool_)
-        is_set[np.arange(places.size), places] = True
+        positions = integer_population(values, self.values, 1, may_change=False)
+        is_set = np.zeros((positions.size, self.positions), dtype=np.bool_)
+        is_set[np.arange(positions.size), positions] = True
         return is_set
 
     def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
         return integer_population(values, self.values, rounds, may_change=False)
 
 
-class UnaryAggregator(PlaceCounts, FrequencyAggregator):
-    """How many reports had each value's place set."""
+class UnaryAggregator(PositionCounts):
+    """How many reports had each value's position set."""
 
-    def __init__(self, source: Source, mechanism: Unary) -> None:
-        super().__init__(source, mechanism.values, (mechanism.values,))
+    def __init__(self, scope: Scope, mechanism: Unary) -> None:
+        super().__init__(scope, mechanism.values, (mechanism.values,))
         self._mechanism = mechanism
 
-    def estimate(self, beta: float = 0.05) -> Estimate:
-        """(share of ones at the value's place - elsewhere)/(there - elsewhere), as a 1 is reported with noise."""
-        n = self._counted()
-        beta = checks.open_probability("beta", beta)
+    def _estimate_all(self, n: int, beta: float) -> Estimate:
+        """(share of ones at the value's position - elsewhere)/(there - elsewhere), as reports are noisy."""
         m = self._mechanism
         there, elsewhere = m._shares()
         frequencies = (self.counts / n - elsewhere) / (there - elsewhere)
@@ -173,7 +188,7 @@ class UnaryAggregator(PlaceCounts, FrequencyAggregator):
 
 
 def _step(kind: str, eps: float) -> tuple[float, float]:
-    """Probabilities of a 1 at the value's place and elsewhere, for a unary encoding of one report."""
+    """Probabilities of a 1 at the value's position and elsewhere, for a unary encoding of one report."""
     if kind == "symmetric":
         return 1 / (1 + math.exp(-eps / 2)), 1 / (1 + math.exp(eps / 2))
     return 0.5, math.exp(-eps) / (1 + math.exp(-eps))

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from untrackable import checks
-from untrackable.estimation.aggregators import Estimate, FloatArray, FrequencyAggregator
+from untrackable.estimation.aggregators import Aggregator, Estimate, FloatArray
 from untrackable.mechanisms.probabilities import Chance
 from untrackable.mechanisms.splitmix import STEP, WORD, mixed, mixed_words
 from untrackable.theory.accuracy import Accuracy, mean_radius
@@ -34,7 +34,7 @@ _CHUNK = 1 << 21
 class Sketch(ABC):
     """A local mechanism whose reports are about a hash of the value, by a row drawn anew for each.
 
-    `hashes` (k) rows of hash functions into `width` (m) places.
+    `hashes` (k) rows of hash functions into `width` (m) positions.
     """
 
     hashes: int
@@ -78,12 +78,12 @@ class Sketch(ABC):
         """Width of the row number."""
         return (self.hashes - 1).bit_length()
 
-    def place(self, row: int, value: int) -> int:
+    def position(self, row: int, value: int) -> int:
         """Where a row's hash function puts a value: the high half of a mixed word, scaled to the width."""
         word = mixed(mixed(value + STEP & WORD) + (row + 1) * STEP & WORD)
         return (word >> 32) * self.width >> 32
 
-    def places(self, rows: NDArray[np.uint64], values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    def positions(self, rows: NDArray[np.uint64], values: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """The same for arrays."""
         words = mixed_words(values + np.uint64(STEP)) + (rows + np.uint64(1)) * np.uint64(STEP)
         scaled: NDArray[np.uint64] = (mixed_words(words) >> np.uint64(32)) * np.uint64(self.width) >> np.uint64(32)
@@ -131,8 +131,8 @@ class Sketch(ABC):
         return noise + min(1.0, collisions)
 
 
-class SketchSums(FrequencyAggregator):
-    """Sums by row and place, from which the frequency of any value follows."""
+class SketchSums(Aggregator):
+    """Sums by row and position, from which the frequency of any value follows."""
 
     sketch: Sketch
     rows: NDArray[np.int64]
@@ -150,22 +150,37 @@ class SketchSums(FrequencyAggregator):
 
     @abstractmethod
     def _table(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """By place, what the reports of these rows say."""
+        """By position, what the reports of these rows say."""
 
     @abstractmethod
     def _frequency(self, share: FloatArray) -> FloatArray:
         """A reported share, noise taken out."""
 
-    def estimate(self, beta: float = 0.05, candidates: Sequence[int] | None = None) -> Estimate:
-        """m/(m-1)·(mean over reports of what each says of the value's place in its row - 1/m), as published.
+    takes_candidates = True
 
-        Of the candidates in their order, or of all values when they are few. Unbiased over hash functions; radii as
-        for `accuracy`. The standard error counts the collisions with the values that are estimated.
+    @property
+    def why_candidates(self) -> str:
+        """Few values can all be estimated; many cannot."""
+        few = self.sketch.values <= LARGEST_DENSE
+        return "" if few else f"there are {self.sketch.values} values, more than {LARGEST_DENSE} to estimate"
+
+    def _estimate_all(self, n: int, beta: float) -> Estimate:
+        return self._estimate_values(n, beta, np.arange(self.sketch.values, dtype=np.uint64), None)
+
+    def _estimate_listed(self, n: int, beta: float, candidates: Sequence[int]) -> Estimate:
+        largest = self.sketch.values - 1
+        numbers = [checks.integer("candidate", value, low=0, high=largest) for value in candidates]
+        return self._estimate_values(n, beta, np.array(numbers, dtype=np.uint64), list(candidates))
+
+    def _estimate_values(
+        self, n: int, beta: float, held_by: NDArray[np.uint64], candidates: list[int] | None
+    ) -> Estimate:
+        """m/(m-1)·(mean over reports of what each says of the value's position in its row - 1/m), as published.
+
+        Unbiased over hash functions; radii as for `accuracy`. The standard error counts the collisions with the
+        values that are estimated.
         """
-        n = self._counted()
-        beta = checks.open_probability("beta", beta)
         m = self.sketch
-        held_by = self._candidates(candidates)
         frequencies = m.correction * (self._frequency(self._lookup(held_by) / n) - 1 / m.width)
         held = np.clip(frequencies, 0, 1)
         mine, others = m._variances()
@@ -179,25 +194,12 @@ class SketchSums(FrequencyAggregator):
             np.sqrt((held * mine + (1 - held) * others) / n + together),
             span=np.full(held.size, m._span()),
             reach=lambda beta: m._radius(n, beta),
-            values=None if candidates is None else list(candidates),
+            values=candidates,
             complete=candidates is None,
         )
 
-    def _candidates(self, candidates: Sequence[int] | None) -> NDArray[np.uint64]:
-        values = self.sketch.values
-        if candidates is None:
-            if values > LARGEST_DENSE:
-                raise ValueError(
-                    f"candidates must be given, as there are {values} values, more than {LARGEST_DENSE} to estimate"
-                )
-            return np.arange(values, dtype=np.uint64)
-        if isinstance(candidates, str) or not len(candidates):
-            raise ValueError("candidates must be a sequence of values, at least one")
-        numbers = [checks.integer("candidate", value, low=0, high=values - 1) for value in candidates]
-        return np.array(numbers, dtype=np.uint64)
-
     def _lookup(self, values: NDArray[np.uint64]) -> FloatArray:
-        """For each value the sum over rows of what is at its place."""
+        """For each value the sum over rows of what is at its position."""
         present = np.flatnonzero(self.rows)
         if present.size * values.size > _LARGEST_LOOKUP:
             raise ValueError(
@@ -208,6 +210,6 @@ class SketchSums(FrequencyAggregator):
         size = max(1, _CHUNK // max(self.sketch.width, values.size))
         for start in range(0, present.size, size):
             rows = present[start : start + size]
-            place = self.sketch.places(rows.astype(np.uint64)[:, None], values).astype(np.int64)
-            total += np.take_along_axis(self._table(rows), place, axis=1).sum(axis=0)
+            position = self.sketch.positions(rows.astype(np.uint64)[:, None], values).astype(np.int64)
+            total += np.take_along_axis(self._table(rows), position, axis=1).sum(axis=0)
         return total.astype(np.float64)

@@ -9,25 +9,28 @@ import numpy as np
 from untrackable import checks
 from untrackable.errors import SumsError
 from untrackable.estimation.aggregators import (
+    Aggregator,
     Estimate,
-    FrequencyAggregator,
     InnerProductAggregator,
     Reports,
-    Source,
+    Scope,
 )
 from untrackable.mechanisms.local.level_layout import LevelLayout
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
 
 
-class LevelSums(FrequencyAggregator):
+class LevelAggregator(Aggregator):
     """One aggregate of the base for each level; `parts[i].n` is how many reports were about level i."""
 
-    def __init__(self, source: Source, base: NoisyInnerProduct, levels: int) -> None:
-        super().__init__(source)
+    def __init__(self, scope: Scope, base: NoisyInnerProduct, levels: int) -> None:
+        super().__init__(scope)
         self._base = base
         self._layout = LevelLayout(base.report_bits, levels)
         self._axes = 2 if self._layout.bytes else 1
-        self.parts = self._empty()
+        self.parts: list[InnerProductAggregator] = self._empty()
+        self.part_bits = base.bits
+
+    takes_candidates = True
 
     @property
     def levels(self) -> int:
@@ -35,27 +38,21 @@ class LevelSums(FrequencyAggregator):
         return len(self.parts)
 
     @property
-    def bits(self) -> int:
-        """Width of a part of a value."""
-        return self._base.bits
+    def why_candidates(self) -> str:
+        """There are too many values, all parts together."""
+        return (
+            f"there are 2^{self.part_bits * self.levels} values, too many to estimate; "
+            "`untrackable discover` finds frequent strings"
+        )
 
-    def estimate(self, beta: float = 0.05, candidates: Sequence[int] | None = None) -> Estimate:
+    def _estimate_listed(self, n: int, beta: float, candidates: Sequence[int]) -> Estimate:
         """The mean over all reports of what each says about its part of a candidate, for every candidate.
 
         Unbiased for the share of people in a part, averaged over parts: the candidate's own frequency, and that of
         all who share some part with it. Candidates must be chosen without looking at these reports, or the radii do
         not hold; `untrackable.discover` finds strings from the reports.
         """
-        n = self._counted()
-        beta = checks.open_probability("beta", beta)
         bits = self._base.bits
-        if candidates is None:
-            raise ValueError(
-                f"candidates must be given, as there are 2^{bits * len(self.parts)} values, too many to estimate; "
-                "`untrackable discover` finds frequent strings"
-            )
-        if isinstance(candidates, str) or not len(candidates):
-            raise ValueError("candidates must be a sequence of values, at least one")
         largest = (1 << bits * len(self.parts)) - 1
         asked = [checks.integer("candidate", u, low=0, high=largest) for u in candidates]
         frequencies, variance = np.zeros(len(asked)), np.zeros(len(asked))
@@ -64,16 +61,16 @@ class LevelSums(FrequencyAggregator):
         for level, part in enumerate(self.parts):
             if part.n:
                 found = part.estimate(beta)
-                places = np.array([u >> bits * level & ((1 << bits) - 1) for u in asked])
-                frequencies += part.n / n * found.frequencies[places]
-                variance += (part.n / n * found.standard_error[places]) ** 2
-                span, chance = found.span[places], found.chance
+                positions = np.array([u >> bits * level & ((1 << bits) - 1) for u in asked])
+                frequencies += part.n / n * found.frequencies[positions]
+                variance += (part.n / n * found.standard_error[positions]) ** 2
+                span, chance = found.span[positions], found.chance
         return Estimate.of_means(
             frequencies, n, beta, np.sqrt(variance), span=span, chance=chance, values=asked, complete=False
         )
 
     def _empty(self) -> list[InnerProductAggregator]:
-        made = (self._base.aggregator(self.source) for _ in range(self._layout.levels))
+        made = (self._base.aggregator(self.scope) for _ in range(self._layout.levels))
         return [part for part in made if isinstance(part, InnerProductAggregator)]
 
     def _array(self, reports: list[int]) -> Reports:

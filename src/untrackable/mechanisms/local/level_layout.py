@@ -38,10 +38,10 @@ class LevelLayout:
             rest = rest.astype("<u8")[..., None].view(np.uint8)
         size = -(-self.base_bits // 8)
         found[..., :size] = rest[..., :size]
-        place, shift = divmod(self.base_bits, 8)
+        position, shift = divmod(self.base_bits, 8)
         above = levels << np.uint64(shift)
-        found[..., place] |= (above & np.uint64(0xFF)).astype(np.uint8)
-        found[..., place + 1] |= (above >> np.uint64(8)).astype(np.uint8)
+        found[..., position] |= (above & np.uint64(0xFF)).astype(np.uint8)
+        found[..., position + 1] |= (above >> np.uint64(8)).astype(np.uint8)
         return found[..., : self.bytes]
 
     def split(self, reports: Reports) -> tuple[Words, Reports]:
@@ -52,18 +52,18 @@ class LevelLayout:
             return words >> np.uint64(self.base_bits) if self.base_bits < _WORD else words & np.uint64(
                 0
             ), words & mask
-        place, shift = divmod(self.base_bits, 8)
+        position, shift = divmod(self.base_bits, 8)
         size = -(-self.base_bits // 8)
         above = np.zeros(reports.shape[:-1], dtype=np.uint64)
-        if place < self.bytes:  # or else there is one level, and no bit to tell it
-            above |= reports[..., place]
-        if place + 1 < self.bytes:
-            above |= reports[..., place + 1].astype(np.uint64) << np.uint64(8)
+        if position < self.bytes:  # or else there is one level, and no bit to tell it
+            above |= reports[..., position]
+        if position + 1 < self.bytes:
+            above |= reports[..., position + 1].astype(np.uint64) << np.uint64(8)
         room = max(size, _WORD // 8)
         rest = np.zeros((*reports.shape[:-1], room), dtype=np.uint8)
         rest[..., :size] = reports[..., :size]
         if shift:
-            rest[..., place] &= np.uint8((1 << shift) - 1)
+            rest[..., position] &= np.uint8((1 << shift) - 1)
         levels = above >> np.uint64(shift)
         if self.base_bits <= _WORD:
             return levels, rest.view("<u8")[..., 0].astype(np.uint64, copy=False)

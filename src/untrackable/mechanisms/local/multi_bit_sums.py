@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from untrackable.errors import SumsError
-from untrackable.estimation.aggregators import InnerProductAggregator, Reports, Source
+from untrackable.estimation.aggregators import InnerProductAggregator, Reports, Scope
 from untrackable.estimation.candidate_sums import CandidateAggregator, Columns, Words, limbs_of
 from untrackable.kernels.multi_bit_answers import add_answers, support_counts
 from untrackable.mechanisms.local import multi_bit_reports
@@ -17,8 +17,8 @@ class WideAggregator(InnerProductAggregator):
     2^w·(reports whose answer is that of u) - n.
     """
 
-    def __init__(self, source: Source, *, bits: int, width: int, flip: float) -> None:
-        super().__init__(source, bits=bits, flip=flip, width=width)
+    def __init__(self, scope: Scope, *, bits: int, width: int, flip: float) -> None:
+        super().__init__(scope, bits=bits, flip=flip, width=width)
         self._axes = 2 if multi_bit_reports.report_bytes(bits, width) else 1
 
     def _array(self, reports: list[int]) -> Reports:
@@ -46,8 +46,8 @@ class WideCandidateAggregator(CandidateAggregator):
     inner products for each report and candidate.
     """
 
-    def __init__(self, source: Source, *, bits: int, width: int, flip: float) -> None:
-        super().__init__(source, bits=bits, flip=flip)
+    def __init__(self, scope: Scope, *, bits: int, width: int, flip: float) -> None:
+        super().__init__(scope, bits=bits, flip=flip)
         self._width = width
         self._axes = 2 if multi_bit_reports.report_bytes(bits, width) else 1
         self._kept = (Columns(width * limbs_of(bits) + 1),)

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from untrackable.estimation.aggregators import (
     FloatArray,
     InnerProductAggregator,
     Reports,
-    Source,
+    Scope,
 )
 from untrackable.estimation.candidate_sums import CandidateAggregator
 from untrackable.kernels.inner_products import noisy_inner_products
@@ -24,9 +25,11 @@ from untrackable.mechanisms.probabilities import Chance, flip_chance, flip_eps, 
 from untrackable.theory.accuracy import Accuracy, inner_product_scale, inner_product_variance
 from untrackable.theory.experiment import Certainty
 from untrackable.theory.factor import Factor
+from untrackable.theory.integer_losses import LossLaw, log_ratio
 
 LARGEST_BITS = 256
 LARGEST_SIMULATED_BITS = 63
+_WORD = 1 << 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, init=False)
@@ -133,6 +136,17 @@ class NoisyInnerProduct:
             [differ * truth, differ * other, rest], [differ * other, differ * truth, rest], [eps, -eps, 0.0]
         )
 
+    def integer_loss(self) -> LossLaw:
+        """The same law in whole numbers: η over 2^64 as it is drawn, p = 1-η for the truth, q = η/(2^w-1) else."""
+        lie, others, differ = self.flip.threshold, (1 << self.width) - 1, self._differing_fraction()
+        truth, other = Fraction(_WORD - lie, _WORD), Fraction(lie, _WORD * others)
+        losses = {1: differ * truth, 0: 1 - differ * (truth + other), -1: differ * other}
+        return LossLaw.of(log_ratio((_WORD - lie) * others, lie), losses)
+
+    def _differing_fraction(self) -> Fraction:
+        """ρ, exactly."""
+        return (1 - Fraction(1, 1 << self.width)) / (1 - Fraction(1, 1 << self.bits))
+
     def repeat_factor(self) -> Factor:
         """Seen twice: equal for certain. Two reports: the same vectors and then the same answer by chance."""
         truth, other = self._chances()
@@ -157,16 +171,16 @@ class NoisyInnerProduct:
         span = (1 << self.width) * inner_product_scale(self.bits, eps, self.width)
         return Accuracy.of(people, beta, span=span, variance=inner_product_variance(self.bits, eps, self.width))
 
-    def aggregator(self, source: Source) -> InnerProductAggregator | CandidateAggregator:
+    def aggregator(self, scope: Scope) -> InnerProductAggregator | CandidateAggregator:
         """Sums by vector; where there are too many vectors, the reports, from which candidates are estimated."""
         bits, width, flip = self.bits, self.width, self.flip.probability
         if bits > LARGEST_DENSE_BITS:
             if width > 1:
-                return WideCandidateAggregator(source, bits=bits, width=width, flip=flip)
-            return CandidateAggregator(source, bits=bits, flip=flip)
+                return WideCandidateAggregator(scope, bits=bits, width=width, flip=flip)
+            return CandidateAggregator(scope, bits=bits, flip=flip)
         if width > 1:
-            return WideAggregator(source, bits=bits, width=width, flip=flip)
-        return InnerProductAggregator(source, bits=bits, flip=flip)
+            return WideAggregator(scope, bits=bits, width=width, flip=flip)
+        return InnerProductAggregator(scope, bits=bits, flip=flip)
 
     def _chances(self) -> tuple[float, float]:
         """Probabilities of the true answer and of each other one."""

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from untrackable import checks
-from untrackable.estimation.aggregators import BitAggregator, FloatArray, Reports, Source
+from untrackable.estimation.aggregators import BitAggregator, FloatArray, Reports, Scope
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.probabilities import Chance, flip_chance, flip_eps
 from untrackable.theory.accuracy import Accuracy
@@ -65,7 +65,7 @@ class RandomizedResponse:
         lie = self.flip.probability
         return Accuracy.of_shares(people, beta, there=1 - lie, elsewhere=lie)
 
-    def aggregator(self, source: Source) -> BitAggregator:
+    def aggregator(self, scope: Scope) -> BitAggregator:
         """Sums of reported bits."""
         lie = self.flip.probability
-        return BitAggregator(source, truth=1 - lie, lie=lie)
+        return BitAggregator(scope, truth=1 - lie, lie=lie)

@@ -1,7 +1,7 @@
 """Apple's private sketches: Count Mean Sketch and Hadamard Count Mean Sketch.
 
 Apple Differential Privacy Team, "Learning with Privacy at Scale" (2017). A report is about a hash of the value,
-into `width` (m) places by a row drawn anew among `hashes` (k) hash functions. Both are local mechanisms: `Fresh`
+into `width` (m) positions by a row drawn anew among `hashes` (k) hash functions. Both are local mechanisms: `Fresh`
 sends a new report each round, as deployed; `Memoized` and `Dealt` are what they would be with a state.
 """
 
@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from untrackable import checks
-from untrackable.estimation.aggregators import FloatArray, Reports, Source
+from untrackable.estimation.aggregators import FloatArray, Reports, Scope
 from untrackable.kernels.transform import walsh_hadamard
 from untrackable.mechanisms.entropy import Entropy, below
-from untrackable.mechanisms.kept.kept_bits import PlaceCounts, unpacked
+from untrackable.mechanisms.kept.kept_bits import PositionCounts, unpacked
 from untrackable.mechanisms.local.hash_rows import Sketch, SketchSums
 from untrackable.mechanisms.probabilities import Chance, flip_chance, flip_eps
 from untrackable.theory.factor import Factor
@@ -53,7 +53,7 @@ class CountMeanSketch(Sketch):
         """The row's entropy first, then 8 bytes for each entry, the lowest first."""
         value = checks.private_integer("value", value, below=self.values)
         row = below(self.hashes, entropy)
-        vector = 1 << self.place(row, value)
+        vector = 1 << self.position(row, value)
         for entry in range(self.width):
             vector ^= self.flip.happens(entropy) << entry
         return row << self.width | vector
@@ -63,8 +63,8 @@ class CountMeanSketch(Sketch):
         rows = rng.integers(0, self.hashes, size=values.shape, dtype=np.uint64)
         bits = np.empty((*values.shape, self.report_bits), dtype=np.bool_)
         bits[..., : self.width] = self.flip.simulate(rng, (*values.shape, self.width))
-        place = self.places(rows, values).astype(np.int64)[..., None]
-        np.put_along_axis(bits, place, ~np.take_along_axis(bits, place, axis=-1), axis=-1)
+        position = self.positions(rows, values).astype(np.int64)[..., None]
+        np.put_along_axis(bits, position, ~np.take_along_axis(bits, position, axis=-1), axis=-1)
         bits[..., self.width :] = rows[..., None] >> np.arange(self.row_bits, dtype=np.uint64) & np.uint64(1)
         return np.packbits(bits, axis=-1, bitorder="little")
 
@@ -73,7 +73,7 @@ class CountMeanSketch(Sketch):
         return 0 <= report < self.hashes << self.width
 
     def privacy_factor(self) -> Factor:
-        """Two values that no row puts in the same place: two entries differ, with losses ±ε/2 each.
+        """Two values that no row puts in the same position: two entries differ, with losses ±ε/2 each.
 
         The worst over all hash functions: a row in which the two collide says nothing, and which row it is can be
         seen.
@@ -98,10 +98,10 @@ class CountMeanSketch(Sketch):
     def log_likelihood(self, reports: Reports, value: int) -> FloatArray:
         """By the number of flipped entries."""
         rows = self._rows(reports)
-        place = self.places(rows, np.array([value], dtype=np.uint64)).astype(np.int64)
-        byte = np.take_along_axis(reports, (place >> 3)[..., None], axis=-1)[..., 0].astype(np.int64)
+        position = self.positions(rows, np.array([value], dtype=np.uint64)).astype(np.int64)
+        byte = np.take_along_axis(reports, (position >> 3)[..., None], axis=-1)[..., 0].astype(np.int64)
         ones = np.bitwise_count(reports).sum(axis=-1, dtype=np.int64) - np.bitwise_count(rows)
-        flips = ones + 1 - 2 * (byte >> (place & 7) & 1)
+        flips = ones + 1 - 2 * (byte >> (position & 7) & 1)
         lie = self.flip.probability
         each: FloatArray = flips * math.log(lie) + (self.width - flips) * math.log1p(-lie)
         return np.where(rows < self.hashes, each - math.log(self.hashes), -np.inf)
@@ -120,17 +120,17 @@ class CountMeanSketch(Sketch):
         scale = (self.correction / self.gap) ** 2
         return scale * lie * (1 - lie), scale * other * (1 - other)
 
-    def aggregator(self, source: Source) -> "EntryCounts":
+    def aggregator(self, scope: Scope) -> "EntryCounts":
         """Sums by row and entry."""
-        return EntryCounts(source, self)
+        return EntryCounts(scope, self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HadamardSketch(Sketch):
     """One bit of the Hadamard transform of that vector, flipped with probability 1/(e^ε+1).
 
-    Coordinate l of the transform of a 1 at place h is (-1)^⟨l,h⟩; l is drawn uniformly, as the row is. A report is
-    the bit, 1 for -1, the coordinate above it and the row above that.
+    Coordinate l of the transform of a 1 at position h is (-1)^⟨l,h⟩; l is drawn uniformly, as the row is. A report
+    is the bit, 1 for -1, the coordinate above it and the row above that.
     """
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
@@ -161,14 +161,14 @@ class HadamardSketch(Sketch):
         value = checks.private_integer("value", value, below=self.values)
         row = below(self.hashes, entropy)
         coordinate = below(self.width, entropy)
-        parity = (coordinate & self.place(row, value)).bit_count() & 1
+        parity = (coordinate & self.position(row, value)).bit_count() & 1
         return (row * self.width + coordinate) << 1 | parity ^ self.flip.happens(entropy)
 
     def simulate(self, values: NDArray[np.uint64], rng: np.random.Generator) -> NDArray[np.uint64]:
         """One independent report for every entry."""
         rows = rng.integers(0, self.hashes, size=values.shape, dtype=np.uint64)
         coordinates = rng.integers(0, self.width, size=values.shape, dtype=np.uint64)
-        parity = np.bitwise_count(coordinates & self.places(rows, values)) & np.uint8(1)
+        parity = np.bitwise_count(coordinates & self.positions(rows, values)) & np.uint8(1)
         bits = parity ^ self.flip.simulate(rng, values.shape)
         reports: NDArray[np.uint64] = (rows * np.uint64(self.width) + coordinates) << np.uint64(1) | bits
         return reports
@@ -178,7 +178,7 @@ class HadamardSketch(Sketch):
         return 0 <= report < 2 * self.hashes * self.width
 
     def privacy_factor(self) -> Factor:
-        """Two values that no row puts in the same place: half of the coordinates tell them apart, with loss ±ε.
+        """Two values that no row puts in the same position: half of the coordinates tell them apart, with loss ±ε.
 
         The worst over all hash functions, as above.
         """
@@ -195,7 +195,8 @@ class HadamardSketch(Sketch):
         """By whether the bit is the transform's."""
         where = reports.astype(np.uint64, copy=False) >> np.uint64(1)
         rows, coordinates = where // np.uint64(self.width), where % np.uint64(self.width)
-        parity = np.bitwise_count(coordinates & self.places(rows, np.array([value], dtype=np.uint64))) & np.uint8(1)
+        own = self.positions(rows, np.array([value], dtype=np.uint64))
+        parity = np.bitwise_count(coordinates & own) & np.uint8(1)
         lie = self.flip.probability
         each = np.log(np.where(np.equal(parity, reports & np.uint64(1)), 1 - lie, lie))
         return np.where(rows < self.hashes, each - math.log(self.hashes * self.width), -np.inf)
@@ -207,18 +208,18 @@ class HadamardSketch(Sketch):
         square = self.gap**-2
         return self.correction**2 * (square - 1), self.correction**2 * (square - self.width**-2)
 
-    def aggregator(self, source: Source) -> "TransformSums":
+    def aggregator(self, scope: Scope) -> "TransformSums":
         """Sums by row and coordinate."""
-        return TransformSums(source, self)
+        return TransformSums(scope, self)
 
 
-class EntryCounts(PlaceCounts, SketchSums):
+class EntryCounts(PositionCounts, SketchSums):
     """How many reports of each row had each entry set."""
 
     _sums = ("counts", "rows")
 
-    def __init__(self, source: Source, sketch: CountMeanSketch) -> None:
-        super().__init__(source, sketch.report_bits, self.room(sketch))
+    def __init__(self, scope: Scope, sketch: CountMeanSketch) -> None:
+        super().__init__(scope, sketch.report_bits, self.room(sketch))
         self.sketch: CountMeanSketch = sketch
         self.rows = np.zeros(sketch.hashes, dtype=np.int64)
 
@@ -244,12 +245,12 @@ class EntryCounts(PlaceCounts, SketchSums):
 
 
 class TransformSums(SketchSums):
-    """Σ (-1)^b over the reports of each row and coordinate: one transform of a row away from its places."""
+    """Σ (-1)^b over the reports of each row and coordinate: one transform of a row away from its positions."""
 
     _sums = ("sums", "rows")
 
-    def __init__(self, source: Source, sketch: HadamardSketch) -> None:
-        super().__init__(source)
+    def __init__(self, scope: Scope, sketch: HadamardSketch) -> None:
+        super().__init__(scope)
         self.sketch: HadamardSketch = sketch
         self.rows = np.zeros(sketch.hashes, dtype=np.int64)
         self.sums = np.zeros(self.room(sketch), dtype=np.int64)

@@ -8,14 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from untrackable import checks
-from untrackable.estimation.aggregators import LARGEST_DENSE_BITS, FloatArray, Reports, Source
+from untrackable.estimation.aggregators import LARGEST_DENSE_BITS, FloatArray, Reports, Scope
 from untrackable.mechanisms.entropy import Entropy, below
-from untrackable.mechanisms.local.level_aggregator import LevelSums
+from untrackable.mechanisms.local.level_aggregator import LevelAggregator
 from untrackable.mechanisms.local.level_layout import LevelLayout
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.experiment import Certainty
 from untrackable.theory.factor import Factor
+from untrackable.theory.integer_losses import LossLaw
 
 MOST_LEVELS = 16
 
@@ -70,8 +71,8 @@ class Levelled:
     def simulate(self, values: NDArray[Any], rng: np.random.Generator) -> Reports:
         """One independent report for every entry; values as `local_population` gives them, with all their parts."""
         levels = rng.integers(0, self.levels, size=values.shape, dtype=np.uint64)
-        places = levels.astype(np.int64)[..., None]
-        parts = np.take_along_axis(values["parts"], places, axis=-1)[..., 0]
+        positions = levels.astype(np.int64)[..., None]
+        parts = np.take_along_axis(values["parts"], positions, axis=-1)[..., 0]
         return self._layout.joined(levels, self.base.simulate(parts, rng))
 
     def possible(self, report: int) -> bool:
@@ -87,6 +88,10 @@ class Levelled:
     def privacy_factor(self) -> Factor:
         """That of the base: the level tells nothing, and the two values may differ in every part."""
         return self.base.privacy_factor()
+
+    def integer_loss(self) -> LossLaw:
+        """That of the base, for the same reason."""
+        return self.base.integer_loss()
 
     def repeat_factor(self) -> Factor:
         """Seen twice: equal for certain. Two reports: the same level by chance, then equal as the base's are."""
@@ -108,6 +113,6 @@ class Levelled:
         """Of the mean over all levels: that of the base, as every report is about some part of the value."""
         return self.base.accuracy(people, beta)
 
-    def aggregator(self, source: Source) -> LevelSums:
+    def aggregator(self, scope: Scope) -> LevelAggregator:
         """The base's sums for every level."""
-        return LevelSums(source, self.base, self.levels)
+        return LevelAggregator(scope, self.base, self.levels)

@@ -6,12 +6,13 @@ and Bitstogram reduced to what matters here: the server must know whose randomne
 
 import math
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from untrackable import checks
-from untrackable.estimation.aggregators import Estimate, FloatArray, InnerProductAggregator, Reports, Source
+from untrackable.estimation.aggregators import Estimate, FloatArray, InnerProductAggregator, Reports, Scope
 from untrackable.kernels.transform import walsh_hadamard
 from untrackable.mechanisms.entropy import Entropy, below
 from untrackable.mechanisms.local.noisy_inner_product import LARGEST_SIMULATED_BITS, NoisyInnerProduct
@@ -84,6 +85,12 @@ class NumberedBit(NoisyInnerProduct):
         each, more = self._shared
         half = self.values // 2
         return (each * half + min(more, half)) / self.people
+
+    def _differing_fraction(self) -> Fraction:
+        """The same, exactly."""
+        each, more = self._shared
+        half = self.values // 2
+        return Fraction(each * half + min(more, half), self.people)
 
     def ask(self, entropy: Entropy) -> int:
         """A number."""
@@ -162,23 +169,21 @@ class NumberedBit(NoisyInnerProduct):
         span, square = 2 * scale * self.weights()[0], self.mean_square_weight()
         return Accuracy.of(people, beta, span=span, variance=scale**2 * (square - mean**2))
 
-    def aggregator(self, source: Source) -> "NumberedAggregator":
+    def aggregator(self, scope: Scope) -> "NumberedAggregator":
         """Sums by vector."""
-        return NumberedAggregator(source, self)
+        return NumberedAggregator(scope, self)
 
 
 class NumberedAggregator(InnerProductAggregator):
     """Sums by the vector of each report's number."""
 
-    def __init__(self, source: Source, local: NumberedBit) -> None:
-        super().__init__(source, bits=local.bits, flip=local.flip.probability)
+    def __init__(self, scope: Scope, local: NumberedBit) -> None:
+        super().__init__(scope, bits=local.bits, flip=local.flip.probability)
         self._local = local
         self._weights = local.weights()
 
-    def estimate(self, beta: float = 0.05) -> Estimate:
+    def _estimate_all(self, n: int, beta: float) -> Estimate:
         """As for uniform vectors, every report weighted so that vectors with one more number count no more."""
-        n = self._counted()
-        beta = checks.open_probability("beta", beta)
         values, gap = self._local.values, 1 - 2 * self._flip
         scale = (1 - 1 / values) / gap
         more = self._local.vectors(np.arange(self._local._shared[1], dtype=np.uint64)).astype(np.int64)

@@ -14,17 +14,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
 from untrackable.errors import StateError
-from untrackable.estimation.aggregators import FloatArray, FrequencyAggregator, Reports, Source
+from untrackable.estimation.aggregators import Aggregator, FloatArray, Reports, Scope
 from untrackable.framing import pack_integers, unpack_integers
 from untrackable.mechanisms.entropy import Entropy, nonzero_vector
-from untrackable.mechanisms.interface import After, Local, Mechanism, Pair, Values
+from untrackable.mechanisms.interface import After, Mechanism, Pair, Values
+from untrackable.mechanisms.local.local_interface import Local
 from untrackable.mechanisms.local.noisy_inner_product import LARGEST_SIMULATED_BITS, NoisyInnerProduct
 from untrackable.mechanisms.observed_rounds import ObservedRounds, round_number
 from untrackable.mechanisms.probabilities import Chance, flip_eps
 from untrackable.mechanisms.simulated_values import integer_population, per_round
 from untrackable.mechanisms.wrappers.fresh import everything_told
+from untrackable.mechanisms.wrappers.local_wrapper import LocalWrapper
 from untrackable.mechanisms.wrappers.stored import Memoized
-from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor, persistent_factor
 
@@ -78,7 +79,7 @@ class Asked(NamedTuple):
     value: int
 
 
-class Questioned(Mechanism):
+class Questioned(LocalWrapper):
     """Each client answers one question for ever, drawn once and sent along with every answer.
 
     With fixed noise it is the base memoised. With fresh noise every report is a new randomised response to the same
@@ -98,17 +99,18 @@ class Questioned(Mechanism):
         return self.noise == "fixed"
 
     @property
-    def report_bits(self) -> int:
-        """The question and the bit."""
-        return self.base.report_bits
+    def changes_in_place(self) -> bool:
+        """With fresh noise, the question stays and the value is a new one."""
+        return not self._fixed
 
-    def accuracy(self, people: int, *, beta: float = 0.05, round: int = 1) -> Accuracy:
-        """That of one report of the base."""
-        return self.base.accuracy(people, beta)
+    @property
+    def follows_changes(self) -> bool:
+        """With fresh noise, reports are answers to the same question, whatever the values are."""
+        return not self._fixed
 
-    def aggregator(self, round: int = 1) -> FrequencyAggregator:
+    def aggregator(self, round: int = 1) -> Aggregator:
         """Empty sums for one round; a client's rounds share its question, so they do not merge."""
-        return self.base.aggregator(Source(self, round_number(round), pools=False))
+        return self.base.aggregator(Scope(self, round_number(round), pools=False))
 
     def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Pair:
         """Fixed noise: one report of the base, however many there are.
@@ -192,7 +194,7 @@ class Questioned(Mechanism):
         return np.where(steady, total - np.log(float(self.base.questions)), -np.inf)
 
     def link_scores(self, first: Reports, second: Reports, value: int) -> FloatArray:
-        """By the question: unequal, and it is not the same user."""
+        """By the question: unequal, and it is not the same person."""
         if self._fixed:
             return self._once.link_scores(first, second, value)
         (left, steady), (right, calm) = self._questions(first), self._questions(second)
@@ -204,35 +206,40 @@ class Questioned(Mechanism):
         questions = reports.astype(np.uint64, copy=False) >> np.uint64(1)
         return questions[:, 0], (questions == questions[:, :1]).all(axis=1)
 
-    def _new_state(self, value: int, source: Entropy) -> Any:
+    def new_state(self, value: int, source: Entropy) -> Any:
+        """With fixed noise the one report; with fresh noise the question and the value."""
         if self._fixed:
-            return self._once._new_state(value, source)
+            return self._once.new_state(value, source)
         value = checks.private_integer("value", value, below=self.base.values)
         return Asked(self.base.ask(source), value)
 
-    def _report(self, state: Any, round: int, source: Entropy) -> tuple[int, Any]:
+    def make_report(self, state: Any, round: int, source: Entropy) -> tuple[int, Any]:
+        """The one report; or the question, and its answer through new noise."""
         if self._fixed:
-            return self._once._report(state, round, source)
+            return self._once.make_report(state, round, source)
         parity = (self.base.vector(state.question) & state.value).bit_count() & 1
         return 2 * state.question + (parity ^ self.base.flip.happens(source)), state
 
-    def _with_value(self, state: Any, value: int, source: Entropy) -> Any:
+    def change_value(self, state: Any, value: int, source: Entropy) -> Any:
+        """With fresh noise, the same question and another value."""
         if self._fixed:
-            return Mechanism._with_value(self, state, value, source)
+            return Mechanism.change_value(self, state, value, source)
         return Asked(state.question, checks.private_integer("value", value, below=self.base.values))
 
     def _value_bits(self) -> int:
         return (self.base.values - 1).bit_length()
 
-    def _pack(self, state: Any) -> bytes:
+    def pack_state(self, state: Any) -> bytes:
+        """The report; or the question and the value."""
         if self._fixed:
-            return self._once._pack(state)
+            return self._once.pack_state(state)
         asked = pack_integers([state.question], self.report_bits - 1)
         return asked + pack_integers([state.value], self._value_bits())
 
-    def _unpack(self, payload: bytes) -> Any:
+    def unpack_state(self, payload: bytes) -> Any:
+        """The same; a question that is never asked is an error."""
         if self._fixed:
-            return self._once._unpack(payload)
+            return self._once.unpack_state(payload)
         size = (self.report_bits + 6) // 8
         (question,) = unpack_integers(payload[:size], self.report_bits - 1, 1)
         (value,) = unpack_integers(payload[size:], self._value_bits(), 1)

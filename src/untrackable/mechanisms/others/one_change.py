@@ -13,20 +13,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
 from untrackable.errors import RoundPassed, StateError
-from untrackable.estimation.aggregators import Estimate, FloatArray, FrequencyAggregator, Reports, Source
+from untrackable.estimation.aggregators import FloatArray, Reports, Scope
 from untrackable.framing import pack_integers, unpack_integers
 from untrackable.mechanisms.entropy import Entropy, below
 from untrackable.mechanisms.interface import After, Mechanism, Pair, Values
 from untrackable.mechanisms.observed_rounds import ObservedRounds
+from untrackable.mechanisms.others.change_sums import SILENT, ChangeAggregator, intervals
 from untrackable.mechanisms.probabilities import Chance, flip_chance, flip_eps
 from untrackable.mechanisms.simulated_values import integer_population, per_round
-from untrackable.theory.accuracy import Accuracy, mean_radius
+from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.change_signs import worst_meeting_factor
 from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor, persistent_factor, response_factor
-
-MINUS, PLUS, SILENT = 0, 1, 2
-"""What a report says of its interval; silent where no interval of the client's level ends."""
 
 LARGEST_ROUNDS = 1 << 40
 _FAIR = Chance(1 << 63)
@@ -76,6 +74,10 @@ class OneChange(Mechanism):
     )
     persists = "the level, in the clear; which change is told, faintly, in the signs"
 
+    capacity = 2
+    rounds_alike = False
+    follows_changes = True
+
     def __post_init__(self) -> None:
         rounds = checks.integer("rounds", self.rounds, low=1, high=LARGEST_ROUNDS)
         if rounds & (rounds - 1):
@@ -87,6 +89,15 @@ class OneChange(Mechanism):
             eps=checks.epsilon("eps", self.eps),
         )
         checks.settle(self, flip=flip_chance(self.eps))
+
+    @property
+    def last_round(self) -> int:
+        """The last of its rounds."""
+        return self.rounds
+
+    def independent_errors(self, values: int) -> int:
+        """One: the errors of 0 and of 1 are the same."""
+        return 1
 
     @property
     def levels(self) -> int:
@@ -106,7 +117,9 @@ class OneChange(Mechanism):
     def _encoded(self, round: int, level: int, code: int) -> int:
         return 4 * ((round - 1) * self.levels + level) + code
 
-    def accuracy(self, people: int, *, beta: float = 0.05, round: int = 1) -> Accuracy:
+    def accuracy(
+        self, people: int, *, beta: float = 0.05, round: int = 1, candidates: Sequence[Any] | None = None
+    ) -> Accuracy:
         """Of the frequency of 1 at a round: the signs of the intervals that make up 1 … round."""
         parts = len(intervals(self._number(round)))
         scale = self._scale
@@ -119,7 +132,7 @@ class OneChange(Mechanism):
 
     def aggregator(self, round: int = 1) -> "ChangeAggregator":
         """Empty sums for the frequency at a round, made of the reports of that round and of earlier ones."""
-        return ChangeAggregator(Source(self, self._number(round), pools=True), self)
+        return ChangeAggregator(Scope(self, self._number(round), pools=True), self)
 
     def takes(self, round: int) -> tuple[int, ...]:
         """The last rounds of the intervals that make up 1 … round."""
@@ -222,7 +235,7 @@ class OneChange(Mechanism):
         return np.where(steady, total, -np.inf)
 
     def link_scores(self, first: Reports, second: Reports, value: Any) -> FloatArray:
-        """The level, and the tilts of the two sides: their product is missing where one user sent both."""
+        """The level, and the tilts of the two sides: their product is missing where one person sent both."""
         changes = self._changes(value)
         left, right = _Read(self, first, changes), _Read(self, second, changes)
         step = self.bias / self.changes
@@ -240,16 +253,17 @@ class OneChange(Mechanism):
     def _number(self, round: int) -> int:
         return checks.integer("round", round, low=1, high=self.rounds)
 
-    def _new_state(self, value: int, source: Entropy) -> Followed:
+    def new_state(self, value: int, source: Entropy) -> Followed:
         """The level's entropy first, then the chosen change's."""
         value = checks.private_integer("value", value, below=2)
         level, chosen = below(self.levels, source), below(self.changes, source)
         return Followed(level, chosen, value, value, value, int(value == 1 and chosen == 0), 0, 0)
 
-    def _with_value(self, state: Followed, value: int, source: Entropy) -> Followed:
+    def change_value(self, state: Followed, value: int, source: Entropy) -> Followed:
+        """With another bit."""
         return state._replace(value=checks.private_integer("value", value, below=2))
 
-    def _report(self, state: Followed, round: int, source: Entropy) -> tuple[int, Followed]:
+    def make_report(self, state: Followed, round: int, source: Entropy) -> tuple[int, Followed]:
         """Eight bytes wherever a sign is due: the lie of a chosen change, or the fair coin's plus."""
         if self._number(round) < state.round:
             raise RoundPassed(f"round {round} lies before round {state.round}, which has been answered")
@@ -266,10 +280,12 @@ class OneChange(Mechanism):
         report = self._encoded(round, state.level, code)
         return report, state._replace(before=state.value, round=round, report=report)
 
-    def _pack(self, state: Followed) -> bytes:
+    def pack_state(self, state: Followed) -> bytes:
+        """Eight words, in the order of the fields."""
         return pack_integers(list(state), _WORD)
 
-    def _unpack(self, payload: bytes) -> Followed:
+    def unpack_state(self, payload: bytes) -> Followed:
+        """The same; what cannot come about is an error."""
         state = Followed(*unpack_integers(payload, _WORD, len(Followed._fields)))
         limits = (self.levels - 1, self.changes - 1, 1, 1, self.changes, self.rounds, self.rounds)
         fits = all(number <= limit for number, limit in zip(state, limits, strict=False))
@@ -322,73 +338,3 @@ class _Read:
         for at, sign in changes:
             net += sign * (due & (at <= self.rounds) & (at > self.rounds - _lengths(levels)))
         self.tilt = (net * (2 * codes - 1)).sum(axis=1)
-
-
-class ChangeAggregator(FrequencyAggregator):
-    """Sums of the signs of the intervals that make up 1 … round, each by clients of its own level."""
-
-    _sums = ("sums", "counts")
-
-    def __init__(self, source: Source, mechanism: OneChange) -> None:
-        super().__init__(source)
-        self._mechanism = mechanism
-        parts = intervals(source.part)
-        self._ends = np.array([end for _, end in parts])
-        self._keys = np.array([mechanism._encoded(end, level, 0) >> 2 for level, end in parts])
-        self.sums = np.zeros(len(parts), dtype=np.int64)
-        self.counts = np.zeros(len(parts), dtype=np.int64)
-
-    def estimate(self, beta: float = 0.05) -> Estimate:
-        """Frequencies of 0 and 1 at the round: (log₂ T + 1)·k/β·Σ signs/n for 1, as bits start from 0.
-
-        Unbiased while nobody's bit has changed more often than `changes`.
-        """
-        beta = checks.open_probability("beta", beta)
-        n, scale, m = self._counted(), self._mechanism._scale, self._mechanism
-        if np.any(self.counts != n):
-            raise ValueError(
-                f"reports must be of the same people at rounds {self._ends.tolist()}, got {self.counts.tolist()}"
-            )
-        one = scale * float(self.sums.sum()) / n
-        both = np.ones(2)
-        radius = mean_radius(n, beta, span=2 * scale) * both  # the two errors are one and the same
-        span = 2 * scale * len(self._ends) * both  # a dishonest client may sign every interval
-        variance = max(0.0, scale**2 * len(self._ends) / m.levels - min(1.0, max(0.0, one)))
-        error = np.sqrt(variance / n) * both
-        return Estimate(np.array([1 - one, one]), n, beta, radius, radius, error, span=span)
-
-    def _array(self, reports: list[int]) -> Reports:
-        if any(not 0 <= report < 1 << 64 for report in reports):
-            raise ValueError(f"a report must be between 0 and {self._highest}")
-        return self._checked(np.array(reports, dtype=np.uint64))
-
-    @property
-    def _highest(self) -> int:
-        return self._mechanism._encoded(self._mechanism.rounds, self._mechanism.levels - 1, SILENT)
-
-    def _checked(self, reports: Reports) -> Reports:
-        if reports.size and (int(reports.min()) < 0 or int(reports.max()) > self._highest):
-            raise ValueError(f"a report must be between 0 and {self._highest}")
-        numbers = reports.astype(np.uint64)
-        if np.any((numbers & np.uint64(3)) > SILENT):
-            raise ValueError("a report must say minus, plus or silent")
-        return numbers
-
-    def _add(self, reports: Reports) -> None:
-        numbers = reports.reshape(-1).astype(np.int64)
-        keys, signs = numbers >> 2, 2 * (numbers & 3) - 1
-        rounds = keys // self._mechanism.levels + 1
-        for i, (end, key) in enumerate(zip(self._ends, self._keys, strict=True)):
-            self.counts[i] += np.count_nonzero(rounds == end)
-            self.sums[i] += signs[keys == key].sum()
-        self.n = int(self.counts[-1])
-
-
-def intervals(round: int) -> list[tuple[int, int]]:
-    """The dyadic intervals that make up 1 … round, each as its level and its last round."""
-    found, end = [], 0
-    for level in reversed(range(round.bit_length())):
-        if round >> level & 1:
-            end += 1 << level
-            found.append((level, end))
-    return found

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
 from untrackable.errors import RoundPassed, StateError
-from untrackable.estimation.aggregators import BitAggregator, FloatArray, Reports, Source
+from untrackable.estimation.aggregators import BitAggregator, FloatArray, Reports, Scope
 from untrackable.framing import pack_integers, unpack_integers
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.interface import After, Mechanism, Values
@@ -65,6 +65,8 @@ class Votes(Mechanism):
     estimate_flip: Chance = field(init=False, repr=False)
 
     report_bits = 2
+    capacity = 2
+    follows_changes = True
     published = "Joseph, Roth, Ullman, Waggoner, Local Differential Privacy for Evolving Data (NeurIPS 2018)"
     persists = "nothing: given the values and the updates, reports are independent"
 
@@ -89,16 +91,18 @@ class Votes(Mechanism):
             updates=tuple(distinct_rounds(updates)),
         )
 
-    def accuracy(self, people: int, *, beta: float = 0.05, round: int = 1) -> Accuracy:
+    def accuracy(
+        self, people: int, *, beta: float = 0.05, round: int = 1, candidates: Sequence[Any] | None = None
+    ) -> Accuracy:
         """That of one of the first `estimates` updates."""
         return RandomizedResponse(eps=self.eps_estimate).accuracy(people, beta)
 
-    def aggregator(self, round: int = 1) -> "EstimateAggregator":
+    def aggregator(self, round: int = 1) -> "UpdateAggregator":
         """Empty sums for one update at which everyone still tells their bit."""
         if round_number(round) not in self._telling:
             raise ValueError(f"round must be one of the first {self.estimates} updates, got {round}")
         lie = self.estimate_flip.probability
-        return EstimateAggregator(Source(self, round, pools=False), truth=1 - lie, lie=lie)
+        return UpdateAggregator(Scope(self, round, pools=False), truth=1 - lie, lie=lie)
 
     def takes(self, round: int) -> tuple[int, ...]:
         """The round itself, if bits are told at it; votes alone tell no frequencies."""
@@ -112,8 +116,8 @@ class Votes(Mechanism):
     def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Experiment:
         """Fixed value: votes say nothing, as after the first update it never means yes; the estimates (exact).
 
-        Any sequence of values: also the votes that one of two users means as yes, no more than both may (upper).
-        All rounds, or the first `reports`. It holds as well if this user's votes decide on updates.
+        Any sequence of values: also the votes that one of two people means as yes, no more than both may (upper).
+        All rounds, or the first `reports`. It holds as well if this person's votes decide on updates.
         """
         checks.choice("values", values, ("fixed", "any"))
         last = LARGEST_ROUND if reports is None else checks.integer("reports", reports, low=1)
@@ -128,7 +132,7 @@ class Votes(Mechanism):
         return Experiment(factors, certainty="upper" if votes else "exact")
 
     def _trackings(self, seen: ObservedRounds) -> Sequence[Experiment | Mixture]:
-        """Nothing to see: what a user means follows from its values and the updates, and the noise is fresh."""
+        """Nothing to see: what a person means follows from its values and the updates, and the noise is fresh."""
         return [Experiment()]
 
     def _detections(self, seen: ObservedRounds, after: After) -> Sequence[Experiment | Mixture]:
@@ -171,7 +175,7 @@ class Votes(Mechanism):
         return checks.integer("round", max(rounds), low=1, high=_LARGEST_SIMULATED)
 
     def _means(self, held: NDArray[np.int64]) -> Bools:
-        """Whether each user means yes at rounds 1, 2, …, given the bit that it holds at each."""
+        """Whether each person means yes at rounds 1, 2, …, given the bit that it holds at each."""
         people, last = held.shape
         means, spent = np.ones((people, last), dtype=np.bool_), np.zeros(people, dtype=np.int64)
         reference: NDArray[np.int64] | None = None
@@ -185,14 +189,16 @@ class Votes(Mechanism):
                 reference = bits
         return means
 
-    def _new_state(self, value: int, source: Entropy) -> Voter:
+    def new_state(self, value: int, source: Entropy) -> Voter:
+        """The bit, and no round answered."""
         value = checks.private_integer("value", value, below=2)
         return Voter(value, value, value, 0, 0, 0)
 
-    def _with_value(self, state: Voter, value: int, source: Entropy) -> Voter:
+    def change_value(self, state: Voter, value: int, source: Entropy) -> Voter:
+        """With another bit."""
         return state._replace(value=checks.private_integer("value", value, below=2))
 
-    def _report(self, state: Voter, round: int, source: Entropy) -> tuple[int, Voter]:
+    def make_report(self, state: Voter, round: int, source: Entropy) -> tuple[int, Voter]:
         """Eight bytes for the vote, and eight more for the estimate of an update."""
         if round < state.round:
             raise RoundPassed(f"round {round} lies before round {state.round}, which has been answered")
@@ -208,10 +214,12 @@ class Votes(Mechanism):
             reference = state.value
         return report, Voter(state.value, state.value, reference, state.spent + means, round, report)
 
-    def _pack(self, state: Voter) -> bytes:
+    def pack_state(self, state: Voter) -> bytes:
+        """Six words, in the order of the fields."""
         return pack_integers(list(state), _WORD)
 
-    def _unpack(self, payload: bytes) -> Voter:
+    def unpack_state(self, payload: bytes) -> Voter:
+        """The same; what cannot come about is an error."""
         state = Voter(*unpack_integers(payload, _WORD, len(Voter._fields)))
         limits = (1, 1, 1, min(self.votes, state.round), LARGEST_ROUND, 3 if state.round in self.updates else 1)
         fits = all(number <= limit for number, limit in zip(state, limits, strict=True))
@@ -231,15 +239,15 @@ class Votes(Mechanism):
             order = np.argsort(numbers)
             given = np.searchsorted(numbers[order], np.arange(1, last + 1), side="right") - 1
             held = values[:, order[np.maximum(0, given)]].astype(np.int64)
-        places = numbers - 1
-        votes = self._means(held)[:, places] ^ self.vote_flip.simulate(rng, (held.shape[0], numbers.size))
-        bits = held[:, places].astype(np.bool_) & np.isin(numbers, self._telling)
+        positions = numbers - 1
+        votes = self._means(held)[:, positions] ^ self.vote_flip.simulate(rng, (held.shape[0], numbers.size))
+        bits = held[:, positions].astype(np.bool_) & np.isin(numbers, self._telling)
         told = (bits ^ self.estimate_flip.simulate(rng, bits.shape)) & np.isin(numbers, self.updates)
         reports: NDArray[np.uint64] = votes.astype(np.uint64) | (told.astype(np.uint64) << np.uint64(1))
         return reports
 
 
-class EstimateAggregator(BitAggregator):
+class UpdateAggregator(BitAggregator):
     """Ones among the estimates of one update; the votes are left aside."""
 
     def _array(self, reports: list[int]) -> Reports:

@@ -9,15 +9,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
 from untrackable.errors import DeckEmpty, StateError
-from untrackable.estimation.aggregators import FloatArray, FrequencyAggregator, Reports, Source
+from untrackable.estimation.aggregators import Aggregator, FloatArray, Reports, Scope
 from untrackable.framing import pack_integers, unpack_reports
 from untrackable.mechanisms.entropy import Entropy
-from untrackable.mechanisms.interface import LARGEST_SLOTS, After, Local, Mechanism, Values, local_base
+from untrackable.mechanisms.interface import After, Charge, Values
+from untrackable.mechanisms.local.local_interface import Local
 from untrackable.mechanisms.observed_rounds import ObservedRounds, round_number
 from untrackable.mechanisms.simulated_values import local_population, per_round
-from untrackable.theory.accuracy import Accuracy
+from untrackable.mechanisms.wrappers.local_wrapper import LARGEST_SLOTS, LocalWrapper, local_base
 from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor
+from untrackable.theory.integer_losses import LossLaw
+from untrackable.theory.integer_slots import counted_slots
 
 
 class Hand(NamedTuple):
@@ -28,13 +31,13 @@ class Hand(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Dealt(Mechanism):
+class Dealt(LocalWrapper):
     """Keeps `slots` executions and sends the t-th at round t.
 
-    For as long as the deck lasts the reports are independent given the value, so one user and two look exactly
-    alike; and every card answers one round only, so the value may change from round to round at no cost. When it
-    is empty, `stop` sends no more, `replay` deals the same cards again: still private for ever, but a replayed
-    card gives the user away.
+    While the deck lasts, reports are independent given the value, so one person and two look exactly alike. Every
+    card answers one round only, so the value may change from round to round at no cost. When the deck is empty,
+    `stop` sends no more; `replay` deals the same cards again, which stays private for ever but makes people
+    trackable.
     """
 
     base: Local
@@ -52,13 +55,22 @@ class Dealt(Mechanism):
         checks.choice("when_empty", self.when_empty, ("stop", "replay"))
 
     @property
-    def report_bits(self) -> int:
-        """Width of a report."""
-        return self.base.report_bits
+    def last_round(self) -> int | None:
+        """The round of the last card, unless cards are replayed."""
+        return self.slots if self.when_empty == "stop" else None
 
-    def accuracy(self, people: int, *, beta: float = 0.05, round: int = 1) -> Accuracy:
-        """That of one report of the base."""
-        return self.base.accuracy(people, beta)
+    @property
+    def charged_by(self) -> Charge:
+        """Every round spends one card; replayed cards are those of one state."""
+        return "rounds" if self.when_empty == "stop" else "states"
+
+    @property
+    def stored_reports(self) -> int:
+        """One for each card."""
+        return self.slots
+
+    def _payload_bytes(self) -> int:
+        return (self.slots + 7) // 8 + self.slots * ((self.report_bits + 7) // 8)
 
     def log_likelihood(self, reports: Reports, value: int, rounds: Sequence[int]) -> FloatArray:
         """Independent cards; one that is dealt again must be the same, and counts once."""
@@ -68,10 +80,10 @@ class Dealt(Mechanism):
         total: FloatArray = self.base.log_likelihood(reports[:, shown], value).sum(axis=1)
         return np.where(same, total, -np.inf)
 
-    def aggregator(self, round: int = 1) -> FrequencyAggregator:
+    def aggregator(self, round: int = 1) -> Aggregator:
         """Empty sums; rounds of one deck may be merged, since its cards are independent."""
         deck = (self._number(round) - 1) // self.slots
-        return self.base.aggregator(Source(self, deck, pools=True))
+        return self.base.aggregator(Scope(self, deck, pools=True))
 
     def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Experiment:
         """All cards, or the first `reports`; exact, and the same for any sequence of values.
@@ -86,6 +98,26 @@ class Dealt(Mechanism):
         """Nothing to see, except for cards that a replay shows on both sides."""
         crossings = {crossed for crossed, _ in self._crossings(seen)}
         return [Experiment([(self.base.repeat_factor(), crossed)]) for crossed in sorted(crossings)]
+
+    @property
+    def enough_reports(self) -> int | None:
+        """Two, as long as no card is replayed."""
+        return None if self.when_empty == "replay" else 2
+
+    def tracking_advantage_upper(self, reports: int | None) -> float:
+        """Nothing, as long as no card is replayed."""
+        return 1.0 if self.when_empty == "replay" and (reports is None or reports > self.slots) else 0.0
+
+    def integer_privacy(self, reports: int | None, *, values: Values, step: float) -> LossLaw | None:
+        """One law for every card, whatever the values are."""
+        one = self._integer_loss()
+        return None if one is None else one ** counted_slots(self.slots, reports)
+
+    def integer_tracking(self, reports: int, *, values: int, step: float) -> LossLaw | None:
+        """Nothing for as long as the deck lasts; after that everything, or what the full engine finds."""
+        if reports <= self.slots:
+            return LossLaw.nothing()
+        return None if self._integer_loss() is None else LossLaw.everything()
 
     def _detections(self, seen: ObservedRounds, after: After) -> list[Experiment | Mixture]:
         """The cards after the change; a card that a replay shows on both sides tells for itself."""
@@ -135,18 +167,27 @@ class Dealt(Mechanism):
     def _slot(self, round: int) -> int:
         return (round - 1) % self.slots
 
-    def _new_state(self, value: int, source: Entropy) -> Hand:
+    def new_state(self, value: int, source: Entropy) -> Hand:
+        """A card for each slot, none of them sent."""
         checks.private_integer("value", value, below=self.base.values)
         return Hand(tuple(self.base.draw(value, source) for _ in range(self.slots)), (False,) * self.slots)
 
-    def _report(self, state: Hand, round: int, source: Entropy) -> tuple[int, Hand]:
+    def make_report(self, state: Hand, round: int, source: Entropy) -> tuple[int, Hand]:
+        """The round's card, from then on marked as sent."""
         if self.when_empty == "stop" and round > self.slots:
             raise DeckEmpty(f"the deck has {self.slots} cards; round {round} and later ones get no report")
         slot = self._slot(round)
         sent = (*state.sent[:slot], True, *state.sent[slot + 1 :])
         return state.cards[slot], Hand(state.cards, sent)
 
-    def _with_value(self, state: Hand, value: int, source: Entropy) -> Hand:
+    def forget_report(self, state: Hand, round: int, source: Entropy) -> Hand:
+        """With a card of value 0 in place of the round's, unless cards are replayed."""
+        if self.when_empty == "replay":
+            return state
+        filler = self.base.draw(0, source)
+        return state._replace(cards=(*state.cards[: round - 1], filler, *state.cards[round:]))
+
+    def change_value(self, state: Hand, value: int, source: Entropy) -> Hand:
         """Deal every card that has not been sent anew; those that have been sent stay what they are."""
         checks.private_integer("value", value, below=self.base.values)
         cards = (
@@ -155,20 +196,19 @@ class Dealt(Mechanism):
         )
         return Hand(tuple(cards), state.sent)
 
-    def _pack(self, state: Hand) -> bytes:
+    def pack_state(self, state: Hand) -> bytes:
+        """A bit for each card, whether it has been sent, and then the cards."""
         flags = np.packbits(np.array(state.sent, dtype=np.uint8)).tobytes()
         return flags + pack_integers(list(state.cards), self.report_bits)
 
-    def _unpack(self, payload: bytes) -> Hand:
+    def unpack_state(self, payload: bytes) -> Hand:
+        """The cards and which have been sent; a card that the base cannot make is an error."""
         size = (self.slots + 7) // 8
         cards = unpack_reports(payload[size:], self.report_bits, self.slots, self.base.possible)
         flags = np.unpackbits(np.frombuffer(payload[:size], dtype=np.uint8))
         if flags[self.slots :].any():
             raise StateError("this state has bits set that its mechanism does not use")
         return Hand(tuple(cards), tuple(bool(flag) for flag in flags[: self.slots]))
-
-    def _words(self) -> int:
-        return getattr(self.base, "words", 2)
 
     def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
         return local_population(self.base, values, rounds, may_change=True)

@@ -1,4 +1,4 @@
-"""No state at all: fresh noise for every report. Nothing to follow, and no privacy for long."""
+"""No state at all: fresh noise for every report. Nothing can be followed, and privacy does not last."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,20 +8,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
-from untrackable.estimation.aggregators import FloatArray, FrequencyAggregator, Reports, Source
+from untrackable.estimation.aggregators import Aggregator, FloatArray, Reports, Scope
 from untrackable.framing import pack_integers, unpack_integers
 from untrackable.mechanisms.entropy import Entropy
-from untrackable.mechanisms.interface import After, Local, Mechanism, Values, local_base
+from untrackable.mechanisms.interface import After, Values
+from untrackable.mechanisms.local.local_interface import Local
 from untrackable.mechanisms.observed_rounds import ObservedRounds, round_number
 from untrackable.mechanisms.simulated_values import local_population, per_round
-from untrackable.theory.accuracy import Accuracy
+from untrackable.mechanisms.wrappers.local_wrapper import LocalWrapper, local_base
 from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor
 
 
 @dataclass(frozen=True, slots=True)
-class Fresh(Mechanism):
-    """One of the two extremes: (0, 0)-untrackable for ever, private only for as long as few reports are sent."""
+class Fresh(LocalWrapper):
+    """One of the two extremes: (0, 0)-untrackable for ever, but private only while few reports are sent."""
 
     base: Local
 
@@ -32,31 +33,22 @@ class Fresh(Mechanism):
     def __post_init__(self) -> None:
         checks.settle(self, base=local_base(self.base))
 
-    @property
-    def report_bits(self) -> int:
-        """Width of a report."""
-        return self.base.report_bits
-
-    def accuracy(self, people: int, *, beta: float = 0.05, round: int = 1) -> Accuracy:
-        """That of one report of the base."""
-        return self.base.accuracy(people, beta)
-
     def log_likelihood(self, reports: Reports, value: int, rounds: Sequence[int]) -> FloatArray:
         """Independent reports."""
         total: FloatArray = self.base.log_likelihood(reports, value).sum(axis=1)
         return total
 
     def link_scores(self, first: Reports, second: Reports, value: int) -> FloatArray:
-        """All 0: nothing to match by."""
+        """All 0: nothing connects two reports of a person."""
         return np.zeros((first.shape[0], second.shape[0]))
 
-    def aggregator(self, round: int = 1) -> FrequencyAggregator:
+    def aggregator(self, round: int = 1) -> Aggregator:
         """Empty sums; rounds may be merged, since reports are independent."""
         round_number(round)
-        return self.base.aggregator(Source(self, 0, pools=True))
+        return self.base.aggregator(Scope(self, 0, pools=True))
 
     def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Experiment:
-        """The same for a fixed value and for any sequence; everlasting privacy there is none."""
+        """The same for a fixed value and for any sequence; there is no everlasting privacy."""
         checks.choice("values", values, ("fixed", "any"))
         if reports is None:
             return everything_told("exact")
@@ -74,26 +66,28 @@ class Fresh(Mechanism):
             Experiment([(apart, seen.reports - j)], certainty=self.base.certainty) for j in seen.detection_splits()
         ]
 
-    def _new_state(self, value: int, source: Entropy) -> int:
+    def new_state(self, value: int, source: Entropy) -> int:
+        """The value itself."""
         return checks.private_integer("value", value, below=self.base.values)
 
-    def _report(self, state: int, round: int, source: Entropy) -> tuple[int, int]:
+    def make_report(self, state: int, round: int, source: Entropy) -> tuple[int, int]:
+        """A new report of the base."""
         return self.base.draw(state, source), state
 
-    def _with_value(self, state: int, value: int, source: Entropy) -> int:
-        return self._new_state(value, source)
+    def change_value(self, state: int, value: int, source: Entropy) -> int:
+        """The new value."""
+        return self.new_state(value, source)
 
     def _value_bits(self) -> int:
         return (self.base.values - 1).bit_length()
 
-    def _pack(self, state: int) -> bytes:
+    def pack_state(self, state: int) -> bytes:
+        """The value, in as few bytes as the values of the base need."""
         return pack_integers([state], self._value_bits())
 
-    def _unpack(self, payload: bytes) -> int:
+    def unpack_state(self, payload: bytes) -> int:
+        """The value."""
         return unpack_integers(payload, self._value_bits(), 1)[0]
-
-    def _words(self) -> int:
-        return getattr(self.base, "words", 2)
 
     def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
         return local_population(self.base, values, rounds, may_change=True)
@@ -103,5 +97,5 @@ class Fresh(Mechanism):
 
 
 def everything_told(certainty: Literal["exact", "upper"]) -> Experiment:
-    """The two worlds have nothing in common, or nothing better is known."""
+    """Two worlds that have nothing in common, or of which nothing better is known."""
     return Experiment([Factor([1.0, 0.0], [0.0, 1.0])], certainty=certainty)

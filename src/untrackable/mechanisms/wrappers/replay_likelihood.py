@@ -7,7 +7,7 @@ chosen in L·(L-1)…(L-J+1) of the L^k ways. So the likelihood of k reports is 
 
     A(x) = Π over distinct reports r of Σ_j S(n_r, j)·π(r)^j·x^j,
 
-and that of two users' reports together, when they share none, is bilinear in their coefficients.
+and that of two people's reports together, when they share none, is bilinear in their coefficients.
 """
 
 from collections.abc import Iterable, Iterator
@@ -40,7 +40,7 @@ def log_likelihood(reports: Identities, log_chance: FloatArray, slots: int) -> F
 
 
 def link_scores(first: Identities, second: Identities, log_chance: FloatArray, slots: int) -> FloatArray:
-    """ln(one user/two users) for every pair of rows, exact.
+    """ln(one person/two people) for every pair of rows, exact.
 
     Most pairs share no report, and all at once are a product of matrices: with a and b the laws of the numbers of
     executions behind the two rows, Σ a_i·b_j·(L)_(i+j)/((L)_i·(L)_j), (L)_i = L·(L-1)…(L-i+1). What others share

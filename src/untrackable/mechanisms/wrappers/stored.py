@@ -8,24 +8,31 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
-from untrackable.estimation.aggregators import FloatArray, FrequencyAggregator, Reports, Source
+from untrackable.estimation.aggregators import Aggregator, FloatArray, Reports, Scope
 from untrackable.framing import pack_integers, unpack_reports
 from untrackable.mechanisms.entropy import Entropy, below
-from untrackable.mechanisms.interface import LARGEST_SLOTS, After, Local, Mechanism, Pair, Values, local_base
+from untrackable.mechanisms.interface import After, Pair, Values
+from untrackable.mechanisms.local.local_interface import Local
 from untrackable.mechanisms.observed_rounds import ObservedRounds, round_number
 from untrackable.mechanisms.simulated_values import local_population, per_round
 from untrackable.mechanisms.wrappers import replay_likelihood
-from untrackable.theory.accuracy import Accuracy
-from untrackable.theory.collisions import repeat_probability, stored_detection, stored_privacy, stored_tracking
+from untrackable.mechanisms.wrappers.local_wrapper import LARGEST_SLOTS, LocalWrapper, local_base
+from untrackable.theory.collisions import (
+    crossing_upper,
+    repeat_probability,
+    stored_detection,
+    stored_privacy,
+    stored_tracking,
+)
 from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor
 
 
 @dataclass(frozen=True, slots=True)
-class Stored(Mechanism):
-    """Keeps `slots` executions of a local mechanism and sends one of them, drawn anew each round.
+class Stored(LocalWrapper):
+    """Keeps `slots` reports of a local mechanism and sends one of them, drawn anew each round.
 
-    Everlastingly private because there are only so many executions; trackable once a slot shows up twice.
+    It is private for ever because there are only so many reports. It is trackable once a slot is seen twice.
     """
 
     base: Local
@@ -40,13 +47,17 @@ class Stored(Mechanism):
         )
 
     @property
-    def report_bits(self) -> int:
-        """Width of a report."""
-        return self.base.report_bits
+    def follows_changes(self) -> bool:
+        """Several slots: those of one value show up twice at least as often as those of several values."""
+        return self.slots > 1
 
-    def accuracy(self, people: int, *, beta: float = 0.05, round: int = 1) -> Accuracy:
-        """That of one report of the base."""
-        return self.base.accuracy(people, beta)
+    @property
+    def stored_reports(self) -> int:
+        """One for each slot."""
+        return self.slots
+
+    def _payload_bytes(self) -> int:
+        return self.slots * ((self.report_bits + 7) // 8)
 
     def log_likelihood(self, reports: Reports, value: int, rounds: Sequence[int]) -> FloatArray:
         """Exact: equal reports may or may not be the same execution."""
@@ -68,9 +79,9 @@ class Stored(Mechanism):
         shaped = [part.reshape(side.shape[:2]) for part, side in zip(parts, sides, strict=True)]
         return shaped, self.base.log_likelihood(distinct, value)
 
-    def aggregator(self, round: int = 1) -> FrequencyAggregator:
+    def aggregator(self, round: int = 1) -> Aggregator:
         """Empty sums for one round; a client's rounds share slots, so they do not merge."""
-        return self.base.aggregator(Source(self, round_number(round), pools=False))
+        return self.base.aggregator(Scope(self, round_number(round), pools=False))
 
     def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Pair:
         """Fixed value: all slots (exact), or the distinct ones among `reports` draws (upper).
@@ -99,6 +110,15 @@ class Stored(Mechanism):
             return Experiment([self.base.repeat_factor()] if both_sides else [])
         return stored_tracking(self.slots, reports, split)
 
+    @property
+    def enough_reports(self) -> int | None:
+        """Two of one slot, which are the same for ever."""
+        return 2 if self.slots == 1 else None
+
+    def tracking_advantage_upper(self, reports: int | None) -> float:
+        """The probability of a slot on both sides; an observer of any number of reports sees all slots."""
+        return 1.0 if reports is None else crossing_upper(self.slots, reports)
+
     def _detections(self, seen: ObservedRounds, after: After) -> list[Experiment | Mixture]:
         """A slot on both sides, or else the distinct slots after the change (upper).
 
@@ -107,21 +127,22 @@ class Stored(Mechanism):
         base = self.base.privacy_factor()
         return [stored_detection(base, self.slots, seen.reports, j) for j in seen.detection_splits(2)]
 
-    def _new_state(self, value: int, source: Entropy) -> list[int]:
+    def new_state(self, value: int, source: Entropy) -> list[int]:
+        """A report of the base for each slot."""
         checks.private_integer("value", value, below=self.base.values)
         return [self.base.draw(value, source) for _ in range(self.slots)]
 
-    def _report(self, state: list[int], round: int, source: Entropy) -> tuple[int, list[int]]:
+    def make_report(self, state: list[int], round: int, source: Entropy) -> tuple[int, list[int]]:
+        """The report in one of the slots, drawn uniformly."""
         return state[below(self.slots, source)], state
 
-    def _pack(self, state: list[int]) -> bytes:
+    def pack_state(self, state: list[int]) -> bytes:
+        """Slot after slot."""
         return pack_integers(state, self.report_bits)
 
-    def _unpack(self, payload: bytes) -> list[int]:
+    def unpack_state(self, payload: bytes) -> list[int]:
+        """The slots; a report that the base cannot make is an error."""
         return unpack_reports(payload, self.report_bits, self.slots, self.base.possible)
-
-    def _words(self) -> int:
-        return getattr(self.base, "words", 2)
 
     def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
         return local_population(self.base, values, rounds, may_change=False)
@@ -144,7 +165,7 @@ class Stored(Mechanism):
 
 
 class Memoized(Stored):
-    """The other extreme: one noisy answer, sent for ever. As private as one report, and a perfect name tag."""
+    """The other extreme: one noisy report, sent for ever. As private as one report, and a perfect name tag."""
 
     __slots__ = ()
     persists = "the whole report, word for word"

@@ -1,29 +1,40 @@
-"""What reports of Bitwise tell: one bit, kept noisy for ever and reported through more noise."""
+"""One kept bit in whole numbers: a bit that is kept noisy for ever and reported through more noise.
+
+The standard library is enough for this, so that a client can recompute it. `theory.coordinate` and
+`theory.kept_advantage` answer the same for the full engine, in floating point.
+"""
 
 import bisect
 import math
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
+from typing import NamedTuple
 
-from untrackable.mechanisms.kept.bitwise import Bitwise
 from untrackable.theory.integer_losses import LONGEST, STEPS, LossLaw, coarser, log_ratio
 from untrackable.theory.tracking_bounds import reports_of_two_values
 
 MOST_REPORTS = 256
-"""Up to which all that reports can be is looked at; beyond, the kept bit itself is granted to the observer."""
+"""Up to this many reports, every outcome is counted; beyond, the observer is granted the kept bit itself."""
 
 MOST_TRACKED = 128
-"""The same where two users may have sent them, which has many more outcomes."""
+"""The same where two people may have sent the reports, which has many more outcomes."""
 
 MOST_TERMS = 1 << 16
-"""Terms of the advantage that are summed, a quarter as many as reports; further ones are bounded by the last."""
+"""Terms of the advantage that are summed, one for four reports; the last of them bounds all further ones."""
 
 _WORD = 1 << 64
 _UNIT = 1 << 192
 _HAIR = 2.0**-46
 _DOTS = sorted({0, STEPS, *(round(1.1**n) for n in range(math.floor(math.log(LONGEST, 1.1)) + 1))})
-"""Steps at which delta is looked at; it is convex, so that it is known to be little more in between."""
+"""Steps at which delta is computed; it is convex, so that it is little more in between."""
+
+
+class KeptBit(NamedTuple):
+    """How often the kept bit is not the true one, and a report not the kept one: integers over 2^64."""
+
+    kept_lie: int
+    report_lie: int
 
 
 def response(threshold: int) -> LossLaw:
@@ -32,15 +43,16 @@ def response(threshold: int) -> LossLaw:
     return LossLaw.of(log_ratio(_WORD - threshold, threshold), {1: 1 - lie, -1: lie})
 
 
-def fixed(mechanism: Bitwise, reports: int | None, step: float) -> LossLaw:
-    """The kept bit, or the number of ones among so many reports of it, which says less.
+def privacy_of_one_value(bit: KeptBit, reports: int | None, step: float) -> LossLaw:
+    """The kept bit, or the number of ones among so many reports of it, which reveals less.
 
-    It is on this step or a coarser one. Of more than `MOST_REPORTS` reports the kept bit is granted (upper).
+    The law is on this step or a coarser one. The observer of more than `MOST_REPORTS` reports is granted the kept
+    bit (upper).
     """
-    everlasting = response(mechanism.state_flip.threshold)
+    everlasting = response(bit.kept_lie)
     if reports is None or reports > MOST_REPORTS:
         return everlasting
-    lie, noise = mechanism.state_flip.threshold, mechanism.report_flip.threshold
+    lie, noise = bit.kept_lie, bit.report_lie
     pure, laws = Fraction(0), []
     whole = _WORD ** (reports + 1)
     for ones in range(reports + 1):
@@ -60,60 +72,60 @@ def fixed(mechanism: Bitwise, reports: int | None, step: float) -> LossLaw:
             else LossLaw.of(Fraction(step), {0: chance})
         )
         infinite += piece.infinite
-        for place, mass in enumerate(piece.masses, piece.low):
-            pieces[place] = pieces.get(place, 0) + mass
+        for position, mass in enumerate(piece.masses, piece.low):
+            pieces[position] = pieces.get(position, 0) + mass
     low, high = min(pieces), max(pieces)
-    masses = tuple(pieces.get(place, 0) for place in range(low, high + 1))
+    masses = tuple(pieces.get(position, 0) for position in range(low, high + 1))
     return LossLaw(step, low, masses, infinite, pure)
 
 
-def any_values(mechanism: Bitwise, reports: int | None) -> LossLaw:
-    """Any sequence of values, one state for each: no further apart than so many responses."""
-    return LossLaw.everything() if reports is None else response(mechanism.report_flip.threshold) ** reports
+def privacy_of_changing_values(bit: KeptBit, reports: int | None) -> LossLaw:
+    """Any sequence of values, with a state for each: no further apart than so many randomised responses."""
+    return LossLaw.everything() if reports is None else response(bit.report_lie) ** reports
 
 
-def tracking(mechanism: Bitwise, reports: int, gamma: float) -> float:
-    """Delta at gamma of one user against two, for the worst split (upper; exact up to rounding at gamma 0)."""
+def tracking_delta(bit: KeptBit, reports: int, gamma: float) -> float:
+    """Delta at gamma of one person against two, for the worst split (upper; exact up to rounding at gamma 0)."""
     if gamma > 0 and reports <= MOST_TRACKED:
-        return max(_splits(mechanism, reports, [gamma]))
-    return min(_granted(mechanism, gamma), advantage(mechanism, reports))
+        return max(_splits(bit, reports, [gamma]))
+    return min(_granted(bit, gamma), advantage(bit, reports))
 
 
 @lru_cache(maxsize=64)
-def tracking_law(mechanism: Bitwise, reports: int, step: float) -> LossLaw:
+def tracking_law(bit: KeptBit, reports: int, step: float) -> LossLaw:
     """The same for every gamma, as a law that can be composed with others (upper)."""
-    gammas = [place * step for place in _DOTS]
+    gammas = [position * step for position in _DOTS]
     if reports <= MOST_TRACKED:
-        deltas = _splits(mechanism, reports, gammas)
+        deltas = _splits(bit, reports, gammas)
     else:
-        most = advantage(mechanism, reports)
-        deltas = [min(_granted(mechanism, gamma), most) for gamma in gammas]
-    deltas[0] = advantage(mechanism, reports)
+        most = advantage(bit, reports)
+        deltas = [min(_granted(bit, gamma), most) for gamma in gammas]
+    deltas[0] = advantage(bit, reports)
     return LossLaw.profile(step, dict(zip(_DOTS, deltas, strict=True)))
 
 
 @lru_cache(maxsize=64)
-def tracking_law_any(mechanism: Bitwise, reports: int, step: float) -> LossLaw:
+def tracking_law_of_changing_values(bit: KeptBit, reports: int, step: float) -> LossLaw:
     """A value that changes: one kept bit behind the reports of each value, so two laws of fixed values (upper)."""
-    largest = reports // 2 * response(mechanism.report_flip.threshold).step
+    largest = reports // 2 * response(bit.report_lie).step
     step_of_each = max(step, min(largest, LONGEST * step) / STEPS)  # so that they are short
-    laws = [tracking_law(mechanism, reports, step)]
+    laws = [tracking_law(bit, reports, step)]
     for sizes in reports_of_two_values(reports):
-        some, most = (tracking_law(mechanism, size, step_of_each) for size in sizes)
+        some, most = (tracking_law(bit, size, step_of_each) for size in sizes)
         laws.append(some * most)
-    return LossLaw.profile(step, {place: max(law.delta(place * step) for law in laws) for place in _DOTS})
+    return LossLaw.profile(step, {position: max(law.delta(position * step) for law in laws) for position in _DOTS})
 
 
-def advantage(mechanism: Bitwise, reports: int) -> float:
+def advantage(bit: KeptBit, reports: int) -> float:
     """Delta at gamma 0, which bounds that at every other: 2a(1-a)·TV(j)·TV(k-j) of the worst split j of k.
 
-    With q = 1 - p the chance of telling the kept bit, the likelier bit is the one of the majority, so that
+    With q = 1 - p the chance of reporting the kept bit, the likelier bit is the one of the majority, so that
     TV(2m+1) = TV(2m+2) = (q-p)·Σ C(2i, i)·(pq)^i for i from 0 to m. The terms fall, so these sums are concave in m,
     and the worst of all splits is the one in the middle.
     """
     if reports < 2:
         return 0.0
-    state, noise = mechanism.state_flip.threshold, mechanism.report_flip.threshold
+    state, noise = bit.kept_lie, bit.report_lie
     total = reports // 2 - 1
     few, many = (_distance(noise, terms) for terms in (total // 2, total - total // 2))
     found = Fraction(2 * state * (_WORD - state), _WORD**2) * few * many
@@ -131,17 +143,17 @@ def _distance(noise: int, last: int) -> Fraction:
     return min(Fraction(1), Fraction(abs(_WORD - 2 * noise) * summed, _WORD * _UNIT))
 
 
-def _granted(mechanism: Bitwise, gamma: float) -> float:
-    """An observer who is shown the kept bits: 1 and 1, 0 and 0, or different, which one user never has."""
-    one = mechanism.state_flip.threshold / _WORD
+def _granted(bit: KeptBit, gamma: float) -> float:
+    """An observer who is shown both kept bits: equal ones, or different ones, which one person never has."""
+    one = bit.kept_lie / _WORD
     pairs = [(chance, chance**2) for chance in (one, 1 - one)]
     return _worse([*pairs, (0.0, 2 * one * (1 - one))], [gamma])[0]
 
 
-def _splits(mechanism: Bitwise, reports: int, gammas: list[float]) -> list[float]:
+def _splits(bit: KeptBit, reports: int, gammas: list[float]) -> list[float]:
     """Deltas of the worst of all splits: the numbers of ones on the two sides, of one kept bit or of two."""
-    kept = (mechanism.state_flip.threshold / _WORD, (_WORD - mechanism.state_flip.threshold) / _WORD)
-    sizes = {size: _binomials(size, mechanism.report_flip.threshold) for size in range(1, reports)}
+    kept = (bit.kept_lie / _WORD, (_WORD - bit.kept_lie) / _WORD)
+    sizes = {size: _binomials(size, bit.report_lie) for size in range(1, reports)}
     worst = [0.0] * len(gammas)
     for first in range(1, reports // 2 + 1):
         right = [(one, zero, kept[0] * one + kept[1] * zero) for one, zero in sizes[reports - first]]

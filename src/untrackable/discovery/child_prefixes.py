@@ -1,4 +1,7 @@
-"""Which of all children of many prefixes find enough in their buckets: the innermost loop of the search."""
+"""Which children of many prefixes have large enough entries in their buckets: the inner loop of the search.
+
+The children of a prefix are the prefixes that go on from it.
+"""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,16 +13,16 @@ from untrackable.mechanisms.splitmix import mixed_words
 Words = NDArray[np.uint64]
 Integers = NDArray[np.int64]
 
-_ALONE = 1 << 17
-"""Children that one thread had better look at alone."""
+_ONE_THREAD = 1 << 17
+"""Up to so many children, one thread is faster than several."""
 
 
 def striking_children(
     states: Words, more: Words, table: NDArray[np.int16], limits: Integers, key: int, bits: int
 ) -> Integers:
-    """Places i·len(more) + j of the children mix(states[i] + more[j]) whose entry is at least limits[i], in order.
+    """The indices i·len(more) + j of the children mix(states[i] + more[j]) whose entry is at least limits[i].
 
-    Without any `more`, the states are their own children.
+    If `more` is empty, each state is its own only child.
     """
     work = states.size * more.size
     if not more.size or compiled(work) is None:
@@ -34,12 +37,12 @@ def striking_children(
     def look(start: int, stop: int) -> None:
         found[start] = kernels.striking_children(*given, *words, places, start, stop)
 
-    threads.share(look, states.size, threads=threads.allowed() if work > _ALONE else 1)
+    threads.share(look, states.size, threads=threads.allowed() if work > _ONE_THREAD else 1)
     return np.concatenate([places[i * more.size : i * more.size + n] for i, n in sorted(found.items())])
 
 
 def child_states(states: Words, more: Words, places: Integers) -> Words:
-    """The hashes so far of the children at these places."""
+    """The hash states of the children at these indices."""
     if not more.size:
         return states[places]
     parents, steps = np.divmod(places, more.size)
@@ -47,5 +50,5 @@ def child_states(states: Words, more: Words, places: Integers) -> Words:
 
 
 def buckets(states: Words, key: int, bits: int) -> Integers:
-    """The bucket of a level with this key, for every hash so far."""
+    """The bucket of each hash state at the level with this key."""
     return (mixed_words(states ^ np.uint64(key)) >> np.uint64(64 - bits)).view(np.int64)

@@ -13,21 +13,21 @@ import pytest
 from scipy.stats import binom
 
 from untrackable import Deck, DiscoveredStrings, Fresh, NoisyInnerProduct, discover
-from untrackable.discovery import discover as discovering
-from untrackable.discovery.bucket_tables import Tables
+from untrackable.discovery import string_discovery
+from untrackable.discovery.bucket_tables import BucketTables
 from untrackable.discovery.discovered import Discovered
-from untrackable.discovery.prefix_search import Prefixes
-from untrackable.mechanisms.local.level_aggregator import LevelSums
+from untrackable.discovery.prefix_search import KeptPrefixes
+from untrackable.mechanisms.local.level_aggregator import LevelAggregator
 
 SMALL = {"longest": 6, "shortest": 6, "prefixes": (3, 6, 6), "alphabet": "ab", "bucket_bits": 7}
 
 
-def collected(encoding: DiscoveredStrings, people: Sequence[str], eps: float, seed: int) -> LevelSums:
+def collected(encoding: DiscoveredStrings, people: Sequence[str], eps: float, seed: int) -> LevelAggregator:
     mechanism = Fresh(encoding.local(eps))
     sums = mechanism.aggregator()
     for batch in mechanism.simulate(encoding.encode_many(people), rounds=1, seed=seed):
         sums.add(batch.reports)
-    assert isinstance(sums, LevelSums)
+    assert isinstance(sums, LevelAggregator)
     return sums
 
 
@@ -59,19 +59,21 @@ def test_stated_rate_of_false_strings_is_kept(name: str) -> None:
 def test_with_one_test_of_the_mean_the_rate_would_not_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same test finds out a program that forgets how many strings there are, and that prefixes are shared."""
 
-    def naive(encoding: DiscoveredStrings, tables: Tables, kept: list[Prefixes]) -> discovering.Evidence:
-        alone = tables.laws.tail(0, len(kept), kept[-1].steps.sum(axis=1))
-        return discovering.Evidence(alone, alone)
+    def naive(
+        encoding: DiscoveredStrings, tables: BucketTables, kept: list[KeptPrefixes]
+    ) -> string_discovery.Evidence:
+        alone = tables.null.tail(0, len(kept), kept[-1].steps.sum(axis=1))
+        return string_discovery.Evidence(alone, alone)
 
-    monkeypatch.setattr(discovering, "_evidence", naive)
+    monkeypatch.setattr(string_discovery, "_evidence", naive)
     wrong = small_runs(60, 0.1, POPULATIONS["one heavy"])
     assert binom.sf(wrong - 1, 60, 0.1) < 1e-6
 
 
 def test_passes_share_one_error_rate() -> None:
-    assert sum(Fraction(discovering.spent(k)).limit_denominator(10**6) for k in range(1, 40)) < 1
-    assert sum(discovering.spent(k) for k in range(1, 10_000)) == pytest.approx(1, abs=1e-4)
-    assert [discovering.spent(k) for k in (1, 2, 3, 4)] == pytest.approx([0.1, 0.5, 0.2, 1 / 15])
+    assert sum(Fraction(string_discovery.pass_share(k)).limit_denominator(10**6) for k in range(1, 40)) < 1
+    assert sum(string_discovery.pass_share(k) for k in range(1, 10_000)) == pytest.approx(1, abs=1e-4)
+    assert [string_discovery.pass_share(k) for k in (1, 2, 3, 4)] == pytest.approx([0.1, 0.5, 0.2, 1 / 15])
 
 
 @pytest.fixture(scope="module")

@@ -1,14 +1,14 @@
-"""Frequent strings from sums alone: search, accept what cannot be chance, take it out, search again.
+"""Discovery of strings from sums: search, accept what cannot be chance, take it out, and search again.
 
 A string u that nobody holds has a first level j at which nobody shares its prefix. From there on its buckets are
-uniform and independent of everything received, so the probability that the entries of levels j and above reach
-what u finds there is known exactly (`tables`). Nobody knows j; so u is accepted only if this p-value is small for
-every j for which more than one string remains to choose from. How small depends on how many strings there are: at
-j = 1 all (`space`); at later j those that go on from a prefix that somebody shares, where the r-th most striking
-kept prefix gets a share of the error rate in proportion to 1/r. Every pass of the search gets a share (`spent`),
-and every level that is tested an equal part of that. All shares sum to at most one, so by the union bound some
-string that nobody holds is accepted with probability at most α. See docs/heavy-hitters.md for the proof and what it
-rests on.
+uniform and independent of everything received. So the probability that the entries of levels j and above reach
+those of u is known exactly (`bucket_tables`). Nobody knows j, so u is accepted only if this p-value is small for
+every j at which more than one string remains to choose from. How small depends on how many strings there are. At j
+= 1 these are all strings (`string_weights`). At later j they are those that go on from a prefix that somebody
+shares, where the r-th most striking kept prefix gets a share of the error rate in proportion to 1/r. Every pass of
+the search gets a share (`pass_share`), and every level that is tested an equal part of that. All shares sum to at
+most one. So by the union bound, some string that nobody holds is accepted with probability at most α.
+docs/heavy-hitters.md has the proof.
 """
 
 from collections.abc import Callable
@@ -18,17 +18,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from untrackable import checks
-from untrackable.discovery.bucket_tables import Tables
-from untrackable.discovery.discovered import Discovered, Found
-from untrackable.discovery.peeling import Levels, alone, fit, peeled, radius
-from untrackable.discovery.prefix_search import Prefixes, search
-from untrackable.discovery.string_weights import Space
+from untrackable.discovery.bucket_tables import BucketTables
+from untrackable.discovery.discovered import Discovered, FoundString
+from untrackable.discovery.level_estimates import (
+    LevelEstimates,
+    entries_without,
+    fitted_frequencies,
+    string_estimate,
+)
+from untrackable.discovery.prefix_search import KeptPrefixes, search
+from untrackable.discovery.string_weights import StringWeights
 from untrackable.encodings.discovered_strings import DiscoveredStrings
-from untrackable.estimation.aggregators import Aggregator, FloatArray
-from untrackable.mechanisms.local.level_aggregator import LevelSums
+from untrackable.estimation.aggregators import Aggregator
+from untrackable.estimation.intervals import FloatArray, small_beta_radius
 
 Progress = Callable[[int, int, float], None]
-"""Called with the pass, the level (both from 1) and the share of the level that is done."""
+"""Called with the pass, the level (both counted from 1) and how much of the level is done."""
 
 BEAM = 4096
 LARGEST_BEAM = 1 << 20
@@ -43,11 +48,11 @@ def discover(
     beam: int = BEAM,
     progress: Progress | None = None,
 ) -> Discovered:
-    """The frequent strings among those that people have reported about, with no list to choose from.
+    """Find the frequent strings that people hold, with no list to choose from.
 
     With probability at least 1 - alpha, each of `strings` is held by somebody. `beam` is how many prefixes that
-    nobody shares are kept at a level, on average, and up to 16 times as many where each goes on to few: more find
-    rarer strings, and take longer.
+    nobody shares a level keeps on average; it keeps up to 16 times as many if each has few children. A larger beam
+    finds rarer strings, and takes longer.
     """
     levels = _levels(encoding, sums)
     alpha = checks.open_probability("alpha", alpha)
@@ -59,13 +64,13 @@ def discover(
     new: dict[str, float] = {}
     while passes < 2 or new:
         passes += 1
-        if passes == 1 or new:  # or else nothing was taken out, and nothing has changed
-            tables = Tables(left, alpha * Space.of(encoding).string(encoding.longest))
+        if passes == 1 or new:  # Otherwise nothing was taken out, and the search would find the same.
+            tables = BucketTables(left, alpha * StringWeights.of(encoding).string(encoding.longest))
             kept = search(encoding, tables, beam, _step(progress, passes))
             tried += sum(level.tried for level in kept)
             evidence = _evidence(encoding, tables, kept)
             names = _names(encoding, kept[-1])
-        p_values = evidence.largest / spent(passes)
+        p_values = evidence.largest / pass_share(passes)
         new = {
             name: float(p_values[i])
             for i in np.flatnonzero(p_values <= alpha)
@@ -74,8 +79,8 @@ def discover(
         accepted |= new
         if new:
             places = _places(encoding, list(accepted))
-            left = peeled(levels, entries, places, fit(levels, entries, places))
-    chosen = _others(evidence.whole, names, _ancestors(kept), set(accepted), leads)
+            left = entries_without(levels, entries, places, fitted_frequencies(levels, entries, places))
+    chosen = _leads(evidence.whole, names, _ancestors(kept), set(accepted), leads)
     strings = _measured(encoding, levels, entries, accepted, alpha)
     return Discovered(
         tuple(sorted(strings, key=lambda found: -found.frequency)),
@@ -91,18 +96,18 @@ def discover(
     )
 
 
-def spent(passes: int) -> float:
-    """The share of the error rate that a pass may spend: 1/10, 1/2, and 2/(5(k-2)(k-1)) for k > 2, in all 1.
+def pass_share(passes: int) -> float:
+    """The share of the error rate for the k-th pass: 1/10, 1/2, and 2/(5(k-2)(k-1)) for k > 2. They sum to 1.
 
-    The first pass takes out the heaviest strings, which need no more; most of the others are found by the second.
+    The first pass finds the heaviest strings, for which little is enough. The second finds most of the others.
     """
     return (0.1, 0.5)[passes - 1] if passes <= 2 else 0.4 / ((passes - 2) * (passes - 1))
 
 
-def _others(
+def _leads(
     p_values: FloatArray, names: list[str | None], ancestors: NDArray[np.int64], accepted: set[str], leads: int
 ) -> list[int]:
-    """The next best strings, of each first prefix the best only: where a prefix is noise, all that begin so are."""
+    """The next best strings, one for each first prefix: if a prefix is noise, all that begin with it are noise."""
     found: list[int] = []
     seen: set[int] = set()
     for i in np.argsort(p_values, kind="stable").tolist():
@@ -113,65 +118,65 @@ def _others(
     return found
 
 
-def _ancestors(kept: list[Prefixes]) -> NDArray[np.int64]:
-    """The first prefix of every string that is left."""
+def _ancestors(kept: list[KeptPrefixes]) -> NDArray[np.int64]:
+    """The index of the first prefix of every string that was kept."""
     ancestors = np.arange(kept[-1].ends.size)
     for prefixes in reversed(kept[1:]):
         ancestors = prefixes.parents[ancestors]
     return ancestors
 
 
-def _levels(encoding: DiscoveredStrings, sums: Aggregator) -> Levels:
+def _levels(encoding: DiscoveredStrings, sums: Aggregator) -> LevelEstimates:
     if not isinstance(encoding, DiscoveredStrings):
         raise TypeError(f"encoding must be DiscoveredStrings, not {type(encoding).__name__}")
-    if not isinstance(sums, LevelSums):
+    if not sums.parts:
         raise TypeError(f"sums must be those of reports with levels, not {type(sums).__name__}")
-    if sums.levels != encoding.levels or sums.bits != encoding.bucket_bits:
+    if len(sums.parts) != encoding.levels or sums.part_bits != encoding.bucket_bits:
         raise ValueError(
             f"sums must be of {encoding.levels} levels of {encoding.bucket_bits} bits, as the encoding, "
-            f"got {sums.levels} of {sums.bits}"
+            f"got {len(sums.parts)} of {sums.part_bits}"
         )
     if sums.n == 0:
         raise ValueError("there are no reports to search")
     counts = np.array([part.n for part in sums.parts])
     estimates = tuple(part.estimate() if part.n else None for part in sums.parts)
-    return Levels(estimates, counts / counts.sum(), 1 << encoding.bucket_bits)
+    return LevelEstimates(estimates, counts / counts.sum(), 1 << encoding.bucket_bits)
 
 
 class Evidence(NamedTuple):
-    """Adjusted p-values of every string that is left: the largest over all first levels, and that of all levels."""
+    """Adjusted p-values of every kept string: the largest over all first levels, and that of all levels."""
 
     largest: FloatArray
     whole: FloatArray
 
 
-def _evidence(encoding: DiscoveredStrings, tables: Tables, kept: list[Prefixes]) -> Evidence:
-    """From what the strings find at each level; each test adjusted for all strings that it could be about."""
-    space, last = Space.of(encoding), kept[-1]
+def _evidence(encoding: DiscoveredStrings, tables: BucketTables, kept: list[KeptPrefixes]) -> Evidence:
+    """The p-values from the entries at each level, each adjusted for all strings that the test could be about."""
+    strings, last = StringWeights.of(encoding), kept[-1]
     count = len(kept)
-    weights = space.weights(encoding.longest)[last.ends]
+    weights = strings.prefix_weights(encoding.longest)[last.ends]
     tests = sum(size < encoding.longest for size in encoding.prefixes[:-1]) + 1
     largest = np.zeros(last.ends.size)
     ancestors = np.arange(last.ends.size)
     for first in range(count - 1, -1, -1):
         sums = last.steps[:, first:].sum(axis=1, dtype=np.int64)
-        p_values = tables.laws.tail(first, count, sums) * tests
+        p_values = tables.null.tail(first, count, sums) * tests
         if first == 0:
             adjusted = p_values / weights
         else:
             ancestors = kept[first].parents[ancestors]
             size = encoding.prefixes[first - 1]
             shares = 1 / np.arange(1, kept[first - 1].ends.size + 1)
-            adjusted = p_values * shares.sum() / shares[ancestors] * space.prefix(size) / weights
+            adjusted = p_values * shares.sum() / shares[ancestors] * strings.prefix(size) / weights
             if size == encoding.longest:
-                continue  # a whole string: nothing is left to choose
-            adjusted[kept[first - 1].ends[ancestors] < size] = 0.0  # and here too
+                continue  # The prefix is a whole string, so only one string is left.
+            adjusted[kept[first - 1].ends[ancestors] < size] = 0.0  # The same holds for prefixes that have ended.
         largest = np.maximum(largest, adjusted)
     return Evidence(largest, adjusted)
 
 
-def _names(encoding: DiscoveredStrings, prefixes: Prefixes) -> list[str | None]:
-    """The strings; none where bytes are no UTF-8, as nobody can hold that."""
+def _names(encoding: DiscoveredStrings, prefixes: KeptPrefixes) -> list[str | None]:
+    """The strings; None for bytes that are not UTF-8, which nobody can hold."""
     return [encoding.text((row[row > 0] - 1).tolist()) for row in prefixes.symbols]
 
 
@@ -180,24 +185,28 @@ def _places(encoding: DiscoveredStrings, strings: list[str]) -> NDArray[np.int64
 
 
 def _measured(
-    encoding: DiscoveredStrings, levels: Levels, entries: FloatArray, strings: dict[str, float], alpha: float
-) -> list[Found]:
+    encoding: DiscoveredStrings,
+    levels: LevelEstimates,
+    entries: FloatArray,
+    strings: dict[str, float],
+    alpha: float,
+) -> list[FoundString]:
     """Frequencies with their errors, from the buckets of those levels that look at the whole string.
 
-    Shorter prefixes are shared with strings that were not found, which would count for this one.
+    Other strings that were not found share its shorter prefixes, and would count for it.
     """
-    space = Space.of(encoding)
+    weights = StringWeights.of(encoding)
     measured = []
     for (string, p_value), places in zip(strings.items(), _places(encoding, list(strings)), strict=True):
         length = encoding.length(string)
         sizes = np.array(encoding.prefixes)
-        found = alone(levels, entries, places, (sizes > length) | (sizes == encoding.longest))
-        if found is None:  # no report was about the whole of it
-            measured.append(Found(string, 0.0, 1.0, 0.0, 1.0, min(1.0, p_value)))
+        found = string_estimate(levels, entries, places, (sizes > length) | (sizes == encoding.longest))
+        if found is None:  # No report was about the whole string.
+            measured.append(FoundString(string, 0.0, 1.0, 0.0, 1.0, min(1.0, p_value)))
             continue
-        reach = radius(found.deviation, alpha * space.string(length))
+        reach = small_beta_radius(found.deviation, alpha * weights.string(length))
         low, high = max(0.0, found.frequency - reach), min(1.0, found.frequency + reach)
-        measured.append(Found(string, found.frequency, found.standard_error, low, high, min(1.0, p_value)))
+        measured.append(FoundString(string, found.frequency, found.standard_error, low, high, min(1.0, p_value)))
     return measured
 
 

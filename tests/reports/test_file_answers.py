@@ -282,7 +282,7 @@ def test_memory_is_of_a_batch_not_of_the_file(tmp_path: Path) -> None:
     np.savez(tmp_path / "x.npz", report=reports, round=np.ones(reports.size, dtype=np.int8))
     np.save(tmp_path / "x.npy", reports)
     for path in tmp_path.iterdir():
-        file_of = read_reports(path, mechanism=DECK, round=1)
+        file_of = read_reports(path, mechanism=DECK, assume_round=1)
         sizes = [len(piece.reports) for piece in file_of.pieces()]
         assert sum(sizes) == reports.size
         assert max(sizes) <= BATCH

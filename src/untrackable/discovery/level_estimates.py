@@ -1,8 +1,8 @@
-"""Taking found strings out of the buckets that they fall into, and how frequent each of them is.
+"""The estimates of every level's buckets: how frequent accepted strings are, and what remains without them.
 
-The bucket of a level holds what all found strings that fall into it hold together, and little else. So their
-frequencies are those that explain all their buckets best: weighted least squares, a bucket counting by the reports
-of its level. What the strings explain is subtracted everywhere, and what remains is searched again.
+A bucket holds all accepted strings that fall into it, and little else. So their frequencies are those that explain
+all their buckets best, by weighted least squares, where a bucket counts by the reports of its level. What the
+strings explain is subtracted from all buckets, and the remainder is searched again.
 """
 
 import math
@@ -12,12 +12,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from untrackable.estimation.aggregators import Estimate, FloatArray
+from untrackable.estimation.estimate import Estimate
+from untrackable.estimation.intervals import FloatArray
 
 
 @dataclass(frozen=True, slots=True)
-class Levels:
-    """What is known of every level: estimates of all buckets (none without reports), its share of the reports."""
+class LevelEstimates:
+    """For every level the estimate of all its buckets (None if it has no reports), and its share of the reports."""
 
     estimates: tuple[Estimate | None, ...]
     shares: FloatArray
@@ -25,11 +26,11 @@ class Levels:
 
     @property
     def n(self) -> int:
-        """Reports of all levels."""
+        """The number of reports of all levels."""
         return sum(estimate.n for estimate in self.estimates if estimate)
 
     def entries(self) -> FloatArray:
-        """What each bucket adds to the mean over all levels, less what others' collisions add on average."""
+        """What each bucket adds to the mean over all levels, less what collisions add on average."""
         found = np.zeros((len(self.estimates), self.buckets))
         for row, estimate, share in zip(found, self.estimates, self.shares, strict=True):
             if estimate:
@@ -37,16 +38,16 @@ class Levels:
         return found
 
 
-class Alone(NamedTuple):
-    """The frequency of one string, its standard error (estimated), and its radius for a unit ln(2/β)/2."""
+class StringEstimate(NamedTuple):
+    """The frequency of one string, its standard error (estimated), and s in its radius s·√(ln(2/β)/2)."""
 
     frequency: float
     standard_error: float
     deviation: float
 
 
-def fit(levels: Levels, entries: FloatArray, places: NDArray[np.int64]) -> FloatArray:
-    """Least squares for the frequencies of strings that fall into these buckets, a row of one for each level."""
+def fitted_frequencies(levels: LevelEstimates, entries: FloatArray, places: NDArray[np.int64]) -> FloatArray:
+    """The frequencies of strings by least squares. `places` has a row for each string: its buckets by level."""
     strings = len(places)
     rows, values, weights = [], [], []
     for level, (estimate, share) in enumerate(zip(levels.estimates, levels.shares, strict=True)):
@@ -64,10 +65,12 @@ def fit(levels: Levels, entries: FloatArray, places: NDArray[np.int64]) -> Float
     return frequencies
 
 
-def alone(levels: Levels, entries: FloatArray, places: NDArray[np.int64], whole: NDArray[np.bool_]) -> Alone | None:
-    """One string from the levels that look at the whole of it, whose buckets it shares with nobody but by chance.
+def string_estimate(
+    levels: LevelEstimates, entries: FloatArray, places: NDArray[np.int64], whole: NDArray[np.bool_]
+) -> StringEstimate | None:
+    """Estimate one string from the `whole` levels, which look at all of it: others share its buckets by chance.
 
-    The mean of their estimates, weighted by their reports; None where there are none.
+    It is the mean of the levels' estimates, weighted by their reports; None if there are no reports.
     """
     found = [(i, estimate) for i, estimate in enumerate(levels.estimates) if whole[i] and estimate is not None]
     total = sum(estimate.n for _, estimate in found)
@@ -77,16 +80,13 @@ def alone(levels: Levels, entries: FloatArray, places: NDArray[np.int64], whole:
     mean = math.fsum(estimate.n / total * entries[i, places[i]] / levels.shares[i] for i, estimate in found)
     variance = math.fsum((e.n / total * correction * e.standard_error[places[i]]) ** 2 for i, e in found)
     square = math.fsum((e.n / total * correction * e.span[places[i]]) ** 2 / e.n for i, e in found)
-    return Alone(mean, math.sqrt(variance), math.sqrt(square))
+    return StringEstimate(mean, math.sqrt(variance), math.sqrt(square))
 
 
-def radius(deviation: float, beta: float) -> float:
-    """√(ln(2/β)/2) times a deviation (Hoeffding)."""
-    return deviation * math.sqrt((math.log(2) - math.log(beta)) / 2)
-
-
-def peeled(levels: Levels, entries: FloatArray, places: NDArray[np.int64], frequencies: FloatArray) -> FloatArray:
-    """The entries without these strings."""
+def entries_without(
+    levels: LevelEstimates, entries: FloatArray, places: NDArray[np.int64], frequencies: FloatArray
+) -> FloatArray:
+    """The entries that remain once strings of these frequencies are subtracted from their buckets."""
     left = entries.copy()
     for row, share, buckets in zip(left, levels.shares, places.T, strict=True):
         np.subtract.at(row, buckets, share * frequencies)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from untrackable.discovery import children
+from untrackable.discovery import child_prefixes
 from untrackable.kernels import compiled, threads
 from untrackable.mechanisms.splitmix import mixed
 
@@ -13,7 +13,7 @@ KEY, BITS = 0x0123456789ABCDEF, 9
 @pytest.fixture(params=["compiled", "NumPy"])
 def by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     kernels = compiled if request.param == "compiled" else None
-    monkeypatch.setattr(children, "compiled", lambda work: kernels)
+    monkeypatch.setattr(child_prefixes, "compiled", lambda work: kernels)
 
 
 @pytest.mark.parametrize("count", [0, 1, 3, 16])
@@ -24,7 +24,7 @@ def test_those_that_reach_the_limit_of_their_row(count: int, rows: int) -> None:
     states, more = (rng.integers(0, (1 << 64) - 1, size=n, dtype=np.uint64) for n in (rows, count))
     table = rng.integers(-50, 50, 1 << BITS).astype(np.int16)
     limits = rng.integers(-60, 60, rows)
-    found = children.striking_children(states, more, table, limits, KEY, BITS)
+    found = child_prefixes.striking_children(states, more, table, limits, KEY, BITS)
     hashes = [
         mixed((state + step) % (1 << 64)) if count else state
         for state in states.tolist()
@@ -33,8 +33,8 @@ def test_those_that_reach_the_limit_of_their_row(count: int, rows: int) -> None:
     entries = [table[mixed(word ^ KEY) >> 64 - BITS] for word in hashes]
     expected = [i for i, entry in enumerate(entries) if entry >= limits[i // max(1, count)]]
     assert found.tolist() == expected
-    assert children.child_states(states, more, found).tolist() == [hashes[i] for i in expected]
-    assert table[children.buckets(children.child_states(states, more, found), KEY, BITS)].tolist() == [
+    assert child_prefixes.child_states(states, more, found).tolist() == [hashes[i] for i in expected]
+    assert table[child_prefixes.buckets(child_prefixes.child_states(states, more, found), KEY, BITS)].tolist() == [
         entries[i] for i in expected
     ]
 
@@ -46,9 +46,9 @@ def test_threads_find_the_same_in_the_same_order(monkeypatch: pytest.MonkeyPatch
     found = []
     for allowed in (1, 3):
         with threads.at_most(allowed):
-            found.append(children.striking_children(states, more, table, limits, KEY, BITS))
-    monkeypatch.setattr(children, "compiled", lambda work: None)
-    found.append(children.striking_children(states, more, table, limits, KEY, BITS))
+            found.append(child_prefixes.striking_children(states, more, table, limits, KEY, BITS))
+    monkeypatch.setattr(child_prefixes, "compiled", lambda work: None)
+    found.append(child_prefixes.striking_children(states, more, table, limits, KEY, BITS))
     assert found[0].size > 10_000
     assert np.array_equal(found[0], found[1])
     assert np.array_equal(found[0], found[2])

@@ -1,0 +1,88 @@
+"""One mechanism of the catalogue: how to make it, how to set it for a budget, and what a plan has to know of it."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from untrackable.mechanisms.demands import Budget, Unsuitable
+from untrackable.mechanisms.interface import Mechanism
+from untrackable.mechanisms.local.multi_bit_reports import LARGEST_WIDTH
+
+Setter = Callable[[Budget], Mechanism]
+SetterOfReport = Callable[[Budget, float, int], Mechanism]
+
+_MOST_VALUES = 4096
+_WHOLE = "It asks about whole values, and strings are discovered by their prefixes."
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One mechanism: how to make it from its parameters, its published ones, and how to set it for a budget.
+
+    `cost` says how an audit's time and memory grow with the number of reports k. `set_for` raises `Unsuitable` or
+    ValueError, saying why, where no parameters meet the budget; `for_budget` is the method to call.
+    """
+
+    name: str
+    make: Callable[..., Mechanism]
+    set_for: Setter
+    cost: str
+    presets: Mapping[str, Callable[[], Mechanism]] = field(default_factory=dict)
+    set_for_report: SetterOfReport | None = None
+    """Sets it by the eps of one report (its first) and the width of its answer, whatever all reports spend."""
+    widest: int = LARGEST_WIDTH
+    """The widest answer that `set_for_report` takes."""
+    lasts: bool = True
+    """Whether privacy holds for ever, rather than for the budget's reports only."""
+    yes_no: bool = False
+    """Whether it answers yes/no questions only."""
+    most_values: int | None = _MOST_VALUES
+    """The largest number of values that it is set for; None if any number will do."""
+    takes_levels: bool = False
+    """Whether it can ask about the prefixes of strings."""
+    every_round: bool = True
+    """Whether every round tells the frequencies."""
+    tuned: bool = False
+    """Whether its parameters keep to a tolerance, by a closed form; if not, its tracking has to be checked."""
+    quick: bool = False
+    """Whether searching for its eps, or for its number of rounds, takes no time worth mentioning."""
+    reference: bool = False
+    """Whether it is one of those that others are always compared with."""
+
+    def for_budget(self, budget: Budget) -> Mechanism:
+        """The mechanism that spends this budget, within its tolerance; `Unsuitable` says why there is none."""
+        if budget.levels is not None and not self.takes_levels:
+            raise Unsuitable("values", _WHOLE)
+        if self.yes_no and budget.values != 2:
+            raise Unsuitable(
+                "values", f"It answers yes/no questions only, and this question has {budget.values:,} answers."
+            )
+        if budget.for_ever and not self.lasts:
+            raise Unsuitable(
+                "privacy",
+                "Fresh noise spends privacy with every report, without end. "
+                "`Deck` does the same for a fixed number of rounds.",
+            )
+        if budget.every_round and not self.every_round:
+            raise Unsuitable("accuracy", "It estimates frequencies at its updates only, not at every round.")
+        if self.most_values is not None and budget.values > self.most_values:
+            raise Unsuitable(
+                "values", f"It takes at most {self.most_values:,} answers, and this question has {budget.values:,}."
+            )
+        try:
+            return self.set_for(budget)
+        except ValueError as error:
+            why = str(error)
+            raise Unsuitable("values", f"{why[:1].upper()}{why[1:]}.") from None
+
+    def for_report(self, budget: Budget, eps_report: float, width: int) -> Mechanism:
+        """The mechanism whose (first) report has this eps and width, within the budget's tolerance."""
+        if self.set_for_report is None:
+            raise TypeError(f"{self.name} is not set by the eps of one report")
+        if budget.levels is not None and not self.takes_levels:
+            raise Unsuitable("values", _WHOLE)
+        return self.set_for_report(budget, eps_report, width)
+
+    def parameters(self) -> dict[str, inspect.Parameter]:
+        """The parameters that `make` takes."""
+        return dict(inspect.signature(self.make).parameters)

@@ -1,0 +1,87 @@
+"""Kept bits and symbols set for a budget: what is kept spends it, and reports are as loud as tracking allows."""
+
+import math
+from collections.abc import Callable
+
+from untrackable.mechanisms.demands import Budget, Unsuitable
+from untrackable.mechanisms.kept.bitwise import Bitwise
+from untrackable.mechanisms.kept.lgrr import Lgrr
+from untrackable.mechanisms.kept.unary import Preset, Unary
+from untrackable.mechanisms.tolerance import Tolerance
+from untrackable.theory.monotone_search import smallest_real
+
+_LOUDEST = 36.0
+"""With a larger eps, a randomised response is no longer random."""
+_NOISIEST = 1e9
+"""One over the smallest eps that is tried."""
+_SHOWS = "What a client keeps shows through its reports, however much noise is added."
+
+
+def bitwise(budget: Budget) -> Bitwise:
+    """The kept bit spends the budget; without a tolerance, so does each report."""
+    eps, tolerance = budget.eps, budget.tolerance
+    if tolerance is None:
+        return Bitwise(eps_state=eps, eps_report=eps)
+
+    def advantage(eps_report: float) -> float:
+        return Bitwise(eps_state=eps, eps_report=eps_report).tracking_advantage_upper(tolerance.reports)
+
+    return Bitwise(eps_state=eps, eps_report=_loudest(advantage, tolerance))
+
+
+def unary(name: Preset, budget: Budget) -> Unary:
+    """The first step spends the budget; without a tolerance, one report is a quarter of it."""
+    eps, tolerance = budget.eps, budget.tolerance
+    if tolerance is None:
+        return Unary.for_budget(name, values=budget.values, eps=eps, eps_report=eps / 4)
+
+    def made(eps_second: float) -> Unary:
+        return Unary.of_steps(name, values=budget.values, eps=eps, eps_second=eps_second)
+
+    def advantage(eps_second: float) -> float:
+        return made(eps_second).tracking_advantage_upper(tolerance.reports)
+
+    return made(_loudest(advantage, tolerance, close=1e-4))
+
+
+def lgrr(budget: Budget) -> Lgrr:
+    """The first step spends the budget; without a tolerance, one report is a quarter of it."""
+    eps, values, tolerance = budget.eps, budget.values, budget.tolerance
+    if tolerance is None:
+        return Lgrr.for_budget(values=values, eps=eps, eps_report=eps / 4, step="exact")
+    keep = _told(values, eps)
+
+    def made(eps_second: float) -> Lgrr:
+        return Lgrr(values=values, keep=keep, tell=_told(values, eps_second))
+
+    def advantage(eps_second: float) -> float:
+        return made(eps_second).tracking_advantage_upper(tolerance.reports)
+
+    return made(_loudest(advantage, tolerance, close=1e-4))
+
+
+def _told(values: int, eps: float) -> float:
+    """How often generalised randomised response of this eps tells the truth."""
+    return 1 / (1 + (values - 1) * math.exp(-eps))
+
+
+def _loudest(advantage: Callable[[float], float], tolerance: Tolerance, close: float = 1e-7) -> float:
+    """The largest eps of one report whose tracking is tolerable, by the advantage or by the largest ratio."""
+    if not tolerance.comparable:
+        return _LOUDEST
+    by_ratio, limit = 0.0, tolerance.advantage_limit
+    if tolerance.reports is not None and tolerance.advantage is None:
+        by_ratio = min(_LOUDEST, tolerance.ratio_limit / (tolerance.reports // 2))
+    if limit == 0:
+        if by_ratio == 0:
+            raise Unsuitable("tracking", _SHOWS)
+        return by_ratio
+
+    def excess(inverse: float) -> float:
+        return math.log(max(advantage(1 / inverse), 1e-300) / limit)
+
+    try:
+        found = 1 / smallest_real(excess, 10.0, low=1 / _LOUDEST, high=_NOISIEST, close=close, slope=2.0)
+    except ValueError:
+        raise Unsuitable("tracking", _SHOWS) from None
+    return max(found, by_ratio)

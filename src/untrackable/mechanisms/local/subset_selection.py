@@ -1,0 +1,198 @@
+"""Subset selection: a random set of values that contains the true one more often than any other.
+
+Ye, Barg, "Optimal Schemes for Discrete Distribution Estimation under Locally Differential Privacy" (IEEE
+Transactions on Information Theory, 2018); Wang et al., "Mutual Information Optimally Local Private Discrete
+Distribution Estimation" (2016).
+"""
+
+import decimal
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from untrackable import checks
+from untrackable.estimation.aggregators import Estimate, FloatArray, Reports, Scope
+from untrackable.mechanisms.entropy import Entropy
+from untrackable.mechanisms.kept.kept_bits import PositionCounts
+from untrackable.mechanisms.probabilities import Chance
+from untrackable.mechanisms.subsets import draw_subset, simulate_subsets
+from untrackable.theory.accuracy import Accuracy
+from untrackable.theory.experiment import Certainty
+from untrackable.theory.factor import Factor
+from untrackable.theory.integer_losses import LossLaw, log_ratio
+
+LARGEST = 4096
+_WORD = 1 << 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubsetSelection:
+    """Reports a set of `size` (d) of the `values` (k), e^eps times as likely if it contains the value.
+
+    The set misses the value with probability (k-d)/(d·e^eps + k-d); its other elements are uniform. The size of
+    the smallest variance, about k/(e^eps + 1), is chosen if none is given. A report is the set as a mask, bit i
+    for value i.
+    """
+
+    values: int
+    eps: float
+    size: int = 0
+    miss: Chance = field(init=False, repr=False)
+
+    published = "Ye, Barg, Optimal Schemes for Discrete Distribution Estimation (IEEE Trans. Inf. Theory 2018)"
+
+    def __post_init__(self) -> None:
+        values = checks.integer("values", self.values, low=2, high=LARGEST)
+        eps = checks.epsilon("eps", self.eps)
+        size = checks.integer("size", self.size, low=0, high=values - 1) or best_size(values, eps)
+        checks.settle(self, values=values, eps=eps, size=size, miss=_miss(values, size, eps))
+        if self._odds[0] <= self._odds[1]:
+            raise ValueError(f"eps is too small to matter for {values} values and sets of {size}, got {eps}")
+
+    @property
+    def report_bits(self) -> int:
+        """One bit for each value."""
+        return self.values
+
+    @property
+    def words(self) -> int:
+        """Random words, and others of working memory, per simulated report."""
+        return 2 * self.values
+
+    def draw(self, value: int, entropy: Entropy) -> int:
+        """8 bytes for whether the set misses the value, then a draw for each of its other elements."""
+        value = checks.private_integer("value", value, below=self.values)
+        missed = self.miss.happens(entropy)
+        others = draw_subset(self.size - (not missed), self.values - 1, entropy)
+        lower = others & ((1 << value) - 1)
+        return (others >> value) << (value + 1) | (not missed) << value | lower
+
+    def simulate(self, values: NDArray[np.uint64], rng: np.random.Generator) -> Reports:
+        """One independent report for every entry, as bytes, the lowest first."""
+        held = values.reshape(-1, 1).astype(np.int64)
+        missed = self.miss.simulate(rng, (held.shape[0],))
+        others = np.empty((held.shape[0], self.values - 1), dtype=np.uint8)
+        for rows, size in ((missed, self.size), (~missed, self.size - 1)):
+            others[rows] = simulate_subsets(int(np.count_nonzero(rows)), size, self.values - 1, rng)
+        bits = np.empty((held.shape[0], self.values), dtype=np.uint8)
+        beside = np.arange(self.values - 1)[None, :]
+        np.put_along_axis(bits, beside + (beside >= held), others, axis=1)
+        np.put_along_axis(bits, held, ~missed[:, None], axis=1)
+        return np.packbits(bits, axis=1, bitorder="little").reshape(*values.shape, (self.values + 7) // 8)
+
+    def possible(self, report: int) -> bool:
+        """Whether this can be a report: a set of the right size."""
+        return 0 <= report < 1 << self.values and report.bit_count() == self.size
+
+    @property
+    def certainty(self) -> Certainty:
+        """Every two values are those of the factor."""
+        return "exact"
+
+    def privacy_factor(self) -> Factor:
+        """Loss ±eps where the set contains one of the two values, 0 where it contains both or neither."""
+        ours, theirs = (float(chance) for chance in self._told_apart())
+        more, less = self._odds
+        eps = math.log1p((more - less) / less)
+        rest = 0.0 if self.values == 2 else 1 - ours - theirs
+        return Factor([ours, theirs, rest], [theirs, ours, rest], [eps, -eps, 0.0])
+
+    def integer_loss(self) -> LossLaw:
+        """The same law in whole numbers, from the integers that are drawn."""
+        ours, theirs = self._told_apart()
+        return LossLaw.of(log_ratio(*self._odds), {1: ours, 0: 1 - ours - theirs, -1: theirs})
+
+    def repeat_factor(self) -> Factor:
+        """Seen twice: equal for certain. Two reports: the same set by chance, with or without the value."""
+        chances = self.miss.opposite().probability, self.miss.probability
+        logs = self._log_sets()
+        equal = [chance**2 * math.exp(-sets) for chance, sets in zip(chances, logs, strict=True)]
+        losses = [sets - math.log(chance) for chance, sets in zip(chances, logs, strict=True)]
+        return Factor([*chances, 0.0], [*equal, 1 - sum(equal)], [*losses, -math.inf])
+
+    def log_likelihood(self, reports: Reports, value: int) -> FloatArray:
+        """By whether the set contains the value; a set of another size is impossible."""
+        contains = (reports[..., value >> 3] >> np.uint8(value & 7) & np.uint8(1)) == 1
+        chances = self.miss.opposite().probability, self.miss.probability
+        inside, outside = (math.log(c) - sets for c, sets in zip(chances, self._log_sets(), strict=True))
+        sized = np.bitwise_count(reports).sum(axis=-1, dtype=np.int64) == self.size
+        return np.where(sized, np.where(contains, inside, outside), -np.inf)
+
+    def accuracy(self, people: int, beta: float) -> Accuracy:
+        """Of one report per person: whether its set contains the value, scaled."""
+        _, elsewhere, span = self._shares()
+        return Accuracy.of(people, beta, span=span, variance=span**2 * elsewhere * (1 - elsewhere))
+
+    def aggregator(self, scope: Scope) -> "SubsetCounts":
+        """Counts of the sets that contain each value."""
+        return SubsetCounts(scope, self)
+
+    @property
+    def _odds(self) -> tuple[int, int]:
+        """How much likelier a set with the value is than one without it, as a fraction: e^eps of what is drawn."""
+        missed = self.miss.threshold
+        return (_WORD - missed) * (self.values - self.size), missed * self.size
+
+    def _told_apart(self) -> tuple[Fraction, Fraction]:
+        """Probabilities that the set contains the value alone of two, and the other one alone."""
+        missed, others = Fraction(self.miss.threshold, _WORD), self.values - 1
+        return (1 - missed) * Fraction(self.values - self.size, others), missed * Fraction(self.size, others)
+
+    def _log_sets(self) -> tuple[float, float]:
+        """The logs of how many sets contain a given value, and of how many do not."""
+        others = self.values - 1
+        return math.log(math.comb(others, self.size - 1)), math.log(math.comb(others, self.size))
+
+    def _shares(self) -> tuple[float, float, float]:
+        """Probabilities that a set contains its sender's value, and another one; and one over their difference."""
+        there = 1 - Fraction(self.miss.threshold, _WORD)
+        elsewhere = (self.size - there) / (self.values - 1)
+        return float(there), float(elsewhere), float(1 / (there - elsewhere))
+
+
+class SubsetCounts(PositionCounts):
+    """How many sets contain each value."""
+
+    def __init__(self, scope: Scope, local: SubsetSelection) -> None:
+        super().__init__(scope, local.values, (local.values,))
+        self._local = local
+
+    def _checked(self, reports: Reports) -> Reports:
+        rows = super()._checked(reports)
+        if np.any(np.bitwise_count(rows).sum(axis=1, dtype=np.int64) != self._local.size):
+            raise ValueError(f"a report must be a set of {self._local.size} values")
+        return rows
+
+    def _estimate_all(self, n: int, beta: float) -> Estimate:
+        """(share of sets that contain the value - elsewhere)/(there - elsewhere); unbiased."""
+        there, elsewhere, span = self._local._shares()
+        frequencies = (self.counts / n - elsewhere) * span
+        held = np.clip(frequencies, 0, 1)
+        variance = held * there * (1 - there) + (1 - held) * elsewhere * (1 - elsewhere)
+        error = span * np.sqrt(variance / n)
+        return Estimate.of_means(frequencies, n, beta, error, span=span, chance=elsewhere)
+
+
+def best_size(values: int, eps: float) -> int:
+    """The size of the smallest variance: k/(e^eps + 1), rounded one way or the other."""
+    ideal = values / (math.exp(min(eps, 700.0)) + 1)
+    sizes = {min(values - 1, max(1, rounded)) for rounded in (math.floor(ideal), math.ceil(ideal))}
+    return min(sorted(sizes), key=lambda size: _variance(values, size, eps))
+
+
+def _variance(values: int, size: int, eps: float) -> float:
+    """Of one report's part in the estimate of a value that its sender does not hold."""
+    there = size / (size + (values - size) * math.exp(-eps))
+    elsewhere = (size - there) / (values - 1)
+    gap = there * (values - size) * -math.expm1(-eps) / (values - 1)  # there - elsewhere
+    return elsewhere * (1 - elsewhere) / gap**2
+
+
+def _miss(values: int, size: int, eps: float) -> Chance:
+    """(k-d)/(d·e^eps + k-d), rounded up."""
+    with decimal.localcontext(prec=60):
+        odds = size * decimal.Decimal(min(eps, 100.0)).exp() + values - size
+        return Chance(math.ceil((values - size) * Fraction(_WORD) / Fraction(odds)))

@@ -1,0 +1,83 @@
+"""Sums of `OneChange`: the signs of the intervals that make up the rounds until now."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from untrackable.estimation.aggregators import Aggregator, Estimate, Reports, Scope
+from untrackable.theory.accuracy import mean_radius
+
+if TYPE_CHECKING:
+    from untrackable.mechanisms.others.one_change import OneChange
+
+MINUS, PLUS, SILENT = 0, 1, 2
+"""What a report says of its interval; silent where no interval of the client's level ends."""
+
+
+class ChangeAggregator(Aggregator):
+    """Sums of the signs of the intervals that make up 1 … round, each by clients of its own level."""
+
+    _sums = ("sums", "counts")
+
+    def __init__(self, scope: Scope, mechanism: "OneChange") -> None:
+        super().__init__(scope)
+        self._mechanism = mechanism
+        parts = intervals(scope.group)
+        self._ends = np.array([end for _, end in parts])
+        self._keys = np.array([mechanism._encoded(end, level, 0) >> 2 for level, end in parts])
+        self.sums = np.zeros(len(parts), dtype=np.int64)
+        self.counts = np.zeros(len(parts), dtype=np.int64)
+
+    def _estimate_all(self, n: int, beta: float) -> Estimate:
+        """Frequencies of 0 and 1 at the round: (log₂ T + 1)·k/β·Σ signs/n for 1, as bits start from 0.
+
+        Unbiased while nobody's bit has changed more often than `changes`.
+        """
+        scale, m = self._mechanism._scale, self._mechanism
+        if np.any(self.counts != n):
+            raise ValueError(
+                f"reports must be of the same people at rounds {self._ends.tolist()}, got {self.counts.tolist()}"
+            )
+        one = scale * float(self.sums.sum()) / n
+        both = np.ones(2)
+        radius = mean_radius(n, beta, span=2 * scale) * both  # the two errors are one and the same
+        span = 2 * scale * len(self._ends) * both  # a dishonest client may sign every interval
+        variance = max(0.0, scale**2 * len(self._ends) / m.levels - min(1.0, max(0.0, one)))
+        error = np.sqrt(variance / n) * both
+        return Estimate(np.array([1 - one, one]), n, beta, radius, radius, error, span=span)
+
+    def _array(self, reports: list[int]) -> Reports:
+        if any(not 0 <= report < 1 << 64 for report in reports):
+            raise ValueError(f"a report must be between 0 and {self._highest}")
+        return self._checked(np.array(reports, dtype=np.uint64))
+
+    @property
+    def _highest(self) -> int:
+        return self._mechanism._encoded(self._mechanism.rounds, self._mechanism.levels - 1, SILENT)
+
+    def _checked(self, reports: Reports) -> Reports:
+        if reports.size and (int(reports.min()) < 0 or int(reports.max()) > self._highest):
+            raise ValueError(f"a report must be between 0 and {self._highest}")
+        numbers = reports.astype(np.uint64)
+        if np.any((numbers & np.uint64(3)) > SILENT):
+            raise ValueError("a report must say minus, plus or silent")
+        return numbers
+
+    def _add(self, reports: Reports) -> None:
+        numbers = reports.reshape(-1).astype(np.int64)
+        keys, signs = numbers >> 2, 2 * (numbers & 3) - 1
+        rounds = keys // self._mechanism.levels + 1
+        for i, (end, key) in enumerate(zip(self._ends, self._keys, strict=True)):
+            self.counts[i] += np.count_nonzero(rounds == end)
+            self.sums[i] += signs[keys == key].sum()
+        self.n = int(self.counts[-1])
+
+
+def intervals(round: int) -> list[tuple[int, int]]:
+    """The dyadic intervals that make up 1 … round, each as its level and its last round."""
+    found, end = [], 0
+    for level in reversed(range(round.bit_length())):
+        if round >> level & 1:
+            end += 1 << level
+            found.append((level, end))
+    return found

@@ -1,0 +1,55 @@
+"""The campaign that a plan recommends: the encoding of its question, and the guarantee that it can declare."""
+
+import dataclasses
+
+from untrackable.encodings.bit import Bit
+from untrackable.encodings.encoding import Encoding
+from untrackable.encodings.number_ranges import LARGEST_COUNT, IntegerRange
+from untrackable.mechanisms.interface import Mechanism
+from untrackable.planning.goals import FOREVER, Goals
+from untrackable.planning.rounding import rounded_up
+from untrackable.protocol.campaign import Guarantee
+from untrackable.protocol.campaign_draft import CampaignDraft
+from untrackable.protocol.wire import LAST_ROUND
+
+
+def draft(goals: Goals, mechanism: Mechanism, salt: bytes) -> CampaignDraft:
+    """The beginning of a campaign with this mechanism; discovered strings are hashed with `salt`.
+
+    It has no encoding where the goals only say how wide values are.
+    """
+    gamma = goals.untrackable[0] if goals.untrackable else 0.0
+    return CampaignDraft(
+        encoding=chosen_encoding(goals, salt),
+        mechanism=mechanism,
+        rounds=None if goals.rounds == FOREVER else goals.rounds,
+        guarantee=Guarantee(
+            eps=goals.eps or 0.0,
+            delta=goals.delta,
+            values=goals.secret,
+            gamma=gamma,
+            tracking_delta=_tracking_delta(goals, mechanism, gamma),
+        ),
+    )
+
+
+def _tracking_delta(goals: Goals, mechanism: Mechanism, gamma: float) -> float:
+    """Of all rounds together, whatever the goals' measure and observer; rounded up, so that it holds anywhere."""
+    reports = max(2, goals.rounds) if isinstance(goals.rounds, int) else LAST_ROUND
+    try:
+        pair = mechanism.tracking_upper(reports, values=goals.size if goals.changes else 1)
+        found = pair.delta(gamma).upper
+    except ValueError:  # There are too many reports to say anything.
+        return 1.0
+    return min(1.0, rounded_up(found))
+
+
+def chosen_encoding(goals: Goals, salt: bytes) -> Encoding | None:
+    """The encoding that was given, or else the plainest one that has so many values."""
+    if goals.encoding is not None:
+        return goals.encoding
+    if goals.discovered is not None:
+        return dataclasses.replace(goals.discovered, salt=salt)
+    if goals.size == 2:
+        return Bit()
+    return IntegerRange(low=0, high=goals.size - 1) if goals.size <= LARGEST_COUNT else None

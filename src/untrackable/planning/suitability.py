@@ -1,0 +1,76 @@
+"""Whether a mechanism, set for the goals, keeps what they ask for: privacy also of changing values, and tracking.
+
+The number of people and the error play no part here. Parameters follow from privacy, rounds and tracking alone.
+"""
+
+from functools import lru_cache
+
+from untrackable.brackets import Bracket
+from untrackable.mechanisms.catalogue_entry import Entry
+from untrackable.mechanisms.demands import Unsuitable
+from untrackable.mechanisms.interface import Mechanism, Pair, Values
+from untrackable.planning.goals import Goals
+from untrackable.planning.tracking_check import tracking
+
+_SEARCHED = 40
+"""Reports up to which the engine is asked about values that change."""
+
+
+def meeting(entry: Entry, goals: Goals) -> tuple[Mechanism, Bracket]:
+    """The mechanism set for the goals, and its tracking in their measure; or `Unsuitable`."""
+    mechanism = entry.for_budget(goals.budget)
+    return mechanism, checked(entry, mechanism, goals)
+
+
+def checked(entry: Entry, mechanism: Mechanism, goals: Goals) -> Bracket:
+    """Its tracking in the goals' measure, if tolerable, and if changing values stay private; or `Unsuitable`."""
+    if goals.changes and everlasting(mechanism, goals).delta(goals.eps or 0.0).upper > goals.delta:
+        raise Unsuitable(
+            "changes", "Going back to an earlier answer is visible, so this is private for one value only."
+        )
+    tracked = tracking(entry, mechanism, goals.tolerance)
+    if goals.changes:
+        tracked = _of_changing(mechanism, goals, tracked)
+    if tracked.upper > goals.tolerance.limit:
+        raise trackable(mechanism, tracked, goals)
+    return tracked
+
+
+def everlasting(mechanism: Mechanism, goals: Goals) -> Pair:
+    """The privacy of all reports ever; of all rounds, where that is known to be better for changing values."""
+    always = _privacy(mechanism, None, goals.secret)
+    if goals.changes and isinstance(goals.rounds, int) and always.delta(goals.eps or 0.0).upper > goals.delta:
+        return _privacy(mechanism, goals.rounds, "any")
+    return always
+
+
+@lru_cache(maxsize=2)
+def _privacy(mechanism: Mechanism, reports: int | None, values: Values) -> Pair:
+    """Kept for a moment: it is asked about more than once in a row, and its tables are large."""
+    return mechanism.privacy(reports=reports, values=values)
+
+
+def _of_changing(mechanism: Mechanism, goals: Goals, fixed: Bracket) -> Bracket:
+    """Tracking by the states of several values, which may show more than that of one."""
+    if mechanism.follows_changes or (goals.observed is not None and goals.observed < 4):
+        return fixed
+    if goals.observed is None or goals.observed > _SEARCHED:
+        raise Unsuitable(
+            "changes", "A client keeps a state for each value, and how well changes can be followed is not known."
+        )
+    try:
+        pair = mechanism.tracking_upper(goals.observed, values=goals.size)
+    except ValueError as error:
+        raise Unsuitable("changes", f"How well changes can be followed is not known: {error}.") from None
+    return Bracket(fixed.lower, max(fixed.upper, goals.tolerance.of(pair).upper))
+
+
+def trackable(mechanism: Mechanism, tracked: Bracket, goals: Goals) -> Unsuitable:
+    """An observer can follow people better than is tolerable, or nothing rules it out."""
+    measure, limit = goals.tolerance.measure, f"{goals.tolerance.limit:.4g}"
+    if tracked.lower > goals.tolerance.limit:
+        why = f"Its reports can be followed: {measure} is at least {tracked.lower:.4g}, and {limit} is tolerable."
+    else:
+        held = "any number of reports" if goals.observed is None else f"{goals.observed:,} reports"
+        why = f"For an observer who holds {held}, no bound keeps {measure} within {limit}."
+    return Unsuitable("tracking", why, mechanism=mechanism, tracked=tracked)

@@ -1,0 +1,84 @@
+"""The beginning of a campaign, as a plan writes it: encoding, mechanism, rounds and the declared guarantee."""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+from untrackable import checks
+from untrackable.encodings.encoding import Encoding
+from untrackable.encodings.encoding import from_json as encoding_from_json
+from untrackable.errors import CampaignError, EncodingError, MechanismError
+from untrackable.mechanisms.interface import Mechanism
+from untrackable.mechanisms.registry import from_json as mechanism_from_json
+from untrackable.protocol.campaign import Campaign, Guarantee
+from untrackable.protocol.wire import LAST_ROUND
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CampaignDraft:
+    """All of a campaign but its question and its times.
+
+    `encoding` is None where no more is known than how wide values are. With `rounds` None there is no last round.
+    """
+
+    encoding: Encoding | None
+    mechanism: Mechanism
+    rounds: int | None
+    guarantee: Guarantee
+
+    def __post_init__(self) -> None:
+        for name, kind in (("encoding", Encoding | None), ("mechanism", Mechanism), ("guarantee", Guarantee)):
+            if not isinstance(getattr(self, name), kind):
+                raise TypeError(f"{name} must not be of type {type(getattr(self, name)).__name__}")
+        if self.rounds is not None:
+            checks.settle(self, rounds=checks.integer("rounds", self.rounds, low=1, high=LAST_ROUND))
+
+    def to_json(self) -> dict[str, Any]:
+        """The draft as JSON, from which `from_json` makes an equal one."""
+        return {
+            "encoding": None if self.encoding is None else self.encoding.to_json(),
+            "mechanism": self.mechanism.to_json(),
+            "rounds": self.rounds,
+            "guarantee": {name: getattr(self.guarantee, name) for name in Guarantee.__slots__},
+        }
+
+    @staticmethod
+    def from_json(document: object) -> "CampaignDraft":
+        """The draft that wrote this; a missing, unknown or wrong field is a `CampaignError`."""
+        fields = _object("a campaign draft", document, CampaignDraft.__slots__)
+        declared = _object("the guarantee", fields["guarantee"], Guarantee.__slots__)
+        encoding = fields["encoding"]
+        try:
+            return CampaignDraft(
+                encoding=None if encoding is None else encoding_from_json(encoding),
+                mechanism=mechanism_from_json(fields["mechanism"]),
+                rounds=fields["rounds"],
+                guarantee=Guarantee(**declared),
+            )
+        except (TypeError, ValueError, OverflowError, EncodingError, MechanismError) as error:
+            raise CampaignError(f"the campaign draft is not valid: {error}") from error
+
+    def with_encoding(self, encoding: Encoding) -> "CampaignDraft":
+        """The same draft for other answers."""
+        return dataclasses.replace(self, encoding=encoding)
+
+    def campaign(self, *, question: str, first_round: int, round_seconds: int) -> Campaign:
+        """The whole campaign."""
+        if self.encoding is None:
+            raise ValueError("the draft has no encoding: it only says how wide answers are")
+        return Campaign(
+            question=question,
+            encoding=self.encoding,
+            mechanism=self.mechanism,
+            first_round=first_round,
+            round_seconds=round_seconds,
+            rounds=self.rounds,
+            guarantee=self.guarantee,
+        )
+
+
+def _object(what: str, given: object, fields: tuple[str, ...]) -> dict[str, Any]:
+    """A JSON object with exactly these fields."""
+    if not isinstance(given, dict) or set(given) != set(fields):
+        raise CampaignError(f"{what} must be a JSON object with exactly the fields {', '.join(fields)}")
+    return given

@@ -1,0 +1,112 @@
+"""From files of reports to answers: the frequencies of values, or the strings that many people hold."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from untrackable import checks
+from untrackable.answers.answer import Answer, answer
+from untrackable.answers.question import Question
+from untrackable.discovery.discovered import Discovered
+from untrackable.discovery.string_discovery import BEAM, discover
+from untrackable.encodings.discovered_strings import DiscoveredStrings
+from untrackable.encodings.encoding import Encoding
+from untrackable.errors import EncodingError, ReportFileError
+from untrackable.mechanisms.interface import Mechanism
+from untrackable.reports.summing import Progress, ReadFile, sum_files
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FileAnswer(Answer):
+    """The answer, and the files that the reports were in."""
+
+    files: tuple[ReadFile, ...]
+
+    @property
+    def reports(self) -> int:
+        """How many reports were read, whether or not their round was selected."""
+        return sum(file.reports for file in self.files)
+
+
+def estimate_files(
+    paths: Sequence[str | Path] | str | Path,
+    *,
+    mechanism: Mechanism | None = None,
+    encoding: Encoding | None = None,
+    assume_round: int | None = None,
+    rounds: Sequence[int] | None = None,
+    candidates: Sequence[Any] | None = None,
+    beta: float = 0.05,
+    progress: Progress | None = None,
+) -> FileAnswer:
+    """Estimate frequencies from files of reports, of all rounds or of `rounds`. Each file is read to its end.
+
+    `mechanism`, `encoding` and `assume_round` are for files that do not say them. `candidates` are what people may
+    hold, as the encoding takes it: they are needed for hashed strings, and if there are too many values to
+    estimate. Intervals fail with probability at most `beta`.
+    """
+    beta = checks.open_probability("beta", beta)
+    found = sum_files(
+        [paths] if isinstance(paths, (str, Path)) else paths,
+        mechanism=mechanism,
+        encoding=encoding,
+        assume_round=assume_round,
+        rounds=rounds,
+        ask=lambda made, meant: Question(made, meant, candidates),
+        progress=progress,
+    )
+    counted = {number: sums for number, sums in found.sums.items() if sums.n}
+    if found.question is None or not counted:
+        selected = "" if not found.reports else " of a round that was asked for and tells frequencies"
+        raise ReportFileError(
+            f"{', '.join(str(file.path) for file in found.files)}: there are no reports{selected}"
+        )
+    given = answer(found.question, counted, beta=beta)
+    return FileAnswer(
+        question=given.question,
+        rounds=given.rounds,
+        pooled=given.pooled,
+        pooling=given.pooling,
+        files=tuple(found.files),
+    )
+
+
+def discover_files(
+    paths: Sequence[str | Path],
+    *,
+    mechanism: Mechanism | None = None,
+    encoding: Encoding | None = None,
+    assume_round: int | None = None,
+    rounds: Sequence[int] | None = None,
+    alpha: float = 0.05,
+    leads: int = 10,
+    beam: int = BEAM,
+    progress: Progress | None = None,
+) -> Discovered:
+    """Find the frequent strings of all reports in these files, of all rounds or of `rounds`.
+
+    The other arguments are those of `estimate_files` and `discover`. If the reports of a client's rounds do not
+    pool, as with stored executions, one round must be selected.
+    """
+    found = sum_files(
+        paths,
+        mechanism=mechanism,
+        encoding=encoding,
+        assume_round=assume_round,
+        rounds=rounds,
+        together=True,
+        progress=progress,
+    )
+    if not isinstance(found.encoding, DiscoveredStrings):
+        raise EncodingError("the encoding of these reports is not of strings to be discovered")
+    if not found.sums:
+        raise ValueError("there are no reports of these rounds")
+    levels = found.encoding.levels
+
+    def searching(passes: int, level: int, done: float) -> None:
+        if progress is not None:
+            progress("searching", (level - 1 + done) / levels)
+
+    (sums,) = found.sums.values()
+    return discover(found.encoding, sums, alpha=alpha, leads=leads, beam=beam, progress=searching)
