@@ -32,7 +32,7 @@ from starlette.types import Receive, Scope, Send
 from untrackable import Categories, Deck
 from untrackable.collector.http import server as collector_server
 from untrackable.collector.http.management import create_campaign
-from untrackable.collector.metrics import Shared
+from untrackable.collector.metrics import SharedCounters
 from untrackable.collector.settings import Settings
 from untrackable.collector.stores.store_address import open_store
 from untrackable.protocol.campaign import Campaign, Guarantee
@@ -82,7 +82,7 @@ class _Nothing:
     __call__ = staticmethod(nothing)
 
 
-def application(store: str, counts: Shared) -> Starlette:
+def application(store: str, counts: SharedCounters) -> Starlette:
     """The collector, with one endpoint more."""
     app = collector_server.application(store, Settings(grace=1e9), counts)
     app.router.routes.insert(0, Route("/campaigns/{campaign}/nothing", _Nothing(), methods=["POST"]))
@@ -219,7 +219,7 @@ def serve(store: str, workers: int) -> None:
     collector_server.end_on_signals()
     bound = collector_server.bind("127.0.0.1", 0)
     print(collector_server.address(bound), flush=True)
-    collector_server.run(functools.partial(application, store, Shared()), bound, workers=workers)
+    collector_server.run(functools.partial(application, store, SharedCounters()), bound, workers=workers)
 
 
 def main() -> None:

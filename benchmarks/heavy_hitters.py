@@ -272,7 +272,7 @@ def words(runs: int, seed: int) -> None:
             drawn = rng.multinomial(1_000_000, np.array(list(shares.values())) / sum(shares.values()))
             for word, count in zip(shares, drawn, strict=True):
                 if count:
-                    texts[encoding.taken(word)] = texts.get(encoding.taken(word), 0) + int(count)
+                    texts[encoding.prepared_text(word)] = texts.get(encoding.prepared_text(word), 0) + int(count)
             sums = collected(encoding, texts, 4.0, seed=seed + run)
             start = time.perf_counter()
             found = discover(encoding, sums, alpha=ALPHA, beam=512)

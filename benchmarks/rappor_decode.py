@@ -34,7 +34,7 @@ def collected(params: Rappor, candidates: CandidateMap, rng: np.random.Generator
     people = rng.multinomial(PEOPLE, weights / weights.sum())
     of = np.array([rng.multinomial(count, np.full(params.cohorts, 1 / params.cohorts)) for count in people])
     filters = np.zeros((HELD, params.cohorts, params.bloom_bits), dtype=np.int64)
-    np.put_along_axis(filters, candidates.places[:HELD].astype(np.int64), 1, axis=2)
+    np.put_along_axis(filters, candidates.positions[:HELD].astype(np.int64), 1, axis=2)
     held, reports = np.einsum("vc,vcb->cb", of, filters), of.sum(axis=0)
     one, zero = params.bit_rates
     return Counts(reports, rng.binomial(held, one) + rng.binomial(reports[:, None] - held, zero))

@@ -8,7 +8,7 @@ import operator
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
 from untrackable.mechanisms.kept.rappor import Rappor
-from untrackable.theory.enumeration import Finite, Law, Stream
+from untrackable.theory.enumeration import FiniteMechanism, Law, Stream
 
 
 def flip(eps: float) -> float:
@@ -69,15 +69,15 @@ def bit_response(eps: float) -> Callable[[Hashable], Law]:
     return law
 
 
-def bitwise(eps_state: float, eps_report: float) -> Finite:
+def bitwise(eps_state: float, eps_report: float) -> FiniteMechanism:
     def report(state: Hashable, round: int) -> Law:
         assert isinstance(state, int)
         return response(state, flip(eps_report))
 
-    return Finite([0, 1], bit_response(eps_state), report)
+    return FiniteMechanism([0, 1], bit_response(eps_state), report)
 
 
-def stored(base: Callable[[Hashable], Law], slots: int, values: int) -> Finite:
+def stored(base: Callable[[Hashable], Law], slots: int, values: int) -> FiniteMechanism:
     def report(state: Hashable, round: int) -> Law:
         assert isinstance(state, tuple)
         law: dict[Hashable, float] = {}
@@ -85,15 +85,15 @@ def stored(base: Callable[[Hashable], Law], slots: int, values: int) -> Finite:
             law[execution] = law.get(execution, 0.0) + 1 / slots
         return law
 
-    return Finite(range(values), lambda value: executions(base(value), slots), report)
+    return FiniteMechanism(range(values), lambda value: executions(base(value), slots), report)
 
 
-def dealt(base: Callable[[Hashable], Law], slots: int, values: int) -> Finite:
+def dealt(base: Callable[[Hashable], Law], slots: int, values: int) -> FiniteMechanism:
     def report(state: Hashable, round: int) -> Law:
         assert isinstance(state, tuple)
         return {state[(round - 1) % slots]: 1.0}
 
-    return Finite(range(values), lambda value: executions(base(value), slots), report)
+    return FiniteMechanism(range(values), lambda value: executions(base(value), slots), report)
 
 
 def executions(base: Law, slots: int) -> Law:
@@ -104,11 +104,11 @@ def executions(base: Law, slots: int) -> Law:
     return law
 
 
-def stateless(base: Callable[[Hashable, int], Law], values: int) -> Finite:
-    return Finite(range(values), lambda value: {value: 1.0}, base)
+def stateless(base: Callable[[Hashable, int], Law], values: int) -> FiniteMechanism:
+    return FiniteMechanism(range(values), lambda value: {value: 1.0}, base)
 
 
-def rappor(blooms: Mapping[Hashable, tuple[int, ...]], f: float, p: float, q: float) -> Finite:
+def rappor(blooms: Mapping[Hashable, tuple[int, ...]], f: float, p: float, q: float) -> FiniteMechanism:
     """Values with given Bloom filters."""
 
     def state(value: Hashable) -> Law:
@@ -118,10 +118,10 @@ def rappor(blooms: Mapping[Hashable, tuple[int, ...]], f: float, p: float, q: fl
         assert isinstance(kept, tuple)
         return product([{1: q, 0: 1 - q} if bit else {1: p, 0: 1 - p} for bit in kept])
 
-    return Finite(list(blooms), state, report)
+    return FiniteMechanism(list(blooms), state, report)
 
 
-def rappor_cohorts(mechanism: Rappor, values: Sequence[Hashable]) -> Finite:
+def rappor_cohorts(mechanism: Rappor, values: Sequence[Hashable]) -> FiniteMechanism:
     """Filters of the published hashes; a report is the filter's bits, then the cohort's, lowest first."""
     m = mechanism
     width = (m.cohorts - 1).bit_length()
@@ -142,7 +142,7 @@ def rappor_cohorts(mechanism: Rappor, values: Sequence[Hashable]) -> Finite:
         bits = product([{1: m.q, 0: 1 - m.q} if bit else {1: m.p, 0: 1 - m.p} for bit in kept])
         return {(*told, *shown): chance for told, chance in bits.items() if isinstance(told, tuple)}
 
-    return Finite(values, state, report)
+    return FiniteMechanism(values, state, report)
 
 
 def same_cohort_change(
@@ -158,7 +158,7 @@ def same_cohort_change(
         blooms: dict[Hashable, tuple[int, ...]] = {
             v: tuple(mechanism.bloom(v, cohort) >> i & 1 for i in range(single.positions)) for v in (value, other)
         }
-        law = rappor(blooms, single.f, single.p, single.q).users([(value, mine), (other, rest)])
+        law = rappor(blooms, single.f, single.p, single.q).several_people([(value, mine), (other, rest)])
         shown = tuple(cohort >> i & 1 for i in range(width))
         for stream, chance in law.items():
             tagged = tuple((*report, *shown) for report in stream if isinstance(report, tuple))
@@ -166,7 +166,7 @@ def same_cohort_change(
     return total
 
 
-def unary(values: int, keep: float, add: float, q: float, p: float) -> Finite:
+def unary(values: int, keep: float, add: float, q: float, p: float) -> FiniteMechanism:
     def state(value: Hashable) -> Law:
         chances = [keep if place == value else add for place in range(values)]
         return product([{1: chance, 0: 1 - chance} for chance in chances])
@@ -175,7 +175,7 @@ def unary(values: int, keep: float, add: float, q: float, p: float) -> Finite:
         assert isinstance(kept, tuple)
         return product([{1: q, 0: 1 - q} if bit else {1: p, 0: 1 - p} for bit in kept])
 
-    return Finite(range(values), state, report)
+    return FiniteMechanism(range(values), state, report)
 
 
 def product(laws: list[dict[Hashable, float]]) -> Law:

@@ -4,12 +4,12 @@ import itertools
 from collections.abc import Hashable, Sequence
 
 from tests.oracles import flip, response
-from untrackable.theory.enumeration import Finite, Law, Stream
+from untrackable.theory.enumeration import FiniteMechanism, Law, Stream
 
 Bits = tuple[int, ...]
 
 
-def questioned(vectors: Sequence[int], bits: int, eps: float) -> Finite:
+def questioned(vectors: Sequence[int], bits: int, eps: float) -> FiniteMechanism:
     """A question drawn once, one of these vectors; a fresh randomised response to it in each report."""
 
     def state(value: Hashable) -> Law:
@@ -21,10 +21,10 @@ def questioned(vectors: Sequence[int], bits: int, eps: float) -> Finite:
         truth = bin(vectors[number] & value).count("1") % 2
         return {(number, bit): chance for bit, chance in response(truth, flip(eps)).items()}
 
-    return Finite(range(2**bits), state, report)
+    return FiniteMechanism(range(2**bits), state, report)
 
 
-def answered_once(vectors: Sequence[int], bits: int, eps: float) -> Finite:
+def answered_once(vectors: Sequence[int], bits: int, eps: float) -> FiniteMechanism:
     """The same with the answer drawn once as well."""
     fresh = questioned(vectors, bits, eps)
 
@@ -35,11 +35,11 @@ def answered_once(vectors: Sequence[int], bits: int, eps: float) -> Finite:
                 law[answer] = chance * told
         return law
 
-    return Finite(range(2**bits), state, lambda kept, round: {kept: 1.0})
+    return FiniteMechanism(range(2**bits), state, lambda kept, round: {kept: 1.0})
 
 
 def changed_client(
-    oracle: Finite, value: int, other: int, rounds: Sequence[int], first: Sequence[int], *, once: bool
+    oracle: FiniteMechanism, value: int, other: int, rounds: Sequence[int], first: Sequence[int], *, once: bool
 ) -> dict[Stream, float]:
     """The same client after a change keeps its question, and draws an answer for each value, or each report."""
     total: dict[Stream, float] = {}
@@ -61,7 +61,7 @@ def changed_client(
     return total
 
 
-def one_change(rounds: int, changes: int, eps: float) -> Finite:
+def one_change(rounds: int, changes: int, eps: float) -> FiniteMechanism:
     """Values are sequences of bits. The state is a level and the change to tell; a report (round, level, sign)."""
     levels = rounds.bit_length()
 
@@ -80,7 +80,7 @@ def one_change(rounds: int, changes: int, eps: float) -> Finite:
             return {(round, level, sign): 1 - flip(eps), (round, level, -sign): flip(eps)}
         return {(round, level, 1): 0.5, (round, level, -1): 0.5}
 
-    return Finite(list(itertools.product((0, 1), repeat=rounds)), state, report)
+    return FiniteMechanism(list(itertools.product((0, 1), repeat=rounds)), state, report)
 
 
 def meant(bits: Bits, votes: int, updates: Sequence[int]) -> list[bool]:
@@ -93,7 +93,7 @@ def meant(bits: Bits, votes: int, updates: Sequence[int]) -> list[bool]:
     return found
 
 
-def votes(a: float, b: float, most: int, estimates: int, updates: Sequence[int], rounds: int) -> Finite:
+def votes(a: float, b: float, most: int, estimates: int, updates: Sequence[int], rounds: int) -> FiniteMechanism:
     """Values are sequences of bits; a report is (vote, estimate or None)."""
 
     def report(bits: Hashable, round: int) -> Law:
@@ -104,4 +104,4 @@ def votes(a: float, b: float, most: int, estimates: int, updates: Sequence[int],
         told = response(bits[round - 1] if sorted(updates).index(round) < estimates else 0, flip(b))
         return {(v, e): p * q for v, p in vote.items() for e, q in told.items()}
 
-    return Finite(list(itertools.product((0, 1), repeat=rounds)), lambda bits: {bits: 1.0}, report)
+    return FiniteMechanism(list(itertools.product((0, 1), repeat=rounds)), lambda bits: {bits: 1.0}, report)

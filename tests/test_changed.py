@@ -36,7 +36,7 @@ def test_a_file_has_its_tests(file: str, test: str) -> None:
 def test_the_fast_ones_are_always_run_and_none_twice() -> None:
     assert selected([]) == sorted(f"tests/{name}" for name in FAST)
     assert all((ROOT / path).exists() for path in selected([]))
-    nothing = [Path("src/untrackable/framing.py"), Path("tests/conftest.py"), Path("LICENSE")]
+    nothing = [Path("src/untrackable/__main__.py"), Path("tests/conftest.py"), Path("LICENSE")]
     assert selected(nothing) == selected([])
     within = [Path("tests/reports/samples.py"), Path("tests/reports/test_writer.py")]
     assert selected(within) == selected(within[:1])

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import documented_output
+
 ROOT = Path(__file__).parent.parent
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
 BLOCKS = [
@@ -16,12 +18,8 @@ BLOCKS = [
 
 
 @pytest.mark.parametrize("block", BLOCKS)
-def test_python_blocks_run(block: str, capsys: pytest.CaptureFixture[str]) -> None:
-    exec(compile(block, "<docs>", "exec"), {"__name__": "__docs__"})  # noqa: S102
-    printed = capsys.readouterr().out
-    # Comments behind a print say what it prints, up to an ellipsis.
-    for line, said in re.findall(r"^print\((.*)\)  # ([^\s:,]+)", block, re.MULTILINE):
-        assert said.rstrip("….") in printed, line
+def test_python_blocks_run_and_print_what_they_say(block: str) -> None:
+    documented_output.run(block)
 
 
 def test_there_are_blocks_to_run() -> None:
@@ -52,3 +50,85 @@ def test_the_paper_map_names_things_that_exist() -> None:
     assert len(names) > 20
     for name in names:
         pkgutil.resolve_name(f"untrackable.{name}")
+
+
+SHOWN = [
+    pytest.param(command, shown, id=f"{page.name}-{command}")
+    for page in PAGES
+    for command, shown in documented_output.shown_outputs(page.read_text(encoding="utf-8"))
+]
+
+
+@pytest.mark.parametrize(("command", "shown"), SHOWN)
+def test_commands_print_what_a_page_shows(command: str, shown: str) -> None:
+    assert documented_output.shows(shown, documented_output.printed_by(command))
+
+
+def test_there_is_output_to_compare() -> None:
+    assert SHOWN
+    said = [claim for block in BLOCKS for claim in documented_output.claims(str(block.values[0])).values()]
+    assert len(said) >= 40
+
+
+BLOCK = """
+from untrackable.brackets import Bracket
+
+number = Bracket(2.0, 2.0)
+print(number)  # {said}
+for value in range(2):
+    print(
+        value
+    )  # {value}
+"""
+
+
+@pytest.mark.parametrize("said", ["2 (exact)", "2 (exact) — four cards of 0.5", "2 (…", "2… (exact)", "…"])
+def test_a_right_comment_is_taken(said: str) -> None:
+    documented_output.run(BLOCK.format(said=said, value="…"))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "3 (exact)",
+        "2.1 (exact)",
+        "2 (upper)",
+        "2",
+        "2 (exact): four cards",
+        "(exact)",
+        "2.0… (exact)",
+        "3… (exact)",
+        "20…",
+    ],
+)
+def test_a_wrong_comment_is_refused(said: str) -> None:
+    with pytest.raises(documented_output.OutputError, match=r"line 5 prints '2 \(exact\)'"):
+        documented_output.run(BLOCK.format(said=said, value="…"))
+
+
+def test_every_turn_of_a_loop_is_compared() -> None:
+    with pytest.raises(documented_output.OutputError, match="line 7 prints '1'"):
+        documented_output.run(BLOCK.format(said="2 (exact)", value="0"))
+
+
+def test_a_wrong_digit_behind_many_right_ones_is_refused() -> None:
+    for said, right in (("0.97…", True), ("0.971…", True), ("0.98…", False), ("0.972…", False), ("0.97", False)):
+        assert documented_output.agrees(said, "0.97123") == right, said
+    assert documented_output.agrees("['a', …] 0.5…", "['a', 'b', 'c'] 0.51")
+    assert not documented_output.agrees("['a', …] 0.5…", "['a', 'b', 'c'] 0.61")
+    assert not documented_output.agrees("0.5…", "0.5 (exact)")  # more digits, and nothing else
+
+
+def test_a_print_that_is_never_reached_is_refused() -> None:
+    with pytest.raises(documented_output.OutputError, match="never reached"):
+        documented_output.run("for value in ():\n    print(value)  # 1\n")
+
+
+def test_shown_output_is_compared_whatever_its_line_breaks() -> None:
+    printed = "An observer recognises\nthis person with probability 0.875 (sampled).\nmore"
+    assert documented_output.shows(
+        "    An observer recognises this person\n    with probability 0.875 (…).\n", printed
+    )
+    assert not documented_output.shows("    An observer recognises this person with probability 0.89\n", printed)
+    (found,) = documented_output.shown_outputs("a\n\n<!-- printed by: untrackable x -->\n\n    b\n    c\n\nd\n")
+    assert found == ("untrackable x", "    b\n    c\n")

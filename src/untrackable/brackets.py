@@ -1,4 +1,4 @@
-"""A number together with how much of it is known."""
+"""A number known only to lie between a lower and an upper end, and how certain that makes it."""
 
 import math
 from dataclasses import dataclass
@@ -7,14 +7,14 @@ from typing import Literal
 Certainty = Literal["exact", "bracket", "upper", "lower", "unresolved"]
 
 _EXACT = 1e-9
-"""Relative width up to which a bracket is called exact."""
+"""A bracket is called exact if its two ends differ by at most twice this share of the upper end."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Bracket:
     """A number known to lie in [lower, upper].
 
-    `resolved` is False where floating point leaves nothing but "at most `upper`".
+    `resolved` is False if floating point cannot tell the number from 0; then only `upper` is meaningful.
     """
 
     lower: float
@@ -27,7 +27,7 @@ class Bracket:
 
     @property
     def certainty(self) -> Certainty:
-        """Which kind of statement this is."""
+        """How certain the number is: exact, a bracket, an upper bound, a lower bound, or unresolved."""
         if not self.resolved:
             return "unresolved"
         if self.lower == self.upper:
@@ -40,7 +40,7 @@ class Bracket:
 
     @property
     def width(self) -> float:
-        """How far apart the two ends are."""
+        """The distance between the two ends."""
         return 0.0 if self.lower == self.upper else self.upper - self.lower
 
     def __repr__(self) -> str:
@@ -64,5 +64,5 @@ class Bracket:
 
     @staticmethod
     def point(number: float) -> "Bracket":
-        """A number known outright."""
+        """Make a bracket for a number that is known exactly."""
         return Bracket(number, number)

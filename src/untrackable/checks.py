@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from typing import SupportsFloat, SupportsIndex
 
 SMALLEST_EPSILON = 2.2e-19
-"""Below, randomised response rounds to a fair coin."""
+"""With a smaller epsilon, randomised response with 64-bit probabilities would round to a fair coin."""
 
 
 def integer(name: str, given: SupportsIndex, *, low: int, high: int | None = None) -> int:
-    """An integer in [low, high]."""
+    """Return `given` as an integer in [low, high]."""
     if isinstance(given, bool):
         raise TypeError(f"{name} must be an integer, not bool")
     try:
@@ -30,7 +30,7 @@ def settle(instance: object, **fields: object) -> None:
 
 
 def real(name: str, given: SupportsFloat) -> float:
-    """A number; one beyond the largest float is infinite."""
+    """Return `given` as a float. A number beyond the largest float becomes infinity."""
     if isinstance(given, (str, bytes, bool)):
         raise TypeError(f"{name} must be a number, not {type(given).__name__}")
     try:
@@ -43,7 +43,7 @@ def real(name: str, given: SupportsFloat) -> float:
 
 
 def positive(name: str, given: SupportsFloat) -> float:
-    """A finite number above zero."""
+    """Return `given` as a finite number above zero."""
     number = real(name, given)
     if not 0 < number < math.inf:
         raise ValueError(f"{name} must be positive and finite, got {number}")
@@ -51,15 +51,15 @@ def positive(name: str, given: SupportsFloat) -> float:
 
 
 def epsilon(name: str, given: SupportsFloat) -> float:
-    """A privacy parameter: positive, finite, and large enough to change a probability of 64 bits."""
+    """Return a privacy parameter: positive, finite, and large enough to change a 64-bit probability."""
     number = positive(name, given)
     if number < SMALLEST_EPSILON:
-        raise ValueError(f"{name} must be at least {SMALLEST_EPSILON}, or it would not matter, got {number}")
+        raise ValueError(f"{name} must be at least {SMALLEST_EPSILON}; a smaller one has no effect, got {number}")
     return number
 
 
 def non_negative(name: str, given: SupportsFloat) -> float:
-    """A number that is zero or more, infinity allowed."""
+    """Return `given` as a number of zero or more. Infinity is allowed."""
     number = real(name, given)
     if not number >= 0:
         raise ValueError(f"{name} must be at least 0, got {number}")
@@ -67,7 +67,7 @@ def non_negative(name: str, given: SupportsFloat) -> float:
 
 
 def probability(name: str, given: SupportsFloat) -> float:
-    """A number in [0, 1]."""
+    """Return `given` as a number in [0, 1]."""
     number = real(name, given)
     if not 0 <= number <= 1:
         raise ValueError(f"{name} must be between 0 and 1, got {number}")
@@ -75,7 +75,7 @@ def probability(name: str, given: SupportsFloat) -> float:
 
 
 def open_probability(name: str, given: SupportsFloat) -> float:
-    """A number strictly between 0 and 1."""
+    """Return `given` as a number strictly between 0 and 1."""
     number = real(name, given)
     if not 0 < number < 1:
         raise ValueError(f"{name} must be strictly between 0 and 1, got {number}")
@@ -83,7 +83,7 @@ def open_probability(name: str, given: SupportsFloat) -> float:
 
 
 def choice(name: str, given: str, allowed: Iterable[str]) -> str:
-    """One of a few words."""
+    """Return `given` if it is one of the allowed words."""
     options = tuple(allowed)
     if given not in options:
         raise ValueError(f"{name} must be one of {', '.join(options)}, got {given!r}")
@@ -91,7 +91,7 @@ def choice(name: str, given: str, allowed: Iterable[str]) -> str:
 
 
 def private_integer(name: str, given: SupportsIndex, *, below: int) -> int:
-    """A private integer in [0, below); the error names the range and never the value."""
+    """Return a private integer in [0, below). The error names the range and never shows the value."""
     if isinstance(given, bool):
         given = int(given)
     try:
@@ -99,5 +99,5 @@ def private_integer(name: str, given: SupportsIndex, *, below: int) -> int:
     except TypeError:
         raise TypeError(f"{name} must be an integer between 0 and {below - 1}") from None
     if not 0 <= number < below:
-        raise ValueError(f"{name} must be between 0 and {below - 1}; the one given is not (it is not shown)")
+        raise ValueError(f"{name} must be between 0 and {below - 1}; the given one (not shown) is not")
     return number

@@ -1,85 +1,85 @@
-"""What can go wrong, by name. No message ever contains a value or a state."""
+"""The project's own exceptions. No message ever contains a private value or a state."""
 
 
 class UntrackableError(Exception):
-    """Base of the errors that are about data or protocol rather than about arguments."""
+    """Base class of errors about data or protocol. Wrong arguments raise TypeError or ValueError instead."""
 
 
 class StateError(UntrackableError):
-    """Bytes that are not a state of this mechanism: damaged, truncated, or another mechanism's."""
+    """These bytes are not a state of this mechanism: they are damaged, cut short or from another mechanism."""
 
 
 class SumsError(UntrackableError):
-    """Bytes that are not sums of this mechanism and round: damaged, truncated, or another's."""
+    """These bytes are not sums of this mechanism and round: they are damaged, cut short or from another one."""
 
 
 class DeckEmpty(UntrackableError):
-    """Every card has been dealt; this client answers no further round."""
+    """The deck has no card left, so this client answers no further round."""
 
 
 class ValueChangeRefused(UntrackableError):
-    """This mechanism's state is about one value; a changed value needs a new client, and costs again."""
+    """The state belongs to one value. A changed value needs a new client and spends privacy budget again."""
 
 
 class MergeError(UntrackableError):
-    """Two aggregates that were collected under different parameters."""
+    """Two aggregates cannot be merged because they were collected under different parameters."""
 
 
 class RoundPassed(UntrackableError):
-    """A client was asked about a round that lies before one it has already answered."""
+    """The client has already answered a later round and does not go back."""
 
 
 class FadedAway(UntrackableError):
-    """The answer has become so faint that it would say nothing."""
+    """Reports of this late round would be pure noise, so the client sends none."""
 
 
 class AuditError(UntrackableError):
-    """A client, or a file of reports, that cannot be audited."""
+    """This client or this file of reports cannot be audited."""
 
 
 class MechanismError(UntrackableError):
-    """JSON that does not describe a mechanism: unknown name, or a missing, unknown or wrong field."""
+    """This JSON does not describe a mechanism: the name is unknown, or a field is missing, unknown or wrong."""
 
 
 class ReportFileError(UntrackableError):
-    """A file of reports that is damaged, truncated, of another mechanism, or cannot be read or written."""
+    """A file of reports is damaged, cut short or from another mechanism, or it cannot be read or written."""
 
 
 class EncodingError(UntrackableError):
-    """JSON that does not describe an encoding: unknown type or version, or a missing, unknown or wrong field."""
+    """This JSON does not describe an encoding: its type, its version or one of its fields is unknown or wrong."""
 
 
 class DecodeError(UntrackableError):
-    """RAPPOR files that are malformed, do not belong together, or cannot be decoded."""
+    """RAPPOR files are malformed, do not belong together, or cannot be decoded."""
 
 
 class CampaignError(UntrackableError):
-    """Bytes that are not a campaign or a directory: unknown field or version, not canonical, or not valid."""
+    """These bytes are not a campaign or a directory: a field or version is unknown, or they are not canonical."""
 
 
 class WireError(UntrackableError):
-    """Bytes that are not reports of a campaign: truncated, over-long, of another version, or with bits astray."""
+    """These bytes are not reports of the campaign: wrong length, wrong version, or unused bits are set."""
 
 
 class CampaignRefused(UntrackableError):
-    """A campaign that a client takes no part in: not pinned, weaker than declared, or beyond the policy."""
+    """The client does not take part: the campaign is not pinned, is weaker than declared, or exceeds the policy."""
 
 
 class ClockBehind(StateError):
-    """A folder that was restored, at a time before it was last written: how much has begun since is not known."""
+    """The clock is earlier than the folder's last write, so the client cannot know which rounds have begun."""
 
 
 class FolderBusy(UntrackableError):
-    """Another process is at work in the client's folder."""
+    """Another process is using the client's folder."""
 
 
 class StoreError(UntrackableError):
-    """A collector's store that cannot be opened: damaged, of another program, or of a later version."""
+    """The collector cannot open its store: it is damaged, from another program, or from a later version."""
 
 
 class StoreUnavailable(StoreError):
-    """A store that cannot do what is asked now, and has done nothing: full, locked, or not reachable."""
+    """The store is full, locked or out of reach. It has changed nothing, and a later attempt may succeed."""
 
 
 class ExtraMissing(UntrackableError, ImportError):
-    """A package is needed that is not installed; the message names the extra that brings it."""
+    """A package is needed that is not installed. The message names the extra that brings it."""

@@ -16,7 +16,7 @@ from untrackable.display import audit_words
 from untrackable.display.audit_page import audit_page, comparison_page
 from untrackable.display.numbers import as_dict, shown
 from untrackable.mechanisms.catalogue import CATALOGUE
-from untrackable.mechanisms.demands import Budget
+from untrackable.mechanisms.demands import Budget, Unsuitable
 from untrackable.strict_json import finite
 from untrackable.theory import Experiment, Factor
 
@@ -210,7 +210,7 @@ def test_a_fixed_vector_with_fresh_noise_leaks() -> None:
     assert found.everlasting is not None
     assert found.everlasting.gamma.lower == math.inf
     assert found.everlasting.advantage.lower > 0.5
-    with pytest.raises(ValueError, match="no eps holds for ever"):
+    with pytest.raises(Unsuitable, match="so no eps lasts"):
         resolve("fixed-vector-fresh")
 
 

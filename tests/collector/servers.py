@@ -14,7 +14,7 @@ from tests.collector.samples import BEGIN
 from untrackable.collector.http.api_keys import new_key
 from untrackable.collector.http.app import create_app
 from untrackable.collector.http.management import create_campaign
-from untrackable.collector.server_process import Server, start
+from untrackable.collector.server_process import ServerProcess, start_server
 from untrackable.collector.settings import Settings
 from untrackable.collector.stores.store import Store
 from untrackable.protocol.campaign import Campaign
@@ -73,12 +73,12 @@ def collecting(store: Store, settings: Settings = SETTINGS) -> Iterator[Collecto
 
 
 @contextmanager
-def process(url: str, *options: str, log: Path | None = None) -> Iterator[Server]:
+def process(url: str, *options: str, log: Path | None = None) -> Iterator[ServerProcess]:
     """`untrackable serve` as a process; killed at the end if it is still there."""
     with ExitStack() as stack:
         errors = None if log is None else stack.enter_context(log.open("ab"))
         path = f"{ROOT / 'src'}{os.pathsep}{ROOT}"
-        server = start(url, *options, errors=errors, environment={"PYTHONPATH": path})
+        server = start_server(url, *options, errors=errors, environment={"PYTHONPATH": path})
         try:
             yield server
         finally:

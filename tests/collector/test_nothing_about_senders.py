@@ -95,7 +95,7 @@ def test_every_byte_that_the_server_wrote(tmp_path: Path, monkeypatch: pytest.Mo
         connection.close()
         assert server.end() == 0
     written |= {Path("closed") / p.name: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
-    written[Path("stdout")] = server.said
+    written[Path("stdout")] = server.output
     assert b"reports_received_total 32" in written[Path("/metrics")]
     counts = {"counts"} if workers == "2" else set()
     assert {p.name for p in written} >= {"x.db", "x.db-wal", "log", "stdout", *counts}

@@ -113,7 +113,7 @@ def test_fields_are_all_there_and_no_others(encoding: Encoding) -> None:
         (("hashed-strings", "salt", 5), "hexadecimal"),
         (("hashed-strings", "bits", 20.0), "bits must be an integer, not float"),
         (("hashed-strings", "bits", True), "bits must be an integer, not bool"),
-        (("categories", "names", ["e\u0301", "b"]), "names must be as"),
+        (("categories", "names", ["e\u0301", "b"]), "names must be written exactly as"),
         (("categories", "names", {"a": 1, "b": 2}), "names must be a list"),
         (("categories", "names", "ab"), "names must be a list"),
         (("integer-range", "low", 1 << 53), "low must be between"),

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from untrackable import Deck, HashedStrings
-from untrackable.encodings.known_strings import _collision_radii, collision_variance, corrected
+from untrackable.encodings.known_strings import _collision_radii, collision_corrected, collision_variance
 from untrackable.estimation.aggregators import Estimate
 
 FloatArray = NDArray[np.float64]
@@ -48,7 +48,7 @@ def test_over_all_hashes_of_the_others(
     for places in itertools.product(range(values), repeat=len(others)):
         buckets = np.zeros(values)
         np.add.at(buckets, [*range(k), *places], shares)
-        errors.append(corrected(buckets[:k], values) - shares[:k])
+        errors.append(collision_corrected(buckets[:k], values) - shares[:k])
     np.testing.assert_allclose(np.mean(errors, axis=0), 0, atol=1e-14)
     squares = float(np.array(others) @ np.array(others))
     np.testing.assert_allclose(
@@ -63,7 +63,7 @@ def test_over_all_hashes_of_the_others(
 
 def test_one_candidate_has_the_usual_correction() -> None:
     shared = np.array([0.37])
-    np.testing.assert_allclose(corrected(shared, 16), (shared - 1 / 16) / (1 - 1 / 16), rtol=1e-14)
+    np.testing.assert_allclose(collision_corrected(shared, 16), (shared - 1 / 16) / (1 - 1 / 16), rtol=1e-14)
     assert collision_variance(16, 1) == pytest.approx(1 / 15)
 
 
@@ -168,17 +168,17 @@ def test_candidates_that_share_a_bucket_are_named_or_estimated_together() -> Non
     second = next(s for s in map(str, range(999)) if encoding.encode(s) == encoding.encode(first))
     third = next(s for s in map(str, range(999)) if encoding.encode(s) != encoding.encode(first))
     estimate = noiseless(held(encoding, {first: 0.5, second: 0.3, third: 0.2}))
-    with pytest.raises(ValueError, match=f"'apple', '{second}' share a bucket: estimate them together"):
+    with pytest.raises(ValueError, match=f"'apple', '{second}' share one: estimate them as a group"):
         encoding.candidates(estimate, [first, third, second])
-    with pytest.raises(ValueError, match="'apple', 'apple' share a bucket"):
+    with pytest.raises(ValueError, match="'apple', 'apple' share one"):
         encoding.candidates(estimate, [first, first])
     groups = encoding.grouped([first, third, second])
     assert groups == ((first, second), (third,))
     found = encoding.candidates(estimate, groups)
     np.testing.assert_allclose(found.frequencies, [0.8, 0.2], atol=1e-15)
-    with pytest.raises(ValueError, match=f"which 'apple', '{third}' do not"):
+    with pytest.raises(ValueError, match=f"but 'apple', '{third}' do not"):
         encoding.candidates(estimate, [(first, third)])
-    with pytest.raises(ValueError, match="share a bucket, which"):
+    with pytest.raises(ValueError, match="of a group must share a bucket, but"):
         encoding.candidates(estimate, [()])
 
 
@@ -199,9 +199,9 @@ def test_an_estimate_of_a_few_values_is_enough() -> None:
         with pytest.raises(ValueError, match="lacks that of 'd'"):
             encoding.candidates(estimate, ["d"], of=of)
         for wrong in (of[:2], [*of, 5], [of[0]] * 3):
-            with pytest.raises(ValueError, match="`of` must be the 3 different values"):
+            with pytest.raises(ValueError, match="`of` must list the 3 different values"):
                 encoding.candidates(estimate, ["a"], of=wrong)
-        with pytest.raises(ValueError, match="estimate must be of all"):
+        with pytest.raises(ValueError, match="estimate must cover all"):
             encoding.candidates(estimate, ["a"])
 
 
@@ -212,7 +212,7 @@ def test_one_bit_and_full_lists() -> None:
     found = encoding.candidates(noiseless(np.array([0.75, 0.25])), [low])
     np.testing.assert_allclose(found.frequencies, [0.5])  # the other bucket shows that others hold a half
     assert found.radius[0] == 1.0  # two buckets tell nothing for certain
-    with pytest.raises(ValueError, match="must leave a bucket free"):
+    with pytest.raises(ValueError, match="must leave at least one bucket free"):
         encoding.candidates(noiseless(np.array([0.75, 0.25])), [low, high])
 
 

@@ -35,7 +35,7 @@ def test_integers_out_of_range(encoding: IntegerRange, number: int) -> None:
     outside, end = ("above", encoding.high) if number > encoding.high else ("below", encoding.low)
     match getattr(encoding, outside):
         case "error":
-            with pytest.raises(ValueError, match="it is not shown"):
+            with pytest.raises(ValueError, match="not shown"):
                 encoding.encode(number)
         case "clamp":
             assert encoding.encode(number) == encoding.encode(end)
@@ -129,7 +129,7 @@ def test_numbers_out_of_range(encoding: Buckets, number: float) -> None:
     is_above = compared > encoding.edges[-1]
     match encoding.above if is_above else encoding.below:
         case "error":
-            with pytest.raises(ValueError, match="it is not shown"):
+            with pytest.raises(ValueError, match="not shown"):
                 encoding.encode(number)
         case "clamp":
             assert encoding.encode(number) == encoding.encode(encoding.edges[-1 if is_above else 0])

@@ -1,22 +1,26 @@
 """Whatever the mechanism and the encoding: estimates are unbiased, and intervals hold at the stated rate.
 
-Small populations are asked many times over, so that the rates are seen. Seeds are fixed; the false-alarm rates in
-comments are those of having met an unlucky seed when it was chosen.
+Nor are intervals wider than they must be: radii are at most what Hoeffding's inequality gives for what one report
+can change, and standard errors are the spread that is seen. Small populations are asked many times over, so that
+the rates are seen. Seeds are fixed; the false-alarm rates in comments are those of having met an unlucky seed when
+it was chosen.
 """
 
+import math
 import zlib
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.stats import binom
+from scipy.stats import binom, chi2
 
 from tests.encodings.samples import one_of_each
 from untrackable import Deck, DiscoveredStrings, Fresh, HashedStrings, Memoized, Rappor
 from untrackable.encodings import Encoding
 from untrackable.estimation.estimate import Estimate
-from untrackable.mechanisms import CountMeanSketch, HadamardSketch
+from untrackable.mechanisms import CountMeanSketch, HadamardSketch, Loloha
 from untrackable.mechanisms.catalogue import CATALOGUE
 from untrackable.mechanisms.demands import Budget
 from untrackable.mechanisms.interface import Mechanism
@@ -27,6 +31,11 @@ ALARM = 1e-9
 
 MOST = int(binom.isf(ALARM, TIMES, BETA))
 """More misses than this among `TIMES` have a probability below `ALARM` at a rate of BETA."""
+
+SPREAD = [math.sqrt(float(chi2.ppf(rate, TIMES - 1)) / (TIMES - 1)) for rate in (ALARM, 1 - ALARM)]
+"""By more than these factors, a standard deviation seen in `TIMES` normal errors is off with probability ALARM."""
+NEARLY = 1 + 1e-9
+"""For rounding errors."""
 
 TOLD = [name for name, entry in CATALOGUE.items() if not entry.yes_no and name != "fixed-vector-fresh"]
 SKETCHES: dict[str, Any] = {
@@ -48,21 +57,68 @@ def made(name: str, values: int) -> Mechanism:
     return CATALOGUE[name].for_budget(Budget(values=values, eps=3.0, reports=2, people=PEOPLE * TIMES))
 
 
-def asked(mechanism: Mechanism, values: NDArray[Any], beta: float = BETA, times: int = 1) -> list[Estimate]:
-    """As many estimates as times, each from an equal part of the population, as it comes."""
+def simulated(mechanism: Mechanism, values: NDArray[Any], seed: int) -> NDArray[Any]:
+    """Reports of the first round."""
     changing = np.column_stack([values, values]) if type(mechanism).__name__ in ("OneChange", "Votes") else values
     rounds = 2 if changing.ndim == 2 else 1
-    seed = zlib.crc32(repr(mechanism).encode())
     reports = np.concatenate([b.reports for b in mechanism.simulate(changing, rounds=rounds, seed=seed)])
-    found = []
-    for part in np.split(reports, times):
-        sums: Any = mechanism.aggregator().add(part[:, :1] if rounds == 2 else part)
-        found.append(sums.estimate(beta, candidates=list(range(4)) if sums.takes_candidates else None))
+    return reports[:, :1] if rounds == 2 else reports
+
+
+def estimated(mechanism: Mechanism, reports: NDArray[Any], beta: float) -> Estimate:
+    sums: Any = mechanism.aggregator().add(reports)
+    found: Estimate = sums.estimate(beta, candidates=list(range(4)) if sums.takes_candidates else None)
     return found
+
+
+def asked(mechanism: Mechanism, values: NDArray[Any], beta: float = BETA, times: int = 1) -> list[Estimate]:
+    """As many estimates as times, each from an equal part of the population, as it comes."""
+    reports = simulated(mechanism, values, zlib.crc32(repr(mechanism).encode()))
+    return [estimated(mechanism, part, beta) for part in np.split(reports, times)]
+
+
+def attained(mechanism: Mechanism, values: int) -> NDArray[np.float64]:
+    """By how much one report moves n times each frequency, seen in estimates from one report each.
+
+    With 600 people for each value, the two extremes of every frequency are among them.
+    """
+    reports = simulated(mechanism, np.tile(np.arange(values), 600), seed=1)
+    alone = [estimated(mechanism, reports[i : i + 1], BETA).frequencies for i in range(len(reports))]
+    moved: NDArray[np.float64] = np.ptp(np.array(alone), axis=0)
+    return moved
+
+
+def not_too_wide(mechanism: Mechanism, found: list[Estimate], moves: NDArray[np.float64]) -> None:
+    """Radii are at most Hoeffding's: what one report moves, times √(ln(2m/beta)/2n) for m values.
+
+    Where values are hashed, half of beta is for the noise; the other half is for collisions, by Bernstein's
+    inequality over the hash functions of a sketch, and for next to nothing with the many seeds of LOLOHA.
+    """
+    base = getattr(mechanism, "base", None)
+    sketch = base if isinstance(base, (CountMeanSketch, HadamardSketch)) else None
+    hashed = sketch is not None or isinstance(mechanism, Loloha)
+    for e in found:
+        for radius, statistics in ((e.radius, 1), (e.simultaneous_radius, e.frequencies.size)):
+            log = math.log((4 if hashed else 2) * statistics / e.beta)
+            collisions = 1e-4 if hashed else 0.0
+            if sketch is not None:
+                variance = 2 * sketch.hashes * log / (sketch.width - 1)
+                collisions = (log / 3 + math.sqrt(log**2 / 9 + variance)) / sketch.hashes
+            bound = moves[: radius.size] * math.sqrt(log / (2 * e.n)) + collisions
+            assert np.all(radius[: bound.size] <= bound * NEARLY)
+
+
+def spreads_as_said(found: list[Estimate], size: int) -> None:
+    """Standard errors are the spread of the estimates, neither less nor more."""
+    seen = np.array([e.frequencies[:size] for e in found]).std(axis=0, ddof=1)
+    said = np.sqrt(np.mean([e.standard_error[:size] ** 2 for e in found], axis=0))
+    assert np.all(seen >= SPREAD[0] * said)
+    assert np.all(seen <= SPREAD[1] * said)
 
 
 def holds(found: list[Estimate], truth: NDArray[np.float64]) -> None:
     """Unbiased within 6 standard errors of the mean; too few misses for one value, and for all of them at once."""
+    spreads_as_said(found, truth.size)
     errors = np.array([e.frequencies[: truth.size] for e in found]) - truth
     spread = errors.std(axis=0, ddof=1) / np.sqrt(len(found))
     assert np.all(np.abs(errors.mean(axis=0)) <= 6 * spread + 1e-12)
@@ -82,11 +138,14 @@ def test_every_mechanism_of_several_values(name: str) -> None:
     values = np.tile(np.repeat([0, 1, 2], [120, 80, 40]), TIMES)
     mechanism = made(name, 4)
     if name == "assigned":  # vectors are given by number: all people are one population
-        (found,) = asked(mechanism, values, beta=1e-9)
-        assert np.all(np.abs(found.frequencies - [1 / 2, 1 / 3, 1 / 6, 0]) <= found.simultaneous_radius)
-        assert np.all(found.simultaneous_radius < 0.1)
+        (whole,) = asked(mechanism, values, beta=1e-9)
+        assert np.all(np.abs(whole.frequencies - [1 / 2, 1 / 3, 1 / 6, 0]) <= whole.simultaneous_radius)
+        assert np.all(whole.simultaneous_radius < 0.1)
+        not_too_wide(mechanism, [whole], attained(mechanism, 4))
         return
-    holds(asked(mechanism, values, times=TIMES), np.array([1 / 2, 1 / 3, 1 / 6, 0]))
+    found = asked(mechanism, values, times=TIMES)
+    holds(found, np.array([1 / 2, 1 / 3, 1 / 6, 0]))
+    not_too_wide(mechanism, found, attained(mechanism, 4))
 
 
 @pytest.mark.parametrize("name", [name for name in TOLD if name not in ("rappor", "assigned")] + YES_NO)
@@ -94,7 +153,10 @@ def test_every_mechanism_of_several_values(name: str) -> None:
 def test_every_mechanism_of_one_bit(name: str, share: float) -> None:
     """Everyone holds 0, or a quarter hold 1."""
     values = np.tile((np.arange(PEOPLE) < share * PEOPLE).astype(int), TIMES)
-    holds(asked(made(name, 2), values, times=TIMES), np.array([1 - share, share]))
+    mechanism = made(name, 2)
+    found = asked(mechanism, values, times=TIMES)
+    holds(found, np.array([1 - share, share]))
+    not_too_wide(mechanism, found, attained(mechanism, 2))
 
 
 @pytest.mark.parametrize("name", [*TOLD, *YES_NO])
@@ -151,3 +213,26 @@ def test_intervals_that_are_too_narrow_are_noticed() -> None:
     assert outside.sum(axis=0).max() > MOST
     with pytest.raises(AssertionError):
         holds(found, truth + np.array([0.05, -0.05, 0, 0]))
+
+
+@pytest.mark.parametrize("name", ["deck", "rappor", "ololoha", "hcms"])
+def test_intervals_that_are_too_wide_are_noticed(name: str) -> None:
+    """A third wider than they must be, in the same tests, whatever the seed."""
+    values = np.tile(np.repeat([0, 1, 2], [120, 80, 40]), 2)
+    mechanism = made(name, 4)
+    found, moves = asked(mechanism, values, times=2), attained(mechanism, 4)
+    not_too_wide(mechanism, found, moves)
+    for wider in (
+        [replace(e, radius=1.3 * e.radius) for e in found],
+        [replace(e, simultaneous_radius=1.3 * e.simultaneous_radius) for e in found],
+    ):
+        with pytest.raises(AssertionError):
+            not_too_wide(mechanism, wider, moves)
+
+
+@pytest.mark.parametrize("factor", [1.3, 1 / 1.3])
+def test_standard_errors_that_are_not_the_spread_are_noticed(factor: float) -> None:
+    found = asked(made("deck", 4), np.tile(np.repeat([0, 1, 2], [120, 80, 40]), TIMES), times=TIMES)
+    spreads_as_said(found, 4)
+    with pytest.raises(AssertionError):
+        spreads_as_said([replace(e, standard_error=factor * e.standard_error) for e in found], 4)

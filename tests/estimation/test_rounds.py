@@ -187,6 +187,11 @@ def test_bands_hold_for_a_straight_truth() -> None:
     assert series.rounds == tuple(range(1, 11))
     inner = series.trend_upper[3:7] - series.trend_lower[3:7]
     assert np.all(inner < (series.upper - series.lower)[3:7])
+    # In the middle of its window the line is a mean of nine rounds: no wider than Hoeffding's for all ten at once.
+    span = 1 / math.tanh(0.5)
+    bound = span * math.sqrt(math.log(2 * rounds / beta) / (2 * people * 9))
+    assert np.all(inner[1:3] <= 2 * bound * (1 + 1e-9))
+    assert np.all(1.3 * inner[1:3] > 2 * bound * (1 + 1e-9))  # a band that is a third wider is noticed
 
 
 def test_a_trend_of_kept_noise_is_no_narrower() -> None:

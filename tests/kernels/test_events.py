@@ -24,7 +24,7 @@ def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def drawn(which: Words, first: int, second: int, rng: Any, among: Words = ALL) -> Words:
-    return events.events(which, first, second, rng, among=among)
+    return events.draw_events(which, first, second, rng, among=among)
 
 
 @pytest.mark.parametrize("first", THRESHOLDS)

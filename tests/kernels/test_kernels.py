@@ -272,7 +272,7 @@ def test_a_cache_that_cannot_be_written_is_done_without_and_compiling_is_announc
     script += SMALL + "print(walsh_hadamard(np.ones(1 << 18, dtype=np.int64))[0])"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, text=True)  # noqa: S603
     assert done.stdout == f"{1 << 18}\n"
-    assert done.stderr == "loading the compiled kernels; the first time, this takes some seconds\n"
+    assert done.stderr == "Loading the compiled kernels. The first time, this takes a few seconds.\n"
 
 
 class Impatient(threading.Timer):
@@ -286,7 +286,7 @@ def test_slow_loading_is_announced(monkeypatch: pytest.MonkeyPatch, caplog: pyte
     monkeypatch.setattr(threading, "Timer", Impatient)
     with caplog.at_level(logging.WARNING, "untrackable"):
         assert compilation._imported.__wrapped__() is compiled
-    assert "the first time, this takes some seconds" in caplog.text
+    assert "The first time, this takes a few seconds" in caplog.text
 
 
 def test_loading_is_announced_once_however_many_threads_wait_for_it(
@@ -312,7 +312,7 @@ def test_threads_are_the_callers_choice() -> None:
     with pytest.raises(ValueError, match="threads must be at least 1"), threads.at_most(0):
         pass
     done: list[tuple[int, int]] = []
-    threads.share(lambda start, stop: done.append((start, stop)), 10, threads=3)
+    threads.split_work(lambda start, stop: done.append((start, stop)), 10, threads=3)
     assert sorted(done) == [(0, 3), (3, 6), (6, 10)]
 
 
@@ -321,7 +321,7 @@ def test_a_failing_piece_fails_the_whole() -> None:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        threads.share(work, 4, threads=2)
+        threads.split_work(work, 4, threads=2)
 
 
 def test_many_threads_may_call_at_once() -> None:

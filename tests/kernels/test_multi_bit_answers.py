@@ -76,6 +76,6 @@ def test_supports_are_counted(limbs: int, width: int, either: str) -> None:
             odd = sum(np.bitwise_count(vectors[i * limbs + j] & candidates[j, u]) for j in range(limbs)) % 2
             told |= np.asarray(odd, dtype=np.uint64) << np.uint64(i)
         assert found[u] == np.count_nonzero(told == told_answers)
-    with pytest.raises(ValueError, match="a column for each of 4999 answers"):
+    with pytest.raises(ValueError, match="one column for each of 4999 answers"):
         multi_bit_answers.support_counts(vectors, told_answers[1:], candidates)
     assert multi_bit_answers.support_counts(vectors[:, :0], told_answers[:0], candidates).tolist() == [0] * 7

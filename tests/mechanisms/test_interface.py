@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.mechanisms.test_clients import ONE_OF_EACH
+from tests.mechanisms.test_client_states import ONE_OF_EACH
 from untrackable.errors import DeckEmpty, ValueChangeRefused
 from untrackable.mechanisms.entropy import system
 from untrackable.mechanisms.inner_product.deck import Deck

@@ -21,11 +21,15 @@ from untrackable import (
 )
 from untrackable.mechanisms import Unary
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.theory.enumeration import Finite
+from untrackable.theory.enumeration import FiniteMechanism
 
 
 def assert_likelihoods(
-    mechanism: Mechanism, oracle: Finite, values: tuple[Any, Hashable], encode: Callable[[Any], Any], reports: int
+    mechanism: Mechanism,
+    oracle: FiniteMechanism,
+    values: tuple[Any, Hashable],
+    encode: Callable[[Any], Any],
+    reports: int,
 ) -> None:
     """Log likelihoods, and scores of every pair of half streams, as enumerated."""
     value, other = values

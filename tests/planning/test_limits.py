@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.planning.drawing import LISTED, UNKNOWNS, followed, private, random_goals
+from tests.planning.random_goals import LISTED, UNKNOWNS, followed, private, random_goals
 from untrackable import Fading, Goals, plan
 from untrackable.mechanisms.catalogue import CATALOGUE
 from untrackable.mechanisms.demands import Unsuitable

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.planning.drawing import UNKNOWNS, followed, private, random_goals
+from tests.planning.random_goals import UNKNOWNS, followed, private, random_goals
 from untrackable import Bit, Goals, plan
 from untrackable.accounting.verification import verify
 from untrackable.display.plan_words import verdict

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.collector.samples import BEGIN, DECK, HOUR, campaign
 from tests.encodings.samples import one_of_each
-from tests.mechanisms.test_clients import ONE_OF_EACH
+from tests.mechanisms.test_client_states import ONE_OF_EACH
 from untrackable import (
     Bitwise,
     Categories,
@@ -111,10 +111,10 @@ def nested(depth: int) -> bytes:
         (altered(lambda d: d.update(first_round=-1)), "first_round must be"),
         (altered(lambda d: d["guarantee"].update(eps=-1)), "eps must be"),
         (altered(lambda d: d["guarantee"].update(values="some")), "values must be"),
-        (json.dumps(ASKED.to_json()).encode(), "not written as `to_bytes` writes it"),
-        (ASKED.to_bytes() + b"\n", "not written as `to_bytes` writes it"),
-        (ASKED.to_bytes().replace(b'"eps":8', b'"eps":8.0'), "not written as `to_bytes` writes it"),
-        (ASKED.to_bytes().replace(b"Which", b"\\u0057hich"), "not written as `to_bytes` writes it"),
+        (json.dumps(ASKED.to_json()).encode(), "must be written exactly as `to_bytes` writes it"),
+        (ASKED.to_bytes() + b"\n", "must be written exactly as `to_bytes` writes it"),
+        (ASKED.to_bytes().replace(b'"eps":8', b'"eps":8.0'), "must be written exactly as `to_bytes` writes it"),
+        (ASKED.to_bytes().replace(b"Which", b"\\u0057hich"), "must be written exactly as `to_bytes` writes it"),
         (b" " * (LARGEST + 1), "at most 1048576 bytes"),
         *((nested(depth), "the campaign is not (valid|JSON)") for depth in (2, 300, 400, 700, 980, 5000)),
     ],

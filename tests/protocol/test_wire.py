@@ -132,7 +132,7 @@ def test_many_that_do_not_fit() -> None:
     with pytest.raises(ValueError, match="nonces must be 16 bytes for each of 3 reports"):
         layout.encode_many(round=1, nonces=nonces, reports=np.zeros(3, dtype=np.uint64))
     for wide in (8, 256):
-        with pytest.raises(ValueError, match=r"reports must have at most 3 bits \(they are not shown\)"):
+        with pytest.raises(ValueError, match=r"at most 3 bits; a given one \(not shown\) has more"):
             layout.encode_many(round=1, nonces=nonces, reports=np.array([1, wide], dtype=np.uint64))
     with pytest.raises(ValueError, match="round must be between 1 and 4294967295, got 0"):
         layout.encode_many(round=0, nonces=nonces, reports=np.zeros(2, dtype=np.uint64))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, chi2
 
 from tests.rappor_decode.collected import collected, zipf
 from untrackable import Rappor
@@ -117,6 +117,16 @@ def test_intervals_cover() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("rappor-decode")
+def test_intervals_are_no_wider_than_the_errors() -> None:
+    """Errors over standard errors are normal, so their mean square is chi-squared; 1.4 times wider is noticed."""
+    least = chi2.ppf(1e-5, RUNS) / RUNS
+    seen = float(np.mean([run.off**2 for run in repeated()]))
+    assert seen >= least
+    assert seen / 1.4**2 < least
+
+
+@pytest.mark.slow
 def test_common_strings_that_are_not_listed_do_not_make_others_appear() -> None:
     """Everyone holds a string that is not listed, some of them very common."""
     wrong, runs = 0, 12
@@ -142,8 +152,8 @@ def test_a_map_and_strings_give_the_same() -> None:
 
 
 def test_a_map_that_differs_from_the_hashing_is_used_and_said() -> None:
-    places = CandidateMap.of(PARAMS, ["a", "b", "c", "d"]).places
-    decoded = decode(PARAMS, small(), CandidateMap(("A", "b", "c", "d"), places))
+    positions = CandidateMap.of(PARAMS, ["a", "b", "c", "d"]).positions
+    decoded = decode(PARAMS, small(), CandidateMap(("A", "b", "c", "d"), positions))
     assert [each.name for each in decoded.found] == ["A", "b", "c"]
     assert any("differs from the hashing of the published clients for 1 of 4" in note for note in decoded.notes)
 
@@ -177,8 +187,8 @@ def test_without_any_noise() -> None:
 
 
 def test_identical_candidates_are_decoded_as_one() -> None:
-    places = CandidateMap.of(PARAMS, ["a", "b", "c", "d"]).places[[0, 0, 1, 2, 3, 3]]
-    decoded = decode(PARAMS, small(), CandidateMap(("a", "twin", "b", "c", "d", "e"), places))
+    positions = CandidateMap.of(PARAMS, ["a", "b", "c", "d"]).positions[[0, 0, 1, 2, 3, 3]]
+    decoded = decode(PARAMS, small(), CandidateMap(("a", "twin", "b", "c", "d", "e"), positions))
     assert decoded.found[0].name == "a"
     assert decoded.found[0].alike == ("twin",)
     assert decoded.table()[0][0] == "a = twin"
@@ -191,9 +201,9 @@ def test_candidates_that_differ_only_in_cohorts_without_reports() -> None:
     counts = small()
     reports, bits = counts.reports.copy(), counts.bits.copy()
     reports[3], bits[3] = 0, 0
-    places = CandidateMap.of(PARAMS, ["a", "b", "c"]).places[[0, 1, 2, 2]].copy()
-    places[3, 3] = (places[3, 3] + 1) % 64
-    decoded = decode(PARAMS, Counts(reports, bits), CandidateMap(("a", "b", "c", "c'"), places))
+    positions = CandidateMap.of(PARAMS, ["a", "b", "c"]).positions[[0, 1, 2, 2]].copy()
+    positions[3, 3] = (positions[3, 3] + 1) % 64
+    decoded = decode(PARAMS, Counts(reports, bits), CandidateMap(("a", "b", "c", "c'"), positions))
     assert decoded.found[-1].alike == ("c'",)
     assert any("1 of 8 cohorts have no reports" in note for note in decoded.notes)
 
@@ -201,13 +211,13 @@ def test_candidates_that_differ_only_in_cohorts_without_reports() -> None:
 def test_mixtures_of_others_are_said_to_be_untestable() -> None:
     """Four candidates on one cohort's bits, of which each is a mixture of the other three: 01 + 23 = 02 + 13."""
     params = Rappor(bloom_bits=16, hashes=2, f=0.25, p=0.25, q=0.75)
-    places = np.array([[[0, 1]], [[2, 3]], [[0, 2]], [[1, 3]]], dtype=np.int32)
+    positions = np.array([[[0, 1]], [[2, 3]], [[0, 2]], [[1, 3]]], dtype=np.int32)
     rng = np.random.default_rng(1)
     one, zero = params.bit_rates
     held = np.zeros(16, dtype=np.int64)
     held[:4] = 10_000
     counts = Counts(np.array([20_000]), (rng.binomial(held, one) + rng.binomial(20_000 - held, zero))[None, :])
-    decoded = decode(params, counts, CandidateMap(("01", "23", "02", "13"), places))
+    decoded = decode(params, counts, CandidateMap(("01", "23", "02", "13"), positions))
     assert decoded.found == ()
     assert any("cannot be told from mixtures of others" in note for note in decoded.notes)
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csc_array
 
 from untrackable.estimation.aggregators import FloatArray
-from untrackable.rappor_decode.lasso import Weighted, path
+from untrackable.rappor_decode.lasso import WeightedDesign, lasso_path
 
 
 def best(
@@ -43,7 +43,9 @@ def test_the_minimum_is_found(seed: int, background: bool) -> None:
     weights = rng.uniform(20, 60, 14)
     response = matrix @ np.maximum(0, rng.normal(0, 1, 7)) + 0.3 * background + rng.normal(0, 0.2, 14)
     for penalty in (0.0, 1.0, 5.0):
-        chosen = path(Weighted(csc_array(matrix), weights, background), response, penalty=penalty, most=7)
+        chosen = lasso_path(
+            WeightedDesign(csc_array(matrix), weights, background), response, penalty=penalty, most=7
+        )
         found = np.zeros(7)
         found[chosen.columns] = chosen.coefficients
         np.testing.assert_allclose(found, best(matrix, weights, response, penalty, background), atol=2e-3)
@@ -53,15 +55,15 @@ def test_the_minimum_is_found(seed: int, background: bool) -> None:
 
 def test_nothing_and_too_much() -> None:
     matrix, weights = csc_array(np.eye(6)), np.ones(6)
-    none = path(Weighted(matrix, weights, False), -np.ones(6), penalty=1.0, most=6)
+    none = lasso_path(WeightedDesign(matrix, weights, False), -np.ones(6), penalty=1.0, most=6)
     assert none.columns.size == 0
     response = np.array([10.0, 9, 8, 1, 1, 1])
-    capped = path(Weighted(matrix, weights, False), response, penalty=0.0, most=3)
+    capped = lasso_path(WeightedDesign(matrix, weights, False), response, penalty=0.0, most=3)
     assert sorted(capped.columns.tolist()) == [0, 1, 2]
     assert capped.penalty >= 0.9
 
 
 def test_a_column_of_ones_is_the_background() -> None:
     matrix = csc_array(np.array([[1.0, 1], [1, 0], [1, 0]]))
-    chosen = path(Weighted(matrix, np.ones(3), True), np.array([9.0, 1, 1]), penalty=0.5, most=2)
+    chosen = lasso_path(WeightedDesign(matrix, np.ones(3), True), np.array([9.0, 1, 1]), penalty=0.5, most=2)
     assert chosen.columns.tolist() == [1]

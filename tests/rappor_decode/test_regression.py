@@ -13,7 +13,7 @@ from untrackable.rappor_decode.decode import accepted
 from untrackable.rappor_decode.design import Design, design
 from untrackable.rappor_decode.rappor_files import Counts
 from untrackable.rappor_decode.regression import independent, least_squares, model
-from untrackable.rappor_decode.rivals import rivalled
+from untrackable.rappor_decode.rivals import p_value_with_rivals
 
 PARAMS = Rappor(bloom_bits=5, hashes=2, f=0.25, p=0.2, q=0.9, cohorts=3)
 NAMES = ["a", "b", "c", "d"]
@@ -97,7 +97,7 @@ def test_rivals_join_the_model() -> None:
     counts = Counts(np.full(4, 400), rng.integers(40, 200, size=(4, 6)))
     made = design(params, counts, CandidateMap.of(params, names))
     fit = least_squares(made, np.array([0, 1]), np.full(24, 0.2), background=True)
-    found = rivalled(made, fit, 0, -1e9)  # everyone is a rival
+    found = p_value_with_rivals(made, fit, 0, -1e9)  # everyone is a rival
     larger = least_squares(made, np.arange(8), np.full(24, 0.2), background=True)
     place, before = list(larger.columns).index(0) + 1, 1
     wider = larger.inverse[place, place] / fit.inverse[before, before]
@@ -106,7 +106,7 @@ def test_rivals_join_the_model() -> None:
         assert found >= expected - 1e-12
     else:
         assert found == pytest.approx(expected)
-    assert rivalled(made, fit, 0, 1e9) == fit.p_values[0]  # nobody is
+    assert p_value_with_rivals(made, fit, 0, 1e9) == fit.p_values[0]  # nobody is
 
 
 def test_dependent_columns_are_dropped() -> None:

@@ -271,8 +271,8 @@ def test_memory_is_of_a_batch_not_of_the_file(tmp_path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from untrackable.reports.file_format import BATCH
     from untrackable.reports.reader import read_reports
+    from untrackable.reports.table import BATCH
 
     reports = np.full(2 * BATCH + 5, 5, dtype=np.uint8)
     one = pa.table({"round": np.ones(reports.size, dtype=np.int8), "report": reports})

@@ -34,7 +34,7 @@ def test_extremes_do_not_overflow() -> None:
     assert chaining.tight(math.inf, 1.5) == pytest.approx(1.5)
     assert chaining.tight(math.inf, math.inf) == math.inf
     assert chaining.tight(1e-12, 1e-12) == pytest.approx(0.5e-24)
-    assert chaining.in_a_row([]) == math.inf
+    assert chaining.tight_chain([]) == math.inf
 
 
 @given(st.floats(0.05, 6), st.floats(0.05, 6))
@@ -57,7 +57,7 @@ def test_no_channel_exceeds_the_bounds(first: Channel, second: Channel, third: C
     chained = Channel(first.law @ second.law)
     assert chained.eps(0) <= chaining.tight(first.eps(0), second.eps(0)) + 1e-12
     whole = Channel(chained.law @ third.law)
-    bound = chaining.in_a_row([first.eps(0), second.eps(0), third.eps(0)])
+    bound = chaining.tight_chain([first.eps(0), second.eps(0), third.eps(0)])
     assert whole.eps(0) <= bound + 1e-12
 
 
@@ -104,7 +104,7 @@ def test_people_families_cities() -> None:
     for person in found:
         assert person.exact <= person.tight_upper <= person.basic_upper
     assert found[0].tight_upper == pytest.approx(
-        chaining.in_a_row([levels[0][0][0].eps(0), levels[1][0][0].eps(0), levels[2][1][0].eps(0)])
+        chaining.tight_chain([levels[0][0][0].eps(0), levels[1][0][0].eps(0), levels[2][1][0].eps(0)])
     )
 
 

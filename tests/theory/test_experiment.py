@@ -17,9 +17,9 @@ from scipy.special import ndtr
 from untrackable import Bracket, NoisyInnerProduct, Rappor
 from untrackable.theory import Experiment, Factor, Mixture, Worst, convolution, loss_grid
 from untrackable.theory.factor import FloatArray, persistent_factor, response_factor
-from untrackable.theory.factor_products import mirrored
+from untrackable.theory.factor_products import is_symmetric
 from untrackable.theory.losses import World
-from untrackable.theory.queries import Direction
+from untrackable.theory.world_pair import Direction
 
 GAMMAS = (0.0, 0.1, 0.5, 1.0, 2.0)
 DIRECTIONS: tuple[Direction, ...] = ("forward", "backward", "both")
@@ -78,8 +78,8 @@ def test_grid_brackets_contain_the_truth(factor: Factor, count: int, gamma: floa
     merged = Experiment([(factor, count)])
     if not merged.factors:
         return
-    exact = convolution.enumerated(merged.factors)
-    gridded = loss_grid.gridded(merged.factors, 0.0, 1 << 14)
+    exact = convolution.loss_by_enumeration(merged.factors)
+    gridded = loss_grid.loss_on_grid(merged.factors, 0.0, 1 << 14)
     for truth, bracket in (
         (exact.delta_forward(gamma), gridded.delta_forward(gamma)),
         (exact.delta_backward(gamma), gridded.delta_backward(gamma)),
@@ -98,11 +98,11 @@ def test_worlds_that_mirror_each_other_are_computed_once(losses: list[float], bl
         told = (1 - blank) / (1 + math.exp(-loss))
         lie = 1 - blank - told
         parts.append((Factor([told, lie, blank], [lie, told, blank], [loss, -loss, 0.0]).merged(), 3))
-    assert mirrored(parts)
-    assert not mirrored([*parts, (Factor([0.6, 0.4], [0.5, 0.5]).merged(), 1)])
-    once = loss_grid.gridded(parts, shift, 1 << 12)
-    with mock.patch.object(loss_grid, "mirrored", return_value=False):
-        both = loss_grid.gridded(parts, shift, 1 << 12)
+    assert is_symmetric(parts)
+    assert not is_symmetric([*parts, (Factor([0.6, 0.4], [0.5, 0.5]).merged(), 1)])
+    once = loss_grid.loss_on_grid(parts, shift, 1 << 12)
+    with mock.patch.object(loss_grid, "is_symmetric", return_value=False):
+        both = loss_grid.loss_on_grid(parts, shift, 1 << 12)
     assert once.loss == pytest.approx(both.loss, rel=1e-9, abs=1e-9)
     for one, other in ((once.p, both.p), (once.q, both.q)):
         assert one == pytest.approx(other, abs=1e-13)
@@ -117,7 +117,7 @@ def test_lattice_and_enumeration_agree(count: int) -> None:
     step = convolution.lattice_step(parts)
     assert step is not None
     assert step == pytest.approx(math.log(2.5))
-    one, other = convolution.lattice(parts, step), convolution.enumerated(parts)
+    one, other = convolution.loss_on_lattice(parts, step), convolution.loss_by_enumeration(parts)
     for gamma in GAMMAS:
         assert one.delta_forward(gamma) == pytest.approx(other.delta_forward(gamma), rel=1e-9)
         assert one.delta_backward(gamma) == pytest.approx(other.delta_backward(gamma), rel=1e-9)
@@ -397,7 +397,7 @@ def test_roc_ends_where_it_must() -> None:
 
 
 def test_an_upper_bound_has_no_quantiles() -> None:
-    with pytest.raises(TypeError, match="exact experiment only"):
+    with pytest.raises(TypeError, match="only an exact experiment"):
         Experiment([response_factor(1.0)], certainty="upper").loss_quantiles([0.5])
     with pytest.raises(TypeError, match="levels must be a sequence"):
         Experiment([response_factor(1.0)]).loss_quantiles(0.5)  # type: ignore[arg-type]

@@ -22,8 +22,8 @@ from untrackable.mechanisms import Unary
 from untrackable.mechanisms.interface import Pair
 from untrackable.mechanisms.kept.unary import Preset
 from untrackable.theory import Experiment, Factor, Worst
-from untrackable.theory.enumeration import Finite, Law, Stream, pair, subsets
-from untrackable.theory.queries import Direction
+from untrackable.theory.enumeration import FiniteMechanism, Law, Stream, streams_factor, subsets
+from untrackable.theory.world_pair import Direction
 
 GAMMAS = (0.0, 0.03, 0.2, 0.7, 1.5, 4.0)
 DIRECTIONS: tuple[Direction, ...] = ("forward", "backward")
@@ -117,7 +117,7 @@ def test_rappor_detection_looks_at_every_overlap() -> None:
         assert found.delta(gamma).upper == pytest.approx(max(t.delta(gamma).upper for t in truths), rel=1e-9)
 
 
-def random_base(bits: int, eps: float, slots: int) -> tuple[NoisyInnerProduct, Finite, Finite]:
+def random_base(bits: int, eps: float, slots: int) -> tuple[NoisyInnerProduct, FiniteMechanism, FiniteMechanism]:
     law = oracles.inner_product(bits, eps)
     return (
         NoisyInnerProduct(bits=bits, eps=eps, width=1),
@@ -213,7 +213,7 @@ def test_deck_is_untrackable_exactly_when_the_value_changes() -> None:
             total[cards] = total.get(cards, 0.0) + chance
         return total
 
-    oracle = Finite(sequences, state, lambda cards, round: {cards[round - 1]: 1.0})  # type: ignore[index]
+    oracle = FiniteMechanism(sequences, state, lambda cards, round: {cards[round - 1]: 1.0})  # type: ignore[index]
     mechanism = Deck(bits=2, slots=3, eps_report=0.9, width=1)
     for sequence, first in itertools.product(sequences, subsets([1, 2, 3])):
         assert Experiment([oracle.tracking(sequence, [1, 2, 3], first)]).pure() < 1e-12
@@ -284,16 +284,16 @@ def test_fresh(reports: int) -> None:
             assert_equal(mechanism.detection(rounds=rounds, first=first), oracle.detection(1, 0, rounds, first))
 
 
-def sequences_apart(oracle: Finite, values: int, reports: int) -> list[Factor]:
+def sequences_apart(oracle: FiniteMechanism, values: int, reports: int) -> list[Factor]:
     """Every two sequences of values, where a client keeps one state for each value that it ever holds."""
     rounds = list(range(1, reports + 1))
 
     def world(sequence: tuple[int, ...]) -> dict[Stream, float]:
         by_value = [(v, [r for r in rounds if sequence[r - 1] == v]) for v in sorted(set(sequence))]
-        return oracle.users(by_value)
+        return oracle.several_people(by_value)
 
     worlds = [world(s) for s in itertools.product(range(values), repeat=reports)]
-    return [pair(a, b) for a, b in itertools.combinations(worlds, 2)]
+    return [streams_factor(a, b) for a, b in itertools.combinations(worlds, 2)]
 
 
 def test_any_sequence_of_values_is_bounded() -> None:
@@ -369,7 +369,7 @@ def test_rappor_with_cohorts(reports: int) -> None:
         found = mechanism.detection(rounds=rounds, first=first)
         assert_equal(found, oracle.detection(value, other, rounds, first))
         # the same client: one cohort, and within it a filter for each value
-        same = pair(
+        same = streams_factor(
             oracle.streams(value, rounds), oracles.same_cohort_change(mechanism, value, other, rounds, first)
         )
         assert_equal(mechanism.detection(rounds=rounds, first=first, after="same"), same)
@@ -388,8 +388,8 @@ def test_bitwise_remembers_its_flip(eps_state: float, eps_report: float, reports
             assert isinstance(kept, int)
             return oracle.report(kept if r in first else 1 - kept, r)
 
-        changed = Finite([0, 1], oracle.state, report)
-        truth = pair(oracle.streams(1, rounds), changed.streams(1, rounds))
+        changed = FiniteMechanism([0, 1], oracle.state, report)
+        truth = streams_factor(oracle.streams(1, rounds), changed.streams(1, rounds))
         assert_equal(mechanism.detection(rounds=rounds, first=first, after="same"), truth)
 
 

@@ -89,6 +89,6 @@ def test_a_level_is_no_answer() -> None:
 def test_a_curve_is_followed_to_its_root() -> None:
     """Far from it, the line through two points of a steep curve passes 0 right where they are."""
     found = falling_root(
-        lambda x: math.expm1(20 * math.log(1e3 / x)), 1.0, low=1e-4, high=1e4, close=1e-9, keep="below"
+        lambda x: math.expm1(20 * math.log(1e3 / x)), 1.0, low=1e-4, high=1e4, tolerance=1e-9, keep="below"
     )
     assert 1e3 * (1 - 1e-8) <= found.x <= 1e3

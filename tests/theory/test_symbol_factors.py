@@ -13,18 +13,18 @@ from tests.theory.test_factorisations import DIRECTIONS, GAMMAS, assert_dominate
 from untrackable import Bitwise
 from untrackable.mechanisms.kept.lgrr import Lgrr
 from untrackable.mechanisms.probabilities import flip_chance
-from untrackable.theory import Experiment, symbol_factors
-from untrackable.theory.enumeration import Finite, Law, pair, subsets
+from untrackable.theory import Experiment, symbol_factors, symbol_outcomes
+from untrackable.theory.enumeration import FiniteMechanism, Law, streams_factor, subsets
 from untrackable.theory.symbol_factors import Response
 
 
-def oracle(values: int, keep: float, tell: float) -> Finite:
+def oracle(values: int, keep: float, tell: float) -> FiniteMechanism:
     """Generalised randomised response, once for ever and again for each report."""
 
     def law(truth: float, symbol: Hashable) -> Law:
         return {other: truth if other == symbol else (1 - truth) / (values - 1) for other in range(values)}
 
-    return Finite(range(values), lambda value: law(keep, value), lambda kept, round: law(tell, kept))
+    return FiniteMechanism(range(values), lambda value: law(keep, value), lambda kept, round: law(tell, kept))
 
 
 def steps(values: int, keep: float, tell: float) -> tuple[Response, Response]:
@@ -100,13 +100,13 @@ def test_granted_symbols_dominate(values: int, keep: float, tell: float) -> None
             apart = truth.tracking(1, rounds, rounds[:split]), truth.detection(1, 0, rounds, rounds[:split])
             shorter, later = min(split, reports - split), reports - split
             for found in (
-                symbol_factors.granted_tracking(kept),
-                symbol_factors.known_tracking(kept, told, shorter),
+                symbol_factors.tracking_both_symbols_known(kept),
+                symbol_factors.tracking_one_symbol_known(kept, told, shorter),
             ):
                 assert_dominates(Experiment([found], certainty="upper"), apart[0])
             for found in (
-                symbol_factors.granted_detection(kept),
-                symbol_factors.known_detection(kept, told, later),
+                symbol_factors.detection_both_symbols_known(kept),
+                symbol_factors.detection_one_symbol_known(kept, told, later),
             ):
                 assert_dominates(Experiment([found], certainty="upper"), apart[1])
 
@@ -117,19 +117,30 @@ def test_one_known_symbol(values: int, keep: float, tell: float) -> None:
     reports = [1, 2, 3] if values < 5 else [1, 2]
     (kept, told), truth = steps(values, keep, tell), oracle(values, keep, tell)
     law = truth.state(1)
-    of_symbol = {s: Finite([s], lambda v: {v: 1.0}, truth.report).streams(s, reports) for s in law}
-    for value, found in ((1, symbol_factors.known_tracking), (0, symbol_factors.known_detection)):
+    of_symbol = {s: FiniteMechanism([s], lambda v: {v: 1.0}, truth.report).streams(s, reports) for s in law}
+    for value, found in (
+        (1, symbol_factors.tracking_one_symbol_known),
+        (0, symbol_factors.detection_one_symbol_known),
+    ):
         of_other = truth.streams(value, reports)
         one = {(s, *stream): law[s] * p for s in law for stream, p in of_symbol[s].items()}
         two = {(s, *stream): law[s] * p for s in law for stream, p in of_other.items()}
-        assert_equal(Experiment([found(kept, told, len(reports))]), pair(one, two))
+        assert_equal(Experiment([found(kept, told, len(reports))]), streams_factor(one, two))
 
 
 def test_bounds_are_attained_by_many_reports() -> None:
     kept, told = steps(3, 0.6, 0.9)
     pairs = (
-        (symbol_factors.granted_tracking, symbol_factors.known_tracking, symbol_factors.tracking_factor),
-        (symbol_factors.granted_detection, symbol_factors.known_detection, symbol_factors.detection_factor),
+        (
+            symbol_factors.tracking_both_symbols_known,
+            symbol_factors.tracking_one_symbol_known,
+            symbol_factors.tracking_factor,
+        ),
+        (
+            symbol_factors.detection_both_symbols_known,
+            symbol_factors.detection_one_symbol_known,
+            symbol_factors.detection_factor,
+        ),
     )
     for granted, known, exact in pairs:
         limit = Experiment([granted(kept)]).advantage().upper
@@ -149,10 +160,14 @@ def test_what_is_too_much_to_enumerate_is_bounded_and_says_so() -> None:
             delta = found.delta(0.1).upper
             assert delta >= last.get(name, 0.0) - 1e-12
             last[name] = delta
-    assert symbol_factors.few(10**6, 1, ((j, 20 - j) for j in range(1, 11)))  # exact to 20 reports, whatever g
-    assert symbol_factors.few(10**6, 2, ((j, 16 - j) for j in range(16)))
+    assert symbol_outcomes.can_enumerate(
+        10**6, 1, ((j, 20 - j) for j in range(1, 11))
+    )  # exact to 20 reports, whatever g
+    assert symbol_outcomes.can_enumerate(10**6, 2, ((j, 16 - j) for j in range(16)))
     kept, _ = steps(10, 0.45, 0.18)
-    assert last["tracking"] == pytest.approx(Experiment([symbol_factors.granted_tracking(kept)]).advantage().upper)
+    assert last["tracking"] == pytest.approx(
+        Experiment([symbol_factors.tracking_both_symbols_known(kept)]).advantage().upper
+    )
     assert mechanism.detection(reports=100, split=98).advantage().upper < 0.3  # two reports after the change
 
 
@@ -165,7 +180,7 @@ def test_outcomes_are_counted(values: int) -> None:
     kept, told = steps(values, 0.7, 0.8)
     for first, second in ((0, 1), (0, 4), (1, 1), (1, 3), (2, 3), (3, 3)):
         for special, exact in ((1, symbol_factors.tracking_factor), (2, symbol_factors.detection_factor)):
-            number = symbol_factors.outcomes(values, special, first, second)
+            number = symbol_outcomes.count_outcomes(values, special, first, second)
             assert number == exact(kept, told, first + second, first).p.size
             if values > 2:
                 assert number == counted(values, special, first, second)
@@ -183,11 +198,15 @@ def counted(values: int, special: int, first: int, second: int) -> int:
 
 
 def test_counting_stops_in_time() -> None:
-    many = symbol_factors.MOST_OUTCOMES + 1
+    many = symbol_outcomes.MOST_OUTCOMES + 1
     for values in (3, 10, 10**6):
         for first, second in ((10**5, 10**5), (0, 10**7), (60, 60)):
-            assert symbol_factors.outcomes(values, 2, first, second) == many
-    assert symbol_factors.outcomes(1000, 1, 10, 10) == symbol_factors.outcomes(10**6, 1, 10, 10) == 360_847
+            assert symbol_outcomes.count_outcomes(values, 2, first, second) == many
+    assert (
+        symbol_outcomes.count_outcomes(1000, 1, 10, 10)
+        == symbol_outcomes.count_outcomes(10**6, 1, 10, 10)
+        == 360_847
+    )
 
 
 # --- digits ------------------------------------------------------------------------------------------------------
@@ -232,7 +251,7 @@ def test_nothing_overflows() -> None:
     for factor in (
         symbol_factors.tracking_factor(kept, told, 12, 6),
         symbol_factors.detection_factor(kept, told, 8, 4),
-        symbol_factors.known_tracking(kept, told, 12),
+        symbol_factors.tracking_one_symbol_known(kept, told, 12),
     ):
         assert np.isfinite(factor.loss).all()
         assert Experiment([factor]).advantage().upper <= 1

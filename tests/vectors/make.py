@@ -95,7 +95,7 @@ def group(mechanism: Mechanism, parameters: Json, thresholds: Json, cases: Itera
     """All cases of one choice of parameters; `mechanism` is the text that the state's fingerprint hashes."""
     numbers = {name: str(threshold) for name, threshold in thresholds.items()}
     return {
-        "mechanism": repr(mechanism),
+        "mechanism": framing.identity(mechanism).decode(),
         "parameters": parameters,
         "thresholds": numbers,
         "cases": list(cases),

@@ -71,7 +71,7 @@ def _write(plots: Path, found: Reproduction) -> list[Path]:
     from untrackable.paper import paper_figures
 
     try:
-        return paper_figures.write(plots, found.points)
+        return paper_figures.write_figures(plots, found.points)
     except OSError as error:
         raise click.ClickException(f"cannot write figures to {plots}: {error.strerror}") from None
 

@@ -1,1 +1,1 @@
-"""The collector: takes reports over HTTP, keeps what it acknowledged, and knows nothing that it should not."""
+"""The collector: a server that accepts reports over HTTP, keeps all that it acknowledged, and records no sender."""

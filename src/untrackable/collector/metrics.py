@@ -1,7 +1,7 @@
-"""What the collector counts: totals over all of its processes, and nothing about any sender.
+"""The collector's counters: totals over all of its processes, and nothing about any sender.
 
-Every process counts in a row of its own in a small file that all of them map; a process that takes the place of
-another goes on with its row, so that totals never fall. The file has no name, and is gone with the last of them.
+Every process counts in its own row of a small file that all of them map. A process that replaces another continues
+its row, so totals never fall. The file has no name and disappears with the last process.
 """
 
 import fcntl
@@ -16,14 +16,15 @@ import numpy as np
 from untrackable.collector.http.problems import Problem
 
 _ROWS: Final = 64
+"""The largest number of processes that count together."""
 _COUNTERS: Final = {
-    "reports_received": "Reports that were acknowledged, those that came twice included.",
-    "bodies_received": "Requests with reports that were acknowledged.",
-    "groups_committed": "Transactions in which reports were stored.",
-    "commit_microseconds": "Time spent in these transactions.",
+    "reports_received": "Acknowledged reports, including those that came twice.",
+    "bodies_received": "Acknowledged requests with reports.",
+    "groups_committed": "Transactions that stored reports.",
+    "commit_microseconds": "Time spent in transactions that stored reports.",
     "store_failures": "Transactions that failed.",
-    "rounds_closed": "Rounds that were closed.",
-    "closings_failed": "Times that a round could not be closed.",
+    "rounds_closed": "Closed rounds.",
+    "closings_failed": "Failed attempts to close a round.",
 }
 _GAUGES: Final = {"waiting_bytes": "Bytes of reports that are not yet stored."}
 _PROBLEMS: Final = {f"problem {problem.slug}": problem for problem in Problem}
@@ -32,8 +33,8 @@ _PLACES: Final = {name: place for place, name in enumerate(_NAMES)}
 _SIZE: Final = 8 * _ROWS * len(_NAMES)
 
 
-class Shared:
-    """The file in which several processes count; handed to those that are started."""
+class SharedCounters:
+    """The file in which several processes count. The parent passes it to the processes that it starts."""
 
     def __init__(self) -> None:
         with tempfile.TemporaryFile(prefix="untrackable-") as file:
@@ -50,7 +51,7 @@ class Shared:
 class Metrics:
     """Counts in memory, or in a file that several processes share."""
 
-    def __init__(self, shared: Shared | None = None) -> None:
+    def __init__(self, shared: SharedCounters | None = None) -> None:
         self._file = None if shared is None else os.dup(shared.file)
         if self._file is None:
             memory, row = mmap.mmap(-1, _SIZE), 0
@@ -62,45 +63,45 @@ class Metrics:
 
     @staticmethod
     def _claim(file: int) -> int:
-        """The first row that no living process has."""
+        """Claim the first row that no living process has."""
         for row in range(_ROWS):
             try:
                 fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, row)
             except OSError:
                 continue
             return row
-        raise RuntimeError(f"there are more than {_ROWS} processes")
+        raise RuntimeError(f"the collector must have at most {_ROWS} processes: lower --workers")
 
     def add(self, name: str, count: int = 1) -> None:
-        """Count."""
+        """Add to a counter."""
         self._own[_PLACES[name]] += count
 
-    def show(self, name: str, value: int) -> None:
-        """Set a gauge."""
+    def set_gauge(self, name: str, value: int) -> None:
+        """Set a gauge to a value."""
         self._own[_PLACES[name]] = value
 
-    def refused(self, problem: Problem) -> None:
-        """Count a refusal."""
+    def count_problem(self, problem: Problem) -> None:
+        """Count a request that was refused with this problem."""
         self._own[_PLACES[f"problem {problem.slug}"]] += 1
 
     def total(self, name: str) -> int:
-        """Over all processes."""
+        """The total of a counter or gauge over all processes."""
         return int(self._all[:, _PLACES[name]].sum())
 
     def text(self) -> str:
-        """Prometheus' text format."""
+        """All totals in Prometheus' text format."""
         lines = []
         for kind, names, suffix in (("counter", _COUNTERS, "_total"), ("gauge", _GAUGES, "")):
             for name, words in names.items():
                 full = f"untrackable_{name}{suffix}"
                 lines += [f"# HELP {full} {words}", f"# TYPE {full} {kind}", f"{full} {self.total(name)}"]
         full = "untrackable_problems_total"
-        lines += [f"# HELP {full} Requests that were refused, by type of problem.", f"# TYPE {full} counter"]
+        lines += [f"# HELP {full} Refused requests, by type of problem.", f"# TYPE {full} counter"]
         lines += [f'{full}{{type="{problem.slug}"}} {self.total(name)}' for name, problem in _PROBLEMS.items()]
         return "\n".join(lines) + "\n"
 
     def close(self) -> None:
-        """Give the row back."""
+        """Release this process's row."""
         if self._file is not None:
             os.close(self._file)
             self._file = None

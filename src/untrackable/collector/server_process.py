@@ -1,4 +1,4 @@
-"""Processes beside a program: a collector, and workers that leave Ctrl-C to whoever started them."""
+"""A collector that runs in a process beside a program, and child processes that are shielded from Ctrl-C."""
 
 import os
 import signal
@@ -14,69 +14,69 @@ from untrackable import strict_json
 
 
 @dataclass(slots=True, eq=False)
-class Server:
-    """A running `untrackable serve`: its process, its address, and what it has said on standard output."""
+class ServerProcess:
+    """A running `untrackable serve`: its process, its address, and its standard output."""
 
     process: "subprocess.Popen[bytes]"
     address: str
-    said: bytes
+    output: bytes
 
     def end(self, seconds: float = 60.0) -> int:
-        """Ask it to store what it accepted and end; its exit status."""
+        """Ask it to store what it accepted and to end. Returns its exit status."""
         self.process.send_signal(signal.SIGTERM)
         return self._ended(seconds)
 
     def kill(self) -> int:
-        """End it at once."""
+        """End it at once. Returns its exit status."""
         self.process.kill()
         return self._ended(60.0)
 
     def _ended(self, seconds: float) -> int:
         status = self.process.wait(timeout=seconds)
         if self.process.stdout is not None and not self.process.stdout.closed:
-            self.said += self.process.stdout.read()
+            self.output += self.process.stdout.read()
             self.process.stdout.close()
         return status
 
 
-def start(
+def start_server(
     store: str, *options: str, errors: IO[bytes] | None = None, environment: Mapping[str, str] | None = None
-) -> Server:
-    """Start a collector at a free port of this machine; `options` are those of `untrackable serve`."""
+) -> ServerProcess:
+    """Start a collector on a free port of this machine. `options` are those of `untrackable serve`."""
     command = [sys.executable, "-m", "untrackable", "serve", "--store", store, "--port", "0", "--json", *options]
     process = subprocess.Popen(  # noqa: S603
         command,
         stdout=subprocess.PIPE,
         stderr=errors,
         env={**os.environ, **(environment or {})},
-        start_new_session=True,  # Ctrl-C is for the program that started it, which ends it in order
+        start_new_session=True,  # Ctrl-C only reaches the program that started it, which then ends it cleanly.
     )
     try:
-        said = _said(process)
-    except BaseException:  # such as an interrupt, while it starts
+        output = _startup_output(process)
+    except BaseException:  # This includes an interrupt while it starts.
         process.kill()
         process.wait()
         if process.stdout is not None:
             process.stdout.close()
         raise
-    return Server(process, str(strict_json.parse(said)["address"]), said)
+    return ServerProcess(process, str(strict_json.parse(output)["address"]), output)
 
 
-def _said(process: "subprocess.Popen[bytes]") -> bytes:
-    """What it says when it has begun."""
-    said = b""
-    while process.stdout is not None and not said.rstrip().endswith(b"}"):
+def _startup_output(process: "subprocess.Popen[bytes]") -> bytes:
+    """The output that the collector prints once it has started."""
+    output = b""
+    while process.stdout is not None and not output.rstrip().endswith(b"}"):
         line = process.stdout.readline()
         if not line:
-            raise RuntimeError(f"the collector ended with status {process.wait()} before it had begun")
-        said += line
-    return said
+            raise RuntimeError(f"the collector did not start: it ended with status {process.wait()}")
+        output += line
+    return output
 
 
 @contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Processes and threads that are started within never see Ctrl-C; this one sees it afterwards."""
-    resource_tracker.ensure_running()  # or it would be started within, and lift the block
+def shielded_from_interrupts() -> Iterator[None]:
+    """Processes and threads that are started within the block never see Ctrl-C. This process sees it afterwards."""
+    resource_tracker.ensure_running()  # If it were started within the block, it would lift the block.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         yield

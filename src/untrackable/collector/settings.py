@@ -1,4 +1,4 @@
-"""What the operator of a collector chooses."""
+"""The settings that the operator of a collector chooses."""
 
 from dataclasses import dataclass
 
@@ -7,34 +7,34 @@ from untrackable import checks
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Limits and delays; times are in seconds, sizes in bytes."""
+    """Limits and delays. Times are in seconds, and sizes are in bytes."""
 
     minimum_reports: int = 100
-    """Estimates from fewer reports are withheld."""
+    """The smallest number of reports for which an estimate is shown."""
     early: float = 60.0
-    """How long before its round a report is taken, for clocks that are fast."""
+    """How long before the start of its round a report is accepted, for clients whose clock is fast."""
     grace: float = 600.0
-    """How long after its round a report is taken; then the round is closed."""
+    """How long after the end of its round a report is accepted. Then the round is closed."""
     sweep: float = 30.0
-    """How often to look for rounds to close."""
+    """How often the collector looks for rounds to close."""
     largest_body: int = 1 << 20
-    """Of a request."""
+    """The largest body of a request."""
     room: int = 32 << 20
-    """For reports that are not yet stored; beyond it, senders are asked to come again."""
+    """The memory for reports that are not yet stored. If it is full, senders are asked to retry later."""
     group: int = 4 << 20
-    """Reports in one transaction, at most."""
+    """The largest size of the reports that are stored in one transaction."""
     retry_after: int = 5
-    """When to come again, told to senders that are turned away."""
+    """The Retry-After delay for senders that are asked to retry later."""
     request_seconds: float = 20.0
-    """Within which a request must have arrived, and its answer been taken."""
+    """How long a request may take to arrive, and how long its sender may take to read the answer."""
     largest_head: int = 32 << 10
-    """Of a request's address, and of its headers."""
+    """The largest address of a request, and the largest total of its headers."""
     connections: int = 3000
-    """Open at once, in one process; beyond it, senders are asked to come again."""
+    """The largest number of open connections of one process. Further senders are asked to retry later."""
     ending_seconds: float = 20.0
-    """For storing what was accepted, when the collector ends."""
+    """How long the collector may take to store accepted reports when it ends."""
     origins: tuple[str, ...] = ("*",)
-    """Web origins whose pages may use the collector."""
+    """The web origins whose pages may use the collector."""
 
     def __post_init__(self) -> None:
         whole = ("minimum_reports", "largest_body", "room", "group", "retry_after", "largest_head", "connections")
@@ -45,4 +45,4 @@ class Settings:
         for name in ("sweep", "request_seconds", "ending_seconds"):
             checks.settle(self, **{name: checks.positive(name, getattr(self, name))})
         if self.largest_body > self.room:
-            raise ValueError(f"largest_body must be at most room, {self.room}, got {self.largest_body}")
+            raise ValueError(f"largest_body must be at most room, which is {self.room}, got {self.largest_body}")

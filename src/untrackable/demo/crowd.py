@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from untrackable.client.client import Client
 from untrackable.client.delivery import Outcome
 from untrackable.client.policy import Policy
-from untrackable.collector.server_process import uninterrupted
+from untrackable.collector.server_process import shielded_from_interrupts
 from untrackable.demo.homepage_question import DAYS, HOMEPAGES
 from untrackable.protocol import wire
 from untrackable.protocol.campaign import Campaign
@@ -56,7 +56,7 @@ def run_clients(campaign: Campaign, server: str, folder: Path, values: Sequence[
     accepted = 0
     workers = min(8, 2 * (os.cpu_count() or 1))  # they mostly wait, for the disk and the collector
     with ExitStack() as ending:
-        with uninterrupted():
+        with shielded_from_interrupts():
             pool = ending.enter_context(multiprocessing.get_context("spawn").Pool(workers))
         for done, count in enumerate(pool.imap_unordered(_run_task, tasks), start=1):
             accepted += count

@@ -78,7 +78,7 @@ def run(
         opened = open_store(store)
         _, key = api_keys.new_key(opened, "admin")
         opened.close()
-        server = server_process.start(store, "--grace", _GRACE_SECONDS)
+        server = server_process.start_server(store, "--grace", _GRACE_SECONDS)
         try:
             values = population(clients + simulated, seed)
             accepted, answer = _collect(asked, server.address, key, Path(homes), values, clients, seed, progress)

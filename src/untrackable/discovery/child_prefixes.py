@@ -37,7 +37,7 @@ def striking_children(
     def look(start: int, stop: int) -> None:
         found[start] = kernels.striking_children(*given, *words, places, start, stop)
 
-    threads.share(look, states.size, threads=threads.allowed() if work > _ONE_THREAD else 1)
+    threads.split_work(look, states.size, threads=threads.allowed() if work > _ONE_THREAD else 1)
     return np.concatenate([places[i * more.size : i * more.size + n] for i, n in sorted(found.items())])
 
 

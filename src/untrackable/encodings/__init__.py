@@ -1,4 +1,4 @@
-"""What people hold, as integers below 2^d: every encoding is public, and nothing falls through it unnoticed.
+"""Public rules that turn people's values into integers below 2^d. They also decide about values that do not fit.
 
 `Bit`, `IntegerRange`, `Buckets`, `Categories`, `HashedStrings` and `DiscoveredStrings` are each an `Encoding`;
 `from_json` makes one of its description.

@@ -1,16 +1,16 @@
-"""Yes or no."""
+"""An encoding for questions that are answered with yes or no."""
 
 from dataclasses import dataclass
 from typing import Any
 
 from untrackable import checks
 from untrackable.encodings.encoding import Encoding
-from untrackable.encodings.normal_text import normal
+from untrackable.encodings.normal_text import normalise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bit(Encoding):
-    """True or 1, and False or 0; `one` and `zero` are their names for people."""
+    """Encodes True or 1 as 1, and False or 0 as 0. `one` and `zero` are the names that people see."""
 
     zero: str = "no"
     one: str = "yes"
@@ -18,29 +18,29 @@ class Bit(Encoding):
     kind = "bit"
 
     def __post_init__(self) -> None:
-        checks.settle(self, zero=normal("zero", self.zero), one=normal("one", self.one))
+        checks.settle(self, zero=normalise("zero", self.zero), one=normalise("one", self.one))
         if self.zero == self.one:
             raise ValueError(f"zero and one must have different names, got {self.one!r} for both")
 
     @property
     def values(self) -> int:
-        """Two."""
+        """The number of encoded values, 2."""
         return 2
 
     def encode(self, raw: Any) -> int:
-        """0 or 1, from either of these or from a truth value; nothing else counts as true or false."""
+        """Encode 0, 1 or a truth value as 0 or 1. Nothing else counts as true or false."""
         if getattr(getattr(raw, "dtype", None), "kind", "") == "b":
-            raw = raw.item()  # NumPy's truth values are no integers
+            raw = raw.item()  # NumPy's truth values do not count as integers, but Python's do.
         return checks.private_integer("bit", raw, below=2)
 
     def decode(self, value: int) -> bool:
-        """Whether it is 1."""
+        """Whether the encoded value is 1."""
         return bool(self._value(value))
 
     def label(self, value: int) -> str:
-        """Its name."""
+        """The name of the value."""
         return self.one if self._value(value) else self.zero
 
     def describe(self) -> str:
-        """The two names."""
+        """The two names, in words for people."""
         return f"{self.zero} (0) or {self.one} (1); anything else is refused"

@@ -1,4 +1,4 @@
-"""One of a list."""
+"""An encoding for questions that are answered with one entry of a list."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,19 +6,22 @@ from typing import Any, Literal
 
 from untrackable import checks
 from untrackable.encodings.encoding import Encoding
-from untrackable.encodings.normal_text import normal
+from untrackable.encodings.normal_text import normalise
 
 LARGEST_LIST = 1 << 16
+"""The largest number of names in a list."""
 OTHER = "other"
+"""The name of the category for strings that are not in the list."""
 _SHOWN = 8
+"""`describe` lists this number of names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Categories(Encoding):
-    """The place of a string in a list of `names`; strings are compared in Unicode's composed form (NFC).
+    """Encodes a string as its position in a list of `names`. Strings are compared in Unicode's composed form (NFC).
 
-    A string that is not in the list is refused (`unknown="error"`), or counts as one more category, the last
-    (`unknown="other"`), which people see as "other".
+    A string that is not in the list is refused (`unknown="error"`), or counts as one more category at the end,
+    which people see as "other" (`unknown="other"`).
     """
 
     names: Sequence[str]
@@ -31,47 +34,49 @@ class Categories(Encoding):
         checks.choice("unknown", self.unknown, ("error", "other"))
         if isinstance(self.names, (str, bytes)) or not isinstance(self.names, Sequence):
             raise TypeError(f"names must be a list of strings, not {type(self.names).__name__}")
-        names = tuple(normal("names", name) for name in self.names)
+        names = tuple(normalise("names", name) for name in self.names)
         if not 1 <= len(names) <= LARGEST_LIST:
-            raise ValueError(f"names must be between 1 and {LARGEST_LIST}, got {len(names)}")
+            raise ValueError(f"names must have between 1 and {LARGEST_LIST} entries, got {len(names)}")
         places: dict[str, int] = {}
         for name in names:
             if name in places:
                 raise ValueError(f"names must be different, got {name!r} twice")
             places[name] = len(places)
         if self.unknown == "other" and OTHER in places:
-            raise ValueError(f'names must not contain {OTHER!r} where unknown="other" adds it')
+            raise ValueError(f'names must not contain {OTHER!r}, because unknown="other" adds it')
         checks.settle(self, names=names, _places=places)
         if self.values < 2:
-            raise ValueError('names must be at least 2, or 1 with unknown="other", for there to be a question')
+            raise ValueError('names must have at least 2 entries, or 1 with unknown="other"')
 
     @property
     def values(self) -> int:
-        """As many as there are names, and one for all others if that is declared."""
+        """The number of names, plus one if `unknown` is "other"."""
         return len(self.names) + (self.unknown == "other")
 
     def encode(self, raw: Any) -> int:
-        """Its place in the list."""
+        """The position of the string in the list."""
         place = self._places.get(raw) if isinstance(raw, str) else None
         if place is None:
-            place = self._places.get(normal("category", raw))
+            place = self._places.get(normalise("category", raw))
         if place is not None:
             return place
         if self.unknown == "other":
             return len(self.names)
-        raise ValueError(f"category must be one of the {len(self.names)} in the list; the one given is not")
+        raise ValueError(
+            f"category must be one of the {len(self.names)} in the list; the given one (not shown) is not"
+        )
 
     def decode(self, value: int) -> str:
-        """Its name."""
+        """The name at this position."""
         value = self._value(value)
         return self.names[value] if value < len(self.names) else OTHER
 
     def label(self, value: int) -> str:
-        """Its name; quotation marks for the empty one."""
+        """The name at this position. The empty name is shown as quotation marks."""
         return self.decode(value) or '""'
 
     def describe(self) -> str:
-        """The list, or its beginning."""
+        """The list or its beginning, in words for people."""
         shown = ", ".join(self.label(place) for place in range(min(_SHOWN, len(self.names))))
         more = f" and {len(self.names) - _SHOWN:,} more" if len(self.names) > _SHOWN else ""
         rest = f"all others count as {OTHER}" if self.unknown == "other" else "anything else is refused"

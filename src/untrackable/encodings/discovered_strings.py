@@ -1,4 +1,7 @@
-"""Strings from no list at all, by the hashes of a few of their prefixes: a server finds the frequent ones."""
+"""Strings that nobody listed beforehand, encoded by hashes of some of their prefixes.
+
+`untrackable.discover` finds the frequent strings from estimates of these hashes.
+"""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -8,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from untrackable import checks
 from untrackable.encodings.encoding import Encoding
-from untrackable.encodings.normal_text import normal
-from untrackable.encodings.salt import TooLong, check_hashed, fresh_salt, too_long_words, with_salt
+from untrackable.encodings.normal_text import normalise
+from untrackable.encodings.salt import TooLong, check_hash_parameters, fresh_salt, parse_salt, too_long_words
 from untrackable.mechanisms.splitmix import STEP, WORD, mixed
 
 if TYPE_CHECKING:
@@ -20,25 +23,30 @@ if TYPE_CHECKING:
     from untrackable.mechanisms.wrappers.dealt import Dealt
 
 LONGEST = 255
+"""The largest number of symbols of a string."""
 MOST_LEVELS = 16
+"""The largest number of hashed prefixes."""
 LARGEST_BUCKET_BITS = 26
+"""The largest width of one hash, in bits."""
 LARGEST_STEP = 1 << 24
-"""Prefixes that may differ from one level to the next, and so have to be tried for each that is looked into."""
+"""The largest number of ways to continue a prefix of one level to the next. A search has to try all of them."""
 
 _DOMAIN = b"untrackable discovered strings 1"
+"""Goes into every hash key, so that these hashes differ from any other use of the salt."""
 _END = 0
+"""The symbol that marks the end of a string shorter than `longest`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscoveredStrings(Encoding):
-    """One hash into 2^bucket_bits for each of a few prefixes, side by side, that of the first prefix lowest.
+    """Encodes a string by hashes of a few of its prefixes, `bucket_bits` bits each, with the first hash lowest.
 
-    A string is a sequence of symbols: its characters, which must be in `alphabet`, or with no alphabet the bytes of
-    its UTF-8. `prefixes` says how many symbols each level looks at. The last looks at all, `longest`; it is well to
-    have two of these, under different hashes, so that the whole string is confirmed and not only its beginning.
-    Strings are taken in Unicode's composed form (NFC). One of more than `longest` symbols is refused
-    (`too_long="error"`) or cut there (`"truncate"`, at a whole character), characters that are not in the alphabet
-    are refused (`unknown="error"`) or left out (`"omit"`), one of fewer than `shortest` symbols is always refused.
+    A string is a sequence of symbols: its characters, which must be in `alphabet`, or the bytes of its UTF-8 if the
+    alphabet is empty. `prefixes` lists how many symbols each level hashes. The last level hashes all, `longest`.
+    Repeat that one, because a second hash confirms the whole string. Strings are brought into Unicode's composed
+    form (NFC). A string of more than `longest` symbols is refused (`too_long="error"`) or cut at a whole character
+    (`"truncate"`). Characters outside the alphabet are refused (`unknown="error"`) or left out (`"omit"`). A string
+    of fewer than `shortest` symbols is always refused.
     """
 
     longest: int
@@ -54,7 +62,7 @@ class DiscoveredStrings(Encoding):
     kind = "discovered-strings"
 
     def __post_init__(self) -> None:
-        check_hashed(self.salt, self.too_long)
+        check_hash_parameters(self.salt, self.too_long)
         checks.choice("unknown", self.unknown, ("error", "omit"))
         longest = checks.integer("longest", self.longest, low=1, high=LONGEST)
         checks.settle(
@@ -80,48 +88,48 @@ class DiscoveredStrings(Encoding):
         rising = all(a < b or b == self.longest for a, b in pairwise(lengths))
         if lengths[-1] != self.longest or not rising:
             raise ValueError(
-                f"prefixes must rise to longest, {self.longest}, and may repeat it, got {list(lengths)}"
+                f"prefixes must rise to longest, {self.longest}, and may repeat only that, got {list(lengths)}"
             )
         widest = max(b - a for a, b in pairwise((0, *lengths)))
         if self.symbols**widest > LARGEST_STEP:
             raise ValueError(
-                f"prefixes must differ by so little that no more than {LARGEST_STEP} have to be tried for each: "
-                f"{self.symbols}^{widest} are too many"
+                f"prefixes must be closer together: a search can try {LARGEST_STEP} continuations of a prefix, "
+                f"and {self.symbols}^{widest} are too many"
             )
         for level, length in enumerate(lengths, 1):
             if self.symbols**length > 1 << self.bucket_bits * level:
                 raise ValueError(
-                    f"bucket_bits must be enough to tell prefixes apart: {self.symbols}^{length} of them are more "
-                    f"than 2^({self.bucket_bits}·{level}) choices of buckets"
+                    f"bucket_bits must be large enough to tell prefixes apart: there are {self.symbols}^{length} "
+                    f"prefixes and only 2^({self.bucket_bits}·{level}) combinations of buckets"
                 )
         return lengths
 
     @classmethod
     def fresh(cls, **parameters: Any) -> Self:
-        """With a new salt, from the operating system's entropy, and otherwise the same parameters."""
+        """Make an encoding with these parameters and a new random salt."""
         return cls(salt=fresh_salt(), **parameters)
 
     @classmethod
     def _from_parameters(cls, parameters: dict[str, Any]) -> Self:
-        return cls(**with_salt(parameters))
+        return cls(**parse_salt(parameters))
 
     @property
     def levels(self) -> int:
-        """How many prefixes are hashed."""
+        """The number of hashed prefixes."""
         return len(self.prefixes)
 
     @property
     def symbols(self) -> int:
-        """How many symbols there are."""
+        """The number of different symbols."""
         return len(self.alphabet) or 256
 
     @property
     def values(self) -> int:
-        """2^(levels·bucket_bits)."""
+        """The number of encoded values, 2^(levels·bucket_bits)."""
         return 1 << (self.levels * self.bucket_bits)
 
     def encode(self, raw: Any) -> int:
-        """The hashes of the string's prefixes as one integer, that of the first prefix lowest."""
+        """The hashes of the string's prefixes as one integer. The first prefix has the lowest bits."""
         return sum(bucket << self.bucket_bits * i for i, bucket in enumerate(self.buckets(raw)))
 
     def buckets(self, raw: Any) -> tuple[int, ...]:
@@ -129,15 +137,15 @@ class DiscoveredStrings(Encoding):
         return self._hashed(self._symbols(raw))
 
     def length(self, raw: Any) -> int:
-        """How many symbols the string has, once cut."""
+        """The number of symbols of the string as it is hashed."""
         return len(self._symbols(raw))
 
-    def taken(self, raw: Any) -> str:
-        """What is left of the string: in composed form, cut, and without what is left out."""
+    def prepared_text(self, raw: Any) -> str:
+        """The string as it is hashed: in composed form, cut, and without omitted characters."""
         return self.text([number - 1 for number in self._symbols(raw)]) or ""
 
     def text(self, symbols: Iterable[int]) -> str | None:
-        """The string of these symbols, 0 … symbols-1; none for bytes that are no UTF-8."""
+        """The string of these symbols, 0 … symbols-1, or None for bytes that are not UTF-8."""
         if self.alphabet:
             return "".join(self.alphabet[symbol] for symbol in symbols)
         try:
@@ -146,14 +154,14 @@ class DiscoveredStrings(Encoding):
             return None
 
     def local(self, eps: float) -> "Levelled":
-        """The local mechanism for what is encoded: as `Fresh(…)`, `Dealt(…, slots)` and the like take it."""
+        """The local mechanism for encoded strings, to be wrapped in `Fresh(…)`, `Dealt(…, slots)` and similar."""
         from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
         from untrackable.mechanisms.local.string_levels import Levelled
 
         return Levelled(NoisyInnerProduct(bits=self.bucket_bits, eps=eps), self.levels)
 
     def deck(self, *, slots: int, eps: float, delta: float) -> "Dealt":
-        """A deck of such reports, all of them together (eps, delta)-private for ever."""
+        """A deck of reports of encoded strings. All its reports together are (eps, delta)-private for ever."""
         from untrackable.mechanisms.inner_product.budget import best_base
         from untrackable.mechanisms.local.string_levels import Levelled
         from untrackable.mechanisms.wrappers.dealt import Dealt
@@ -162,7 +170,7 @@ class DiscoveredStrings(Encoding):
         return Dealt(Levelled(base, self.levels), slots)
 
     def encode_many(self, raws: "Iterable[Any] | NDArray[Any]") -> "NDArray[np.uint64]":
-        """The hashes of each of many, along a last axis, one for each level, as simulation takes them."""
+        """Encode many strings for simulation. The hashes of each string's prefixes are along a new last axis."""
         import numpy as np
 
         if isinstance(raws, (str, bytes)):
@@ -179,11 +187,11 @@ class DiscoveredStrings(Encoding):
         return np.array(found, dtype=np.uint64).reshape(*shape, self.levels)
 
     def decode(self, value: int) -> str:
-        """The label: hashes cannot be turned back into a string. `untrackable.discover` finds frequent strings."""
+        """The label, because hashes do not determine a string. `untrackable.discover` finds frequent strings."""
         return self.label(value)
 
     def label(self, value: int) -> str:
-        """The hashes of the prefixes, in hexadecimal, the first prefix first."""
+        """The hashes of the prefixes in hexadecimal, shortest prefix first."""
         value, digits = self._value(value), -(-self.bucket_bits // 4)
         mask = (1 << self.bucket_bits) - 1
         return "buckets " + " ".join(
@@ -191,7 +199,7 @@ class DiscoveredStrings(Encoding):
         )
 
     def describe(self) -> str:
-        """Symbols, levels, salt and what does not fit."""
+        """The symbols, levels, salt and rules for strings that do not fit, in words for people."""
         of = f"characters of {self.alphabet!r}" if self.alphabet else "bytes of UTF-8"
         size = f"{self.longest}" if self.shortest == self.longest else f"{self.shortest} to {self.longest}"
         longer = too_long_words(self.too_long)
@@ -204,33 +212,33 @@ class DiscoveredStrings(Encoding):
         )
 
     def _symbols(self, raw: Any) -> list[int]:
-        """Symbols from 1 on."""
-        text = normal("string", raw)
+        """The string's symbols, numbered from 1."""
+        text = normalise("string", raw)
         if self.alphabet:
             places = {character: i + 1 for i, character in enumerate(self.alphabet)}
             if self.unknown == "omit":
                 text = "".join(character for character in text if character in places)
             elif any(character not in places for character in text):
-                raise ValueError("string must consist of characters of the alphabet; the one given has others")
+                raise ValueError("string must consist of characters of the alphabet; the given one has others")
             numbers = [places[character] for character in text]
         else:
             numbers = [byte + 1 for byte in text.encode()]
         if len(numbers) > self.longest:
             if self.too_long == "error":
-                raise ValueError(f"string must have at most {self.longest} {self._unit()}; the one given has more")
+                raise ValueError(f"string must have at most {self.longest} {self._unit()}; the given one has more")
             kept = self.longest
             while not self.alphabet and numbers[kept] - 1 & 0xC0 == 0x80:
-                kept -= 1  # not within a character
+                kept -= 1  # Do not cut within a character.
             numbers = numbers[:kept]
         if len(numbers) < self.shortest:
-            raise ValueError(f"string must have at least {self.shortest} {self._unit()}; the one given has fewer")
+            raise ValueError(f"string must have at least {self.shortest} {self._unit()}; the given one has fewer")
         return numbers
 
     def _unit(self) -> str:
         return "characters" if self.alphabet else "bytes"
 
     def _hashed(self, numbers: list[int]) -> tuple[int, ...]:
-        """Every symbol is mixed into a word, and so is an end that comes before `longest`."""
+        """Hash each prefix by mixing its symbols into a word. The end of a short string is mixed in as well."""
         sequence = numbers if len(numbers) == self.longest else [*numbers, _END]
         state, done, found = self.keys[0], 0, []
         for length, key in zip(self.prefixes, self.keys[1:], strict=True):
@@ -242,11 +250,11 @@ class DiscoveredStrings(Encoding):
 
 
 def _alphabet(given: object) -> str:
-    alphabet = normal("alphabet", given)
+    alphabet = normalise("alphabet", given)
     if alphabet != given:
         raise ValueError("alphabet must be in Unicode's composed form (NFC)")
     if len(set(alphabet)) < len(alphabet):
         raise ValueError("alphabet must not have a character twice")
     if len(alphabet) == 1:
-        raise ValueError("alphabet must have at least 2 characters, or none for the bytes of UTF-8")
+        raise ValueError("alphabet must have at least 2 characters, or be empty for the bytes of UTF-8")
     return alphabet

@@ -1,8 +1,8 @@
-"""What an encoding is.
+"""The interface of all encodings.
 
-An encoding is the public rule that turns what a person holds into an integer, and integers back into words. It is a
-frozen value object with nothing secret in it. What to do with a value that does not fit is part of the rule: an
-error, or a fallback that the encoding declares. Errors never contain the value.
+An encoding is the public rule that turns a person's value into an integer, and integers back into words. It is a
+frozen object with nothing secret in it. The rule also says what happens to a value that does not fit: an error, or
+a fallback that the encoding declares. Errors never contain the value.
 """
 
 import importlib
@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 LARGEST_BITS = 256
+"""The largest width of an encoded value, in bits."""
 WIDEST_ARRAY = 64
-"""Encoded values that are wider than this do not fit into an array of words."""
+"""Encoded values with more bits than this do not fit into an array of words."""
 
 _HOMES = {
     "bit": "bit.Bit",
@@ -34,31 +35,31 @@ _HOMES = {
 
 
 class Encoding(ABC):
-    """Turns what a person holds (raw) into an integer 0 … values-1 (encoded), and integers into words."""
+    """Turns a person's raw value into an encoded integer 0 … values-1, and encoded integers into words."""
 
     __slots__ = ()
 
     kind: ClassVar[str]
-    """Its type in JSON."""
+    """The encoding's type in JSON."""
     version: ClassVar[int] = 1
-    """Of its JSON, and of what it does: an encoding that comes to encode otherwise gets another."""
+    """The version of the JSON and of the rule. An encoding whose rule changes gets a new version."""
 
     @property
     @abstractmethod
     def values(self) -> int:
-        """How many integers there are: 0 … values-1."""
+        """The number of encoded values, which are the integers 0 … values-1."""
 
     @property
     def bits(self) -> int:
-        """Width of an encoded value, d."""
+        """The width d of an encoded value, in bits."""
         return (self.values - 1).bit_length()
 
     @abstractmethod
     def encode(self, raw: Any) -> int:
-        """The integer for what a person holds."""
+        """The integer for a person's raw value."""
 
     def encode_many(self, raws: "Iterable[Any] | NDArray[Any]") -> "NDArray[np.uint64]":
-        """The same for each of many, as an array in the shape of the one given."""
+        """Encode many raw values as an array of the same shape."""
         import numpy as np
 
         if self.bits > WIDEST_ARRAY:
@@ -79,18 +80,18 @@ class Encoding(ABC):
 
     @abstractmethod
     def decode(self, value: int) -> Any:
-        """What is encoded as this integer; its label where that is not one thing."""
+        """The raw value that is encoded as this integer, or its label if it stands for several raw values."""
 
     @abstractmethod
     def label(self, value: int) -> str:
-        """A few words for a table or a chart."""
+        """A short name of the encoded value for a table or a chart."""
 
     @abstractmethod
     def describe(self) -> str:
-        """What is asked and what happens to values that do not fit, for people."""
+        """What is asked and what happens to values that do not fit, in words for people."""
 
     def to_json(self) -> dict[str, Any]:
-        """What `from_json` takes back."""
+        """A description from which `from_json` makes an equal encoding."""
         parameters = {field.name: plain(getattr(self, field.name)) for field in fields(self) if field.init}  # type: ignore[arg-type]
         return {"type": self.kind, "version": self.version, **parameters}
 
@@ -103,7 +104,7 @@ class Encoding(ABC):
 
 
 def from_json(description: Mapping[str, Any]) -> Encoding:
-    """The encoding that wrote this; whatever `to_json` would not have written is an `EncodingError`."""
+    """The encoding that wrote this description. Anything that `to_json` does not write is an `EncodingError`."""
     if not isinstance(description, Mapping):
         raise EncodingError("an encoding must be a JSON object")
     kind = description.get("type")
@@ -126,5 +127,5 @@ def from_json(description: Mapping[str, Any]) -> Encoding:
         raise EncodingError(f"{kind}: {error}") from error
     written = encoding.to_json()
     if changed := [key for key in wanted if written[key] != parameters[key]]:
-        raise EncodingError(f"{kind}: {', '.join(changed)} must be as `to_json` writes it")
+        raise EncodingError(f"{kind}: {', '.join(changed)} must be written exactly as `to_json` writes it")
     return encoding

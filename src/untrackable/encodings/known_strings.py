@@ -1,16 +1,16 @@
 """Frequencies of known strings from those of the buckets that strings are hashed into.
 
 Let m = 2^d be the number of buckets, F_b the frequency of bucket b, and k the number of different buckets that the
-candidates fall into. Where the salt hashes every string that is not a candidate into each bucket with probability
-1/m, such strings, held by a share R, add R/m to every bucket on average, and as much is what the other m-k buckets
-hold on average. So
+candidates fall into. A random salt hashes every other string into each bucket with probability 1/m. If a share R of
+the people holds other strings, these add R/m to every bucket on average. The m-k buckets without a candidate show
+that average. So
 
     f = F_b - (1 - Σ_candidates F)/(m-k)
 
-is unbiased over salts, given where the candidates fall; for one candidate it is (F_b - 1/m)/(1 - 1/m). What remains
-is chance: where any two strings are hashed independently, f has the additional variance Σ_u f_u²·(1 + 1/(m-k))/m
-over salts, u running over the strings that are not candidates. All rounds under one salt share this error: more
-reports do not make it smaller, more bits do.
+is unbiased over salts, given the candidates' buckets. For one candidate it is (F_b - 1/m)/(1 - 1/m). The rest is
+chance. If any two strings are hashed independently, f has the additional variance Σ_u f_u²·(1 + 1/(m-k))/m over
+salts, with u over the strings that are not candidates. All rounds with one salt share this error. More reports do
+not reduce it, but more bits do.
 """
 
 import math
@@ -34,27 +34,28 @@ def estimate_candidates(
     strings: Sequence[str | Sequence[str]],
     of: Sequence[int] | None = None,
 ) -> Estimate:
-    """Unbiased frequencies of candidates; radii that also hold for their collisions with whatever else is held.
+    """Unbiased frequencies of candidates, with radii that also cover collisions with any other strings.
 
-    With β that of the estimate, the radii fail with probability at most 3β: β for the noise of a bucket, β for
-    that of the other candidates' buckets, and β for collisions. The last is over the salt, for a population that
-    does not depend on it, by Markov's inequality: what others add to a bucket is at least 0, on average at most
-    1/m, and so above 1/(mβ) with probability at most β, whatever they hold.
+    With β that of the estimate, the radii fail with probability at most 3β: β for the noise of a candidate's
+    bucket, β for the noise of the other candidates' buckets, and β for collisions. The last probability is over the
+    salt, for a population that does not depend on it. It follows from Markov's inequality: other strings add at
+    least 0 to a bucket and at most 1/m on average, so they add more than 1/(mβ) with probability at most β.
 
-    The standard error counts the buckets' errors as uncorrelated, and collisions by the spread of the buckets
-    without a candidate; where these have not been estimated, as if all others held the same string.
+    The standard error treats the buckets' errors as uncorrelated. It measures collisions by the spread of the
+    buckets without a candidate. If these were not estimated, it assumes that all other people hold one and the same
+    string.
     """
     if 3 * estimate.beta >= 1:
-        raise ValueError(f"beta of the estimate must be below 1/3, as three events may fail, got {estimate.beta}")
+        raise ValueError(
+            f"beta of the estimate must be below 1/3, since the result's is 3 times it, got {estimate.beta}"
+        )
     buckets = _buckets(encoding, strings)
     places = _places(encoding, estimate, buckets, of)
     free = encoding.values - len(buckets)
     if free < 1:
-        raise ValueError(
-            f"strings must leave a bucket free to compare with, got {len(buckets)} buckets, all there are"
-        )
+        raise ValueError(f"strings must leave at least one bucket free, but they use all {len(buckets)} buckets")
     shared = estimate.frequencies[places]
-    own, other = 1 + 1 / free, 1 / free  # how much the error of a bucket counts, and that of another candidate's
+    own, other = 1 + 1 / free, 1 / free  # These are the weights of a candidate's own bucket and of the others'.
     errors = estimate.standard_error[places]
     variance = own**2 * errors**2 + other**2 * (errors @ errors - errors**2)
     squares = _squares(estimate, places, encoding.values, dense=of is None)
@@ -68,12 +69,12 @@ def estimate_candidates(
         return estimate.reach(beta) if estimate.reach else mean_radius(estimate.n, beta, span=widest)
 
     def reach(beta: float) -> float:
-        """The radius of any candidate at another beta: a third each for its bucket, the others' and collisions."""
+        """The radius of any candidate at another beta, shared equally by its bucket, the others and collisions."""
         rest = other * (len(buckets) - 1) * (noise(beta / 3 / len(buckets)) if len(buckets) > 1 else 0.0)
         return own * noise(beta / 3) + rest + _collision_radii(encoding.values, len(buckets), beta / 3)[0]
 
     return Estimate(
-        frequencies=corrected(shared, encoding.values),
+        frequencies=collision_corrected(shared, encoding.values),
         n=estimate.n,
         beta=3 * estimate.beta,
         radius=own * estimate.radius[places] + others + one,
@@ -86,20 +87,21 @@ def estimate_candidates(
     )
 
 
-def corrected(shared: FloatArray, values: int) -> FloatArray:
-    """F - (1 - ΣF)/(m-k): the frequencies of k candidates' buckets, less what others add to them on average."""
+def collision_corrected(shared: FloatArray, values: int) -> FloatArray:
+    """F - (1 - ΣF)/(m-k): the frequencies of k candidates' buckets minus the average that other strings add."""
     return shared - float(1 - shared.sum()) / (values - shared.size)
 
 
 def collision_variance(values: int, buckets: int) -> float:
-    """(1 + 1/(m-k))/m, over salts, for each Σ f_u² of what is not a candidate; exact for pairwise independence."""
+    """(1 + 1/(m-k))/m, the variance over salts per Σ f_u² of other strings, exact for pairwise independence."""
     return (1 + 1 / (values - buckets)) / values
 
 
 def _collision_radii(values: int, buckets: int, beta: float) -> tuple[float, float]:
-    """Bounds on one candidate's collisions and on everyone's, above by Markov's inequality, and below by -1/(m-k).
+    """Bounds on one candidate's collisions and on those of all candidates at once.
 
-    One candidate alone needs one of the three β for noise, and all at once do too: two are left.
+    They are bounded above by Markov's inequality and below by -1/(m-k). A single candidate needs only one of the
+    three β for noise, and so does the simultaneous bound, which leaves two for collisions.
     """
     alone = 1 / (values * (2 * beta if buckets == 1 else beta))
     floor = 1 / (values - buckets)
@@ -107,7 +109,7 @@ def _collision_radii(values: int, buckets: int, beta: float) -> tuple[float, flo
 
 
 def _squares(estimate: Estimate, places: NDArray[np.intp], values: int, *, dense: bool) -> float:
-    """Σ f_u² of what is not a candidate: m times the variance among its buckets, less that of noise."""
+    """Σ f_u² of the strings that are not candidates: m times the variance among their buckets, without noise."""
     shared, errors = estimate.frequencies, estimate.standard_error
     free = values - places.size
     if dense and free > 1:
@@ -123,18 +125,18 @@ def _squares(estimate: Estimate, places: NDArray[np.intp], values: int, *, dense
 def _buckets(encoding: "HashedStrings", strings: Sequence[str | Sequence[str]]) -> dict[int, tuple[str, ...]]:
     """The bucket of each candidate or group, all different."""
     if isinstance(strings, str) or not len(strings):
-        raise ValueError("strings must be a sequence of candidates, at least one")
+        raise ValueError("strings must be a sequence of at least one candidate")
     found: dict[int, tuple[str, ...]] = {}
     for entry in strings:
         group = (entry,) if isinstance(entry, str) else tuple(entry)
         placed = {encoding.encode(string) for string in group}
         if len(placed) != 1:
-            raise ValueError(f"a group must be of strings that share a bucket, which {_named(group)} do not")
+            raise ValueError(f"the strings of a group must share a bucket, but {_named(group)} do not")
         bucket = placed.pop()
         if bucket in found:
             raise ValueError(
-                f"strings must be told apart, but {_named((*found[bucket], *group))} share a bucket: "
-                "estimate them together, as `grouped` gives them, or use more bits"
+                f"strings must be in different buckets, but {_named((*found[bucket], *group))} share one: "
+                "estimate them as a group, as `grouped` returns it, or use more bits"
             )
         found[bucket] = group
     return found
@@ -147,17 +149,17 @@ def _named(strings: tuple[str, ...]) -> str:
 def _places(
     encoding: "HashedStrings", estimate: Estimate, buckets: dict[int, tuple[str, ...]], of: Sequence[int] | None
 ) -> NDArray[np.intp]:
-    """Where the estimate has the buckets."""
+    """The positions of the buckets in the estimate."""
     size = estimate.frequencies.size
     if of is None:
         if size != encoding.values:
             raise ValueError(
-                f"estimate must be of all {encoding.values} buckets, or `of` must say of which, got one of {size}"
+                f"estimate must cover all {encoding.values} buckets, or `of` must list its {size} buckets"
             )
         return np.array(list(buckets), dtype=np.intp)
     where = {checks.integer("of", value, low=0, high=encoding.values - 1): i for i, value in enumerate(of)}
     if size != len(of) or len(where) != size:
-        raise ValueError(f"`of` must be the {size} different values that the estimate is of, got {len(where)}")
+        raise ValueError(f"`of` must list the {size} different values of the estimate, got {len(where)}")
     if missing := [group[0] for bucket, group in buckets.items() if bucket not in where]:
-        raise ValueError(f"the estimate must be of every candidate's bucket, and lacks that of {missing[0]!r}")
+        raise ValueError(f"the estimate must cover every candidate's bucket, but lacks that of {missing[0]!r}")
     return np.array([where[bucket] for bucket in buckets], dtype=np.intp)

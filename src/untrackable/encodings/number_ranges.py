@@ -1,4 +1,4 @@
-"""Numbers: each of a range of integers, or buckets of any numbers."""
+"""Encodings for numbers: every integer of a range, or buckets of any numbers."""
 
 import math
 from abc import abstractmethod
@@ -18,16 +18,18 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Outside = Literal["error", "clamp", "separate"]
-"""A number out of range: refused, counted as the nearest within, or as a value of its own."""
+"""How a number out of range is treated: refused, counted as the nearest one within, or as a value of its own."""
 
 LARGEST_INTEGER = (1 << 53) - 1
-"""Every JSON reader has the integers up to here exactly."""
+"""Every JSON reader represents the integers up to this one exactly."""
 LARGEST_COUNT = 1 << 16
+"""The largest number of buckets."""
 _DIGITS = 12
+"""Inner edges on a log scale are rounded to this number of digits."""
 
 
 class _Numbers(Encoding):
-    """Ordered values: one for all below if that is `separate`, those within, one for all above."""
+    """Ordered values: those within the range, and one more at either end if that side is "separate"."""
 
     __slots__ = ()
     below: Outside
@@ -40,20 +42,20 @@ class _Numbers(Encoding):
     @property
     @abstractmethod
     def _inside(self) -> int:
-        """How many values are for numbers within the range."""
+        """The number of values for numbers within the range."""
 
     @property
     @abstractmethod
     def _ends(self) -> tuple[str, str]:
-        """The range, in words."""
+        """The two ends of the range, in words."""
 
     @property
     def values(self) -> int:
-        """Those within, and those declared for what is below and above."""
+        """The number of values within the range, plus one for each side that is "separate"."""
         return (self.below == "separate") + self._inside + (self.above == "separate")
 
     def _outside(self, is_above: bool) -> int:
-        """The value of a number out of range, if it has one."""
+        """The value of a number out of range, or an error if that side is refused."""
         outside = self.above if is_above else self.below
         if outside == "error":
             raise self._refused()
@@ -62,16 +64,16 @@ class _Numbers(Encoding):
     def _refused(self) -> ValueError:
         low, high = self._ends
         allowed = [f"at least {low}"] * (self.below == "error") + [f"at most {high}"] * (self.above == "error")
-        return ValueError(f"number must be {' and '.join(allowed)}; the one given is not (it is not shown)")
+        return ValueError(f"number must be {' and '.join(allowed)}; the given one (not shown) is not")
 
     def _place(self, value: int) -> int:
-        """Where a value is within the range: -1 for below, as many as are inside for above."""
+        """The position of a value within the range: -1 if it is below, and `_inside` if it is above."""
         return self._value(value) - (self.below == "separate")
 
     def _together(
         self, under: "NDArray[np.bool_]", over: "NDArray[np.bool_]", places: "NDArray[np.int64]"
     ) -> "NDArray[np.uint64]":
-        """Encoded values from places within the range, where neither under nor over."""
+        """Encoded values from positions within the range, and from which numbers are under or over it."""
         import numpy as np
 
         if (self.below == "error" and under.any()) or (self.above == "error" and over.any()):
@@ -84,18 +86,18 @@ class _Numbers(Encoding):
         nearest = {"below": "the lowest", "above": "the highest"}
         words = {"error": "is refused", "separate": "counts as a value of its own"}
         return "; ".join(
-            f"what is {side} {end} {words.get(outside, f'counts as {nearest[side]}')}"
+            f"a number {side} {end} {words.get(outside, f'counts as {nearest[side]}')}"
             for side, end, outside in (("below", low, self.below), ("above", high, self.above))
         )
 
     def _check_values(self) -> None:
         if self.values < 2:
-            raise ValueError("there must be at least 2 values for there to be a question, got 1")
+            raise ValueError("there must be at least 2 values to ask about, got 1")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntegerRange(_Numbers):
-    """Each integer from `low` to `high`, itself; those out of range as `below` and `above` say."""
+    """Encodes each integer from `low` to `high`. `below` and `above` say how integers out of range are treated."""
 
     low: int
     high: int
@@ -119,7 +121,7 @@ class IntegerRange(_Numbers):
         return _grouped(self.low), _grouped(self.high)
 
     def encode(self, raw: Any) -> int:
-        """Its distance from the lowest value; numbers with a fraction, and truth values, are refused."""
+        """Encode an integer as its distance from the lowest value. Fractions and truth values are refused."""
         number = _whole(raw)
         if not self.low <= number <= self.high:
             return self._outside(number > self.high)
@@ -135,30 +137,29 @@ class IntegerRange(_Numbers):
         return self._together(under, over, within - self.low)
 
     def decode(self, value: int) -> int | str:
-        """The integer, or the words for those out of range."""
+        """The integer, or the label of the integers out of range."""
         place = self._place(value)
         return self.low + place if 0 <= place < self._inside else self.label(value)
 
     def label(self, value: int) -> str:
-        """The integer."""
+        """The integer as text, or words for the integers out of range."""
         place = self._place(value)
         if place < 0:
             return f"below {self.low}"
         return f"above {self.high}" if place == self._inside else str(self.low + place)
 
     def describe(self) -> str:
-        """The range, and what becomes of others."""
+        """The range and the treatment of numbers outside it, in words for people."""
         low, high = self._ends
         return f"a whole number from {low} to {high}; {self._outside_words()}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Buckets(_Numbers):
-    """The bucket that a number falls into: from one of the `edges` up to, and without, the next.
+    """Encodes a number as the bucket it falls into. A bucket starts at one of the `edges` and ends before the next.
 
-    The last bucket contains its upper edge. Numbers are compared as 64-bit floats; infinite ones are out of range
-    as others may be, and NaN is refused. Edges are written down as they are, however they were made, so that no two
-    programs compute different ones.
+    The last bucket contains its upper edge. Numbers are compared as 64-bit floats. Infinite numbers are out of
+    range like any other, and NaN is refused. JSON lists all edges, so that no two programs compute different ones.
     """
 
     edges: Sequence[float]
@@ -172,7 +173,7 @@ class Buckets(_Numbers):
             raise TypeError(f"edges must be a list of numbers, not {type(self.edges).__name__}")
         edges = tuple(_finite("edges", edge) for edge in self.edges)
         if not 2 <= len(edges) <= LARGEST_COUNT + 1:
-            raise ValueError(f"edges must be between 2 and {LARGEST_COUNT + 1}, got {len(edges)}")
+            raise ValueError(f"edges must have between 2 and {LARGEST_COUNT + 1} entries, got {len(edges)}")
         for left, right in pairwise(edges):
             if not left < right:
                 raise ValueError(f"edges must increase, got {left!r} before {right!r}")
@@ -184,7 +185,7 @@ class Buckets(_Numbers):
     def equal_width(
         cls, low: float, high: float, count: int, *, below: Outside = "error", above: Outside = "error"
     ) -> Self:
-        """`count` buckets of the same width, each edge the float nearest to the exact one."""
+        """Make `count` buckets of equal width. Each edge is the float nearest to the exact one."""
         start, end = Fraction(_finite("low", low)), Fraction(_finite("high", high))
         count = checks.integer("count", count, low=1, high=LARGEST_COUNT)
         edges = [float(start + (end - start) * place / count) for place in range(count + 1)]
@@ -194,7 +195,7 @@ class Buckets(_Numbers):
     def log_scale(
         cls, low: float, high: float, count: int, *, below: Outside = "error", above: Outside = "error"
     ) -> Self:
-        """`count` buckets, each as many times its lower edge; inner edges are rounded to 12 digits."""
+        """Make `count` buckets with the same ratio of upper to lower edge. Inner edges are rounded to 12 digits."""
         low, high = checks.positive("low", low), checks.positive("high", high)
         count = checks.integer("count", count, low=1, high=LARGEST_COUNT)
         start, end = math.log(low), math.log(high)
@@ -210,7 +211,7 @@ class Buckets(_Numbers):
         return _shown(self.edges[0]), _shown(self.edges[-1])
 
     def encode(self, raw: Any) -> int:
-        """The place of its bucket."""
+        """The position of the number's bucket."""
         number = _real(raw)
         if not self.edges[0] <= number <= self.edges[-1]:
             return self._outside(number > self.edges[-1])
@@ -228,13 +229,13 @@ class Buckets(_Numbers):
         return self._together(numbers < self.edges[0], numbers > self.edges[-1], places)
 
     def decode(self, value: int) -> tuple[float, float]:
-        """The bucket's edges; infinite ones for what is out of range."""
+        """The bucket's two edges. An edge is infinite for numbers out of range."""
         place = self._place(value)
         low = self.edges[place] if place >= 0 else -math.inf
         return low, self.edges[place + 1] if place < self._inside else math.inf
 
     def label(self, value: int) -> str:
-        """The bucket, as an interval."""
+        """The bucket, written as an interval."""
         place = self._place(value)
         if place < 0:
             return f"below {self._ends[0]}"
@@ -244,7 +245,7 @@ class Buckets(_Numbers):
         return f"[{_shown(self.edges[place])}, {_shown(self.edges[place + 1])}{closing}"
 
     def describe(self) -> str:
-        """The range, how many buckets, and what becomes of others."""
+        """The range, the number of buckets and the treatment of numbers outside, in words for people."""
         low, high = self._ends
         first = self.label(int(self.below == "separate"))
         return f"a number from {low} to {high}; buckets: {self._inside}, the first {first}; {self._outside_words()}"
@@ -257,7 +258,7 @@ def _whole(raw: Any) -> int:
 
 
 def _real(raw: Any) -> float:
-    """A private number as a float; beyond the largest float, as infinite."""
+    """A private number as a float. A number beyond the largest float becomes infinite."""
     if isinstance(raw, (bool, str, bytes)) or not hasattr(raw, "__float__"):
         raise TypeError("number must be an integer or a float")
     try:
@@ -274,7 +275,7 @@ def _not_a_number() -> ValueError:
 
 
 def _finite(name: str, given: SupportsFloat) -> float:
-    """A parameter; minus zero is zero."""
+    """A finite parameter. Minus zero becomes zero, so that equal parameters are written alike."""
     number = checks.real(name, given)
     if not math.isfinite(number):
         raise ValueError(f"{name} must be finite, got {number}")
@@ -286,5 +287,5 @@ def _shown(edge: float) -> str:
 
 
 def _grouped(number: int) -> str:
-    """For people: 1,000,000; and 2026, which may be a year."""
+    """The number with thousands separators, except below 10,000, since 2026 may be a year."""
     return f"{number:,}" if abs(number) >= 10_000 else str(number)

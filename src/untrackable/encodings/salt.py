@@ -1,4 +1,4 @@
-"""The public salt of a hash, and what else encodings by hashes have in common."""
+"""The public salt of a hash, and the other parameters that hashing encodings share."""
 
 import secrets
 from typing import Any, Literal
@@ -6,13 +6,14 @@ from typing import Any, Literal
 from untrackable import checks
 
 SHORTEST_SALT, LONGEST_SALT = 16, 64
+"""The smallest and the largest number of bytes of a salt."""
 
 TooLong = Literal["error", "truncate"]
-"""A string of more than the longest: refused, or cut there."""
+"""How a string above the length limit is treated: refused, or cut at the limit."""
 
 
-def check_hashed(salt: object, too_long: str) -> None:
-    """Whether an encoding by hashes can have this salt, and this rule for strings that are too long."""
+def check_hash_parameters(salt: object, too_long: str) -> None:
+    """Refuse a salt of the wrong length or an unknown rule for strings that are too long."""
     if not isinstance(salt, bytes):
         raise TypeError(f"salt must be bytes, not {type(salt).__name__}")
     if not SHORTEST_SALT <= len(salt) <= LONGEST_SALT:
@@ -21,17 +22,17 @@ def check_hashed(salt: object, too_long: str) -> None:
 
 
 def fresh_salt() -> bytes:
-    """From the operating system's entropy."""
+    """A new random salt from the operating system's entropy."""
     return secrets.token_bytes(SHORTEST_SALT)
 
 
-def with_salt(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Parameters from JSON, the salt as bytes."""
+def parse_salt(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Parameters from JSON with the salt turned into bytes."""
     if not isinstance(parameters["salt"], str):
-        raise TypeError("salt must be hexadecimal digits")
+        raise TypeError("salt must be a string of hexadecimal digits")
     return {**parameters, "salt": bytes.fromhex(parameters["salt"])}
 
 
 def too_long_words(too_long: str) -> str:
-    """What becomes of a string that is too long, for people."""
+    """What happens to a string that is too long, in a word for people."""
     return "cut there" if too_long == "truncate" else "refused"

@@ -1,4 +1,4 @@
-"""What people hold, written down: from a cell of a file to what an encoding takes."""
+"""Values written as text, such as the cells of a file, turned into the type that an encoding takes."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from untrackable.encodings.number_ranges import Buckets, IntegerRange
 
 
 def from_text(encoding: Encoding | None, text: str) -> Any:
-    """A number where the encoding takes numbers, otherwise the text; integers if there is no encoding."""
+    """A number if the encoding takes numbers, otherwise the text. Without an encoding, an integer."""
     if isinstance(encoding, Bit):
         return {encoding.zero: 0, encoding.one: 1, "0": 0, "1": 1}.get(text, text)
     if encoding is None or isinstance(encoding, IntegerRange):
@@ -22,5 +22,5 @@ def _number(kind: type[int] | type[float], text: str, what: str) -> int | float:
     try:
         return kind(text)
     except ValueError:
-        pass  # its message has the text in it, and an error raised here would keep it
-    raise ValueError(f"value must be {what}; the one given is not")
+        pass  # Its message contains the private text, and an error raised here would keep it as its context.
+    raise ValueError(f"value must be {what}; the given one (not shown) is not")

@@ -1,7 +1,7 @@
-"""When to use the compiled kernels, and what the first use costs.
+"""When to load the compiled kernels.
 
-Importing numba takes about half a second, compiling a few seconds more, once: the result is kept on disk. Small
-work is therefore left to NumPy until something large has come by.
+Importing numba takes about half a second. Compiling takes a few seconds more, but only once, because the result is
+kept on disk. So NumPy does small work until the first large job loads the kernels.
 """
 
 import functools
@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 WORTHWHILE = 1 << 18
-"""Entries from which the first use pays for loading."""
+"""The number of entries from which loading the kernels pays off."""
 
 _NOTICEABLE = 1.5
-"""Seconds after which to say what is going on."""
+"""After this number of seconds, a log line tells that the kernels are loading."""
 
 _log = logging.getLogger("untrackable")
 _ready = threading.Event()
@@ -25,28 +25,31 @@ _loading = threading.Lock()
 
 
 def compiled(work: int) -> ModuleType | None:
-    """The compiled kernels for so many entries; none where NumPy is to do it, as without numba."""
+    """The compiled kernels for work on this number of entries, or None if NumPy should do it.
+
+    It is None without numba, and for small work as long as the kernels are not loaded.
+    """
     if work < WORTHWHILE and not _ready.is_set():
         return None
     return _load()
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """The same entries as the kernels are compiled for them: contiguous, and not to be changed."""
+    """The same entries in the form that the kernels expect: contiguous and read-only."""
     view = np.ascontiguousarray(array).view()
     view.flags.writeable = False
     return view
 
 
 def _load() -> ModuleType | None:
-    with _loading:  # threads that come meanwhile wait, and have nothing to say
+    with _loading:  # Other threads wait here, so that only one of them imports and logs.
         return _imported()
 
 
 @functools.cache
 def _imported() -> ModuleType | None:
     notice = threading.Timer(
-        _NOTICEABLE, _log.warning, ["loading the compiled kernels; the first time, this takes some seconds"]
+        _NOTICEABLE, _log.warning, ["Loading the compiled kernels. The first time, this takes a few seconds."]
     )
     notice.daemon = True
     notice.start()

@@ -1,7 +1,7 @@
-"""The kernels that numba compiles; `loading` imports them, the other modules beside it say what they do.
+"""The kernels that numba compiles. `compilation` imports this module, and the modules beside it call the kernels.
 
-All types are given, so that everything is compiled on import (or read from the cache on disk) and never again.
-Inner loops run over slices or at strides known to the compiler, or they would not become vector instructions.
+All types are declared, so everything is compiled on import, or read from the cache on disk, and never again. Inner
+loops run over slices or with strides that the compiler knows. Otherwise it would not use vector instructions.
 """
 
 from collections.abc import Callable
@@ -15,28 +15,28 @@ from numpy.typing import NDArray
 Integers = NDArray[np.int64]
 Words = NDArray[np.uint64]
 Counters = NDArray[np.int32]
-Dealt = NDArray[np.uint32]
+BucketedReports = NDArray[np.uint32]
 
 TILE = 4096
-"""Entries that are transformed in the first-level cache."""
+"""The number of neighbouring entries that are transformed together in the first-level cache."""
 WIDTH = 64
-"""Entries of a row in a tile of distant rows; what is next to each other in memory is read together."""
+"""The row length of a tile that is gathered from distant rows. Neighbours in memory are read together."""
 
 _BLOCK = 2048
-"""Reports that stay in the first-level cache while they are looked at again."""
+"""The number of reports that stay in the first-level cache while they are read again."""
 
 _ONE = np.uint64(1)
 
 _integers = types.Array(types.int64, 1, "C")
 _counters = types.Array(types.int32, 1, "C")
-_dealt = types.Array(types.uint32, 1, "C")
+_bucketed = types.Array(types.uint32, 1, "C")
 _words = types.Array(types.uint64, 1, "C")
 _given_words = types.Array(types.uint64, 1, "C", readonly=True)
 _given_rows = types.Array(types.uint64, 2, "C", readonly=True)
 
 
 def kernel(signature: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Compile now, or read it from disk; where no folder can be written to, compile every time."""
+    """Compile a function now, or read it from the cache. Without a writable cache folder, compile every time."""
 
     def compile_function(function: Callable[..., Any]) -> Any:
         try:
@@ -48,7 +48,7 @@ def kernel(signature: Any) -> Callable[[Callable[..., Any]], Any]:
 
 
 def _sixteens(stride: int) -> Callable[[Integers], None]:
-    """Four levels at once, halves from `stride` to 8·stride."""
+    """Make a function that does four levels of the transform at once, with distances `stride` to 8·stride."""
 
     @njit(nogil=True, boundscheck=False, error_model="numpy")
     def levels(x: Integers) -> None:
@@ -82,7 +82,7 @@ _sixteens_of_4, _sixteens_of_width = _sixteens(4), _sixteens(WIDTH)
 
 @njit(nogil=True, boundscheck=False, error_model="numpy")
 def _fours(x: Integers) -> None:
-    """The two lowest levels."""
+    """Do the two lowest levels of the transform."""
     for k in range(x.size // 4):
         i = 4 * k
         a, b, c, d = x[i], x[i + 1], x[i + 2], x[i + 3]
@@ -92,7 +92,7 @@ def _fours(x: Integers) -> None:
 
 @njit(nogil=True, boundscheck=False, error_model="numpy")
 def _pairs(x: Integers, half: int) -> None:
-    """One level."""
+    """Do one level of the transform, which combines entries at distance `half`."""
     for start in range(0, x.size, 2 * half):
         left, right = x[start : start + half], x[start + half : start + 2 * half]
         for i in range(half):
@@ -108,7 +108,7 @@ def _copy(target: Integers, source: Integers) -> None:
 
 @kernel(types.void(_integers, types.int64, types.int64))
 def transform_tiles(x: Integers, start: int, stop: int) -> None:
-    """The twelve lowest levels of the tiles start … stop-1."""
+    """Do the twelve lowest levels of the transform in the tiles start … stop-1."""
     for i in range(start, stop):
         tile = x[i * TILE : (i + 1) * TILE]
         _fours(tile)
@@ -120,7 +120,10 @@ def transform_tiles(x: Integers, start: int, stop: int) -> None:
 
 @kernel(types.void(_integers, types.int64, types.int64, types.int64, types.int64))
 def transform_columns(x: Integers, stride: int, levels: int, start: int, stop: int) -> None:
-    """So many levels (at most six) from `stride` on, of the columns start … stop-1, WIDTH entries wide."""
+    """Do `levels` levels (at most six) from distance `stride` up, in the columns start … stop-1.
+
+    A column is WIDTH entries wide. It is copied into a small tile, transformed there and copied back.
+    """
     rows = 1 << levels
     tile = np.empty(rows * WIDTH, np.int64)
     across = stride // WIDTH
@@ -143,7 +146,7 @@ def transform_columns(x: Integers, stride: int, levels: int, start: int, stop: i
 
 @kernel(types.boolean(_integers, _given_words))
 def add_signs(sums: Integers, reports: Words) -> bool:
-    """Whether all reports 2·v + b were possible, and so (-1)^b was added to sums[v] for each; else nothing was."""
+    """Add (-1)^b to sums[v] for every report 2·v + b. False, with nothing added, if a report is impossible."""
     low, width = np.uint64(2), np.uint64(2 * sums.size - 2)
     for start in range(0, reports.size, _BLOCK):
         block = reports[start : start + _BLOCK]
@@ -160,8 +163,8 @@ def add_signs(sums: Integers, reports: Words) -> bool:
 
 
 @kernel(types.boolean(_counters, _given_words))
-def tally(counters: Counters, reports: Words) -> bool:
-    """The same with 2^bits counters of one's own, worth nothing if the answer is False; below 2^31 reports."""
+def add_signs_to_counters(counters: Counters, reports: Words) -> bool:
+    """Like `add_signs` for fewer than 2^31 reports in a thread's own counters, which are useless after False."""
     low, width, mask = np.uint64(2), np.uint64(2 * counters.size - 2), np.uint64(counters.size - 1)
     strange = False
     for i in range(reports.size):
@@ -173,7 +176,7 @@ def tally(counters: Counters, reports: Words) -> bool:
 
 @kernel(types.boolean(_given_words, types.uint64, types.uint64, _integers))
 def bucket_sizes(reports: Words, end: int, shift: int, sizes: Integers) -> bool:
-    """Whether all reports are possible, 2 … end-1; then how many are in each of 2^k buckets, added to sizes."""
+    """Add the number of reports in each of 2^k buckets to sizes. False if a report is not in 2 … end-1."""
     low, width, mask = np.uint64(2), np.uint64(end - np.uint64(2)), np.uint64(sizes.size - 1)
     strange = False
     for i in range(reports.size):
@@ -182,9 +185,9 @@ def bucket_sizes(reports: Words, end: int, shift: int, sizes: Integers) -> bool:
     return not strange
 
 
-@kernel(types.void(_given_words, types.uint64, _integers, _dealt))
-def deal(reports: Words, shift: int, places: Integers, dealt: Dealt) -> None:
-    """Put every report at the next place of its bucket."""
+@kernel(types.void(_given_words, types.uint64, _integers, _bucketed))
+def deal_into_buckets(reports: Words, shift: int, places: Integers, dealt: BucketedReports) -> None:
+    """Write every report at the next place of its bucket."""
     for i in range(reports.size):
         bucket = reports[i] >> shift
         place = places[bucket]
@@ -192,9 +195,14 @@ def deal(reports: Words, shift: int, places: Integers, dealt: Dealt) -> None:
         places[bucket] = place + 1
 
 
-@kernel(types.void(_integers, _dealt, _integers, _counters, types.int64, types.int64))
-def add_buckets(sums: Integers, dealt: Dealt, ends: Integers, counters: Counters, start: int, stop: int) -> None:
-    """Count the buckets start … stop-1, each in the counters and then in its sums; bucket i is after ends[i]."""
+@kernel(types.void(_integers, _bucketed, _integers, _counters, types.int64, types.int64))
+def add_buckets(
+    sums: Integers, dealt: BucketedReports, ends: Integers, counters: Counters, start: int, stop: int
+) -> None:
+    """Add the signs of the buckets start … stop-1 to sums, each bucket first within the small counters.
+
+    Bucket i is dealt[ends[i] : ends[i + 1]].
+    """
     size, one = counters.size, np.uint32(1)
     mask = np.uint32(2 * size - 1)
     for bucket in range(start, stop):
@@ -210,7 +218,7 @@ def add_buckets(sums: Integers, dealt: Dealt, ends: Integers, counters: Counters
 
 @intrinsic
 def _count_ones(typing_context: Any, word: Any) -> Any:
-    """How many bits of a word are set, by the processor's own instruction."""
+    """The number of set bits in a word, by the processor's own instruction."""
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.ctpop(arguments[0])
@@ -223,7 +231,7 @@ _ones: Any = _count_ones
 
 @kernel(types.boolean(_given_rows, types.int64, types.int64, types.Array(types.uint64, 1, "C")))
 def expand_answers(rows: Words, bits: int, width: int, signs: Words) -> bool:
-    """Whether the vectors of every report were independent; fills in its 2^width - 1 sums, each as 2·v + b."""
+    """Expand every report into its 2^width - 1 sums 2·v + b. False if the vectors of a report are dependent."""
     mask = (_ONE << np.uint64(bits)) - _ONE
     sums = np.zeros(1 << width, np.uint64)
     fine = True
@@ -251,13 +259,13 @@ def expand_answers(rows: Words, bits: int, width: int, signs: Words) -> bool:
 def add_supports(
     vectors: Words, answers: Words, candidates: Words, counts: Integers, start: int, stop: int
 ) -> None:
-    """Add to counts[u] how many answers are those of u, for the candidates u = start … stop-1."""
+    """Add to counts[u] the number of answers that u would give, for the candidates u = start … stop-1."""
     limbs = candidates.shape[0]
     width = vectors.shape[0] // limbs
-    told = np.empty(_BLOCK, np.uint64)
+    buffer = np.empty(_BLOCK, np.uint64)
     for begin in range(0, vectors.shape[1], _BLOCK):
         end = min(begin + _BLOCK, vectors.shape[1])
-        some, given = told[: end - begin], answers[begin:end]
+        some, given = buffer[: end - begin], answers[begin:end]
         for u in range(start, stop):
             some[:] = np.uint64(0)
             for j in range(width):
@@ -286,7 +294,7 @@ def add_supports(
 
 @kernel(types.void(_given_rows, _given_rows, _integers, types.int64, types.int64))
 def add_parities(vectors: Words, candidates: Words, sums: Integers, start: int, stop: int) -> None:
-    """Add Σ_v (-1)^⟨v,u⟩ to sums[u] for the candidates u = start … stop-1; up to four words each, one to a row."""
+    """Add Σ_v (-1)^⟨v,u⟩ to sums[u] for the candidates u = start … stop-1, of up to four words (one per row)."""
     limbs = vectors.shape[0]
     for begin in range(0, vectors.shape[1], _BLOCK):
         end = min(begin + _BLOCK, vectors.shape[1])
@@ -314,9 +322,10 @@ def add_parities(vectors: Words, candidates: Words, sums: Integers, start: int, 
 def noisy_parities(
     words: Words, noise: Words, values: Words, reports: Words, bits: int, mask: int, below: int
 ) -> int:
-    """Report the highest bits of a word as vector, and the parity with the value, flipped where noise is `below`.
+    """Write reports: a vector from the highest bits of a word, and its parity with the value, flipped by noise.
 
-    The answer has bit 0 set if a vector is zero, and bit 1 if a noise equals `below`.
+    The parity is flipped if the masked noise is less than `below`. Bit 0 of the result is set if a vector is zero,
+    and bit 1 if some noise equals `below`.
     """
     shift = np.uint64(64 - bits)
     zero, tie = False, False
@@ -334,37 +343,37 @@ _events = types.int64(_given_words, _given_words, types.uint64, types.uint64, _w
 
 @kernel(_events)
 def event_heads(words: Words, which: Words, ones: int, others: int, undecided: Words, happened: Words) -> int:
-    """Four words for each, compared with the four highest bits of the thresholds; how many events are left."""
+    """Compare four words per 64 events with the thresholds' highest bits; returns the number still undecided."""
     left = np.uint64(0)
     for i in range(which.size):
-        told, still = happened[i], undecided[i]
+        done, still = happened[i], undecided[i]
         for j in range(4):
             bit = np.uint64(3 - j)
             own, rest = np.uint64(0) - ((ones >> bit) & _ONE), np.uint64(0) - ((others >> bit) & _ONE)
             threshold = (which[i] & own) | (~which[i] & rest)
             drawn = words[4 * i + j]
-            told |= still & ~drawn & threshold
+            done |= still & ~drawn & threshold
             still &= ~(drawn ^ threshold)
-        happened[i], undecided[i] = told, still
+        happened[i], undecided[i] = done, still
         left += _ones(still)
     return np.int64(left)  # type: ignore[return-value]
 
 
 @kernel(_events)
 def event_pieces(words: Words, which: Words, ones: int, others: int, undecided: Words, happened: Words) -> int:
-    """16 bits for each event that is left, compared with the next bits of the thresholds; how many then are."""
+    """Compare 16 bits per undecided event with the thresholds' next bits; returns the number still undecided."""
     used, left = 0, 0
     for i in range(which.size):
-        waiting, told, still = undecided[i], happened[i], np.uint64(0)
+        waiting, done, still = undecided[i], happened[i], np.uint64(0)
         while waiting:
             lane = waiting & (np.uint64(0) - waiting)
             waiting ^= lane
             drawn = (words[used >> 2] >> np.uint64(16 * (used & 3))) & np.uint64(0xFFFF)
             threshold = ones if which[i] & lane else others
-            told |= lane * np.uint64(drawn < threshold)
+            done |= lane * np.uint64(drawn < threshold)
             same = drawn == threshold
             still |= lane * np.uint64(same)
             left += same
             used += 1
-        happened[i], undecided[i] = told, still
+        happened[i], undecided[i] = done, still
     return left

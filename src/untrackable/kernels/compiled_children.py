@@ -1,4 +1,4 @@
-"""The kernel of a search among hashed prefixes, compiled by numba; `discovery.child_prefixes` says what it does."""
+"""The compiled kernel of the search among hashed prefixes. `discovery.child_prefixes` calls it."""
 
 import numpy as np
 from numba import njit, types
@@ -14,7 +14,7 @@ _integers = types.Array(types.int64, 1, "C")
 
 @njit(types.uint64(types.uint64), nogil=True, inline="always")
 def _mixed(word: np.uint64) -> np.uint64:
-    """The output function of SplitMix64, as in `mechanisms.mixing`."""
+    """The output function of SplitMix64, as in `mechanisms.splitmix`."""
     word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return word ^ (word >> np.uint64(31))
@@ -44,7 +44,10 @@ def striking_children(
     start: int,
     stop: int,
 ) -> int:
-    """Places of children of the states start … stop-1 whose entry reaches their limit, in order; how many."""
+    """Find the children of the states start … stop-1 whose table entry reaches the limit, and return their number.
+
+    Their positions, row·(children per state) + child, are written into `places` in order.
+    """
     count, found = more.size, 0
     kept = places[start * count : stop * count]
     for row in range(start, stop):

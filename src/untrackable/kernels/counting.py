@@ -1,7 +1,8 @@
 """Signed counts of reports.
 
-Counting is waiting for memory. Where the table is much larger than a cache and there are many reports, they are
-dealt into buckets first, and each bucket is counted within the cache; where it is small, threads count apart.
+Counting spends its time waiting for memory. If the table is much larger than a cache and there are many reports,
+they are first sorted into buckets, and each bucket is counted within the cache. If the table is small, each thread
+counts in a table of its own.
 """
 
 from types import ModuleType
@@ -16,19 +17,19 @@ Integers = NDArray[np.int64]
 Words = NDArray[np.uint64]
 
 _BUCKET = 17
-"""A bucket is of 2^17 sums: its counters, 512 KiB, stay in the second-level cache."""
+"""A bucket holds 2^17 sums. Its counters of 512 KiB stay in the second-level cache."""
 _DEALT = 21
-"""Bits of a table from which dealing pays."""
+"""From tables of this number of bits on, sorting into buckets pays off."""
 _BATCH = 1 << 24
-"""Reports that are dealt at a time, in four bytes each: 64 MiB at most beside the table."""
+"""The number of reports that are sorted at a time. At four bytes each, they take 64 MiB beside the table."""
 _APART = 1 << 19
-"""Reports that one thread had better count alone."""
+"""From this number of reports on, several threads are faster than one."""
 
 
 def add_signs(sums: Integers, reports: Words) -> bool:
-    """Add (-1)^b to sums[v] for every report 2·v + b; False, with nothing added, if one has v = 0 or v too large.
+    """Add (-1)^b to sums[v] for every report 2·v + b. False, with nothing added, if some v is 0 or too large.
 
-    There are 2^bits sums. After n reports no entry exceeds n, so there is no overflow below 2^63 reports.
+    There are 2^bits sums. After n reports no entry exceeds n, so nothing overflows below 2^63 reports.
     """
     bits = sums.size.bit_length() - 1
     if sums.size != 1 << max(bits, 0):
@@ -45,7 +46,7 @@ def add_signs(sums: Integers, reports: Words) -> bool:
 
 
 def _add_apart(kernels: ModuleType, sums: Integers, flat: Words) -> bool:
-    """Each thread counts a part of the reports in a table of its own, four bytes an entry."""
+    """Each thread counts a part of the reports in a table of its own with four bytes per entry."""
     workers = threads.allowed()
     counters = np.zeros((workers, sums.size), dtype=np.int32)
     cuts = _cuts(flat.size, workers)
@@ -53,9 +54,9 @@ def _add_apart(kernels: ModuleType, sums: Integers, flat: Words) -> bool:
 
     def count(start: int, stop: int) -> None:
         for i in range(start, stop):
-            possible[i] = kernels.tally(counters[i], flat[cuts[i] : cuts[i + 1]])
+            possible[i] = kernels.add_signs_to_counters(counters[i], flat[cuts[i] : cuts[i + 1]])
 
-    threads.share(count, workers, threads=workers)
+    threads.split_work(count, workers, threads=workers)
     if not possible.all():
         return False
     for table in counters:
@@ -64,7 +65,7 @@ def _add_apart(kernels: ModuleType, sums: Integers, flat: Words) -> bool:
 
 
 def _add_dealt(kernels: ModuleType, sums: Integers, flat: Words, buckets: int) -> bool:
-    """Threads deal parts of the reports into buckets, having looked at all of them, and share the buckets."""
+    """Check all reports, sort parts of them into buckets in several threads, and then count the buckets."""
     workers = threads.allowed()
     pieces = -(-flat.size // _BATCH) * workers
     cuts = _cuts(flat.size, pieces)
@@ -77,13 +78,13 @@ def _add_dealt(kernels: ModuleType, sums: Integers, flat: Words, buckets: int) -
             piece = flat[cuts[i] : cuts[i + 1]]
             possible[i] = kernels.bucket_sizes(piece, np.uint64(2 * sums.size), shift, sizes[i])
 
-    threads.share(look, pieces, threads=workers)
+    threads.split_work(look, pieces, threads=workers)
     if not possible.all():
         return False
     dealt = np.empty(max(cuts[i + workers] - cuts[i] for i in range(0, pieces, workers)), dtype=np.uint32)
     counters = np.empty((workers, 1 << _BUCKET), dtype=np.int32)
     for first in range(0, pieces, workers):
-        mine = sizes[first : first + workers].T.reshape(-1)  # by bucket, and within it by piece
+        mine = sizes[first : first + workers].T.reshape(-1)  # Ordered by bucket, and within a bucket by piece.
         ends = np.concatenate(([0], np.cumsum(mine)))
         places = ends[:-1].reshape(buckets, workers).T.copy()
         borders = ends[::workers].copy()
@@ -92,27 +93,27 @@ def _add_dealt(kernels: ModuleType, sums: Integers, flat: Words, buckets: int) -
         def spread(start: int, stop: int, first: int = first, places: Integers = places) -> None:
             for i in range(start, stop):
                 piece = flat[cuts[first + i] : cuts[first + i + 1]]
-                kernels.deal(piece, shift, places[i], dealt)
+                kernels.deal_into_buckets(piece, shift, places[i], dealt)
 
         def count(start: int, stop: int, borders: Integers = borders, shares: list[int] = shares) -> None:
             for i in range(start, stop):
                 kernels.add_buckets(sums, dealt, borders, counters[i], shares[i], shares[i + 1])
 
-        threads.share(spread, workers, threads=workers)
-        threads.share(count, workers, threads=workers)
+        threads.split_work(spread, workers, threads=workers)
+        threads.split_work(count, workers, threads=workers)
     return True
 
 
 def _cuts(total: int, pieces: int) -> list[int]:
-    """Where equal pieces of 0 … total-1 begin and end."""
+    """The boundaries of equal pieces of 0 … total-1."""
     return [total * i // pieces for i in range(pieces + 1)]
 
 
 def _add_signs(sums: Integers, flat: Words) -> bool:
-    """The same with NumPy alone."""
+    """`add_signs` with NumPy alone."""
     if flat.size and (int(flat.min()) < 2 or int(flat.max()) >= 2 * sums.size):
         return False
-    if flat.size < sums.size:  # not worth a pass over the table
+    if flat.size < sums.size:  # So few reports are not worth a pass over the whole table.
         np.add.at(sums, flat >> np.uint64(1), 1 - 2 * (flat & np.uint64(1)).astype(np.int64))
     else:
         counts = np.bincount(flat.astype(np.int64), minlength=2 * sums.size)

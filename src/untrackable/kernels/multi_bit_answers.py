@@ -1,4 +1,4 @@
-"""Answers of several bits about as many vectors: added up for every value, or asked about candidates."""
+"""Reports of several vectors with one answer bit each: added up for every value, or counted for candidates."""
 
 from types import ModuleType
 
@@ -14,16 +14,16 @@ Integers = NDArray[np.int64]
 Words = NDArray[np.uint64]
 
 _SIGNS = 1 << 17
-"""Signs that answers are expanded to at a time."""
+"""The number of signs that answers are expanded to at a time."""
 _ALONE = 1 << 20
-"""Words that one thread had better look at alone."""
+"""Up to this amount of work, one thread is faster than several."""
 
 
 def add_answers(sums: Integers, rows: Words, width: int) -> bool:
-    """Add (-1)^(c·y) to sums[c·A] for every report of vectors A and answer y, and every c but 0.
+    """Add (-1)^(c·y) to sums[c·A] for every report of w vectors A and answer y, and every c other than 0.
 
-    A row has the words of y + 2^w·(v₀ + 2^d·v₁ + …), the lowest first. False, with nothing added, if the vectors of
-    one are not independent. After n reports no entry exceeds n, and all together n·(2^w-1).
+    A row holds the words of y + 2^w·(v₀ + 2^d·v₁ + …), the lowest first. Returns False and adds nothing if the
+    vectors of some report are dependent. After n reports no entry exceeds n, and their total is at most n·(2^w-1).
     """
     each = (1 << width) - 1
     kernels = compiled(rows.shape[0] * each)
@@ -37,7 +37,7 @@ def add_answers(sums: Integers, rows: Words, width: int) -> bool:
 
 
 def _add_expanded(kernels: ModuleType | None, sums: Integers, rows: Words, width: int, minus: int) -> bool:
-    """Each report as 2^w - 1 reports of one vector and one bit, all flipped if they are to be taken away."""
+    """Add each report as 2^w - 1 reports of one vector and one bit. With `minus` they are subtracted again."""
     bits = sums.size.bit_length() - 1
     if kernels is not None:
         signs = np.empty(rows.shape[0] * ((1 << width) - 1), dtype=np.uint64)
@@ -51,7 +51,7 @@ def _add_expanded(kernels: ModuleType | None, sums: Integers, rows: Words, width
 
 
 def _expand_answers(rows: Words, bits: int, width: int) -> Words:
-    """The same with NumPy alone."""
+    """The kernel `expand_answers` with NumPy alone."""
     sums = np.zeros((rows.shape[0], 1 << width), dtype=np.uint64)
     for j in range(width):
         word, shift = divmod(width + bits * j, 64)
@@ -64,25 +64,25 @@ def _expand_answers(rows: Words, bits: int, width: int) -> Words:
 
 
 def support_counts(vectors: Words, answers: Words, candidates: Words) -> Integers:
-    """How many answers are those of each candidate u: bit i of an answer is ⟨v_i, u⟩ for all i.
+    """For each candidate u, the number of answers that u would give: bit i of the answer is ⟨v_i, u⟩ for all i.
 
-    `vectors` has as many rows for v₀ as a candidate has words, then as many for v₁, and so on; a column for each
-    answer.
+    `vectors` has one column per answer. Its rows are the words of v₀, then those of v₁, and so on. A candidate has
+    as many words as a vector.
     """
     limbs = candidates.shape[0]
     if not 1 <= limbs <= MOST_LIMBS or vectors.shape[0] % limbs or vectors.shape[1:] != answers.shape:
         raise ValueError(
-            f"vectors must have a column for each of {answers.size} answers and rows for vectors of {limbs} words, "
-            f"at most {MOST_LIMBS}, got {vectors.shape}"
+            f"vectors must have one column for each of {answers.size} answers and {limbs} rows per vector, "
+            f"at most {MOST_LIMBS}, got shape {vectors.shape}"
         )
     work = vectors.size * candidates.shape[1]
     kernels = compiled(work)
     if kernels is None:
         return _support_counts(vectors, answers, candidates)
     counts = np.zeros(candidates.shape[1], dtype=np.int64)
-    given, told, asked = read_only(vectors), read_only(answers), read_only(candidates)
-    threads.share(
-        lambda start, stop: kernels.add_supports(given, told, asked, counts, start, stop),
+    given, replies, asked = read_only(vectors), read_only(answers), read_only(candidates)
+    threads.split_work(
+        lambda start, stop: kernels.add_supports(given, replies, asked, counts, start, stop),
         counts.size,
         threads=threads.allowed() if work > _ALONE else 1,
     )
@@ -90,7 +90,7 @@ def support_counts(vectors: Words, answers: Words, candidates: Words) -> Integer
 
 
 def _support_counts(vectors: Words, answers: Words, candidates: Words) -> Integers:
-    """The same with NumPy alone."""
+    """`support_counts` with NumPy alone."""
     limbs = candidates.shape[0]
     counts = np.empty(candidates.shape[1], dtype=np.int64)
     for i in range(counts.size):

@@ -1,4 +1,4 @@
-"""Inner products with a list of candidates: for values too wide to tabulate."""
+"""Sums of inner products with a list of candidates, for values that are too wide for a table."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,20 +9,20 @@ from untrackable.kernels.compilation import compiled, read_only
 Words = NDArray[np.uint64]
 
 MOST_LIMBS = 4
-"""Words of 64 bits of the widest vector."""
+"""The largest number of 64-bit words of a vector."""
 
 _ALONE = 1 << 20
-"""Inner products that one thread had better do alone."""
+"""Up to this number of inner products, one thread is faster than several."""
 
 
 def parity_sums(vectors: Words, candidates: Words) -> NDArray[np.int64]:
-    """Σ_v (-1)^⟨v,u⟩ for every candidate u, over all vectors v; exact below 2^63 vectors.
+    """Σ_v (-1)^⟨v,u⟩ over all vectors v, for every candidate u. Exact below 2^63 vectors.
 
-    Both have one row for each word of 64 bits, the lowest first, and one column for each vector or candidate.
+    Both arrays have one column per vector or candidate and one row per 64-bit word, the lowest first.
     """
     for name, given in (("vectors", vectors), ("candidates", candidates)):
         if given.dtype != np.uint64 or given.ndim != 2 or not 1 <= given.shape[0] <= MOST_LIMBS:
-            raise ValueError(f"{name} must be 1 to {MOST_LIMBS} rows of words, got {given.dtype} {given.shape}")
+            raise ValueError(f"{name} must be 1 to {MOST_LIMBS} rows of uint64, got {given.dtype} {given.shape}")
     if vectors.shape[0] != candidates.shape[0]:
         raise ValueError(
             f"vectors and candidates must be equally wide, got {vectors.shape[0]} and {candidates.shape[0]} words"
@@ -33,7 +33,7 @@ def parity_sums(vectors: Words, candidates: Words) -> NDArray[np.int64]:
         return _parity_sums(vectors, candidates)
     sums = np.zeros(candidates.shape[1], dtype=np.int64)
     given, asked = read_only(vectors), read_only(candidates)
-    threads.share(
+    threads.split_work(
         lambda start, stop: kernels.add_parities(given, asked, sums, start, stop),
         sums.size,
         threads=threads.allowed() if work > _ALONE else 1,
@@ -42,7 +42,7 @@ def parity_sums(vectors: Words, candidates: Words) -> NDArray[np.int64]:
 
 
 def _parity_sums(vectors: Words, candidates: Words) -> NDArray[np.int64]:
-    """The same with NumPy alone."""
+    """`parity_sums` with NumPy alone."""
     sums = np.empty(candidates.shape[1], dtype=np.int64)
     for i in range(sums.size):
         common = np.bitwise_xor.reduce(vectors & candidates[:, i : i + 1], axis=0)

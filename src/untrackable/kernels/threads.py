@@ -1,7 +1,7 @@
-"""How many threads a kernel may use: all cores (four at most) unless the caller says otherwise.
+"""The threads that a kernel may use: all cores, but at most four, unless the caller sets another limit.
 
-Plain Python threads over kernels that release the interpreter's lock, so that any number of server threads may call
-them at once; numba's own threading layer is not safe for that.
+These are plain Python threads, and the kernels release the interpreter's lock. So any number of server threads may
+call them at once. numba's own threading layer is not safe for that.
 """
 
 import os
@@ -13,12 +13,13 @@ from contextvars import ContextVar
 from untrackable import checks
 
 _MOST = 4
+"""The largest number of threads unless the caller sets a limit."""
 _allowed: ContextVar[int | None] = ContextVar("threads", default=None)
 
 
 @contextmanager
 def at_most(threads: int) -> Iterator[None]:
-    """Within the block, this thread's kernels use at most so many threads."""
+    """Within the block, kernels that this thread calls use at most this number of threads."""
     token = _allowed.set(checks.integer("threads", threads, low=1))
     try:
         yield
@@ -27,13 +28,13 @@ def at_most(threads: int) -> Iterator[None]:
 
 
 def allowed() -> int:
-    """How many threads a kernel may use here."""
+    """The number of threads that a kernel may use here."""
     chosen = _allowed.get()
     return min(_MOST, _cores()) if chosen is None else chosen
 
 
-def share(work: Callable[[int, int], object], total: int, *, threads: int) -> None:
-    """Do work(start, stop) on all of 0 … total-1, in as many pieces as there are threads."""
+def split_work(work: Callable[[int, int], object], total: int, *, threads: int) -> None:
+    """Call work(start, stop) on consecutive pieces of 0 … total-1, one piece per thread."""
     threads = max(1, min(threads, total))
     if threads == 1:
         work(0, total)

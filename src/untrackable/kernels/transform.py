@@ -1,4 +1,4 @@
-"""The fast Walsh-Hadamard transform, in integers."""
+"""The fast Walsh-Hadamard transform of integers."""
 
 from types import ModuleType
 
@@ -11,22 +11,22 @@ from untrackable.kernels.compilation import compiled
 Integers = NDArray[np.int64]
 
 _LEVELS = 6
-"""Levels of one pass over memory, after the first."""
+"""The largest number of levels that one pass over memory does, after the first pass."""
 _ALONE = 1 << 20
-"""Entries that one thread had better do alone."""
+"""Up to this number of entries, one thread is faster than several."""
 
 
 def walsh_hadamard(sums: Integers, *, in_place: bool = False) -> Integers:
-    """Σ_v (-1)^⟨v,u⟩·sums[v] for every u, exactly, as long as Σ|sums[v]| is below 2^63; of a row, or of several.
+    """Σ_v (-1)^⟨v,u⟩·sums[v] for every u, for one row or several. Exact as long as Σ|sums[v]| is below 2^63.
 
-    What is computed on the way are sums of the entries with signs, so nothing overflows before the result could.
-    Sums of n reports are within the bound for every n below 2^63.
+    Every intermediate result is a signed sum of entries, so nothing overflows before the result could. Sums of
+    fewer than 2^63 reports are always within the bound.
     """
     if not isinstance(sums, np.ndarray) or sums.dtype != np.int64:
         raise TypeError("sums must be an array of 64-bit integers")
     size = sums.shape[-1] if sums.ndim in (1, 2) else 0
     if size & (size - 1) or not size:
-        raise ValueError(f"sums must have 2^bits entries, or rows of so many, got shape {sums.shape}")
+        raise ValueError(f"sums must have 2^bits entries, or rows of 2^bits entries, got shape {sums.shape}")
     if in_place and not (sums.flags.c_contiguous and sums.flags.writeable):
         raise ValueError("sums must be contiguous and writable to be transformed in place")
     table = sums if in_place else sums.copy(order="C")
@@ -39,9 +39,9 @@ def walsh_hadamard(sums: Integers, *, in_place: bool = False) -> Integers:
 
 
 def _transform(kernels: ModuleType, row: Integers) -> None:
-    """Tiles first, then columns of ever more distant entries."""
+    """Transform one row: first tiles of neighbouring entries, then columns of ever more distant ones."""
     workers = threads.allowed() if row.size > _ALONE else 1
-    threads.share(
+    threads.split_work(
         lambda start, stop: kernels.transform_tiles(row, start, stop), row.size // kernels.TILE, threads=workers
     )
     stride = kernels.TILE
@@ -51,18 +51,18 @@ def _transform(kernels: ModuleType, row: Integers) -> None:
         def columns(start: int, stop: int, stride: int = stride, levels: int = levels) -> None:
             kernels.transform_columns(row, stride, levels, start, stop)
 
-        threads.share(columns, row.size // (kernels.WIDTH << levels), threads=workers)
+        threads.split_work(columns, row.size // (kernels.WIDTH << levels), threads=workers)
         stride <<= levels
 
 
 def _next_levels(left: int) -> int:
-    """An even share of what is left, in as few passes as possible."""
+    """The number of levels of the next pass, so that the remaining passes are few and even."""
     passes = -(-left // _LEVELS)
     return -(-left // passes)
 
 
 def _butterflies(table: Integers) -> Integers:
-    """The same with NumPy alone, level by level."""
+    """The transform with NumPy alone, level by level."""
     half = 1
     while half < table.shape[-1]:
         pairs = table.reshape(-1, 2, half)

@@ -4,7 +4,7 @@ from collections import Counter
 from functools import lru_cache
 from typing import Literal, Protocol
 
-from untrackable.theory.dominating import dominating
+from untrackable.theory.dominating_experiment import dominating_experiment
 from untrackable.theory.experiment import Experiment, Mixture, Worst
 from untrackable.theory.tracking_bounds import reports_of_two_values
 
@@ -38,7 +38,7 @@ def tracking_of_states(one_value: WorstTracking, reports: int, values: int) -> E
         )
     alone = one_value(reports)
     found = [*(alone.members if isinstance(alone, Worst) else [alone])]
-    one = lru_cache(lambda size: dominating(one_value(size, gammas="many")))
+    one = lru_cache(lambda size: dominating_experiment(one_value(size, gammas="many")))
     if values == 2:
         found += [one(some) + one(most) for some, most in reports_of_two_values(reports)]
     else:

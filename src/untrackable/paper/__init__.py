@@ -1,1 +1,1 @@
-"""The paper, reproduced: every number that it prints, computed afresh and set beside the printed one."""
+"""The paper reproduced: every number that it prints is computed again and shown beside the printed one."""

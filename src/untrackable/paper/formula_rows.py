@@ -1,4 +1,4 @@
-"""What the paper says in formulas, evaluated at numbers: chaining, Bitwise, RNIP, many users."""
+"""The paper's formulas at concrete numbers: definition, chaining, Bitwise, RNIP and the general theorems."""
 
 import itertools
 import math
@@ -11,16 +11,16 @@ from untrackable.mechanisms.inner_product.budget import largest_eps_report
 from untrackable.mechanisms.inner_product.rnip import InnerProduct
 from untrackable.mechanisms.kept.bitwise import Bitwise
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
-from untrackable.paper.row import Row, number, verdict
+from untrackable.paper.row import Row, format_number, verdict
 from untrackable.theory import accuracy, chaining, composition, tracking_bounds
 from untrackable.theory.collisions import cross_probability
-from untrackable.theory.enumeration import Finite, projection_gap
+from untrackable.theory.enumeration import FiniteMechanism, projection_gap
 
 
 def definition_row() -> Row:
-    """The printed definition, at fresh randomised response and T = {00, 11}."""
+    """The printed definition for fresh randomised response and T = {00, 11}."""
     truth = math.e / (1 + math.e)
-    fresh = Finite([1], lambda value: {value: 1.0}, lambda state, round: {1: truth, 0: 1 - truth})
+    fresh = FiniteMechanism([1], lambda value: {value: 1.0}, lambda state, round: {1: truth, 0: 1 - truth})
     gap = projection_gap(fresh.streams(1, [1, 2]), 1, {(0, 0), (1, 1)}, 0.0)
     return Row(
         section="Definition of untrackable",
@@ -34,15 +34,15 @@ def definition_row() -> Row:
 
 
 def chaining_rows() -> Iterator[Row]:
-    """The tight bound, attained by randomised response; and the simpler corollary."""
+    """The tight bound on chaining, which randomised response attains, and its simpler corollary."""
     for one, other in ((1.0, 1.0), (0.5, 2.0)):
         printed = math.log((math.exp(one + other) + 1) / (math.exp(one) + math.exp(other)))
         chained = chaining.Channel(chaining.response_channel(one).law @ chaining.response_channel(other).law).eps(0)
         yield Row(
             section="Chaining",
             statement=f"tight bound, ε₁ = {one:g}, ε₂ = {other:g}: attained by randomised response",
-            published=number(printed),
-            ours=number(chained),
+            published=format_number(printed),
+            ours=format_number(chained),
             published_number=printed,
             ours_number=chained,
             kind="exact",
@@ -51,8 +51,8 @@ def chaining_rows() -> Iterator[Row]:
         yield Row(
             section="Chaining",
             statement=f"corollary ½ε₁ε₂, ε₁ = {one:g}, ε₂ = {other:g}: above the tight bound",
-            published=number(one * other / 2),
-            ours=number(chained),
+            published=format_number(one * other / 2),
+            ours=format_number(chained),
             published_number=one * other / 2,
             ours_number=chained,
             kind="exact",
@@ -81,8 +81,8 @@ def bitwise_rows() -> Iterator[Row]:
         yield Row(
             section="Bitwise",
             statement=f"untrackable for {reports} reports, {where}: {name}",
-            published=number(bound),
-            ours=number(gamma),
+            published=format_number(bound),
+            ours=format_number(gamma),
             published_number=bound,
             ours_number=gamma,
             kind="exact",
@@ -94,8 +94,8 @@ def bitwise_rows() -> Iterator[Row]:
     yield Row(
         section="Bitwise",
         statement="the same lower bound for odd k: ε₁ = 0.1, ε₂ = 5, 3 reports",
-        published=number(lower),
-        ours=number(odd),
+        published=format_number(lower),
+        ours=format_number(odd),
         published_number=lower,
         ours_number=odd,
         kind="exact",
@@ -113,7 +113,7 @@ def bitwise_rows() -> Iterator[Row]:
 
 
 def _bitwise_estimator(eps_state: float, eps_report: float) -> Row:
-    """The expectation of the printed estimator for 1,000 people who all hold 0, so p₀ = 1."""
+    """The expectation of the printed estimator for 1,000 people who all hold 0. The true frequency of 0 is 1."""
     people = 1000
     state, report = 1 / (math.exp(eps_state) + 1), 1 / (math.exp(eps_report) + 1)
     ones = state + report - 2 * state * report
@@ -134,7 +134,7 @@ def _bitwise_estimator(eps_state: float, eps_report: float) -> Row:
 
 
 def inner_product_rows() -> Iterator[Row]:
-    """RNIP at 16 bits, 730 slots, everlasting (1, 1e-6)."""
+    """RNIP with 16 bits, 730 slots and everlasting (1, 1e-6)-privacy."""
     bits, slots, eps, delta, reports = 16, 730, 1.0, 1e-6, 20
     where = "d = 16, L = 730"
     printed = largest_eps_report(bits=bits, slots=slots, eps=eps, delta=delta, accounting="paper")
@@ -152,7 +152,7 @@ def inner_product_rows() -> Iterator[Row]:
         section="RNIP",
         statement=f"largest ε′ for everlasting (1, 1e-6), {where}",
         published=f"{printed:.5f}",
-        ours=f"{exact:.5f} ({(exact / printed) ** 2:.1f} times fewer users)",
+        ours=f"{exact:.5f} ({(exact / printed) ** 2:.1f} times fewer people)",
         published_number=printed,
         ours_number=exact,
         kind="exact",
@@ -165,8 +165,8 @@ def inner_product_rows() -> Iterator[Row]:
     yield Row(
         section="RNIP",
         statement=f"δ of tracking at γ = 0 for {reports} reports, k²/L + L²/2^d, {where}",
-        published=number(bound),
-        ours=number(cross),
+        published=format_number(bound),
+        ours=format_number(cross),
         published_number=bound,
         ours_number=cross,
         kind="upper",
@@ -187,7 +187,9 @@ def inner_product_rows() -> Iterator[Row]:
     yield _selected()
     yield _xor()
     yield _zero_value()
-    sums = np.array([0, 5, -3, 2, 7, -1, 0, -4], dtype=np.int64)  # any sums with none at the vector 0
+    sums = np.array(
+        [0, 5, -3, 2, 7, -1, 0, -4], dtype=np.int64
+    )  # Any sums will do, as long as the vector 0 has none.
     yield _equal("RNIP", "the estimates sum to", 1.0, float(walsh_hadamard(sums).sum() * 3.7 + 8 / 8))
 
 
@@ -208,7 +210,7 @@ def _selection() -> Row:
 
 
 def _selected() -> Row:
-    """The selection carried to its end, as printed and with the sharp radius."""
+    """The complete parameter selection, as printed and with the sharp radius."""
     printed, sharp = (
         accuracy.inner_product_selection(16, 1.0, 1e-6, 0.05, 10**10, 0.05, 10, printed=form)
         for form in (True, False)
@@ -235,8 +237,8 @@ def _xor() -> Row:
     return Row(
         section="RNIP",
         statement="probability that the XOR of Ber(0.3) and Ber(0.2) is 1",
-        published=number(printed),
-        ours=number(exact),
+        published=format_number(printed),
+        ours=format_number(exact),
         published_number=printed,
         ours_number=exact,
         kind="exact",
@@ -246,25 +248,25 @@ def _xor() -> Row:
 
 
 def _zero_value() -> Row:
-    """The lemma leaves out u = 0; a population that holds 0 is estimated as well as any other."""
+    """The estimate of u = 0, which the lemma leaves out. It is as good as that of any other value."""
     bits, lie = 4, NoisyInnerProduct(bits=4, eps=0.5, width=1).flip.probability
     values = 1 << bits
-    mean = 1 - 2 * lie  # of (-1)^(⟨v,0⟩⊕b), whatever the vector
+    mean = 1 - 2 * lie  # This is the mean of (-1)^(⟨v,0⟩⊕b) for every vector v.
     estimate = (values - 1) / values / (1 - 2 * lie) * mean + 1 / values
     return _equal("RNIP", "expected estimate of u = 0 when everyone holds 0", 1.0, estimate)
 
 
 def general_rows() -> Iterator[Row]:
-    """Theorems on permanent states, many users and undetectability, at Bitwise with ε₁ = 0.5, ε₂ = 0.4."""
+    """Theorems on permanent states, many people, undetectability and composition, evaluated for Bitwise."""
     mechanism = Bitwise(eps_state=0.5, eps_report=0.4)
-    reports, users = 12, 5
-    printed = tracking_bounds.many_users_permanent_printed_upper(users, reports, 0.4)
-    sharp = tracking_bounds.many_users_permanent_upper(users, reports, 0.4)
+    reports, people = 12, 5
+    printed = tracking_bounds.many_people_permanent_printed_upper(people, reports, 0.4)
+    sharp = tracking_bounds.many_people_permanent_upper(people, reports, 0.4)
     yield Row(
-        section="Many users",
-        statement=f"permanent state, ε = 0.4, {users} users, {reports} reports: ⌈log₂ n⌉⌊k/2⌋ε",
-        published=number(printed),
-        ours=number(sharp),
+        section="Many people",
+        statement=f"permanent state, ε = 0.4, {people} people, {reports} reports: ⌈log₂ n⌉⌊k/2⌋ε",
+        published=format_number(printed),
+        ours=format_number(sharp),
         published_number=printed,
         ours_number=sharp,
         kind="upper",
@@ -273,13 +275,13 @@ def general_rows() -> Iterator[Row]:
     )
     gamma, eps = 0.1, 0.2
     delta = mechanism.tracking(reports=reports).delta(gamma).upper
-    total, bound = tracking_bounds.undetectable_from(gamma, delta, eps, mechanism.privacy().delta(eps).upper)
+    total, bound = tracking_bounds.undetectability_upper(gamma, delta, eps, mechanism.privacy().delta(eps).upper)
     exact = mechanism.detection(reports=reports).delta(total)
     yield Row(
         section="Undetectability",
         statement=f"δ at γ + ε = {total:g} from untrackable and everlasting, {reports} reports",
-        published=number(bound),
-        ours=number(exact.upper),
+        published=format_number(bound),
+        ours=format_number(exact.upper),
         published_number=bound,
         ours_number=exact.upper,
         kind="exact",
@@ -291,8 +293,8 @@ def general_rows() -> Iterator[Row]:
     yield Row(
         section="Composition",
         statement="γ of three untrackable mechanisms together, advanced composition with δ′ = 0.1",
-        published=number(advanced.eps),
-        ours=number(together.gamma(0.1).upper),
+        published=format_number(advanced.eps),
+        ours=format_number(together.gamma(0.1).upper),
         published_number=advanced.eps,
         ours_number=together.gamma(0.1).upper,
         kind="exact",
@@ -304,8 +306,8 @@ def _equal(section: str, statement: str, printed: float, exact: float) -> Row:
     return Row(
         section=section,
         statement=statement,
-        published=number(printed),
-        ours=number(exact),
+        published=format_number(printed),
+        ours=format_number(exact),
         published_number=printed,
         ours_number=exact,
         kind="exact",
@@ -317,7 +319,7 @@ def _radius(section: str, statement: str, printed: float, sharp: float) -> Row:
     return Row(
         section=section,
         statement=statement,
-        published=number(printed),
+        published=format_number(printed),
         ours=f"{sharp:.6g} ({printed / sharp:.2f} times smaller)",
         published_number=printed,
         ours_number=sharp,

@@ -1,11 +1,11 @@
-"""The paper's two figures: its points and ours together."""
+"""The paper's two figures, each with the published points and the computed curves."""
 
 from pathlib import Path
 
 from untrackable.display.figure_style import BLUE, GREEN, RED, plain_axes, save_figure
 from untrackable.extras import extra
 from untrackable.paper import rappor_rows
-from untrackable.paper.rappor_rows import Point
+from untrackable.paper.rappor_rows import PercentilePoint
 from untrackable.paper.row import published
 
 with extra("plots"):
@@ -13,10 +13,11 @@ with extra("plots"):
     from matplotlib.figure import Figure
 
 _OURS, _PAPER, _OTHER = BLUE, RED, GREEN
+"""The colours of computed curves, of published points, and of further computed curves."""
 
 
-def write(directory: Path, points: list[Point]) -> list[Path]:
-    """Write both figures as PNG files; returns their paths."""
+def write_figures(directory: Path, points: list[PercentilePoint]) -> list[Path]:
+    """Write both figures as PNG files and return their paths."""
     directory.mkdir(parents=True, exist_ok=True)
     return [_worst_case(directory), _percentiles(directory, points)]
 
@@ -45,7 +46,7 @@ def _worst_case(directory: Path) -> Path:
     return save_figure(figure, directory / "rappor-worst-case.png")
 
 
-def _percentiles(directory: Path, points: list[Point]) -> Path:
+def _percentiles(directory: Path, points: list[PercentilePoint]) -> Path:
     figure = Figure(figsize=(9.6, 4.8), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True)
     for axes, level, name in ((left, 0.5, "median"), (right, 0.9, "90th percentile")):

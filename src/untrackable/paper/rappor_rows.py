@@ -1,4 +1,4 @@
-"""What the paper says of RAPPOR: worst cases, percentiles of τ, their confidence levels."""
+"""The paper's statements about RAPPOR: worst cases, percentiles of τ, and their confidence levels."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -10,14 +10,16 @@ from scipy.special import xlog1py, xlogy
 
 from untrackable.brackets import Bracket
 from untrackable.mechanisms.kept.rappor import Rappor
-from untrackable.paper.row import Row, number, published, span, verdict
+from untrackable.paper.row import Row, format_bracket, format_number, published, verdict
 from untrackable.theory import composition, tracking_bounds
 from untrackable.theory.experiment import Experiment
 from untrackable.theory.factor import FloatArray
-from untrackable.theory.percentiles import Interval, Trackability, confidence_level, order_interval
+from untrackable.theory.percentiles import QuantileInterval, Trackability, confidence_level, order_interval
 
 DRAWS = 10_000
+"""The number of samples of τ, as in the paper."""
 _LEVELS = (0.5, 0.9)
+"""The quantiles that the paper plots."""
 
 
 def mechanism() -> Rappor:
@@ -26,7 +28,7 @@ def mechanism() -> Rappor:
 
 
 def worst_cases() -> Iterator[Row]:
-    """The figure of tight untrackable parameters, to the last printed digit."""
+    """The figure of tight untrackability parameters, compared to the last printed digit."""
     data, rappor = published(), mechanism()
     for point in data["worst_case"]:
         gamma = rappor.tracking(reports=point["reports"]).pure()
@@ -44,8 +46,8 @@ def worst_cases() -> Iterator[Row]:
     yield Row(
         section="RAPPOR, worst case",
         statement="the same for 2 reports from C₀ and C₁ as they are printed",
-        published=number(data["worst_case"][0]["gamma"]),
-        ours=number(printed),
+        published=format_number(data["worst_case"][0]["gamma"]),
+        ours=format_number(printed),
         published_number=data["worst_case"][0]["gamma"],
         ours_number=printed,
         kind="exact",
@@ -58,7 +60,7 @@ def worst_cases() -> Iterator[Row]:
         section="RAPPOR, worst case",
         statement="no better than 50-untrackable after 6 reports",
         published=f"≥ {remarks['gamma_after_6_reports_at_least']}",
-        ours=number(six),
+        ours=format_number(six),
         kind="exact",
         verdict=verdict(six >= remarks["gamma_after_6_reports_at_least"]),
     )
@@ -66,7 +68,7 @@ def worst_cases() -> Iterator[Row]:
         section="RAPPOR, worst case",
         statement="almost 300 at 15 reports",
         published=f"≈ {remarks['gamma_at_15_reports_almost']}",
-        ours=number(fifteen),
+        ours=format_number(fifteen),
         kind="exact",
         verdict=verdict(
             0.95 * remarks["gamma_at_15_reports_almost"] < fifteen < remarks["gamma_at_15_reports_almost"]
@@ -76,7 +78,7 @@ def worst_cases() -> Iterator[Row]:
 
 
 def _composed(rappor: Rappor, remarks: dict[str, Any]) -> Iterator[Row]:
-    """Basic composition gives the coefficient of ⌊k/2⌋; advanced composition explodes."""
+    """The coefficient of ⌊k/2⌋ by basic composition, and the far larger bound by advanced composition."""
     bit = max(abs(math.log(rappor.p / rappor.q)), abs(math.log((1 - rappor.p) / (1 - rappor.q))))
     coefficient = rappor.bloom_bits * bit
     printed = remarks["rappor_linear_coefficient"]
@@ -84,7 +86,7 @@ def _composed(rappor: Rappor, remarks: dict[str, Any]) -> Iterator[Row]:
         section="RAPPOR, worst case",
         statement="basic composition: coefficient of ⌊k/2⌋, 128·ln 2",
         published=str(printed),
-        ours=number(coefficient),
+        ours=format_number(coefficient),
         published_number=printed,
         ours_number=coefficient,
         kind="upper",
@@ -106,7 +108,7 @@ def _composed(rappor: Rappor, remarks: dict[str, Any]) -> Iterator[Row]:
 
 
 def _printed_worst_case(rappor: Rappor, reports: int) -> float:
-    """[NV, γ_k] with the weights, `(1-½)f` and the exponents exactly as printed."""
+    """γ_k with the weights, the `(1-½)f` and the exponents exactly as [NV] prints them."""
     best = 0.0
     half = rappor.f / 2
     places = rappor.bloom_bits - rappor.hashes
@@ -120,7 +122,7 @@ def _printed_worst_case(rappor: Rappor, reports: int) -> float:
 def _printed(
     weights: tuple[float, float], rappor: Rappor, first: int, rest: int, x: FloatArray, y: FloatArray
 ) -> FloatArray:
-    """Ln of a printed C(i, x, y): (w_q·q* + w_p·p*)(…)/(…)."""
+    """The logarithm of a printed C(i, x, y), which is (w_q·q* + w_p·p*)(…)/(…)."""
 
     def mixed(n: int, ones: FloatArray) -> FloatArray:
         q = np.log(weights[0]) + xlogy(ones, rappor.q) + xlog1py(n - ones, -rappor.q)
@@ -132,15 +134,15 @@ def _printed(
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
-    """One quantile of τ: as plotted, exactly in both variants, and sampled as the paper did."""
+class PercentilePoint:
+    """One quantile of τ: as plotted, computed exactly in both variants, and sampled as in the paper."""
 
     reports: int
     level: float
     plotted: tuple[float, float, float]
     signed: Bracket
     absolute: Bracket
-    sampled: Interval
+    sampled: QuantileInterval
 
     @property
     def agrees(self) -> bool:
@@ -148,11 +150,11 @@ class Point:
         return self.plotted[1] <= self.signed.upper and self.signed.lower <= self.plotted[2]
 
 
-def percentile_points(seed: int = 1, progress: Callable[[str], None] = lambda _: None) -> list[Point]:
+def percentile_points(seed: int = 1, progress: Callable[[str], None] = lambda _: None) -> list[PercentilePoint]:
     """All 28 points of the percentile figure."""
     data, rappor = published()["percentiles"], mechanism()
     rng = np.random.default_rng(seed)
-    points: list[Point] = []
+    points: list[PercentilePoint] = []
     for row in range(len(data["0.5"])):
         reports = data["0.5"][row]["reports"]
         progress(f"percentiles of τ for {reports} reports")
@@ -167,7 +169,7 @@ def percentile_points(seed: int = 1, progress: Callable[[str], None] = lambda _:
             at = data[str(level)][row]
             plotted = at["value"], at["value"] - at["minus"], at["value"] + at["plus"]
             points.append(
-                Point(
+                PercentilePoint(
                     reports,
                     level,
                     plotted,
@@ -179,8 +181,8 @@ def percentile_points(seed: int = 1, progress: Callable[[str], None] = lambda _:
     return points
 
 
-def percentile_rows(points: list[Point]) -> Iterator[Row]:
-    """Each plotted point against the exact signed quantile, with the absolute and the sampled one beside it."""
+def percentile_rows(points: list[PercentilePoint]) -> Iterator[Row]:
+    """Each plotted point beside the exact signed quantile, the absolute one and the sampled one."""
     for point in points:
         value, low, high = point.plotted
         yield Row(
@@ -188,7 +190,7 @@ def percentile_rows(points: list[Point]) -> Iterator[Row]:
             statement=f"{'median' if point.level == 0.5 else '90th percentile'} for {point.reports} reports",
             published=f"{value:.4f} [{low:.4f}, {high:.4f}]",
             ours=(
-                f"signed {span(point.signed)}; absolute {span(point.absolute)}; "
+                f"signed {format_bracket(point.signed)}; absolute {format_bracket(point.absolute)}; "
                 f"sampled {point.sampled.sampled:.4f} [{point.sampled.lower:.4f}, {point.sampled.upper:.4f}]"
             ),
             kind=_kind(point.signed),
@@ -199,7 +201,7 @@ def percentile_rows(points: list[Point]) -> Iterator[Row]:
     yield from _remarks(points)
 
 
-def _variant_row(points: list[Point]) -> Row:
+def _variant_row(points: list[PercentilePoint]) -> Row:
     inside = sum(p.plotted[1] <= p.absolute.upper and p.absolute.lower <= p.plotted[2] for p in points)
     return Row(
         section="RAPPOR, percentiles of τ",
@@ -212,7 +214,7 @@ def _variant_row(points: list[Point]) -> Row:
     )
 
 
-def _remarks(points: list[Point]) -> Iterator[Row]:
+def _remarks(points: list[PercentilePoint]) -> Iterator[Row]:
     remarks = published()["remarks"]
     exact = {(point.level, point.reports): point.signed for point in points}
     ten, seven = remarks["median_around_5_after_reports"], remarks["percentile_90_of_5_after_reports"]
@@ -221,7 +223,7 @@ def _remarks(points: list[Point]) -> Iterator[Row]:
         section="RAPPOR, percentiles of τ",
         statement=f"median around 5 after {ten} reports",
         published="≈ 5",
-        ours=span(median),
+        ours=format_bracket(median),
         kind=_kind(median),
         verdict=verdict(median.lower > 4.5 and median.upper < 5.5),
     )
@@ -229,7 +231,7 @@ def _remarks(points: list[Point]) -> Iterator[Row]:
         section="RAPPOR, percentiles of τ",
         statement=f"90th percentile reaches 5 after {seven} reports",
         published="≥ 5",
-        ours=f"{span(tail)}; after {seven + 1}: {span(exact[0.9, seven + 1])}",
+        ours=f"{format_bracket(tail)}; after {seven + 1}: {format_bracket(exact[0.9, seven + 1])}",
         kind=_kind(tail),
         verdict=verdict(tail.lower >= 5),
         erratum="E13",
@@ -241,7 +243,7 @@ def _kind(bracket: Bracket) -> Literal["exact", "bracket"]:
 
 
 def confidence_rows() -> Iterator[Row]:
-    """The two levels of the order-statistic intervals."""
+    """The printed confidence levels of two intervals between order statistics."""
     for printed in published()["confidence"]:
         level = confidence_level(printed["draws"], printed["quantile"], printed["lower"], printed["upper"])
         yield Row(

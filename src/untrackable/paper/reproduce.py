@@ -1,4 +1,4 @@
-"""All rows together."""
+"""The whole reproduction: all rows, and the points of the percentile figure."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,14 +9,14 @@ from untrackable.paper.row import Row
 
 @dataclass(frozen=True, slots=True)
 class Reproduction:
-    """Every statement with its verdict, and the percentile points for those who would rather look."""
+    """Every statement of the paper with its verdict, and the points of the percentile figure."""
 
     rows: list[Row]
-    points: list[rappor_rows.Point]
+    points: list[rappor_rows.PercentilePoint]
 
 
 def reproduce(seed: int = 1, progress: Callable[[str], None] = lambda _: None) -> Reproduction:
-    """Compute everything that the paper states as a number; `seed` is for the sampled percentiles only."""
+    """Compute every number that the paper states. `seed` only affects the sampled percentiles."""
     progress("definition and bounds")
     rows = [
         formula_rows.definition_row(),

@@ -1,4 +1,4 @@
-"""One statement of the paper beside what we find."""
+"""One numerical statement of the paper beside the number that we compute."""
 
 from dataclasses import dataclass
 from importlib import resources
@@ -8,14 +8,17 @@ from untrackable import strict_json
 from untrackable.brackets import Bracket
 
 Verdict = Literal["pass", "differs"]
+"""Whether the printed statement is right."""
 Kind = Literal["exact", "upper", "lower", "sampled", "bracket", "unresolved"]
+"""The certainty of the computed number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """`kind` says what `ours` is; `erratum` names the entry of docs/errata.md if they differ.
+    """One statement: the published text, ours, and the verdict.
 
-    The numbers are there where each side is a single one.
+    `kind` is the certainty of `ours`. `erratum` names the entry of docs/errata.md if the two differ. The two
+    numbers are given if each side is a single number.
     """
 
     section: str
@@ -30,24 +33,24 @@ class Row:
 
 
 def published() -> dict[str, Any]:
-    """The values that the paper prints, which are only ever compared with."""
+    """The values that the paper prints. They are only compared with and never used in a computation."""
     text = resources.files("untrackable.paper").joinpath("published.json").read_text(encoding="utf-8")
     data: dict[str, Any] = strict_json.parse(text)
     return data
 
 
-def number(value: float) -> str:
-    """Six significant digits, and all of them when they matter less."""
+def format_number(value: float) -> str:
+    """A number with six significant digits."""
     return f"{value:.6g}"
 
 
-def span(bracket: Bracket) -> str:
-    """A bracket as a number with its uncertainty in the last digits."""
+def format_bracket(bracket: Bracket) -> str:
+    """A bracket as its middle ± half its width, or as one number if it is exact."""
     if bracket.certainty == "exact":
-        return number(bracket.upper)
+        return format_number(bracket.upper)
     return f"{(bracket.lower + bracket.upper) / 2:.4f} ± {bracket.width / 2:.4f}"
 
 
 def verdict(holds: bool) -> Verdict:
-    """Whether the printed statement stands."""
+    """The verdict on a printed statement."""
     return "pass" if holds else "differs"

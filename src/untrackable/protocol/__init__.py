@@ -1,1 +1,1 @@
-"""What goes between people and servers: campaigns, and reports as bytes."""
+"""The data that clients and the collector exchange: campaigns, and reports as bytes."""

@@ -1,7 +1,7 @@
 """A campaign: one question asked of everyone, as a public document that never changes.
 
-Its id is the SHA-256 of its bytes, so clients that know the same id ask and protect in the same way. The bytes are
-canonical: whatever this library would have written otherwise is refused.
+Its id is the SHA-256 of its bytes, so clients with the same id ask the same question and protect the answer in the
+same way. The bytes are canonical: a document that this library would write differently is refused.
 """
 
 import hashlib
@@ -21,19 +21,23 @@ from untrackable.mechanisms.registry import plain
 from untrackable.protocol.wire import LAST_ROUND
 
 VERSION = 1
+"""The version of the documents."""
 LARGEST = 1 << 20
-"""Bytes of a document."""
+"""The largest size of a document, in bytes."""
 _LAST_SECOND = 1 << 40
+"""The latest start of a campaign, in seconds since 1970."""
 _LONGEST_QUESTION = 1000
+"""The largest number of characters of a question."""
 _LONGEST_ROUND = 366 * 86400
+"""The longest round, in seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guarantee:
-    """What is declared: all reports ever are (eps, delta)-private, and (gamma, tracking_delta)-untrackable.
+    """A declared guarantee: all reports ever are (eps, delta)-private and (gamma, tracking_delta)-untrackable.
 
-    `values` says for what: for a value that never changes ("fixed"; clients refuse to change theirs), or for any
-    sequence of values ("any"; clients follow a change). Untrackable is for all rounds of the campaign together.
+    `values` says when privacy holds: "fixed" for a value that never changes (clients refuse a change), or "any" for
+    any sequence of values (clients follow a change). Untrackability is for all rounds of the campaign together.
     """
 
     eps: float
@@ -55,10 +59,10 @@ class Guarantee:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Campaign:
-    """The document: question, encoding, mechanism, rounds and the guarantee that is declared.
+    """A campaign: its question, encoding, mechanism, rounds and declared guarantee.
 
     Round t begins at `first_round` + (t-1)·`round_seconds`, in seconds since 1970 (UTC), and lasts `round_seconds`.
-    With `rounds` None there is no last one.
+    With `rounds` None the campaign has no last round.
     """
 
     question: str
@@ -73,7 +77,7 @@ class Campaign:
         if not isinstance(self.question, str):
             raise TypeError(f"question must be a string, not {type(self.question).__name__}")
         if not 1 <= len(self.question) <= _LONGEST_QUESTION or not self.question.isprintable():
-            raise ValueError(f"question must be 1 to {_LONGEST_QUESTION} printable characters on one line")
+            raise ValueError(f"question must have 1 to {_LONGEST_QUESTION} printable characters on one line")
         for name, kind in (("encoding", Encoding), ("mechanism", Mechanism), ("guarantee", Guarantee)):
             if not isinstance(getattr(self, name), kind):
                 raise TypeError(f"{name} must be of type {kind.__name__}, not {type(getattr(self, name)).__name__}")
@@ -91,16 +95,16 @@ class Campaign:
         return identify(self.to_bytes())
 
     def begins(self, round: int) -> int:
-        """When a round begins, in seconds since 1970; it ends when the next one would begin."""
+        """The start of a round, in seconds since 1970. A round ends when the next one would begin."""
         return self.first_round + (checks.integer("round", round, low=1) - 1) * self.round_seconds
 
     def round_at(self, now: float) -> int | None:
-        """The round that is on at a time, if any."""
+        """The round in progress at a time, or None."""
         number = math.floor((now - self.first_round) / self.round_seconds) + 1
         return number if 1 <= number <= (self.rounds or LAST_ROUND) else None
 
     def to_json(self) -> dict[str, Any]:
-        """The document, from which `from_bytes` makes an equal campaign."""
+        """The document as a JSON object."""
         return {
             "encoding": self.encoding.to_json(),
             "first_round": self.first_round,
@@ -118,8 +122,8 @@ class Campaign:
 
     @staticmethod
     def from_bytes(data: bytes) -> "Campaign":
-        """The campaign of these bytes; unknown fields or versions, or bytes that are not canonical, are errors."""
-        document = read("campaign", data, ("version", *Campaign.__slots__))
+        """Read a campaign. Unknown fields, unknown versions and bytes that are not canonical are errors."""
+        document = read_document("campaign", data, ("version", *Campaign.__slots__))
         guarantee = document["guarantee"]
         if not isinstance(guarantee, dict) or set(guarantee) != set(Guarantee.__slots__):
             raise CampaignError(f"the guarantee must have exactly the fields {', '.join(Guarantee.__slots__)}")
@@ -138,13 +142,13 @@ class Campaign:
         except (TypeError, ValueError, OverflowError, EncodingError, MechanismError) as error:
             raise CampaignError(f"the campaign is not valid: {error}") from error
         if campaign.to_bytes() != data:
-            raise CampaignError("the campaign is not written as `to_bytes` writes it")
+            raise CampaignError("the campaign is not canonical: it must be written exactly as `to_bytes` writes it")
         return campaign
 
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """The ids of published campaigns; a client that pins its digest takes no others."""
+    """The ids of published campaigns. A client that pins the directory's digest takes part in no others."""
 
     ids: tuple[str, ...]
 
@@ -159,7 +163,7 @@ class Directory:
         return identify(self.to_bytes())
 
     def with_ids(self, ids: Iterable[str]) -> "Directory":
-        """A directory that lists these as well."""
+        """A directory that also lists these ids."""
         return Directory((*self.ids, *ids))
 
     def to_bytes(self) -> bytes:
@@ -168,13 +172,15 @@ class Directory:
 
     @staticmethod
     def from_bytes(data: bytes) -> "Directory":
-        """The directory of these bytes."""
-        ids = read("directory", data, ("version", "campaigns"))["campaigns"]
+        """Read a directory. The same strict rules apply as for a campaign."""
+        ids = read_document("directory", data, ("version", "campaigns"))["campaigns"]
         if not isinstance(ids, list):
             raise CampaignError("campaigns must be a list of ids")
         directory = Directory(tuple(ids))
         if directory.to_bytes() != data:
-            raise CampaignError("the directory is not written as `to_bytes` writes it")
+            raise CampaignError(
+                "the directory is not canonical: it must be written exactly as `to_bytes` writes it"
+            )
         return directory
 
 
@@ -185,19 +191,19 @@ def _document(campaign: Campaign) -> bytes:
 
 
 def identify(data: bytes) -> str:
-    """SHA-256, in hexadecimal."""
+    """The SHA-256 of the bytes in hexadecimal, which names a document."""
     return hashlib.sha256(data).hexdigest()
 
 
 def check_id(given: object) -> str:
-    """64 lower-case hexadecimal digits."""
+    """Return `given` if it is an id: 64 lower-case hexadecimal digits."""
     if not isinstance(given, str) or len(given) != 64 or not set(given) <= set("0123456789abcdef"):
         raise CampaignError("an id must be 64 lower-case hexadecimal digits")
     return given
 
 
-def read(what: str, data: bytes, fields: tuple[str, ...]) -> dict[str, Any]:
-    """A JSON object of this version with exactly these fields, each once."""
+def read_document(what: str, data: bytes, fields: tuple[str, ...]) -> dict[str, Any]:
+    """Read a JSON object of this version that has exactly these fields."""
     if not isinstance(data, bytes) or len(data) > LARGEST:
         raise CampaignError(f"a {what} must be at most {LARGEST} bytes")
     try:
@@ -207,7 +213,7 @@ def read(what: str, data: bytes, fields: tuple[str, ...]) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise CampaignError(f"a {what} must be a JSON object")
     if document.get("version") != VERSION or type(document["version"]) is not int:
-        raise CampaignError(f"version of a {what} must be {VERSION}")
+        raise CampaignError(f"the version of a {what} must be {VERSION}")
     if missing := [name for name in fields if name not in document]:
         raise CampaignError(f"the {what} lacks {', '.join(missing)}")
     if unknown := [name for name in document if name not in fields]:

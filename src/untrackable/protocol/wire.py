@@ -1,12 +1,12 @@
-"""Reports as they travel: fixed length, and nothing in them but the round, a one-time nonce and the answer.
+"""The bytes of a report on the wire. They have a fixed length and contain only a round, a nonce and the answer.
 
     1 byte    version, 1
     4 bytes   round, from 1
-    16 bytes  nonce, drawn for this report alone: a report that arrives twice counts once
-    n bytes   the report of `report_bits` bits, n = ⌈report_bits/8⌉, unused bits zero
+    16 bytes  nonce, random and new for every report, so that a report that arrives twice counts once
+    n bytes   the report of `report_bits` bits, with n = ⌈report_bits/8⌉ and unused bits zero
 
-All integers have their least significant byte first. Several reports are their bytes one after the other. The
-campaign is in the address that they are sent to; docs/wire-format.md has an example for every byte.
+All integers have their least significant byte first. Several reports follow each other without a separator. The
+address that they are sent to names the campaign. docs/wire-format.md explains every byte with an example.
 """
 
 from dataclasses import dataclass, field
@@ -20,16 +20,20 @@ from untrackable.estimation.aggregators import Reports
 from untrackable.mechanisms.interface import Mechanism
 
 VERSION = 1
+"""The version byte of a report."""
 NONCE = 16
+"""The number of bytes of a nonce."""
 LAST_ROUND = (1 << 32) - 1
-"""The largest round that a report can carry, and so the last one of a campaign without an end."""
+"""The largest round that a report can carry. It is the last round of a campaign without an end."""
 _HEAD = 1 + 4 + NONCE
+"""The number of bytes before the answer."""
 _WORD = 8
+"""The number of bytes of a 64-bit word."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decoded:
-    """Reports that have arrived, all well-formed: rounds, and nonces and reports as bytes along a last axis."""
+    """Well-formed reports: their rounds, and their nonces and answers as bytes along the last axis."""
 
     rounds: NDArray[np.uint32]
     nonces: NDArray[np.uint8]
@@ -38,7 +42,7 @@ class Decoded:
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """The layout of one campaign's reports, which depends on their width alone."""
+    """The layout of one campaign's reports, which depends only on the number of bits of an answer."""
 
     report_bits: int
     size: int = field(init=False)
@@ -48,30 +52,32 @@ class Wire:
         checks.settle(self, report_bits=bits, size=_HEAD + -(-bits // 8))
 
     def encode(self, *, round: int, nonce: bytes, report: int) -> bytes:
-        """One report."""
+        """The bytes of one report."""
         round = checks.integer("round", round, low=1, high=LAST_ROUND)
         if not isinstance(nonce, bytes) or len(nonce) != NONCE:
             raise ValueError(f"nonce must be {NONCE} bytes")
         if not 0 <= report < 1 << self.report_bits:
-            raise ValueError(f"report must have at most {self.report_bits} bits (it is not shown)")
+            raise ValueError(
+                f"report must have at most {self.report_bits} bits; the given one (not shown) has more"
+            )
         return bytes([VERSION]) + round.to_bytes(4, "little") + nonce + report.to_bytes(self.size - _HEAD, "little")
 
     def encode_many(self, *, round: int, nonces: NDArray[np.uint8], reports: Reports) -> bytes:
-        """Reports of one round as simulation yields them, words or bytes along a last axis, one after the other."""
+        """The bytes of many reports of one round, which simulation gives as words or as bytes along a last axis."""
         payload = self.size - _HEAD
         rows = reports if reports.dtype == np.uint8 else reports.astype("<u8").view(np.uint8).reshape(-1, _WORD)
         if nonces.shape != (len(rows), NONCE) or nonces.dtype != np.uint8:
             raise ValueError(f"nonces must be {NONCE} bytes for each of {len(rows)} reports, got {nonces.shape}")
         fits = rows.ndim == 2 and rows.shape[1] >= payload and not rows[:, payload:].any()
         if not fits or self._astray(rows[:, :payload]).any():
-            raise ValueError(f"reports must have at most {self.report_bits} bits (they are not shown)")
+            raise ValueError(f"reports must have at most {self.report_bits} bits; a given one (not shown) has more")
         table = np.empty(len(rows), dtype=self._layout)
         table["version"], table["round"] = VERSION, checks.integer("round", round, low=1, high=LAST_ROUND)
         table["nonce"], table["payload"] = nonces, rows[:, :payload]
         return table.tobytes()
 
     def decode(self, body: bytes) -> Decoded:
-        """Every report of a body; if one of them is malformed, an error that says which, and none."""
+        """All reports of a body. If one is malformed, the error says which one and why, and none is returned."""
         count, rest = divmod(len(body), self.size)
         if rest or not count:
             raise WireError(f"a body must be one or more reports of {self.size} bytes each, got {len(body)} bytes")
@@ -90,7 +96,7 @@ class Wire:
         )
 
     def _astray(self, payloads: Reports) -> NDArray[np.bool_]:
-        """Which reports have bits set beyond their width."""
+        """Which reports have unused bits set."""
         used = (self.report_bits - 1) % 8 + 1
         astray: NDArray[np.bool_] = payloads[:, -1].astype(np.uint16) >= 1 << used
         return astray

@@ -1,1 +1,1 @@
-"""RAPPOR data that already exists: google/rappor's files, and the strings behind their counts."""
+"""Decodes RAPPOR data that already exists: google/rappor's files, and the strings behind their counts."""

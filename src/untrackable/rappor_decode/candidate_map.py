@@ -11,110 +11,108 @@ from numpy.typing import NDArray
 from untrackable.errors import DecodeError
 from untrackable.mechanisms.kept.rappor import Rappor
 from untrackable.rappor_decode.rappor_files import write
-from untrackable.reports.csv_rows import malformed, rows
+from untrackable.reports.strict_csv import StrictCsv
 
 Progress = Callable[[str, float], object]
-"""Told what is being done and how much of it is."""
+"""Is called with what is being done and the share of it that is done."""
 
 _OFTEN = 1 << 9
 
 
-def silent(what: str, done: float) -> None:
-    """Progress that nobody watches."""
+def no_progress(what: str, done: float) -> None:
+    """Show nothing."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CandidateMap:
-    """`places[i, c]` are the bits that the hashes of candidate i set in cohort c, from 0.
+    """`positions[i, c]` are the bits that the hashes of candidate i set in cohort c, from 0.
 
-    `repeated` says how many further times a candidate was given.
+    `repeated` counts candidates that were given again.
     """
 
     names: tuple[str, ...]
-    places: NDArray[np.int32]
+    positions: NDArray[np.int32]
     repeated: int = 0
 
     def __post_init__(self) -> None:
-        if self.places.ndim != 3 or self.places.shape[0] != len(self.names):
-            raise ValueError(f"places must be candidates × cohorts × hashes, got shape {self.places.shape}")
+        if self.positions.ndim != 3 or self.positions.shape[0] != len(self.names):
+            raise ValueError(f"positions must be candidates × cohorts × hashes, got shape {self.positions.shape}")
         if len(set(self.names)) != len(self.names):
             raise ValueError("names must be different candidates")
 
     @classmethod
-    def of(cls, params: Rappor, candidates: Sequence[str], *, progress: Progress = silent) -> Self:
+    def of(cls, params: Rappor, candidates: Sequence[str], *, progress: Progress = no_progress) -> Self:
         """Hash candidates as the published clients do; those given more than once count once."""
         if isinstance(candidates, str) or not all(isinstance(name, str) for name in candidates):
             raise TypeError("candidates must be a sequence of strings")
         names = tuple(dict.fromkeys(candidates))
-        places = np.empty((len(names), params.cohorts, params.hashes), dtype=np.int32)
+        positions = np.empty((len(names), params.cohorts, params.hashes), dtype=np.int32)
         for i, name in enumerate(names):
-            places[i] = [params.hashed(name, cohort) for cohort in range(params.cohorts)]
+            positions[i] = [params.hashed(name, cohort) for cohort in range(params.cohorts)]
             if i % _OFTEN == 0:
                 progress("hashing the candidates", i / len(names))
-        return cls(names, places, len(candidates) - len(names))
+        return cls(names, positions, len(candidates) - len(names))
 
-    def differing(self, params: Rappor, *, progress: Progress = silent) -> list[str]:
+    def differing(self, params: Rappor, *, progress: Progress = no_progress) -> list[str]:
         """Candidates whose bits are not those that the published clients would set."""
         self.check(params)
         own = CandidateMap.of(params, self.names, progress=progress)
-        unlike = np.any(own.places != self.places, axis=2)  # the order of the hashes is of no importance
+        unlike = np.any(own.positions != self.positions, axis=2)  # The order of the hashes does not matter.
         for i, cohort in np.argwhere(unlike):
-            unlike[i, cohort] = set(own.places[i, cohort].tolist()) != set(self.places[i, cohort].tolist())
+            unlike[i, cohort] = set(own.positions[i, cohort].tolist()) != set(self.positions[i, cohort].tolist())
         return [self.names[i] for i in np.flatnonzero(unlike.any(axis=1))]
 
     def check(self, params: Rappor) -> None:
         """Refuse a map that was made for other parameters."""
         shape = params.cohorts, params.hashes
-        if self.places.shape[1:] != shape:
+        if self.positions.shape[1:] != shape:
             raise DecodeError(f"the map must be of {shape[0]} cohorts and {shape[1]} hashes, as the parameters are")
-        if self.places.size and not 0 <= self.places.min() <= self.places.max() < params.bloom_bits:
+        if self.positions.size and not 0 <= self.positions.min() <= self.positions.max() < params.bloom_bits:
             raise DecodeError(f"the map must have bits below {params.bloom_bits}, as the parameters have")
 
 
 def read_map(path: str | Path, params: Rappor) -> CandidateMap:
     """map.csv: a candidate, then for each cohort its bits, each as cohort·k + bit + 1.
 
-    A candidate that is there again with the same bits counts once; with others it is an error.
+    A candidate that is listed again with the same bits counts once; with others it is an error.
     """
-    path = Path(path)
+    file = StrictCsv(path, DecodeError)
     width = params.cohorts * params.hashes
     starts = np.repeat(np.arange(params.cohorts) * params.bloom_bits + 1, params.hashes)
     seen: dict[str, tuple[int, NDArray[np.int32]]] = {}
     repeated = 0
-    for line, cells in rows(path):
+    for line, cells in file.rows():
         if len(cells) != width + 1:
-            raise malformed(
-                path, line, f"{len(cells)} columns instead of {width + 1}: a candidate and its bits in each cohort"
-            )
-        name, told = cells[0], [cell.strip() for cell in cells[1:]]
-        if not all(cell.isascii() and cell.isdecimal() and len(cell) < 10 for cell in told):
-            bad = next(i for i, c in enumerate(told) if not (c.isascii() and c.isdecimal() and len(c) < 10))
-            raise malformed(path, line, f"column {bad + 2} must be a whole number")
-        bits = np.array(told, dtype=np.int64) - starts
+            wanted = f"{width + 1}: a candidate and its bits in each cohort"
+            raise file.malformed(line, f"{len(cells)} columns instead of {wanted}")
+        name, digits = cells[0], [cell.strip() for cell in cells[1:]]
+        if not all(cell.isascii() and cell.isdecimal() and len(cell) < 10 for cell in digits):
+            bad = next(i for i, c in enumerate(digits) if not (c.isascii() and c.isdecimal() and len(c) < 10))
+            raise file.malformed(line, f"column {bad + 2} must be a whole number")
+        bits = np.array(digits, dtype=np.int64) - starts
         wrong = np.flatnonzero((bits < 0) | (bits >= params.bloom_bits))
         if wrong.size:
             first = int(starts[wrong[0]])
-            raise malformed(
-                path,
+            raise file.malformed(
                 line,
                 f"column {wrong[0] + 2} is about cohort {wrong[0] // params.hashes} and must be between "
-                f"{first} and {first + params.bloom_bits - 1}, got {told[wrong[0]]}",
+                f"{first} and {first + params.bloom_bits - 1}, got {digits[wrong[0]]}",
             )
         if name in seen:
             if not np.array_equal(seen[name][1], bits):
-                raise malformed(path, line, f"the candidate of line {seen[name][0]} again, with other bits")
+                raise file.malformed(line, f"the candidate of line {seen[name][0]} again, with other bits")
             repeated += 1
         else:
             seen[name] = line, bits.astype(np.int32)
     if not seen:
-        raise DecodeError(f"{path} is empty; a row for each candidate was expected")
-    places = np.stack([bits for _, bits in seen.values()])
-    return CandidateMap(tuple(seen), places.reshape(len(seen), params.cohorts, params.hashes), repeated)
+        raise file.empty("a row for each candidate was expected")
+    positions = np.stack([bits for _, bits in seen.values()])
+    return CandidateMap(tuple(seen), positions.reshape(len(seen), params.cohorts, params.hashes), repeated)
 
 
 def write_map(path: str | Path, params: Rappor, candidates: CandidateMap) -> None:
     """Write map.csv."""
     candidates.check(params)
     starts = np.arange(params.cohorts)[:, None] * params.bloom_bits + 1
-    told = (candidates.places + starts).reshape(len(candidates.names), -1).tolist()
-    write(path, ([name, *row] for name, row in zip(candidates.names, told, strict=True)))
+    numbers = (candidates.positions + starts).reshape(len(candidates.names), -1).tolist()
+    write(path, ([name, *row] for name, row in zip(candidates.names, numbers, strict=True)))

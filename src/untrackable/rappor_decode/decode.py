@@ -1,4 +1,4 @@
-"""Which of the candidate strings do people hold, and how many? Lasso, least squares, p-values."""
+"""Which candidate strings people hold, and how many people hold each: lasso, least squares, p-values."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -10,13 +10,13 @@ from scipy.stats import norm
 from untrackable import checks
 from untrackable.estimation.aggregators import FloatArray
 from untrackable.mechanisms.kept.rappor import Rappor
-from untrackable.rappor_decode.candidate_map import CandidateMap, Progress, silent
+from untrackable.rappor_decode.candidate_map import CandidateMap, Progress, no_progress
 from untrackable.rappor_decode.decoded import Candidate, Correction, Decoded
 from untrackable.rappor_decode.design import Design, design
-from untrackable.rappor_decode.lasso import Indices, Weighted, path
+from untrackable.rappor_decode.lasso import Indices, WeightedDesign, lasso_path
 from untrackable.rappor_decode.rappor_files import Counts
 from untrackable.rappor_decode.regression import Fit, least_squares
-from untrackable.rappor_decode.rivals import rivalled
+from untrackable.rappor_decode.rivals import p_value_with_rivals
 
 _MOST = 500
 _SHARE_OF_ROWS = 0.8
@@ -33,7 +33,7 @@ def decode(
     correction: Correction = "bonferroni",
     unlisted: bool = True,
     level: float = 0.95,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Decoded:
     """Decode counts of reports, one of each person, into the strings that people hold.
 
@@ -49,19 +49,19 @@ def decode(
     else:
         listed = CandidateMap.of(params, candidates, progress=progress)
     laid = design(params, counts, listed)
-    _say(laid, listed, counts, notes)
+    _note(laid, listed, counts, notes)
     background = unlisted
     if laid.covers_everything():
         background = False
         if unlisted:
-            notes.append("the candidates cover all bits evenly, so that no share of unlisted strings can be told")
+            notes.append("the candidates cover all bits evenly, so no share of unlisted strings can be estimated")
     rows, tested = laid.matrix.shape
     most = max(1, min(_MOST, int(_SHARE_OF_ROWS * rows)))
     # Of the candidates that nobody holds, about one is chosen.
     penalty = max(0.0, float(norm.isf(1 / tested)))
     level_shares = np.full(rows, float(laid.people @ laid.shares / laid.people.sum()))
-    lasso = path(
-        Weighted(laid.matrix, 1 / laid.variances(level_shares), background),
+    lasso = lasso_path(
+        WeightedDesign(laid.matrix, 1 / laid.variances(level_shares), background),
         laid.shares,
         penalty=penalty,
         most=most,
@@ -115,7 +115,7 @@ def decode(
 
 
 class _Tested(NamedTuple):
-    """The least squares of those found, everyone's p-value, who was found, and how many cannot be told apart."""
+    """The fit with the candidates found, all p-values, which were found, and how many cannot be told apart."""
 
     fit: Fit
     p_values: FloatArray
@@ -133,13 +133,13 @@ def _test(
     most: int,
     progress: Progress,
 ) -> _Tested:
-    """Candidates that pass although the lasso left them out join the least squares, and it is done again.
+    """Test all candidates. Those that pass although the lasso left them out join the fit, which is then repeated.
 
-    Those that pass at last are tested once more beside rivals, and estimated without the ones that did not.
+    Candidates that pass in the end are tested once more beside their rivals, and estimated without the failed ones.
     """
     for number in range(_ROUNDS):
         progress("least squares", number / _ROUNDS)
-        for _ in range(2):  # the second with weights of the first one's fit
+        for _ in range(2):  # The second time uses weights from the first fit.
             fit = least_squares(laid, chosen, shares, background=background)
             shares = laid.shares - fit.rest
         inside = np.isin(np.arange(fit.p_values.size), fit.columns)
@@ -151,7 +151,7 @@ def _test(
         chosen = np.concatenate((fit.columns, new))
     p_values = fit.p_values.copy()
     for column in np.flatnonzero(passing & inside).tolist():
-        p_values[column] = np.maximum(p_values[column], rivalled(laid, fit, column, penalty))
+        p_values[column] = np.maximum(p_values[column], p_value_with_rivals(laid, fit, column, penalty))
     hidden = fit.untestable | np.isnan(p_values)
     p_values[hidden] = 1.0
     found = rule(p_values) & inside
@@ -205,7 +205,7 @@ def _described(
 
 
 def _compare(listed: CandidateMap, params: Rappor, notes: list[str], progress: Progress) -> None:
-    """Say so if the map is not what the clients' hashing gives; it is used as it is."""
+    """Note if the map is not what the clients' hashing gives; it is used as it is."""
     differing = listed.differing(params, progress=progress)
     if differing:
         notes.append(
@@ -214,7 +214,7 @@ def _compare(listed: CandidateMap, params: Rappor, notes: list[str], progress: P
         )
 
 
-def _say(laid: Design, listed: CandidateMap, counts: Counts, notes: list[str]) -> None:
+def _note(laid: Design, listed: CandidateMap, counts: Counts, notes: list[str]) -> None:
     if listed.repeated:
         notes.append(f"{listed.repeated:,} candidates are listed again, and count once")
     empty = int(np.count_nonzero(counts.reports == 0))

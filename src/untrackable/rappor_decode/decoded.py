@@ -1,4 +1,4 @@
-"""What was decoded, in words, as a table and as data."""
+"""The result of decoding, in words, as a table and as data."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -34,7 +34,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """What was decoded: the `candidates` that were chosen, the most frequent first; `found` are those that stand.
+    """The `candidates` that were chosen, the most frequent first; `found` are those that passed the test.
 
     `allocated` is the share of people who hold a string that was found; `dispersion` by how much bits vary more
     than noise does (1 if they do not), which the errors include. Of the variance between bits `explained` is due to
@@ -62,7 +62,7 @@ class Decoded:
 
     @property
     def found(self) -> tuple[Candidate, ...]:
-        """The candidates that stand."""
+        """The candidates that passed the test."""
         return tuple(candidate for candidate in self.candidates if candidate.found)
 
     def verdict(self) -> list[str]:

@@ -35,13 +35,13 @@ def denoise(params: Rappor, counts: Counts) -> Denoised:
     one, zero = params.bit_rates
     gap = one - zero
     people = counts.reports[:, None].astype(np.float64)
-    told = (counts.bits - zero * people) / gap
-    variances = (told * one * (1 - one) + (people - told) * zero * (1 - zero)) / gap**2
-    return Denoised(told, variances)
+    held = (counts.bits - zero * people) / gap
+    variances = (held * one * (1 - one) + (people - held) * zero * (1 - zero)) / gap**2
+    return Denoised(held, variances)
 
 
 def check(params: Rappor, counts: Counts) -> None:
-    """Refuse counts of other parameters, and parameters whose reports say nothing."""
+    """Refuse counts of other parameters, and parameters whose reports reveal nothing."""
     shape = params.cohorts, params.bloom_bits
     if counts.bits.shape != shape:
         raise DecodeError(

@@ -1,4 +1,4 @@
-"""The regression's two sides: shares of people by cohort and bit, and the bits that each candidate sets."""
+"""The regression that is solved: shares of people by cohort and bit, and the bits that each candidate sets."""
 
 from dataclasses import dataclass
 
@@ -40,7 +40,7 @@ class Design:
     def variances(self, shares: FloatArray) -> FloatArray:
         """Of each row, were these the true shares: a bit is reported with a rate r, and r(1 - r)/N/(p11 - p01)².
 
-        The share is taken as no closer to 0 or 1 than one report in a cohort can tell.
+        The share is taken as no closer to 0 or 1 than one report in a cohort can show.
         """
         one, zero = self.rates
         rate = zero + (one - zero) * np.clip(shares, 0.0, 1.0)
@@ -49,7 +49,7 @@ class Design:
         return result
 
     def noise(self, shares: FloatArray) -> FloatArray:
-        """The part of it that is noise: what remains if it is known who is in which cohort."""
+        """The part of the variances that is noise: what remains if it is known who is in which cohort."""
         one, zero = self.rates
         held = np.clip(shares, 0.0, 1.0)
         spread = held * one * (1 - one) + (1 - held) * zero * (1 - zero)
@@ -70,7 +70,7 @@ class Design:
 
 
 def design(params: Rappor, counts: Counts, candidates: CandidateMap) -> Design:
-    """Lay out the regression; cohorts without reports say nothing and are left out."""
+    """Lay out the regression, without cohorts that have no reports."""
     candidates.check(params)
     clear = denoise(params, counts)
     if not candidates.names:
@@ -80,7 +80,7 @@ def design(params: Rappor, counts: Counts, candidates: CandidateMap) -> Design:
         raise DecodeError("there are no reports to decode")
     people = counts.reports[used].astype(np.float64)
     bits = params.bloom_bits
-    rows = candidates.places[:, used, :].astype(np.int64) + (np.arange(used.size) * bits)[None, :, None]
+    rows = candidates.positions[:, used, :].astype(np.int64) + (np.arange(used.size) * bits)[None, :, None]
     rows = np.sort(rows.reshape(len(candidates.names), -1), axis=1)
     groups = _groups(rows)
     matrix = _columns(rows[[group[0] for group in groups]], used.size * bits)

@@ -1,4 +1,4 @@
-"""Non-negative lasso with a sparse design: which candidates may be there at all?
+"""Non-negative lasso with a sparse design: a first choice of candidates.
 
 Minimises ½·Σ w·(y - β₀ - Xβ)² + λ·Σ s_j·β_j over β ≥ 0, where s_j² = Σ w·(x_j - mean)². With w the inverse
 variance of y, the gradient of a candidate that nobody holds is s_j times a standard normal variable: λ is in
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
 from untrackable.estimation.aggregators import FloatArray
-from untrackable.rappor_decode.candidate_map import Progress, silent
+from untrackable.rappor_decode.candidate_map import Progress, no_progress
 
 Indices = NDArray[np.int64]
 
@@ -25,7 +25,7 @@ _FLAT = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Chosen:
+class LassoChoice:
     """The candidates with a positive coefficient, the largest first, and the penalty they were chosen at."""
 
     columns: Indices
@@ -34,7 +34,7 @@ class Chosen:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Weighted:
+class WeightedDesign:
     """A design with weights: products of its columns, less their means where there is a background β₀."""
 
     matrix: csc_array
@@ -70,9 +70,9 @@ class Weighted:
         return np.maximum(0.0, sums - sums**2 / self.total) if self.background else sums
 
 
-def path(
-    design: Weighted, response: FloatArray, *, penalty: float, most: int, progress: Progress = silent
-) -> Chosen:
+def lasso_path(
+    design: WeightedDesign, response: FloatArray, *, penalty: float, most: int, progress: Progress = no_progress
+) -> LassoChoice:
     """Follow the penalty down to `penalty`, or to where more than `most` candidates would be chosen."""
     squares = design.squares()
     usable = squares > _FLAT * design.total
@@ -80,7 +80,7 @@ def path(
     toward = design.against(response)
     gradient = np.where(usable, toward, -np.inf) / scale
     highest = float(gradient.max(initial=-np.inf))
-    chosen = Chosen(np.zeros(0, dtype=np.int64), np.zeros(0), max(highest, penalty))
+    chosen = LassoChoice(np.zeros(0, dtype=np.int64), np.zeros(0), max(highest, penalty))
     if highest <= penalty:
         return chosen
     ends = np.linspace(highest, penalty, _STEPS + 1)[1:]
@@ -105,7 +105,7 @@ def path(
             gradient = np.where(usable, design.against(rest), -np.inf) / scale
             changed = False
         order = np.argsort(-start, kind="stable")[: np.count_nonzero(start)]
-        chosen = Chosen(active[order], start[order], float(level))
+        chosen = LassoChoice(active[order], start[order], float(level))
     return chosen
 
 

@@ -14,7 +14,7 @@ from untrackable.rappor_decode.design import Design
 from untrackable.rappor_decode.lasso import Indices
 
 _DEPENDENT = 1e-8
-"""A column that others explain up to this share of its square is a mixture of them."""
+"""A column is a mixture of others if they explain all but this share of its square."""
 _BLOCK = 1 << 12
 _NOTABLE = 3.0
 """Standard deviations by which residuals may vary more than noise does."""
@@ -86,14 +86,18 @@ def least_squares(design: Design, chosen: Indices, shares: FloatArray, *, backgr
     held = np.maximum(0.0, solution[lead:])
     rows = inverse[lead:]
     covariance = rows @ _spread(design, columns, weights, fitted, held, lead) @ rows.T
-    covariance -= (np.diag(held) - np.outer(held, held)) / design.total  # those who reported are all there are
+    covariance -= (
+        np.diag(held) - np.outer(held, held)
+    ) / design.total  # The people who reported are the whole population.
     covariance *= dispersion
     seen = (columns.T @ columns.multiply((weights**2 * rest**2)[:, None])).toarray()
     own[chosen] = np.einsum("ij,jk,ik->i", rows, seen, rows)
     bits = np.diff(design.matrix.indptr)
     own *= np.where(bits > 1, bits / np.maximum(1, bits - 1), 0.0)
     variances[chosen] = np.diagonal(covariance)
-    variances = np.maximum(np.maximum(variances, own), (0.5 / design.total) ** 2)  # no finer than half a person
+    variances = np.maximum(
+        np.maximum(variances, own), (0.5 / design.total) ** 2
+    )  # It is never finer than half a person.
     return Fit(
         columns=chosen,
         background=background,
@@ -167,7 +171,7 @@ def _added(
         new[block] -= np.einsum("ij,ij->j", products, inverse @ products)
     new[new <= _DEPENDENT * squares] = np.nan
     proportions: FloatArray = (turned @ (weights * rest)) / new
-    # Residuals of its own bits, once it is there.
+    # These are the residuals of its own bits once it has been added.
     own = turned @ (weights * rest) ** 2 - 2 * proportions * (turned @ (weights**2 * rest))
     own = np.maximum(0.0, own + proportions**2 * (turned @ weights**2)) / new**2
     return proportions, 1 / new, own
@@ -184,7 +188,7 @@ def _spread(
     background = max(0.0, float((fitted - model[:, lead:] @ held).mean())) if lead else 0.0
     alone = design.noise(fitted) + background / design.people
     spread: FloatArray = (model.T @ model.multiply((weights**2 * alone)[:, None])).toarray()
-    # One column for each candidate and cohort: the candidate's bits there.
+    # There is one column for each candidate and cohort: the candidate's bits in it.
     listed = csc_array(model[:, lead:])
     listed.sort_indices()
     cohorts = design.shares.size // design.bits

@@ -1,26 +1,29 @@
-"""Arrow IPC, file and stream: record batches, the last one empty and with the seal."""
+"""Arrow IPC, file and stream: record batches, the last one empty and with the footer."""
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import IO, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import IO, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from untrackable.errors import ReportFileError
 from untrackable.extras import extra
-from untrackable.reports.file_format import BATCH, HEADER_KEY, REPORT, ROUND, SEAL_KEY, Batch, Block, damaged
 from untrackable.reports.header import Footer, Header
+from untrackable.reports.report_format import FOOTER_KEY, HEADER_KEY, REPORT, ROUND, Block
 from untrackable.reports.storage_layout import StorageLayout
+from untrackable.reports.table import BATCH, CELL_BATCH, ArrayBatch, CellBatch, SourceFile
 
 with extra("files"):
     import pyarrow as pa
 
 FAILURES = (pa.ArrowException, OSError, ValueError, UnicodeDecodeError)
+"""What is raised where a file is damaged."""
+
+AnyBatch = TypeVar("AnyBatch")
 
 
 def write_file(file: IO[bytes], header: Header, blocks: Iterator[Block]) -> None:
-    """The format with a footer, which is also Feather version 2."""
+    """The format with an index at its end, which is also Feather version 2."""
     _write(pa.ipc.new_file, file, header, blocks)
 
 
@@ -31,73 +34,24 @@ def write_stream(file: IO[bytes], header: Header, blocks: Iterator[Block]) -> No
 
 def _write(opener: Any, file: IO[bytes], header: Header, blocks: Iterator[Block]) -> None:
     layout = StorageLayout(header.mechanism.report_bits)
-    schema, seal = schema_of(layout, header.text()), Footer(header.text())
+    schema, footer = schema_of(layout, header.text()), Footer(header.text())
     with opener(file, schema) as writer:
         for block in blocks:
-            writer.write_batch(pa.record_batch(arrays(block, layout), schema=schema))
-            seal.add(*block)
+            writer.write_batch(pa.record_batch(columns_of(block, layout), schema=schema))
+            footer.add(*block)
         nothing = Block(np.empty(0, dtype=np.int64), layout.empty)
-        end = pa.record_batch(arrays(nothing, layout), schema=schema)
-        writer.write_batch(end, custom_metadata={SEAL_KEY: seal.text()})
-
-
-class Arrow:
-    """An Arrow IPC file or stream, read by record batches."""
-
-    unit, first = "row", 1
-
-    def __init__(self, path: Path, *, stream: bool) -> None:
-        self._path, self._stream = path, stream
-        self.seal: str | None = None
-        try:
-            with pa.OSFile(str(path)) as source, self._reader(source) as reader:
-                self.header = text_of(reader.schema.metadata or {}, HEADER_KEY)
-        except FAILURES as error:
-            raise damaged(path, f"within its {path.stat().st_size} bytes", error) from None
-
-    def batches(self, layout: StorageLayout) -> Iterator[Batch]:
-        """All reports; the seal is known when they have been read."""
-        row = read_batches = 0
-        try:
-            with pa.OSFile(str(self._path)) as source, self._reader(source) as reader:
-                for batch, said in self._record_batches(reader, source):
-                    batch.validate()
-                    for start in range(0, batch.num_rows, BATCH):
-                        part = batch.slice(start, BATCH)
-                        read = read_batch(self._path, part, layout, row)
-                        row += part.num_rows
-                        yield Batch(*read, source.tell() / max(1, source.size()))
-                    self.seal = text_of(said, SEAL_KEY) if said else None
-                    read_batches += 1
-        except FAILURES as error:
-            raise damaged(self._path, f"in record batch {read_batches + 1}, after row {row}", error) from None
-
-    def _reader(self, source: Any) -> Any:
-        return pa.ipc.open_stream(source) if self._stream else pa.ipc.open_file(source)
-
-    def _record_batches(self, reader: Any, source: Any) -> Iterator[tuple[Any, Any]]:
-        if not self._stream:
-            for number in range(reader.num_record_batches):
-                yield tuple(reader.get_batch_with_custom_metadata(number))
-            return
-        while True:
-            if source.tell() >= source.size():
-                raise ValueError("the stream has no end mark")
-            try:
-                batch, said = reader.read_next_batch_with_custom_metadata()
-            except StopIteration:
-                return
-            yield batch, said
+        end = pa.record_batch(columns_of(nothing, layout), schema=schema)
+        writer.write_batch(end, custom_metadata={FOOTER_KEY: footer.text()})
 
 
 def schema_of(layout: StorageLayout, header: str) -> Any:
-    """Two columns, none of them with gaps; what the file says of itself in the metadata."""
+    """Two columns without gaps, and the header in the metadata."""
     kind = pa.binary(layout.size) if layout.in_bytes else pa.from_numpy_dtype(layout.dtype)
     fields = [pa.field(ROUND, pa.int64(), nullable=False), pa.field(REPORT, kind, nullable=False)]
     return pa.schema(fields, metadata={HEADER_KEY: header})
 
 
-def arrays(block: Block, layout: StorageLayout) -> list[Any]:
+def columns_of(block: Block, layout: StorageLayout) -> list[Any]:
     """The columns of a block."""
     rounds = pa.array(block.rounds)
     if not layout.in_bytes:
@@ -106,35 +60,132 @@ def arrays(block: Block, layout: StorageLayout) -> list[Any]:
     return [rounds, pa.Array.from_buffers(pa.binary(layout.size), len(block.reports), [None, data])]
 
 
-def read_batch(path: Path, batch: Any, layout: StorageLayout, row: int) -> tuple[NDArray[Any] | None, NDArray[Any]]:
-    """Rounds, if there are any, and reports of a record batch that begins after so many rows."""
-    names = batch.schema.names
-    if REPORT not in names:
-        raise ReportFileError(f"{path} has no column {REPORT!r}; it has {', '.join(map(repr, names)) or 'none'}")
-    found: list[Any] = []
-    for name in (ROUND, REPORT):
-        if name not in names:
-            found.append(None)
-            continue
-        column = batch.column(names.index(name))
+@dataclass(slots=True)
+class Position:
+    """How far a file has been read: the row group or record batch, from 1, and the rows before."""
+
+    part: int = 1
+    row: int = 0
+
+
+class RecordBatchTable:
+    """A file that is read by record batches: Arrow or Parquet."""
+
+    unit, first = "row", 1
+    names_may_be_shown = True
+    part_name: str
+
+    def __init__(self, file: SourceFile) -> None:
+        self.file = file
+        self.columns: list[str] = []
+        self.header: str | None = None
+        self.footer: str | None = None
+
+    def arrays(self, layouts: Mapping[str, StorageLayout]) -> Iterator[ArrayBatch]:
+        """These columns from the beginning, each with entries of its layout."""
+
+        def convert(batch: Any, row: int, done: float) -> ArrayBatch:
+            return ArrayBatch({name: self._array(batch, name, layouts[name], row) for name in layouts}, done)
+
+        return self._converted(list(layouts), BATCH, convert)
+
+    def cells(self, columns: Sequence[str]) -> Iterator[CellBatch]:
+        """These columns from the beginning, whatever they hold."""
+
+        def convert(batch: Any, row: int, done: float) -> CellBatch:
+            cells = [_column(batch, name).to_pylist() for name in columns]
+            return CellBatch(range(row + 1, row + 1 + batch.num_rows), list(zip(*cells, strict=True)), {}, done)
+
+        return self._converted(columns, CELL_BATCH, convert)
+
+    def _converted(
+        self, columns: Sequence[str], size: int, convert: Callable[[Any, int, float], AnyBatch]
+    ) -> Iterator[AnyBatch]:
+        position = Position()
+        try:
+            for batch, done in self._batches(columns, size, position):
+                yield convert(batch, position.row, done)
+                position.row += batch.num_rows
+        except FAILURES as error:
+            where = f"in {self.part_name} {position.part}, after row {position.row}"
+            raise self.file.damaged(where, error) from None
+
+    def _batches(self, columns: Sequence[str], size: int, position: Position) -> Iterator[tuple[Any, float]]:
+        """Record batches of at most `size` rows with at least these columns, and how much has been read."""
+        raise NotImplementedError
+
+    def _array(self, batch: Any, name: str, layout: StorageLayout, row: int) -> NDArray[Any]:
+        """A column of a record batch that begins after so many rows."""
+        column = _column(batch, name)
         if column.null_count:
             gap = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
-            raise ReportFileError(f"{path}, row {row + gap + 1}: there is no {name}")
-        wide = name == REPORT and layout.in_bytes
-        if not (column.type == pa.binary(layout.size) if wide else pa.types.is_integer(column.type)):
-            wanted = f"fixed_size_binary[{layout.size}]" if wide else "integers"
-            raise ReportFileError(f"{path}: column {name!r} must be {wanted}, not {column.type}")
-        found.append(_rows(column, layout.size) if wide else column.to_numpy())
-    return found[0], found[1]
+            raise self.file.malformed(self.unit, row + gap + 1, f"there is no {name}")
+        fits = column.type == pa.binary(layout.size) if layout.in_bytes else pa.types.is_integer(column.type)
+        if not fits:
+            wanted = f"fixed_size_binary[{layout.size}]" if layout.in_bytes else "integers"
+            raise self.file.refused(f"column {name!r} must be {wanted}, not {column.type}")
+        found: NDArray[Any] = _byte_rows(column, layout.size) if layout.in_bytes else column.to_numpy()
+        return found
 
 
-def _rows(column: Any, size: int) -> NDArray[np.uint8]:
+class ArrowTable(RecordBatchTable):
+    """An Arrow IPC file (Feather version 2) or stream."""
+
+    part_name = "record batch"
+
+    def __init__(self, file: SourceFile, *, stream: bool) -> None:
+        super().__init__(file)
+        self._stream = stream
+        try:
+            with self._source() as source, self._reader(source) as reader:
+                self.columns = list(reader.schema.names)
+                self.header = metadata_text(reader.schema.metadata or {}, HEADER_KEY)
+        except FAILURES as error:
+            raise file.damaged_somewhere(error) from None
+
+    def _batches(self, columns: Sequence[str], size: int, position: Position) -> Iterator[tuple[Any, float]]:
+        with self._source() as source, self._reader(source) as reader:
+            for batch, metadata, done in self._whole_batches(reader, source):
+                batch.validate()
+                for start in range(0, batch.num_rows, size):
+                    yield batch.slice(start, size), done
+                self.footer = metadata_text(metadata, FOOTER_KEY) if metadata else None
+                position.part += 1
+
+    def _source(self) -> Any:
+        """Mapped into memory, so that a large record batch of others need not fit into it."""
+        return pa.memory_map(str(self.file.path))
+
+    def _reader(self, source: Any) -> Any:
+        return pa.ipc.open_stream(source) if self._stream else pa.ipc.open_file(source)
+
+    def _whole_batches(self, reader: Any, source: Any) -> Iterator[tuple[Any, Any, float]]:
+        if not self._stream:
+            for number in range(reader.num_record_batches):
+                batch, metadata = reader.get_batch_with_custom_metadata(number)
+                yield batch, metadata, (number + 1) / reader.num_record_batches
+            return
+        while True:
+            if source.tell() >= source.size():
+                raise ValueError("the stream has no end mark")
+            try:
+                batch, metadata = reader.read_next_batch_with_custom_metadata()
+            except StopIteration:
+                return
+            yield batch, metadata, source.tell() / source.size()
+
+
+def _column(batch: Any, name: str) -> Any:
+    return batch.column(batch.schema.names.index(name))
+
+
+def _byte_rows(column: Any, size: int) -> NDArray[np.uint8]:
     data = np.frombuffer(column.buffers()[1] or b"", dtype=np.uint8)
     start = column.offset * size
     return data[start : start + len(column) * size].reshape(-1, size)
 
 
-def text_of(metadata: Mapping[bytes, bytes], key: str) -> str | None:
+def metadata_text(metadata: Mapping[bytes, bytes], key: str) -> str | None:
     """An entry of the metadata."""
     found = metadata.get(key.encode())
     return None if found is None else found.decode()

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Files that are either complete or absent."""
 
 import os
 import secrets
@@ -12,8 +12,8 @@ from typing import IO
 def whole_file(path: Path, *, mode: int = 0o666) -> Iterator[IO[bytes]]:
     """A file that takes its name only once it is complete and on disk; if anything fails, nothing is left of it.
 
-    `mode` says who may read it, less the umask. It is written beside its place as `.NAME.….part`, which is all that
-    a power cut can leave behind.
+    `mode` are its permissions, less the umask. It is written as `.NAME.….part` in the same folder, which is all
+    that a power cut can leave behind.
     """
     path = path.resolve()
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
@@ -30,7 +30,7 @@ def whole_file(path: Path, *, mode: int = 0o666) -> Iterator[IO[bytes]]:
 
 
 def _sync(folder: Path) -> None:
-    """The new name on disk, too."""
+    """Make sure that the new name is on disk, too."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

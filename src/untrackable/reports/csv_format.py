@@ -1,29 +1,33 @@
-"""CSV, perhaps compressed with gzip: what the file says of itself is a comment on its first line."""
+"""CSV, perhaps compressed with gzip. A comment on the first line holds the header and the footer of reports."""
 
-import csv
 import gzip
 import io
+import itertools
 import re
 import zlib
-from collections.abc import Iterator
-from contextlib import nullcontext
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, nullcontext
 from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from untrackable.errors import ReportFileError
+from untrackable.errors import UntrackableError
 from untrackable.extras import extra
-from untrackable.reports.file_format import REPORT, ROUND, Batch, Block, damaged
+from untrackable.reports.csv_rows import LONGEST_LINE, RowParser, numbered_lines, split_line
 from untrackable.reports.header import Footer, Header
+from untrackable.reports.report_format import REPORT, ROUND, Block
 from untrackable.reports.storage_layout import WORD, StorageLayout
+from untrackable.reports.table import ArrayBatch, CellBatch, SourceFile
 
 with extra("files"):
     import pyarrow as pa
     import pyarrow.csv
 
 FAILURES = (OSError, EOFError, zlib.error)
+"""What is raised where a file is damaged."""
+
+_SEPARATORS = ",;\t|"
 _MARK = "# untrackable "
 _FIRST = re.compile(_MARK + r"(reports=\S+ crc32=\S+) (.*)", re.DOTALL)
 _PIECE = 1 << 23
@@ -41,19 +45,19 @@ def write_compressed(file: IO[bytes], header: Header, blocks: Iterator[Block]) -
 
 
 def _write(file: IO[bytes], header: Header, blocks: Iterator[Block], *, compressed: bool) -> None:
-    layout, seal = StorageLayout(header.mechanism.report_bits), Footer(header.text())
+    layout, footer = StorageLayout(header.mechanism.report_bits), Footer(header.text())
     schema = pa.schema([(ROUND, pa.int64()), (REPORT, _written(layout))])
     options = pa.csv.WriteOptions(include_header=False, quoting_style="none")
-    file.write(_comment(seal, header, compressed=compressed))
+    file.write(_comment(footer, header, compressed=compressed))
     with _compressed(file) if compressed else nullcontext(file) as body:
         body.write(f"{ROUND},{REPORT}\n".encode())
         with pa.csv.CSVWriter(body, schema, write_options=options) as writer:
             for block in blocks:
                 columns = [pa.array(block.rounds), _digits(block.reports, layout)]
                 writer.write_batch(pa.record_batch(columns, schema=schema))
-                seal.add(*block)
-    file.seek(0)  # the comment again, now with the seal: it is as long as before
-    file.write(_comment(seal, header, compressed=compressed))
+                footer.add(*block)
+    file.seek(0)  # the comment again, now with the footer: it is as long as before
+    file.write(_comment(footer, header, compressed=compressed))
     file.seek(0, io.SEEK_END)
 
 
@@ -62,8 +66,8 @@ def _compressed(file: IO[bytes]) -> gzip.GzipFile:
     return gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0)
 
 
-def _comment(seal: Footer, header: Header, *, compressed: bool) -> bytes:
-    line = f"{_MARK}{seal.text()} {header.text()}\n".encode()
+def _comment(footer: Footer, header: Header, *, compressed: bool) -> bytes:
+    line = f"{_MARK}{footer.text()} {header.text()}\n".encode()
     return gzip.compress(line, compresslevel=0, mtime=0) if compressed else line  # stored, so of a known length
 
 
@@ -80,57 +84,81 @@ def _digits(reports: NDArray[Any], layout: StorageLayout) -> Any:
     return pa.Array.from_buffers(pa.string(), len(reports), [None, pa.py_buffer(ends), pa.py_buffer(text)])
 
 
-class Text:
-    """Lines of decimal digits, hexadecimal ones for reports wider than 64 bits; the first names the columns."""
+class CsvTable:
+    """Lines of text, the first of which names the columns; before it there may be a comment with header and footer.
+
+    With `any_separator`, cells may also be separated by semicolons, tabs or bars, and lines may end in a carriage
+    return alone; then only cells can be read.
+    """
 
     unit = "line"
+    names_may_be_shown = False
 
-    def __init__(self, path: Path, *, compressed: bool) -> None:
-        self._path, self._compressed = path, compressed
+    def __init__(self, file: SourceFile, *, compressed: bool, any_separator: bool = False) -> None:
+        self.file = file
+        self._compressed, self._any_separator = compressed, any_separator
         self.header: str | None = None
-        self.seal: str | None = None
+        self.footer: str | None = None
         try:
-            with self._open() as file:
-                line = self._line(file)
+            with file.path.open("rb") as raw, self._open(raw) as opened:
+                line = self._line(opened)
                 self.first = 2
                 if line.startswith(_MARK.encode()):
                     self._read_comment(line)
-                    line, self.first = self._line(file), 3
+                    line, self.first = self._line(opened), 3
         except FAILURES as error:
-            raise damaged(path, "at its beginning", error) from None
-        self._names = _cells(line.decode("utf-8-sig", errors="replace"))
-        if REPORT not in self._names:
-            raise ReportFileError(f"{path}, line {self.first - 1}: there must be a column {REPORT!r}")
+            raise file.damaged("at its beginning", error) from None
+        names = line.decode("utf-8-sig", errors="replace")
+        if any_separator:
+            names = names.split("\r", 1)[0]
+        self._delimiter = max(_SEPARATORS, key=names.count) if any_separator else ","
+        self.columns = split_line(names, self._delimiter) or []
 
-    def batches(self, layout: StorageLayout) -> Iterator[Batch]:
-        """All reports; a line that is not one is an error with its number."""
-        number, size = self.first, max(1, self._path.stat().st_size)
-        with self._path.open("rb") as raw, self._open(raw) as file:
+    def cells(self, columns: Sequence[str]) -> Iterator[CellBatch]:
+        """These columns from the beginning, whatever they hold."""
+        wanted = tuple(self.columns.index(name) for name in columns)
+        parser = RowParser(self._delimiter, len(self.columns), wanted)
+        size, number = max(1, self.file.path.stat().st_size), self.first
+        try:
+            with (
+                self.file.path.open("rb") as raw,
+                self._open(raw) as opened,
+                closing(numbered_lines(opened, ends="", longest=LONGEST_LINE)) as lines,
+            ):
+                for block in parser.blocks(itertools.islice(lines, self.first - 1, None)):
+                    yield CellBatch(*block, min(1.0, raw.tell() / size))
+                    number = block.numbers[-1] + 1 if block.numbers else number
+        except FAILURES as error:
+            raise self.file.damaged(f"after line {number - 1}", error) from None
+
+    def arrays(self, layouts: Mapping[str, StorageLayout]) -> Iterator[ArrayBatch]:
+        """These columns from the beginning; a line that does not fit their layouts is an error with its number."""
+        number, size = self.first, max(1, self.file.path.stat().st_size)
+        with self.file.path.open("rb") as raw, self._open(raw) as opened:
             try:
                 for _ in range(self.first - 1):
-                    file.readline(_LONGEST_HEADER)
+                    opened.readline(_LONGEST_HEADER)
                 rest = b""
-                while piece := file.read(_PIECE):
+                while piece := opened.read(_PIECE):
                     whole, newline, rest = (rest + piece).rpartition(b"\n")
                     if newline:
-                        yield (batch := self._batch(whole + newline, layout, number, raw.tell() / size))
-                        number += len(batch.reports)
+                        lines = whole + newline
+                        yield ArrayBatch(self._parsed(lines, layouts, number), raw.tell() / size)
+                        number += lines.count(b"\n")
             except FAILURES as error:
-                raise damaged(self._path, f"after line {number - 1}", error) from None
+                raise self.file.damaged(f"after line {number - 1}", error) from None
             if rest:
                 if self.header is not None:
-                    raise damaged(self._path, f"in line {number}", "it does not end")
-                yield self._batch(rest + b"\n", layout, number, 1.0)
+                    raise self.file.damaged(f"in line {number}", "it does not end")
+                yield ArrayBatch(self._parsed(rest + b"\n", layouts, number), 1.0)
 
-    def _open(self, raw: IO[bytes] | None = None) -> Any:
-        if raw is None:
-            return gzip.open(self._path) if self._compressed else self._path.open("rb")
+    def _open(self, raw: IO[bytes]) -> Any:
         return gzip.GzipFile(fileobj=raw) if self._compressed else nullcontext(raw)
 
-    def _line(self, file: IO[bytes]) -> bytes:
-        line = file.readline(_LONGEST_HEADER)
-        if not line.endswith(b"\n"):
-            raise damaged(self._path, "within its first lines", "a line does not end")
+    def _line(self, opened: IO[bytes]) -> bytes:
+        line = opened.readline(_LONGEST_HEADER)
+        if not line.endswith(b"\n") and not self._any_separator:
+            raise self.file.damaged("within its first lines", "a line does not end")
         return line
 
     def _read_comment(self, line: bytes) -> None:
@@ -139,69 +167,62 @@ class Text:
         except UnicodeDecodeError:
             found = None
         if not found:
-            raise damaged(self._path, "in line 1", "it does not describe the reports")
-        self.seal, self.header = found[1], found[2]
+            raise self.file.damaged("in line 1", "it does not describe the reports")
+        self.footer, self.header = found[1], found[2]
 
-    def _batch(self, lines: bytes, layout: StorageLayout, number: int, done: float) -> Batch:
-        kinds = {name: pa.string() for name in self._names}
-        kinds |= {ROUND: pa.int64(), REPORT: _read_kind(layout)}
-        options = pa.csv.ConvertOptions(column_types=kinds, null_values=[], include_columns=self._wanted())
+    def _parsed(self, lines: bytes, layouts: Mapping[str, StorageLayout], number: int) -> dict[str, NDArray[Any]]:
+        """The columns of whole lines, the first of which has this number."""
+        kinds = {name: pa.string() for name in self.columns}
+        kinds |= {name: pa.string() if layout.in_bytes else pa.uint64() for name, layout in layouts.items()}
+        options = pa.csv.ConvertOptions(column_types=kinds, null_values=[], include_columns=list(layouts))
         parsing = pa.csv.ParseOptions(ignore_empty_lines=False)
-        reading = pa.csv.ReadOptions(column_names=self._names, block_size=max(len(lines), 1))
+        reading = pa.csv.ReadOptions(column_names=self.columns, block_size=max(len(lines), 1))
         try:
             table = pa.csv.read_csv(pa.BufferReader(lines), reading, parsing, options)
         except (pa.ArrowException, UnicodeDecodeError):
-            raise self._first_wrong(lines, layout, number) from None
+            raise self._first_malformed(lines, layouts, number) from None
         table = table.combine_chunks()
         if table.num_rows != lines.count(b"\n"):
-            raise self._first_wrong(lines, layout, number)
-        rounds = table.column(ROUND).to_numpy() if ROUND in self._names else None
-        reports = table.column(REPORT)
-        if not layout.in_bytes:
-            return Batch(rounds, reports.to_numpy(), done)
-        rows = _undigits(reports.to_pylist(), layout)
-        if rows is None:
-            raise self._first_wrong(lines, layout, number)
-        return Batch(rounds, rows, done)
+            raise self._first_malformed(lines, layouts, number)
+        found = {}
+        for name, layout in layouts.items():
+            column = table.column(name)
+            array = _byte_rows(column.to_pylist(), layout) if layout.in_bytes else column.to_numpy()
+            if array is None:
+                raise self._first_malformed(lines, layouts, number)
+            found[name] = array
+        return found
 
-    def _wanted(self) -> list[str]:
-        return [name for name in (ROUND, REPORT) if name in self._names]
-
-    def _first_wrong(self, lines: bytes, layout: StorageLayout, number: int) -> ReportFileError:
-        """Which line is the first that is not a report, and why."""
-        digits = f"[0-9a-fA-F]{{{2 * layout.size}}}" if layout.in_bytes else "[0-9]{1,20}"
-        wanted = f"{2 * layout.size} hexadecimal digits" if layout.in_bytes else f"an integer of {layout.bits} bits"
+    def _first_malformed(self, lines: bytes, layouts: Mapping[str, StorageLayout], number: int) -> UntrackableError:
+        """Which line is the first that does not fit, and why."""
         last = number
         for last, line in enumerate(lines.split(b"\n")[:-1], start=number):
-            cells = _cells(line.decode(errors="replace"))
-            if len(cells) != len(self._names):
-                return self._wrong(last, f"{len(cells)} columns instead of {len(self._names)}")
-            held = dict(zip(self._names, cells, strict=True))
-            if not re.fullmatch(digits, held[REPORT].strip()) or (
-                not layout.in_bytes and int(held[REPORT]) >> min(layout.bits, WORD)
-            ):
-                return self._wrong(last, f"the report is not {wanted}")
-            if ROUND in held and (not re.fullmatch("[0-9]{1,19}", held[ROUND].strip()) or int(held[ROUND]) >> 63):
-                return self._wrong(last, "the round is not an integer")
-        return self._wrong(last, "it, or one of those before, is not a report")
+            text = line.decode(errors="replace")
+            cells = [] if not text.rstrip("\r") else split_line(text) or [text]
+            if len(cells) != len(self.columns):
+                return self._malformed(last, f"{len(cells)} columns instead of {len(self.columns)}")
+            held = dict(zip(self.columns, cells, strict=True))
+            for name, layout in layouts.items():
+                if not _fits(held[name].strip(), layout):
+                    return self._malformed(last, f"the {name} is not {_described(layout)}")
+        return self._malformed(last, "this line, or one before it, does not fit the columns")
 
-    def _wrong(self, line: int, why: str) -> ReportFileError:
-        return ReportFileError(f"{self._path}, line {line}: {why}")
+    def _malformed(self, line: int, why: str) -> UntrackableError:
+        return self.file.malformed(self.unit, line, why)
 
 
-def _cells(line: str) -> list[str]:
-    """The fields of a line; one with a quotation mark left open is a field as it is."""
-    try:
-        return next(csv.reader([line], strict=True), [""])
-    except csv.Error:
-        return [line]
+def _fits(cell: str, layout: StorageLayout) -> bool:
+    if layout.in_bytes:
+        return re.fullmatch(f"[0-9a-fA-F]{{{2 * layout.size}}}", cell) is not None
+    return re.fullmatch("[0-9]{1,20}", cell) is not None and not int(cell) >> min(layout.bits, WORD)
 
 
-def _read_kind(layout: StorageLayout) -> Any:
-    return pa.string() if layout.in_bytes else pa.uint64()
+def _described(layout: StorageLayout) -> str:
+    return f"{2 * layout.size} hexadecimal digits" if layout.in_bytes else f"an integer of {layout.bits} bits"
 
 
-def _undigits(texts: list[str], layout: StorageLayout) -> NDArray[np.uint8] | None:
+def _byte_rows(texts: list[str], layout: StorageLayout) -> NDArray[np.uint8] | None:
+    """Hexadecimal digits as bytes, the least significant first; None if some are not of this layout."""
     if any(len(text) != 2 * layout.size for text in texts):
         return None
     try:

@@ -1,78 +1,185 @@
-"""Rows of comma-separated text with their line numbers; whatever is malformed is an error that says where."""
+"""CSV text as rows of cells, each with the line that it begins on; malformed rows are named, the others read."""
 
 import csv
-from collections.abc import Iterator
-from pathlib import Path
-from typing import NamedTuple
+import io
+import itertools
+from collections import deque
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass
+from typing import IO, Literal, NamedTuple
 
-from untrackable.errors import DecodeError
+from untrackable.reports.table import CELL_BATCH
+
+LONGEST_LINE = 1 << 20
+"""Characters of a line in a file that may hold anything. A longer one is malformed, and not held in memory."""
+
+_BLOCK_CHARACTERS = 1 << 22
+_CELL_LINES = 100
+_TOO_LONG = "a line that is too long"
+"""Stands for such a line. It is recognised as this very object, so that no text can be mistaken for it."""
+
+_OPEN_QUOTATION = "a quotation mark is left open or misplaced"
+
+Line = tuple[int, str]
 
 
-class Row(NamedTuple):
-    """The line that a row begins on, from 1, and its cells."""
+class RowBlock(NamedTuple):
+    """Consecutive rows, the line that each begins on, and by index what is wrong with those that are malformed."""
 
-    line: int
-    cells: list[str]
-
-
-def malformed(path: Path, line: int, why: str) -> DecodeError:
-    """The error that says what is wrong, and where."""
-    return DecodeError(f"{path}, line {line}: {why}")
+    numbers: Sequence[int]
+    rows: list[list[str]]
+    problems: dict[int, str]
 
 
-def lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Numbered lines of UTF-8 text with their ends, one at a time."""
+def numbered_lines(raw: IO[bytes], *, ends: Literal["", "\n"], longest: int = -1) -> Generator[Line, None, None]:
+    """Lines with their numbers, from 1. With `ends=""`, a carriage return alone ends a line, too.
+
+    Bytes that are not UTF-8 become surrogates, which `not_utf8` finds.
+    """
+    text = io.TextIOWrapper(raw, encoding="utf-8-sig", errors="surrogateescape", newline=ends)
     try:
-        with path.open("rb") as file:
-            for number, raw in enumerate(file, start=1):
-                try:
-                    text = raw.decode("utf-8-sig" if number == 1 else "utf-8")
-                except UnicodeDecodeError:
-                    raise malformed(path, number, "this is not UTF-8") from None
-                if "\0" in text:
-                    raise malformed(path, number, "there is a zero byte in it")
-                yield number, text
-    except OSError as error:
-        raise DecodeError(f"cannot read {path}: {error.strerror}") from None
-
-
-def rows(path: Path) -> Iterator[Row]:
-    """Rows of a file; a quoted cell may go on over several lines. Blank lines are only allowed at the end."""
-    numbered = lines(path)
-    reader = csv.reader((text for _, text in numbered), strict=True)
-    line, blank = 1, 0
-    while True:
-        try:
-            cells = next(reader, None)
-        except csv.Error as error:
-            raise malformed(path, line, f"not comma-separated values ({error})") from None
-        if cells is None:
+        if longest < 0:
+            yield from enumerate(text, start=1)
             return
-        if not cells:
-            blank = blank or line
-        elif blank:
-            raise malformed(path, blank, "a blank line between rows")
-        else:
-            yield Row(line, cells)
-        line = reader.line_num + 1
+        for number in itertools.count(1):
+            line = text.readline(longest)
+            if not line:
+                return
+            if len(line) == longest and line[-1] not in "\r\n":
+                while line and line[-1] not in "\r\n":
+                    line = text.readline(longest)
+                line = _TOO_LONG
+            yield number, line
+    finally:
+        text.detach()
 
 
-def whole(path: Path, line: int, name: str, cell: str, *, low: int, high: int) -> int:
-    """A cell that is an integer between two bounds."""
-    digits = cell.strip()
-    if not (digits.isascii() and digits.isdecimal() and len(digits) <= 18):
-        raise malformed(path, line, f"{name} must be a whole number between {low} and {high}, in digits only")
-    number = int(digits)
-    if not low <= number <= high:
-        raise malformed(path, line, f"{name} must be between {low} and {high}, got {number}")
-    return number
-
-
-def real(path: Path, line: int, name: str, cell: str) -> float:
-    """A cell that is a number."""
+def not_utf8(text: str) -> bool:
+    """Whether bytes that are not UTF-8 were read as this text."""
     try:
-        if not cell.isascii() or "_" in cell:
-            raise ValueError
-        return float(cell)
-    except ValueError:
-        raise malformed(path, line, f"{name} must be a number") from None
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def split_line(line: str, delimiter: str = ",") -> list[str] | None:
+    """The cells of a line, or None if a quotation mark is left open or misplaced."""
+    if '"' not in line and "\r" not in line.rstrip("\r\n"):
+        return line.rstrip("\r\n").split(delimiter)
+    try:
+        return next(csv.reader([line], delimiter=delimiter, strict=True), [])
+    except csv.Error:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class RowParser:
+    """Splits lines into rows. With `width`, rows have so many cells, those at `wanted` are kept, blanks skipped.
+
+    Without `width`, all cells are kept and a blank line is a row without cells; zero bytes and cells that are very
+    long are problems.
+    """
+
+    delimiter: str = ","
+    width: int | None = None
+    wanted: tuple[int, ...] = ()
+
+    def blocks(self, lines: Iterator[Line]) -> Iterator[RowBlock]:
+        """All rows, a few thousand at a time."""
+        while block := _block(lines):
+            quick = self._quick(block)
+            if quick is not None:
+                yield quick
+                continue
+            rows = self._careful(deque(block), lines)
+            while part := list(itertools.islice(rows, CELL_BATCH)):
+                problems = {index: problem for index, (_, _, problem) in enumerate(part) if problem}
+                yield RowBlock([number for number, _, _ in part], [cells for _, cells, _ in part], problems)
+
+    def _quick(self, block: list[Line]) -> RowBlock | None:
+        """All lines at once, if each is plainly a row of its own."""
+        texts = [line for _, line in block]
+        together = "".join(texts)
+        if "\0" in together or _TOO_LONG in texts or (not together.isascii() and not_utf8(together)):
+            return None
+        if '"' in together and any(line.count('"') % 2 for line in texts):
+            return None
+        try:
+            parsed = list(csv.reader(texts, delimiter=self.delimiter, strict=True))
+        except csv.Error:
+            return None
+        if len(parsed) != len(block):
+            return None
+        first = block[0][0]
+        if self.width is None:
+            return RowBlock(range(first, first + len(parsed)), parsed, {})
+        numbers: list[int] = []
+        rows: list[list[str]] = []
+        problems: dict[int, str] = {}
+        for number, cells in enumerate(parsed, start=first):
+            if cells:
+                if len(cells) != self.width:
+                    problems[len(rows)] = self._wrong_width(cells)
+                    cells = []
+                numbers.append(number)
+                rows.append([cells[index] for index in self.wanted] if cells else cells)
+        return RowBlock(numbers, rows, problems)
+
+    def _careful(self, waiting: deque[Line], lines: Iterator[Line]) -> Iterator[tuple[int, list[str], str]]:
+        """Row by row: the line it begins on, its cells, and what is wrong with it."""
+        while waiting:
+            number, line = waiting.popleft()
+            if not line.rstrip("\r\n"):
+                if self.width is None:
+                    yield number, [], ""
+                continue
+            if line is _TOO_LONG:
+                yield number, [], "the line is too long"
+                continue
+            cells = split_line(line, self.delimiter)
+            # A quoted cell may go on for a few lines; if it does not end well, they are lines of their own.
+            taken = line
+            for ahead in range(_CELL_LINES if cells is None else 0):
+                if ahead == len(waiting):
+                    waiting.extend(itertools.islice(lines, 1))
+                if ahead == len(waiting) or waiting[ahead][1] is _TOO_LONG:
+                    break
+                taken += waiting[ahead][1]
+                if '"' in waiting[ahead][1]:
+                    cells = split_line(taken, self.delimiter)
+                    if cells is not None:
+                        if self.width not in (None, len(cells)):
+                            cells = None
+                        for _ in range(0 if cells is None else ahead + 1):
+                            waiting.popleft()
+                        break
+            if cells is None:
+                yield number, [], _OPEN_QUOTATION if '"' in line else "a carriage return inside a row"
+            else:
+                yield number, *self._checked(cells)
+
+    def _checked(self, cells: list[str]) -> tuple[list[str], str]:
+        """The cells that are wanted, or what is wrong."""
+        if self.width is not None:
+            if len(cells) != self.width:
+                return [], self._wrong_width(cells)
+            cells = [cells[index] for index in self.wanted]
+        if any(not cell.isascii() and not_utf8(cell) for cell in cells):
+            return [], "not UTF-8"
+        if self.width is None and any("\0" in cell for cell in cells):
+            return [], "there is a zero byte in it"
+        if self.width is None and max(map(len, cells)) > csv.field_size_limit():
+            return [], f"a cell has more than {csv.field_size_limit()} characters"
+        return cells, ""
+
+    def _wrong_width(self, cells: list[str]) -> str:
+        return f"{len(cells)} columns instead of {self.width}"
+
+
+def _block(lines: Iterator[Line]) -> list[Line]:
+    """The next few thousand lines, fewer of them if they are long."""
+    block = list(itertools.islice(lines, 1))
+    if block:
+        block += itertools.islice(lines, min(CELL_BATCH - 1, _BLOCK_CHARACTERS // len(block[0][1])))
+    return block

@@ -1,11 +1,13 @@
-"""What kind of file this is, told by its first bytes."""
+"""What type of file this is, recognised by its first bytes, and the table that reads it."""
 
 from pathlib import Path
 from typing import Literal
 
-Kind = Literal["parquet", "arrow", "stream", "npz", "npy", "gzip", "text", "empty", "unknown"]
+from untrackable.reports.table import CellTable, SourceFile, Table
 
-_MAGIC: dict[bytes, Kind] = {
+FileType = Literal["parquet", "arrow", "stream", "npz", "npy", "gzip", "text", "empty", "unknown"]
+
+_FIRST_BYTES: dict[bytes, FileType] = {
     b"PAR1": "parquet",
     b"ARROW1": "arrow",
     b"\xff\xff\xff\xff": "stream",
@@ -19,18 +21,53 @@ _MAGIC: dict[bytes, Kind] = {
 def is_parquet(path: Path) -> bool:
     """Whether it is a Parquet file that can be read."""
     try:
-        return kind_of(path) == "parquet"
+        return type_of(path) == "parquet"
     except OSError:
         return False
 
 
-def kind_of(path: Path) -> Kind:
-    """By content; `OSError` if it cannot be read."""
+def type_of(path: Path) -> FileType:
+    """By content; `OSError` if the file cannot be read."""
     with path.open("rb") as file:
         head = file.read(4096)
     if not head:
         return "empty"
-    for magic, kind in _MAGIC.items():
-        if head.startswith(magic):
-            return kind
-    return "unknown" if b"\0" in head or not any(mark in head for mark in (b"\n", b"\r")) else "text"
+    for first, found in _FIRST_BYTES.items():
+        if head.startswith(first):
+            return found
+    return "unknown" if b"\0" in head or not any(end in head for end in (b"\n", b"\r")) else "text"
+
+
+def recognise(file: SourceFile) -> FileType:
+    """By content; a file that cannot be read or is empty is an error."""
+    try:
+        found = type_of(file.path)
+    except OSError as error:
+        raise file.unreadable(error) from None
+    if found == "empty":
+        raise file.error(f"{file.path} is empty (0 bytes)")
+    return found
+
+
+def open_table(file: SourceFile, found: FileType) -> Table:
+    """A file of a known type as a table."""
+    if found in ("npz", "npy"):
+        from untrackable.reports.numpy_format import NpyTable, NpzTable
+
+        return NpzTable(file) if found == "npz" else NpyTable(file)
+    return open_cells(file, found)
+
+
+def open_cells(file: SourceFile, found: FileType, *, any_separator: bool = False) -> CellTable:
+    """A file of Parquet, Arrow or CSV as a table of cells; see `CsvTable` for `any_separator`."""
+    if found == "parquet":
+        from untrackable.reports.parquet_format import ParquetTable
+
+        return ParquetTable(file)
+    if found in ("arrow", "stream"):
+        from untrackable.reports.arrow_format import ArrowTable
+
+        return ArrowTable(file, stream=found == "stream")
+    from untrackable.reports.csv_format import CsvTable
+
+    return CsvTable(file, compressed=found == "gzip", any_separator=any_separator)

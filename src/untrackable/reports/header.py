@@ -1,4 +1,4 @@
-"""What a file says about itself: how its reports were made, how many there are, and a checksum of all of it."""
+"""What a file says about itself: a header about how its reports were made, a footer with count and checksum."""
 
 import re
 import zlib
@@ -17,7 +17,7 @@ from untrackable.mechanisms.registry import from_json as mechanism_from_json
 from untrackable.reports.storage_layout import Stored, runs
 
 VERSION = 1
-_SEAL = re.compile(r"reports=(\d{20}) crc32=([0-9a-f]{8})")
+_FOOTER = re.compile(r"reports=(\d{20}) crc32=([0-9a-f]{8})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Header:
 
     @staticmethod
     def read(text: str) -> "Header":
-        """From JSON; whatever `text` would not have written is a `ReportFileError`."""
+        """From JSON; anything that `text` would not have written is a `ReportFileError`."""
         try:
             content = strict_json.parse(text)
         except ValueError:
@@ -83,8 +83,8 @@ class Footer:
         )
 
     def confirm(self, said: str | None) -> None:
-        """Whether this is what the file says of itself."""
-        found = _SEAL.fullmatch(said or "")
+        """Check the footer that the file has."""
+        found = _FOOTER.fullmatch(said or "")
         if not found:
             raise ReportFileError("its checksum is missing or damaged, so the file is not complete")
         if int(found[1]) != self.count:
@@ -94,7 +94,7 @@ class Footer:
 
 
 def agreed(name: str, said: Any, given: Any) -> Any:
-    """What the file says or what was given, which must not contradict it."""
+    """What the file says or what was given; the two must not contradict each other."""
     if said is not None and given is not None and said != given:
         raise ReportFileError(
             f"its reports were made with the {name} {said!r}, not with {given!r}, as given or as other files say"

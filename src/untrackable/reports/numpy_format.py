@@ -1,32 +1,34 @@
-"""NumPy archives: `report` and `round` in an .npz, or one array in an .npy, streamed rather than loaded."""
+"""NumPy arrays: the columns of an .npz, or one array in an .npy, streamed rather than loaded."""
 
 import lzma
 import struct
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import numpy as np
 
-from untrackable.errors import ReportFileError
-from untrackable.reports.file_format import BATCH, HEADER_KEY, REPORT, ROUND, SEAL_KEY, Batch, Block, damaged
 from untrackable.reports.header import Footer, Header
+from untrackable.reports.report_format import FOOTER_KEY, HEADER_KEY, REPORT, ROUND, Block
 from untrackable.reports.storage_layout import StorageLayout
+from untrackable.reports.table import BATCH, ArrayBatch, SourceFile
 
 _BROKEN = (zipfile.BadZipFile, OSError, ValueError, EOFError, KeyError, RuntimeError, zlib.error, struct.error)
 FAILURES = (*_BROKEN, lzma.LZMAError, OverflowError)
+"""What is raised where a file is damaged."""
+
 _COPY = 1 << 22
 _MOST_BYTES = 1 << 24
-"""Of reports that are read at a time."""
+"""Bytes of a column that are read at a time."""
 
 
 def write(file: IO[bytes], header: Header, blocks: Iterator[Block]) -> None:
-    """An .npz: columns are put aside in the same folder first, as an archive has them one after the other."""
-    layout, seal = StorageLayout(header.mechanism.report_bits), Footer(header.text())
+    """An .npz. Columns go to temporary files in the same folder first, as an archive has one after the other."""
+    layout, footer = StorageLayout(header.mechanism.report_bits), Footer(header.text())
     folder = Path(file.name).parent
     with (
         tempfile.TemporaryFile(dir=folder) as rounds,
@@ -36,11 +38,11 @@ def write(file: IO[bytes], header: Header, blocks: Iterator[Block]) -> None:
         for block in blocks:
             rounds.write(np.ascontiguousarray(block.rounds, dtype="<i8").data)
             reports.write(np.ascontiguousarray(block.reports).data)
-            seal.add(*block)
+            footer.add(*block)
         row = (layout.size,) if layout.in_bytes else ()
-        _member(archive, REPORT, reports, layout.dtype, (seal.count, *row))
-        _member(archive, ROUND, rounds, np.dtype("<i8"), (seal.count,))
-        for name, text in ((HEADER_KEY, header.text()), (SEAL_KEY, seal.text())):
+        _member(archive, REPORT, reports, layout.dtype, (footer.count, *row))
+        _member(archive, ROUND, rounds, np.dtype("<i8"), (footer.count,))
+        for name, text in ((HEADER_KEY, header.text()), (FOOTER_KEY, footer.text())):
             with archive.open(_named(name), "w") as member:
                 np.lib.format.write_array(member, np.array(text), allow_pickle=False)
 
@@ -60,7 +62,7 @@ def _named(name: str) -> zipfile.ZipInfo:
 
 
 class _Array(NamedTuple):
-    """An array to be read from the front: its type and shape, and where its entries come from."""
+    """An array that is read from the front: its type and shape, and where its entries come from."""
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
@@ -86,98 +88,109 @@ class _Array(NamedTuple):
         return np.frombuffer(data, dtype=self.dtype).reshape(count, *self.shape[1:])
 
 
-class Archive:
-    """An .npz with `report` and perhaps `round`; its checksums are verified while it is read."""
+class NpzTable:
+    """An .npz: an array for each column. Its checksums are verified while it is read."""
 
     unit, first = "row", 1
+    names_may_be_shown = True
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, file: SourceFile) -> None:
+        self.file = file
         try:
-            with zipfile.ZipFile(path) as archive:
-                self._names = {name.removesuffix(".npy") for name in archive.namelist()}
-                self.header, self.seal = (self._text(archive, key) for key in (HEADER_KEY, SEAL_KEY))
+            with zipfile.ZipFile(file.path) as archive:
+                self.columns = [name.removesuffix(".npy") for name in archive.namelist()]
+                self.header, self.footer = (self._text(archive, key) for key in (HEADER_KEY, FOOTER_KEY))
         except FAILURES as error:
-            raise damaged(path, f"within its {path.stat().st_size} bytes", error) from None
-        if REPORT not in self._names:
-            raise ReportFileError(f"{path} has no array {REPORT!r}")
+            raise file.damaged_somewhere(error) from None
 
     def _text(self, archive: zipfile.ZipFile, name: str) -> str | None:
-        if name not in self._names:
+        if name not in self.columns:
             return None
         with archive.open(f"{name}.npy") as member:
             return str(np.lib.format.read_array(member, allow_pickle=False))
 
-    def batches(self, layout: StorageLayout) -> Iterator[Batch]:
-        """All reports."""
+    def arrays(self, layouts: Mapping[str, StorageLayout]) -> Iterator[ArrayBatch]:
+        """These columns from the beginning, each with entries of its layout."""
         row = 0
         try:
             with ExitStack() as opened:
-                archive = opened.enter_context(zipfile.ZipFile(self._path))
-                names = [name for name in (ROUND, REPORT) if name in self._names]
-                arrays = [_Array.of(opened.enter_context(archive.open(f"{name}.npy"))) for name in names]
-                for batch in _read(self._path, arrays, layout):
-                    yield batch
-                    row += len(batch.reports)
-                if any(array.data.read(1) for array in arrays):
+                archive = opened.enter_context(zipfile.ZipFile(self.file.path))
+                columns = {name: _Array.of(opened.enter_context(archive.open(f"{name}.npy"))) for name in layouts}
+                total = _common_length(self.file, columns, layouts)
+                size = min(_rows_at_a_time(layout) for layout in layouts.values())
+                while row < total:
+                    count = min(size, total - row)
+                    part = {name: column.next(count) for name, column in columns.items()}
+                    yield ArrayBatch(part, (row + count) / total)
+                    row += count
+                if any(column.data.read(1) for column in columns.values()):
                     raise ValueError("an array is longer than it says")
         except FAILURES as error:
-            raise damaged(self._path, f"after row {row}", error) from None
+            raise self.file.damaged(f"after row {row}", error) from None
 
 
-class Plain:
-    """An .npy: integers or rows of bytes of one round, or records with the fields `round` and `report`."""
+class NpyTable:
+    """An .npy: records with a field for each column, or the reports of one round, as integers or rows of bytes."""
 
     unit, first = "row", 1
+    names_may_be_shown = True
+    header: str | None = None
+    footer: str | None = None
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self.header: str | None = None
-        self.seal: str | None = None
-        with path.open("rb") as file:
+    def __init__(self, file: SourceFile) -> None:
+        self.file = file
+        size = file.path.stat().st_size
+        with file.path.open("rb") as opened:
             try:
-                array = _Array.of(file)
-                found = path.stat().st_size - file.tell()
+                array = _Array.of(opened)
+                found = size - opened.tell()
             except FAILURES as error:
-                raise damaged(path, "at its beginning", error) from None
+                raise file.damaged("at its beginning", error) from None
         wanted = int(np.prod([array.dtype.itemsize, *array.shape], dtype=object))
         if found != wanted:
-            raise damaged(path, f"at byte {path.stat().st_size}", f"{found} bytes of entries instead of {wanted}")
+            raise file.damaged(f"at byte {size}", f"{found} bytes of entries instead of {wanted}")
+        self._records = array.dtype.names is not None
+        if self._records and len(array.shape) != 1:
+            raise file.refused(f"its records must be in one row, not of shape {array.shape}")
+        self.columns = list(array.dtype.names or (REPORT,))
 
-    def batches(self, layout: StorageLayout) -> Iterator[Batch]:
-        """All reports."""
+    def arrays(self, layouts: Mapping[str, StorageLayout]) -> Iterator[ArrayBatch]:
+        """These columns from the beginning, each with entries of its layout."""
         row = 0
-        with self._path.open("rb") as file:
-            array = _Array.of(file)
-            if array.dtype.names is None:
-                yield from _read(self._path, [array], layout)
-                return
-            if not array.shape or len(array.shape) > 1 or REPORT not in array.dtype.names:
-                raise ReportFileError(f"{self._path} must have a field {REPORT!r}, and perhaps {ROUND!r}")
+        with self.file.path.open("rb") as opened:
+            array = _Array.of(opened)
+            if not self._records:
+                _common_length(self.file, dict.fromkeys(layouts, array), layouts)
+            size = min(_rows_at_a_time(layout) for layout in layouts.values())
             while row < array.shape[0]:
-                part = array.next(min(BATCH, array.shape[0] - row))
-                _fits(self._path, part[REPORT].dtype, part[REPORT].shape, layout)
+                part = array.next(min(size, array.shape[0] - row))
+                columns = {name: part[name] if self._records else part for name in layouts}
+                for name, column in columns.items():
+                    _fits(self.file, name, column.dtype, column.shape, layouts[name])
                 row += len(part)
-                rounds = part[ROUND] if ROUND in array.dtype.names else None
-                yield Batch(rounds, np.ascontiguousarray(part[REPORT]), row / array.shape[0])
+                yield ArrayBatch(
+                    {name: np.ascontiguousarray(columns[name]) for name in columns}, row / array.shape[0]
+                )
 
 
-def _read(path: Path, arrays: list[_Array], layout: StorageLayout) -> Iterator[Batch]:
-    """Two arrays side by side, or one of reports alone."""
-    reports = arrays[-1]
-    _fits(path, reports.dtype, reports.shape, layout)
-    total = reports.shape[0]
-    if len(arrays) == 2 and (arrays[0].shape != (total,) or arrays[0].dtype.kind not in "iu"):
-        raise ReportFileError(f"{path}: {ROUND!r} must be {total} integers, as there are so many reports")
-    row, size = 0, min(BATCH, max(1, _MOST_BYTES // layout.size))
-    while row < total:
-        parts = [array.next(min(size, total - row)) for array in arrays]
-        row += len(parts[-1])
-        yield Batch(parts[0] if len(parts) == 2 else None, parts[-1], row / total)
+def _rows_at_a_time(layout: StorageLayout) -> int:
+    return min(BATCH, max(1, _MOST_BYTES // layout.size))
 
 
-def _fits(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...], layout: StorageLayout) -> None:
+def _common_length(file: SourceFile, columns: Mapping[str, _Array], layouts: Mapping[str, StorageLayout]) -> int:
+    """The length of all columns, which must have entries of their layouts."""
+    for name, column in columns.items():
+        _fits(file, name, column.dtype, column.shape, layouts[name])
+    lengths = {name: column.shape[0] for name, column in columns.items()}
+    longest = max(lengths, key=lambda name: lengths[name])
+    for name, length in lengths.items():
+        if length != lengths[longest]:
+            raise file.refused(f"{name!r} has {length} entries, where {longest!r} has {lengths[longest]}")
+    return lengths[longest]
+
+
+def _fits(file: SourceFile, name: str, dtype: np.dtype[Any], shape: tuple[int, ...], layout: StorageLayout) -> None:
     rows = shape[1:] == (layout.size,) and dtype == np.uint8
     if not (len(shape) > 0 and (rows if layout.in_bytes else shape[1:] == () and dtype.kind in "iu")):
         wanted = f"rows of {layout.size} bytes" if layout.in_bytes else "a row of integers"
-        raise ReportFileError(f"{path}: {REPORT!r} must be {wanted}, not {dtype} of shape {shape}")
+        raise file.refused(f"{name!r} must be {wanted}, not {dtype} of shape {shape}")

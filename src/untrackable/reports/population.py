@@ -13,9 +13,10 @@ from untrackable import checks
 from untrackable.encodings.discovered_strings import DiscoveredStrings
 from untrackable.encodings.encoding import Encoding
 from untrackable.encodings.text_values import from_text
+from untrackable.errors import DecodeError
 from untrackable.estimation.aggregators import FloatArray
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.reports.csv_rows import rows, whole
+from untrackable.reports.strict_csv import StrictCsv
 
 MOST_VALUES = 1 << 22
 """Different values that a population may hold."""
@@ -89,7 +90,8 @@ def _size(mechanism: Mechanism, encoding: Encoding | None, asked: str | None) ->
 
 def _counted(path: Path, mechanism: Mechanism, encoding: Encoding | None) -> Population:
     held: dict[Any, int] = {}
-    for line, cells in rows(path):
+    file = StrictCsv(path, DecodeError)
+    for line, cells in file.rows():
         if line == 1:
             if [cell.strip() for cell in cells] != ["value", "count"]:
                 raise ValueError(f"{path}, line 1: the header must be value,count")
@@ -100,7 +102,7 @@ def _counted(path: Path, mechanism: Mechanism, encoding: Encoding | None) -> Pop
             value = _value(cells[0], mechanism, encoding)
         except (TypeError, ValueError) as error:
             raise ValueError(f"{path}, line {line}: {error}") from None
-        held[value] = held.get(value, 0) + whole(path, line, "count", cells[1], low=0, high=MOST_PEOPLE)
+        held[value] = held.get(value, 0) + file.whole(line, "count", cells[1], low=0, high=MOST_PEOPLE)
         if len(held) > MOST_VALUES:
             raise ValueError(f"{path}, line {line}: more than {MOST_VALUES} different values")
     counts = np.array(list(held.values()), dtype=np.int64)
@@ -115,7 +117,7 @@ def _value(cell: str, mechanism: Mechanism, encoding: Encoding | None) -> Any:
     if encoding is None and mechanism.takes_strings:
         return cell
     if isinstance(encoding, DiscoveredStrings):
-        return encoding.taken(cell)
+        return encoding.prepared_text(cell)
     raw = from_text(encoding, cell)
     return raw if encoding is None else encoding.encode(raw)
 

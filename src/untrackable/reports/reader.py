@@ -1,4 +1,4 @@
-"""Reading files of reports, piece by piece, whatever their format; what is wrong has a place."""
+"""Reading files of reports, piece by piece, whatever their format; every error names the file and the row."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -12,10 +12,13 @@ from untrackable.encodings.encoding import Encoding
 from untrackable.errors import ReportFileError
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.observed_rounds import LARGEST_ROUND, round_number
-from untrackable.reports.file_format import Batch, Source
-from untrackable.reports.file_type import kind_of
+from untrackable.reports.file_type import open_table, recognise
 from untrackable.reports.header import Footer, Header, agreed
-from untrackable.reports.storage_layout import Misfit, StorageLayout, Stored, runs
+from untrackable.reports.report_format import REPORT, ROUND, SUMS
+from untrackable.reports.storage_layout import OutOfRangeError, StorageLayout, Stored, runs
+from untrackable.reports.table import ArrayBatch, SourceFile, Table
+
+_ROUND_LAYOUT = StorageLayout(63)
 
 
 class Piece(NamedTuple):
@@ -30,39 +33,39 @@ class Piece(NamedTuple):
 class ReportFile:
     """A file of reports: how they were made, and the reports themselves, streamed."""
 
-    def __init__(
-        self, path: Path, source: Source, mechanism: Mechanism, encoding: Encoding | None, round: int | None
-    ) -> None:
-        self.path = path
+    def __init__(self, table: Table, mechanism: Mechanism, encoding: Encoding | None, round: int | None) -> None:
+        self.path = table.file.path
         self.mechanism = mechanism
         self.encoding = encoding
-        self.unit = source.unit
-        self.sealed = source.header is not None
+        self.unit = table.unit
+        self.has_footer = table.header is not None
         """Whether it carries a count and a checksum, so that any damage is noticed."""
-        self._source, self._round = source, round
+        self._table, self._round = table, round
 
     def __repr__(self) -> str:
         return f"<reports of {self.mechanism!r} in {self.path}>"
 
     def pieces(self) -> Iterator[Piece]:
-        """All reports, up to about a million at a time; only when it ends without an error was all as it should be.
+        """All reports, up to about a million at a time.
 
-        The checksum is of the whole file: an error may come after the last piece.
+        The checksum is of the whole file, so an error may come after the last piece. Nothing is certain before the
+        end has been reached without an error.
         """
-        layout, number = StorageLayout(self.mechanism.report_bits), self._source.first
-        seal = Footer(self._source.header or "")
-        for batch in self._source.batches(layout):
+        layout, number = StorageLayout(self.mechanism.report_bits), self._table.first
+        layouts = {REPORT: layout} | ({ROUND: _ROUND_LAYOUT} if ROUND in self._table.columns else {})
+        footer = Footer(self._table.header or "")
+        for batch in self._table.arrays(layouts):
             try:
-                reports, rounds = layout.checked(batch.reports), self._rounds(batch)
-            except Misfit as misfit:
-                raise self.refused(number + misfit.place, misfit) from None
-            if self.sealed:
-                seal.add(rounds, reports)
+                reports, rounds = layout.checked(batch.columns[REPORT]), self._rounds(batch)
+            except OutOfRangeError as error:
+                raise self.refused(number + error.index, error) from None
+            if self.has_footer:
+                footer.add(rounds, reports)
             yield from _by_round(rounds, reports, number, batch.done)
             number += len(reports)
-        if self.sealed:
+        if self.has_footer:
             try:
-                seal.confirm(self._source.seal)
+                footer.confirm(self._table.footer)
             except ReportFileError as error:
                 read = f"read up to {self.unit} {number - 1}"
                 raise ReportFileError(f"{self.path} is damaged or truncated ({read}): {error}") from None
@@ -71,17 +74,19 @@ class ReportFile:
         """A report that is not one of this mechanism's."""
         return ReportFileError(f"{self.path}, {self.unit} {row}: {why}")
 
-    def _rounds(self, batch: Batch) -> NDArray[np.int64]:
-        if batch.rounds is None:
+    def _rounds(self, batch: ArrayBatch) -> NDArray[np.int64]:
+        rounds = batch.columns.get(ROUND)
+        if rounds is None:
             if self._round is None:
                 raise ReportFileError(f"{self.path} does not say of which round its reports are; give the round")
-            return np.full(len(batch.reports), self._round, dtype=np.int64)
-        if batch.rounds.size and not 1 <= batch.rounds.min() <= batch.rounds.max() <= LARGEST_ROUND:
-            wrong = (batch.rounds < 1) | (batch.rounds > LARGEST_ROUND)
-            raise Misfit(int(np.argmax(wrong)), f"a round must be between 1 and {LARGEST_ROUND}")
-        if self._round is not None and (batch.rounds != self._round).any():
-            raise Misfit(int(np.argmax(batch.rounds != self._round)), "it is of another round than the one given")
-        return batch.rounds.astype(np.int64, copy=False)
+            return np.full(len(batch.columns[REPORT]), self._round, dtype=np.int64)
+        if rounds.size and not 1 <= rounds.min() <= rounds.max() <= LARGEST_ROUND:
+            wrong = (rounds < 1) | (rounds > LARGEST_ROUND)
+            raise OutOfRangeError(int(np.argmax(wrong)), f"a round must be between 1 and {LARGEST_ROUND}")
+        if self._round is not None and (rounds != self._round).any():
+            index = int(np.argmax(rounds != self._round))
+            raise OutOfRangeError(index, "it is of another round than the one given")
+        return rounds.astype(np.int64, copy=False)
 
 
 def _by_round(rounds: NDArray[np.int64], reports: Stored, number: int, done: float) -> Iterator[Piece]:
@@ -103,16 +108,16 @@ def read_reports(
     encoding: Encoding | None = None,
     assume_round: int | None = None,
 ) -> ReportFile:
-    """A file of reports: Parquet, Arrow (file or stream), CSV (also with gzip), .npz or .npy, told by its content.
+    """Open a file of reports: Parquet, Arrow (file or stream), CSV (also with gzip), .npz or .npy, by its content.
 
-    Files written here say how their reports were made; of others the mechanism must be given, and the round if they
-    have no column for it. What is given must not contradict the file.
+    Files written here say how their reports were made. For others give the mechanism, and the round if they have no
+    column for it. What is given must not contradict the file.
     """
     path = Path(path)
-    source = _opened(path)
+    table = _report_table(SourceFile(path, ReportFileError))
     try:
-        header = None if source.header is None else Header.read(source.header)
-        if header is None and source.seal is not None:
+        header = None if table.header is None else Header.read(table.header)
+        if header is None and table.footer is not None:
             raise ReportFileError("the description of its mechanism is missing, so the file is damaged")
         made = agreed("mechanism", header and header.mechanism, mechanism)
         meant = agreed("encoding", header and header.encoding, encoding)
@@ -120,32 +125,23 @@ def read_reports(
         raise ReportFileError(f"{path}: {error}") from None
     if made is None:
         raise ReportFileError(f"{path} does not say which mechanism made its reports; give the mechanism")
-    return ReportFile(path, source, made, meant, None if assume_round is None else round_number(assume_round))
+    return ReportFile(table, made, meant, None if assume_round is None else round_number(assume_round))
 
 
-def _opened(path: Path) -> Source:
-    try:
-        kind = kind_of(path)
-    except OSError as error:
-        raise ReportFileError(f"cannot read {path}: {error.strerror}") from None
-    if kind == "empty":
-        raise ReportFileError(f"{path} is empty (0 bytes)")
-    if kind == "unknown":
-        raise ReportFileError(
-            f"{path} is neither Parquet, Arrow, CSV nor NumPy: its first bytes are of none of them"
+def _report_table(file: SourceFile) -> Table:
+    """The file as a table that has a column of reports."""
+    found = recognise(file)
+    if found == "unknown":
+        raise file.error(f"{file.path} is not Parquet, Arrow, CSV or NumPy: it does not begin as any of them does")
+    table = open_table(file, found)
+    if REPORT in table.columns:
+        return table
+    if {"campaign", SUMS} <= set(table.columns):
+        raise file.error(
+            f"{file.path} has the sums of a closed round, not reports; `untrackable estimate` and "
+            "Mechanism.restore_sums take them"
         )
-    if kind == "parquet":
-        from untrackable.reports.parquet_format import Parquet
-
-        return Parquet(path)
-    if kind in ("arrow", "stream"):
-        from untrackable.reports.arrow_format import Arrow
-
-        return Arrow(path, stream=kind == "stream")
-    if kind in ("npz", "npy"):
-        from untrackable.reports.numpy_format import Archive, Plain
-
-        return Archive(path) if kind == "npz" else Plain(path)
-    from untrackable.reports.csv_format import Text
-
-    return Text(path, compressed=kind == "gzip")
+    if not table.names_may_be_shown:
+        raise file.malformed(table.unit, table.first - 1, f"there must be a column {REPORT!r}")
+    names = ", ".join(map(repr, table.columns)) or "none"
+    raise file.error(f"{file.path} has no column {REPORT!r}; it has {names}")

@@ -1,4 +1,4 @@
-"""Files of simulated reports: a whole population, streamed."""
+"""Files with the simulated reports of a whole population, streamed."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,12 +16,13 @@ from untrackable.mechanisms.interface import Mechanism
 from untrackable.reports.population import MOST_PEOPLE, Population
 from untrackable.reports.writer import Written, check_ending, write_reports
 
-Told = Callable[[str, float | None], None]
+Progress = Callable[[str, float | None], None]
+"""Is called with what is being done and, where known, the share of it that is done."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Simulated:
-    """The file, how many people there were, and the most frequent values that they held with their true shares."""
+    """The file, the number of people, and the most frequent values with their true shares."""
 
     written: Written
     people: int
@@ -37,7 +38,7 @@ def simulate_file(
     rounds: int | Sequence[int] = 1,
     encoding: Encoding | None = None,
     seed: int = 1,
-    progress: Told | None = None,
+    progress: Progress | None = None,
 ) -> Simulated:
     """Write the reports of a simulated population; memory does not grow with the number of people.
 
@@ -57,25 +58,24 @@ def simulate_file(
     def pieces() -> Iterator[tuple[int, NDArray[Any]]]:
         nonlocal seen
         for number, values in enumerate(population.blocks(people, seed)):
-            found, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+            found, indices, counts = np.unique(values, return_inverse=True, return_counts=True)
             held[np.searchsorted(population.values, found)] += counts
-            taken = _taken(found, encoding)[places]
+            taken = _taken(found, encoding)[indices]
             for batch in mechanism.simulate(taken, rounds=rounds, seed=_seed(seed, number)):
-                for place, round in enumerate(batch.rounds):
-                    yield round, batch.reports[:, place]
+                for index, round in enumerate(batch.rounds):
+                    yield round, batch.reports[:, index]
                 seen += batch.reports.shape[0]
                 if progress is not None:
                     progress("simulating", seen / max(1, total or 1))
 
-    mechanism.simulate(
-        _taken(population.values, encoding), rounds=rounds, seed=seed
-    )  # whatever is wrong, say so now
+    # Arguments that are wrong are refused now, before anything is written.
+    mechanism.simulate(_taken(population.values, encoding), rounds=rounds, seed=seed)
     written = write_reports(path, pieces(), mechanism=mechanism, encoding=encoding)
     top = np.argsort(-held, kind="stable")[:5].tolist() if seen else []
     return Simulated(
         written=written,
         people=seen,
-        most_held=tuple((population.values[place].item(), int(held[place]) / seen) for place in top if held[place]),
+        most_held=tuple((population.values[index].item(), int(held[index]) / seen) for index in top if held[index]),
     )
 
 
@@ -85,6 +85,6 @@ def _taken(values: NDArray[Any], encoding: Encoding | None) -> NDArray[Any]:
 
 
 def _seed(seed: int, block: int) -> int:
-    """A seed for each block of people, other than the one that draws their values."""
+    """A seed for each block of people, different from the one that draws their values."""
     words = np.random.SeedSequence([seed, block, 1]).generate_state(2, np.uint64)
     return int(words[0]) << 64 | int(words[1])

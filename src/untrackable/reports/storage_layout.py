@@ -14,12 +14,12 @@ Stored = NDArray[Any]
 WORD = 64
 
 
-class Misfit(ValueError):
-    """The first of several reports or rounds that cannot be one; the message never shows it."""
+class OutOfRangeError(ValueError):
+    """One of several reports or rounds is out of range: the first such one is at `index`. It is never shown."""
 
-    def __init__(self, place: int, what: str) -> None:
+    def __init__(self, index: int, what: str) -> None:
         super().__init__(what)
-        self.place = place
+        self.index = index
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class StorageLayout:
         return self.checked(reports)
 
     def checked(self, reports: NDArray[Any]) -> Stored:
-        """What was read, in this layout; the first that does not fit is a `Misfit`."""
+        """Reports that were read, in this layout; the first that does not fit is an `OutOfRangeError`."""
         if self.in_bytes:
             self._no_surplus(reports)
             return reports
@@ -73,7 +73,7 @@ class StorageLayout:
             wrong = reports < 0
             if self.bits < WORD:
                 wrong |= reports > (1 << self.bits) - 1
-            raise Misfit(int(np.argmax(wrong)), f"a report must have {self.bits} bits and no more")
+            raise OutOfRangeError(int(np.argmax(wrong)), f"a report must have {self.bits} bits and no more")
         return reports.astype(self.dtype, copy=False)
 
     def for_sums(self, reports: Stored, *, in_bytes: bool) -> NDArray[Any]:
@@ -85,7 +85,7 @@ class StorageLayout:
         return as_words(reports)
 
     def ordered(self, reports: Stored) -> Stored:
-        """Sorted, so that nothing tells in which order they came."""
+        """Sorted, so that nothing shows in which order they came."""
         if not self.in_bytes:
             return np.sort(reports)
         rows = np.ascontiguousarray(reports).view(f"S{self.size}")
@@ -103,7 +103,7 @@ class StorageLayout:
         if self.bits % 8 and rows.size:
             wrong = rows[:, -1] >> (self.bits % 8) != 0
             if wrong.any():
-                raise Misfit(int(np.argmax(wrong)), f"a report must have {self.bits} bits and no more")
+                raise OutOfRangeError(int(np.argmax(wrong)), f"a report must have {self.bits} bits and no more")
 
 
 def as_words(rows: NDArray[Any]) -> NDArray[np.uint64]:
@@ -114,7 +114,7 @@ def as_words(rows: NDArray[Any]) -> NDArray[np.uint64]:
 
 
 def runs(rounds: NDArray[Any]) -> list[tuple[int, int, int]]:
-    """Rounds that stay the same for a while: each round, where its run starts and where it ends."""
+    """Runs of equal rounds: the round, where its run starts and where it ends."""
     if not rounds.size:
         return []
     if rounds[0] == rounds[-1] and rounds.min() == rounds.max():

@@ -121,11 +121,11 @@ def sum_files(
                 _add(result, file, piece, number)
             if progress is not None:
                 progress("reading", share[0] + share[1] * piece.done)
-        result.files.append(ReadFile(path=file.path, reports=count, checked=file.sealed))
+        result.files.append(ReadFile(path=file.path, reports=count, checked=file.has_footer))
     for total in totals:
         if chosen is None or total.round in chosen:
             result.put(total.round, total.sums())
-        result.files.append(ReadFile(path=total.path, reports=total.reports, checked=total.sealed))
+        result.files.append(ReadFile(path=total.path, reports=total.reports, checked=total.has_footer))
     given = [Path(path) for path in paths]
     result.files.sort(key=lambda file: given.index(file.path))
     return result

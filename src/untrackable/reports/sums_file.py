@@ -11,11 +11,12 @@ from untrackable.estimation.aggregators import Aggregator
 from untrackable.extras import extra
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.observed_rounds import round_number
-from untrackable.reports.arrow_format import text_of
+from untrackable.reports.arrow_format import FAILURES, metadata_text
 from untrackable.reports.atomic_file import whole_file
-from untrackable.reports.file_format import HEADER_KEY, REPORT, ROUND, SEAL_KEY, SUMS, damaged
+from untrackable.reports.file_type import type_of
 from untrackable.reports.header import Header, agreed
-from untrackable.reports.parquet_format import FAILURES
+from untrackable.reports.report_format import FOOTER_KEY, HEADER_KEY, REPORT, ROUND, SUMS
+from untrackable.reports.table import SourceFile
 
 with extra("files"):
     import pyarrow as pa
@@ -26,7 +27,7 @@ _ROW = {"campaign": pa.string(), ROUND: pa.int64(), "reports": pa.int64(), SUMS:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SumsFile:
-    """Sums of one round of a campaign, and how their reports were made; `sealed` if all of it has a checksum."""
+    """Sums of one round of a campaign, and how their reports were made; with `has_footer`, damage is noticed."""
 
     path: Path
     mechanism: Mechanism
@@ -34,14 +35,14 @@ class SumsFile:
     campaign: str
     round: int
     reports: int
-    sealed: bool
+    has_footer: bool
 
     def sums(self) -> Aggregator:
-        """Restored, once all of the file has been found to be as it was written."""
-        row, said = _read(self.path, list(_ROW))
-        header = text_of(said, HEADER_KEY)
-        if header is not None and text_of(said, SEAL_KEY) != _seal(header, row):
-            raise damaged(self.path, "or was changed", "its checksum does not match")
+        """The sums, after a check that the file is as it was written."""
+        row, metadata = _read(self.path, list(_ROW))
+        header = metadata_text(metadata, HEADER_KEY)
+        if header is not None and metadata_text(metadata, FOOTER_KEY) != _footer(header, row):
+            raise _source(self.path).damaged("or was changed", "its checksum does not match")
         try:
             found = self.mechanism.restore_sums(row[SUMS], self.round)
         except (SumsError, ValueError) as error:
@@ -54,9 +55,9 @@ class SumsFile:
 def write_sums(
     path: Path, header: Header, *, campaign: str, round: int, reports: int, sums: bytes, mode: int = 0o666
 ) -> None:
-    """A file that is there when it is complete; see `Mechanism.restore_sums` for its sums."""
+    """Write a file that takes its name when it is complete; `Mechanism.restore_sums` reads its sums."""
     row = {"campaign": campaign, ROUND: round, "reports": reports, SUMS: sums}
-    said = {HEADER_KEY: header.text(), SEAL_KEY: _seal(header.text(), row)}
+    said = {HEADER_KEY: header.text(), FOOTER_KEY: _footer(header.text(), row)}
     table = pa.table({name: [row[name]] for name in _ROW}, schema=pa.schema(_ROW, metadata=said))
     try:
         with whole_file(path, mode=mode) as file:
@@ -66,9 +67,9 @@ def write_sums(
 
 
 def has_sums(path: Path) -> bool:
-    """Whether a Parquet file has sums; if it cannot be read, reading it as reports says what is wrong."""
+    """Whether a file is one of sums. For one that cannot be read, reading it as reports says what is wrong."""
     try:
-        names = pq.read_schema(path).names
+        names = pq.read_schema(path).names if type_of(path) == "parquet" else []
     except FAILURES:
         return False
     return SUMS in names and REPORT not in names
@@ -81,10 +82,10 @@ def read_sums(
     encoding: Encoding | None = None,
     assume_round: int | None = None,
 ) -> SumsFile:
-    """A file of sums. What is given must not contradict it; the mechanism is needed where the file does not say."""
-    row, said = _read(path, [name for name in _ROW if name != SUMS])
+    """A file of sums. What is given must not contradict it; give the mechanism if the file does not name it."""
+    row, metadata = _read(path, [name for name in _ROW if name != SUMS])
     try:
-        header = text_of(said, HEADER_KEY)
+        header = metadata_text(metadata, HEADER_KEY)
         known = None if header is None else Header.read(header)
         made = agreed("mechanism", known and known.mechanism, mechanism)
         meant = agreed("encoding", known and known.encoding, encoding)
@@ -102,7 +103,7 @@ def read_sums(
         campaign=row["campaign"],
         round=number,
         reports=row["reports"],
-        sealed=header is not None,
+        has_footer=header is not None,
     )
 
 
@@ -110,20 +111,24 @@ def _read(path: Path, names: list[str]) -> tuple[dict[str, Any], dict[bytes, byt
     """The one row, and the metadata."""
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            table, said = file.read(columns=names), file.metadata.metadata or {}
+            table, metadata = file.read(columns=names), file.metadata.metadata or {}
         if table.num_rows != 1 or set(table.column_names) != set(names):
             raise ReportFileError(f"{path} must have one row of {', '.join(_ROW)} to be the sums of a round")
         (row,) = table.select(names).cast(pa.schema([(name, _ROW[name]) for name in names])).to_pylist()
     except FAILURES as error:
-        raise damaged(path, f"within its {path.stat().st_size} bytes", error) from None
+        raise _source(path).damaged_somewhere(error) from None
     del table
-    pa.default_memory_pool().release_unused()  # three times the sums, which may be half a gigabyte
+    pa.default_memory_pool().release_unused()  # It holds three times the sums, which may be half a gigabyte.
     if missing := [name for name in names if row[name] is None]:
         raise ReportFileError(f"{path} lacks {', '.join(missing)}")
-    return row, said
+    return row, metadata
 
 
-def _seal(header: str, row: dict[str, Any]) -> str:
-    """A checksum of everything."""
-    told = "\n".join((header, *(str(row[name]) for name in _ROW if name != SUMS)))
-    return f"crc32={zlib.crc32(row[SUMS], zlib.crc32(told.encode())):08x}"
+def _source(path: Path) -> SourceFile:
+    return SourceFile(path, ReportFileError)
+
+
+def _footer(header: str, row: dict[str, Any]) -> str:
+    """A checksum of header and row."""
+    text = "\n".join((header, *(str(row[name]) for name in _ROW if name != SUMS)))
+    return f"crc32={zlib.crc32(row[SUMS], zlib.crc32(text.encode())):08x}"

@@ -1,4 +1,4 @@
-"""Writing files of reports, in blocks of bounded size and in no order that tells anything."""
+"""Writing files of reports, in blocks of bounded size, sorted so that their order reveals nothing."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from untrackable.errors import ReportFileError
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.observed_rounds import round_number
 from untrackable.reports.atomic_file import whole_file
-from untrackable.reports.file_format import Block, Format
 from untrackable.reports.header import Header
+from untrackable.reports.report_format import Block, Format
 from untrackable.reports.storage_layout import StorageLayout, Stored
 
 BLOCK_BYTES = 1 << 25
-"""Of the reports that are put in order and written together."""
+"""Bytes of reports that are sorted and written together."""
 
 _ENDINGS = {
     ".parquet": "parquet_format.write",
@@ -35,7 +35,7 @@ _ENDINGS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """A file that was written: how many reports, of which rounds, in how many bytes."""
+    """A file that was written: the number of its reports, their rounds, and its size in bytes."""
 
     path: Path
     reports: int
@@ -44,7 +44,7 @@ class Written:
 
 
 def check_ending(path: Path) -> str:
-    """The ending of the name, which chooses the format; also whether there is a folder to write to."""
+    """The ending of the name, which chooses the format; an error if nothing can be written there."""
     ending = next((ending for ending in _ENDINGS if path.name.endswith(ending)), None)
     if ending is None:
         raise ReportFileError(f"{path} must end in one of {', '.join(_ENDINGS)}")
@@ -84,7 +84,7 @@ def write_reports(
 
 
 class _Blocks:
-    """Pieces gathered into blocks, each sorted, so that equal places in it say nothing of who sent what."""
+    """Pieces gathered into blocks. Each is sorted, so that positions in it do not reveal who sent what."""
 
     def __init__(self, layout: StorageLayout, pieces: Iterable[tuple[int, NDArray[Any] | Iterable[int]]]) -> None:
         self._layout, self._pieces = layout, pieces

@@ -1,7 +1,7 @@
 """Pure mathematics: how well can an observer tell world P from world Q?
 
 A guarantee is asked of an `Experiment`, a `Mixture` or the `Worst` of several, made of `Factor`s.
-No I/O, no clock; randomness only where a generator is handed in.
+Nothing here reads a file or a clock. Functions that sample take a random generator as an argument.
 """
 
 from typing import TYPE_CHECKING

@@ -12,33 +12,37 @@ from untrackable.theory.factor import FloatArray
 
 
 def basic(eps_first: float, eps_second: float) -> float:
-    """min(ε₁, ε₂) [NV, Theorem "Basic Chaining"]."""
+    """Upper bound min(ε₁, ε₂) on the chain's privacy [NV, Theorem "Basic Chaining"]."""
     return min(checks.non_negative("eps_first", eps_first), checks.non_negative("eps_second", eps_second))
 
 
 def tight(eps_first: float, eps_second: float) -> float:
-    """ln((e^(ε₁+ε₂) + 1)/(e^ε₁ + e^ε₂)) [NV, Theorem "Advanced Chaining"]; randomised response attains it.
+    """Upper bound ln((e^(ε₁+ε₂) + 1)/(e^ε₁ + e^ε₂)) on the chain's privacy [NV, Theorem "Advanced Chaining"].
 
-    Computed as 2·artanh(tanh(ε₁/2)·tanh(ε₂/2)), which neither overflows nor cancels.
+    Randomised response attains it. The formula is computed as 2·artanh(tanh(ε₁/2)·tanh(ε₂/2)), which neither
+    overflows nor cancels.
     """
     smaller = basic(eps_first, eps_second)
     larger = max(eps_first, eps_second)
     product = math.tanh(smaller / 2) * math.tanh(larger / 2)
     if product < 0.9:
         return 2 * math.atanh(product)
-    # ε₁ + ln(1 + e^-(ε₁+ε₂)) - ln(1 + e^(ε₁-ε₂)) for ε₁ ≤ ε₂
+    # Near 1, artanh would lose digits. This form for ε₁ ≤ ε₂ does not: ε₁ + ln(1 + e^-(ε₁+ε₂)) - ln(1 + e^(ε₁-ε₂)).
     if smaller == math.inf:
         return math.inf
     return smaller + math.log1p(math.exp(-smaller - larger)) - math.log1p(math.exp(smaller - larger))
 
 
 def product(eps_first: float, eps_second: float) -> float:
-    """ε₁ε₂/2 [NV, Corollary of "Advanced Chaining"]: never below `tight`, close to it for small ε."""
+    """Upper bound ε₁ε₂/2 on the chain's privacy [NV, Corollary of "Advanced Chaining"].
+
+    It is never below `tight`, and close to it for small ε.
+    """
     return checks.non_negative("eps_first", eps_first) * checks.non_negative("eps_second", eps_second) / 2
 
 
-def in_a_row(eps: Iterable[float]) -> float:
-    """The tight bound folded along several mechanisms, each fed with the output of the one before."""
+def tight_chain(eps: Iterable[float]) -> float:
+    """Fold the tight bound along several mechanisms, each of which reads the output of the one before."""
     total = math.inf
     for one in eps:
         total = tight(total, one)
@@ -47,7 +51,7 @@ def in_a_row(eps: Iterable[float]) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
 class Channel:
-    """A mechanism on finite sets: `law[x₁, …, x_m, y]` is the probability of output y on inputs x₁ … x_m."""
+    """A mechanism on finite sets, where `law[x₁, …, x_m, y]` is the probability of output y on inputs x₁ … x_m."""
 
     law: FloatArray
 
@@ -56,12 +60,12 @@ class Channel:
         if array.ndim < 2:
             raise ValueError(f"law must have at least two axes (inputs, output), got {array.ndim}")
         if not (np.all(array >= 0) and np.allclose(array.sum(axis=-1), 1, rtol=0, atol=1e-9)):
-            raise ValueError("law must hold, along its last axis, probabilities that sum to 1")
+            raise ValueError("law must contain probabilities that sum to 1 along its last axis")
         array.flags.writeable = False
         object.__setattr__(self, "law", array)
 
     def eps(self, position: int) -> float:
-        """Privacy of the input at this position: the largest log ratio when it alone changes."""
+        """The exact ε of the input at this position: the largest log ratio when only that input changes."""
         if not 0 <= position < self.law.ndim - 1:
             raise ValueError(f"position must be between 0 and {self.law.ndim - 2}, got {position}")
         highest, lowest = self.law.max(axis=position), self.law.min(axis=position)
@@ -72,18 +76,18 @@ class Channel:
 
 
 def response_channel(eps: float) -> Channel:
-    """Randomised response on one bit."""
+    """Randomised response on one bit, as a channel."""
     truth = 1 / (1 + math.exp(-checks.non_negative("eps", eps)))
     return Channel([[truth, 1 - truth], [1 - truth, truth]])
 
 
 Level = Sequence[tuple[Channel, Sequence[int]]]
-"""One stage: each mechanism with the indices, in the stage before, of the entries that it reads."""
+"""One stage of a hierarchy: each mechanism, with the indices of the entries of the stage before that it reads."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chained:
-    """Privacy of one person's entry in a chained hierarchy: what it is, and what the bounds say."""
+    """Privacy of one person's entry in a chained hierarchy: the exact ε and two upper bounds."""
 
     exact: float
     tight_upper: float
@@ -91,11 +95,11 @@ class Chained:
 
 
 def hierarchy(levels: Sequence[Level]) -> list[Chained]:
-    """Sets of mechanisms over partitions (people → families → cities …) [NV, "k Mechanism Chaining"].
+    """Chain sets of mechanisms over partitions (people → families → cities …) [NV, "k Mechanism Chaining"].
 
-    Every entry of a stage is read by exactly one mechanism of the next. For each person: the exact parameter
-    of the whole chained channel, and the bounds folded along the person's path. The bounds hold because, with
-    everyone else's data fixed, each mechanism on the path is private in the entry that the path goes through.
+    Exactly one mechanism of the next stage reads each entry of a stage. For each person, this returns the exact ε
+    of the whole chained channel and the bounds folded along the person's path. The bounds hold because each
+    mechanism on the path is private in the entry that the path goes through when everyone else's data is fixed.
     """
     if not levels:
         raise ValueError("levels must not be empty")
@@ -121,12 +125,15 @@ def hierarchy(levels: Sequence[Level]) -> list[Chained]:
         channel = Channel(entry.law)
         for position, person in enumerate(entry.people):
             exact[person] = channel.eps(position)
-    return [Chained(exact[i], in_a_row(paths[i]), min(paths[i])) for i in range(people)]
+    return [Chained(exact[i], tight_chain(paths[i]), min(paths[i])) for i in range(people)]
 
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """Law of one intermediate output given the values of the people below it: one axis each, then the output."""
+    """The law of one intermediate output given the values of the people below it.
+
+    The law has one axis for each of these people, and the output as its last axis.
+    """
 
     law: FloatArray
     people: tuple[int, ...]
@@ -140,7 +147,8 @@ def _combine(channel: Channel, inputs: Sequence[_Entry]) -> _Entry:
     for entry in inputs:
         if entry.law.shape[-1] != law.shape[0]:
             raise ValueError(f"a mechanism expects {law.shape[0]} inputs where {entry.law.shape[-1]} can occur")
-        # Sum out the first remaining input; the people's axes gather at the end, before the output is restored.
+        # This sums out the first remaining input. The people's axes gather at the end, so the output's axis, which
+        # is then the first, must be moved back to the end after the loop.
         law = np.tensordot(law, entry.law, axes=(0, entry.law.ndim - 1))
         people += entry.people
     return _Entry(np.moveaxis(law, 0, -1), people)

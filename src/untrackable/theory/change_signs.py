@@ -1,7 +1,8 @@
-"""Signs that hang together because one change among several was chosen to be told [SODA 2019, online monitoring].
+"""Reported signs that depend on each other, because each client reports one of its changes [SODA 2019].
 
-Given the level, the likelihood of a user's signs relative to fair coins is 1 + c·Σ w·s, with c = β/k and w the net
-change over each interval: linear, as the chosen change is one of k. See `untrackable.mechanisms.others.one_change`.
+The mechanism is `untrackable.mechanisms.others.one_change`, from the paper's online monitoring. Given the level,
+the likelihood of a person's signs relative to fair coins is 1 + c·Σ w·s. Here s are the signs, w is the net change
+over each interval, and c = β/k. The sum is linear because the client chose one of k changes.
 """
 
 from collections.abc import Sequence
@@ -12,34 +13,38 @@ from scipy.special import gammaln
 from untrackable.theory.factor import Factor, FloatArray, response_factor
 
 MOST_SIGNS = 64
-"""Intervals with a change, on both sides together, up to which all ways to divide them are looked at."""
+"""The largest number of intervals with a change, on both sides together, that is treated exactly."""
 
 _POINTS = 64
+"""The number of points at which the envelope of several divergences is evaluated."""
 _ERROR = 1e-12
+"""A bound on the relative rounding error of the envelope's masses."""
 
 _Table = tuple[FloatArray, FloatArray, FloatArray]
+"""For every outcome: its mass with fair coins, and P - Q and Q relative to that mass."""
 
 
-def meeting_factor(first: int, second: int, step: float) -> Factor:
-    """One user against two, where so many intervals of each side have a change; c is `step`.
+def sign_tracking_factor(first: int, second: int, step: float) -> Factor:
+    """One person against two, where `first` and `second` intervals of the two sides have a change and c is `step`.
 
-    With S and S' the sums of the signs of the two sides, each taken as positive if it agrees with the change,
-    P ∝ 1 + c(S + S') and Q ∝ (1 + cS)(1 + cS'), so that P - Q ∝ -c²SS'. Needs c·(first + second) ≤ 1.
+    Let S and S' be the sums of the signs of the two sides, with a sign positive if it agrees with the change. Then
+    P ∝ 1 + c(S + S') and Q ∝ (1 + cS)(1 + cS'), so P - Q ∝ -c²SS'. Valid for c·(first + second) ≤ 1.
     """
     mass, excess, two = _meeting(first, second, step)
     with np.errstate(divide="ignore"):
         return Factor(mass * (two + excess), mass * two, np.log1p(excess / two))
 
 
-def worst_meeting_factor(pairs: Sequence[tuple[int, int]], step: float) -> Factor:
-    """One factor that dominates all of these; the factor itself if there is one pair only.
+def worst_sign_tracking_factor(pairs: Sequence[tuple[int, int]], step: float) -> Factor:
+    """One factor that dominates the factors of all these (first, second) pairs. For one pair it is exact.
 
-    δ is convex in t = e^γ - 1, so the largest of several is, and straight lines between some of its points lie
-    above it. They are the δ of a factor whose outcomes have the points as P/Q - 1, and whose masses in Q are the
-    changes of slope there. With very many signs: randomised response of the largest loss.
+    Each δ is convex in t = e^γ - 1. So their maximum is convex, and straight lines between some of its points lie
+    above it. These lines are the δ of a factor whose outcomes have the points as P/Q - 1 and the changes of slope
+    as their masses in Q. With more than `MOST_SIGNS` signs, the factor is randomised response with the largest
+    loss.
     """
     if len(pairs) == 1:
-        return meeting_factor(*pairs[0], step)
+        return sign_tracking_factor(*pairs[0], step)
     if max(a + b for a, b in pairs) > MOST_SIGNS:
         ends = [_loss(s * a, r * b, step) for a, b in pairs for s in (-1, 1) for r in (-1, 1)]
         return response_factor(max(abs(loss) for loss in ends))
@@ -53,9 +58,9 @@ def worst_meeting_factor(pairs: Sequence[tuple[int, int]], step: float) -> Facto
 
 
 def _envelope(tables: Sequence[_Table]) -> tuple[FloatArray, FloatArray]:
-    """Points beyond 0, and the masses there, of the largest E[(P - Q) - t·Q]⁺ over the tables."""
+    """The points t > 0 and the masses at them, of the factor that dominates E[(P - Q) - t·Q]⁺ of every table."""
     farthest = max(float((excess / two).max()) for _, excess, two in tables)
-    points = farthest * np.linspace(0, 1, _POINTS + 1) ** 2  # closer together about 0, where most of the mass is
+    points = farthest * np.linspace(0, 1, _POINTS + 1) ** 2  # Most of the mass lies near 0.
     heights = np.max([_excesses(table, points) for table in tables], axis=0)
     heights[-1] = 0.0
     slopes = np.append(np.diff(heights) / np.diff(points), 0.0)
@@ -68,7 +73,7 @@ def _excesses(table: _Table, points: FloatArray) -> FloatArray:
 
 
 def _meeting(first: int, second: int, step: float) -> _Table:
-    """Of every pair of sums: the fair coins' mass, P - Q and Q relative to it."""
+    """The table of one pair of sides, with one outcome for each pair of sums of signs."""
     (x, fair), (y, coins) = _sums(first), _sums(second)
     mass, excess = np.outer(fair, coins), -(step**2) * np.outer(x, y)
     two = np.outer(1 + step * x, 1 + step * y)
@@ -76,7 +81,7 @@ def _meeting(first: int, second: int, step: float) -> _Table:
 
 
 def _sums(signs: int) -> tuple[FloatArray, FloatArray]:
-    """The sums of so many fair signs, and their probabilities."""
+    """The possible sums of this number of fair signs, and their probabilities."""
     plus = np.arange(signs + 1.0)
     ways = gammaln(signs + 1) - gammaln(plus + 1) - gammaln(signs - plus + 1)
     return 2 * plus - signs, np.exp(ways - signs * np.log(2))

@@ -1,8 +1,8 @@
-"""Stored executions drawn with replacement: what gives a user away is a slot that shows up on both sides.
+"""Stored executions drawn with replacement: a slot that shows up on both sides gives a person away.
 
-The observer is granted the whole pattern, that is which reports came from the same slot. That can only help,
-so the experiments here dominate the mechanism's for every base, and are attained as the base's reports become
-unique.
+These experiments show the observer the whole pattern: which reports came from the same slot. That can only help the
+observer, so the experiments dominate the mechanism's own for every base mechanism. They become exact as the base's
+reports become unique.
 """
 
 import math
@@ -15,14 +15,15 @@ from untrackable.theory.factor import Factor, FloatArray
 from untrackable.theory.monotone_search import smallest_integer
 
 _REMEMBERED = 2048
+"""Laws of up to this number of draws are cached, because a search over splits needs all of them."""
 _COUNTED = 1500
 """Up to this many reports, slots that show up on both sides are counted for every split."""
 _NEGLIGIBLE = 1e-18
-"""Patterns rarer than this are counted as if they gave everything away."""
+"""Patterns rarer than this are counted as if they gave the person away."""
 
 
 def occupancy(draws: int, slots: int) -> FloatArray:
-    """Law of the number M of distinct slots among uniform draws, indexed by M = 0 … min(draws, slots)."""
+    """The law of the number M of distinct slots among uniform draws, indexed by M = 0 … min(draws, slots)."""
     if slots == 1 and draws > 0:
         return np.array([0.0, 1.0])
     remembered = draws <= _REMEMBERED
@@ -32,7 +33,7 @@ def occupancy(draws: int, slots: int) -> FloatArray:
 
 @lru_cache(maxsize=4)
 def _occupancies(draws: int, slots: int) -> list[FloatArray]:
-    """The laws after 0, 1, … draws: a search over splits needs them all."""
+    """The laws after 0, 1, …, `draws` draws."""
     laws = [np.eye(1, min(draws, slots) + 1)[0]]
     for _ in range(draws):
         laws.append(_one_more(laws[-1], slots))
@@ -54,9 +55,10 @@ def _one_more(law: FloatArray, slots: int) -> FloatArray:
 
 
 def cross_probability(slots: int, reports: int, split: int) -> float:
-    """P(cross) = 1 - E[(1 - M/L)^(k-j)], M being the distinct slots among the first j draws.
+    """P(cross) = 1 - E[(1 - M/L)^(k-j)], the probability that some slot is drawn on both sides of the split.
 
-    [NV, tracking of RNIP] has k²/L + L²/2^d for it; P(cross) ≤ j(k-j)/L always suffices.
+    L is the number of slots, k of reports, j of reports before the split, and M is the number of distinct slots
+    among the first j draws. P(cross) ≤ j(k-j)/L always holds; [NV, tracking of RNIP] has k²/L + L²/2^d instead.
     """
     if split in (0, reports):
         return 0.0
@@ -91,16 +93,16 @@ def fewest_slots(reports: int, advantage: float, most: int) -> int:
 
 
 def repeat_probability(slots: int, draws: int) -> float:
-    """Probability that some slot is drawn twice."""
+    """The probability that some slot is drawn at least twice."""
     if draws > slots:
         return 1.0
     return float(-np.expm1(np.sum(np.log1p(-np.arange(draws) / slots))))
 
 
 def stored_tracking(slots: int, reports: int, split: int) -> Experiment:
-    """One user against two: the numbers of distinct slots on each side, or a cross.
+    """One person against two: the observer sees a cross, or the number of distinct slots on each side (upper).
 
-    A pattern without a cross and with m and m' distinct slots has
+    A pattern without a cross that has m and m' distinct slots on the two sides has
     P/Q = (L-m)!(L-m')! / ((L-m-m')! L!), which is at most 1.
     """
     p, q, loss = (table.ravel() for table in _patterns(slots, reports, split))
@@ -114,16 +116,16 @@ def stored_tracking(slots: int, reports: int, split: int) -> Experiment:
 
 
 def stored_privacy(base: Factor, slots: int, reports: int) -> Mixture:
-    """A fixed value against another, seen through the distinct slots among k draws."""
+    """One fixed value against another, seen through the distinct slots among `reports` draws (upper)."""
     law = occupancy(reports, slots)
     rare = law <= _NEGLIGIBLE
     moved, law[rare] = law[rare].sum(), 0.0
-    law[-1] += moved  # the most slots, which reveal the most
+    law[-1] += moved  # More slots reveal more, so this only overstates what is seen.
     return Mixture([(w, w, Experiment([(base, m)], certainty="upper")) for m, w in enumerate(law) if w > 0])
 
 
 def stored_detection(base: Factor, slots: int, reports: int, split: int) -> Mixture:
-    """One user against a user for the first `split` reports and another, of another value, for the rest."""
+    """One person against two with different values, the second of whom sends all but `split` reports (upper)."""
     p, q, loss = _patterns(slots, reports, split)
     p_lone, q_lone = cross_probability(slots, reports, split), 0.0
     components: list[tuple[float, float, Experiment]] = []
@@ -135,7 +137,7 @@ def stored_detection(base: Factor, slots: int, reports: int, split: int) -> Mixt
             continue
         in_p, in_q = p[usual, m], q[usual, m]
         w_p, w_q = float(in_p.sum()), float(in_q.sum())
-        # The mixture adds ln(w_p/w_q) to every loss in it, so the factor must not contain it.
+        # The mixture adds ln(w_p/w_q) to every loss of the component, so the factor itself must not contain it.
         pattern = Factor(in_p / w_p, in_q / w_q, loss[usual, m] - np.log(w_p / w_q))
         components.append((w_p, w_q, Experiment([pattern, (base, m)], certainty="upper")))
     lone = Experiment(certainty="upper")
@@ -143,7 +145,7 @@ def stored_detection(base: Factor, slots: int, reports: int, split: int) -> Mixt
 
 
 def _patterns(slots: int, reports: int, split: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Masses without a cross in both worlds and their loss, by distinct slots on the two sides."""
+    """Masses in P and in Q and losses of the patterns without a cross, by distinct slots on the two sides."""
     left, right = occupancy(split, slots), occupancy(reports - split, slots)
     drawn, avoided = np.arange(left.size - 1)[:, None], np.arange(right.size)[None, :]
     with np.errstate(divide="ignore", invalid="ignore"):

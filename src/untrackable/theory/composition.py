@@ -1,4 +1,4 @@
-"""Taking part several times: the same theorems serve privacy and untrackability."""
+"""Guarantees of several mechanisms together. The same theorems serve privacy and untrackability."""
 
 import math
 from typing import NamedTuple
@@ -10,23 +10,23 @@ from untrackable.theory.factor import Factor
 
 
 class EpsDelta(NamedTuple):
-    """(eps, delta) or (gamma, delta)."""
+    """A guarantee of privacy (eps, delta), or of untrackability with gamma in the place of eps."""
 
     eps: float
     delta: float
 
 
 def basic(eps: float, delta: float, times: int) -> EpsDelta:
-    """(mε, mδ)."""
+    """Basic composition: m mechanisms that are (ε, δ) each are (mε, mδ) together."""
     times = checks.integer("times", times, low=1)
     return EpsDelta(times * checks.non_negative("eps", eps), min(1.0, times * checks.probability("delta", delta)))
 
 
 def advanced(eps: float, delta: float, times: int, slack: float) -> EpsDelta:
-    """(√(2m ln(1/δ'))·ε + mε(e^ε - 1), mδ + δ').
+    """Advanced composition: m mechanisms are (√(2m ln(1/δ'))·ε + mε(e^ε - 1), mδ + δ') together; δ' is `slack`.
 
-    [NV, Theorems "Advanced composition for Differential Privacy" and "… for untrackability"], the latter with
-    γ for ε: each mechanism, asked one user or two, is itself a private mechanism of that one bit.
+    [NV, Theorems "Advanced composition for Differential Privacy" and "… for untrackability"]. The second uses γ for
+    ε. It holds because each mechanism is a private mechanism of one bit: whether one person sends or two.
     """
     eps, delta = checks.non_negative("eps", eps), checks.probability("delta", delta)
     times, slack = checks.integer("times", times, low=1), checks.open_probability("slack", slack)
@@ -36,10 +36,10 @@ def advanced(eps: float, delta: float, times: int, slack: float) -> EpsDelta:
 
 
 def exact(eps: float, delta: float, times: int, target: float) -> Bracket:
-    """The smallest total eps at delta = `target` that holds for every m mechanisms which are (ε, δ) each.
+    """The smallest total eps at delta = `target` that holds for any m mechanisms that are (ε, δ) each.
 
-    Every (ε, δ) pair of worlds is dominated by randomised response that gives itself away with probability δ;
-    the composition of m copies of that one is computed exactly.
+    Every (ε, δ) pair of worlds is dominated by randomised response that reveals its input with probability δ. This
+    computes the composition of m copies of that one exactly.
     """
     eps, delta = checks.non_negative("eps", eps), checks.probability("delta", delta)
     times = checks.integer("times", times, low=1)

@@ -1,10 +1,10 @@
-"""From factors to the law of their total loss, by the sharpest method that applies.
+"""The law of the total loss of several factors, computed by the sharpest method that applies.
 
-1. `lattice`: all losses are multiples of one step (randomised response, inner products): direct convolution
-   of positive numbers, accurate in every digit of every tail.
-2. `enumerated`: few enough distinct outcomes to list them all.
-3. `gridded`: everything else, by one FFT on a grid of losses; rounding, truncation and FFT noise are bounded
-   and carried along, so that what comes out is a rigorous bracket.
+1. `loss_on_lattice` convolves directly. It applies if all losses are multiples of one step, as with randomised
+   response and inner products. All numbers are positive, so every digit of every tail is accurate.
+2. `loss_by_enumeration` lists all distinct outcomes. It applies if they are few enough.
+3. `loss_on_grid` does everything else with one FFT on a grid of losses. It bounds the effects of rounding,
+   truncation and FFT noise, so the result is a rigorous bracket.
 """
 
 import math
@@ -16,48 +16,50 @@ from numpy.typing import NDArray
 
 from untrackable.theory.factor import Factor, FloatArray
 from untrackable.theory.factor_products import (
-    ALIKE,
-    UNIT,
+    MACHINE_EPSILON,
+    SYMMETRY_ERROR,
     WORLDS,
-    Counted,
-    errors_of,
-    masses_of,
-    mirrored,
-    only_masses,
+    RepeatedFactor,
+    finite_masses,
+    is_symmetric,
+    one_sided_masses,
+    total_mass_error,
 )
-from untrackable.theory.loss_grid import gridded
+from untrackable.theory.loss_grid import loss_on_grid
 from untrackable.theory.losses import ROUNDING, LossTable
 
 _LARGEST_ENUMERATION = 2_000_000
+"""The largest number of outcomes that is enumerated."""
 _WIDEST_LATTICE = 25_000
+"""The largest number of lattice points for which direct convolution is used."""
 _TRIM = 1e-60
-"""Mass that a lattice drops at each end of each convolution."""
+"""Each convolution on a lattice drops this much mass at each end."""
 
 
-def total_loss(factors: Sequence[Counted], gaussian: float, grid: int) -> LossTable:
-    """The law of the summed loss of repeated factors and a Gaussian shift of the given size."""
+def total_loss(factors: Sequence[RepeatedFactor], gaussian: float, grid: int) -> LossTable:
+    """The law of the summed loss of repeated factors and of N(±μ/2, 1), where μ is `gaussian`."""
     if any(not factor.finite.any() for factor, _ in factors):
-        return LossTable(np.zeros(1), np.zeros(1), np.zeros(1), *only_masses(factors))
+        return LossTable(np.zeros(1), np.zeros(1), np.zeros(1), *one_sided_masses(factors))
     if gaussian == 0:
         step = lattice_step(factors)
         if step is not None and _lattice_fits(factors, step):
-            return lattice(factors, step)
+            return loss_on_lattice(factors, step)
         if enumerable(factors):
-            return enumerated(factors)
-    return gridded(factors, gaussian, grid)
+            return loss_by_enumeration(factors)
+    return loss_on_grid(factors, gaussian, grid)
 
 
-def _hair(factors: Sequence[Counted]) -> float:
-    """A few units in the last place of the largest total loss."""
+def _loss_error(factors: Sequence[RepeatedFactor]) -> float:
+    """A bound on the rounding error of a total loss: a few units in the last place of the largest one."""
     largest = sum(count * float(np.abs(f.loss[f.finite]).max()) for f, count in factors)
-    return 32 * UNIT * largest
+    return 32 * MACHINE_EPSILON * largest
 
 
 # --- on a lattice -----------------------------------------------------------------------------------------
 
 
-def lattice_step(factors: Sequence[Counted]) -> float | None:
-    """The step that all finite losses are multiples of, if there is an evident one."""
+def lattice_step(factors: Sequence[RepeatedFactor]) -> float | None:
+    """A step of which all finite losses are multiples, or None if no simple one exists."""
     sizes = np.unique(np.concatenate([np.abs(f.loss[f.finite]) for f, _ in factors] or [np.zeros(0)]))
     sizes = sizes[sizes > 0]
     if sizes.size == 0:
@@ -65,17 +67,17 @@ def lattice_step(factors: Sequence[Counted]) -> float | None:
     for divisor in (1, 2, 3, 4):
         step = float(sizes[0]) / divisor
         multiples = sizes / step
-        if np.all(np.abs(multiples - np.rint(multiples)) <= 8 * UNIT * multiples):
+        if np.all(np.abs(multiples - np.rint(multiples)) <= 8 * MACHINE_EPSILON * multiples):
             return step
     return None
 
 
-def _lattice_fits(factors: Sequence[Counted], step: float) -> bool:
-    """Whether direct convolution is cheap: of the width that remains trimmed, and with the worlds not far apart."""
+def _lattice_fits(factors: Sequence[RepeatedFactor], step: float) -> bool:
+    """Whether direct convolution is cheap: the trimmed law is narrow, and the two worlds are not far apart."""
     span, spread, apart = 0.0, 0.0, 0.0
     for factor, count in factors:
         loss = factor.loss[factor.finite] / step
-        p, q = (masses_of(factor, world) / max(masses_of(factor, world).sum(), 1e-300) for world in WORLDS)
+        p, q = (finite_masses(factor, world) / max(finite_masses(factor, world).sum(), 1e-300) for world in WORLDS)
         span += count * float(np.ptp(loss))
         spread += count * max(float(loss**2 @ mass - (loss @ mass) ** 2) for mass in (p, q))
         apart += count * abs(float(loss @ (p - q)))
@@ -83,36 +85,36 @@ def _lattice_fits(factors: Sequence[Counted], step: float) -> bool:
     return width <= _WIDEST_LATTICE and min(span, width + apart) <= 100 * _WIDEST_LATTICE
 
 
-def lattice(factors: Sequence[Counted], step: float) -> LossTable:
-    """Masses on multiples of the step, accurate in every digit down to the trimmed `_TRIM`."""
+def loss_on_lattice(factors: Sequence[RepeatedFactor], step: float) -> LossTable:
+    """The law on multiples of the step. Every digit is accurate, but for the mass of `_TRIM` that is dropped."""
     p, q = (_Masses(0, np.ones(1)), _Masses(0, np.ones(1)))
-    alike = mirrored(factors)
+    alike = is_symmetric(factors)
     for factor, count in factors:
         places = np.rint(factor.loss[factor.finite] / step).astype(np.int64)
-        p *= _Masses.at(places, masses_of(factor, "P")).power(count)
+        p *= _Masses.at(places, finite_masses(factor, "P")).power(count)
         if not alike:
-            q *= _Masses.at(places, masses_of(factor, "Q")).power(count)
+            q *= _Masses.at(places, finite_masses(factor, "Q")).power(count)
     if alike:
         q = p.reflected()
     low, high = min(p.low, q.low), max(p.low + p.mass.size, q.low + q.mass.size)
     loss = step * np.arange(low, high, dtype=np.float64)
     draws = sum(count for _, count in factors)
-    # What is dropped from a square is dropped from all later powers: at most 4 for each draw.
-    lost = 4 * draws * _TRIM if p.trimmed or q.trimmed else 0.0
+    # Mass dropped from a square is missing from all later powers. This adds up to at most 4 trims for each draw.
+    lost_mass = 4 * draws * _TRIM if p.trimmed or q.trimmed else 0.0
     return LossTable(
         loss,
         p.spread(low, high),
         q.spread(low, high),
-        *only_masses(factors),
-        lost=lost,
-        hair=_hair(factors),
-        rounding=ROUNDING + (4 * UNIT + ALIKE) * draws + errors_of(factors),
+        *one_sided_masses(factors),
+        lost_mass=lost_mass,
+        loss_error=_loss_error(factors),
+        mass_error=ROUNDING + (4 * MACHINE_EPSILON + SYMMETRY_ERROR) * draws + total_mass_error(factors),
     )
 
 
 @dataclass(frozen=True)
 class _Masses:
-    """Masses on consecutive integers from `low` on; negligible ends are dropped."""
+    """Masses on consecutive integers that start at `low`. Negligible ends are dropped."""
 
     low: int
     mass: FloatArray
@@ -127,7 +129,7 @@ class _Masses:
         mass = np.convolve(self.mass, other.mass)
         start = int(np.searchsorted(np.cumsum(mass), _TRIM, "right"))
         stop = mass.size - int(np.searchsorted(np.cumsum(mass[::-1]), _TRIM, "right"))
-        if start >= stop:  # no mass at all
+        if start >= stop:  # All of the mass was negligible.
             start, stop = 0, 1
         trimmed = self.trimmed or other.trimmed or bool(mass[:start].any() or mass[stop:].any())
         return _Masses(self.low + other.low + start, mass[start:stop], trimmed)
@@ -143,7 +145,7 @@ class _Masses:
             square *= square
 
     def reflected(self) -> "_Masses":
-        """The same on the negative integers."""
+        """The same masses on the negated integers."""
         return _Masses(1 - self.low - self.mass.size, self.mass[::-1], self.trimmed)
 
     def spread(self, low: int, high: int) -> FloatArray:
@@ -153,8 +155,8 @@ class _Masses:
 # --- by enumeration ---------------------------------------------------------------------------------------
 
 
-def enumerable(factors: Sequence[Counted]) -> bool:
-    """Whether few enough outcomes remain when equal draws are counted rather than ordered."""
+def enumerable(factors: Sequence[RepeatedFactor]) -> bool:
+    """Whether few enough outcomes remain if the order of equal draws does not count."""
     size = 1
     for factor, count in factors:
         kinds = int(factor.finite.sum())
@@ -167,8 +169,8 @@ def enumerable(factors: Sequence[Counted]) -> bool:
     return True
 
 
-def enumerated(factors: Sequence[Counted]) -> LossTable:
-    """Every combination of outcomes, with its multinomial mass in both worlds."""
+def loss_by_enumeration(factors: Sequence[RepeatedFactor]) -> LossTable:
+    """The law from a list of every combination of outcomes, with its multinomial mass in both worlds."""
     loss, p, q = np.zeros(1), np.ones(1), np.ones(1)
     for factor, count in factors:
         one, in_p, in_q = _repeated(factor, count)
@@ -180,9 +182,11 @@ def enumerated(factors: Sequence[Counted]) -> LossTable:
         loss[order],
         p[order],
         q[order],
-        *only_masses(factors),
-        hair=_hair(factors),
-        rounding=ROUNDING + 16 * UNIT * sum(math.lgamma(count + 1) for _, count in factors) + errors_of(factors),
+        *one_sided_masses(factors),
+        loss_error=_loss_error(factors),
+        mass_error=ROUNDING
+        + 16 * MACHINE_EPSILON * sum(math.lgamma(count + 1) for _, count in factors)
+        + total_mass_error(factors),
     )
 
 
@@ -197,7 +201,7 @@ def _repeated(factor: Factor, count: int) -> tuple[FloatArray, FloatArray, Float
     orders = gammaln(count + 1) - gammaln(counts + 1).sum(axis=1)
     with np.errstate(divide="ignore"):
         log_p, log_q = np.log(p), np.log(q)
-    # A mass that underflowed to 0 contributes nothing, also when it is drawn zero times.
+    # If a mass underflowed to 0, outcomes that draw it have no mass. Outcomes that never draw it keep theirs.
     in_p = np.where(counts > 0, counts * np.where(p > 0, log_p, -1e4), 0.0).sum(axis=1)
     in_q = np.where(counts > 0, counts * np.where(q > 0, log_q, -1e4), 0.0).sum(axis=1)
     return counts @ loss, np.exp(orders + in_p), np.exp(orders + in_q)

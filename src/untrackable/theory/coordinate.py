@@ -1,13 +1,13 @@
 """One bit that a client keeps for ever and reports through noise: the permanent-state coordinate.
 
-A coordinate is 1 with probability a; a report bit is 1 with probability q or p as the coordinate is 1 or 0.
-Bitwise is one coordinate, RAPPOR and the memoised unary encodings are several independent ones. Reports
-are exchangeable within a cell, a set of rounds that both worlds attribute alike, so the numbers of ones per
-cell are sufficient.
+A coordinate is 1 with probability a. A report bit is 1 with probability q if the coordinate is 1, and p if it is 0.
+Bitwise has one coordinate; RAPPOR and the memoised unary encodings have several independent ones. A cell is a set
+of rounds that each world gives to one person. Reports within a cell are exchangeable, so the numbers of ones per
+cell are a sufficient statistic.
 
-With Λ the log-likelihood ratio (coordinate 1 over 0) of a user's cells, the user's likelihood is that of a 0
-times (1-a) + a·e^Λ. What is common to both worlds cancels, and losses are computed from Λ alone, so that neither a
-probability next to 1 nor a difference next to 0 loses digits.
+Let Λ be the log-likelihood ratio (coordinate 1 over 0) of a person's cells. Then the person's likelihood is
+(1-a) + a·e^Λ times the likelihood of a coordinate 0. The common part of both worlds cancels. Losses are computed
+from Λ alone, so neither a probability next to 1 nor a difference next to 0 loses digits.
 """
 
 import math
@@ -21,11 +21,12 @@ from untrackable import checks
 from untrackable.theory.factor import Factor, FloatArray, log_ratio
 
 _LARGEST = 5_000_000
+"""The largest number of outcomes that is enumerated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Coin:
-    """Probability of a 1, of a 0, and their difference, each known to full relative precision."""
+    """The probabilities of a 1 and of a 0, and their difference. Each has full relative precision."""
 
     one: float
     zero: float
@@ -33,12 +34,12 @@ class Coin:
 
     @staticmethod
     def of(probability: float) -> "Coin":
-        """From the probability of a 1."""
+        """Make a coin from the probability of a 1."""
         probability = checks.probability("probability", probability)
         return Coin(probability, 1 - probability, 2 * probability - 1)
 
     def minus(self, other: "Coin") -> float:
-        """The difference of the probabilities of a 1, from whichever numbers are smallest."""
+        """The difference of the two probabilities of a 1, computed from the smallest numbers to keep all digits."""
         if self.one < 0.5 and other.one < 0.5:
             return self.one - other.one
         if self.zero < 0.5 and other.zero < 0.5:
@@ -46,13 +47,13 @@ class Coin:
         return (self.gap - other.gap) / 2
 
     def mirrored(self) -> "Coin":
-        """The same with 0 and 1 exchanged."""
+        """The same coin with 0 and 1 exchanged."""
         return Coin(self.zero, self.one, -self.gap)
 
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """The report's law when the coordinate is 1 and when it is 0, and what a reported 1 or 0 says of it.
+    """The law of a report when the coordinate is 1 and when it is 0, and the evidence in a reported 1 or 0.
 
     `ones` is ln(q/p) and `zeros` is ln((1-q)/(1-p)).
     """
@@ -64,46 +65,49 @@ class Noise:
 
     @staticmethod
     def of(q: float, p: float) -> "Noise":
-        """From the probabilities of reporting 1."""
+        """Make the noise from the probabilities of reporting 1: q if the coordinate is 1, and p if it is 0."""
         one, zero = Coin.of(q), Coin.of(p)
         ratios = log_ratio(np.array([one.one, one.zero]), np.array([zero.one, zero.zero]))
         precise = abs(p - q) < 0.5 * (1 - p)
         return Noise(one, zero, float(ratios[0]), math.log1p((p - q) / (1 - p)) if precise else float(ratios[1]))
 
     def evidence(self, ones: FloatArray, reports: int) -> FloatArray:
-        """Λ of so many ones among so many reports."""
+        """Λ for this number of ones among this number of reports."""
         with np.errstate(invalid="ignore"):
-            told = np.where(ones > 0, ones * self.ones, 0.0)
-            return told + np.where(ones < reports, (reports - ones) * self.zeros, 0.0)
+            from_ones = np.where(ones > 0, ones * self.ones, 0.0)
+            return from_ones + np.where(ones < reports, (reports - ones) * self.zeros, 0.0)
 
 
-Part = tuple[Coin, tuple[int, ...]]
-"""One user of a world: the law of the user's coordinate, and the cells that are the user's."""
+Person = tuple[Coin, tuple[int, ...]]
+"""One person of a world: the law of the person's coordinate, and the indices of the person's cells."""
 
 
-def coordinate_factor(cells: Sequence[int], first: Sequence[Part], second: Sequence[Part], noise: Noise) -> Factor:
-    """World `first` against world `second` for one coordinate, `cells` being the numbers of reports.
+def coordinate_factor(
+    cells: Sequence[int], first: Sequence[Person], second: Sequence[Person], noise: Noise
+) -> Factor:
+    """World `first` against world `second` for one coordinate, where `cells` are the numbers of reports n_c.
 
-    P(x) = Π over users [a·Π_c Bin(x_c; n_c, q) + (1-a)·Π_c Bin(x_c; n_c, p)], c over the user's cells.
+    P(x) = Π over people [a·Π_c Bin(x_c; n_c, q) + (1-a)·Π_c Bin(x_c; n_c, p)], with c over the person's cells and
+    x_c the number of ones in cell c.
     """
     table = _Table.of(cells, noise)
     for name, world in (("first", first), ("second", second)):
         if sorted(cell for _, part in world for cell in part) != list(range(len(cells))):
-            raise ValueError(f"{name} must assign each of the {len(cells)} cells to exactly one user")
+            raise ValueError(f"{name} must assign each of the {len(cells)} cells to exactly one person")
     loss = sum((_log_mixed(coin, table.evidence(part)) for coin, part in first), start=np.zeros(1))
     loss = loss - sum((_log_mixed(coin, table.evidence(part)) for coin, part in second), start=np.zeros(1))
     return table.factor(first, second, loss)
 
 
 def tracking_factor(coin: Coin, noise: Noise, reports: int, split: int) -> Factor:
-    """One user against two, whose coordinates follow the same law."""
+    """One person against two whose coordinates follow the same law; the second sends all but `split` reports."""
     table = _Table.of((split, reports - split), noise)
     loss = _tracking_loss(coin, table.evidence((0,)), table.evidence((1,)))
     return table.factor([(coin, (0, 1))], [(coin, (0,)), (coin, (1,))], loss)
 
 
 def tracking_losses(coin: Coin, noise: Noise, left: int, right: int) -> FloatArray:
-    """ln(one user/two users) by the numbers of ones among `left` and among `right` reports."""
+    """ln(one person/two people), indexed by the numbers of ones among `left` and among `right` reports."""
     table = _Table.of((left, right), noise)
     loss = _tracking_loss(coin, table.evidence((0,)), table.evidence((1,)))
     one, two = (table._log_likelihood(world) for world in ([(coin, (0, 1))], [(coin, (0,)), (coin, (1,))]))
@@ -113,17 +117,18 @@ def tracking_losses(coin: Coin, noise: Noise, left: int, right: int) -> FloatArr
 
 
 def detection_factor(coin: Coin, changed: Coin, noise: Noise, reports: int, split: int) -> Factor:
-    """One user against a user for the first `split` reports and one with another value for the rest."""
+    """One person against two with different values, one for the first `split` reports and one for the rest."""
     table = _Table.of((split, reports - split), noise)
     before, after = table.evidence((0,)), table.evidence((1,))
     loss = _tracking_loss(coin, before, after) + _privacy_loss(coin, changed, after)
     return table.factor([(coin, (0, 1))], [(coin, (0,)), (changed, (1,))], loss)
 
 
-def remembered_factor(coin: Coin, noise: Noise, reports: int, split: int) -> Factor:
-    """One user against the same client whose coordinate is the other one from report `split` on.
+def remembered_flip_factor(coin: Coin, noise: Noise, reports: int, split: int) -> Factor:
+    """One person against the same person whose coordinate is inverted from report `split` on.
 
-    The client remembers its flip, not its noisy bit: ln P/Q = ln(1 + (r'-1)(a·r - (1-a))/(a·r + (1-a)·r')).
+    The client remembers its flip, not its noisy bit. ln P/Q = ln(1 + (r'-1)(a·r - (1-a))/(a·r + (1-a)·r')), where r
+    and r' are e^Λ of the reports before and after the change.
     """
     table = _Table.of((split, reports - split), noise)
     before, after = table.evidence((0,)), table.evidence((1,))
@@ -136,12 +141,12 @@ def remembered_factor(coin: Coin, noise: Noise, reports: int, split: int) -> Fac
         one, zero = np.log(coin.one), np.log(coin.zero)
         far = np.logaddexp(zero, one + before + after) - np.logaddexp(one + before, zero + after)
     loss = np.where(np.abs(close) < 0.5, close, far)
-    user: list[Part] = [(coin, (0, 1))]
-    return table.factor(user, user, loss, mirrored=(1,))
+    person: list[Person] = [(coin, (0, 1))]
+    return table.factor(person, person, loss, mirrored=(1,))
 
 
-def kept_likelihood(coin: Coin, noise: Noise, ones: NDArray[np.int64], reports: int) -> FloatArray:
-    """Log probability of one stream with so many ones among so many reports."""
+def bit_log_likelihood(coin: Coin, noise: Noise, ones: NDArray[np.int64], reports: int) -> FloatArray:
+    """The log probability of one stream of `reports` reports, `ones` of which are 1."""
     from scipy.special import xlogy
 
     sides = [
@@ -153,7 +158,7 @@ def kept_likelihood(coin: Coin, noise: Noise, ones: NDArray[np.int64], reports: 
 
 
 def privacy_factor(coin: Coin, other: Coin, noise: Noise, reports: int) -> Factor:
-    """All reports of a user with one value against all those of a user with another."""
+    """All reports of a person with one value against all reports of a person with another."""
     table = _Table.of((reports,), noise)
     return table.factor([(coin, (0,))], [(other, (0,))], _privacy_loss(coin, other, table.evidence((0,))))
 
@@ -161,14 +166,14 @@ def privacy_factor(coin: Coin, other: Coin, noise: Noise, reports: int) -> Facto
 def partition_factor(
     coin: Coin, noise: Noise, first: Sequence[Sequence[int]], second: Sequence[Sequence[int]]
 ) -> Factor:
-    """One way of attributing the rounds to users against another [NV, discussion of the definition].
+    """One way of attributing the rounds to people against another [NV, discussion of the definition].
 
-    `first` and `second` are partitions of the same set of rounds; a single user is a partition of one part.
+    `first` and `second` are partitions of the same set of rounds. A partition of one part is a single person.
     """
-    owners = [{r: user for user, part in enumerate(world) for r in part} for world in (first, second)]
+    owners = [{r: person for person, part in enumerate(world) for r in part} for world in (first, second)]
     for name, world, owner in zip(("first", "second"), (first, second), owners, strict=True):
         if sum(len(part) for part in world) != len(owner):
-            raise ValueError(f"{name} must assign each round to one user")
+            raise ValueError(f"{name} must assign each round to one person")
     if owners[0].keys() != owners[1].keys():
         raise ValueError("first and second must be partitions of the same rounds")
     cells: dict[tuple[int, int], int] = {}
@@ -178,8 +183,8 @@ def partition_factor(
     pairs = list(cells)
     worlds = [
         [
-            (coin, tuple(c for c, pair in enumerate(pairs) if pair[side] == user))
-            for user in {pair[side] for pair in pairs}
+            (coin, tuple(c for c, pair in enumerate(pairs) if pair[side] == person))
+            for person in {pair[side] for pair in pairs}
         ]
         for side in (0, 1)
     ]
@@ -188,7 +193,7 @@ def partition_factor(
 
 @dataclass(frozen=True)
 class _Table:
-    """All numbers of ones per cell, as arrays with one axis for each cell."""
+    """All possible numbers of ones per cell, as arrays with one axis for each cell."""
 
     sizes: list[int]
     ones: list[FloatArray]
@@ -201,7 +206,7 @@ class _Table:
         for size in sizes:
             outcomes *= size + 1
         if outcomes > _LARGEST:
-            raise ValueError(f"cells give {outcomes} outcomes, more than the {_LARGEST} that are enumerated")
+            raise ValueError(f"cells must have at most {_LARGEST} outcomes together, got {outcomes}")
         ones = np.meshgrid(*(np.arange(size + 1.0) for size in sizes), indexing="ij", sparse=True)
         return _Table(sizes, list(ones), noise)
 
@@ -213,9 +218,9 @@ class _Table:
             )
 
     def factor(
-        self, first: Sequence[Part], second: Sequence[Part], loss: FloatArray, mirrored: tuple[int, ...] = ()
+        self, first: Sequence[Person], second: Sequence[Person], loss: FloatArray, mirrored: tuple[int, ...] = ()
     ) -> Factor:
-        """Masses of both worlds; losses as given wherever both worlds can produce the outcome."""
+        """The factor of two worlds, with the given losses wherever both worlds can produce the outcome."""
         from scipy.special import gammaln
 
         pairs = list(zip(self.sizes, self.ones, strict=True))
@@ -228,14 +233,14 @@ class _Table:
         both = np.isfinite(log_p) & np.isfinite(log_q) & np.isfinite(loss)
         with np.errstate(invalid="ignore"):
             loss = np.where(both, loss, log_p - log_q)
-        # Logarithms of this size, each rounded a few times, become relative errors of the masses.
+        # The logarithms are of this size and are rounded a few times; this becomes a relative error of the masses.
         error = 8 * float(np.finfo(np.float64).eps) * sum(math.lgamma(n + 1) for n in self.sizes)
         return Factor(_normalised(orders + log_p), _normalised(orders + log_q), loss, error=error)
 
-    def _log_likelihood(self, world: Sequence[Part], mirrored: tuple[int, ...] = ()) -> FloatArray:
-        """Log probability of one particular stream with these numbers of ones.
+    def _log_likelihood(self, world: Sequence[Person], mirrored: tuple[int, ...] = ()) -> FloatArray:
+        """The log probability of one particular stream with these numbers of ones.
 
-        In the `mirrored` cells the coordinate is the other one.
+        In the `mirrored` cells the coordinate is inverted.
         """
         from scipy.special import xlogy
 
@@ -246,8 +251,8 @@ class _Table:
             for chance, law, other in ((coin.one, one, zero), (coin.zero, zero, one)):
                 side: FloatArray = np.full([1] * len(self.sizes), np.log(chance) if chance > 0 else -np.inf)
                 for cell in cells:
-                    x, n, told = self.ones[cell], self.sizes[cell], other if cell in mirrored else law
-                    side = side + xlogy(x, told.one) + xlogy(n - x, told.zero)
+                    x, n, report = self.ones[cell], self.sizes[cell], other if cell in mirrored else law
+                    side = side + xlogy(x, report.one) + xlogy(n - x, report.zero)
                 sides.append(side)
             total = total + np.logaddexp(*sides)
         return total
@@ -262,7 +267,7 @@ def _log_mixed(coin: Coin, evidence: FloatArray) -> FloatArray:
 
 
 def _excess(coin: Coin, evidence: FloatArray) -> FloatArray:
-    """(r-1)/(1-a+a·r) with r = e^Λ, numerator and denominator divided by max(1, r)."""
+    """(r-1)/(1-a+a·r) with r = e^Λ. Numerator and denominator are divided by max(1, r) to avoid overflow."""
     shrunk, grown = np.exp(-np.abs(evidence)), -np.expm1(-np.abs(evidence))
     with np.errstate(divide="ignore", invalid="ignore"):
         up = grown / (coin.one + coin.zero * shrunk)
@@ -270,7 +275,7 @@ def _excess(coin: Coin, evidence: FloatArray) -> FloatArray:
 
 
 def _tracking_loss(coin: Coin, before: FloatArray, after: FloatArray) -> FloatArray:
-    """Ln P/Q = ln(1 + a(1-a)(r-1)(r'-1)/((1-a+a·r)(1-a+a·r'))), r and r' being e^Λ of the two sides."""
+    """The loss ln(1 + a(1-a)(r-1)(r'-1)/((1-a+a·r)(1-a+a·r'))), where r and r' are e^Λ of the two sides."""
     if coin.one == 0 or coin.zero == 0:
         return np.zeros(np.broadcast_shapes(before.shape, after.shape))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -280,7 +285,7 @@ def _tracking_loss(coin: Coin, before: FloatArray, after: FloatArray) -> FloatAr
 
 
 def _privacy_loss(coin: Coin, other: Coin, evidence: FloatArray) -> FloatArray:
-    """Ln P/Q = ln(1 + (a-a')(r-1)/(1-a'+a'·r))."""
+    """The loss ln(1 + (a-a')(r-1)/(1-a'+a'·r)) of a coordinate with law a against one with law a', r = e^Λ."""
     with np.errstate(divide="ignore", invalid="ignore"):
         close = np.log1p(coin.minus(other) * _excess(other, evidence))
         far = _log_mixed(coin, evidence) - _log_mixed(other, evidence)
@@ -288,7 +293,7 @@ def _privacy_loss(coin: Coin, other: Coin, evidence: FloatArray) -> FloatArray:
 
 
 def _normalised(log_mass: FloatArray) -> FloatArray:
-    """Masses that sum to one: removes the last digits that log-domain binomials lose."""
+    """Masses that sum to one. Normalising removes the rounding errors that binomials in the log domain share."""
     mass: FloatArray = np.exp(log_mass)
     mass /= mass.sum()
     return mass

@@ -1,4 +1,4 @@
-"""A pair of worlds as a product of independent factors: the engine behind every guarantee."""
+"""A pair of worlds described by independent factors. Every guarantee is computed from one of these."""
 
 from collections.abc import Iterable, Sequence
 from copy import copy
@@ -11,34 +11,36 @@ from untrackable import checks
 from untrackable.brackets import Bracket
 from untrackable.theory.convolution import total_loss
 from untrackable.theory.factor import Factor, FloatArray
-from untrackable.theory.factor_products import Counted
+from untrackable.theory.factor_products import RepeatedFactor
 from untrackable.theory.losses import Ends, LossTable, World
-from untrackable.theory.queries import Direction, Queries
 from untrackable.theory.roc import Roc
+from untrackable.theory.world_pair import Direction, WorldPair
 
 GRID = 1 << 18
-"""Grid points for experiments that have no exact evaluation; more points narrow the bracket in proportion."""
+"""Grid points for experiments that cannot be evaluated exactly. More points narrow the bracket in proportion."""
 
 
 Certainty = Literal["exact", "upper"]
-"""Whether a pair of worlds is the mechanism's own, or dominates it."""
+"""Whether a pair of worlds is the mechanism's own ("exact") or dominates it ("upper")."""
 
 _ROUGH = 1 << 14
+"""Grid points of the coarse evaluation by which `Worst` sorts out members that cannot be the worst."""
 _REMEMBERED = 16
-"""Members of a `Worst` that keep their tables, of some megabytes each."""
+"""The number of members of a `Worst` that keep their tables, each of which takes some megabytes."""
 _MOST_CORNERS = 5000
+"""Up to this number of losses, an exact ROC curve is computed from all corners of delta."""
 
 
-class Experiment(Queries):
+class Experiment(WorldPair):
     """World P against world Q, seen through independent factors.
 
-    `factors` are factors or (factor, count) pairs. `gaussian` adds an observation of N(±μ/2, 1), which a
-    mechanism may use to dominate an infinite tail.
+    `factors` are factors or (factor, count) pairs. `gaussian` is μ of one more observation, of N(±μ/2, 1). A
+    mechanism may use it to dominate an infinite tail.
     """
 
     def __init__(
         self,
-        factors: Iterable[Factor | Counted] = (),
+        factors: Iterable[Factor | RepeatedFactor] = (),
         *,
         gaussian: float = 0.0,
         certainty: Certainty = "exact",
@@ -48,17 +50,17 @@ class Experiment(Queries):
         self.certainty = certainty
         self.gaussian = checks.non_negative("gaussian", gaussian)
         self.grid = checks.integer("grid", grid, low=1 << 10, high=1 << 26)
-        pooled: dict[bytes, Counted] = {}
+        pooled: dict[bytes, RepeatedFactor] = {}
         for item in factors:
             factor, count = item if isinstance(item, tuple) else (item, 1)
             count = checks.integer("count", count, low=0)
             factor = factor.merged()
             if count and np.any(factor.loss != 0):
                 pooled[factor.key] = (factor, count + pooled.get(factor.key, (factor, 0))[1])
-        self.factors: tuple[Counted, ...] = tuple(pooled.values())
+        self.factors: tuple[RepeatedFactor, ...] = tuple(pooled.values())
 
     def __add__(self, other: "Experiment") -> "Experiment":
-        """Both observations together, independently made: composition."""
+        """Compose two independent observations: the observer sees both."""
         if not isinstance(other, Experiment):
             return NotImplemented
         return Experiment(
@@ -69,7 +71,7 @@ class Experiment(Queries):
         )
 
     def __mul__(self, times: int) -> "Experiment":
-        """The same observation made independently several times."""
+        """Repeat the same observation independently."""
         times = checks.integer("times", times, low=0)
         return Experiment(
             [(factor, count * times) for factor, count in self.factors],
@@ -79,7 +81,7 @@ class Experiment(Queries):
         )
 
     def with_grid(self, grid: int) -> "Experiment":
-        """The same pair of worlds, evaluated on a finer or coarser grid where one is needed at all."""
+        """The same pair of worlds on a finer or coarser grid. An exact evaluation does not change."""
         finer = copy(self)
         finer._forget()
         finer.grid = checks.integer("grid", grid, low=1 << 10, high=1 << 26)
@@ -115,20 +117,20 @@ class Experiment(Queries):
     def _cdf(self, loss: float, world: World) -> Ends:
         return self._table.cdf(loss, world)
 
-    def _noise(self) -> float:
-        return self._table.lost
+    def _smallest_resolved(self) -> float:
+        return self._table.lost_mass
 
     def _coarseness(self) -> float:
-        """By how much the tabulated losses are usually off."""
+        """A bound on the error of a tabulated loss that holds at least half of the time."""
         return self._table.p_shift.slack(0.5)
 
     def _corners(self) -> FloatArray | None:
         table = self._table
-        few = table.p_shift.slack(0.5) == 0 and table.loss.size <= _MOST_CORNERS
-        return table.loss if few else None
+        known = table.p_shift.slack(0.5) == 0 and table.loss.size <= _MOST_CORNERS
+        return table.loss if known else None
 
     def _forget(self) -> None:
-        """Let go of what can be computed again."""
+        """Free the memory of the table, which can be computed again."""
         self.__dict__.pop("_table", None)
 
     @cached_property
@@ -142,10 +144,10 @@ class Experiment(Queries):
         return f"Experiment({', '.join(parts) or 'nothing to see'}; {self.certainty})"
 
 
-class Mixture(Queries):
-    """Worlds in which an observer sees which of several experiments took place.
+class Mixture(WorldPair):
+    """Worlds in which an observer sees one of several experiments, and also sees which one it is.
 
-    `components` are (weight in P, weight in Q, experiment). Where the weights differ, the choice itself is
+    `components` are (weight in P, weight in Q, experiment). If the two weights differ, the choice itself is
     evidence.
     """
 
@@ -160,7 +162,7 @@ class Mixture(Queries):
         self.certainty = "exact" if exact else "upper"
 
     def __add__(self, other: "Experiment | Mixture") -> "Mixture":
-        """Both observations together, independently made."""
+        """Compose two independent observations: the observer sees both."""
         if isinstance(other, Experiment):
             return Mixture([(p, q, e + other) for p, q, e in self.components])
         if isinstance(other, Mixture):
@@ -175,14 +177,14 @@ class Mixture(Queries):
             experiment._forget()
 
     def with_grid(self, grid: int) -> "Mixture":
-        """The same, its parts evaluated on a finer or coarser grid."""
+        """The same mixture with its components on a finer or coarser grid."""
         return Mixture([(p, q, e.with_grid(grid)) for p, q, e in self.components])
 
     def _pure(self) -> Ends:
         forward = backward = -np.inf
         for p, q, experiment in self.components:
             ahead, behind = experiment._pure()
-            # A component that only one world shows is told apart whatever happens in it.
+            # If only one world can show a component, the component alone identifies that world.
             forward = max(forward, np.inf if q == 0 else ahead + _log_ratio(p, q) if p else -np.inf)
             backward = max(backward, np.inf if p == 0 else behind - _log_ratio(p, q) if q else -np.inf)
         return forward, backward
@@ -214,11 +216,11 @@ class Mixture(Queries):
             low, high = low + weight * ends[0], high + weight * ends[1]
         return low, min(1.0, high)
 
-    def _noise(self) -> float:
-        return max(e._noise() for _, _, e in self.components)
+    def _smallest_resolved(self) -> float:
+        return max(e._smallest_resolved() for _, _, e in self.components)
 
     def _coarseness(self) -> float:
-        """By how much the tabulated losses are usually off."""
+        """The largest error bound of the components' tabulated losses."""
         return max(e._coarseness() for _, _, e in self.components)
 
     def sample(self, rng: np.random.Generator, draws: int, world: World = "P") -> FloatArray:
@@ -235,8 +237,8 @@ class Mixture(Queries):
         return f"Mixture({len(self.components)} experiments; {self.certainty})"
 
 
-class Worst(Queries):
-    """The worst of several experiments, asked afresh for every question: no single one need be the worst."""
+class Worst(WorldPair):
+    """The worst of several experiments. Each question picks its own worst one, since none need be worst for all."""
 
     def __init__(self, members: Iterable[Experiment | Mixture]) -> None:
         self.members = tuple(members)
@@ -247,14 +249,14 @@ class Worst(Queries):
         self._recent: list[int] = []
 
     def __add__(self, other: "Experiment | Mixture | Worst") -> "Worst":
-        """The worst of all combinations."""
+        """The worst of all combinations of one member with the other observation."""
         others = other.members if isinstance(other, Worst) else (other,)
         return Worst([a + b for a in self.members for b in others])
 
     __radd__ = __add__
 
     def with_grid(self, grid: int) -> "Worst":
-        """The same, the members evaluated on a finer or coarser grid."""
+        """The same with its members on a finer or coarser grid."""
         return Worst([member.with_grid(grid) for member in self.members])
 
     def roc(self, points: int = 201) -> Roc:
@@ -264,7 +266,7 @@ class Worst(Queries):
         return Roc(curves[0].fpr, lower if self.certainty == "exact" else curves[0].fpr, upper, self.certainty)
 
     def gamma(self, delta: float, direction: Direction = "both") -> Bracket:
-        """The largest of the members'; those that a coarse grid shows to be smaller are left at that."""
+        """The largest gamma of any member. Members that a coarse grid shows to be smaller are not refined."""
         rough = [member.gamma(delta, direction) for member in self._rough]
         low, high = max(bracket.lower for bracket in rough), 0.0
         if low == np.inf:
@@ -277,12 +279,12 @@ class Worst(Queries):
         return Bracket(low if self.certainty == "exact" else 0.0, max(low, high))
 
     def power(self, fpr: float) -> Bracket:
-        """The best of the members'."""
+        """The largest power against any member."""
         found = [member.power(fpr) for member in self.members]
         return Bracket(max(power.lower for power in found), max(power.upper for power in found))
 
     def auc(self) -> Bracket:
-        """The largest of the members'."""
+        """The largest area of any member."""
         found = [member.auc() for member in self.members]
         return Bracket(max(area.lower for area in found), max(area.upper for area in found))
 
@@ -295,18 +297,18 @@ class Worst(Queries):
         low, high = max(low for low, _ in rough), 0.0
         for i in sorted(range(len(rough)), key=lambda i: -rough[i][1]):
             if rough[i][1] < low:
-                break  # nor can any other be the worst
+                break  # The members are sorted, so none of the others can be the worst either.
             ends = self._precise(i)._delta(gamma, direction)
             low, high = max(low, ends[0]), max(high, ends[1])
         return low, max(low, high)
 
     @cached_property
     def _rough(self) -> list[Experiment | Mixture]:
-        """The members on a coarse grid, which tells most of them apart from the worst."""
+        """The members on a coarse grid, which suffices to rule out most of them."""
         return [member.with_grid(_ROUGH) for member in self.members]
 
     def _precise(self, i: int) -> Experiment | Mixture:
-        """A member on its own grid, unless the coarse one needed none; only the last few keep their tables."""
+        """A member on its own grid, or the coarse one if that is exact. Only the most recent keep their tables."""
         if self._rough[i]._coarseness() == 0:
             return self._rough[i]
         if i in self._recent:
@@ -317,17 +319,17 @@ class Worst(Queries):
         return self.members[i]
 
     def _cdf(self, loss: float, world: World) -> Ends:
-        raise TypeError("quantiles are about one experiment: ask one of .members")
+        raise TypeError("the worst of several experiments has no quantiles; ask one of its .members")
 
-    def _noise(self) -> float:
-        return max(member._noise() for member in self._rough)
+    def _smallest_resolved(self) -> float:
+        return max(member._smallest_resolved() for member in self._rough)
 
     def __repr__(self) -> str:
         return f"Worst({len(self.members)} experiments; {self.certainty})"
 
 
 def _log_ratio(p: float, q: float) -> float:
-    """ln(p/q) of two weights, ±inf where one of them is 0."""
+    """ln(p/q) of two weights; ±inf if one of them is 0."""
     if p == 0 or q == 0:
         return -np.inf if p == 0 else np.inf
     return float(np.log(p) - np.log(q))

@@ -1,4 +1,4 @@
-"""One small observation, and its law in each of the two worlds."""
+"""One small observation and its law in each of the two worlds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,16 +11,18 @@ from untrackable import checks
 FloatArray = NDArray[np.float64]
 
 _SUM_TOLERANCE = 1e-9
+"""Probabilities may differ from a sum of 1 by this much."""
 _DIGITS = 2.0**48
+"""Losses count as equal if they agree in this many steps of their leading digits."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
 class Factor:
     """Two probability vectors over the same outcomes, and the loss ln(p/q) of each outcome.
 
-    The loss may be given when the caller knows it better than the ratio of two rounded masses tells (log domain,
-    underflow). It is +inf exactly where world Q cannot produce the outcome, -inf where P cannot. `error` bounds the
-    relative error of the masses where that is more than a few roundings.
+    A caller may give the loss if it is known more precisely than the ratio of two rounded masses. It must be +inf
+    where world Q cannot produce the outcome and -inf where P cannot. `error` bounds the relative error of the
+    masses if that is more than a few roundings.
     """
 
     p: FloatArray
@@ -51,9 +53,9 @@ class Factor:
         return Factor(self.q, self.p, -self.loss, error=self.error)
 
     def merged(self) -> "Factor":
-        """Outcomes of equal loss pooled: the sufficient statistic, and the smallest equal factor.
+        """The same factor with outcomes of equal loss pooled, which leaves the sufficient statistic.
 
-        Equal means equal in the first 48 binary digits, so that losses of different sign or size never meet.
+        Losses are equal if they agree in the first 48 binary digits. Losses of different sign are never pooled.
         """
         digits, exponent = np.frexp(self.loss)
         digits = np.where(np.isfinite(self.loss), np.rint(digits * _DIGITS) / _DIGITS, self.loss)
@@ -69,7 +71,7 @@ class Factor:
 
     @property
     def key(self) -> bytes:
-        """Equal for equal factors."""
+        """Bytes that are equal for equal factors."""
         return self.p.tobytes() + self.q.tobytes() + self.loss.tobytes()
 
     def __repr__(self) -> str:
@@ -77,7 +79,7 @@ class Factor:
 
 
 def log_ratio(p: FloatArray, q: FloatArray) -> FloatArray:
-    """ln(p/q), accurate also where p and q nearly agree; ±inf where one of them is 0."""
+    """ln(p/q), accurate even if p and q nearly agree; ±inf where one of them is 0."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         relative = (p - q) / q
         near = np.abs(relative) < 0.5
@@ -85,7 +87,7 @@ def log_ratio(p: FloatArray, q: FloatArray) -> FloatArray:
 
 
 def response_factor(eps: float) -> Factor:
-    """Randomised response: outcomes +eps and -eps. Every eps-private pair of worlds is dominated by it."""
+    """Randomised response, with losses +eps and -eps. It dominates every eps-private pair of worlds."""
     eps = checks.non_negative("eps", eps)
     if eps == np.inf:
         return Factor([1.0, 0.0], [0.0, 1.0])
@@ -94,9 +96,10 @@ def response_factor(eps: float) -> Factor:
 
 
 def persistent_factor(possibilities: float) -> Factor:
-    """Something that travels in the clear and never changes, one of m equally likely: cohort, seed, bucket set.
+    """Something visible that never changes and has m equally likely possibilities: a cohort, seed or bucket set.
 
-    One user shows the same on both sides for certain, two users by chance 1/m. Exact, times whatever else is seen.
+    One person certainly shows the same on both sides; two people do with probability 1/m. The factor is exact if
+    everything else that is seen is independent of it.
     """
     possibilities = checks.positive("possibilities", possibilities)
     if possibilities < 1:

@@ -1,11 +1,12 @@
-"""Kept bits seen through noise, in closed form: what a search for parameters needs, at any number of reports.
+"""The tracking advantage of kept bits and symbols in closed form, fast enough for a search over parameters.
 
-A kept bit is 1 with probability a, a report of it is 1 with probability q or p. With A₁, A₀ the laws of the number
-of ones among the first j reports given the bit, and B₁, B₀ those of the other k-j,
+A kept bit is 1 with probability a. A report of it is 1 with probability q if the bit is 1, and p if it is 0. Let A₁
+and A₀ be the laws of the number of ones among the first j reports given the bit, and B₁ and B₀ those of the other
+k-j reports. Then
 
     P - Q = a(1-a)·(A₁ - A₀)·(B₁ - B₀),
 
-since P = a·A₁B₁ + (1-a)·A₀B₀ and Q = (a·A₁ + (1-a)·A₀)·(a·B₁ + (1-a)·B₀). So the total variation distance of one
+because P = a·A₁B₁ + (1-a)·A₀B₀ and Q = (a·A₁ + (1-a)·A₀)·(a·B₁ + (1-a)·B₀). So the total variation distance of one
 bit is 2a(1-a)·TV(A₁, A₀)·TV(B₁, B₀), and χ² of P against Q is a product of two sums as well.
 """
 
@@ -16,14 +17,18 @@ from scipy.special import bdtr, bdtrc, gammaln
 from untrackable.theory.factor import FloatArray
 
 _POINTS = 32
+"""The number of report counts at which a growing quantity is computed; in between it is rounded up."""
 _ROUNDED = 1e-13
-"""What differences of nearly equal laws may have lost."""
+"""A bound on the absolute rounding error of the difference of two nearly equal laws."""
 _TOGETHER = 4096
-"""Reports up to which laws are computed side by side, in a few megabytes."""
+"""Laws of up to this number of reports are computed together, which takes a few megabytes."""
 
 
 def binomial_distances(reports: int, one: float, zero: float) -> FloatArray:
-    """TV(Bin(n, q), Bin(n, p)) for n = 0 … reports: the laws cross once, where their ratio passes 1."""
+    """TV(Bin(n, q), Bin(n, p)) for n = 0 … reports, where q is `one` and p is `zero`.
+
+    The two laws cross once, where their ratio passes 1, so the distance is a difference of two tails.
+    """
     n = np.arange(reports + 1)
     high, low = max(one, zero), min(one, zero)
     if low == high:
@@ -32,7 +37,7 @@ def binomial_distances(reports: int, one: float, zero: float) -> FloatArray:
         return np.where(n > 0, 1 - (1 - high if low == 0.0 else low) ** n, 0.0)
     turn = np.log((1 - low) / (1 - high))
     cross = np.floor(n * turn / (turn + np.log(high / low)))
-    # Of the two tails, the differences of the smaller ones lose fewer digits.
+    # Lower and upper tails give the same difference. The smaller tails lose fewer digits.
     below = bdtr(cross, n, low) - bdtr(cross, n, high)
     above = bdtrc(cross, n, high) - bdtrc(cross, n, low)
     distances: FloatArray = np.where(n > 0, np.maximum(below, above), 0.0)
@@ -40,10 +45,10 @@ def binomial_distances(reports: int, one: float, zero: float) -> FloatArray:
 
 
 def flipped_distances(reports: int, flip: float, gap: float) -> FloatArray:
-    """The same for q = 1 - flip and p = flip, `gap` being q - p: TV(2m+1) = (q-p)·Σ C(2i, i)(pq)^i, i = 0 … m.
+    """TV(Bin(n, q), Bin(n, p)) for n = 0 … reports, with q = 1 - flip, p = flip and `gap` = q - p.
 
-    TV(2m+2) is the same, as half of the last reports break no tie. All terms are positive: no digits are lost
-    where the two laws are nearly alike.
+    TV at n = 2m+1 is (q-p)·Σ C(2i, i)(pq)^i over i = 0 … m, and TV at n = 2m+2 is the same. All terms are positive,
+    so no digits are lost if the two laws are nearly equal.
     """
     i = np.arange(reports // 2)
     terms = np.cumprod(np.concatenate(([1.0], flip * (1 - flip) * 2 * (2 * i + 1) / (i + 1))))
@@ -63,9 +68,10 @@ def kept_bit_advantages(kept: float, apart: FloatArray) -> FloatArray:
 
 
 def kept_bits_advantage_upper(kept: list[tuple[float, int]], one: float, zero: float, reports: int) -> float:
-    """A bound on the advantage of tracking several independent kept bits, the worst split.
+    """An upper bound on the advantage of tracking several independent kept bits, at the worst split.
 
-    `kept` are pairs (a, how many). The smaller of Σ TV and ½√(Π (1 + χ²) - 1), by Cauchy and Schwarz.
+    `kept` are pairs (a, number of such bits). The bound is the smaller of Σ TV and ½√(Π (1 + χ²) - 1), by the
+    Cauchy-Schwarz inequality.
     """
     if reports < 2:
         return 0.0
@@ -81,17 +87,18 @@ def kept_bits_advantage_upper(kept: list[tuple[float, int]], one: float, zero: f
 
 
 def kept_symbol_advantage_upper(kept: float, tell: float, values: int, reports: int) -> float:
-    """A bound on the advantage of tracking one kept symbol of `values`, the worst split.
+    """An upper bound on the advantage of tracking one kept symbol out of `values`, at the worst split.
 
-    The symbol is the value with probability `kept` and each other one alike; a report is the symbol with
-    probability `tell` and each other one alike. With π the law of the symbol,
-    P - Q = ½ Σ π_s·π_t·(A_s - A_t)·(B_s - B_t), so the distance is at most (1 - Σ π²)·TV(A_s, A_t)·TV(B_s, B_t).
+    The kept symbol is the true one with probability `kept`, and otherwise any other with equal probability. A
+    report is the kept symbol with probability `tell`, and otherwise any other with equal probability. With π the
+    law of the kept symbol, P - Q = ½ Σ π_s·π_t·(A_s - A_t)·(B_s - B_t). So the distance is at most (1 - Σ
+    π²)·TV(A_s, A_t)·TV(B_s, B_t).
     """
     lie = (1 - tell) / (values - 1)
     both = tell + lie
     distances = binomial_distances(reports, tell / both, lie / both)
     known = _known(reports)
-    # Of n reports, those that are one of the two symbols are Bin(n, tell + lie) in either world.
+    # The number of reports that show one of the two symbols is Bin(n, tell + lie) in either world.
     mixed = np.concatenate([_binomials(some, both) @ distances[: some[-1] + 1] for some in _batches(known)])
     apart = _upwards(known, mixed, reports)
     other = kept**2 + (1 - kept) ** 2 / (values - 1)
@@ -111,21 +118,21 @@ def _squares(kept: float, one: float, zero: float, reports: int) -> FloatArray:
 
 
 def _known(reports: int) -> NDArray[np.int64]:
-    """Numbers of reports at which something that grows with them is computed."""
+    """The numbers of reports at which a growing quantity is computed."""
     return np.unique(np.geomspace(1, reports, _POINTS).round().astype(np.int64))
 
 
 def _upwards(known: NDArray[np.int64], found: FloatArray, reports: int) -> FloatArray:
-    """For n = 0 … reports, the value at the next known n, which bounds it as it grows."""
+    """For n = 0 … reports, the value at the next known n. It is an upper bound, because the values grow with n."""
     above = np.searchsorted(known, np.arange(1, reports + 1))
     bounds: FloatArray = np.concatenate(([0.0], found[above]))
     return bounds
 
 
 def _batches(known: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Numbers of reports whose laws are computed together; large ones alone."""
-    few = known[known <= _TOGETHER]
-    return [few] * (few.size > 0) + [known[i : i + 1] for i in range(few.size, known.size)]
+    """Groups of report counts whose laws are computed together. Large counts are computed one at a time."""
+    small = known[known <= _TOGETHER]
+    return [small] * (small.size > 0) + [known[i : i + 1] for i in range(small.size, known.size)]
 
 
 def _binomials(numbers: NDArray[np.int64], chance: float) -> FloatArray:

@@ -1,4 +1,4 @@
-"""The law of a total loss on a grid, by one FFT; everything that rounding can have done is bounded."""
+"""The law of a total loss on a grid, computed with one FFT, with a bound on all rounding errors."""
 
 import math
 from collections.abc import Sequence
@@ -9,36 +9,37 @@ from numpy.typing import NDArray
 
 from untrackable.theory.factor import FloatArray
 from untrackable.theory.factor_products import (
-    ALIKE,
-    UNIT,
+    MACHINE_EPSILON,
+    SYMMETRY_ERROR,
     WORLDS,
-    Counted,
-    errors_of,
-    masses_of,
-    mirrored,
-    only_masses,
+    RepeatedFactor,
+    finite_masses,
+    is_symmetric,
+    one_sided_masses,
+    total_mass_error,
 )
-from untrackable.theory.losses import RAREST, ROUNDING, LossTable, Shift, World
+from untrackable.theory.losses import RAREST, ROUNDING, LossTable, RoundingShift, World
 
 _TERMS = 4
-"""Places up to which a transform is computed term by term."""
+"""Transforms of masses at up to this number of places are computed term by term instead of by FFT."""
 _BLOCK = 256
+"""Roots of unity are multiplied in rows of this length."""
 
 
-def gridded(factors: Sequence[Counted], gaussian: float, grid: int) -> LossTable:
-    """Masses on a grid of about `grid` losses, with everything that rounding can have done bounded.
+def loss_on_grid(factors: Sequence[RepeatedFactor], gaussian: float, grid: int) -> LossTable:
+    """The law on a grid of about `grid` losses, with a bound on all rounding errors.
 
-    Each loss is rounded to the nearest grid point. The rounding errors of independent draws are independent,
-    their mean is known, and Bernstein's inequality bounds how far their sum strays from it: with n draws and
-    step h by about h·√n, where rounding in one direction alone would lose h·n.
+    Each loss is rounded to the nearest grid point. The rounding errors of independent draws are independent and
+    have a known mean. Bernstein's inequality bounds how far their sum is from that mean: about h·√n for n draws and
+    grid step h. Rounding in one direction only would cost h·n.
     """
     low, high = _window(factors, gaussian)
-    if not low <= high:  # in neither world is any finite loss left
-        return LossTable(np.zeros(1), np.zeros(1), np.zeros(1), *only_masses(factors))
+    if not low <= high:  # No world has any finite loss left.
+        return LossTable(np.zeros(1), np.zeros(1), np.zeros(1), *one_sided_masses(factors))
     narrowest = 1.01 * max(high - low, 1e-9) / grid
     stretches = np.linspace(1, 1.1, 33) if len(factors) <= 8 else (1.0,)
     while True:
-        # Some steps happen to suit the heaviest losses: the best of a few costs nothing.
+        # Some steps happen to fit the most likely losses better than others. Trying a few costs almost nothing.
         step, shifts = min(
             ((h, _shifts(factors, gaussian, h)) for h in (narrowest * s for s in stretches)),
             key=lambda candidate: candidate[1]["P"].variance + candidate[1]["Q"].variance,
@@ -55,37 +56,37 @@ def gridded(factors: Sequence[Counted], gaussian: float, grid: int) -> LossTable
         step * np.arange(base, base + grid, dtype=np.float64),
         masses[0],
         masses[1],
-        *only_masses(factors),
+        *one_sided_masses(factors),
         p_shift=shifts["P"],
         q_shift=shifts["Q"],
-        lost=noise + 4 * RAREST,
-        rounding=ROUNDING + ALIKE * sum(count for _, count in factors) + errors_of(factors),
+        lost_mass=noise + 4 * RAREST,
+        mass_error=ROUNDING + SYMMETRY_ERROR * sum(count for _, count in factors) + total_mass_error(factors),
     )
 
 
-def _shifts(factors: Sequence[Counted], gaussian: float, step: float) -> dict[World, Shift]:
-    worlds = WORLDS[:1] if mirrored(factors) else WORLDS
-    shifts: dict[World, Shift] = {world: Shift() for world in worlds}
+def _shifts(factors: Sequence[RepeatedFactor], gaussian: float, step: float) -> dict[World, RoundingShift]:
+    worlds = WORLDS[:1] if is_symmetric(factors) else WORLDS
+    shifts: dict[World, RoundingShift] = {world: RoundingShift() for world in worlds}
     for world, shift in shifts.items():
         for factor, count in factors:
             loss = factor.loss[factor.finite]
-            shift.add(loss - step * np.rint(loss / step), masses_of(factor, world), count)
+            shift.add(loss - step * np.rint(loss / step), finite_masses(factor, world), count)
         if gaussian:
             shift.fixed += step / 2
     return shifts if "Q" in shifts else {**shifts, "Q": shifts["P"].reflected()}
 
 
 def _grid_masses(
-    factors: Sequence[Counted], gaussian: float, step: float, grid: int, base: int
+    factors: Sequence[RepeatedFactor], gaussian: float, step: float, grid: int, base: int
 ) -> tuple[FloatArray, float]:
-    """The two worlds as two rows, transformed side by side; of worlds that mirror each other, one only."""
-    alike = mirrored(factors)
+    """The masses of the two worlds as two rows, and a bound on FFT noise. Symmetric worlds need one transform."""
+    alike = is_symmetric(factors)
     worlds = WORLDS[:1] if alike else WORLDS
     spectrum = np.ones((len(worlds), grid // 2 + 1), dtype=np.complex128)
     draws = 0
     for factor, count in factors:
         places = np.rint(factor.loss[factor.finite] / step).astype(np.int64)
-        masses = np.stack([masses_of(factor, world) for world in worlds])
+        masses = np.stack([finite_masses(factor, world) for world in worlds])
         spectrum *= _power(_spectrum(places, masses, grid), count)
         draws += count
     if gaussian:
@@ -97,14 +98,15 @@ def _grid_masses(
     if alike:
         found = np.stack((found[0], np.roll(found[0, ::-1], 1)))
     total = np.roll(found, -(base % grid), axis=1)
-    # Standard FFT error analysis, relative to the 2-norm: a rounding for each doubling, and powers multiply it.
+    # This is the standard error analysis of an FFT relative to the 2-norm: each of log2(grid) stages adds a
+    # rounding error, and taking a power multiplies the error by the exponent.
     norm = float(np.linalg.norm(total, axis=1).max())
-    noise = UNIT * (draws + 1) * math.log2(grid) * math.sqrt(grid) * norm
+    noise = MACHINE_EPSILON * (draws + 1) * math.log2(grid) * math.sqrt(grid) * norm
     return np.maximum(total, 0.0), noise
 
 
 def _spectrum(places: NDArray[np.int64], masses: FloatArray, grid: int) -> NDArray[np.complex128]:
-    """The transform of masses at a few places of a grid: term by term where there are few, or else by FFT."""
+    """The Fourier transform of masses at some places of a grid."""
     if places.size > _TERMS:
         rows = np.stack([np.bincount(places % grid, mass, minlength=grid) for mass in masses])
         found: NDArray[np.complex128] = np.fft.rfft(rows)
@@ -116,13 +118,13 @@ def _spectrum(places: NDArray[np.int64], masses: FloatArray, grid: int) -> NDArr
     for place in sorted({abs(place) for place in at}):
         term = _turns(place, grid).view(np.float64).reshape(-1, 2)
         here, there = at.get(place, nothing), at.get(-place, nothing)
-        for row, one, other in zip(found, here, there, strict=True):  # of opposite places, conjugates
+        for row, one, other in zip(found, here, there, strict=True):  # Opposite places have conjugate terms.
             row += (term * (one + other, one - other)).view(np.complex128)[:, 0]
     return found
 
 
 def _turns(place: int, grid: int) -> NDArray[np.complex128]:
-    """e^(-2πi·place·f/grid) for the frequencies f of a real transform, each as a product of two roots."""
+    """e^(-2πi·place·f/grid) for the frequencies f of a real transform, each the product of two roots of unity."""
     roots, size = _roots(grid), grid // 2 + 1
     rows = -(-size // _BLOCK)
     near, far = (roots[np.arange(n) * (step * place) % grid] for n, step in ((_BLOCK, 1), (rows, _BLOCK)))
@@ -138,7 +140,7 @@ def _roots(grid: int) -> NDArray[np.complex128]:
 
 
 def _gaussian_masses(centre: float, scale: float, step: float, grid: int) -> FloatArray:
-    """A normal law rounded to the grid."""
+    """The masses of a normal law rounded to the grid."""
     reach = 9 * scale
     cells = np.arange(math.floor((centre - reach) / step), math.ceil((centre + reach) / step) + 1)
     places = (np.append(cells - 0.5, cells[-1] + 0.5) * step - centre) / (-math.sqrt(2) * scale)
@@ -157,21 +159,21 @@ def _power(base: NDArray[np.complex128], exponent: int) -> NDArray[np.complex128
         base = base * base
 
 
-def _window(factors: Sequence[Counted], gaussian: float) -> tuple[float, float]:
-    """An interval that the total loss leaves with probability at most `RAREST` on each side, in either world."""
-    signs = (1,) if mirrored(factors) else (1, -1)
+def _window(factors: Sequence[RepeatedFactor], gaussian: float) -> tuple[float, float]:
+    """An interval that the total loss leaves on either side with probability at most `RAREST`, in both worlds."""
+    signs = (1,) if is_symmetric(factors) else (1, -1)
     ends = [max(_chernoff(factors, gaussian, sign, world) for world in WORLDS) for sign in signs]
     return -ends[-1], ends[0]
 
 
-def _chernoff(factors: Sequence[Counted], gaussian: float, sign: int, world: World) -> float:
+def _chernoff(factors: Sequence[RepeatedFactor], gaussian: float, sign: int, world: World) -> float:
     """The smallest x for which Chernoff's bound puts sign·loss above x with probability at most `RAREST`."""
     drift = gaussian**2 / 2 if world == "P" else -(gaussian**2) / 2
     largest, variance = (math.inf, gaussian**2) if gaussian else (0.0, 0.0)
     laws = []
     for factor, count in factors:
-        mass = masses_of(factor, world)
-        # Given that all losses are finite; outcomes whose mass underflowed do not occur.
+        mass = finite_masses(factor, world)
+        # The law is conditioned on finite losses, and outcomes whose mass underflowed to 0 are left out.
         loss, mass = sign * factor.loss[factor.finite][mass > 0], mass[mass > 0] / mass.sum()
         if loss.size == 0:
             return -math.inf
@@ -180,8 +182,8 @@ def _chernoff(factors: Sequence[Counted], gaussian: float, sign: int, world: Wor
         variance += count * float(loss**2 @ mass)
     if variance == 0:
         return largest
-    few = 40 if max(loss.size for loss, _, _ in laws or [(np.zeros(1), 0, 0)]) < 200_000 else 12
-    tilts = np.geomspace(0.1, 200, few) / math.sqrt(variance)
+    tried = 40 if max(loss.size for loss, _, _ in laws or [(np.zeros(1), 0, 0)]) < 200_000 else 12
+    tilts = np.geomspace(0.1, 200, tried) / math.sqrt(variance)
     cumulants = tilts * sign * drift + tilts**2 * gaussian**2 / 2
     if laws:
         tops = np.array([float(loss.max()) for loss, _, _ in laws])

@@ -83,4 +83,4 @@ def smallest_real(
     `excess` is best a logarithm that is nearly a line in ln x, falling as `slope`·ln x: then a few steps do.
     ValueError if there is none.
     """
-    return falling_root(excess, start, low=low, high=high, close=close, keep="above", slope=slope).x
+    return falling_root(excess, start, low=low, high=high, tolerance=close, keep="above", slope=slope).x

@@ -1,8 +1,8 @@
 """The trackability variable τ [NV, "Estimated Percentile of the Trackability Random Variable"].
 
-τ is the largest loss met in 2⌊k/2⌋ independent trials: for each split i = 1 … ⌊k/2⌋ one stream made by two
-users and one made by a single user. `absolute` takes |ln(one/two)| as the definition is printed; `signed` takes
-ln(two/one), floored at 0, with which the published figure was made (docs/errata.md).
+τ is the largest loss in 2⌊k/2⌋ independent trials. For each split i = 1 … ⌊k/2⌋ there are two trials: one stream of
+two people, and one stream of a single person. The variant `absolute` uses |ln(one/two)|, the printed definition.
+The variant `signed` uses ln(two/one), at least 0, with which the published figure was made (docs/errata.md).
 """
 
 import math
@@ -19,32 +19,34 @@ from untrackable.theory.factor import FloatArray
 from untrackable.theory.losses import World
 
 Variant = Literal["absolute", "signed"]
+"""Which loss τ is the largest of: |ln(one/two)|, or ln(two/one) and at least 0."""
 _WORLDS: tuple[World, World] = ("P", "Q")
 _FARTHEST = 1e9
 """Losses beyond this are called infinite."""
 _HALVINGS = 200
+"""The largest number of bisection steps."""
 
 
 class Trackability:
-    """Exact law of τ, given the tracking experiments of the splits 1 … ⌊k/2⌋."""
+    """The exact law of τ, given the tracking experiments of the splits 1 … ⌊k/2⌋."""
 
     def __init__(self, experiments: Sequence[Experiment | Mixture], variant: Variant = "absolute") -> None:
         if not experiments:
             raise ValueError("experiments must not be empty")
         checks.choice("variant", variant, ("absolute", "signed"))
         if any(experiment.certainty == "upper" for experiment in experiments):
-            raise TypeError("the law of τ is known of exact experiments only; some of these are upper bounds")
+            raise TypeError("experiments must be exact to have a law of τ; some of these are upper bounds")
         self.experiments = tuple(experiments)
         self.variant = variant
 
     def cdf(self, tau: float) -> tuple[float, float]:
-        """Bracket of the probability that τ is at most `tau`: the product over the independent trials."""
+        """A bracket of the probability that τ is at most `tau`, which is a product over the independent trials."""
         if tau < 0:
             return 0.0, 0.0
         low = high = 1.0
         for experiment in self.experiments:
             for world in _WORLDS:
-                # at most tau: loss ≥ -tau (signed), and loss ≤ tau as well (absolute)
+                # A trial stays at most tau if loss ≥ -tau, and for the absolute variant loss ≤ tau as well.
                 below = experiment._cdf(math.nextafter(-tau, -math.inf), world)
                 upto = (1.0, 1.0) if self.variant == "signed" else experiment._cdf(tau, world)
                 low *= max(0.0, upto[0] - below[1])
@@ -52,20 +54,20 @@ class Trackability:
         return low, high
 
     def quantile(self, level: float) -> Bracket:
-        """Bracket of the level-quantile of τ."""
+        """A bracket of the quantile of τ at this level."""
         level = checks.open_probability("level", level)
         farthest = min(_FARTHEST, max(experiment.pure() for experiment in self.experiments))
         first, last = self._first(level, 1, farthest)[0], self._first(level, 0, farthest)[1]
         return Bracket(first, max(first, last))
 
     def _first(self, level: float, end: int, farthest: float) -> tuple[float, float]:
-        """Where one end of the distribution function first reaches the level: just before, and there or after."""
+        """A narrow interval in which one end of the distribution function first reaches the level."""
         if self.cdf(0.0)[end] >= level:
             return 0.0, 0.0
         low, high = 0.0, 1.001 * farthest
         if self.cdf(high)[end] < level:
             return math.inf, math.inf
-        # There is no point in going far below what the tables themselves leave open.
+        # Going far below the tables' own error would gain nothing.
         narrow = 1e-3 * max(e._coarseness() for e in self.experiments)
         for _ in range(_HALVINGS):
             if high - low <= max(narrow, 1e-13 * high):
@@ -75,7 +77,7 @@ class Trackability:
         return low, high
 
     def sample(self, rng: np.random.Generator, draws: int) -> FloatArray:
-        """Sorted samples of τ [NV, Algorithm 1], the trials drawn from the sufficient statistics' exact law."""
+        """Sorted samples of τ [NV, Algorithm 1], with trials drawn from the exact law of the statistic."""
         largest = np.zeros(checks.integer("draws", draws, low=1))
         for experiment in self.experiments:
             for world in _WORLDS:
@@ -85,8 +87,8 @@ class Trackability:
         return largest
 
 
-class Interval(NamedTuple):
-    """A sampled quantile and an interval that contains the true one with probability at least `level`."""
+class QuantileInterval(NamedTuple):
+    """A sampled quantile, and an interval that contains the true quantile with probability at least `level`."""
 
     sampled: float
     lower: float
@@ -95,7 +97,11 @@ class Interval(NamedTuple):
 
 
 def confidence_level(draws: int, quantile: float, lower: int, upper: int) -> float:
-    """P(ν_ℓ ≤ quantile < ν_v) ≥ B(v-1; n, q) - B(ℓ-1; n, q), B the binomial distribution function."""
+    """The lower bound B(v-1; n, q) - B(ℓ-1; n, q) on the probability that order statistics enclose a quantile.
+
+    ν_ℓ ≤ quantile < ν_v holds with at least this probability. n is the number of draws, q the quantile's level, ℓ
+    and v are the ranks `lower` and `upper`, and B is the binomial distribution function.
+    """
     draws = checks.integer("draws", draws, low=1)
     quantile = checks.open_probability("quantile", quantile)
     lower = checks.integer("lower", lower, low=1, high=draws)
@@ -103,15 +109,17 @@ def confidence_level(draws: int, quantile: float, lower: int, upper: int) -> flo
     return float(bdtr(upper - 1, draws, quantile) - bdtr(lower - 1, draws, quantile))
 
 
-def order_interval(ordered: FloatArray, quantile: float, level: float = 0.95) -> Interval:
-    """The narrowest interval of order statistics, symmetric in rank about the quantile, that reaches `level`."""
+def order_interval(ordered: FloatArray, quantile: float, level: float = 0.95) -> QuantileInterval:
+    """The narrowest interval of order statistics that reaches `level`, with ranks symmetric about the quantile."""
     draws = ordered.size
     centre = max(1, math.ceil(quantile * draws))
     for reach in range(draws):
         low, high = max(1, centre - reach), min(draws, centre + reach)
         reached = confidence_level(draws, quantile, low, high)
         if reached >= level:
-            return Interval(float(ordered[centre - 1]), float(ordered[low - 1]), float(ordered[high - 1]), reached)
+            return QuantileInterval(
+                float(ordered[centre - 1]), float(ordered[low - 1]), float(ordered[high - 1]), reached
+            )
         if (low, high) == (1, draws):
             break
     raise ValueError(f"{draws} draws are too few for an interval of level {level} at quantile {quantile}")

@@ -1,4 +1,4 @@
-"""The best distinguisher's trade-off: recognising P against mistaking Q for it."""
+"""The best observer's trade-off between recognising P and mistaking Q for P."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,19 +10,20 @@ from untrackable.theory.factor import FloatArray
 from untrackable.theory.losses import Ends
 
 _LARGEST = 700.0
+"""The largest gamma whose exponential is computed."""
 _FARTHEST = 60.0
-"""Gammas beyond this change rates by less than e^-60."""
+"""A curve's gammas end here, because larger ones change rates by less than e^-60."""
 
 
 Deltas = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
-"""Both ends of the forward divergence at many gammas."""
+"""A function that gives lower and upper ends of the forward divergence at many gammas."""
 
 
 @dataclass(frozen=True)
 class Roc:
-    """How often P is recognised, between `lower` and `upper`, when Q is mistaken for it with probability `fpr`.
+    """The probability of recognising P, between `lower` and `upper`, if Q is mistaken for P with probability `fpr`.
 
-    With certainty "upper" only `upper` says anything.
+    With certainty "upper", only `upper` is meaningful.
     """
 
     fpr: FloatArray
@@ -32,10 +33,11 @@ class Roc:
 
 
 def roc_curve(deltas: Deltas, pure: Ends, corners: FloatArray | None, points: int) -> tuple[FloatArray, ...]:
-    """False positive rates, and brackets of the true positive rates.
+    """False positive rates, and lower and upper ends of the true positive rates.
 
-    The curve is x ↦ min over t = e^gamma ≥ 0 of delta(gamma) + t·x. delta is convex and decreasing in t, 1 at
-    t = 0, and straight between its corners; so all corners together give it exactly, and any gammas bracket it.
+    The curve is x ↦ min over t = e^gamma ≥ 0 of delta(gamma) + t·x. delta is convex and decreasing in t, equals 1
+    at t = 0, and is straight between its corners. So all corners together give the curve exactly, and any other
+    gammas give a bracket.
     """
     fpr = np.linspace(0, 1, points)
     gammas = np.clip(corners, -700, 700) if corners is not None else _spread(pure, 1000)
@@ -46,7 +48,8 @@ def roc_curve(deltas: Deltas, pure: Ends, corners: FloatArray | None, points: in
     if corners is not None:
         lower = np.minimum(np.min(low[:, None] + rates, axis=0), beyond)
     else:
-        # Between two gammas delta is at least its value at the larger, and t at least that of the smaller.
+        # Between two gammas, delta is at least its value at the larger one and t is at least that of the smaller
+        # one.
         between = np.min(low[1:, None] + rates[:-1], axis=0)
         before = low[0] + (rates[0] if pure[1] < _FARTHEST else 0.0)
         lower = np.minimum(np.minimum(between, beyond), before)
@@ -54,10 +57,10 @@ def roc_curve(deltas: Deltas, pure: Ends, corners: FloatArray | None, points: in
 
 
 def best_power(deltas: Deltas, pure: Ends, fpr: float) -> Ends:
-    """Bracket of the true positive rate at one false positive rate.
+    """A bracket of the true positive rate at one false positive rate.
 
-    It is the minimum over t = e^gamma of delta(gamma) + t·fpr, which is convex in t: the minimum lies between the
-    neighbours of the best of several points, and of several points among these again.
+    It is the minimum over t = e^gamma of delta(gamma) + t·fpr, which is convex in t. So the minimum lies between
+    the neighbours of the best of several points. The search repeats between these neighbours.
     """
     beyond = tuple(float(end[0]) for end in deltas(np.array([np.inf])))
     if fpr == 0:
@@ -71,20 +74,21 @@ def best_power(deltas: Deltas, pure: Ends, fpr: float) -> Ends:
 
 
 def _lowest(delta: Callable[[FloatArray], FloatArray], gammas: FloatArray, fpr: float) -> Ends:
-    """Bracket of the minimum of delta(gamma) + e^gamma·fpr."""
+    """A bracket of the minimum of delta(gamma) + e^gamma·fpr."""
     found = 0.0, 1.0
     for _ in range(3):
         deltas, rates = delta(gammas), np.exp(gammas) * fpr
         best = int(np.argmin(deltas + rates))
         near = slice(max(0, best - 1), best + 2)
-        # Between two gammas delta is at least its value at the larger, and t at least that of the smaller.
+        # Between two gammas, delta is at least its value at the larger one and t is at least that of the smaller
+        # one.
         found = float((deltas[near][1:] + rates[near][:-1]).min()), float(deltas[best] + rates[best])
         gammas = np.linspace(gammas[near][0], gammas[near][-1], 33)
     return found
 
 
 def _spread(pure: Ends, points: int, farthest: float = 0.0) -> FloatArray:
-    """Gammas from one end to the other, closer together about 0."""
+    """Gammas between the two largest losses, closer together around 0."""
     forward, backward = (min(max(_FARTHEST, farthest), max(1e-9, end)) for end in pure)
     return np.unique(
         np.concatenate((np.sinh(np.linspace(-np.arcsinh(backward), np.arcsinh(forward), points)), [0.0]))

@@ -1,18 +1,21 @@
-"""Where a falling function passes 0: few evaluations, and an answer that was seen to be on the asked-for side."""
+"""The root of a falling function, found in few evaluations and always on the requested side."""
 
 import math
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 _STEPS = 100
+"""The largest number of steps that narrow a bracket."""
 _FAR = 5.0
-"""How far a step may go at once, in ln x."""
+"""The longest single step, in ln x."""
 _STRIDE = 1e-3
+"""The first amount by which a step overshoots, in ln x, so that it passes the root."""
 _SLOPES = (0.125, 8.0)
+"""The smallest and the largest slope in ln x that is believed."""
 
 
-class Found(NamedTuple):
-    """Where it is, and how steeply the function falls there, in ln x."""
+class Root(NamedTuple):
+    """A root x, and how steeply the function falls there in ln x."""
 
     x: float
     slope: float
@@ -31,78 +34,81 @@ def falling_root(
     *,
     low: float,
     high: float,
-    close: float,
+    tolerance: float,
     keep: Literal["below", "above"],
     slope: float = 1.0,
-) -> Found:
-    """The largest x with height(x) ≥ 0 (`below`), or the smallest with height(x) ≤ 0 (`above`), to within `close`.
+) -> Root:
+    """The largest x with height(x) ≥ 0 (`keep` is "below"), or the smallest with height(x) ≤ 0 ("above").
 
-    `height` falls, best nearly as a line in ln x of the given slope: secants until there is a bracket, then
-    Chandrupatla's method. It may be infinite, which says no more than on which side the root is. ValueError if no x
-    in [low, high] will do.
+    `tolerance` is the allowed error of ln x. `height` falls, ideally almost as a line in ln x with the given slope.
+    The search takes secant steps until it has a bracket and then uses Chandrupatla's method. `height` may be
+    infinite; that only tells on which side the root lies. ValueError if no x in [low, high] qualifies.
     """
 
-    def seen(x: float) -> _Point:
+    def evaluate(x: float) -> _Point:
         found = height(x)
         return _Point(x, math.log(x), found, found >= 0 if keep == "below" else found <= 0)
 
-    before, here, stride = None, seen(min(max(start, low), high)), min(_STRIDE, close / 2)
+    before, here, stride = None, evaluate(min(max(start, low), high)), min(_STRIDE, tolerance / 2)
     last = high if keep == "below" else low
     while True:
         if before is not None:
-            slope = _slope(here, before, slope)
-        if here.kept and (here.x == last or (_near(here, before, close) and _straight(here, before))):
-            return Found(here.x, slope)
+            slope = _slope_between(here, before, slope)
+        if here.kept and (here.x == last or (_near(here, before, tolerance) and _straight(here, before))):
+            return Root(here.x, slope)
         if before is not None and before.kept != here.kept:
-            return _narrowed(seen, here, before, close)
+            return _narrow(evaluate, here, before, tolerance)
         if not here.kept and here.x == (low if keep == "below" else high):
-            raise ValueError(f"not even {here.x:g} is enough")
+            raise ValueError(f"there is no root in range: not even {here.x:g} is enough")
         up = here.kept == (keep == "below")
-        # A hair more than the step, so as to get across; ever more, if that was not enough.
+        # Going slightly farther than the secant says gets past the root. If it does not, the next step adds more.
         way = min(max(here.height / slope, -_FAR), _FAR) + (stride if up else -stride)
         stride = min(8 * stride, _FAR)
-        before, here = here, seen(min(max(here.x * math.exp(way), low), high))
+        before, here = here, evaluate(min(max(here.x * math.exp(way), low), high))
 
 
-def _slope(here: _Point, there: _Point, otherwise: float) -> float:
+def _slope_between(here: _Point, there: _Point, otherwise: float) -> float:
     if here.log == there.log or not math.isfinite(here.height - there.height):
         return otherwise
     return min(_SLOPES[1], max(_SLOPES[0], (there.height - here.height) / (here.log - there.log)))
 
 
-def _near(here: _Point, there: _Point | None, close: float) -> bool:
-    """Whether the line through two points passes 0 within `close` of the first; of a level 0 it says nothing."""
+def _near(here: _Point, there: _Point | None, tolerance: float) -> bool:
+    """Whether the line through two points has its root within `tolerance` of the first point.
+
+    A height of exactly 0 is no evidence, since a function may be 0 on a whole interval.
+    """
     if there is None or here.height == 0:
         return False
-    return abs(here.height * (there.log - here.log)) <= close * abs(here.height - there.height)
+    return abs(here.height * (there.log - here.log)) <= tolerance * abs(here.height - there.height)
 
 
 def _straight(here: _Point, there: _Point | None) -> bool:
-    """Whether the slope is one to expect: the line through a steep curve seems to be at its root far from it."""
+    """Whether the slope is believable. On a very steep curve, a secant seems to reach the root far from it."""
     if there is None or here.log == there.log:
         return False
     return _SLOPES[0] <= (there.height - here.height) / (here.log - there.log) <= _SLOPES[1]
 
 
-def _narrowed(seen: Callable[[float], _Point], here: _Point, there: _Point, close: float) -> Found:
-    """The kept end of a bracket once it is narrow (Chandrupatla 1997): inverse parabolas where they are safe."""
+def _narrow(evaluate: Callable[[float], _Point], here: _Point, there: _Point, tolerance: float) -> Root:
+    """Narrow a bracket and return its kept end. Inverse parabolas are used where safe (Chandrupatla 1997)."""
     share, third = _crossing(here, there), None
     for _ in range(_STEPS):
         gap = there.log - here.log
-        if abs(gap) <= close:
+        if abs(gap) <= tolerance:
             break
-        if here.kept and _near(here, there, close) and _near(here, third, close):  # by both lines
+        if here.kept and _near(here, there, tolerance) and _near(here, third, tolerance):
             break
-        least = min(0.5, close / (4 * abs(gap)))
-        share += 2 * least if there.kept else -2 * least  # a hair towards the kept end, so as to be on that side
-        new = seen(math.exp(here.log + min(1 - least, max(least, share)) * gap))
+        least = min(0.5, tolerance / (4 * abs(gap)))
+        share += 2 * least if there.kept else -2 * least  # A little towards the kept end.
+        new = evaluate(math.exp(here.log + min(1 - least, max(least, share)) * gap))
         if new.kept == here.kept:
             third = here
         else:
             third, there = there, here
         here = new
         share = _parabola(here, there, third)
-    return Found((here if here.kept else there).x, _slope(here, there, 1.0))
+    return Root((here if here.kept else there).x, _slope_between(here, there, 1.0))
 
 
 def _crossing(here: _Point, there: _Point) -> float:
@@ -111,13 +117,16 @@ def _crossing(here: _Point, there: _Point) -> float:
 
 
 def _parabola(here: _Point, there: _Point, third: _Point) -> float:
-    """Where x as a parabola in the height passes 0, as a share of the way from here to there; or half."""
+    """Where the inverse parabola through three points passes 0, as a share of the way from `here` to `there`.
+
+    If a parabola is not safe, this is one half.
+    """
     heights = here.height, there.height, third.height
     if not all(map(math.isfinite, heights)) or len(set(heights)) < 3:
         return 0.5
-    place = (here.log - there.log) / (third.log - there.log)
+    position = (here.log - there.log) / (third.log - there.log)
     level = (here.height - there.height) / (third.height - there.height)
-    if not (level**2 < place and (1 - level) ** 2 < 1 - place):
+    if not (level**2 < position and (1 - level) ** 2 < 1 - position):
         return 0.5
     one, two, three = heights
     way = (third.log - here.log) / (there.log - here.log)

@@ -1,7 +1,7 @@
-"""What stands out from noise: p-values of estimates where nobody holds the value, and false discovery rates.
+"""Which estimates stand out from noise: p-values, and a level that controls the false discovery rate.
 
-All p-values are upper bounds on P(estimate at least this large) for a value of frequency zero, in any population;
-none rests on a normal approximation.
+A p-value is an upper bound on the probability of an estimate this large for a value that nobody holds. It holds in
+any population, and no p-value relies on a normal approximation.
 """
 
 from collections.abc import Callable, Iterable
@@ -15,19 +15,21 @@ from untrackable import checks
 FloatArray = NDArray[np.float64]
 
 Dependence = Literal["positive", "any"]
-"""What is assumed of the p-values: independent or positively dependent, or nothing."""
+"""What is assumed about the p-values: "positive" for independence or positive dependence, "any" for nothing."""
 
 _DECADES = 300
+"""`radius_tail` tries failure probabilities down to 10 to the minus this power."""
 _PER_DECADE = 32
+"""`radius_tail` tries this number of failure probabilities per power of ten."""
 
 
 def binomial_tail(counts: NDArray[np.int64], trials: int, chance: FloatArray | float) -> FloatArray:
-    """P(Binomial(n, p) ≥ count), exactly, for counts to which each of n reports adds with the same chance."""
+    """P(Binomial(n, p) ≥ count), the exact p-value of a count to which n reports add with probability p each."""
     counts = np.clip(counts, 0, trials + 1)
     if isinstance(chance, float) and counts.size:
         low = int(counts.min())
         steps = np.arange(low, int(counts.max()) + 1)
-        if steps.size < counts.size:  # few different counts
+        if steps.size < counts.size:  # Many counts are equal, so computing each possible count once is cheaper.
             return _binomial_tail(steps, trials, chance)[counts - low]
     return _binomial_tail(counts, trials, chance)
 
@@ -42,19 +44,22 @@ def _binomial_tail(counts: NDArray[np.int64], trials: int, chance: FloatArray | 
 
 
 def mean_tail(excess: FloatArray, people: int, span: FloatArray | float) -> FloatArray:
-    """exp(-2n·(x/span)²): a mean of n independent terms of this span exceeds its own mean by x (Hoeffding 1963)."""
+    """exp(-2n·(x/span)²), which bounds P(a mean of n independent terms exceeds its expectation by x).
+
+    Each term lies in an interval of length `span` (Hoeffding 1963).
+    """
     above = np.maximum(excess, 0.0) / span
     result: FloatArray = np.exp(-2.0 * people * above**2)
     return result
 
 
 def radius_tail(excess: FloatArray, radius: Callable[[float], float]) -> FloatArray:
-    """The least β of a fine grid with radius(β) ≤ x, for any radius that fails with probability at most β."""
+    """The smallest β of a fine grid with radius(β) ≤ x, where radius(β) fails with probability at most β."""
     largest = float(excess.max(initial=0.0))
     betas, reaches = [1.0], [0.0]
     for step in range(1, _DECADES * _PER_DECADE + 1):
         beta = 10.0 ** -(step / _PER_DECADE)
-        reaches.append(radius(beta))  # rising
+        reaches.append(radius(beta))  # The radius grows as beta falls, so this list is sorted.
         betas.append(beta)
         if reaches[-1] > largest:
             break
@@ -64,22 +69,22 @@ def radius_tail(excess: FloatArray, radius: Callable[[float], float]) -> FloatAr
 
 
 def discovery_level(p_values: Iterable[FloatArray], rate: float, *, dependence: Dependence = "positive") -> float:
-    """The largest p-value to reject for, on average, at most a share `rate` of the rejected hypotheses to be true.
+    """The largest p-value to reject so that on average at most a share `rate` of the rejections is false.
 
-    The r smallest of m p-values are, which are given in any number of parts, r being the most with p_(r) ≤ rate·r/m
-    (Benjamini, Hochberg 1995); -1 if none is. That holds for independent and for positively dependent p-values; for
-    any dependence the rate is divided by Σ 1/i over 1 … m (Benjamini, Yekutieli 2001).
+    This is p_(r), the r-th smallest of all m p-values, for the largest r with p_(r) ≤ rate·r/m (Benjamini, Hochberg
+    1995). It is -1 if no such r exists. That is valid for independent and for positively dependent p-values. For
+    any dependence, the rate is first divided by Σ 1/i over 1 … m (Benjamini, Yekutieli 2001).
     """
     rate = checks.open_probability("rate", rate)
     checks.choice("dependence", dependence, ("positive", "any"))
-    tests, few = 0, [np.empty(0)]
+    tests, candidates = 0, [np.empty(0)]
     for part in p_values:
         tests += part.size
-        few.append(part[part <= rate])
+        candidates.append(part[part <= rate])
     if dependence == "any" and tests:
         from scipy import special
 
         rate /= special.digamma(tests + 1.0) + np.euler_gamma
-    small = np.sort(np.concatenate(few))
+    small = np.sort(np.concatenate(candidates))
     passing = np.flatnonzero(small <= rate * np.arange(1, small.size + 1) / tests) if tests else small
     return float(small[passing[-1]]) if passing.size else -1.0

@@ -1,20 +1,17 @@
-"""One symbol out of many that a client keeps for ever and reports through noise.
+"""One symbol out of g that a client keeps for ever and reports through noise.
 
-The kept symbol s is the true one, u, with probability a and each other one with c = (1-a)/(g-1); a report is s with
-probability b and each other symbol with (1-b)/(g-1). Only how often each symbol was reported matters: with
-ρ = b(g-1)/(1-b) and n_s reports of s, a stream has likelihood proportional to Σ_s π_s·ρ^(n_s), π_u = a and π_s = c.
-Symbols that neither world singles out are exchangeable, so what remains of their counts is a multiset.
+The kept symbol s is the true one, u, with probability a, and each other one with probability c = (1-a)/(g-1). A
+report is s with probability b and each other symbol with probability (1-b)/(g-1). Only the number n_s of reports of
+each symbol matters: with ρ = b(g-1)/(1-b), π_u = a and π_s = c otherwise, the likelihood of a stream is
+proportional to Σ_s π_s·ρ^(n_s). Symbols that are true in neither world are exchangeable, so only the multiset of
+their counts matters.
 
-Everything is computed from e_s = ρ^(n_s) - 1 in the log domain: 1 + Σ_s π_s·e_s is a sum of positive terms, and the
-difference of two worlds is written without the terms that they share, so that neither a large ρ nor one next to 1
-loses digits.
+Everything is computed from e_s = ρ^(n_s) - 1 in the log domain. 1 + Σ_s π_s·e_s is a sum of positive terms, and the
+difference of two worlds leaves out their common terms. So no digits are lost, whether ρ is large or next to 1.
 """
 
-import itertools
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -27,18 +24,15 @@ from untrackable.theory.factor import Factor, FloatArray
 
 Integers = NDArray[np.int64]
 
-MOST_OUTCOMES = 2_000_000
-"""Outcomes that are enumerated for one question, over all splits that it is about."""
-
 _NOTHING = 1e-290
-"""Losses next to underflow, which are none."""
+"""Smaller losses are next to underflow and count as 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """Generalised randomised response: the truth, or any of the other symbols, each with the same probability.
+    """Generalised randomised response: the truth, or any of the other symbols with equal probability.
 
-    `truth` is a, `lie` is 1-a and `eps` is ln(a(g-1)/(1-a)), each known to full relative precision.
+    `truth` is a, `lie` is 1-a and `eps` is ln(a(g-1)/(1-a)). Each has full relative precision.
     """
 
     symbols: int
@@ -48,26 +42,26 @@ class Response:
 
     @staticmethod
     def of(symbols: int, truth: float) -> "Response":
-        """From the probability of the truth."""
+        """Make a response from the probability of the truth."""
         odds = math.inf if truth == 1 else truth * (symbols - 1) / (1 - truth)
         return Response(symbols, truth, 1 - truth, math.log(odds))
 
     @property
     def other(self) -> float:
-        """Probability c of each other symbol."""
+        """The probability c of each other symbol."""
         return self.lie / (self.symbols - 1)
 
     def then(self, later: "Response") -> float:
-        """Probability that the truth survives this step and a later one."""
+        """The probability that the true symbol comes out of this step followed by a later one."""
         return self.truth * later.truth + self.lie * later.other
 
     def coin(self) -> Coin:
-        """Of two symbols, whether it is the true one."""
+        """With two symbols, the coin that is 1 for the true one."""
         return Coin(self.truth, self.lie, -self.truth * math.expm1(-self.eps))
 
 
-def response_pair(step: Response) -> Factor:
-    """One symbol against another, seen through one step: what is kept, for ever; or one report of what is kept."""
+def symbol_privacy_factor(step: Response) -> Factor:
+    """One true symbol against another, seen through one response: the kept symbol, or a report of a kept one."""
     truth, other = step.truth, step.other
     rest = max(0.0, 1 - truth - other)
     if step.symbols == 2:
@@ -75,14 +69,15 @@ def response_pair(step: Response) -> Factor:
     return Factor([truth, other, rest], [other, truth, rest], [step.eps, -step.eps, 0.0])
 
 
-# --- the kept symbols granted to the observer ------------------------------------------------------------------
+# --- if the observer knows the kept symbols --------------------------------------------------------------------
 
 
-def granted_tracking(kept: Response) -> Factor:
-    """Both sides' kept symbols in the clear, one user against two of the same value.
+def tracking_both_symbols_known(kept: Response) -> Factor:
+    """One person against two with the same value, if the observer knows both sides' kept symbols (upper).
 
-    One user: (s, s) with probability π_s. Two: (s, t) with π_s·π_t. Reports are made of the granted symbols alike
-    in both worlds, so this dominates any number of reports, and many reports on both sides attain it.
+    One person keeps (s, s) with probability π_s. Two people keep (s, t) with probability π_s·π_t. Given these
+    symbols, reports follow the same law in both worlds. So this dominates any number of reports, and is their
+    limit.
     """
     truth, other, lie = kept.truth, kept.other, kept.lie
     if lie == 0:
@@ -93,13 +88,14 @@ def granted_tracking(kept: Response) -> Factor:
     )
 
 
-def granted_detection(kept: Response) -> Factor:
-    """The same for a change of value: two users keep (s, t) with probability π_s·π'_t."""
+def detection_both_symbols_known(kept: Response) -> Factor:
+    """The same for a change of value, where two people keep (s, t) with probability π_s·π'_t (upper)."""
     truth, other = kept.truth, kept.other
     if other == 0:
         return Factor([1.0, 0.0], [0.0, 1.0])
     rest = (kept.symbols - 2) * other
-    # (u, u) and pairs of symbols that were never true, of one loss; the new symbol twice; unequal ones.
+    # The outcomes are: equal symbols other than the new one, which all have one loss; the new symbol twice; the
+    # rest.
     equal, unequal = (truth + rest) * other, 1 - (2 * truth + rest) * other
     return Factor(
         [truth + rest, other, 0.0],
@@ -108,78 +104,40 @@ def granted_detection(kept: Response) -> Factor:
     )
 
 
-# --- how many outcomes there are -------------------------------------------------------------------------------
+# --- from the counts of reported symbols -----------------------------------------------------------------------
 
 
-def few(symbols: int, special: int, sides: Iterable[tuple[int, int]]) -> bool:
-    """Whether all these splits together have at most `MOST_OUTCOMES` outcomes."""
-    numbers = (outcomes(symbols, special, *sorted(side)) for side in sides)
-    return all(total <= MOST_OUTCOMES for total in itertools.accumulate(numbers))
-
-
-def few_known(symbols: int, reports: int) -> bool:
-    """The same for one side of so many reports, the kept symbol of the other side being known."""
-    return outcomes(symbols, 1, 0, reports) + outcomes(symbols, 2, 0, reports) <= MOST_OUTCOMES
-
-
-@lru_cache(maxsize=4096)
-def outcomes(symbols: int, special: int, first: int, second: int) -> int:
-    """Different counts on two sides, all but `special` symbols being alike; or `MOST_OUTCOMES` + 1, if fewer."""
-    many = MOST_OUTCOMES + 1
-    if symbols == 2:
-        return min(many, (first + 1) * (second + 1))
-    others, reports = symbols - special, first + second
-    most = min(others, reports)
-    # Ordered counts of n others, each multiset of which has at most n! orders: a lower bound for every n.
-    for n in range(min(most, 40) + 1):
-        size = special + n - 1
-        if math.comb(first + size, size) * math.comb(second + size, size) > MOST_OUTCOMES * math.factorial(n):
-            return many
-    ways = np.zeros((most + 1, first + 1, second + 1))  # multisets of n counts with given sums
-    ways[0, 0, 0] = 1
-    for x in range(first + 1):
-        for y in range(0 if x else 1, second + 1):
-            for n in range(1, most + 1):
-                ways[n, x:, y:] += ways[n - 1, : first + 1 - x, : second + 1 - y]
-        if ways.sum() > MOST_OUTCOMES:
-            return many
-    left, right = np.arange(first + 1, 0, -1.0), np.arange(second + 1, 0, -1.0)
-    chosen = np.multiply.outer(left, right) if special == 2 else np.ones((first + 1, second + 1))
-    return int(min(many, (ways.sum(axis=0) * chosen).sum()))
-
-
-# --- exact ------------------------------------------------------------------------------------------------------
-
-
-def tracking_factor(kept: Response, told: Response, reports: int, split: int) -> Factor:
-    """One user against two of the same value: by the true symbol's counts and the multiset of the others'."""
+def tracking_factor(kept: Response, reported: Response, reports: int, split: int) -> Factor:
+    """One person against two with the same value, by the true symbol's counts and the multiset of the others."""
     if kept.symbols == 2:
-        return coordinate.tracking_factor(kept.coin(), _noise(told), reports, split)
-    rows = _Others.of(kept.symbols - 1, told.eps, split, reports - split)
+        return coordinate.tracking_factor(kept.coin(), _noise(reported), reports, split)
+    rows = _Others.of(kept.symbols - 1, reported.eps, split, reports - split)
     own = _Counts(rows.left[0], rows.left[1])
-    worlds = _Worlds.of(kept, told.eps, own, rows.sums)
+    worlds = _Worlds.of(kept, reported.eps, own, rows.sums)
     ways = rows.ways - rows.factorials[own.first] - rows.factorials[own.second]
-    return _factor(ways, worlds.together, worlds.first + worlds.second, worlds.loss, _error(told, split, reports))
+    return _factor(
+        ways, worlds.together, worlds.first + worlds.second, worlds.loss, _error(reported, split, reports)
+    )
 
 
-def detection_factor(kept: Response, told: Response, reports: int, split: int) -> Factor:
-    """One user against one of another value from report `split` on; with `split` 0, one value against another.
+def detection_factor(kept: Response, reported: Response, reports: int, split: int) -> Factor:
+    """One person against two with different values, the second from report `split` on. `split` 0 gives privacy.
 
-    Two symbols are singled out, the true ones before and after. The loss is that of tracking, and that of telling
-    the two values apart by the later reports.
+    Two symbols are special: the true one before and the true one after. The loss is the sum of the loss of tracking
+    and of the loss of telling the two values apart by the later reports.
     """
     if kept.symbols == 2:
         coin = kept.coin()
-        return coordinate.detection_factor(coin, coin.mirrored(), _noise(told), reports, split)
-    rows = _Others.of(kept.symbols - 2, told.eps, split, reports - split)
+        return coordinate.detection_factor(coin, coin.mirrored(), _noise(reported), reports, split)
+    rows = _Others.of(kept.symbols - 2, reported.eps, split, reports - split)
     own, new, row = _shared_out(*rows.left)
-    grown = growth_log(told.eps, reports)
+    grown = log_power_minus_one(reported.eps, reports)
     x, y = grown[new.first], grown[new.second]
     sums = _Sums(*(np.logaddexp(s[row], more) for s, more in zip(rows.sums.parts, (x, y, x + y), strict=True)))
-    worlds = _Worlds.of(kept, told.eps, own, sums)
+    worlds = _Worlds.of(kept, reported.eps, own, sums)
     changed = _log_mean(kept, y, np.logaddexp(rows.sums.second[row], grown[own.second]))
-    # Σ(π-π')ρ^y = (a-c)(ρ^(y_u) - ρ^(y_v)), the difference being between 0 and the larger of the two.
-    step, apart = told.eps, np.abs(own.second - new.second)
+    # Σ(π-π')ρ^y = (a-c)(ρ^(y_u) - ρ^(y_v)), computed from the ratio of the two powers so that nothing cancels.
+    step, apart = reported.eps, np.abs(own.second - new.second)
     gap = math.log(kept.truth) + _log_expm1(kept.eps) - kept.eps if kept.lie else 0.0
     with np.errstate(divide="ignore", invalid="ignore"):
         excess = gap + step * np.minimum(own.second, new.second) + _log_expm1(step * apart) - changed
@@ -188,63 +146,68 @@ def detection_factor(kept: Response, told: Response, reports: int, split: int) -
     ways = rows.ways[row]
     for counts in (own, new):
         ways = ways - rows.factorials[counts.first] - rows.factorials[counts.second]
-    return _factor(ways, worlds.together, worlds.first + changed, worlds.loss + loss, _error(told, split, reports))
+    return _factor(
+        ways, worlds.together, worlds.first + changed, worlds.loss + loss, _error(reported, split, reports)
+    )
 
 
-def known_tracking(kept: Response, told: Response, reports: int) -> Factor:
-    """One user against two, of whom one side's kept symbol is granted, and `reports` reports of the other side."""
-    return _known_factor(kept, told, reports, (kept.truth, kept.lie))
+def tracking_one_symbol_known(kept: Response, reported: Response, reports: int) -> Factor:
+    """One person against two, if the observer knows one side's kept symbol and has `reports` of the other side."""
+    return _known_factor(kept, reported, reports, (kept.truth, kept.lie))
 
 
-def known_detection(kept: Response, told: Response, reports: int) -> Factor:
-    """The same for a change of value: the kept symbol from before it is granted, and `reports` reports after it."""
-    return _known_factor(kept, told, reports, (kept.other, 1 - kept.other))
+def detection_one_symbol_known(kept: Response, reported: Response, reports: int) -> Factor:
+    """The same for a change of value: the observer knows the kept symbol before it and has `reports` after it."""
+    return _known_factor(kept, reported, reports, (kept.other, 1 - kept.other))
 
 
-def _known_factor(kept: Response, told: Response, reports: int, weights: tuple[float, float]) -> Factor:
-    """A known symbol s, and reports of it (P) or of what somebody else keeps (Q): ln(ρ^(n_s)/Σ_t π_t·ρ^(n_t)).
+def _known_factor(kept: Response, reported: Response, reports: int, weights: tuple[float, float]) -> Factor:
+    """A known symbol s, and reports of it (P) or of somebody else's kept symbol (Q).
 
-    `weights` are the probabilities that s is the true symbol of the reports' sender in Q, and that it is not.
+    The loss is ln(ρ^(n_s)/Σ_t π_t·ρ^(n_t)). `weights` are the probabilities that s is, and is not, the true symbol
+    of the person who sends the reports in Q.
     """
-    grown, parts = growth_log(told.eps, reports), []
-    rows = _Others.of(kept.symbols - 1, told.eps, 0, reports)
+    grown, parts = log_power_minus_one(reported.eps, reports), []
+    rows = _Others.of(kept.symbols - 1, reported.eps, 0, reports)
     own = rows.left[1]
     parts.append((rows.ways - rows.factorials[own], own, _log_mean(kept, grown[own], rows.sums.second)))
-    rows = _Others.of(kept.symbols - 2, told.eps, 0, reports)
+    rows = _Others.of(kept.symbols - 2, reported.eps, 0, reports)
     true, known, row = _shared_out(*rows.left)
     ways = rows.ways[row] - rows.factorials[true.second] - rows.factorials[known.second]
     rest = np.logaddexp(rows.sums.second[row], grown[known.second])
     parts.append((ways, known.second, _log_mean(kept, grown[true.second], rest)))
     found = [
-        (weight * _masses(ways + told.eps * count), weight * _masses(ways + mean), told.eps * count - mean)
+        (weight * _masses(ways + reported.eps * count), weight * _masses(ways + mean), reported.eps * count - mean)
         for weight, (ways, count, mean) in zip(weights, parts, strict=True)
         if weight > 0
     ]
     p, q, loss = (np.concatenate(column) for column in zip(*found, strict=True))
-    return Factor(p, q, loss, error=_error(told, 0, reports))
+    return Factor(p, q, loss, error=_error(reported, 0, reports))
 
 
-def stream_likelihood(kept: Response, told: Response, streams: NDArray[Any], own: NDArray[Any]) -> FloatArray:
-    """Log probability of each row of symbols, `own` being its true symbol: ln Σ_s π_s·ρ^(n_s)·((1-b)/(g-1))^k."""
+def symbol_log_likelihood(
+    kept: Response, reported: Response, streams: NDArray[Any], own: NDArray[Any]
+) -> FloatArray:
+    """The log probability ln(Σ_s π_s·ρ^(n_s)·((1-b)/(g-1))^k) of each row of k symbols with true symbol `own`."""
     ordered = np.sort(streams, axis=1)
     log_truth, log_other = _logs(kept)
     prior = np.where(ordered == own[:, None], log_truth, log_other)
-    if told.lie == 0:
+    if reported.lie == 0:
         return np.where(ordered[:, 0] == ordered[:, -1], prior[:, 0], -np.inf)
     places = np.arange(ordered.shape[1])
     changes = ordered[:, 1:] != ordered[:, :-1]
     edge = np.ones((ordered.shape[0], 1), dtype=np.bool_)
     starts, ends = np.hstack((edge, changes)), np.hstack((changes, edge))
     length = places - np.maximum.accumulate(np.where(starts, places, 0), axis=1) + 1
-    terms = np.where(ends, prior + growth_log(told.eps, ordered.shape[1])[length], -np.inf)
+    terms = np.where(ends, prior + log_power_minus_one(reported.eps, ordered.shape[1])[length], -np.inf)
     total: FloatArray = np.logaddexp(0.0, np.logaddexp.reduce(terms, axis=1))
-    total += ordered.shape[1] * math.log(told.other)
+    total += ordered.shape[1] * math.log(reported.other)
     return total
 
 
 @dataclass(frozen=True, slots=True)
 class _Counts:
-    """How often one symbol was reported on the two sides, in every outcome."""
+    """The number of reports of one symbol on the two sides, for every outcome."""
 
     first: Integers
     second: Integers
@@ -252,7 +215,7 @@ class _Counts:
 
 @dataclass(frozen=True, slots=True)
 class _Sums:
-    """Ln of Σe, Σe' and Σe·e' over symbols, e and e' being those of the two sides."""
+    """The logarithms of Σe, Σe' and Σe·e' over symbols, where e and e' belong to the two sides."""
 
     first: FloatArray
     second: FloatArray
@@ -265,9 +228,9 @@ class _Sums:
 
 @dataclass(frozen=True, slots=True)
 class _Others:
-    """Every multiset of counts of exchangeable symbols, in rows: what is left for the others, and how many ways.
+    """Every multiset of counts of the exchangeable symbols, one per row.
 
-    `ways` is ln(assignments to symbols/Π x_s!·y_s!).
+    `left` is the number of reports that remain for the special symbols. `ways` is ln(assignments/Π x_s!·y_s!).
     """
 
     left: tuple[Integers, Integers]
@@ -277,17 +240,20 @@ class _Others:
 
     @staticmethod
     def of(symbols: int, step: float, first: int, second: int) -> "_Others":
-        """Multisets of at most `symbols` pairs, none (0, 0), with sums of at most `first` and `second`.
+        """Multisets of at most `symbols` pairs of counts, none (0, 0), with sums of at most `first` and `second`.
 
-        Grown part by part: the next part of a row is no smaller than its last one in lexicographic order, so the
-        parts that may follow are a range of numbers.
+        Rows grow pair by pair. A new pair is at least the last one in lexicographic order, so the possible pairs
+        form a range of numbers.
         """
-        factorials, grown = gammaln(np.arange(max(first, second) + 1) + 1.0), growth_log(step, first + second)
+        factorials, grown = (
+            gammaln(np.arange(max(first, second) + 1) + 1.0),
+            log_power_minus_one(step, first + second),
+        )
         a, b, x, y, run = (np.array([n], dtype=np.int64) for n in (first, second, 0, 1, 0))
         ways, sums = np.zeros(1), [np.full(1, -np.inf)] * 3
         levels: list[list[NDArray[Any]]] = [[a, b, ways, *sums]]
         for part in range(min(symbols, first + second)):
-            # With the same x, y from the last one on; with every larger x, any y.
+            # With the same x, y may be the last one or larger. With a larger x, any y may follow.
             same = np.where(x <= a, np.maximum(0, b - y + 1), 0)
             fan = same + np.maximum(0, a - x) * (b + 1)
             total = int(fan.sum())
@@ -311,7 +277,7 @@ class _Others:
 
 @dataclass(frozen=True, slots=True)
 class _Worlds:
-    """Ln of Σπ·ρ^(x+y), Σπ·ρ^x and Σπ·ρ^y, and the loss of one user against two, in every outcome."""
+    """The logarithms of Σπ·ρ^(x+y), Σπ·ρ^x and Σπ·ρ^y, and the loss of one person against two, per outcome."""
 
     together: FloatArray
     first: FloatArray
@@ -320,13 +286,13 @@ class _Worlds:
 
     @staticmethod
     def of(kept: Response, step: float, own: _Counts, rest: _Sums) -> "_Worlds":
-        """From the true symbol's counts and the sums over all others.
+        """Compute them from the true symbol's counts and the sums over all others.
 
-        P - Q is the covariance of e and e' under π:
-        a(1-a)·e_u·e'_u + c·Σee' - a·c·(e_u·Σe' + e'_u·Σe) - c²·Σe·Σe', the sums being over the others.
+        P - Q is the covariance of e and e' under π, which is
+        a(1-a)·e_u·e'_u + c·Σee' - a·c·(e_u·Σe' + e'_u·Σe) - c²·Σe·Σe', with sums over the other symbols.
         """
         truth, other = _logs(kept)
-        grown = growth_log(step, int((own.first + own.second).max()))
+        grown = log_power_minus_one(step, int((own.first + own.second).max()))
         x, y = grown[own.first], grown[own.second]
         first, second = _log_mean(kept, x, rest.first), _log_mean(kept, y, rest.second)
         all_rest = np.logaddexp(rest.both, np.logaddexp(rest.first, rest.second))
@@ -343,7 +309,7 @@ class _Worlds:
 
 
 def _shared_out(first: Integers, second: Integers) -> tuple[_Counts, _Counts, Integers]:
-    """Every way to share what is left of each row between two symbols; and which row each is of."""
+    """Every way to share the remaining reports of each row between two symbols, and the row each way belongs to."""
     height, width = first + 1, second + 1
     row = np.repeat(np.arange(first.size), height * width)
     number = np.arange(row.size) - np.repeat(np.cumsum(height * width) - height * width, height * width)
@@ -352,18 +318,18 @@ def _shared_out(first: Integers, second: Integers) -> tuple[_Counts, _Counts, In
 
 
 def _logs(step: Response) -> tuple[float, float]:
-    """Ln of a and of c."""
+    """The logarithms of a and of c."""
     return math.log(step.truth), math.log(step.other) if step.other else -math.inf
 
 
 def _log_mean(kept: Response, own: FloatArray, rest: FloatArray) -> FloatArray:
-    """ln(1 + a·e_u + c·Σe) from the logs of e_u and of Σe over the others."""
+    """ln(1 + a·e_u + c·Σe) from the logarithms of e_u and of Σe over the others."""
     truth, other = _logs(kept)
     mean: FloatArray = np.logaddexp(0.0, np.logaddexp(truth + own, other + rest))
     return mean
 
 
-def growth_log(step: float, most: int) -> FloatArray:
+def log_power_minus_one(step: float, most: int) -> FloatArray:
     """ln(ρ^n - 1) for n = 0 … most."""
     growth: FloatArray = _log_expm1(step * np.arange(most + 1.0))
     return growth
@@ -375,15 +341,19 @@ def _log_expm1(exponent: Any) -> Any:
         return exponent + np.log(-np.expm1(-exponent))
 
 
-def _noise(told: Response) -> Noise:
-    """Of two symbols, the law of a report that shows the true one."""
-    coin = told.coin()
-    return Noise(coin, coin.mirrored(), told.eps, -told.eps)
+def _noise(reported: Response) -> Noise:
+    """With two symbols, the noise of a report as a coin that shows the true one."""
+    coin = reported.coin()
+    return Noise(coin, coin.mirrored(), reported.eps, -reported.eps)
 
 
-def _error(told: Response, split: int, reports: int) -> float:
-    """Logarithms of this size, each rounded a few times, become relative errors of the masses."""
-    size = math.lgamma(split + 1) + math.lgamma(reports - split + 1) + reports * (told.eps + math.log(told.symbols))
+def _error(reported: Response, split: int, reports: int) -> float:
+    """The relative error of the masses: they come from logarithms of this size that are rounded a few times."""
+    size = (
+        math.lgamma(split + 1)
+        + math.lgamma(reports - split + 1)
+        + reports * (reported.eps + math.log(reported.symbols))
+    )
     return 8 * float(np.finfo(np.float64).eps) * size
 
 
@@ -393,7 +363,7 @@ def _factor(ways: FloatArray, log_p: FloatArray, log_q: FloatArray, loss: FloatA
 
 
 def _masses(logs: FloatArray) -> FloatArray:
-    """Masses known up to a common factor, which normalising removes."""
+    """Normalised masses from logarithms that are known up to a common constant."""
     mass: FloatArray = np.exp(logs - logs.max())
     mass /= mass.sum()
     return mass

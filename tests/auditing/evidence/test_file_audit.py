@@ -14,8 +14,6 @@ from pyarrow import feather
 
 from untrackable import Deck, InnerProduct, Memoized, RandomizedResponse, Rappor
 from untrackable.auditing.evidence.file_audit import audit_file
-from untrackable.auditing.evidence.people_sample import MOST_HASHES, Half, People
-from untrackable.auditing.evidence.recorded_format import RecordedFormat, Unreadable
 from untrackable.errors import AuditError
 from untrackable.mechanisms.interface import Mechanism
 
@@ -127,30 +125,6 @@ def test_sample_of_people_is_kept_whole(tmp_path: Path) -> None:
     assert audit_file(path, people=300) == found
 
 
-def test_the_sample_is_uniform() -> None:
-    """Each of 40 is kept by 10 of 40 with probability 1/4; 400 keys; 6 standard deviations have rate 2e-9 each."""
-    kept = np.zeros(40)
-    for seed in range(400):
-        people = People(10, width=1, seed=seed, keep_raw=False)
-        for who in [*range(40), *range(40)]:
-            people.add(str(who).encode(), None, 1)
-        assert len(people) == 10
-        assert all(first.count == second.count == 1 for first, second in people.both())
-        kept[[int(name) for name in people._known]] += 1
-    assert kept.sum() == 4000
-    assert np.all(np.abs(kept - 100) < 6 * np.sqrt(400 * 0.25 * 0.75))
-
-
-def test_what_is_remembered_of_a_person_is_bounded() -> None:
-    first, second = Half(), Half()
-    for report in range(500):
-        first.add(report, 0, keep=False)
-        second.add(499 - report, 0, keep=False)
-    assert len(first.hashes) == MOST_HASHES
-    assert first.hashes.keys() == second.hashes.keys()
-    assert first.ones.tolist() == second.ones.tolist() == [sum(r >> i & 1 for r in range(500)) for i in range(9)]
-
-
 def test_memory_does_not_grow_with_rows(tmp_path: Path) -> None:
     peaks = []
     for repeats in (1, 4):
@@ -195,7 +169,7 @@ def test_malformed_rows_are_counted_and_named_by_line(tmp_path: Path) -> None:
         12: (f"{HIDDEN},home,", "the report is missing"),
         20: (f"{HIDDEN},home,{HIDDEN}", "the report is not a row of 0 and 1"),
         30: (f"{HIDDEN},home,0000", "the report has 4 bits, where most have 8"),
-        40: (f'{HIDDEN},home,"{0:08b}', "a quotation mark is left open"),
+        40: (f'{HIDDEN},home,"{0:08b}', "a quotation mark is left open or misplaced"),
         50: (f"{HIDDEN}\udcff,home,{0:08b}", "not UTF-8"),
         60: (f"{HIDDEN},home,{0:08b},1", "4 columns instead of 3"),
     }
@@ -260,12 +234,12 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         "header.csv": (b"user,report\n", "no usable row"),
         "windows.csv": (b"user,day,report\n", "no row is in any window"),
         "one.csv": (b"user,day,report\na,mon,1\n", "all rows are in one window"),
-        "junk.bin": (bytes(range(256)) * 9, "neither CSV"),
-        "line.txt": (b"no line ends here", "neither CSV"),
+        "junk.bin": (bytes(range(256)) * 9, "is not CSV"),
+        "line.txt": (b"no line ends here", "is not CSV"),
         "junk.parquet": (b"user,report\na,1\n", "not what its name says"),
-        "short.parquet": (parquet[: len(parquet) // 2], "damaged or truncated Parquet"),
+        "short.parquet": (parquet[: len(parquet) // 2], "damaged or truncated within its"),
         "damaged.parquet": (damaged(parquet), "damaged"),
-        "short.feather": (arrow[: len(arrow) // 2], "damaged or truncated Arrow"),
+        "short.feather": (arrow[: len(arrow) // 2], "damaged or truncated within its"),
         "damaged.feather": (damaged(arrow), "damaged"),
         "bare.csv": (f"{HIDDEN},1\n{HIDDEN},2\n".encode(), "no pseudonym column called .* names 2 columns"),
         "columns.csv": (b"user,told\na,1\n", "no report column called report or irr"),
@@ -280,7 +254,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         assert HIDDEN not in str(caught.value), name
     for name, message in (
         ("missing.csv", "No such file"),
-        (".", "is a folder"),
+        (".", "Is a directory"),
         ("norows.parquet", "no usable row"),
     ):
         with pytest.raises(AuditError, match=message):
@@ -300,44 +274,3 @@ def test_bad_arguments(tmp_path: Path) -> None:
     wide = audit_file(path, mechanism=Deck(bits=6, slots=4, eps_report=1.0, width=1), value=0)
     assert wide.malformed == 72
     assert "more than the mechanism's 7 bits" in wide.verdict
-
-
-@pytest.mark.parametrize(
-    ("sample", "name", "width"),
-    [
-        (["0101", "1111", "0000"], "bits", 4),
-        (["0", "1", "1"], "integer", 0),
-        (["1", "10", "11"], "integer", 0),
-        (["12", "-3", "5"], "integer", 0),
-        (["0f", "10", "a1"], "hex", 8),
-        (["0x0f", "0x10"], "hex", 8),
-        (["apple", "pear"], "text", 32),
-        ([1, 2, 3], "integer", 0),
-        ([[0, 1], [1, 1]], "bits", 2),
-        ([b"ab", b"cd"], "bits", 16),
-        ([], "bits", 0),
-    ],
-)
-def test_formats_are_recognised(sample: list[Any], name: str, width: int) -> None:
-    layout = RecordedFormat.of(sample, "auto")
-    assert layout.width == width
-    if sample:
-        assert layout.name == name
-
-
-def test_reports_are_read_alike_in_every_format() -> None:
-    report = 0b1011_0000_0000_0001
-    assert RecordedFormat("bits", 16).read(format(report, "016b")) == report
-    assert RecordedFormat("hex", 16).read(f"{report:04X}") == report
-    assert RecordedFormat("integer", 0).read(f" {report} ") == report
-    assert RecordedFormat("bits", 16).read(report.to_bytes(2, "little")) == report
-    assert RecordedFormat("bits", 16).read([report >> i & 1 for i in range(16)]) == report
-    for layout, cell in (
-        (RecordedFormat("integer", 0), "9" * 5000),
-        (RecordedFormat("integer", 0), "²"),
-        (RecordedFormat("hex", 16), "f" * 5000),
-        (RecordedFormat("bits", 16), "0" * 5000),
-        (RecordedFormat("bits", 16), {"a": 1}),
-    ):
-        with pytest.raises(Unreadable):
-            layout.read(cell)

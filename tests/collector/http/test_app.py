@@ -392,11 +392,11 @@ def test_a_store_that_hangs_does_not_keep_the_collector(
     with TestClient(app) as http:
         service = app.state.service
         for count in (1, 20):
-            service.writer.write(service.accepting(asked.id), b"".join(bodies(asked, count)))
+            service.writer.write(service.acceptance(asked.id), b"".join(bodies(asked, count)))
         wait_until(lambda: service.writer.unstored() == 21)
         assert http.get("/healthz").status_code == 200
     assert gave_up.is_set()
-    assert "21 reports were not stored, and none of them acknowledged" in caplog.text
+    assert "The collector ends without storing 21 reports. None of them was acknowledged." in caplog.text
 
 
 def test_health_says_so_while_reports_are_not_stored(collector: Collector, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -439,7 +439,7 @@ def test_health_says_so_while_reports_wait_for_long(
     with TestClient(app) as http:
         service = app.state.service
         for _ in range(2):
-            service.writer.write(service.accepting(asked.id), bodies(asked, 1)[0])
+            service.writer.write(service.acceptance(asked.id), bodies(asked, 1)[0])
         wait_until(lambda: service.writer.unstored() == 2)
         assert http.get("/healthz").status_code == 200
         monkeypatch.setattr(writer_module, "_SLOW_SECONDS", 0.0)

@@ -72,8 +72,8 @@ def test_unpublished_or_few_reports_show_no_number(collector: Collector) -> None
     collector.store.publish(hidden.id, False)
     filled(collector.store, few, people=5)
     text = collector.http.get("/").text
-    assert "Its estimates are not published." in text
-    assert "No round with enough reports is closed yet." in text
+    assert "The estimates of this campaign are not published." in text
+    assert "No closed round has enough reports yet." in text
     assert "whisker" not in text.split("</style>")[1]
 
 

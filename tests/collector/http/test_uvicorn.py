@@ -79,7 +79,7 @@ def test_our_own_names_hide_none_of_uvicorns() -> None:
     """A private attribute that a later version adds must not be one that is in use here."""
     ours = set(re.findall(r"self\.(_\w+)", inspect.getsource(LimitedProtocol)))
     theirs = set(re.findall(r"self\.(_\w+)", inspect.getsource(HttpToolsProtocol))) | set(vars(HttpToolsProtocol))
-    assert "_since" in ours
+    assert len(ours) > 5
     assert ours & theirs == set()
 
 

@@ -9,10 +9,16 @@ from hypothesis import strategies as st
 
 from tests.collector.samples import BEGIN, DECK, HOUR, bodies, campaign, sealed
 from tests.estimation.test_saved_sums import OTHERS
-from tests.mechanisms.test_clients import ONE_OF_EACH
+from tests.mechanisms.test_client_states import ONE_OF_EACH
 from untrackable import Categories, Deck, Fading, InnerProduct
 from untrackable.collector.http.problems import Problem, Refused
-from untrackable.collector.rounds.acceptance import Accepting, Arrived, as_reports, by_round, why_not
+from untrackable.collector.rounds.acceptance import (
+    AcceptedReports,
+    CampaignAcceptance,
+    as_reports,
+    group_by_round,
+    reason_not_collectable,
+)
 from untrackable.collector.settings import Settings
 from untrackable.collector.stores.records import Round
 from untrackable.mechanisms.interface import Mechanism
@@ -20,7 +26,7 @@ from untrackable.protocol import wire
 
 NOW = BEGIN + 10.0
 ASKED = campaign()
-READER = Accepting(ASKED, Settings())
+READER = CampaignAcceptance(ASKED, Settings())
 WIDE = [
     Deck(bits=100, slots=5, eps_report=0.5),
     InnerProduct(bits=63, slots=5, eps_report=0.5),
@@ -98,11 +104,11 @@ def test_check_raises_what_add_raises_and_adds_nothing(mechanism: Mechanism) -> 
 
 @pytest.mark.parametrize("mechanism", ALL, ids=lambda m: repr(m)[:40])
 def test_reports_off_the_wire_are_those_that_were_sent(mechanism: Mechanism) -> None:
-    if why_not(campaign(mechanism)) is not None:
+    if reason_not_collectable(campaign(mechanism)) is not None:
         return
     numbers = [mechanism.client(0).report(1) for _ in range(40)]
     asked = campaign(mechanism)
-    found = Accepting(asked, Settings()).read(b"".join(sealed(asked, numbers)), NOW)
+    found = CampaignAcceptance(asked, Settings()).read(b"".join(sealed(asked, numbers)), NOW)
     sums = mechanism.aggregator(1)
     sums.add(as_reports(found.rows[:, 16:], sums))
     assert sums.to_bytes() == mechanism.aggregator(1).add(numbers).to_bytes()
@@ -110,7 +116,7 @@ def test_reports_off_the_wire_are_those_that_were_sent(mechanism: Mechanism) -> 
 
 def test_rounds_by_the_clock() -> None:
     settings = Settings(early=60, grace=600)
-    reader = Accepting(ASKED, settings)
+    reader = CampaignAcceptance(ASKED, settings)
     assert reader.open_rounds(BEGIN - 61) == (1, 0)
     assert reader.open_rounds(BEGIN - 60) == (1, 1)
     assert reader.open_rounds(BEGIN + HOUR - 61) == (1, 1)
@@ -126,10 +132,10 @@ def test_a_round_of_which_no_sums_can_be_made_is_refused() -> None:
     asked = campaign(faded, begin=0, seconds=5, rounds=None)
     number = asked.round_at(NOW)
     assert number is not None
-    reader = Accepting(asked, Settings())
+    reader = CampaignAcceptance(asked, Settings())
     body = b"".join(sealed(asked, [faded.client(0).report(1)], round=number))
     for _ in range(2):
-        with pytest.raises(Refused, match="so late that its answers say nothing") as refused:
+        with pytest.raises(Refused, match="its answers would be pure noise") as refused:
             reader.read(body, NOW)
         assert refused.value.problem is Problem.ROUND_OVER
     assert len(reader.read(b"".join(sealed(asked, [faded.client(0).report(1)])), 1.0).rounds) == 1
@@ -137,7 +143,7 @@ def test_a_round_of_which_no_sums_can_be_made_is_refused() -> None:
 
 def test_stored_in_the_order_of_nonces() -> None:
     sent = bodies(ASKED, 200)
-    found = by_round("x", READER.read(b"".join(sent), NOW))
+    found = group_by_round("x", READER.read(b"".join(sent), NOW))
     rows = found[Round("x", 1)]
     assert [row.tobytes() for row in rows] == sorted(body[5:] for body in sent)
     assert [row.tobytes() for row in rows] != [body[5:] for body in sent]
@@ -146,11 +152,11 @@ def test_stored_in_the_order_of_nonces() -> None:
 def test_rounds_are_told_apart() -> None:
     rounds = np.array([2, 1, 2], dtype=np.uint32)
     rows = np.frombuffer(secrets.token_bytes(3 * 17), dtype=np.uint8).reshape(3, 17)
-    found = by_round("x", Arrived(rounds, rows))
+    found = group_by_round("x", AcceptedReports(rounds, rows))
     assert {key: len(value) for key, value in found.items()} == {Round("x", 1): 1, Round("x", 2): 2}
 
 
 def test_what_cannot_be_collected() -> None:
-    reasons = {type(m).__name__: why_not(campaign(m)) for m in ALL}
+    reasons = {type(m).__name__: reason_not_collectable(campaign(m)) for m in ALL}
     assert {name for name, reason in reasons.items() if reason} == {"OneChange", "Votes"}
-    assert why_not(campaign(DECK, encoding=Categories(names=["a", "b"]))) is None
+    assert reason_not_collectable(campaign(DECK, encoding=Categories(names=["a", "b"]))) is None

@@ -15,7 +15,7 @@ from untrackable.collector.http.problems import Refused
 from untrackable.collector.http.service import Service
 from untrackable.collector.metrics import Metrics
 from untrackable.collector.rounds import closing
-from untrackable.collector.rounds.clock import Steady
+from untrackable.collector.rounds.clock import ClockJumpDetector
 from untrackable.collector.settings import Settings
 from untrackable.collector.stores.records import Round, StoredCampaign
 from untrackable.collector.stores.store import Store
@@ -53,10 +53,10 @@ def test_a_round_that_cannot_be_closed_keeps_no_other_from_being_closed(
     assert states(store, first, unreadable, last) == ["closed", "open", "closed"]
     assert metrics.total("closings_failed") == 4
     assert metrics.total("rounds_closed") == 2
-    assert f"round 350000000 of campaign {bad.campaign} was not closed: ValueError at " in caplog.text
+    assert f"Round 350000000 of campaign {bad.campaign} could not be closed: ValueError at " in caplog.text
     assert "CampaignError at " in caplog.text
     assert "RECOGNISABLE" not in caplog.text
-    with pytest.raises(Refused, match="so late that its answers say nothing"):
+    with pytest.raises(Refused, match="its answers would be pure noise"):
         management.close(store, poison, 340_000_000, LATER)
     assert store.round(Round(poison.id, 340_000_000)) is None
 
@@ -75,7 +75,7 @@ def test_a_store_that_fails_for_one_round_is_used_for_the_others(
     monkeypatch.setattr(store, "stop", stop)
     assert closing.close_overdue(store, LATER, SETTINGS, Metrics()) == 1
     assert states(store, first, last) == ["open", "closed"]
-    assert f"round 1 of campaign {first.campaign} was not closed: locked" in caplog.text
+    assert f"Round 1 of campaign {first.campaign} could not be closed: locked" in caplog.text
 
 
 def test_whatever_goes_wrong_in_a_sweep_the_next_one_is_made_and_the_end_is_clean(
@@ -97,15 +97,15 @@ def test_whatever_goes_wrong_in_a_sweep_the_next_one_is_made_and_the_end_is_clea
 
     asyncio.run(live())
     assert not service.writer._thread.is_alive()
-    assert "rounds were not closed: ZeroDivisionError at " in caplog.text
+    assert "Rounds could not be closed because of a fault: ZeroDivisionError at " in caplog.text
     assert "RECOGNISABLE" not in caplog.text
 
 
-def looks(steady: Steady, clock: Clock, passing: Clock) -> Callable[[float, float], bool]:
+def looks(steady: ClockJumpDetector, clock: Clock, passing: Clock) -> Callable[[float, float], bool]:
     def look(passed: float, told: float) -> bool:
         passing.now += passed
         clock.now += told
-        return steady.agrees()
+        return steady.clock_is_trusted()
 
     return look
 
@@ -113,16 +113,18 @@ def looks(steady: Steady, clock: Clock, passing: Clock) -> Callable[[float, floa
 def test_a_clock_that_jumps_forward_is_doubted_for_a_while(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
     clock, passing = Clock(), Clock(5.0)
-    look = looks(Steady(clock, passing), clock, passing)
+    look = looks(ClockJumpDetector(clock, passing), clock, passing)
     assert look(30, 30)
     assert look(30, 29)
     assert look(30, 60)  # set right by a little
     assert look(86_400, 86_400)  # nobody looked for a day
     assert not look(30, 30 + HOUR)
-    assert caplog.messages == ["the clock jumped 3600 s forward: no round is closed in the next 600 s"]
+    assert caplog.messages == [
+        "The clock jumped 3600 s forward. No round is closed in the next 600 s: check the clock."
+    ]
     assert not look(30, 30)
     assert look(30, 30 - HOUR)  # and back
-    assert caplog.messages[1:] == ["the clock is back: rounds are closed again"]
+    assert caplog.messages[1:] == ["The clock is right again. Closing of rounds continues."]
     assert not look(30, 30 + HOUR)
     assert not look(599, 599)
     assert look(1, 1)  # it was right after all
@@ -140,7 +142,7 @@ def test_no_round_is_closed_while_the_clock_is_doubted(store: Store, caplog: pyt
         async with service.running():
             await asyncio.sleep(0.1)
             clock.now = LATER + 1
-            while "the clock jumped" not in caplog.text:
+            while "The clock jumped" not in caplog.text:
                 await asyncio.sleep(0.01)
             await asyncio.sleep(0.1)
             assert states(store, round) == ["open"]

@@ -23,7 +23,7 @@ from tests.collector.servers import OCTETS, ROOT, process
 from untrackable import Deck
 from untrackable.collector.http.api_keys import new_key
 from untrackable.collector.http.management import create_campaign
-from untrackable.collector.rounds.closing import close_round, count
+from untrackable.collector.rounds.closing import close_round, sum_reports
 from untrackable.collector.stores.records import Round
 from untrackable.collector.stores.store import Store
 from untrackable.collector.stores.store_address import open_store
@@ -93,7 +93,7 @@ while True:
     if (child := os.fork()) == 0:
         store, seen = open_store(f"sqlite:///{folder}/{last}.db", check=False), [0]
         campaign = Campaign.from_bytes(store.campaigns()[0].document)
-        store._hang_up()
+        store._close_idle()
         connect = store._connect
         def watched():
             connection = connect()
@@ -132,7 +132,7 @@ def test_killed_at_every_statement_of_closing(tmp_path: Path) -> None:
         states.append(found.state)
         if found.state != "closed":
             assert store.count(Round(asked.id, 1)) == 5_000
-            assert count(store, asked, 1).to_bytes() == expected
+            assert sum_reports(store, asked, 1).to_bytes() == expected
         assert close_round(store, asked, 1).reports == 5_000
         assert store.sums(Round(asked.id, 1)) == expected
         store.close()
@@ -163,11 +163,11 @@ def test_postgres_stopped_and_started_under_load(tmp_path: Path) -> None:
             senders.stop()
             assert sent.acknowledged == sent.everything  # whoever was turned away came again
             assert server.end() == 0
-        store._hang_up()
+        store._close_idle()
         check(store, asked, sent)
         log = (tmp_path / "log").read_text()
-        assert "the store fails" in log
-        assert "the store works again" in log
+        assert "The store fails" in log
+        assert "The store works again." in log
         assert "Traceback" not in log
         store.close()
     finally:
@@ -205,7 +205,7 @@ def test_a_full_disk_refuses_and_loses_nothing(tmp_path: Path) -> None:
         assert httpx.get(f"{server.address}/healthz").status_code == 200
         assert server.end() == 0
     assert len(sent.acknowledged) == 2000 * (1 + statuses.count(204) + 1)
-    assert "the store fails" in (tmp_path / "log").read_text()
+    assert "The store fails" in (tmp_path / "log").read_text()
     check(store, asked, sent)
     store.close()
 
@@ -234,7 +234,7 @@ def test_a_disk_that_is_full_at_closing_closes_nothing_and_loses_nothing(tmp_pat
         state = store.round(Round(asked.id, 1))
         assert state is not None
         assert state.state == "closing"  # it takes no more, and all that it took is there
-        expected = count(store, asked, 1).to_bytes()
+        expected = sum_reports(store, asked, 1).to_bytes()
         resource.prlimit(pid, resource.RLIMIT_FSIZE, before)
         assert close().json() == {"round": 1, "state": "closed"}
         assert server.end() == 0

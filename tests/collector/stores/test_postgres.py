@@ -102,7 +102,7 @@ def test_an_old_schema_is_not_changed_by_who_reads(new_url: NewUrl, monkeypatch:
     open_store(url).close()
     later: Any = (*schema.MIGRATIONS, ("ALTER TABLE campaigns ADD COLUMN note TEXT",))
     monkeypatch.setattr(store, "MIGRATIONS", later)
-    with pytest.raises(StoreError, match="`untrackable serve` brings it up to date"):
+    with pytest.raises(StoreError, match="start `untrackable serve` once to bring it up to date"):
         open_store(url, make=False)
     monkeypatch.undo()
     open_store(url, make=False).close()
@@ -113,7 +113,7 @@ def test_an_old_schema_is_not_changed_by_who_reads(new_url: NewUrl, monkeypatch:
     [
         ("fsync=off", "fsync off"),
         ("full_page_writes=off", "full_page_writes off"),
-        ("track_commit_timestamp=on", "would tell when a report came"),
+        ("track_commit_timestamp=on", "would record when a report came"),
     ],
 )
 def test_a_server_that_would_lose_or_tell_is_refused(
@@ -222,7 +222,7 @@ def test_a_server_that_begins_to_log_reports_is_given_none(
     secret, late = rows(5, 2), rows(5, 3)
     set_to("SET log_statement = 'all'")
     try:
-        store._hang_up()
+        store._close_idle()
         with pytest.raises(StoreUnavailable, match="would write reports into its log"):
             store.add({ROUND: secret})
         with pytest.raises(StoreUnavailable, match="would write reports into its log"):
@@ -233,7 +233,7 @@ def test_a_server_that_begins_to_log_reports_is_given_none(
     store.add({ROUND: late})
     set_to("SET log_statement = 'all'")
     try:
-        monkeypatch.setattr(postgres_settings, "_LOOK_SECONDS", 0.0)
+        monkeypatch.setattr(postgres_settings, "_RECHECK_SECONDS", 0.0)
         with pytest.raises(StoreUnavailable, match="would write reports into its log"):
             store.add({ROUND: secret})
     finally:
@@ -384,9 +384,12 @@ def test_sums_may_come_slowly(new_url: NewUrl, monkeypatch: pytest.MonkeyPatch) 
     ("statement", "words"),
     [
         ("UPDATE sums SET data = set_byte(data, 60, get_byte(data, 60) # 64)", "sums"),
-        ("UPDATE campaigns SET document = set_byte(document, 30, 120)", "not the one that it is named after"),
-        ("UPDATE campaigns SET verdict = 'x' || verdict", "what its verification said cannot be read"),
-        ("UPDATE rounds SET reports = 4", "not of as many reports"),
+        (
+            "UPDATE campaigns SET document = set_byte(document, 30, 120)",
+            "the document does not match the campaign's id",
+        ),
+        ("UPDATE campaigns SET verdict = 'x' || verdict", "the result of its verification cannot be read"),
+        ("UPDATE rounds SET reports = 4", "do not have as many reports"),
         ("DELETE FROM sums", "has no sums"),
     ],
 )
@@ -431,7 +434,7 @@ def test_dumped_and_restored_as_documented(new_url: NewUrl, tmp_path: Path) -> N
 
 def test_what_is_set_right_for_a_role_is_seen(new_url: NewUrl, monkeypatch: pytest.MonkeyPatch) -> None:
     """Which is so in new sessions only."""
-    monkeypatch.setattr(postgres_settings, "_LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(postgres_settings, "_RECHECK_SECONDS", 0.0)
     url = new_url("postgresql")
     store = open_store(url)
     known(store)

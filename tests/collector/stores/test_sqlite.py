@@ -15,7 +15,7 @@ from tests.collector.stores.test_store import ID, ROUND, known, rows
 from untrackable.collector.stores import write_lock
 from untrackable.collector.stores.sqlite import SqliteStore
 from untrackable.collector.stores.store_address import open_store
-from untrackable.collector.stores.write_lock import Turn
+from untrackable.collector.stores.write_lock import WriteLock
 from untrackable.errors import StoreError
 
 
@@ -163,14 +163,14 @@ def test_two_processes_on_one_file(tmp_path: Path) -> None:
 
 
 def test_processes_take_turns(tmp_path: Path) -> None:
-    mine, other = Turn(tmp_path / "turn"), Turn(tmp_path / "turn")
+    mine, other = WriteLock(tmp_path / "turn"), WriteLock(tmp_path / "turn")
     taken = threading.Event()
 
     def wait() -> None:
-        with other.taken():
+        with other.held():
             taken.set()
 
-    with mine.taken():
+    with mine.held():
         thread = threading.Thread(target=wait)
         thread.start()
         assert not taken.wait(0.2)
@@ -181,8 +181,8 @@ def test_processes_take_turns(tmp_path: Path) -> None:
 
 
 def test_without_a_file_to_lock_there_are_no_turns(tmp_path: Path) -> None:
-    turn = Turn(tmp_path / "missing" / "turn")
-    with turn.taken(), turn.taken():
+    turn = WriteLock(tmp_path / "missing" / "turn")
+    with turn.held(), turn.held():
         turn.close()
 
 
@@ -190,19 +190,19 @@ def test_who_keeps_the_turn_for_ever_does_not_keep_others_from_adding(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(write_lock, "_PATIENCE", 0.2)
-    store, other = filled(tmp_path / "x.db"), Turn(tmp_path / "x.db-turn")
+    store, other = filled(tmp_path / "x.db"), WriteLock(tmp_path / "x.db-turn")
 
     def add() -> None:
         for seed in range(2, 5):
             store.add({ROUND: rows(5, seed)})
 
     adding = threading.Thread(target=add, daemon=True)
-    with other.taken():
+    with other.held():
         adding.start()
         adding.join(60)
         assert store.count(ROUND) == 3015
     add()
-    with Turn(tmp_path / "x.db-turn").taken():  # it was let go
+    with WriteLock(tmp_path / "x.db-turn").held():  # it was let go
         pass
     other.close()
     store.close()
@@ -210,12 +210,12 @@ def test_who_keeps_the_turn_for_ever_does_not_keep_others_from_adding(
 
 def test_a_turn_is_waited_for_again_once_it_was_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(write_lock, "_PATIENCE", 0.1)
-    one, other = Turn(tmp_path / "turn"), Turn(tmp_path / "turn")
-    with one.taken():
+    one, other = WriteLock(tmp_path / "turn"), WriteLock(tmp_path / "turn")
+    with one.held():
         assert [other._take() for _ in range(3)] == [False] * 3
-        assert other._in_vain
-    with other.taken():
-        assert not other._in_vain
+        assert other._timed_out
+    with other.held():
+        assert not other._timed_out
         assert not one._take()
     assert one._take()
     one.close()

@@ -101,13 +101,13 @@ def test_a_log_damaged_in_any_place_is_refused_unless_a_power_cut_could_have_don
     commits = frames(data)
     assert sum(commits) > 10
     last = len(commits) - 1 - commits[-2::-1].index(True) - 1  # the last commit but one
-    assert sqlite_log.damage(log) is None
+    assert sqlite_log.first_damaged_frame(log) is None
     for number in range(len(commits)):
         for place in (rng.randrange(8), 8 + rng.randrange(8), 16 + rng.randrange(8), 24 + rng.randrange(1024)):
             broken = bytearray(data)
             broken[32 + number * FRAME + place] ^= 1 << rng.randrange(8)
             log.write_bytes(broken)
-            found = sqlite_log.damage(log)
+            found = sqlite_log.first_damaged_frame(log)
             if number < last:
                 assert found == number
             elif number > last and place >= 8:  # or it may say that it is a commit
@@ -116,10 +116,10 @@ def test_a_log_damaged_in_any_place_is_refused_unless_a_power_cut_could_have_don
         broken = bytearray(data)
         broken[place] ^= 1 << rng.randrange(8)
         log.write_bytes(broken)
-        assert sqlite_log.damage(log) is not None, place
+        assert sqlite_log.first_damaged_frame(log) is not None, place
     for size in range(0, len(data), 500):  # what was never written is missing
         log.write_bytes(data[:size])
-        assert sqlite_log.damage(log) is None
+        assert sqlite_log.first_damaged_frame(log) is None
 
 
 def test_a_damaged_log_is_refused_and_nothing_is_changed(killed: Path) -> None:
@@ -129,7 +129,7 @@ def test_a_damaged_log_is_refused_and_nothing_is_changed(killed: Path) -> None:
     data[len(data) // 2] ^= 1
     log.write_bytes(data)
     for options in ({}, {"check": False}, {"check": False, "make": False}, {}):  # also if it is only read
-        with pytest.raises(StoreError, match="SQLite would forget what was acknowledged"):
+        with pytest.raises(StoreError, match="SQLite would drop acknowledged reports after it"):
             open_store(f"sqlite:///{killed}", **options)
         assert log.read_bytes() == data
     log.write_bytes(whole)
@@ -159,14 +159,14 @@ def test_what_was_never_synced_behind_the_end_of_the_log_is_not_damage(killed: P
     assert sorted(ends, reverse=True) == ends
     log.write_bytes(data)
     assert sum(frames(bytes(data))[(ends[-1] - 32) // FRAME :]) > 2
-    assert sqlite_log.damage(log) is None
+    assert sqlite_log.first_damaged_frame(log) is None
     store = open_store(f"sqlite:///{killed}")
     assert store.count(ROUND) == 103
     store.close()
     broken = bytearray(data)
     broken[len(whole) // 2] ^= 1  # what was acknowledged is another thing
     log.write_bytes(broken)
-    assert sqlite_log.damage(log) is not None
+    assert sqlite_log.first_damaged_frame(log) is not None
 
 
 def test_a_log_from_before_does_not_count(tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ def test_a_log_from_before_does_not_count(tmp_path: Path) -> None:
     log = tmp_path / "x.db-wal"
     salts = {log.read_bytes()[start + 8 : start + 16] for start in range(32, log.stat().st_size, FRAME)}
     assert len(salts) == 2
-    assert sqlite_log.damage(log) is None
+    assert sqlite_log.first_damaged_frame(log) is None
     connection.close()
 
 
@@ -241,7 +241,7 @@ def test_a_log_that_is_cut_or_closed_by_others_stays_the_same(tmp_path: Path) ->
     for seed in range(2, 6):
         store.add({ROUND: rows(5, seed)})
         store.tidy()
-        store._hang_up()
+        store._close_idle()
         SqliteStore.open(tmp_path / "x.db", make=False).close()
     store.add({ROUND: rows(5, 6)})
     store.close()
@@ -266,10 +266,10 @@ def test_a_log_that_somebody_reads_is_not_said_to_be_truncated(
     reader = sqlite3.connect(closed, isolation_level=None)
     reader.execute("BEGIN")
     reader.execute("SELECT count(*) FROM reports_2").fetchone()
-    with pytest.raises(StoreUnavailable, match="the log is still needed"):
+    with pytest.raises(StoreUnavailable, match="still reads an older state, which needs the log"):
         store.tidy()
     assert close_round(store, ASKED, 2).state == "closed"
-    assert "still has nonces of a closed round" in caplog.text
+    assert "still contains nonces of a closed round" in caplog.text
 
     def found() -> list[str]:
         return [path.name for path in closed.parent.iterdir() if given[7, :16].tobytes() in path.read_bytes()]

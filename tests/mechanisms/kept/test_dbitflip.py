@@ -11,7 +11,7 @@ import pytest
 from tests.mechanisms.exact_laws import agrees, arranged, tilted
 from tests.mechanisms.test_likelihoods import assert_likelihoods, bits_as_bytes
 from tests.mechanisms.test_vectors import WHOLE, Tape, flip, integers, seal, toward
-from tests.theory.test_dbitflip import definition
+from tests.theory.test_dbitflip_factorisation import definition
 from untrackable.errors import MergeError, StateError, ValueChangeRefused
 from untrackable.mechanisms.kept.dbitflip import DBitFlip
 

@@ -19,7 +19,7 @@ from untrackable.mechanisms.kept.kept_symbol import Step, steps_for
 from untrackable.mechanisms.kept.lgrr import Lgrr
 from untrackable.mechanisms.kept.loloha import Loloha, best_symbols
 from untrackable.theory import Experiment
-from untrackable.theory.enumeration import Finite, Law, Stream, pair, subsets
+from untrackable.theory.enumeration import FiniteMechanism, Law, Stream, streams_factor, subsets
 from untrackable.theory.factor import Factor
 
 STEPS: list[Step] = ["published", "exact"]
@@ -127,7 +127,7 @@ TINY = Loloha(values=5, symbols=3, keep=0.7, tell=0.6, seed_bits=2)
 PAIR = Loloha(values=4, symbols=2, keep=0.8, tell=0.7, seed_bits=1)
 
 
-def definition(mechanism: Loloha) -> Finite:
+def definition(mechanism: Loloha) -> FiniteMechanism:
     """A uniform seed, and a kept symbol for the one that the value is hashed to; a report shows seed and symbol."""
     m, plain = mechanism, oracle(mechanism.symbols, mechanism.keep, mechanism.tell)
 
@@ -143,7 +143,7 @@ def definition(mechanism: Loloha) -> Finite:
         assert isinstance(state, tuple)
         return {(state[0], told): chance for told, chance in plain.report(state[1], round).items()}
 
-    return Finite(range(m.values), state, report)
+    return FiniteMechanism(range(m.values), state, report)
 
 
 def sequence_law(mechanism: Loloha, values: tuple[int, ...]) -> dict[Stream, float]:
@@ -154,7 +154,7 @@ def sequence_law(mechanism: Loloha, values: tuple[int, ...]) -> dict[Stream, flo
     for seed in range(1 << m.seed_bits):
         hashed = [m.hashed(seed, v) for v in values]
         parts = [(s, [r for r in rounds if hashed[r - 1] == s]) for s in sorted(set(hashed))]
-        for stream, chance in plain.users(parts).items():
+        for stream, chance in plain.several_people(parts).items():
             total[tuple((seed, told) for told in stream)] = chance / (1 << m.seed_bits)
     return total
 
@@ -177,7 +177,7 @@ def test_loloha_experiments(mechanism: Loloha, reports: int) -> None:
             assert_dominates(fresh, truth.detection(one, other, rounds, first))
             changed = tuple(one if r in first else other for r in rounds)
             steady = sequence_law(mechanism, (one,) * reports)
-            assert_dominates(same, pair(steady, sequence_law(mechanism, changed)))
+            assert_dominates(same, streams_factor(steady, sequence_law(mechanism, changed)))
 
 
 def test_loloha_pure_bounds_are_attained() -> None:
@@ -189,7 +189,7 @@ def test_loloha_pure_bounds_are_attained() -> None:
         assert found.pure() == pytest.approx(max(truth.pure() for truth in truths))
         assert any(truth.pure() == 0 for truth in truths) or mechanism is TINY  # two values that always collide
     assert any(TINY.hashed(seed, 0) != TINY.hashed(seed, 1) for seed in range(4))
-    changed = pair(sequence_law(TINY, (0, 0, 0)), sequence_law(TINY, (0, 1, 1)))
+    changed = streams_factor(sequence_law(TINY, (0, 0, 0)), sequence_law(TINY, (0, 1, 1)))
     same = TINY.detection(reports=3, split=1, after="same")
     assert same.pure() == pytest.approx(Experiment([changed]).pure())
 
@@ -197,7 +197,10 @@ def test_loloha_pure_bounds_are_attained() -> None:
 def test_any_sequence_of_values_is_bounded() -> None:
     bound = PAIR.privacy(reports=3, values="any")
     laws = [sequence_law(PAIR, s) for s in itertools.product(range(PAIR.values), repeat=3)]
-    truths = [Experiment([pair(a, b)]) for a, b in itertools.islice(itertools.combinations(laws, 2), 0, None, 17)]
+    truths = [
+        Experiment([streams_factor(a, b)])
+        for a, b in itertools.islice(itertools.combinations(laws, 2), 0, None, 17)
+    ]
     assert bound.certainty == "upper"
     for gamma in GAMMAS:
         assert bound.delta(gamma).upper >= max(t.delta(gamma).upper for t in truths)
@@ -213,9 +216,9 @@ def apart(keep: float, tell: float, symbols: int, one: tuple[int, ...], other: t
     def law(sequence: tuple[int, ...]) -> dict[Stream, float]:
         rounds = range(1, len(sequence) + 1)
         parts = [(s, [r for r in rounds if sequence[r - 1] == s]) for s in sorted(set(sequence))]
-        return plain.users(parts)
+        return plain.several_people(parts)
 
-    return pair(law(one), law(other))
+    return streams_factor(law(one), law(other))
 
 
 def test_no_multiple_of_eps_covers_all_sequences() -> None:
@@ -240,7 +243,7 @@ def joint(symbols: int, keep: float, tell: float, patterns: tuple[int, ...]) -> 
     """Law of reports about kept symbols, those with equal numbers about the same one; as `indexed`."""
     plain = oracle(symbols, keep, tell)
     parts = [(0, [r for r, p in enumerate(patterns) if p == n]) for n in sorted(set(patterns))]
-    law = plain.users(parts)
+    law = plain.several_people(parts)
     return np.array([law[s] for s in itertools.product(range(symbols), repeat=len(patterns))])
 
 

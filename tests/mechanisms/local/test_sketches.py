@@ -22,7 +22,7 @@ from untrackable.mechanisms.interface import Pair
 from untrackable.mechanisms.local.sketches import CountMeanSketch, EntryCounts, HadamardSketch
 from untrackable.mechanisms.splitmix import mixed
 from untrackable.theory import Experiment, Factor
-from untrackable.theory.enumeration import Finite, Law, subsets
+from untrackable.theory.enumeration import FiniteMechanism, Law, subsets
 
 VECTORS = Path(__file__).parents[2] / "vectors"
 AnySketch = CountMeanSketch | HadamardSketch
@@ -73,11 +73,11 @@ def law(sketch: AnySketch, value: Hashable) -> Law:
     return outcomes
 
 
-def stored(sketch: AnySketch, slots: int) -> Finite:
+def stored(sketch: AnySketch, slots: int) -> FiniteMechanism:
     return oracles.stored(lambda value: law(sketch, value), slots, sketch.values)
 
 
-def fresh(sketch: AnySketch) -> Finite:
+def fresh(sketch: AnySketch) -> FiniteMechanism:
     return oracles.stateless(lambda value, round: law(sketch, value), sketch.values)
 
 

@@ -26,7 +26,7 @@ from untrackable.mechanisms.registry import from_json
 from untrackable.mechanisms.wrappers.dealt import Dealt
 from untrackable.mechanisms.wrappers.fresh import Fresh
 from untrackable.mechanisms.wrappers.stored import Memoized, Stored
-from untrackable.theory.enumeration import Finite, Law, subsets
+from untrackable.theory.enumeration import FiniteMechanism, Law, subsets
 from untrackable.theory.experiment import Experiment
 
 VECTORS = Path(__file__).parents[2] / "vectors"
@@ -61,11 +61,11 @@ def law(base: SubsetSelection, value: Hashable) -> Law:
     }
 
 
-def stored(base: SubsetSelection, slots: int) -> Finite:
+def stored(base: SubsetSelection, slots: int) -> FiniteMechanism:
     return oracles.stored(lambda value: law(base, value), slots, base.values)
 
 
-def fresh(base: SubsetSelection) -> Finite:
+def fresh(base: SubsetSelection) -> FiniteMechanism:
     return oracles.stateless(lambda value, round: law(base, value), base.values)
 
 

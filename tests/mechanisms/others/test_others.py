@@ -17,7 +17,7 @@ from untrackable.mechanisms.others.change_sums import intervals
 from untrackable.mechanisms.others.fixed_vector import BitNoise, FixedVector
 from untrackable.mechanisms.others.one_change import OneChange
 from untrackable.mechanisms.others.votes import Votes
-from untrackable.theory.enumeration import Finite
+from untrackable.theory.enumeration import FiniteMechanism
 
 NOISES: list[BitNoise] = ["fixed", "fresh"]
 ONE = OneChange(rounds=4, changes=2, eps=1.2)
@@ -36,7 +36,7 @@ def vote_as_report(report: Any) -> Any:
 
 def follows(
     mechanism: Mechanism,
-    oracle: Finite,
+    oracle: FiniteMechanism,
     value: Hashable,
     encode: Callable[[Any], Any],
     held: Sequence[int],
@@ -71,7 +71,7 @@ def test_questions_follow_their_law(noise: BitNoise) -> None:
     vector = FixedVector(bits=2, eps=0.9, noise=noise)
     make = oracles_discussed.answered_once if noise == "fixed" else oracles_discussed.questioned
     numbered = make([0, 1, 2, 3], 2, 0.9)  # the question 0 is never asked
-    oracle = Finite(
+    oracle = FiniteMechanism(
         numbered.values,
         lambda value: {s: p * 4 / 3 for s, p in numbered.state(value).items() if _asked(s) > 0},
         numbered.report,
@@ -340,7 +340,7 @@ def test_refusals() -> None:
         with pytest.raises(ValueError, match=message):
             make()
     for mechanism in MECHANISMS:
-        with pytest.raises(ValueError, match="it is not shown") as caught:
+        with pytest.raises(ValueError, match="not shown") as caught:
             mechanism.client(48879)
         assert "48879" not in str(caught.value)
         with pytest.raises(TypeError):

@@ -1,1 +1,1 @@
-"""What reports themselves show, nothing being assumed of the mechanism: recorded ones, and those of black boxes."""
+"""What reports themselves show, recorded in files or sent by black boxes; nothing is assumed of the mechanism."""

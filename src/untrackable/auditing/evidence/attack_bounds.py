@@ -1,4 +1,4 @@
-"""What reports give away, bounded from below by attacks on held-out people. Nothing is assumed of the mechanism.
+"""Bounds from below on what reports give away, by attacks on held-out people. Nothing is assumed of the mechanism.
 
 An attack is chosen on one half of the people and tried once on the other, so its rates are binomial and their
 Clopper-Pearson bounds exact. The one assumption is that people (clients) are independent of each other.
@@ -21,14 +21,14 @@ from untrackable.auditing.evidence.value_scores import scorers
 from untrackable.errors import AuditError
 
 FEWEST_PEOPLE = 16
-"""With fewer there is nothing to choose an attack on, or nothing to try it on."""
+"""With fewer, too few are left to choose an attack on or to try it on."""
 
 FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advantage:
-    """Tracking advantage: `lower` holds with confidence `level`; `sampled` is what the attack got.
+    """Tracking advantage: `lower` holds with confidence `level`; `sampled` is the attack's result.
 
     `same` and `different`: how often pairs of one person, and of two people, were called one person, each with a
     two-sided interval at `level`.
@@ -43,7 +43,7 @@ class Advantage:
 
     @staticmethod
     def of(similarity: str, same: NDArray[np.bool_], different: NDArray[np.bool_], level: float) -> "Advantage":
-        """From what the attack said about independent pairs of one person, and of two people."""
+        """From the attack's answers about independent pairs of one person, and of two people."""
         hits, alarms = int(same.sum()), int(different.sum())
         error = (1 - level) / 2
         lower = float(lower_bound(hits, same.size, error) - upper_bound(alarms, different.size, error))
@@ -89,7 +89,7 @@ def advantage_lower(first: Window, second: Window, *, level: float = 0.99, seed:
 
 
 def disjoint_pairs(people: Index) -> tuple[Index, Index, Index]:
-    """Half of the people for pairs with themselves; the others two by two, each used once."""
+    """Half of the people are paired with themselves; the others two by two, each used once."""
     same, others = people[: people.size // 2], people[people.size // 2 :]
     half = others.size // 2
     return same, others[:half], others[half : 2 * half]
@@ -153,8 +153,8 @@ class Epsilon:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Learnt:
-    """What reports tell about the value: the bound on eps, and how many held-out clients' values were guessed."""
+class ValueLeak:
+    """What reports reveal about the value: the bound on eps, and how many held-out clients' values were guessed."""
 
     eps: Epsilon
     recovered: Share
@@ -167,11 +167,11 @@ def eps_lower(samples: Sequence[Streams], *, level: float = 0.99, delta: float =
     eps ≥ ln((P(event | a) - delta)/P(event | b)). Assumes that clients are independent and those of one value
     alike. A quarter of the clients fits scores, a quarter chooses one event, which alone is tried on the others.
     """
-    return learnt(samples, level=level, delta=delta, seed=seed).eps
+    return value_leak(samples, level=level, delta=delta, seed=seed).eps
 
 
-def learnt(samples: Sequence[Streams], *, level: float = 0.99, delta: float = 0.0, seed: int = 0) -> Learnt:
-    """`eps_lower`, with the share of held-out clients whose value is recovered."""
+def value_leak(samples: Sequence[Streams], *, level: float = 0.99, delta: float = 0.0, seed: int = 0) -> ValueLeak:
+    """`eps_lower`, and the share of held-out clients whose value is recovered."""
     level = checks.open_probability("level", level)
     delta = checks.probability("delta", delta)
     if len(samples) < 2:
@@ -204,7 +204,7 @@ def learnt(samples: Sequence[Streams], *, level: float = 0.99, delta: float = 0.
     outside = _ratio(scorer(test[b]), a, b) >= cut
     hits = sum(int(np.sum(_guess(guesser(sample), rng) == i)) for i, sample in enumerate(test))
     recovered = Share.of(hits, sum(sample.tokens.shape[0] for sample in test), level)
-    return Learnt(eps=_bound(name, inside, outside, level, delta), recovered=recovered)
+    return ValueLeak(eps=_bound(name, inside, outside, level, delta), recovered=recovered)
 
 
 def _bound(name: str, inside: NDArray[np.bool_], outside: NDArray[np.bool_], level: float, delta: float) -> Epsilon:

@@ -1,4 +1,4 @@
-"""A client as a black box: make many, listen, and bound from below what they give away."""
+"""Audits a client as a black box: make many, collect their reports, and bound from below what these give away."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,8 +8,14 @@ import numpy as np
 
 from untrackable import checks
 from untrackable.auditing.confidence import Share
-from untrackable.auditing.evidence.attack_bounds import FEWEST_PEOPLE, Advantage, Epsilon, advantage_lower, learnt
-from untrackable.auditing.evidence.report_digests import Told
+from untrackable.auditing.evidence.attack_bounds import (
+    FEWEST_PEOPLE,
+    Advantage,
+    Epsilon,
+    advantage_lower,
+    value_leak,
+)
+from untrackable.auditing.evidence.report_digests import Progress
 from untrackable.auditing.evidence.report_streams import Factory, Streams, collect
 from untrackable.auditing.evidence.sign_tests import SignTest, identical, persistence, sharing
 from untrackable.auditing.evidence.similarities import halves
@@ -17,11 +23,11 @@ from untrackable.auditing.evidence.similarities import halves
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientAudit:
-    """What `audit_client` found. Each bound holds with confidence `level`; nothing here is an upper bound.
+    """The result of `audit_client`. Each bound holds with confidence `level`; none of them is an upper bound.
 
     `eps` is from all reports of a client, `eps_one` from its first; `tracking` is from its first half against its
-    second. `recovered` and `recovered_one` are shares of held-out clients whose value was guessed, where `chance`
-    would be luck.
+    second. `recovered` and `recovered_one` are shares of held-out clients whose value was guessed; guessing without
+    looking at reports gets `chance`.
     """
 
     values: int
@@ -47,17 +53,17 @@ class ClientAudit:
 
     @property
     def chance(self) -> float:
-        """Share of values guessed right without looking."""
+        """Share of values that are guessed without looking at reports."""
         return 1 / self.values
 
     @property
     def persists(self) -> bool:
-        """Whether a client's reports hang together: it keeps something, such as permanent noise."""
+        """Whether a client's reports are correlated: it keeps something, such as permanent noise."""
         return self.persistence.found
 
     @property
     def averages_out(self) -> bool:
-        """Whether nothing is found to persist and many reports still say more than one: noise is fresh."""
+        """Whether nothing is found to persist and many reports still reveal more than one: noise is fresh."""
         return not self.persists and self.recovered.lower > self.recovered_one.upper
 
     @property
@@ -163,13 +169,13 @@ def audit_client(
     clients: int = 2000,
     level: float = 0.99,
     seed: int = 0,
-    progress: Told | None = None,
+    progress: Progress | None = None,
 ) -> ClientAudit:
-    """Audit clients made by `factory(value)`, knowing nothing about them.
+    """Audit clients made by `factory(value)`, with no knowledge of how they work.
 
-    A client is called for one report after another, or has `.report(round)`, asked for rounds 1, 2, …. There are
-    `clients` of each value, made in turn. Claims are about all `reports` together, and about one. `seed` decides
-    which clients are held out, not what clients send. Assumes that clients are independent, which it also tests.
+    A client is called for one report after another, or has `.report(round)`, which is called for rounds 1, 2, ….
+    `clients` are made for each value, in turn. Claims are about all `reports` together, and about one. `seed`
+    decides which clients are held out, not what clients send. Assumes independent clients, which it also tests.
     """
     if not callable(factory):
         raise TypeError(f"factory must be callable, not {type(factory).__name__}")
@@ -190,7 +196,7 @@ def audit_client(
     if progress is not None:
         progress("looking for leaks")
     every, one = (
-        learnt(taken, level=level, delta=delta, seed=seed)
+        value_leak(taken, level=level, delta=delta, seed=seed)
         for taken in (samples, [sample.between(0, 1) for sample in samples])
     )
     return ClientAudit(
@@ -213,7 +219,7 @@ def audit_client(
 
 
 def _tracking(samples: Sequence[Streams], level: float, seed: int) -> Advantage:
-    """The best of the values, each at a level that makes all of them hold together."""
+    """The largest bound of all values, each at a level such that all of them hold together."""
     each = 1 - (1 - level) / len(samples)
     found = [advantage_lower(*halves(sample), level=each, seed=seed) for sample in samples]
     return max(found, key=lambda advantage: (advantage.lower, advantage.sampled))

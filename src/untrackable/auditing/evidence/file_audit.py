@@ -1,4 +1,4 @@
-"""A file of reports with pseudonyms: how well can the people in it be followed from one window to another?"""
+"""How well can the people in a file of reports with pseudonyms be followed from one window to another?"""
 
 import itertools
 import os
@@ -13,25 +13,22 @@ from numpy.typing import NDArray
 
 from untrackable import checks
 from untrackable.auditing.evidence.attack_bounds import FEWEST_PEOPLE, Advantage, advantage_lower, disjoint_pairs
-from untrackable.auditing.evidence.people_sample import Half, People, arrays, windows
-from untrackable.auditing.evidence.recorded_format import FORMATS, Format, RecordedFormat, Unreadable
-from untrackable.auditing.evidence.recorded_tables import Chunk, Row, Table, open_table
-from untrackable.auditing.evidence.report_digests import Told
+from untrackable.auditing.evidence.people_sample import PeopleSample, Person, arrays, windows
+from untrackable.auditing.evidence.recorded_format import FORMATS, Format, RecordedFormat, UnreadableReport
+from untrackable.auditing.evidence.recorded_table import RecordedColumns, find_columns, open_recorded
+from untrackable.auditing.evidence.report_digests import Progress
 from untrackable.errors import AuditError
-
-PSEUDONYMS = ("pseudonym", "user", "user_id", "id")
-WINDOWS = ("window", "place", "device", "day")
-REPORTS = ("report", "irr")
+from untrackable.reports.table import CellBatch, CellTable
 
 SHOWN = 5
-"""Malformed rows that are named one by one."""
+"""How many malformed rows are named one by one."""
 
 _SAMPLE = 1000
 _MOST_WINDOWS = 100_000
 _BLOCK = 64
 
 
-class Linking(Protocol):
+class LinkingMechanism(Protocol):
     """A mechanism that knows how likely two rows of reports are one person's."""
 
     @property
@@ -44,11 +41,11 @@ class Linking(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileAudit:
-    """What `audit_file` found; `tracking.lower` holds with confidence `level` if people are independent.
+    """The result of `audit_file`; `tracking.lower` holds with confidence `level` if people are independent.
 
     `rows` are all data rows, of which `malformed` were left out (`examples` are the first few, with their line or
     row number) and `elsewhere` were in other windows. `people` were seen in both windows, and sent `reports` there;
-    `sampled` tells whether they are a uniform sample of the file's pseudonyms.
+    `sampled` says whether they are a uniform sample of the file's pseudonyms.
     """
 
     path: str
@@ -142,11 +139,11 @@ def audit_file(
     level: float = 0.99,
     people: int = 10_000,
     seed: int = 0,
-    mechanism: Linking | None = None,
+    mechanism: LinkingMechanism | None = None,
     value: Any = None,
-    progress: Told | None = None,
+    progress: Progress | None = None,
 ) -> FileAudit:
-    """How well the people in a CSV, Parquet or Arrow file can be followed, by an attack on held-out people.
+    """Measure how well the people in a CSV, Parquet or Arrow file can be followed, by an attack on held-out people.
 
     With a mechanism, and the value that everyone is taken to hold, its likelihood ratio is the attack: one person
     if above 1. Memory is in proportion to `people`, not to rows. `seed` decides who is sampled and held out.
@@ -157,15 +154,15 @@ def audit_file(
     seed = checks.integer("seed", seed, low=0, high=(1 << 64) - 1)
     if mechanism is not None and not callable(getattr(mechanism, "link_scores", None)):
         raise TypeError(f"mechanism must have link_scores, {type(mechanism).__name__} has not")
-    table = open_table(Path(path))
-    columns = _columns(table, pseudonym, window, report)
+    table = open_recorded(Path(path))
+    columns = find_columns(table, pseudonym, window, report)
     reading = _Reading(table, columns, format, mechanism, progress)
-    if columns[1] is not None:
+    if columns.window is not None:
         windows = reading.two_windows(windows)
     elif windows is not None:
         raise ValueError("windows were named, but there is no window column")
     found = reading.collect(windows, people, seed)
-    both = found.both()
+    both = found.in_both_windows()
     if len(both) < FEWEST_PEOPLE:
         raise AuditError(
             f"pseudonyms with reports in both windows: {len(both)}, where at least {FEWEST_PEOPLE} are needed"
@@ -184,58 +181,38 @@ def audit_file(
         pseudonyms=len(found),
         sampled=found.dropped,
         people=len(both),
-        reports=sum(half.count for halves in both for half in halves),
+        reports=sum(window.count for person in both for window in person),
         windows=windows,
-        format=reading.layout.name,
+        format=reading.format.name,
         level=level,
         mechanism=None if mechanism is None else repr(mechanism),
         tracking=tracking,
     )
 
 
-def _columns(
-    table: Table, pseudonym: str | None, window: str | None, report: str | None
-) -> tuple[str, str | None, str]:
-    def find(what: str, asked: str | None, usual: Sequence[str]) -> str | None:
-        names = (asked,) if asked is not None else usual
-        found = next((name for name in names if name in table.columns), None)
-        if found is None and (asked is not None or usual is not WINDOWS):
-            there = (
-                f"columns are {', '.join(table.columns)}"
-                if table.names_may_be_shown
-                else f"the first line names {len(table.columns)} columns"
-            )
-            raise AuditError(f"no {what} column called {' or '.join(names)}: {there}")
-        return found
-
-    who, what = find("pseudonym", pseudonym, PSEUDONYMS), find("report", report, REPORTS)
-    return str(who), find("window", window, WINDOWS), str(what)
-
-
 class _Reading:
-    """One file being read: counts what is wrong with it on the way."""
+    """One file being read; it counts malformed rows on the way."""
 
     def __init__(
         self,
-        table: Table,
-        columns: tuple[str, str | None, str],
+        table: CellTable,
+        columns: RecordedColumns,
         format: Format,
-        mechanism: Linking | None,
-        progress: Told | None,
+        mechanism: LinkingMechanism | None,
+        progress: Progress | None,
     ) -> None:
-        self._table, self._columns, self._format = table, columns, format
+        self._table, self._columns, self._asked = table, columns, format
         self._bits = None if mechanism is None else mechanism.report_bits
         self._progress = progress
-        self.layout = RecordedFormat("text", 0)
+        self.format = RecordedFormat("text", 0)
         self.rows = self.malformed = self.elsewhere = 0
         self.examples: list[tuple[int, str]] = []
 
     def two_windows(self, asked: tuple[str, str] | None) -> tuple[str, str]:
-        """The two windows asked for, or else the two of the most rows."""
-        name = self._columns[1]
+        """The two windows that were asked for, or the two with the most rows."""
         counts: Counter[str] = Counter()
-        for chunk in self._chunks("counting windows", [str(name)]):
-            counts.update(str(row.cells[0]) for row in chunk.rows if not row.wrong and not _missing(row.cells[0]))
+        for batch in self._batches("counting windows", [str(self._columns.window)]):
+            counts.update(str(cells[0]) for cells in batch.rows if cells and not _missing(cells[0]))
             if len(counts) > _MOST_WINDOWS:
                 raise AuditError(f"the window column has more than {_MOST_WINDOWS:,} different windows")
         if asked is not None:
@@ -252,32 +229,29 @@ class _Reading:
         first, second = sorted(window for window, _ in counts.most_common(2))
         return first, second
 
-    def collect(self, windows: tuple[str, str] | None, people: int, seed: int) -> People:
+    def collect(self, windows: tuple[str, str] | None, people: int, seed: int) -> PeopleSample:
         """Read everything."""
-        names = [name for name in self._columns if name is not None]
-        chunks = self._chunks("reading reports", names)
-        begun: list[Chunk] = []
+        batches = self._batches("reading reports", self._columns.present)
+        begun: list[CellBatch] = []
         sample: list[Any] = []
-        for chunk in chunks:
-            begun.append(chunk)
-            sample += [row.cells[-1] for row in chunk.rows if not row.wrong and not _missing(row.cells[-1])]
+        for batch in batches:
+            begun.append(batch)
+            sample += [cells[-1] for cells in batch.rows if cells and not _missing(cells[-1])]
             if len(sample) >= _SAMPLE:
                 break
-        self.layout = RecordedFormat.of(sample[:_SAMPLE], self._format)
-        if self._bits is not None and self.layout.name == "text":
+        self.format = RecordedFormat.of(sample[:_SAMPLE], self._asked)
+        if self._bits is not None and self.format.name == "text":
             raise AuditError("reports are text; a mechanism's are integers, hexadecimal or bits")
-        found = People(people, width=self.layout.width, seed=seed, keep_raw=self._bits is not None)
-        which = {window: place for place, window in enumerate(windows or ())}
-        for chunk in itertools.chain(begun, chunks):
-            for row in chunk.rows:
-                self.rows += 1
-                self._row(row, which, found)
+        found = PeopleSample(people, width=self.format.width, seed=seed, keep_raw=self._bits is not None)
+        which = {window: index for index, window in enumerate(windows or ())}
+        for batch in itertools.chain(begun, batches):
+            self._add(batch, which, found)
         if self.malformed == self.rows:
             raise AuditError(f"there is no usable row{self.complaint()}")
         return found
 
     def complaint(self) -> str:
-        """What is wrong with rows, to be added to an error."""
+        """The first malformed row, as the end of an error."""
         if not self.malformed:
             return ""
         number, reason = self.examples[0]
@@ -285,41 +259,44 @@ class _Reading:
             f"; {self.malformed:,} of {self.rows:,} rows are malformed ({self._table.unit} {number}: {reason}; …)"
         )
 
-    def _row(self, row: Row, which: dict[str, int], found: People) -> None:
-        if row.wrong:
-            return self._bad(row.number, row.wrong)
-        who, told = row.cells[0], row.cells[-1]
+    def _add(self, batch: CellBatch, which: dict[str, int], found: PeopleSample) -> None:
+        self.rows += len(batch.rows)
+        for index, (number, cells) in enumerate(zip(batch.numbers, batch.rows, strict=True)):
+            problem = batch.problems.get(index) or self._add_row(cells, which, found)
+            if problem:
+                self.malformed += 1
+                if len(self.examples) < SHOWN:
+                    self.examples.append((number, problem))
+
+    def _add_row(self, cells: Sequence[Any], which: dict[str, int], found: PeopleSample) -> str:
+        """Count a report; what is wrong with the row, if anything is."""
+        who, sent = cells[0], cells[-1]
         if _missing(who):
-            return self._bad(row.number, "the pseudonym is missing")
-        if _missing(told):
-            return self._bad(row.number, "the report is missing")
-        place = None
+            return "the pseudonym is missing"
+        if _missing(sent):
+            return "the report is missing"
+        window = None
         if which:
-            if _missing(row.cells[1]):
-                return self._bad(row.number, "the window is missing")
-            place = which.get(str(row.cells[1]))
+            if _missing(cells[1]):
+                return "the window is missing"
+            window = which.get(str(cells[1]))
         try:
-            report = self.layout.read(told)
-        except Unreadable as error:
-            return self._bad(row.number, str(error))
+            report = self.format.read(sent)
+        except UnreadableReport as error:
+            return str(error)
         if self._bits is not None and report.bit_length() > self._bits:
-            return self._bad(row.number, f"the report has more than the mechanism's {self._bits} bits")
-        if which and place is None:
+            return f"the report has more than the mechanism's {self._bits} bits"
+        if which and window is None:
             self.elsewhere += 1
         else:
-            found.add(_name(who), place, report)
-        return None
+            found.add(_name(who), window, report)
+        return ""
 
-    def _bad(self, number: int, reason: str) -> None:
-        self.malformed += 1
-        if len(self.examples) < SHOWN:
-            self.examples.append((number, reason))
-
-    def _chunks(self, what: str, columns: list[str]) -> Iterator[Chunk]:
-        for chunk in self._table.chunks(columns):
+    def _batches(self, what: str, columns: list[str]) -> Iterator[CellBatch]:
+        for batch in self._table.cells(columns):
             if self._progress is not None:
-                self._progress(what, chunk.done)
-            yield chunk
+                self._progress(what, batch.done)
+            yield batch
 
 
 def _missing(cell: Any) -> bool:
@@ -333,12 +310,12 @@ def _name(who: Any) -> bytes:
 
 
 def _tracked(
-    both: list[tuple[Half, Half]], level: float, seed: int, mechanism: Linking | None, value: Any
+    both: list[Person], level: float, seed: int, mechanism: LinkingMechanism | None, value: Any
 ) -> Advantage:
     if mechanism is None:
         return advantage_lower(*windows(both), level=level, seed=seed)
     simulate: Callable[..., Any] | None = getattr(mechanism, "simulate", None)
-    widest = max((report.bit_length() for pair in both for half in pair for report in half.raw), default=0)
+    widest = max((report.bit_length() for person in both for window in person for report in window.raw), default=0)
     if widest + 16 < mechanism.report_bits:
         raise AuditError(
             f"the mechanism's reports have {mechanism.report_bits} bits, those of the file at most {widest}: "

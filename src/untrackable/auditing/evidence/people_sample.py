@@ -1,4 +1,4 @@
-"""A uniform sample of the people in a stream of rows, and what must be remembered of each, in bounded memory."""
+"""A uniform sample of the people in a stream of rows, and what is remembered about each, in bounded memory."""
 
 import heapq
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from untrackable.auditing.evidence.recorded_format import places
+from untrackable.auditing.evidence.recorded_format import lowest_bits
 from untrackable.auditing.evidence.report_digests import digest
 from untrackable.auditing.evidence.report_streams import FEW
 from untrackable.auditing.evidence.similarities import Window
@@ -19,7 +19,7 @@ MOST_RAW = 256
 """Reports kept as they are of a person in a window, where they are kept at all."""
 
 
-class Half:
+class PersonWindow:
     """A person in a window: the number of reports, how often each bit was 1, and some digests."""
 
     __slots__ = ("count", "hashes", "ones", "raw")
@@ -36,7 +36,7 @@ class Half:
         wanted = width or max(1, report.bit_length())
         if self.ones.size < wanted:
             self.ones = np.concatenate([self.ones, np.zeros(wanted - self.ones.size, dtype=np.uint32)])
-        self.ones[:wanted] += places(report, wanted)
+        self.ones[:wanted] += lowest_bits(report, wanted)
         if keep and len(self.raw) < MOST_RAW:
             self.raw.append(report)
         key = digest(report.to_bytes(report.bit_length() // 8 + 1, "little"))
@@ -45,29 +45,33 @@ class Half:
             del self.hashes[max(self.hashes)]
 
 
-class People:
+Person = tuple[PersonWindow, PersonWindow]
+"""A person in the two windows."""
+
+
+class PeopleSample:
     """At most `most` pseudonyms: those whose keyed digests are smallest, which is a uniform sample.
 
-    Who is dropped never comes back, so all reports of those who stay have been counted.
+    A pseudonym that was dropped never comes back, so all reports of those who stay have been counted.
     """
 
     def __init__(self, most: int, *, width: int, seed: int, keep_raw: bool) -> None:
         self._most, self._width, self._keep = most, width, keep_raw
         self._key = seed.to_bytes(16, "little")
-        self._known: dict[bytes, tuple[Half, Half]] = {}
+        self._known: dict[bytes, Person] = {}
         self._largest: list[tuple[int, bytes]] = []
         self.dropped = False
 
     def add(self, pseudonym: bytes, window: int | None, report: int) -> None:
-        """One report; without a window, reports go to the two windows in turn."""
-        halves = self._known.get(pseudonym) or self._admit(pseudonym)
-        if halves is None:
+        """One report; without a window, a person's reports go to the two windows in turn."""
+        person = self._known.get(pseudonym) or self._admit(pseudonym)
+        if person is None:
             return
         if window is None:
-            window = (halves[0].count + halves[1].count) % 2
-        halves[window].add(report, self._width, self._keep)
+            window = (person[0].count + person[1].count) % 2
+        person[window].add(report, self._width, self._keep)
 
-    def _admit(self, pseudonym: bytes) -> tuple[Half, Half] | None:
+    def _admit(self, pseudonym: bytes) -> Person | None:
         rank = digest(pseudonym, self._key)
         if len(self._known) >= self._most:
             self.dropped = True
@@ -77,56 +81,54 @@ class People:
             del self._known[last]
         else:
             heapq.heappush(self._largest, (-rank, pseudonym))
-        halves = Half(), Half()
-        self._known[pseudonym] = halves
-        return halves
+        person = PersonWindow(), PersonWindow()
+        self._known[pseudonym] = person
+        return person
 
     def __len__(self) -> int:
         return len(self._known)
 
-    def both(self) -> list[tuple[Half, Half]]:
-        """Those seen in both windows."""
-        return [halves for halves in self._known.values() if halves[0].count and halves[1].count]
+    def in_both_windows(self) -> list[Person]:
+        """The people who were seen in both windows."""
+        return [person for person in self._known.values() if person[0].count and person[1].count]
 
 
-def windows(people: list[tuple[Half, Half]]) -> tuple[Window, Window]:
+def windows(people: list[Person]) -> tuple[Window, Window]:
     """The two windows of these people as arrays."""
-    width = max(half.ones.size for halves in people for half in halves)
+    width = max(window.ones.size for person in people for window in person)
     known: dict[int, int] = {}
-    for halves in people:
-        for half in halves:
-            for key in half.hashes:
+    for person in people:
+        for window in person:
+            for key in window.hashes:
                 known.setdefault(key, len(known))
     return _window([first for first, _ in people], width, known), _window(
-        [other for _, other in people], width, known
+        [second for _, second in people], width, known
     )
 
 
-def _window(halves: list[Half], width: int, known: dict[int, int]) -> Window:
-    counts = np.array([half.count for half in halves], dtype=np.int64)
-    means = np.zeros((len(halves), width))
-    for row, half in enumerate(halves):
-        means[row, : half.ones.size] = half.ones / half.count
-    rows = np.repeat(np.arange(len(halves)), [len(half.hashes) for half in halves])
-    columns = [known[key] for half in halves for key in half.hashes]
-    sent = [float(times) for half in halves for times in half.hashes.values()]
-    tokens = csr_array((sent, (rows, columns)), shape=(len(halves), max(1, len(known))))
+def _window(people: list[PersonWindow], width: int, known: dict[int, int]) -> Window:
+    counts = np.array([person.count for person in people], dtype=np.int64)
+    means = np.zeros((len(people), width))
+    for row, person in enumerate(people):
+        means[row, : person.ones.size] = person.ones / person.count
+    rows = np.repeat(np.arange(len(people)), [len(person.hashes) for person in people])
+    columns = [known[key] for person in people for key in person.hashes]
+    sent = [float(times) for person in people for times in person.hashes.values()]
+    tokens = csr_array((sent, (rows, columns)), shape=(len(people), max(1, len(known))))
     if len(known) <= FEW:
         means = np.concatenate([means, tokens.toarray() / counts[:, None]], axis=1)
     return Window(counts, means, tokens)
 
 
-def arrays(
-    people: list[tuple[Half, Half]], report_bits: int, *, as_bytes: bool
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The raw reports of people who have enough in both windows, as many of each, as simulation lays them out.
+def arrays(people: list[Person], report_bits: int, *, as_bytes: bool) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The raw reports of people who have enough in both windows, laid out as simulation does.
 
-    As many are taken as three quarters of the people have in a window.
+    From each person as many are taken as three quarters of the people have in a window.
     """
-    taken = [int(np.quantile([len(halves[i].raw) for halves in people], 0.25)) for i in (0, 1)]
-    kept = [halves for halves in people if all(len(halves[i].raw) >= taken[i] for i in (0, 1))]
+    taken = [int(np.quantile([len(person[i].raw) for person in people], 0.25)) for i in (0, 1)]
+    kept = [person for person in people if all(len(person[i].raw) >= taken[i] for i in (0, 1))]
     first, second = (
-        _packed([halves[i].raw[: taken[i]] for halves in kept], report_bits, as_bytes=as_bytes) for i in (0, 1)
+        _packed([person[i].raw[: taken[i]] for person in kept], report_bits, as_bytes=as_bytes) for i in (0, 1)
     )
     return first, second
 

@@ -1,4 +1,4 @@
-"""What a recorded report is: an integer, hexadecimal digits, bits, or text that is only compared."""
+"""How a recorded report is written: as an integer, hexadecimal digits, bits, or text that is only compared."""
 
 import re
 from collections import Counter
@@ -17,8 +17,8 @@ FORMATS: tuple[Format, ...] = ("auto", "integer", "hex", "bits", "text")
 WIDEST = 4096
 """Bits of the longest report."""
 
-TEXT_PLACES = 32
-"""Bits of its digest that stand for a text."""
+TEXT_BITS = 32
+"""Width of the digest that stands for a text."""
 
 _ENOUGH = 0.9
 """Share of a file's first reports that must look like a format."""
@@ -26,20 +26,20 @@ _ENOUGH = 0.9
 _HEX = re.compile(r"(?:0[xX])?([0-9a-fA-F]+)")
 
 
-class Unreadable(ValueError):
-    """A report that is not what it should be; the message never shows it."""
+class UnreadableReport(ValueError):
+    """A report that is not of the file's format; the message never shows it."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedFormat:
-    """How the reports of one file are read; `width` is 0 where it is whatever the widest integer needs."""
+    """How the reports of one file are read; `width` is their bits, or 0 for integers of any width."""
 
     name: Format
     width: int
 
     @staticmethod
     def of(sample: Sequence[Any], asked: Format) -> "RecordedFormat":
-        """The layout that a file's first reports suggest, or the one asked for with the usual width."""
+        """The format that a file's first reports suggest, or the one asked for, with the width that most have."""
         texts = [cell for cell in sample if isinstance(cell, str)]
         if asked == "auto":
             asked = _guess(sample, texts)
@@ -51,7 +51,7 @@ class RecordedFormat:
         elif asked == "hex":
             lengths.update(4 * len(found[1]) for cell in texts if (found := _HEX.fullmatch(cell)))
         width = lengths.most_common(1)[0][0] if lengths else 0
-        return RecordedFormat(asked, TEXT_PLACES if asked == "text" else width)
+        return RecordedFormat(asked, TEXT_BITS if asked == "text" else width)
 
     def read(self, cell: Any) -> int:
         """A report as an integer: digits are written highest first; the first of a list or of bytes is lowest."""
@@ -64,26 +64,26 @@ class RecordedFormat:
         if isinstance(cell, bytes):
             return self._sized(int.from_bytes(cell, "little"), 8 * len(cell))
         if not isinstance(cell, str):
-            raise Unreadable(f"the report is a {type(cell).__name__}")
+            raise UnreadableReport(f"the report is a {type(cell).__name__}")
         if self.name == "hex":
             found = _HEX.fullmatch(cell)
             if not found:
-                raise Unreadable("the report is not hexadecimal")
+                raise UnreadableReport("the report is not hexadecimal")
             return self._sized(int(found[1], 16) if len(found[1]) <= WIDEST // 4 else 0, 4 * len(found[1]))
         if not cell or cell.strip("01"):
-            raise Unreadable("the report is not a row of 0 and 1")
+            raise UnreadableReport("the report is not a row of 0 and 1")
         return self._sized(int(cell, 2), len(cell))
 
     def _listed(self, cell: list[Any]) -> int:
         if not all(item in (0, 1) for item in cell):
-            raise Unreadable("the report is not a list of 0 and 1")
-        return self._sized(sum(1 << place for place, item in enumerate(cell) if item), len(cell))
+            raise UnreadableReport("the report is not a list of 0 and 1")
+        return self._sized(sum(1 << index for index, item in enumerate(cell) if item), len(cell))
 
     def _sized(self, number: int, width: int) -> int:
         if width > WIDEST:
-            raise Unreadable(f"the report has more than {WIDEST} bits")
+            raise UnreadableReport(f"the report has more than {WIDEST} bits")
         if width != self.width:
-            raise Unreadable(f"the report has {width} bits, where most have {self.width}")
+            raise UnreadableReport(f"the report has {width} bits, where most have {self.width}")
         return number
 
 
@@ -94,7 +94,7 @@ def _guess(sample: Sequence[Any], texts: Sequence[str]) -> Format:
         return "integer" if 2 * whole > len(sample) else "bits" if 2 * listed > len(sample) else "text"
     needed = _ENOUGH * len(texts)
     rows = Counter(len(text) for text in texts if text and not text.strip("01"))
-    # A row of bits has one length, and more than one bit; 0 and 1 alone, or 1 beside 10, are numbers.
+    # A row of bits has one length, and more than one bit. Single digits, or 1 beside 10, are numbers.
     if rows and rows.most_common(1)[0][1] >= needed and rows.most_common(1)[0][0] > 1:
         return "bits"
     if sum(text.strip().removeprefix("-").isdecimal() for text in texts) >= needed:
@@ -108,18 +108,18 @@ def _as_integer(cell: Any) -> int:
     if isinstance(cell, str):
         stripped = cell.strip()
         if not stripped.isascii() or not stripped.removeprefix("-").removeprefix("+").isdigit():
-            raise Unreadable("the report is not an integer")
+            raise UnreadableReport("the report is not an integer")
         if len(stripped) > WIDEST // 4:
-            raise Unreadable(f"the report has more than {WIDEST} bits")
+            raise UnreadableReport(f"the report has more than {WIDEST} bits")
         cell = int(stripped)
     if isinstance(cell, float) and cell.is_integer() and abs(cell) < 2**53:
         cell = int(cell)
     if not isinstance(cell, int):
-        raise Unreadable("the report is not an integer")
+        raise UnreadableReport("the report is not an integer")
     if cell < 0:
-        raise Unreadable("the report is negative")
+        raise UnreadableReport("the report is negative")
     if cell.bit_length() > WIDEST:
-        raise Unreadable(f"the report has more than {WIDEST} bits")
+        raise UnreadableReport(f"the report has more than {WIDEST} bits")
     return int(cell)
 
 
@@ -128,7 +128,7 @@ def _as_text(cell: Any) -> int:
     return digest(cell if isinstance(cell, bytes) else str(cell).encode("utf-8", "surrogatepass"))
 
 
-def places(report: int, width: int) -> NDArray[np.uint8]:
+def lowest_bits(report: int, width: int) -> NDArray[np.uint8]:
     """The lowest `width` bits of a report."""
     size = (width + 7) // 8
     raw = np.frombuffer((report & ((1 << width) - 1)).to_bytes(size, "little"), dtype=np.uint8)

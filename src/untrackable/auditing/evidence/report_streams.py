@@ -1,4 +1,4 @@
-"""Reports of many clients of any make, brought into one form: bits, and equal numbers for equal reports."""
+"""Reports of many clients of any kind, brought into one form: bits, and equal numbers for equal reports."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -7,22 +7,22 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from untrackable.auditing.evidence.report_digests import Told, digest_bits
+from untrackable.auditing.evidence.report_digests import Progress, digest_bits
 from untrackable.errors import AuditError
 
 MOST_BITS = 1 << 30
 """Bits of all reports together that are held in memory, a byte each."""
 
 KINDS = 64
-"""Up to so many possibilities, a part of a report is taken for its kind."""
+"""A part of a report with at most so many possibilities is taken as its kind."""
 
 FEW = 64
-"""Up to so many different reports, each gets a place of its own beside the bits."""
+"""If there are at most so many different reports, each gets a column of its own beside the bits."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Streams:
-    """Clients of one value: `bits` is clients × reports × places, `tokens` clients × reports.
+    """Clients of one value: `bits` is clients × reports × bits, `tokens` clients × reports.
 
     Two reports have the same token exactly if they are equal; tokens count from 0 and are below `distinct`. `kinds`
     sorts reports by a part that has few possibilities, such as a cohort: clients × reports, below `of_kinds`.
@@ -55,13 +55,13 @@ class Streams:
     def frequencies(self) -> NDArray[np.float64]:
         """Share of each report among a client's."""
         clients, reports = self.tokens.shape
-        place = np.arange(clients)[:, None] * self.distinct + self.tokens
-        counts = np.bincount(place.reshape(-1), minlength=clients * self.distinct)
+        index = np.arange(clients)[:, None] * self.distinct + self.tokens
+        counts = np.bincount(index.reshape(-1), minlength=clients * self.distinct)
         return np.asarray(counts.reshape(clients, self.distinct) / reports)
 
 
 def from_bits(samples: Sequence[NDArray[np.uint8]]) -> list[Streams]:
-    """Reports that are already bits, clients × reports × places for every value."""
+    """Reports that are already bits, clients × reports × bits for every value."""
     packed = [np.packbits(bits, axis=2) for bits in samples]
     rows = np.concatenate([rows.reshape(-1, rows.shape[2]) for rows in packed])
     known, numbers = np.unique(rows, axis=0, return_inverse=True)
@@ -73,7 +73,7 @@ def from_bits(samples: Sequence[NDArray[np.uint8]]) -> list[Streams]:
 
 
 class Reporting(Protocol):
-    """A client that is asked by round."""
+    """A client that makes the report of a given round."""
 
     def report(self, round: int) -> Any:
         """The report of a round."""
@@ -84,7 +84,7 @@ Factory = Callable[[Any], Client]
 
 
 def collect(
-    factory: Factory, values: Sequence[Any], clients: int, reports: int, progress: Told | None = None
+    factory: Factory, values: Sequence[Any], clients: int, reports: int, progress: Progress | None = None
 ) -> list[Streams]:
     """Make `clients` clients of every value and ask each for `reports` reports.
 
@@ -95,8 +95,8 @@ def collect(
     for number in range(0, clients, 2):
         for which, value in enumerate(values):
             for _ in range(min(2, clients - number)):
-                for told in _ask(factory, value, reports):
-                    parts = _parts(told)
+                for report in _ask(factory, value, reports):
+                    parts = _parts(report)
                     if shape is None:
                         shape = _shape(parts)
                         _fits(parts, len(values) * clients * reports)
@@ -111,7 +111,7 @@ def collect(
 
 
 def _ask(factory: Factory, value: Any, reports: int) -> list[Any]:
-    """The reports of one new client; what it raises is named by its kind only, as it may tell the value."""
+    """The reports of one new client. Of what it raises only the class is named, as the rest may show the value."""
     try:
         client = factory(value)
     except Exception as error:
@@ -122,13 +122,13 @@ def _ask(factory: Factory, value: Any, reports: int) -> list[Any]:
             "factory must return a callable that gives one report after another, or an object with "
             f".report(round), not {type(client).__name__}"
         )
-    told = []
+    sent = []
     for number in range(1, reports + 1):
         try:
-            told.append(ask(number) if callable(ask) else client())  # type: ignore[operator]
+            sent.append(ask(number) if callable(ask) else client())  # type: ignore[operator]
         except Exception as error:
             raise AuditError(f"a client raised {type(error).__name__} at report {number} of {reports}") from error
-    return told
+    return sent
 
 
 Part = int | str | bytes | NDArray[np.signedinteger[Any]]
@@ -168,7 +168,7 @@ def _array(report: Any) -> NDArray[np.signedinteger[Any]]:
 
 
 def _shape(parts: tuple[Part, ...]) -> tuple[object, ...]:
-    """What must be alike in all reports."""
+    """What must be the same in all reports."""
     return tuple(
         (type(part), part.size if isinstance(part, np.ndarray) else len(part) if isinstance(part, bytes) else None)
         for part in parts
@@ -176,27 +176,27 @@ def _shape(parts: tuple[Part, ...]) -> tuple[object, ...]:
 
 
 def _fits(parts: tuple[Part, ...], total: int) -> None:
-    places = 0
+    bits = 0
     for part in parts:
         match part:
             case int():
-                places += max(1, part.bit_length())
+                bits += max(1, part.bit_length())
             case bytes():
-                places += 8 * len(part)
+                bits += 8 * len(part)
             case str():
-                places += 32
+                bits += 32
             case _:
-                places += part.size
-    if not places:
+                bits += part.size
+    if not bits:
         raise AuditError("reports are empty: there is nothing to audit")
-    if places * total > MOST_BITS:
+    if bits * total > MOST_BITS:
         raise ValueError(
-            f"{total} reports of {places} bits or more are too much to hold; ask for fewer clients or reports"
+            f"{total} reports of {bits} bits or more are too much to hold; ask for fewer clients or reports"
         )
 
 
 def _encode(heard: list[list[tuple[Part, ...]]], clients: int, reports: int) -> list[Streams]:
-    everything = [parts for told in heard for parts in told]
+    everything = [parts for sent in heard for parts in sent]
     columns = [_column([parts[i] for parts in everything]) for i in range(len(everything[0]))]
     bits = np.concatenate(columns, axis=1)
     known: dict[Any, int] = {}

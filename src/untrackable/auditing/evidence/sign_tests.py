@@ -1,4 +1,4 @@
-"""Two exact sign tests on clients of one value: does anything persist in a client, do two clients share randomness?
+"""Two exact sign tests on clients of one value: does a client keep anything, do two clients share randomness?
 
 Both look at quadruples (a, b; c, d) of rows of numbers and the sign of ⟨a - c, b - d⟩, which is positive where b
 goes with a and d with c. If nothing goes together, exchanging b and d changes nothing but that sign, so it is a
@@ -16,7 +16,7 @@ from scipy.stats import binomtest
 from untrackable.auditing.evidence.report_streams import Streams
 
 ALARM = 1e-6
-"""How often a test may find something where there is nothing."""
+"""The largest probability that a test finds something where there is nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ class SignTest:
 
     @property
     def found(self) -> bool:
-        """Whether it is too odd for chance: this happens to fair coins with probability at most ALARM."""
+        """Whether chance is excluded: fair coins give such a result with probability at most ALARM."""
         return self.p_value <= ALARM
 
     def as_dict(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""How alike the reports of two windows look: what a linker without the mechanism's law can go by."""
+"""How similar the reports of two windows are: what an observer can use without knowing the mechanism."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ Index = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
 _STRONGEST = 0.999
-"""Correlations above are taken for this, so that one odd bit does not decide alone."""
+"""Larger correlations are lowered to this one, so that no single bit decides alone."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Window:
-    """What was seen of each person in one window.
+    """The reports of each person in one window.
 
-    `counts`: reports per person. `means`: people × places, how often each bit is 1. `tokens`: people × different
+    `counts`: reports per person. `means`: people × bits, how often each bit is 1. `tokens`: people × different
     reports, how often each was sent; columns mean the same in both windows.
     """
 
@@ -78,17 +78,17 @@ class Agreement:
         return np.asarray(-np.square(first.means - second.means).mean(axis=1))
 
 
-class Learned:
-    """Naive Bayes, place by place: correlated normals (one person) against independent ones (two people).
+class LearnedAgreement:
+    """Naive Bayes, bit by bit: correlated normals (one person) against independent ones (two people).
 
-    Learned from people seen in both windows: each place's mean and spread in each window, and its correlation
+    Learned from people seen in both windows: each bit's mean and spread in each window, and its correlation
     between them, ρ; the score is Σ ln(density with ρ / density with 0).
     """
 
     def __init__(self, fit: Sequence[Window]) -> None:
         self._centres = [window.means.mean(axis=0) for window in fit]
         spreads = [window.means.std(axis=0) for window in fit]
-        self._places = np.flatnonzero((spreads[0] > 0) & (spreads[1] > 0))
+        self._varying = np.flatnonzero((spreads[0] > 0) & (spreads[1] > 0))
         self._spreads = spreads
         left, right = self._scaled(fit[0], 0), self._scaled(fit[1], 1)
         people = max(1, left.shape[0])
@@ -103,7 +103,7 @@ class Learned:
         return np.asarray(score - np.log1p(-(rho**2)).sum() / 2)
 
     def _scaled(self, window: Window, which: int) -> FloatArray:
-        kept = self._places
+        kept = self._varying
         return np.asarray((window.means[:, kept] - self._centres[which][kept]) / self._spreads[which][kept])
 
 
@@ -114,5 +114,5 @@ def similarities(first: Window, second: Window) -> dict[str, Similarity]:
         "exact repeats": Repeats(fit, rare=False),
         "repeats of rare reports": Repeats(fit, rare=True),
         "agreement of bits": Agreement(),
-        "learned agreement of bits": Learned(fit),
+        "learned agreement of bits": LearnedAgreement(fit),
     }

@@ -1,4 +1,4 @@
-"""Which value do a client's reports speak for? Scores learned from clients whose value is known."""
+"""Scores for the value behind a client's reports, learned from clients whose value is known."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -13,10 +13,10 @@ from untrackable.auditing.evidence.report_streams import FEW, Streams
 FloatArray = NDArray[np.float64]
 
 _BINS = 12
-"""A place with more different shares than this is cut into bins of about equal weight."""
+"""A bit with more different shares than this is cut into bins of about equal weight."""
 
 _CHANCE = 0.01
-"""A place whose difference between the values is as likely as this by accident is left out."""
+"""A bit is left out if its difference between the values is as likely as this by accident."""
 
 
 class Scorer(Protocol):
@@ -26,35 +26,35 @@ class Scorer(Protocol):
         """Score every client."""
 
 
-class Shares:
-    """Naive Bayes on how often each place is 1, each place's law being a table.
+class BitShares:
+    """Naive Bayes on how often each bit is 1, with a table of probabilities for each bit.
 
-    It needs no model of the noise: what never happens under a value, such as a bit that is ever 0, has a cell.
+    It needs no model of the noise: something that never happens under a value has a cell of the table, too.
     """
 
     def __init__(self, fit: Sequence[Streams]) -> None:
         means = [sample.means() for sample in fit]
         together = np.concatenate(means)
         self._edges, self._tables = [], []
-        for place in range(together.shape[1]):
-            edges = _edges(together[:, place])
-            cells = [np.bincount(np.searchsorted(edges, m[:, place]), minlength=edges.size + 1) for m in means]
+        for bit in range(together.shape[1]):
+            edges = _edges(together[:, bit])
+            cells = [np.bincount(np.searchsorted(edges, m[:, bit]), minlength=edges.size + 1) for m in means]
             counts = np.array(cells, dtype=np.float64)
             self._edges.append(edges)
             self._tables.append(_log_shares(counts) if _differ(counts) else np.zeros(counts.shape))
 
     def __call__(self, sample: Streams) -> FloatArray:
-        """Sum over places."""
+        """Sum over bits."""
         means = sample.means()
         total = np.zeros((means.shape[0], self._tables[0].shape[0]))
-        for place, (edges, table) in enumerate(zip(self._edges, self._tables, strict=True)):
+        for bit, (edges, table) in enumerate(zip(self._edges, self._tables, strict=True)):
             if table.any():
-                total += table[:, np.searchsorted(edges, means[:, place])].T
+                total += table[:, np.searchsorted(edges, means[:, bit])].T
         return total
 
 
-class Coins:
-    """Every report is taken for a fresh one, its bits for independent coins that depend on the value.
+class IndependentBits:
+    """Every report is taken as fresh, with independent bits whose probabilities depend on the value.
 
     They may also depend on the report's kind, such as its cohort, if `by_kind`.
     """
@@ -84,8 +84,8 @@ class Coins:
         return ones, np.array([mask.sum(axis=1, dtype=np.float64) for mask in masks])
 
 
-class Reports:
-    """Every report is taken for a fresh one, from a law over the few possible reports."""
+class ReportFrequencies:
+    """Every report is taken as fresh, with a probability for each of the few possible reports."""
 
     def __init__(self, fit: Sequence[Streams]) -> None:
         sent = np.array([sample.frequencies().sum(axis=0) * sample.tokens.shape[1] for sample in fit])
@@ -96,7 +96,7 @@ class Reports:
         return np.asarray(sample.frequencies() @ self._logs.T * sample.tokens.shape[1])
 
 
-class First:
+class FirstReport:
     """Another score, of the first report alone."""
 
     def __init__(self, scorer: Scorer) -> None:
@@ -111,21 +111,21 @@ def scorers(fit: Sequence[Streams]) -> dict[str, Scorer]:
     """Every score that applies."""
     reports = fit[0].tokens.shape[1]
     found: dict[str, Scorer] = {
-        "how often each bit is 1": Shares(fit),
-        "bits as independent coins": Coins(fit, by_kind=False),
+        "how often each bit is 1": BitShares(fit),
+        "bits as independent coins": IndependentBits(fit, by_kind=False),
     }
     if fit[0].of_kinds > 1:
-        found["bits of each kind of report"] = Coins(fit, by_kind=True)
+        found["bits of each kind of report"] = IndependentBits(fit, by_kind=True)
     if fit[0].distinct <= FEW:
-        found["how often each report is sent"] = Reports(fit)
+        found["how often each report is sent"] = ReportFrequencies(fit)
     if reports > 1:
         alone = scorers([sample.between(0, 1) for sample in fit])
-        found.update({f"{name}, first report alone": First(scorer) for name, scorer in alone.items()})
+        found.update({f"{name}, first report alone": FirstReport(scorer) for name, scorer in alone.items()})
     return found
 
 
 def _edges(shares: FloatArray) -> FloatArray:
-    """Where to cut: between all shares if they are few, else by weight, the extremes apart."""
+    """Where to cut: between all shares if they are few; otherwise by weight, with extremes in own cells."""
     levels = np.unique(shares)
     if levels.size > _BINS:
         inner = np.quantile(shares, np.linspace(0, 1, _BINS - 1))

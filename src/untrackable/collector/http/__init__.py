@@ -1,4 +1,4 @@
-"""The HTTP service: addresses, connections, and every way in which a request is refused."""
+"""The collector's HTTP service: its addresses, its connections, and all reasons to refuse a request."""
 
 from untrackable.extras import require
 

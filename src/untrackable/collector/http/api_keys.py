@@ -1,4 +1,4 @@
-"""Keys of those who run campaigns. A key is shown once, when it is made; the store has only its digest."""
+"""API keys of the people who run campaigns. A key is shown once, when it is made. The store only has its digest."""
 
 import hashlib
 import hmac
@@ -15,13 +15,17 @@ ROLES: Final = {
     "admin": "creates, publishes and closes campaigns, and reads all estimates",
     "reader": "reads estimates that are not published",
 }
+"""The roles of keys, and what each role may do."""
 _PREFIX = "ut"
+"""The beginning of every key."""
 _ID_BYTES = 6
+"""The number of random bytes of a key's id."""
 _SECRET_BYTES = 32
+"""The number of random bytes of a key's secret."""
 
 
 def new_key(store: Store, role: str) -> tuple[str, str]:
-    """Make a key; its id, and the key itself, which cannot be had again."""
+    """Make a key. Returns its id and the key itself, which cannot be shown again."""
     checks.choice("role", role, ROLES)
     id, secret = secrets.token_hex(_ID_BYTES), secrets.token_urlsafe(_SECRET_BYTES)
     token = f"{_PREFIX}_{id}_{secret}"
@@ -31,9 +35,9 @@ def new_key(store: Store, role: str) -> tuple[str, str]:
 
 
 def role_of(store: Store, token: str) -> str | None:
-    """What the holder of a key may do; None if the key is wrong or revoked.
+    """The role of a key, or None if the key is wrong or revoked.
 
-    As the secret has 256 random bits, its digest needs no salt and no stretching.
+    The secret has 256 random bits, so its digest needs no salt and no stretching.
     """
     parts = token.split("_", 2)
     if len(parts) != 3 or not token.isascii():
@@ -44,14 +48,14 @@ def role_of(store: Store, token: str) -> str | None:
     return found.role if found is not None and same and not found.revoked else None
 
 
-def demand(store: Store, authorization: str | None, roles: tuple[str, ...]) -> None:
+def require_key(store: Store, authorization: str | None, roles: tuple[str, ...]) -> None:
     """Refuse a request that has no valid key of one of these roles."""
     scheme, _, token = (authorization or "").partition(" ")
     role = role_of(store, token.strip()) if scheme.lower() == "bearer" else None
     if role is None:
-        raise Refused(Problem.KEY_NEEDED, "give a key as `Authorization: Bearer …`")
+        raise Refused(Problem.KEY_NEEDED, "send a valid key in the header `Authorization: Bearer …`")
     if role not in roles:
-        raise Refused(Problem.KEY_INSUFFICIENT, f"this needs a key of the role {' or '.join(roles)}")
+        raise Refused(Problem.KEY_INSUFFICIENT, f"this needs a key with the role {' or '.join(roles)}")
 
 
 def _digest(token: str) -> bytes:

@@ -1,4 +1,4 @@
-"""The HTTP service: a Starlette application made from a store, a clock and settings."""
+"""The HTTP service as a Starlette application, made from a store, a clock and settings."""
 
 import asyncio
 import logging
@@ -16,16 +16,16 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from untrackable.collector.error_location import error_location
 from untrackable.collector.http import problems
 from untrackable.collector.http.cross_origin import CrossOrigin
-from untrackable.collector.http.management import Managing
+from untrackable.collector.http.management import ManagementApi
 from untrackable.collector.http.problems import Problem, Refused
-from untrackable.collector.http.public_api import NO_STORE, Reading
-from untrackable.collector.http.public_page import Page
-from untrackable.collector.http.report_upload import Disconnected, Sending
+from untrackable.collector.http.public_api import NO_STORE, PublicApi
+from untrackable.collector.http.public_page import PublicPage
+from untrackable.collector.http.report_upload import Disconnected, ReportUpload
 from untrackable.collector.http.service import Service
 from untrackable.collector.metrics import Metrics
-from untrackable.collector.rounds.group_commit import place
 from untrackable.collector.settings import Settings
 from untrackable.collector.stores.store import Store
 from untrackable.errors import StoreUnavailable
@@ -35,7 +35,7 @@ _REPORTS = re.compile("/campaigns/([^/]+)/reports")
 
 
 class _RoundConvertor(IntegerConvertor):
-    """A number that may be a round: Python refuses to read one of thousands of digits."""
+    """A number of at most ten digits in an address. Python refuses to convert thousands of digits."""
 
     regex = "[0-9]{1,10}"
 
@@ -51,12 +51,12 @@ def create_app(
     metrics: Metrics | None = None,
     give_up: Callable[[], None] | None = None,
 ) -> Starlette:
-    """The application; it closes the store when it ends.
+    """Make the application. It closes the store when it ends.
 
-    If what was accepted cannot be stored within `settings.ending_seconds` then, `give_up` is called.
+    If accepted reports cannot be stored within `settings.ending_seconds` at the end, `give_up` is called.
     """
     service = Service(store, clock, settings or Settings(), metrics)
-    sending, reading, managing = Sending(service), Reading(service), Managing(service)
+    upload, public, management = ReportUpload(service), PublicApi(service), ManagementApi(service)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -67,7 +67,10 @@ def create_app(
         finally:
             ending = asyncio.create_task(_end(running))
             if not (await asyncio.wait({ending}, timeout=service.settings.ending_seconds))[0]:
-                _log.error("%d reports were not stored, and none of them acknowledged", service.writer.unstored())
+                _log.error(
+                    "The collector ends without storing %d reports. None of them was acknowledged.",
+                    service.writer.unstored(),
+                )
                 if give_up is not None:
                     give_up()
             await ending
@@ -79,26 +82,26 @@ def create_app(
 
     one = "/campaigns/{campaign}"
     routes = [
-        Route(f"{one}/reports", sending, methods=["POST"]),
-        Route("/campaigns", reading.campaigns, methods=["GET"]),
-        Route("/campaigns", managing.create, methods=["POST"]),
-        Route(one, reading.campaign, methods=["GET"]),
-        Route(f"{one}/guarantee", reading.guarantee, methods=["GET"]),
-        Route(f"{one}/published", managing.publish, methods=["PUT"]),
-        Route(f"{one}/published", managing.unpublish, methods=["DELETE"]),
-        Route(f"{one}/estimate", reading.pooled_estimate, methods=["GET"]),
-        Route(f"{one}/rounds", reading.rounds, methods=["GET"]),
-        Route(f"{one}/rounds/{{round:round}}/estimate", reading.round_estimate, methods=["GET"]),
-        Route(f"{one}/rounds/{{round:round}}/close", managing.close, methods=["POST"]),
-        Route("/healthz", reading.health, methods=["GET"]),
-        Route("/metrics", reading.metrics, methods=["GET"]),
+        Route(f"{one}/reports", upload, methods=["POST"]),
+        Route("/campaigns", public.campaigns, methods=["GET"]),
+        Route("/campaigns", management.create, methods=["POST"]),
+        Route(one, public.campaign, methods=["GET"]),
+        Route(f"{one}/guarantee", public.guarantee, methods=["GET"]),
+        Route(f"{one}/published", management.publish, methods=["PUT"]),
+        Route(f"{one}/published", management.unpublish, methods=["DELETE"]),
+        Route(f"{one}/estimate", public.pooled_estimate, methods=["GET"]),
+        Route(f"{one}/rounds", public.rounds, methods=["GET"]),
+        Route(f"{one}/rounds/{{round:round}}/estimate", public.round_estimate, methods=["GET"]),
+        Route(f"{one}/rounds/{{round:round}}/close", management.close, methods=["POST"]),
+        Route("/healthz", public.health, methods=["GET"]),
+        Route("/metrics", public.metrics, methods=["GET"]),
         Route("/openapi.json", openapi, methods=["GET"]),
-        Route("/", Page(service).show, methods=["GET"]),
+        Route("/", PublicPage(service).show, methods=["GET"]),
     ]
 
     def refusal(error: Exception) -> Response:
         problem, detail = _problem(error)
-        service.metrics.refused(problem)
+        service.metrics.count_problem(problem)
         found = problems.response(problem, detail, retry_after=service.settings.retry_after)
         if isinstance(error, HTTPException):
             found.headers.update(error.headers or {})
@@ -111,7 +114,7 @@ def create_app(
         routes=routes,
         lifespan=lifespan,
         middleware=[
-            Middleware(_Guard, sending=sending, refusal=refusal),
+            Middleware(_Guard, upload=upload, refusal=refusal),
             Middleware(CrossOrigin, origins=service.settings.origins, refusal=refusal),
         ],
         exception_handlers=dict.fromkeys((Refused, StoreUnavailable, HTTPException), refused),
@@ -129,24 +132,24 @@ def _problem(error: Exception) -> tuple[Problem, str]:
     if isinstance(error, Refused):
         return error.problem, error.detail
     if isinstance(error, StoreUnavailable):
-        return Problem.STORE_UNAVAILABLE, "the store cannot be used now"
+        return Problem.STORE_UNAVAILABLE, "the store is not available now"
     if isinstance(error, HTTPException):
         return {
             404: (Problem.NOT_FOUND, "there is nothing at this address"),
-            405: (Problem.METHOD_NOT_ALLOWED, "this method is not for this address"),
-        }.get(error.status_code, (Problem.MALFORMED_REQUEST, "the request is not as documented"))
-    return Problem.INTERNAL, "this is a fault of the collector"
+            405: (Problem.METHOD_NOT_ALLOWED, "this address does not allow this method"),
+        }.get(error.status_code, (Problem.MALFORMED_REQUEST, "the request does not follow the documentation"))
+    return Problem.INTERNAL, "this is a fault of the collector; the operator finds it in the log"
 
 
 class _Guard:
-    """Whatever goes wrong inside becomes a problem; the log says where, not what: it might be a sender's words.
+    """Turns every error inside into a problem. The log shows where it happened, but not its private message.
 
-    Reports, which are nearly all requests, are answered right here, without the layers that only others need; those
-    of web pages pass through them, for the headers that browsers want.
+    Nearly all requests are reports. They are answered right here, without the layers that only other requests need.
+    Reports from web pages go through those layers, which add the headers that browsers want.
     """
 
-    def __init__(self, app: ASGIApp, sending: ASGIApp, refusal: Callable[[Exception], Response]) -> None:
-        self._app, self._sending, self._refusal = app, sending, refusal
+    def __init__(self, app: ASGIApp, upload: ASGIApp, refusal: Callable[[Exception], Response]) -> None:
+        self._app, self._upload, self._refusal = app, upload, refusal
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -155,7 +158,7 @@ class _Guard:
         match = _REPORTS.fullmatch(scope["path"]) if scope["method"] == "POST" else None
         if match is not None and all(name != b"origin" for name, _ in scope["headers"]):
             scope["path_params"] = {"campaign": match[1]}
-            await self._guarded(self._sending, scope, receive, send)
+            await self._guarded(self._upload, scope, receive, send)
         else:
             await self._guarded(self._app, scope, receive, send)
 
@@ -171,12 +174,12 @@ class _Guard:
             await app(scope, receive, noted)
         except Disconnected:
             return
-        except asyncio.CancelledError:  # the collector ends and does not wait any longer
+        except asyncio.CancelledError:  # The collector ends and does not wait for this request any longer.
             if not begun:
-                ending = Refused(Problem.BUSY, "the collector is ending; nothing is acknowledged")
+                ending = Refused(Problem.BUSY, "the collector is shutting down; it stored nothing of this request")
                 await self._refusal(ending)(scope, receive, send)
         except Exception as error:
             if not isinstance(error, (Refused, StoreUnavailable)):
-                _log.error("a request failed: %s", place(error))
+                _log.error("A request failed because of a fault: %s", error_location(error))
             if not begun:
                 await self._refusal(error)(scope, receive, send)

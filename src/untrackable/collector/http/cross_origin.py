@@ -1,4 +1,4 @@
-"""Pages of other origins (CORS): what browsers want to know before a page may ask."""
+"""Access for web pages of other origins (CORS)."""
 
 from collections.abc import Callable, Collection
 
@@ -11,7 +11,7 @@ from untrackable.collector.http.problems import Problem, Refused
 
 
 class CrossOrigin(CORSMiddleware):
-    """Lets pages of these origins use the collector; a refusal is a problem like others."""
+    """Lets web pages of these origins use the collector. A refusal is a problem, like any other refusal."""
 
     def __init__(self, app: ASGIApp, origins: Collection[str], refusal: Callable[[Exception], Response]) -> None:
         super().__init__(
@@ -25,12 +25,12 @@ class CrossOrigin(CORSMiddleware):
         self._refusal = refusal
 
     def preflight_response(self, request_headers: Headers) -> Response:
-        """Whether a page may."""
+        """Answer a browser's question whether a page may send a request."""
         found = super().preflight_response(request_headers)
         if found.status_code < 400:
             return found
-        words = "pages of this origin may not ask this, or not in this way"
-        problem = self._refusal(Refused(Problem.MALFORMED_REQUEST, words))
-        told = [name for name in found.headers if name == "vary" or name.startswith("access-control-")]
-        problem.headers.update({name: found.headers[name] for name in told})
+        detail = "pages of this origin may not send this request"
+        problem = self._refusal(Refused(Problem.MALFORMED_REQUEST, detail))
+        kept = [name for name in found.headers if name == "vary" or name.startswith("access-control-")]
+        problem.headers.update({name: found.headers[name] for name in kept})
         return problem

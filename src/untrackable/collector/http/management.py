@@ -1,4 +1,4 @@
-"""What needs a key: creating, publishing and closing."""
+"""The endpoints that need an admin key: creating and publishing campaigns, and closing rounds."""
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -11,7 +11,7 @@ from untrackable.collector.http.public_api import NO_STORE
 from untrackable.collector.http.report_upload import read_body
 from untrackable.collector.http.service import Service
 from untrackable.collector.metrics import Metrics
-from untrackable.collector.rounds.acceptance import check_countable, why_not
+from untrackable.collector.rounds.acceptance import check_countable, reason_not_collectable
 from untrackable.collector.rounds.closing import close_round
 from untrackable.collector.stores.records import StoredCampaign, StoredRound
 from untrackable.collector.stores.store import Store
@@ -20,15 +20,15 @@ from untrackable.protocol.campaign import LARGEST, Campaign
 from untrackable.protocol.wire import LAST_ROUND
 
 
-class Managing:
-    """The endpoints, as methods."""
+class ManagementApi:
+    """The management endpoints, one method each."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
 
     async def create(self, request: Request) -> Response:
-        """Take a campaign that keeps what it declares; its bytes are the body."""
-        await run_in_threadpool(self._demand, request)
+        """Create a campaign from the bytes of the body, if it keeps the guarantee that it declares."""
+        await run_in_threadpool(self._require_admin, request)
         body = await read_body(request.scope, request.receive, b"application/json", LARGEST)
         published = request.query_params.get("published", "false")
         if published not in ("true", "false"):
@@ -37,41 +37,41 @@ class Managing:
         return JSONResponse({"id": id}, 201 if new else 200, NO_STORE)
 
     def publish(self, request: Request) -> Response:
-        """From now on everybody may read the estimates."""
+        """Let everybody read the campaign's estimates."""
         return self._publish(request, published=True)
 
     def unpublish(self, request: Request) -> Response:
-        """From now on estimates need a key."""
+        """Require a key for the campaign's estimates."""
         return self._publish(request, published=False)
 
     def _publish(self, request: Request, *, published: bool) -> Response:
-        self._demand(request)
-        stored = self._service.stored(request.path_params["campaign"])
+        self._require_admin(request)
+        stored = self._service.stored_campaign(request.path_params["campaign"])
         self._service.store.publish(stored.id, published)
         return Response(status_code=204, headers=NO_STORE)
 
     def close(self, request: Request) -> Response:
-        """Close a round that has begun; closing it again changes nothing."""
-        self._demand(request)
+        """Close a round that has begun. Closing it again changes nothing."""
+        self._require_admin(request)
         campaign, number = self._service.campaign(request.path_params["campaign"]), request.path_params["round"]
         if not 1 <= number <= (campaign.rounds or LAST_ROUND):
             raise Refused(Problem.NOT_FOUND, "the campaign has no such round")
         closed = close(self._service.store, campaign, number, self._service.clock(), self._service.metrics)
         return JSONResponse({"round": closed.number, "state": closed.state}, headers=NO_STORE)
 
-    def _demand(self, request: Request) -> None:
-        api_keys.demand(self._service.store, request.headers.get("authorization"), ("admin",))
+    def _require_admin(self, request: Request) -> None:
+        api_keys.require_key(self._service.store, request.headers.get("authorization"), ("admin",))
 
 
 def create_campaign(store: Store, document: bytes, *, published: bool = False) -> tuple[str, bool]:
-    """Verify and keep a campaign: its id, and whether it is new."""
+    """Verify a campaign and store it. Returns its id and whether it is new."""
     from untrackable.accounting.verification import verify
 
     try:
         campaign = Campaign.from_bytes(document)
     except CampaignError as error:
         raise Refused(Problem.MALFORMED_CAMPAIGN, str(error)) from None
-    reason = why_not(campaign)
+    reason = reason_not_collectable(campaign)
     if reason is not None:
         raise Refused(Problem.CAMPAIGN_REFUSED, reason)
     if store.campaign(campaign.id) is not None:
@@ -90,10 +90,10 @@ def create_campaign(store: Store, document: bytes, *, published: bool = False) -
 
 
 def close(store: Store, campaign: Campaign, number: int, now: float, metrics: Metrics | None = None) -> StoredRound:
-    """Close a round that has begun."""
+    """Close a round of a campaign. A round that has not begun, or that does not exist, is refused."""
     if campaign.rounds is not None and number > campaign.rounds:
-        raise Refused(Problem.NOT_FOUND, f"the campaign has {campaign.rounds:,} rounds, and no round {number:,}")
+        raise Refused(Problem.NOT_FOUND, f"the campaign has only {campaign.rounds:,} rounds, not {number:,}")
     if campaign.begins(number) > now:
-        raise Refused(Problem.ROUND_NOT_BEGUN, f"round {number} has not begun")
+        raise Refused(Problem.ROUND_NOT_BEGUN, f"round {number} has not begun yet")
     check_countable(campaign, number)
     return close_round(store, campaign, number, metrics)

@@ -1,4 +1,4 @@
-"""Everything that a request can be refused for: an enumerated set of problem types (RFC 9457)."""
+"""All reasons to refuse a request, as a fixed set of problem types (RFC 9457)."""
 
 from enum import Enum
 
@@ -12,42 +12,42 @@ MEDIA_TYPE = "application/problem+json"
 class Problem(Enum):
     """A type of problem: its name, HTTP status and title."""
 
-    MALFORMED_REPORTS = ("malformed-reports", 400, "The body is not reports of this campaign")
+    MALFORMED_REPORTS = ("malformed-reports", 400, "The body does not contain reports of this campaign")
     MALFORMED_CAMPAIGN = ("malformed-campaign", 400, "The body is not a campaign")
-    MALFORMED_REQUEST = ("malformed-request", 400, "A parameter or the body is not as documented")
-    KEY_NEEDED = ("key-needed", 401, "This needs a key that is valid")
-    KEY_INSUFFICIENT = ("key-insufficient", 403, "The key is of a role that may not do this")
-    NOT_FOUND = ("not-found", 404, "There is nothing here")
-    METHOD_NOT_ALLOWED = ("method-not-allowed", 405, "This cannot be done here")
-    TOO_SLOW = ("too-slow", 408, "The request did not come in time")
+    MALFORMED_REQUEST = ("malformed-request", 400, "The request does not follow the documentation")
+    KEY_NEEDED = ("key-needed", 401, "This needs a valid key")
+    KEY_INSUFFICIENT = ("key-insufficient", 403, "The key's role does not allow this")
+    NOT_FOUND = ("not-found", 404, "There is nothing at this address")
+    METHOD_NOT_ALLOWED = ("method-not-allowed", 405, "This address does not allow the method")
+    TOO_SLOW = ("too-slow", 408, "The request did not arrive in time")
     ROUND_NOT_BEGUN = ("round-not-begun", 409, "The round has not begun")
     ROUND_NOT_CLOSED = ("round-not-closed", 409, "The round is not closed yet")
     WITHHELD = ("withheld", 409, "There are too few reports to publish an estimate")
     ROUND_OVER = ("round-over", 410, "The round is over and takes no more reports")
     TOO_LARGE = ("too-large", 413, "The request is too large")
-    MEDIA_TYPE = ("media-type", 415, "The body is of another media type than documented")
+    MEDIA_TYPE = ("media-type", 415, "The body has the wrong media type")
     CAMPAIGN_REFUSED = (
         "campaign-refused",
         422,
-        "The campaign does not keep what it declares, or cannot be collected",
+        "The campaign does not keep its declared guarantee, or cannot be collected",
     )
-    CANDIDATES_NEEDED = ("candidates-needed", 422, "There are too many values: ask for candidates")
-    HEAD_TOO_LARGE = ("head-too-large", 431, "The address and the headers are too large")
-    INTERNAL = ("internal", 500, "Something went wrong here; nothing was stored")
-    BUSY = ("busy", 503, "There is no room now; come again later")
-    STORE_UNAVAILABLE = ("store-unavailable", 503, "The store cannot be used now; come again later")
+    CANDIDATES_NEEDED = ("candidates-needed", 422, "There are too many values: name candidates")
+    HEAD_TOO_LARGE = ("head-too-large", 431, "The address or the headers are too large")
+    INTERNAL = ("internal", 500, "The collector has a fault; nothing was stored")
+    BUSY = ("busy", 503, "The collector is busy; try again later")
+    STORE_UNAVAILABLE = ("store-unavailable", 503, "The collector's store is not available; try again later")
 
     def __init__(self, slug: str, status: int, title: str) -> None:
         self.slug, self.status, self.title = slug, status, title
 
     @property
     def uri(self) -> str:
-        """The problem's `type`."""
+        """The `type` of the problem in a response."""
         return f"urn:untrackable:problem:{self.slug}"
 
 
 class Refused(Exception):
-    """A request is refused; `detail` says why, and repeats nothing that the sender should not see."""
+    """A request is refused. `detail` tells the sender why, and contains nothing that the sender must not see."""
 
     def __init__(self, problem: Problem, detail: str) -> None:
         super().__init__(detail)
@@ -55,7 +55,7 @@ class Refused(Exception):
 
 
 def response(problem: Problem, detail: str, *, retry_after: int | None = None) -> Response:
-    """The problem as a response."""
+    """The HTTP response for a problem."""
     body = {"type": problem.uri, "title": problem.title, "status": problem.status, "detail": detail}
     headers = {"cache-control": "no-store"}
     if problem.status == 503 and retry_after is not None:

@@ -1,4 +1,4 @@
-"""What anybody may read: campaigns, their guarantees, rounds, and estimates that are published."""
+"""The endpoints that anybody may read: campaigns, their guarantees, rounds, and published estimates."""
 
 import re
 from typing import Any
@@ -15,28 +15,31 @@ from untrackable.protocol.campaign import Campaign
 from untrackable.protocol.wire import LAST_ROUND
 
 NO_STORE = {"cache-control": "no-store"}
+"""The header that keeps caches from storing an answer."""
 DEFAULT_TOP, MOST_TOP = 50, 1000
+"""The default and the largest number of values in an estimate."""
 MOST_ROUNDS = 10_000
+"""The largest number of rounds that one request may pool."""
 
 
-class Reading:
-    """The endpoints, as methods."""
+class PublicApi:
+    """The public endpoints, one method each."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
 
     def health(self, request: Request) -> Response:
-        """Whether the store can be used, and takes reports."""
+        """Answer "ok" if the store answers and takes reports."""
         self._service.writer.check()
         self._service.store.ping()
         return _json({"status": "ok"})
 
     def metrics(self, request: Request) -> Response:
-        """Totals, as Prometheus reads them."""
+        """All counters in Prometheus' text format."""
         return Response(self._service.metrics.text(), headers=NO_STORE, media_type="text/plain; version=0.0.4")
 
     def campaigns(self, request: Request) -> Response:
-        """All campaigns, in short."""
+        """A short list of all campaigns."""
         found = []
         for stored in self._service.store.campaigns():
             campaign = self._service.campaign(stored.id)
@@ -44,13 +47,13 @@ class Reading:
         return _json({"campaigns": found})
 
     def campaign(self, request: Request) -> Response:
-        """The exact bytes of a campaign, of which its id is the digest."""
-        stored = self._service.stored(request.path_params["campaign"])
+        """The exact bytes of a campaign. Its id is their digest."""
+        stored = self._service.stored_campaign(request.path_params["campaign"])
         return Response(stored.document, headers=NO_STORE, media_type="application/json")
 
     def guarantee(self, request: Request) -> Response:
-        """What is declared, and what the engine found when the campaign was created."""
-        stored = self._service.stored(request.path_params["campaign"])
+        """The declared guarantee, and the result of its verification when the campaign was created."""
+        stored = self._service.stored_campaign(request.path_params["campaign"])
         campaign = self._service.campaign(stored.id)
         return _json(
             {
@@ -61,7 +64,7 @@ class Reading:
         )
 
     def rounds(self, request: Request) -> Response:
-        """The rounds that are closed or being closed; of one that is open, not even whether a report came."""
+        """The rounds that are closed or being closed. Open rounds are left out, even if they have reports."""
         service = self._service
         campaign = service.campaign(request.path_params["campaign"])
         id = request.path_params["campaign"]
@@ -90,7 +93,7 @@ class Reading:
         return self._estimate(request, (number,))
 
     def pooled_estimate(self, request: Request) -> Response:
-        """The pooled estimate of several rounds; if none are named, of all that are closed with enough reports."""
+        """The pooled estimate of several rounds. By default, these are all closed rounds with enough reports."""
         named = request.query_params.get("rounds")
         return self._estimate(request, None if named is None else _rounds(named))
 
@@ -98,9 +101,9 @@ class Reading:
         from untrackable.collector.rounds.estimates import rounds_with_enough_reports
 
         service = self._service
-        stored = service.stored(request.path_params["campaign"])
+        stored = service.stored_campaign(request.path_params["campaign"])
         if not stored.published:
-            api_keys.demand(service.store, request.headers.get("authorization"), ("reader", "admin"))
+            api_keys.require_key(service.store, request.headers.get("authorization"), ("reader", "admin"))
         campaign = service.campaign(stored.id)
         top = _integer(request, "top", DEFAULT_TOP, 1, MOST_TOP)
         beta = _number(request, "beta", 0.05)
@@ -108,7 +111,7 @@ class Reading:
         if rounds is None:
             rounds = rounds_with_enough_reports(service.store, campaign, service.settings)
             if not rounds:
-                few = f"no closed round has {service.settings.minimum_reports} reports, so no estimate is given"
+                few = f"no closed round has the {service.settings.minimum_reports} reports that an estimate needs"
                 raise Refused(Problem.WITHHELD, few)
         found = estimated(service, campaign, rounds, candidates=candidates, beta=beta, top=top)
         return Response(found, headers=NO_STORE, media_type="application/json")
@@ -145,7 +148,7 @@ def estimated(
         }
         return strict_json.write(content, compact=True).encode()
 
-    return service.remembered((campaign.id, rounds, candidates, beta, top), make)
+    return service.cached_answer((campaign.id, rounds, candidates, beta, top), make)
 
 
 def _json(content: Any) -> Response:
@@ -176,9 +179,10 @@ def _number(request: Request, name: str, default: float) -> float:
 
 
 def _rounds(text: str) -> tuple[int, ...]:
-    """`1-3,7` as 1, 2, 3, 7."""
+    """The numbers in a text such as `1-3,7`, which means 1, 2, 3 and 7."""
     wrong = Refused(
-        Problem.MALFORMED_REQUEST, f"rounds must be such as 1-3,7: at most {MOST_ROUNDS}, from 1 to {LAST_ROUND}"
+        Problem.MALFORMED_REQUEST,
+        f"rounds must be like 1-3,7, with at most {MOST_ROUNDS} numbers from 1 to {LAST_ROUND}",
     )
     found: list[int] = []
     for part in text.split(","):

@@ -1,4 +1,4 @@
-"""The page at `/`: campaigns, what they promise, and what they found, for a browser."""
+"""The web page at `/`: campaigns, their guarantees, and their estimates."""
 
 from typing import Any
 
@@ -15,20 +15,21 @@ from untrackable.display.page_shell import page_template
 from untrackable.protocol.campaign import Campaign
 
 _BARS = 20
+"""The largest number of bars of a campaign."""
 _POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 
 
-class Page:
-    """Made anew for every request, from stored sums."""
+class PublicPage:
+    """The endpoint of the page. It renders the page anew for every request, from stored sums."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
 
     def show(self, request: Request) -> Response:
-        """The page."""
+        """Render the page."""
         campaigns = [self._campaign(stored) for stored in self._service.store.campaigns()]
         text = page_template("untrackable.collector.http", "public_page.html").render(campaigns=campaigns)
         return HTMLResponse(text, headers={**NO_STORE, "content-security-policy": _POLICY})
@@ -48,9 +49,9 @@ class Page:
         }
         rounds = rounds_with_enough_reports(self._service.store, campaign, self._service.settings)
         if not stored.published:
-            about["why"] = "Its estimates are not published."
+            about["why"] = "The estimates of this campaign are not published."
         elif not rounds:
-            about["why"] = "No round with enough reports is closed yet."
+            about["why"] = "No closed round has enough reports yet."
         else:
             try:
                 found = estimated(self._service, campaign, rounds, top=_BARS)
@@ -61,7 +62,7 @@ class Page:
 
 
 def _drawn(found: dict[str, Any], campaign: Campaign) -> dict[str, Any]:
-    """An estimate with the places of its bars, in percent of the width."""
+    """An estimate with the positions of its bars, in percent of the page's width."""
     values = found["values"]
     widest = max((row["upper"] for row in values), default=1.0) or 1.0
 

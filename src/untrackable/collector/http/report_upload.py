@@ -1,4 +1,4 @@
-"""`POST /campaigns/{id}/reports`: one report or many, from anybody. Nothing about the sender is looked at."""
+"""`POST /campaigns/{id}/reports`: anybody may send reports. The collector reads nothing about the sender."""
 
 from collections.abc import Callable
 
@@ -13,32 +13,32 @@ _HEADERS = [(b"cache-control", b"no-store")]
 
 
 class Disconnected(Exception):
-    """The sender went away before the body was whole."""
+    """The sender disconnected before the body was complete."""
 
 
-class Sending:
-    """Answers 204 once all reports of the body are stored and synced."""
+class ReportUpload:
+    """The endpoint that takes reports. It answers 204 once all reports of the body are safely on disk."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """An ASGI application."""
+        """Handle one request, as an ASGI application."""
         service = self._service
         id = scope["path_params"]["campaign"]
-        accepting = service.known(id)
-        if accepting is None:
-            accepting = await run_in_threadpool(service.accepting, id)
+        acceptance = service.cached_acceptance(id)
+        if acceptance is None:
+            acceptance = await run_in_threadpool(service.acceptance, id)
         writer, held = service.writer, 0
 
         def hold(size: int) -> None:
             nonlocal held
-            writer.hold(size)
+            writer.reserve(size)
             held += size
 
         try:
             body = await read_body(scope, receive, MEDIA_TYPE, service.settings.largest_body, hold)
-            outcome = await writer.write(accepting, body)
+            outcome = await writer.write(acceptance, body)
         finally:
             writer.release(held)
         if outcome is not None:
@@ -50,9 +50,9 @@ class Sending:
 async def read_body(
     scope: Scope, receive: Receive, media_type: bytes, largest: int, hold: Callable[[int], None] | None = None
 ) -> bytes:
-    """The body of a request; refused if it is of another media type, or as soon as it is too large.
+    """Read the body of a request. A wrong media type is refused, and so is a body as soon as it is too large.
 
-    `hold` is told how much has come, before it is kept.
+    `hold` is called with the size of each part before the part is kept.
     """
     typed = False
     for name, value in scope["headers"]:
@@ -61,7 +61,7 @@ async def read_body(
         elif name == b"content-length" and value.isdigit() and _above(value, largest):
             raise Refused(Problem.TOO_LARGE, f"a body must be at most {largest} bytes")
     if not typed:
-        raise Refused(Problem.MEDIA_TYPE, f"the body must be {media_type.decode()}")
+        raise Refused(Problem.MEDIA_TYPE, f"the body must have the media type {media_type.decode()}")
     parts: list[bytes] = []
     size = 0
     while True:
@@ -80,6 +80,6 @@ async def read_body(
 
 
 def _above(digits: bytes, bound: int) -> bool:
-    """Whether a number is larger; it may have so many digits that Python will not read it."""
+    """Whether a number is above a bound. It may have more digits than Python converts."""
     digits = digits.lstrip(b"0")
     return len(digits) > len(str(bound)) or int(digits or b"0") > bound

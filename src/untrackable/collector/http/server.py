@@ -1,4 +1,4 @@
-"""Running the service: uvicorn on a socket that is bound first, in one process or in several."""
+"""Runs the service with uvicorn in one process or several, on a socket that is bound first."""
 
 import functools
 import logging
@@ -20,8 +20,8 @@ from uvicorn.supervisors import Multiprocess
 
 from untrackable.collector.http.app import create_app
 from untrackable.collector.http.connections import LimitedProtocol
-from untrackable.collector.metrics import Metrics, Shared
-from untrackable.collector.server_process import uninterrupted
+from untrackable.collector.metrics import Metrics, SharedCounters
+from untrackable.collector.server_process import shielded_from_interrupts
 from untrackable.collector.settings import Settings
 from untrackable.collector.stores.store_address import open_store
 
@@ -36,19 +36,25 @@ _LOGGING: dict[str, Any] = {
         "untrackable": {"handlers": ["stderr"], "level": "INFO", "propagate": False},
     },
 }
-"""No access log: an address is never written down. Nor a line for each bad request: anybody could fill the disk."""
+"""The logging configuration.
+
+There is no access log, so a sender's address is never written down. Bad requests are not logged either, because
+anybody
+could fill the disk with them."""
 _SHUTDOWN_SECONDS = 20
-"""For answering what was accepted, before the rest is turned away."""
+"""How long requests may still be answered when the collector ends. Then the rest is refused."""
 _GAVE_UP = 1
+"""The exit status if accepted reports could not be stored in time."""
 _OTHER_FILES = 384
-"""Descriptors for all but connections: those that are turned away, and the store's."""
+"""The number of file descriptors for everything but connections: the store's, and those of refused connections."""
 _BACKLOG = 2048
+"""The largest number of connections that wait to be accepted."""
 _SWITCH_SECONDS = 0.001
-"""After which a busy event loop lets the writer's thread go on: with the usual 0.005, commits would wait for it."""
+"""After this time a busy event loop lets the writer's thread run. With the usual 0.005, commits would be late."""
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """A socket that takes connections, which wait until a process serves them; port 0 finds a free one."""
+    """Bind a socket. Connections wait until a process serves them. Port 0 picks a free port."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -63,19 +69,19 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def address(bound: socket.socket) -> str:
-    """Where a socket is, for a browser."""
+    """The address of a socket for a browser."""
     host, port = bound.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def serve(store: str, bound: socket.socket, settings: Settings, *, workers: int = 1) -> None:
-    """Serve until the process is told to end; several processes share the socket, and each has its own writer."""
-    counts = Shared() if workers > 1 else None  # where they count together
+    """Serve until the process is told to end. Several processes share the socket, and each has its own writer."""
+    counts = SharedCounters() if workers > 1 else None
     run(functools.partial(application, store, settings, counts), bound, workers=workers)
 
 
 def run(factory: Callable[[], Any], bound: socket.socket, *, workers: int = 1) -> None:
-    """Serve the application that a factory makes in every process."""
+    """Serve an application, which the factory makes anew in every process."""
     config = uvicorn.Config(
         factory,
         factory=True,
@@ -92,7 +98,7 @@ def run(factory: Callable[[], Any], bound: socket.socket, *, workers: int = 1) -
     )
     if workers == 1:
         server = uvicorn.Server(config)
-        for number in (signal.SIGINT, signal.SIGTERM):  # from now on they end it in order, also while it starts
+        for number in (signal.SIGINT, signal.SIGTERM):  # Signals end the server cleanly, even while it starts.
             signal.signal(number, server.handle_exit)
         server.run(sockets=[bound])
     else:
@@ -103,21 +109,21 @@ def run(factory: Callable[[], Any], bound: socket.socket, *, workers: int = 1) -
 
 
 class _Several(Multiprocess):
-    """Processes that leave Ctrl-C to the one that started them."""
+    """Worker processes that are shielded from Ctrl-C, which only reaches the process that started them."""
 
     def init_processes(self) -> None:
-        """Start them."""
-        with uninterrupted():
+        """Start the processes."""
+        with shielded_from_interrupts():
             super().init_processes()
 
     def keep_subprocess_alive(self) -> None:
-        """Start others in place of those that died."""
-        with uninterrupted():
+        """Replace processes that died."""
+        with shielded_from_interrupts():
             super().keep_subprocess_alive()
 
 
 def end_on_signals() -> None:
-    """Let SIGINT and SIGTERM end the process cleanly at any time; uvicorn raises them again when it is done."""
+    """Let SIGINT and SIGTERM end the process cleanly at any time. uvicorn raises them again when it is done."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _leave)
 
@@ -126,8 +132,8 @@ def _leave(number: int, frame: object) -> None:
     raise SystemExit(0)
 
 
-def application(store: str, settings: Settings, counts: Shared | None = None) -> Starlette:
-    """The application of one process."""
+def application(store: str, settings: Settings, counts: SharedCounters | None = None) -> Starlette:
+    """Make the application of one process."""
     sys.setswitchinterval(_SWITCH_SECONDS)
     settings = replace(settings, connections=_connections(settings.connections))
     metrics = Metrics(counts)
@@ -140,19 +146,19 @@ def application(store: str, settings: Settings, counts: Shared | None = None) ->
 
 
 def _end_with(parent: Any) -> None:
-    """End in order if the process that started this one is gone."""
+    """End this process cleanly once the process that started it is gone."""
     parent.join()
     os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _give_up() -> None:
-    """Whatever hangs cannot keep the process."""
+    """End the process at once, even if a thread hangs."""
     logging.shutdown()
     os._exit(_GAVE_UP)
 
 
 def _connections(wanted: int) -> int:
-    """So many, or as many as there are descriptors for, beside those that the store needs."""
+    """The number of connections, which is lower than wanted if there are not enough file descriptors."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = wanted + _OTHER_FILES
     if soft != resource.RLIM_INFINITY and soft < needed:

@@ -1,4 +1,4 @@
-"""What the endpoints share: store, clock, settings, counts, and the campaigns that are known."""
+"""The parts that all endpoints share: store, clock, settings, counters, and loaded campaigns."""
 
 import asyncio
 import contextlib
@@ -13,12 +13,13 @@ from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 
+from untrackable.collector.error_location import error_location
 from untrackable.collector.http.problems import Problem, Refused
 from untrackable.collector.metrics import Metrics
-from untrackable.collector.rounds.acceptance import Accepting
-from untrackable.collector.rounds.clock import Steady
+from untrackable.collector.rounds.acceptance import CampaignAcceptance
+from untrackable.collector.rounds.clock import ClockJumpDetector
 from untrackable.collector.rounds.closing import close_overdue
-from untrackable.collector.rounds.group_commit import Writer, place
+from untrackable.collector.rounds.group_commit import Writer
 from untrackable.collector.settings import Settings
 from untrackable.collector.stores.records import StoredCampaign
 from untrackable.collector.stores.store import Store
@@ -27,13 +28,13 @@ from untrackable.protocol.campaign import Campaign, check_id
 
 _log = logging.getLogger("untrackable.collector")
 _REMEMBERED = 4 << 20
-"""Bytes of answers that are kept."""
+"""The largest size of all cached answers together, in bytes."""
 _WAITING = 8
-"""Requests for estimates that may wait for each other."""
+"""The largest number of requests for estimates that are computed or wait at the same time."""
 
 
 class Service:
-    """A running collector, in one process."""
+    """One process of a running collector."""
 
     writer: Writer
 
@@ -42,7 +43,7 @@ class Service:
     ) -> None:
         self.store, self.clock, self.settings = store, clock, settings
         self.metrics = Metrics() if metrics is None else metrics
-        self._accepting: dict[str, Accepting] = {}
+        self._acceptances: dict[str, CampaignAcceptance] = {}
         self._estimating = threading.Lock()
         self._queue = threading.BoundedSemaphore(_WAITING)
         self._answers: OrderedDict[bytes, bytes] = OrderedDict()
@@ -50,7 +51,7 @@ class Service:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Store and close rounds while it lasts; at its end, what was accepted is stored."""
+        """Store reports and close rounds within the block. At its end, all accepted reports are stored."""
         self.writer = Writer(self.store, self.clock, self.settings, self.metrics)
         ending = asyncio.Event()
         sweeping = asyncio.create_task(self._sweep(ending))
@@ -59,7 +60,7 @@ class Service:
         finally:
             ending.set()
             try:
-                await sweeping  # a round that is being closed is closed
+                await sweeping  # A closing that has begun is finished.
             finally:
                 try:
                     await run_in_threadpool(self.writer.stop)
@@ -73,59 +74,62 @@ class Service:
         self.metrics.close()
 
     async def _sweep(self, ending: asyncio.Event) -> None:
-        """Close rounds that are over, now and then; not all processes at the same time."""
-        steady = Steady(self.clock)
+        """Close rounds that are over, at random intervals, so that processes do not all do it at the same time."""
+        jumps = ClockJumpDetector(self.clock)
         while not ending.is_set():
             try:
-                if steady.agrees():
+                if jumps.clock_is_trusted():
                     await run_in_threadpool(self.close_overdue)
             except StoreUnavailable as error:
-                _log.warning("rounds were not closed: %s", error)
+                _log.warning("Rounds could not be closed now and will be tried again: %s", error)
             except Exception as error:
-                _log.error("rounds were not closed: %s", place(error))
+                _log.error("Rounds could not be closed because of a fault: %s", error_location(error))
             wait = self.settings.sweep * random.uniform(0.75, 1.25)  # noqa: S311 - no secret
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(ending.wait(), wait)
 
     def close_overdue(self) -> int:
-        """Close every round whose time and grace are over."""
+        """Close every round whose time and grace are over, and return their number."""
         closed = close_overdue(self.store, self.clock(), self.settings, self.metrics)
         if not closed:
             self.store.tidy()
         return closed
 
-    def known(self, id: str) -> Accepting | None:
-        """A campaign that has been asked for before."""
-        return self._accepting.get(id)
+    def cached_acceptance(self, id: str) -> CampaignAcceptance | None:
+        """The acceptance of a campaign that was used before, or None."""
+        return self._acceptances.get(id)
 
-    def accepting(self, id: str) -> Accepting:
-        """A campaign that takes reports; refused if there is none."""
-        found = self._accepting.get(id)
+    def acceptance(self, id: str) -> CampaignAcceptance:
+        """The acceptance of a campaign. An unknown campaign is refused."""
+        found = self._acceptances.get(id)
         if found is None:
-            campaign = Campaign.from_bytes(self.stored(id).document)
-            found = self._accepting.setdefault(id, Accepting(campaign, self.settings))
+            campaign = Campaign.from_bytes(self.stored_campaign(id).document)
+            found = self._acceptances.setdefault(id, CampaignAcceptance(campaign, self.settings))
         return found
 
     def campaign(self, id: str) -> Campaign:
-        """A campaign; refused if there is none."""
-        return self.accepting(id).campaign
+        """A campaign. An unknown one is refused."""
+        return self.acceptance(id).campaign
 
-    def stored(self, id: str) -> StoredCampaign:
-        """A campaign as it is stored; refused if there is none."""
+    def stored_campaign(self, id: str) -> StoredCampaign:
+        """A campaign's record in the store. An unknown one is refused."""
         with contextlib.suppress(CampaignError):
             found = self.store.campaign(check_id(id))
             if found is not None:
                 return found
         raise Refused(Problem.NOT_FOUND, "there is no campaign with this id")
 
-    def remembered(self, asked: tuple[Any, ...], make: Callable[[], bytes]) -> bytes:
-        """What was made for this, by one thread at a time: for what never changes, as sums of closed rounds."""
+    def cached_answer(self, asked: tuple[Any, ...], make: Callable[[], bytes]) -> bytes:
+        """The cached answer to a question, or `make()`, which one thread at a time computes.
+
+        Only for answers that never change, such as estimates of closed rounds.
+        """
         key = hashlib.sha256(repr(asked).encode()).digest()
         found = self._answers.get(key)
         if found is not None:
             return found
-        if not self._queue.acquire(blocking=False):  # or they would take all threads
-            raise Refused(Problem.BUSY, "too many estimates are being made now")
+        if not self._queue.acquire(blocking=False):  # Otherwise waiting requests could take all threads.
+            raise Refused(Problem.BUSY, "the collector is computing too many estimates now")
         try:
             with self._estimating:
                 found = self._answers.get(key)

@@ -1,1 +1,1 @@
-"""A round: which reports it takes, how they are stored together, and how it is closed."""
+"""The life of a round: which reports it accepts, how they are stored together, and how it is closed."""

@@ -1,4 +1,4 @@
-"""Which reports of a campaign are taken: well-formed, possible, and of a round that is on."""
+"""Decides which reports of a campaign are accepted: well-formed, possible, and of a round that is open."""
 
 import math
 from dataclasses import dataclass
@@ -17,18 +17,19 @@ from untrackable.protocol.campaign import Campaign
 from untrackable.protocol.wire import LAST_ROUND
 
 _WORD = 8
+"""The number of bytes of a 64-bit word."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Arrived:
-    """Reports that are taken: their rounds, and each as it is stored."""
+class AcceptedReports:
+    """Accepted reports: their rounds, and their bytes as they are stored."""
 
     rounds: NDArray[np.uint32]
     rows: Rows
 
 
-class Accepting:
-    """Reads the bodies of one campaign."""
+class CampaignAcceptance:
+    """Reads the bodies that are sent to one campaign, and refuses those with an unacceptable report."""
 
     def __init__(self, campaign: Campaign, settings: Settings) -> None:
         self.campaign = campaign
@@ -38,8 +39,8 @@ class Accepting:
         self._possible = campaign.mechanism.aggregator(1)
         self._countable: set[int] = set()
 
-    def read(self, body: bytes, now: float) -> Arrived:
-        """All reports of a body; if one of them is not taken, none is."""
+    def read(self, body: bytes, now: float) -> AcceptedReports:
+        """All reports of a body. If one of them is refused, all are."""
         try:
             decoded = self.wire.decode(body)
         except WireError as error:
@@ -50,11 +51,11 @@ class Accepting:
         except ValueError as error:
             raise Refused(Problem.MALFORMED_REPORTS, str(error)) from None
         bytes_ = np.frombuffer(body, dtype=np.uint8).reshape(-1, self.wire.size)
-        return Arrived(decoded.rounds, bytes_[:, self.wire.size - self.row_size :])
+        return AcceptedReports(decoded.rounds, bytes_[:, self.wire.size - self.row_size :])
 
     @property
     def row_size(self) -> int:
-        """Bytes of a report as it is stored."""
+        """The number of bytes of a stored report."""
         return wire.NONCE + -(-self.wire.report_bits // 8)
 
     def _check_rounds(self, rounds: NDArray[np.uint32], now: float) -> None:
@@ -62,19 +63,19 @@ class Accepting:
         lowest, highest, final = int(rounds.min()), int(rounds.max()), self.campaign.rounds or LAST_ROUND
         if highest > final:
             raise Refused(
-                Problem.MALFORMED_REPORTS, f"round must be at most {final}, the campaign's last, got {highest}"
+                Problem.MALFORMED_REPORTS, f"round must be at most {final}, the campaign's last one, got {highest}"
             )
         if lowest < first:
-            raise Refused(Problem.ROUND_OVER, f"round {lowest} is over: it takes no more reports")
+            raise Refused(Problem.ROUND_OVER, f"round {lowest} is over and takes no more reports")
         if highest > last:
-            raise Refused(Problem.ROUND_NOT_BEGUN, f"round {highest} has not begun")
+            raise Refused(Problem.ROUND_NOT_BEGUN, f"round {highest} has not begun yet")
         asked = {lowest, highest} if highest - lowest < 2 else set(np.unique(rounds).tolist())
         for number in asked - self._countable:
             check_countable(self.campaign, number)
             self._countable = {each for each in self._countable if each >= first} | {number}
 
     def open_rounds(self, now: float) -> tuple[int, int]:
-        """The first and the last round that take reports now; the first is above the last if none does."""
+        """The first and the last round that take reports now. The first is above the last if no round does."""
         campaign, settings = self.campaign, self._settings
         seconds = campaign.round_seconds
         first = math.floor((now - settings.grace - campaign.first_round) / seconds) + 1
@@ -82,8 +83,8 @@ class Accepting:
         return max(1, first), min(campaign.rounds or LAST_ROUND, last)
 
 
-def by_round(campaign: str, arrived: Arrived) -> dict[Round, Rows]:
-    """Reports by round, each in the order of their nonces: the order in which they came is forgotten."""
+def group_by_round(campaign: str, arrived: AcceptedReports) -> dict[Round, Rows]:
+    """Group reports by round and sort them by nonce, which forgets the order in which they came."""
     found = {}
     for number in np.unique(arrived.rounds).tolist():
         rows = arrived.rows[arrived.rounds == number]
@@ -93,7 +94,7 @@ def by_round(campaign: str, arrived: Arrived) -> dict[Round, Rows]:
 
 
 def as_reports(payloads: NDArray[np.uint8], aggregator: Aggregator) -> Reports:
-    """Reports off the wire as an aggregator takes them: bytes along a last axis, or words."""
+    """Convert answers from the wire to the form that the aggregator takes: bytes along a last axis, or words."""
     if aggregator.in_bytes:
         return np.ascontiguousarray(payloads)
     words = np.zeros((payloads.shape[0], _WORD), dtype=np.uint8)
@@ -102,18 +103,21 @@ def as_reports(payloads: NDArray[np.uint8], aggregator: Aggregator) -> Reports:
 
 
 def check_countable(campaign: Campaign, number: int) -> None:
-    """Refuse a round of which no sums can be made: so late a one of `Fading` that its answers say nothing."""
+    """Refuse a round without sums, such as a very late round of `Fading` whose answers are pure noise."""
     try:
         campaign.mechanism.aggregator(number)
     except ValueError:
-        raise Refused(Problem.ROUND_OVER, f"round {number} is so late that its answers say nothing") from None
+        raise Refused(Problem.ROUND_OVER, f"round {number} is too late: its answers would be pure noise") from None
 
 
-def why_not(campaign: Campaign) -> str | None:
-    """Why a campaign cannot be collected, if it cannot."""
+def reason_not_collectable(campaign: Campaign) -> str | None:
+    """The reason why this collector cannot collect a campaign, or None if it can."""
     mechanism = campaign.mechanism
     if type(mechanism).takes is not Mechanism.takes:
-        return f"the sums of one round of {type(mechanism).__name__} are not made of that round's reports alone"
+        return (
+            f"a collector cannot collect {type(mechanism).__name__}, "
+            "because the sums of one of its rounds depend on other rounds"
+        )
     try:
         mechanism.aggregator(1)
     except ValueError as error:

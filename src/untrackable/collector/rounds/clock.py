@@ -1,4 +1,4 @@
-"""A clock that jumps must not close rounds that are not over: a closed round stays closed."""
+"""Detects jumps of the clock, which must not close rounds too early. A closed round cannot be opened again."""
 
 import logging
 import time
@@ -6,34 +6,38 @@ from collections.abc import Callable
 
 _log = logging.getLogger("untrackable.collector")
 _MOST = 60.0
-"""Seconds that a clock may be set forward between two looks without being doubted."""
+"""The largest jump of the clock between two checks, in seconds, that is not suspicious."""
 _PATIENCE = 600.0
-"""Seconds after which it is believed all the same: a machine that was halted has to catch up."""
+"""After this number of seconds, a clock that jumped is trusted again, since a machine may have been halted."""
 
 
-def since_start() -> float:
-    """Seconds that only pass, also while the machine sleeps."""
+def seconds_since_boot() -> float:
+    """Seconds since the machine started, including the time it slept. Nobody can set this clock."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
-class Steady:
-    """Compares a clock with one that nobody sets. A clock that is wrong from the start is not found out."""
+class ClockJumpDetector:
+    """Compares the clock with one that nobody can set. It cannot detect a clock that is wrong from the start."""
 
-    def __init__(self, clock: Callable[[], float], passing: Callable[[], float] = since_start) -> None:
+    def __init__(self, clock: Callable[[], float], passing: Callable[[], float] = seconds_since_boot) -> None:
         self._clock, self._passing = clock, passing
         self._ahead = clock() - passing()
         self._doubted: float | None = None
 
-    def agrees(self) -> bool:
-        """Whether the clock ran on as time passed, or jumped forward so long ago that it is believed."""
+    def clock_is_trusted(self) -> bool:
+        """Whether the clock has run steadily, or jumped forward so long ago that it is trusted again."""
         now = self._passing()
         ahead = self._clock() - now
         if ahead - self._ahead <= _MOST:
             if self._doubted is not None:
-                _log.warning("the clock is back: rounds are closed again")
+                _log.warning("The clock is right again. Closing of rounds continues.")
         elif self._doubted is None:
             jump = ahead - self._ahead
-            _log.error("the clock jumped %.0f s forward: no round is closed in the next %.0f s", jump, _PATIENCE)
+            _log.error(
+                "The clock jumped %.0f s forward. No round is closed in the next %.0f s: check the clock.",
+                jump,
+                _PATIENCE,
+            )
             self._doubted = now
             return False
         elif now - self._doubted < _PATIENCE:

@@ -1,13 +1,13 @@
-"""Closing a round: its sums are computed once and kept, and its nonces and reports are dropped."""
+"""Closing a round: its sums are computed once and stored, and its nonces and reports are deleted."""
 
 import logging
 
 import numpy as np
 
+from untrackable.collector.error_location import error_location
 from untrackable.collector.http.problems import Problem, Refused
 from untrackable.collector.metrics import Metrics
 from untrackable.collector.rounds.acceptance import as_reports
-from untrackable.collector.rounds.group_commit import place
 from untrackable.collector.settings import Settings
 from untrackable.collector.stores.records import Round, StoredRound
 from untrackable.collector.stores.store import Store
@@ -19,30 +19,30 @@ _log = logging.getLogger("untrackable.collector")
 
 
 def close_round(store: Store, campaign: Campaign, number: int, metrics: Metrics | None = None) -> StoredRound:
-    """Close a round, or find it closed. Interrupted at any point and run again, it gives the same sums.
+    """Close a round that may be closed already. If it is interrupted and run again, it gives the same sums.
 
-    First the round is stopped, so that nothing is added any more; then the sums are made from all of its reports;
-    then, in one transaction, they are kept and the reports dropped. Where sums of a fixed size would not do, as for
-    wide values, they are the reports themselves, without nonces and in no order.
+    First the round stops taking reports. Then the sums are made from all of its reports. Then one transaction
+    stores the sums and deletes the reports. If values are too wide for sums of a fixed size, the sums contain the
+    reports themselves, without nonces and without their order.
     """
     round = Round(campaign.id, number)
     if store.stop(round) == "closing":
-        sums = count(store, campaign, number)
+        sums = sum_reports(store, campaign, number)
         if store.finish(round, sums.n, sums.to_bytes()):
             if metrics is not None:
                 metrics.add("rounds_closed")
             try:
                 store.tidy()
             except StoreUnavailable as error:
-                _log.warning("the store's log still has nonces of a closed round: %s", error)
+                _log.warning("The store's own log still contains nonces of a closed round: %s", error)
     found = store.round(round)
-    if found is None:  # cannot be: it was stopped
+    if found is None:  # This cannot happen, because stopping a round creates it.
         raise Refused(Problem.NOT_FOUND, f"there is no round {number}")
     return found
 
 
-def count(store: Store, campaign: Campaign, number: int) -> Aggregator:
-    """The sums of the reports of a round that is not closed, a block at a time."""
+def sum_reports(store: Store, campaign: Campaign, number: int) -> Aggregator:
+    """Add up the reports of a round that is not closed, one block at a time."""
     sums = campaign.mechanism.aggregator(number)
     size = -(-campaign.mechanism.report_bits // 8)
     for block in store.reports(Round(campaign.id, number)):
@@ -51,9 +51,9 @@ def count(store: Store, campaign: Campaign, number: int) -> Aggregator:
 
 
 def close_overdue(store: Store, now: float, settings: Settings, metrics: Metrics) -> int:
-    """Close every round whose time and grace are over, and those whose closing was interrupted.
+    """Close every round whose time and grace are over, and finish interrupted closings. Returns their number.
 
-    One that cannot be closed keeps no other from being closed; the next call tries it again.
+    If one round cannot be closed, the others still are, and the next call tries it again.
     """
     closed = 0
     for round in store.unclosed():
@@ -61,8 +61,8 @@ def close_overdue(store: Store, now: float, settings: Settings, metrics: Metrics
             closed += _close_if_overdue(store, round, now - settings.grace, metrics)
         except Exception as error:
             metrics.add("closings_failed")
-            why = error if isinstance(error, StoreUnavailable) else place(error)
-            _log.error("round %d of campaign %s was not closed: %s", round.number, round.campaign, why)
+            why = error if isinstance(error, StoreUnavailable) else error_location(error)
+            _log.error("Round %d of campaign %s could not be closed: %s", round.number, round.campaign, why)
     return closed
 
 

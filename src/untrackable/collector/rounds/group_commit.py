@@ -1,4 +1,4 @@
-"""Group commit: many requests, one transaction. A request is answered when its reports are on disk."""
+"""Group commit: one transaction stores the reports of many requests, which are answered once it is on disk."""
 
 import asyncio
 import contextlib
@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from untrackable.collector.error_location import error_location
 from untrackable.collector.http.problems import Problem, Refused
 from untrackable.collector.metrics import Metrics
-from untrackable.collector.rounds.acceptance import Accepting, Arrived, by_round
+from untrackable.collector.rounds.acceptance import AcceptedReports, CampaignAcceptance, group_by_round
 from untrackable.collector.settings import Settings
 from untrackable.collector.stores.records import Round, RoundsClosed, Rows
 from untrackable.collector.stores.store import Store
@@ -22,17 +23,20 @@ from untrackable.errors import StoreUnavailable
 _log = logging.getLogger("untrackable.collector")
 
 Outcome = Refused | None
+"""The result of storing a body: None if it is stored, or the reason why it is not."""
 _SLOW_SECONDS = 15.0
-"""If a body waits for longer, something hangs."""
+"""If a body waits longer than this, the collector reports that the store hangs."""
 _FAILED_SECONDS = 30.0
-"""After a failure, if nothing came since: who is kept away by it would never see that the store works again."""
+"""For this time after a failure, the collector reports that the store fails.
+
+Afterwards it reports success again. Otherwise a proxy would keep all reports away, and nothing could succeed."""
 
 
 @dataclass(slots=True, eq=False)
 class _Waiting:
-    """A body, and the future of its request."""
+    """A body that waits to be stored, and the future that its request waits for."""
 
-    accepting: Accepting
+    acceptance: CampaignAcceptance
     body: bytes
     answer: "asyncio.Future[Outcome]"
     outcome: Outcome = None
@@ -40,10 +44,10 @@ class _Waiting:
 
 
 class Writer:
-    """One thread that stores whatever has come while it was storing what came before.
+    """A thread that stores together all bodies that arrived while it was storing the ones before.
 
-    `hold` reserves room for a body while it arrives, `write` stores it; both belong to the event loop's thread.
-    There are no more than `settings.room` bytes in all.
+    `reserve` reserves memory for a body while it arrives, and `write` stores it. Both must be called in the event
+    loop's thread. All bodies together take at most `settings.room` bytes.
     """
 
     def __init__(self, store: Store, clock: Callable[[], float], settings: Settings, metrics: Metrics) -> None:
@@ -60,51 +64,51 @@ class Writer:
         self._thread = threading.Thread(target=self._work, name="writer", daemon=True)
         self._thread.start()
 
-    def hold(self, size: int) -> None:
-        """Reserve room, or refuse; `release` gives it back."""
+    def reserve(self, size: int) -> None:
+        """Reserve memory, or refuse. `release` gives it back."""
         if self._held + size > self._settings.room or self._ending:
-            raise Refused(Problem.BUSY, "there is no room for more reports now")
+            raise Refused(Problem.BUSY, "the collector cannot take more reports now")
         self._held += size
-        self._metrics.show("waiting_bytes", self._held)
+        self._metrics.set_gauge("waiting_bytes", self._held)
 
     def release(self, size: int) -> None:
-        """Give room back."""
+        """Give reserved memory back."""
         self._held -= size
-        self._metrics.show("waiting_bytes", self._held)
+        self._metrics.set_gauge("waiting_bytes", self._held)
 
-    def write(self, accepting: Accepting, body: bytes) -> "asyncio.Future[Outcome]":
-        """Done when all reports of the body are stored, or none is and the outcome says why."""
+    def write(self, acceptance: CampaignAcceptance, body: bytes) -> "asyncio.Future[Outcome]":
+        """Queue a body. The future is done when all its reports are stored, or when none is, with the reason."""
         answer: asyncio.Future[Outcome] = self._loop.create_future()
-        self._waiting.append(_Waiting(accepting, body, answer))
+        self._waiting.append(_Waiting(acceptance, body, answer))
         if self._idle:
             self._wake.set()
         return answer
 
     def stop(self) -> None:
-        """Store what is waiting and end."""
+        """Store all waiting bodies and end the thread."""
         self._ending = True
         self._wake.set()
         self._thread.join()
 
     def unstored(self) -> int:
-        """Reports that came and are not stored, nor acknowledged."""
-        return sum(len(one.body) // one.accepting.wire.size for one in [*self._storing, *self._waiting])
+        """The number of reports that arrived but are neither stored nor acknowledged."""
+        return sum(len(one.body) // one.acceptance.wire.size for one in [*self._storing, *self._waiting])
 
     def check(self) -> None:
-        """`StoreUnavailable` if reports were not stored just now, or have waited for too long; from any thread."""
+        """Raise `StoreUnavailable` if storing just failed or reports wait too long. Any thread may call this."""
         now = time.monotonic()
         if self._failing and now - self._failed_at < _FAILED_SECONDS:
-            raise StoreUnavailable("the last reports were not stored")
+            raise StoreUnavailable("the last reports could not be stored")
         waiting = self._storing[:1]
         with contextlib.suppress(IndexError):
             waiting = waiting or [self._waiting[0]]
         if waiting and now - waiting[0].since > _SLOW_SECONDS:
-            raise StoreUnavailable("reports wait for long to be stored")
+            raise StoreUnavailable("reports wait too long to be stored")
 
     def _work(self) -> None:
         while True:
             self._idle = True
-            if not self._waiting and not self._ending:  # looked at again: whoever comes from now on sets `wake`
+            if not self._waiting and not self._ending:  # A body that arrives after this check sets `_wake`.
                 self._wake.wait()
             self._idle = False
             self._wake.clear()
@@ -113,7 +117,7 @@ class Writer:
                 try:
                     self._store_group(group)
                 except Exception as error:
-                    _log.error("a group was not stored: %s", place(error))
+                    _log.error("A group of reports could not be stored: %s", error_location(error))
                     for one in group:
                         one.outcome = Refused(Problem.INTERNAL, "the reports were not stored")
                 self._storing = []
@@ -131,11 +135,11 @@ class Writer:
 
     def _store_group(self, group: list[_Waiting]) -> None:
         now = self._clock()
-        known: dict[int, Accepting] = {id(one.accepting): one.accepting for one in group}
-        arrived: dict[int, Arrived] = {}
-        for key, accepting in known.items():
-            bodies = [one for one in group if one.accepting is accepting]
-            taken = _read(accepting, bodies, now)
+        known: dict[int, CampaignAcceptance] = {id(one.acceptance): one.acceptance for one in group}
+        arrived: dict[int, AcceptedReports] = {}
+        for key, acceptance in known.items():
+            bodies = [one for one in group if one.acceptance is acceptance]
+            taken = _read(acceptance, bodies, now)
             if taken is not None:
                 arrived[key] = taken
         begun = time.perf_counter()
@@ -157,29 +161,29 @@ class Writer:
             self._metrics.add("bodies_received", len(stored))
             self._metrics.add("reports_received", sum(each.rows.shape[0] for each in arrived.values()))
 
-    def _add(self, known: dict[int, Accepting], arrived: dict[int, Arrived]) -> None:
+    def _add(self, known: dict[int, CampaignAcceptance], arrived: dict[int, AcceptedReports]) -> None:
         reports: dict[Round, Rows] = {}
         for key, each in arrived.items():
-            reports |= by_round(known[key].id, each)
+            reports |= group_by_round(known[key].id, each)
         if reports:
             self._store.add(reports)
 
     @staticmethod
     def _refuse_closed(group: Iterable[_Waiting], closed: frozenset[Round], now: float) -> None:
-        """Turn away the bodies that have a report of a closed round."""
+        """Refuse the bodies that have a report of a closed round."""
         for one in group:
             if one.outcome is None:
-                numbers = np.unique(one.accepting.wire.decode(one.body).rounds).tolist()
-                late = [number for number in numbers if Round(one.accepting.id, number) in closed]
+                numbers = np.unique(one.acceptance.wire.decode(one.body).rounds).tolist()
+                late = [number for number in numbers if Round(one.acceptance.id, number) in closed]
                 if late:
                     one.outcome = Refused(
-                        Problem.ROUND_OVER, f"round {late[0]} is closed: it takes no more reports"
+                        Problem.ROUND_OVER, f"round {late[0]} is closed and takes no more reports"
                     )
 
     def _failed(self, group: Iterable[_Waiting], error: StoreUnavailable) -> None:
         self._metrics.add("store_failures")
         if not self._failing:
-            _log.error("the store fails: %s", error)
+            _log.error("The store fails, so reports are refused until it works again: %s", error)
         self._failing, self._failed_at = True, time.monotonic()
         for one in group:
             if one.outcome is None:
@@ -187,36 +191,27 @@ class Writer:
 
     def _recovered(self) -> None:
         if self._failing:
-            _log.warning("the store works again")
+            _log.warning("The store works again.")
         self._failing = False
 
 
-def _read(accepting: Accepting, bodies: list[_Waiting], now: float) -> Arrived | None:
-    """All bodies at once; if that fails, one by one, so that each gets an answer of its own."""
+def _read(acceptance: CampaignAcceptance, bodies: list[_Waiting], now: float) -> AcceptedReports | None:
+    """Read all bodies at once. If that fails, read them one by one, so that each gets its own answer."""
     try:
-        return accepting.read(b"".join([one.body for one in bodies]), now)
+        return acceptance.read(b"".join([one.body for one in bodies]), now)
     except Refused:
         pass
     good = []
     for one in bodies:
         try:
-            accepting.read(one.body, now)
+            acceptance.read(one.body, now)
             good.append(one.body)
         except Refused as refused:
             one.outcome = refused
-    return accepting.read(b"".join(good), now) if good else None
+    return acceptance.read(b"".join(good), now) if good else None
 
 
 def _answer(group: list[_Waiting]) -> None:
     for one in group:
         if not one.answer.done():
             one.answer.set_result(one.outcome)
-
-
-def place(error: BaseException) -> str:
-    """The kind of an error and where it happened, without its message."""
-    trace, lines = error.__traceback__, []
-    while trace is not None:
-        lines.append(f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}")
-        trace = trace.tb_next
-    return f"{type(error).__name__} at {' '.join(lines)}"

@@ -1,4 +1,4 @@
-"""A round as a Parquet file: its reports while it is not closed, its sums afterwards."""
+"""Exports a round to a file: its reports while it is not closed, and its sums afterwards."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,41 +16,42 @@ from untrackable.protocol.campaign import Campaign
 from untrackable.reports.header import Header
 from untrackable.reports.writer import check_ending, write_reports
 
-What = Literal["reports", "sums"]
-_FOR_ITS_OWNER = 0o600
-"""As the store is."""
+Content = Literal["reports", "sums"]
+"""What an exported file contains."""
+_OWNER_ONLY = 0o600
+"""The permissions of exported files: only their owner may read them, as with the store."""
 
 
 @dataclass(frozen=True, slots=True)
-class Exported:
-    """What was written, and of how many reports."""
+class ExportedRound:
+    """A written file: its content, and the number of reports in it."""
 
     path: Path
-    what: What
+    what: Content
     reports: int
     bytes: int
 
 
-def export_round(store: Store, id: str, number: int, path: Path) -> Exported:
-    """Write a round. Reports go without nonces and in no order that tells anything, as every file of reports does.
+def export_round(store: Store, id: str, number: int, path: Path) -> ExportedRound:
+    """Write a round to a file. Reports are written without nonces, in an order that reveals nothing.
 
-    Sums are one row: campaign, round, reports, and the bytes that `Mechanism.restore_sums` takes; the file says how
-    the reports were made, too.
+    Sums are one row: campaign, round, number of reports, and the bytes for `Mechanism.restore_sums`. The file also
+    describes the mechanism and the encoding.
     """
     stored = store.campaign(id)
     if stored is None:
-        raise StoreError(f"there is no campaign {id}")
+        raise StoreError(f"the store has no campaign {id}")
     campaign = Campaign.from_bytes(stored.document)
     known = store.round(Round(id, number))
     if known is None:
-        raise StoreError(f"there are no reports of round {number}")
+        raise StoreError(f"the store has no reports of round {number}")
     if known.state == "closed":
         return _sums(store, campaign, number, known.reports or 0, path)
     pieces = _pieces(store, campaign, number)
     written = write_reports(
-        path, pieces, mechanism=campaign.mechanism, encoding=campaign.encoding, mode=_FOR_ITS_OWNER
+        path, pieces, mechanism=campaign.mechanism, encoding=campaign.encoding, mode=_OWNER_ONLY
     )
-    return Exported(path, "reports", written.reports, written.bytes)
+    return ExportedRound(path, "reports", written.reports, written.bytes)
 
 
 def _pieces(store: Store, campaign: Campaign, number: int) -> Iterator[tuple[int, Reports]]:
@@ -60,14 +61,14 @@ def _pieces(store: Store, campaign: Campaign, number: int) -> Iterator[tuple[int
         yield number, as_reports(np.frombuffer(block, dtype=np.uint8).reshape(-1, size), sums)
 
 
-def _sums(store: Store, campaign: Campaign, number: int, reports: int, path: Path) -> Exported:
+def _sums(store: Store, campaign: Campaign, number: int, reports: int, path: Path) -> ExportedRound:
     from untrackable.reports.sums_file import write_sums
 
     if check_ending(path) != ".parquet":
-        raise ReportFileError(f"{path} must end in .parquet, as round {number} is closed and has sums only")
+        raise ReportFileError(f"{path} must end in .parquet, because round {number} is closed and only has sums")
     sums = store.sums(Round(campaign.id, number))
     if sums is None:
-        raise StoreError(f"there are no sums of round {number}")
+        raise StoreError(f"the store has no sums of round {number}")
     header = Header(campaign.mechanism, campaign.encoding)
-    write_sums(path, header, campaign=campaign.id, round=number, reports=reports, sums=sums, mode=_FOR_ITS_OWNER)
-    return Exported(path, "sums", reports, path.stat().st_size)
+    write_sums(path, header, campaign=campaign.id, round=number, reports=reports, sums=sums, mode=_OWNER_ONLY)
+    return ExportedRound(path, "sums", reports, path.stat().st_size)

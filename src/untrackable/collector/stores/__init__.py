@@ -1,1 +1,1 @@
-"""Where reports, sums, campaigns and keys are kept: one schema, in SQLite or in PostgreSQL."""
+"""Stores of reports, sums, campaigns and keys: one schema, in SQLite or in PostgreSQL."""

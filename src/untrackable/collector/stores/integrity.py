@@ -1,4 +1,4 @@
-"""Whether what a store keeps for good is still what was put there: a database sees only its own structure."""
+"""Checks that campaigns and sums in a store are unchanged. A database only checks its own structure."""
 
 from untrackable import strict_json
 from untrackable.collector.stores.records import Round, StoredCampaign
@@ -7,27 +7,27 @@ from untrackable.errors import CampaignError, StoreError, StoreUnavailable, Sums
 from untrackable.protocol.campaign import Campaign, identify
 
 
-def examine(store: Store, name: str) -> None:
-    """Refuse a store with a campaign that is not the one of its id, or sums that do not fit their checksum."""
+def check_integrity(store: Store, name: str) -> None:
+    """Refuse a store if a campaign does not match its id, or if sums do not match their checksum."""
     for stored in store.campaigns():
         try:
-            _examine(store, stored)
+            _check_campaign(store, stored)
         except StoreUnavailable:
             raise
         except (CampaignError, StoreError, SumsError, ValueError) as error:
-            raise StoreError(f"{name} is damaged (campaign {stored.id[:8]}…: {error}): restore a backup") from None
+            raise StoreError(f"{name} is damaged: campaign {stored.id[:8]}…: {error}. Restore a backup.") from None
 
 
-def _examine(store: Store, stored: StoredCampaign) -> None:
+def _check_campaign(store: Store, stored: StoredCampaign) -> None:
     if identify(stored.document) != stored.id:
-        raise StoreError("its document is not the one that it is named after")
+        raise StoreError("the document does not match the campaign's id")
     mechanism = Campaign.from_bytes(stored.document).mechanism
     try:
         readable = isinstance(strict_json.parse(stored.verdict), dict)
     except ValueError:
         readable = False
     if not readable:
-        raise StoreError("what its verification said cannot be read")
+        raise StoreError("the result of its verification cannot be read")
     for round in store.rounds(stored.id):
         if round.state != "closed":
             continue
@@ -35,4 +35,4 @@ def _examine(store: Store, stored: StoredCampaign) -> None:
         if sums is None:
             raise StoreError(f"round {round.number} has no sums")
         if mechanism.restore_sums(sums, round.number).n != round.reports:
-            raise StoreError(f"the sums of round {round.number} are not of as many reports as it had")
+            raise StoreError(f"the sums of round {round.number} do not have as many reports as the round had")

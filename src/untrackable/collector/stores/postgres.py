@@ -1,4 +1,4 @@
-"""A store in a PostgreSQL database, for many machines."""
+"""A store in a PostgreSQL database, for collectors on several machines."""
 
 import hashlib
 import random
@@ -14,14 +14,14 @@ from untrackable.collector.stores.postgres_connection import (
     LOCK_SECONDS,
     SCHEMA,
     Connection,
+    allow_long_statements,
     connect,
-    hurried,
+    reset_time_limits,
     unavailable,
-    unhurried,
 )
-from untrackable.collector.stores.postgres_settings import check_settings, look
+from untrackable.collector.stores.postgres_settings import check_settings, recheck_settings
 from untrackable.collector.stores.records import Round, Rows, State
-from untrackable.collector.stores.store import BLOCK, NoSuchTable, Run, Store
+from untrackable.collector.stores.store import BLOCK, MissingReportsTable, StatementRunner, Store
 from untrackable.errors import StoreError, StoreUnavailable
 from untrackable.extras import extra
 from untrackable.protocol.wire import NONCE
@@ -33,13 +33,16 @@ with extra("postgres"):
     from psycopg.pq import Format
 
 _SCHEMA_LOCK = 0x756E7472
+"""The key of the advisory lock that allows one process at a time to migrate the schema."""
 _UUID, _BYTEA = 2950, 17
+"""PostgreSQL's type numbers of a UUID and of a byte string."""
 _UUIDS, _BYTEAS = 2951, 1001
+"""PostgreSQL's type numbers of arrays of UUIDs and of byte strings."""
 _ADD = "INSERT INTO {} SELECT * FROM unnest(%b, %b) ON CONFLICT DO NOTHING"
 
 
 class _InUse(StoreUnavailable):
-    """A table is being read, and cannot be stopped now."""
+    """Somebody is reading the table, so it cannot be renamed now."""
 
 
 class _Nonces(bytes):
@@ -47,7 +50,7 @@ class _Nonces(bytes):
 
 
 class _Reports(bytes):
-    """The same, of byte strings."""
+    """An array of byte strings in PostgreSQL's binary format."""
 
 
 class _NoncesDumper(Dumper):
@@ -62,10 +65,10 @@ class _ReportsDumper(_NoncesDumper):
 
 
 class PostgresStore(Store):
-    """A table for every round, in a schema of its own; a commit is on disk before it is acknowledged.
+    """A store with one table per round in its own schema. A commit is on disk before it is acknowledged.
 
-    Reports are two arrays of one statement, which passes over nonces that are there and never fails because of one:
-    what fails, PostgreSQL writes into its log, with the time.
+    One statement adds all reports as two arrays. It skips nonces that are already there and never fails because of
+    one, since PostgreSQL would write a failing statement into its log, with the time.
     """
 
     _types = {"bytes": "BYTEA", "serial": "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY"}  # noqa: RUF012
@@ -77,20 +80,21 @@ class PostgresStore(Store):
 
     @staticmethod
     def open(url: str, *, check: bool = True, make: bool = True) -> "PostgresStore":
-        """The store in a database; tables are made if there are none and `make`; with `check` all is examined."""
+        """Open the store of a database. `make` creates missing tables, and `check` checks all data."""
         store = PostgresStore(url)
         try:
             if make:
                 with store._borrowed() as connection, store._begin(connection, write=True):
                     check_settings(connection)
                     connection.execute("SELECT pg_advisory_xact_lock(%s)", (_SCHEMA_LOCK,))
-                    if not _there(connection, "to_regnamespace", SCHEMA):  # who may not make one may be given one
+                    # A role without the right to create a schema can use one that somebody created for it.
+                    if not _exists(connection, "to_regnamespace", SCHEMA):
                         connection.execute(f"CREATE SCHEMA {SCHEMA}")
                 store.migrate()
             else:
                 store.check_version("the PostgreSQL database")
             if check:
-                integrity.examine(store, "the PostgreSQL database")
+                integrity.check_integrity(store, "the PostgreSQL database")
         except StoreUnavailable as error:
             store.close()
             raise StoreError(f"cannot use the PostgreSQL database: {error}") from None
@@ -107,7 +111,7 @@ class PostgresStore(Store):
 
     @contextmanager
     def _begin(self, connection: Connection, *, write: bool) -> Iterator[None]:
-        hurried(connection)
+        reset_time_limits(connection)
         try:
             with connection.transaction():
                 yield
@@ -119,27 +123,27 @@ class PostgresStore(Store):
     def _usable(self, connection: Connection) -> bool:
         return not connection.closed and not connection.broken
 
-    def _lock_schema(self, run: Run) -> None:
+    def _lock_schema(self, run: StatementRunner) -> None:
         run("SELECT pg_advisory_xact_lock(?)", (_SCHEMA_LOCK,))
 
-    def _exclude(self, run: Run, round: Round) -> None:
+    def _lock_round(self, run: StatementRunner, round: Round) -> None:
         run("SELECT pg_advisory_xact_lock(?)", (_lock(round),))
 
     def _table_sql(self, table: str) -> str:
         return f"CREATE TABLE {table} (nonce UUID PRIMARY KEY, report BYTEA NOT NULL)"
 
-    def _has_tables(self, run: Run) -> bool:
-        return _there(run.connection, "to_regclass", f"{SCHEMA}.versions")
+    def _has_tables(self, run: StatementRunner) -> bool:
+        return _exists(run.connection, "to_regclass", f"{SCHEMA}.versions")
 
-    def _unhurried(self, run: Run) -> None:
-        unhurried(run.connection)
+    def _allow_long_statements(self, run: StatementRunner) -> None:
+        allow_long_statements(run.connection)
 
     def _insert(self, tables: Mapping[str, Rows]) -> None:
-        """One statement is a transaction by itself; a server that would write down the reports is given none."""
+        """Add rows in one transaction, unless the server's settings would write the reports into its log."""
         try:
             with self._borrowed() as connection:
-                hurried(connection)
-                look(connection)
+                reset_time_limits(connection)
+                recheck_settings(connection)
                 with nullcontext() if len(tables) == 1 else connection.transaction():
                     for table in sorted(tables):
                         rows = tables[table]
@@ -149,24 +153,26 @@ class PostgresStore(Store):
                         )
                         connection.execute(sql.SQL(_ADD).format(sql.Identifier(table)), arrays)
         except errors.UndefinedTable:
-            raise NoSuchTable from None
+            raise MissingReportsTable from None
         except psycopg.Error as error:
             raise unavailable(error) from None
 
     def stop(self, round: Round) -> State:
-        """Wait for those who read it a moment at a time: whoever adds reports waits behind."""
+        """Stop a round. Wait for its readers in short attempts, because writers queue behind a waiting rename."""
         end = time.monotonic() + LOCK_SECONDS
         while True:
             try:
                 return super().stop(round)
             except _InUse:
                 if time.monotonic() > end:
-                    raise StoreUnavailable("PostgreSQL: the round is being read, and is not stopped yet") from None
+                    raise StoreUnavailable(
+                        "PostgreSQL: somebody reads the round; stopping it will be retried"
+                    ) from None
                 time.sleep(random.uniform(0.1, 0.3))  # noqa: S311 - no secret
 
-    def _set_aside(self, run: Run, key: int) -> None:
+    def _rename_table(self, run: StatementRunner, key: int) -> None:
         run("SET LOCAL lock_timeout = '100ms'")
-        super()._set_aside(run, key)
+        super()._rename_table(run, key)
 
     def _blocks(self, connection: Connection, table: str, ordered: bool) -> Iterator[Sequence[Any]]:
         with connection.cursor("reports", binary=True) as cursor:
@@ -176,11 +182,11 @@ class PostgresStore(Store):
                 yield rows
 
     def tidy(self) -> None:
-        """PostgreSQL's log is its own."""
+        """Do nothing. PostgreSQL manages its write-ahead log itself."""
 
 
-def _there(connection: Connection, look: str, name: str) -> bool:
-    found = connection.execute(sql.SQL("SELECT {}(%s)").format(sql.Identifier(look)), (name,)).fetchone()
+def _exists(connection: Connection, function: str, name: str) -> bool:
+    found = connection.execute(sql.SQL("SELECT {}(%s)").format(sql.Identifier(function)), (name,)).fetchone()
     return found is not None and found[0] is not None
 
 
@@ -190,7 +196,11 @@ def _lock(round: Round) -> int:
 
 
 def _array(oid: int, column: Rows) -> bytes:
-    """PostgreSQL's binary format: one dimension, no nulls, the type, how many; each one's length and bytes."""
+    """An array in PostgreSQL's binary format.
+
+    It begins with the number of dimensions (1), a flag for nulls (0), the element type, the number of elements and
+    the first index (1). Each element follows with its length and bytes.
+    """
     layout = np.dtype([("size", ">i4"), ("bytes", "u1", (column.shape[1],))])
     cells = np.empty(column.shape[0], dtype=layout)
     cells["size"], cells["bytes"] = column.shape[1], column

@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL that wait for nothing for ever, and that say nothing secret when they fail."""
+"""Connections to PostgreSQL with time limits, and with errors that reveal no password."""
 
 import time
 from collections.abc import Generator
@@ -12,44 +12,50 @@ with extra("postgres"):
     import psycopg
 
 SCHEMA: Final = "untrackable"
+"""The PostgreSQL schema that holds all tables of the collector."""
 LOCK_SECONDS: Final = 5
-"""How long a statement waits for a table."""
+"""The longest time that a statement waits for a table, in seconds."""
 _STATEMENT_SECONDS = 10
-"""How long a statement may take."""
+"""The longest time that the server lets a statement run, in seconds."""
 _SECONDS = 15.0
-"""How long an answer is waited for here: a server that is stopped, or a lost network, ends no statement."""
+"""The longest time that this process waits for an answer, in seconds.
+
+It is needed because a stopped server or a lost network never ends a statement."""
 _LONG_SECONDS = 1800
-"""The same for what reads all of a round."""
+"""The longest time that a statement may run that reads a whole round, in seconds."""
 _CONNECT_SECONDS = 5
+"""The longest time to connect, in seconds."""
 _KNOWN = {
-    "refused": "the connection was refused",
-    "timeout": "there was no answer in time",
-    "translate host name": "there is no such host",
-    "No such file": "there is no such socket",
-    "authentication failed": "the user or the password is wrong",
-    "no password supplied": "a password is needed",
-    "pg_hba": "the server does not let this user in from here",
-    "does not exist": "there is no such user or database",
+    "refused": "the server refused the connection",
+    "timeout": "the server did not answer in time",
+    "translate host name": "the host does not exist",
+    "No such file": "the socket does not exist",
+    "authentication failed": "the user name or the password is wrong",
+    "no password supplied": "the server asks for a password",
+    "pg_hba": "the server does not let this user in from this machine",
+    "does not exist": "the user or the database does not exist",
     "permission denied": "this user may not connect",
-    "too many": "there are too many connections",
-    "remaining connection slots": "there are too many connections",
+    "too many": "the server has too many connections",
+    "remaining connection slots": "the server has too many connections",
     "shutting down": "the server is shutting down",
     "starting up": "the server is starting up",
     "SSL": "TLS failed",
     "certificate": "TLS failed",
 }
-"""What the driver says of a connection that failed may have parts of a password in it, so it is said again."""
+"""Parts of the driver's error messages, and the words to show instead.
+
+The driver's own message is never shown, because it may contain parts of a password."""
 
 
 class Connection(psycopg.Connection[Any]):
-    """Gives up when no answer comes for `seconds`; it is closed then, and of no use any more."""
+    """A connection that closes itself if the server does not answer within `seconds`."""
 
     seconds: float = _SECONDS
-    looked: float = -inf
-    """When its settings were last found to be right."""
+    settings_checked: float = -inf
+    """The time of the last check of the server's settings."""
 
     def wait(self, gen: Any, *arguments: Any, **named: Any) -> Any:
-        """Whatever waits for the server comes through here."""
+        """Wait for the server with a time limit. The driver calls this for every wait."""
         return super().wait(self._limited(gen), *arguments, **named)
 
     def _limited(self, waiting: Any) -> Generator[Any, Any, Any]:
@@ -68,7 +74,7 @@ class Connection(psycopg.Connection[Any]):
 
 
 def connect(url: str) -> Connection:
-    """A connection with all its limits."""
+    """Open a connection with all time limits set."""
     try:
         connection = Connection.connect(
             url,
@@ -80,7 +86,7 @@ def connect(url: str) -> Connection:
             keepalives_count=2,
         )
     except psycopg.ProgrammingError:
-        raise StoreError("the address of the PostgreSQL database cannot be read: see docs/operations.md") from None
+        raise StoreError("the address of the PostgreSQL database is malformed: see docs/operations.md") from None
     except psycopg.Error as error:
         said = str(error)
         known = next((words for part, words in _KNOWN.items() if part in said), "the connection failed")
@@ -100,18 +106,18 @@ def connect(url: str) -> Connection:
     return connection
 
 
-def unhurried(connection: Connection) -> None:
-    """Within this transaction, statements may take long: they read all of a round."""
+def allow_long_statements(connection: Connection) -> None:
+    """Let statements of this transaction run long enough to read a whole round."""
     connection.seconds = _LONG_SECONDS + _SECONDS
     connection.execute(f"SET LOCAL statement_timeout = '{_LONG_SECONDS}s'")
 
 
-def hurried(connection: Connection) -> None:
-    """The limits at the beginning of a transaction."""
+def reset_time_limits(connection: Connection) -> None:
+    """Set the usual limit again at the beginning of a transaction."""
     connection.seconds = _SECONDS
 
 
 def unavailable(error: psycopg.Error) -> StoreUnavailable:
-    """An error of a statement; what the server says of it in the first line has no data in it."""
+    """The error for a failed statement. It shows the server's first line, which never contains data."""
     said = str(error).strip().splitlines()
     return StoreUnavailable(f"PostgreSQL: {said[0] if said else type(error).__name__}")

@@ -1,4 +1,4 @@
-"""What a store keeps, as values."""
+"""The records that a store keeps."""
 
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -7,12 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 State = Literal["open", "closing", "closed"]
+"""The state of a round: it takes reports, it takes no more, or its sums are stored."""
 Rows = NDArray[np.uint8]
-"""Reports as they are stored: along the last axis, the nonce and then the report."""
+"""Reports as they are stored: each row has the bytes of the nonce and then those of the answer."""
 
 
 class Round(NamedTuple):
-    """A round of a campaign."""
+    """The name of a round: its campaign's id and its number."""
 
     campaign: str
     number: int
@@ -20,7 +21,7 @@ class Round(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StoredCampaign:
-    """A campaign's bytes, what its verification said (JSON), and whether its estimates are for everyone."""
+    """A campaign's bytes, the result of its verification (JSON), and whether everyone may read its estimates."""
 
     id: str
     document: bytes
@@ -30,7 +31,7 @@ class StoredCampaign:
 
 @dataclass(frozen=True, slots=True)
 class StoredRound:
-    """A round of which something is known; `reports` are counted when it is closed."""
+    """A round that has or had reports. The number of reports is None until the round is closed."""
 
     number: int
     state: State
@@ -39,7 +40,7 @@ class StoredRound:
 
 @dataclass(frozen=True, slots=True)
 class StoredKey:
-    """A key: what it may do, its digest, the day on which it was made, and whether it is revoked."""
+    """An API key: its role, the digest of its secret, the day it was made, and whether it is revoked."""
 
     id: str
     role: str
@@ -49,7 +50,7 @@ class StoredKey:
 
 
 class RoundsClosed(Exception):
-    """Reports of rounds that take no more; nothing was added."""
+    """Some of the rounds take no more reports. Nothing was added."""
 
     def __init__(self, rounds: frozenset[Round]) -> None:
         super().__init__(f"{len(rounds)} rounds are closed")

@@ -1,8 +1,8 @@
-"""The one schema, as a list of migrations: each is applied once, in order, and never changed afterwards.
+"""The database schema as a list of migrations. Each is applied once, in order, and never changed afterwards.
 
-A round's reports are in a table of their own, `reports_<key>`, made when the first one comes. It is renamed to
-`stopped_<key>` when the round takes no more, so that whoever still adds to it finds no such table, and dropped when
-the round is closed. No column anywhere says when or from whom something came.
+Each round has a table of its own, `reports_<key>`, which is created with the first report. When the round stops
+taking reports, the table is renamed to `stopped_<key>`, so that a late writer no longer finds it. It is dropped
+when the round is closed. No column records when or from whom something came.
 """
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
@@ -40,5 +40,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 
 
 def reports_table(key: int, *, stopped: bool = False) -> str:
-    """Where the reports of a round are."""
+    """The name of the table with a round's reports."""
     return f"{'stopped' if stopped else 'reports'}_{int(key)}"

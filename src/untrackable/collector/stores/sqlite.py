@@ -1,4 +1,4 @@
-"""A store in one SQLite file, for one machine: several processes may use it at once."""
+"""A store in one SQLite file. Several processes of one machine may use it at once."""
 
 import os
 import sqlite3
@@ -11,27 +11,32 @@ from urllib.parse import quote
 
 from untrackable.collector.stores import integrity, sqlite_log
 from untrackable.collector.stores.records import Round, Rows
-from untrackable.collector.stores.store import BLOCK, NoSuchTable, Run, Store
-from untrackable.collector.stores.write_lock import Turn
+from untrackable.collector.stores.store import BLOCK, MissingReportsTable, StatementRunner, Store
+from untrackable.collector.stores.write_lock import WriteLock
 from untrackable.errors import StoreError, StoreUnavailable
 from untrackable.protocol.wire import NONCE
 
 _MAGIC = b"SQLite format 3\0"
+"""The first bytes of every SQLite file."""
 _APPLICATION = 0x756E7472
-"""Says that a file is a collector's."""
+"""The application id that marks a SQLite file as a collector's."""
 _OLDEST = (3, 35)
+"""The oldest version of SQLite that has the statements used here."""
 _PATIENCE = 10.0
-"""Seconds to wait for another process's transaction."""
+"""The longest time to wait for another process's transaction, in seconds."""
 _LOOKS, _LOOK_SECONDS = 3, 0.2
-"""How often a log that seems damaged is looked at again: another process may be writing it."""
+"""How often a log that seems damaged is read again, and the pause before each time, in seconds.
+
+Another process may just be writing it."""
 _TIDYING, _TIDYING_SECONDS = 10, 0.2
-"""How often the log is tried to be truncated, and for how long each: meanwhile, nobody can add."""
+"""How often truncating the log is tried, and for how many seconds each time. Nobody can add reports meanwhile."""
 
 
 class SqliteStore(Store):
-    """WAL, every commit synced; what is deleted is overwritten, and the log is truncated when a round is closed.
+    """A store in a SQLite file with a write-ahead log, where every commit is synced to disk.
 
-    Reports are kept in the order of their nonces, without a row number that would tell when they came.
+    Deleted data is overwritten, and the log is truncated when a round is closed. Reports are kept in the order of
+    their nonces, without a row number that would reveal when they came.
     """
 
     _types = {"bytes": "BLOB", "serial": "INTEGER PRIMARY KEY AUTOINCREMENT"}  # noqa: RUF012
@@ -42,17 +47,17 @@ class SqliteStore(Store):
         self.path = path
         self._log = path.with_name(f"{path.name}-wal")
         self._first: sqlite3.Connection | None = None
-        """As long as it is open, SQLite itself deletes no file."""
+        """A connection that stays open, so that SQLite does not delete the log and its index."""
         self._files = {path: _identity(path)}
-        """Which files they were at the beginning: the log and its index, too, once there is a connection."""
+        """The identities of the file, of the log and of its index when the store was opened."""
         self._lost: str | None = None
-        self._turn = Turn(path.with_name(f"{path.name}-turn"))
+        self._write_lock = WriteLock(path.with_name(f"{path.name}-turn"))
 
     @staticmethod
     def open(path: Path, *, check: bool = True, make: bool = True) -> "SqliteStore":
-        """The store in a file, which is made if there is none and `make`; with `check`, all of it is examined.
+        """Open the store in a file. `make` creates a missing file, and `check` checks all data.
 
-        The log always is: whoever opens the file lets SQLite cut it off at the first damaged place.
+        The log is always checked, because SQLite cuts it off at the first damaged place when it opens the file.
         """
         if sqlite3.sqlite_version_info < _OLDEST:
             raise StoreError(f"SQLite must be 3.35 or newer, this is {sqlite3.sqlite_version}")
@@ -62,13 +67,13 @@ class SqliteStore(Store):
                 head = file.read(len(_MAGIC))
         except FileNotFoundError:
             missing = (
-                "its folder does not exist" if make else "there is no such file (`untrackable serve` makes it)"
+                "its folder does not exist" if make else "the file does not exist (`untrackable serve` creates it)"
             )
             raise StoreError(f"cannot open {path}: {missing}") from None
         except OSError as error:
             raise StoreError(f"cannot open {path}: {error.strerror}") from None
         if head and head != _MAGIC:
-            raise StoreError(f"{path} is not a SQLite database, or is damaged; nothing was changed")
+            raise StoreError(f"{path} is not a SQLite database or is damaged; nothing was changed")
         store = SqliteStore(path)
         try:
             store._examine_log()
@@ -78,7 +83,7 @@ class SqliteStore(Store):
             else:
                 store.check_version(str(path))
             if check:
-                integrity.examine(store, str(path))
+                integrity.check_integrity(store, str(path))
         except StoreUnavailable as error:
             store.close()
             raise StoreError(f"cannot use {path}: {error}") from None
@@ -88,20 +93,20 @@ class SqliteStore(Store):
         return store
 
     def _examine_log(self) -> None:
-        """Before SQLite reads it: what another process is writing just now is whole a moment later."""
+        """Check the log before SQLite opens it. If another process is writing it, it is complete a moment later."""
         try:
-            found = sqlite_log.damage(self._log)
+            found = sqlite_log.first_damaged_frame(self._log)
             for _ in range(_LOOKS if found is not None else 0):
                 time.sleep(_LOOK_SECONDS)
-                if sqlite_log.damage(self._log) != found:
+                if sqlite_log.first_damaged_frame(self._log) != found:
                     return
         except OSError as error:
             raise StoreError(f"cannot read {self._log}: {error.strerror}") from None
         if found is None:
             return
         raise StoreError(
-            f"{self._log} is damaged (frame {found + 1}), and SQLite would forget what was acknowledged "
-            "from there on; nothing was changed: see docs/operations.md"
+            f"{self._log} is damaged at frame {found + 1}, and SQLite would drop acknowledged reports after it; "
+            "nothing was changed: see docs/operations.md"
         )
 
     def _examine(self, *, check: bool, make: bool) -> None:
@@ -110,7 +115,7 @@ class SqliteStore(Store):
             whose = connection.execute("PRAGMA application_id").fetchone()[0]
             tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
             if whose != _APPLICATION and (whose or tables):
-                raise StoreError(f"{self.path} is the database of another program; nothing was changed")
+                raise StoreError(f"{self.path} belongs to another program; nothing was changed")
             if check and tables:
                 found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
                 if found != "ok":
@@ -125,13 +130,13 @@ class SqliteStore(Store):
     def _connect(self) -> sqlite3.Connection:
         try:
             connection = sqlite3.connect(
-                f"file:{quote(str(self.path.absolute()))}?mode=rw",  # where there is no file, none is made
+                f"file:{quote(str(self.path.absolute()))}?mode=rw",  # This mode never creates a file.
                 uri=True,
                 timeout=_PATIENCE,
                 isolation_level=None,
                 check_same_thread=False,
             )
-            connection.execute("PRAGMA page_size = 1024")  # a report dirties a page: the less, the better
+            connection.execute("PRAGMA page_size = 1024")  # Each report rewrites a page, so small pages are faster.
             mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
             for setting in (
                 "synchronous = FULL",
@@ -148,7 +153,9 @@ class SqliteStore(Store):
         except sqlite3.DatabaseError as error:
             raise StoreError(f"{self.path} is damaged ({error}): restore a backup") from None
         if mode != "wal":
-            raise StoreError(f"{self.path} is on a file system without shared memory, which SQLite's log needs")
+            raise StoreError(
+                f"{self.path} is on a file system without shared memory, which SQLite's log needs: use a local disk"
+            )
         return connection
 
     def close(self) -> None:
@@ -157,14 +164,14 @@ class SqliteStore(Store):
         if self._first is not None:
             self._first.close()
             self._first = None
-        self._turn.close()
+        self._write_lock.close()
 
     def _check_files(self) -> None:
-        """What is added to a file that was deleted or replaced would be gone; from then on, nothing is added."""
+        """Refuse to add reports once a file was deleted or replaced, because they would be lost."""
         if self._lost is None:
             for path, known in self._files.items():
                 if known is None or _identity(path) != known:
-                    self._lost = f"{path} was deleted or replaced: start again"
+                    self._lost = f"{path} was deleted or replaced: restart the collector"
         if self._lost is not None:
             raise StoreUnavailable(self._lost)
 
@@ -186,25 +193,25 @@ class SqliteStore(Store):
     def _usable(self, connection: sqlite3.Connection) -> bool:
         return not connection.in_transaction
 
-    def _has_tables(self, run: Run) -> bool:
+    def _has_tables(self, run: StatementRunner) -> bool:
         return run("SELECT 1 FROM sqlite_master WHERE name = 'versions'").fetchone() is not None
 
-    def _unhurried(self, run: Run) -> None:
-        """Statements may take long anyway."""
+    def _allow_long_statements(self, run: StatementRunner) -> None:
+        """Do nothing. SQLite has no time limit for statements."""
 
-    def _lock_schema(self, run: Run) -> None:
-        """A transaction that writes excludes all others."""
+    def _lock_schema(self, run: StatementRunner) -> None:
+        """Do nothing. A writing transaction of SQLite already excludes all others."""
 
-    def _exclude(self, run: Run, round: Round) -> None:
-        """A transaction that writes excludes all others."""
+    def _lock_round(self, run: StatementRunner, round: Round) -> None:
+        """Do nothing. A writing transaction of SQLite already excludes all others."""
 
     def _table_sql(self, table: str) -> str:
         return f"CREATE TABLE {table} (nonce BLOB PRIMARY KEY, report BLOB NOT NULL) WITHOUT ROWID"
 
     def _insert(self, tables: Mapping[str, Rows]) -> None:
-        """One statement is a transaction by itself; within it, this process's other threads may run."""
+        """Add rows in one transaction. A single statement lets this process's other threads run meanwhile."""
         try:
-            with self._turn.taken(), self._borrowed() as connection:
+            with self._write_lock.held(), self._borrowed() as connection:
                 self._check_files()
                 if len(tables) == 1:
                     for table, rows in tables.items():
@@ -213,10 +220,10 @@ class SqliteStore(Store):
                     with self._begin(connection, write=True):
                         for table, rows in tables.items():
                             connection.execute(*_insertion(table, rows))
-                self._check_files()  # again: nobody deleted them meanwhile
+                self._check_files()  # Somebody may have deleted them meanwhile.
         except (sqlite3.Error, StoreUnavailable) as error:
             if "no such table: reports_" in str(error):
-                raise NoSuchTable from None
+                raise MissingReportsTable from None
             if isinstance(error, StoreUnavailable):
                 raise
             raise StoreUnavailable(f"SQLite: {error}") from None
@@ -227,7 +234,7 @@ class SqliteStore(Store):
             yield rows
 
     def tidy(self) -> None:
-        """Move the log into the file and truncate it: it has the groups in the order in which they came."""
+        """Move the log into the file and truncate it, because the log shows the order in which reports came."""
         self._check_files()
         connection = self._connect()
         try:
@@ -240,11 +247,11 @@ class SqliteStore(Store):
             raise StoreUnavailable(f"SQLite: {error}") from None
         finally:
             connection.close()
-        raise StoreUnavailable("SQLite: somebody reads an older state, so that the log is still needed")
+        raise StoreUnavailable("SQLite: another process still reads an older state, which needs the log")
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Which file it is, whatever its name."""
+    """The device and inode of a file, which stay the same if it is renamed."""
     try:
         found = path.stat()
     except OSError:
@@ -253,7 +260,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def _insertion(table: str, rows: Rows) -> tuple[str, tuple[bytes, int]]:
-    """A statement that adds all rows, cut from one parameter."""
+    """A statement that adds all rows, and its parameters. SQLite cuts the rows from one byte string."""
     size = rows.shape[1]
     sql = (
         f"INSERT OR IGNORE INTO {table} WITH RECURSIVE places (i) AS"  # noqa: S608

@@ -1,6 +1,7 @@
-"""SQLite's log, read without SQLite, which takes the first frame that is damaged for the end of the log.
+"""A check of SQLite's write-ahead log for damage.
 
-Layout and checksum: https://www.sqlite.org/fileformat2.html#the_write_ahead_log
+SQLite itself treats the first damaged frame as the end of the log and silently drops everything after it. Layout
+and checksum: https://www.sqlite.org/fileformat2.html#the_write_ahead_log
 """
 
 from functools import lru_cache
@@ -14,19 +15,20 @@ _HEADER: Final = np.dtype(
     [("magic", ">u4"), ("version", ">u4"), ("page", ">u4"), ("sequence", ">u4"), ("salt", ">u8"), ("sum", ">u4", 2)]
 )
 _MAGIC: Final = 0x377F0682
-"""And one more where checksums are of big-endian words."""
+"""The first word of a log. It is one larger if checksums are computed from big-endian words."""
 _PAGES: Final = tuple(1 << i for i in range(9, 17))
+"""The possible sizes of a page, in bytes."""
 _FRAMES: Final = 4096
-"""That are read at a time."""
+"""The number of frames that are read at a time."""
 
 
-def damage(path: Path) -> int | None:
-    """The first frame that is damaged although later transactions were committed; None if there is none.
+def first_damaged_frame(path: Path) -> int | None:
+    """The first damaged frame that has committed transactions after it, or None.
 
-    Those were acknowledged, and SQLite would leave them out without a word. If only the last transaction is broken,
-    that is not damage: a power cut leaves it so before it is synced, and no other begins before it is. Nor is what
-    transactions that were never synced left behind the end of the log: each of them has one commit, and none
-    goes on from another's checksum.
+    Those transactions were acknowledged, and SQLite would silently drop them. A broken last transaction is not
+    damage: a power cut before the sync leaves one, and no other transaction begins before that sync. Remains of
+    unsynced transactions behind the end of the log are not damage either. Each of them has one commit, and none
+    continues the checksum of another.
     """
     try:
         with path.open("rb") as file:
@@ -37,7 +39,7 @@ def damage(path: Path) -> int | None:
 
 
 def _read(file: IO[bytes]) -> tuple[int | None, int]:
-    """The first frame that is not as it was written, and the most commits from there on that belong together."""
+    """The first frame whose checksum is wrong, and the largest number of consecutive commits from there on."""
     head = file.read(_HEADER.itemsize)
     if len(head) < _HEADER.itemsize:
         return None, 0
@@ -65,7 +67,7 @@ def _read(file: IO[bytes]) -> tuple[int | None, int]:
         same = frames["salt"] == salt
         sums = frames["sum"].astype(np.uint32)
         fits = same
-        if sound:  # or it is not known how to add up
+        if sound:  # With a damaged header, the byte order of the checksums is not known.
             data = np.concatenate((frames["start"], frames["page"]), axis=1).view(words)
             fits = (_checksums(data, np.concatenate((last[None], sums[:-1]))) == sums).all(axis=1) & same
         if broken is None and not fits.all():
@@ -79,13 +81,16 @@ def _read(file: IO[bytes]) -> tuple[int | None, int]:
 
 
 def _runs(commits: NDArray[np.bool_], fits: NDArray[np.bool_], before: int) -> NDArray[np.int64]:
-    """The commits up to each frame, since the last one that does not fit the frame before it."""
+    """The number of commits up to each frame since the last frame that does not continue the one before."""
     total = np.cumsum(commits)
     return total - np.maximum.accumulate(np.where(fits, -before, total - commits))
 
 
 def _checksums(words: NDArray[np.uint32], before: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Of each row: for each pair of words x, y, s += x + t and t += y + s, from (s, t) = before. All modulo 2³²."""
+    """The checksum of each row, starting from (s, t) = before.
+
+    Each pair of words x, y does s += x + t and then t += y + s, modulo 2³².
+    """
     first, second, power = _weights(words.shape[1] // 2)
     x, y = words[:, ::2].astype(np.uint32), words[:, 1::2].astype(np.uint32)
     ours: NDArray[np.uint32] = x @ first + y @ second + before @ power
@@ -94,7 +99,10 @@ def _checksums(words: NDArray[np.uint32], before: NDArray[np.uint32]) -> NDArray
 
 @lru_cache(maxsize=4)
 def _weights(pairs: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32]]:
-    """What each x, each y and the checksum before count in (s, t): a pair makes it M(s, t) + (x, x + y)."""
+    """The weights of each x, of each y and of the previous checksum in the result.
+
+    One pair of words turns (s, t) into M(s, t) + (x, x + y), which is linear.
+    """
     step = np.array([[1, 1], [1, 2]], dtype=np.uint32)
     first, second = np.empty((2, pairs, 2), dtype=np.uint32)
     power = np.eye(2, dtype=np.uint32)

@@ -1,4 +1,4 @@
-"""What a store is, and what its two kinds have in common: all but connections and how reports are added."""
+"""The interface of a store, and everything that the SQLite and PostgreSQL stores have in common."""
 
 import queue
 from abc import ABC, abstractmethod
@@ -20,25 +20,26 @@ from untrackable.collector.stores.schema import MIGRATIONS, reports_table
 from untrackable.errors import StoreError, StoreUnavailable
 
 BLOCK = 1 << 15
-"""Reports that are read at a time."""
+"""The number of reports that are read at a time."""
 _PIECE = 8 << 20
-"""Bytes of sums in one row."""
+"""Sums are stored in rows of this number of bytes."""
 _TRIES = 5
+"""How often adding reports is tried if a round's table disappears meanwhile."""
 
 
-class NoSuchTable(Exception):
-    """A round's table is not there, or not any more; nothing was added."""
+class MissingReportsTable(Exception):
+    """A round's table does not exist or was renamed. Nothing was added."""
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """Runs statements, with ? for parameters, within a transaction on a driver's connection."""
+class StatementRunner:
+    """Runs statements within a transaction. They have ? for parameters, whatever the driver's placeholder."""
 
     connection: Any
     placeholder: str
 
     def __call__(self, sql: str, parameters: Sequence[Any] = ()) -> Any:
-        """The cursor of one statement."""
+        """Run one statement and return its cursor."""
         return self.connection.execute(sql.replace("?", self.placeholder), parameters)
 
 
@@ -50,21 +51,21 @@ class Store(ABC):
     """
 
     _types: ClassVar[Mapping[str, str]]
-    """The names of types that differ."""
+    """The names of column types that differ between databases."""
     _placeholder: ClassVar[str]
 
     def __init__(self) -> None:
         self._idle: queue.LifoQueue[Any] = queue.LifoQueue()
         self._tables: dict[Round, str] = {}
-        """Of rounds that took reports when last looked at."""
+        """The tables of rounds that were taking reports at the last check."""
 
     @abstractmethod
     def _connect(self) -> Any:
-        """A new connection."""
+        """Open a new connection."""
 
     @abstractmethod
     def _begin(self, connection: Any, *, write: bool) -> AbstractContextManager[None]:
-        """A transaction; the driver's errors become `StoreUnavailable`."""
+        """Begin a transaction that turns the driver's errors into `StoreUnavailable`."""
 
     @abstractmethod
     def _usable(self, connection: Any) -> bool:
@@ -72,7 +73,7 @@ class Store(ABC):
 
     @contextmanager
     def _borrowed(self) -> Iterator[Any]:
-        """An idle connection, or a new one."""
+        """Borrow an idle connection, or open a new one."""
         try:
             connection = self._idle.get_nowait()
         except queue.Empty:
@@ -84,17 +85,17 @@ class Store(ABC):
                 self._idle.put(connection)
             else:
                 connection.close()
-                self._hang_up()  # the others will not be any better
+                self._close_idle()  # The other connections are probably broken as well.
             raise
         self._idle.put(connection)
 
     @contextmanager
-    def _transaction(self, *, write: bool) -> Iterator[Run]:
-        """A transaction; yields what runs a statement with ? for parameters."""
+    def _transaction(self, *, write: bool) -> Iterator[StatementRunner]:
+        """Begin a transaction and yield its statement runner."""
         with self._borrowed() as connection, self._begin(connection, write=write):
-            yield Run(connection, self._placeholder)
+            yield StatementRunner(connection, self._placeholder)
 
-    def _hang_up(self) -> None:
+    def _close_idle(self) -> None:
         while True:
             try:
                 self._idle.get_nowait().close()
@@ -103,12 +104,12 @@ class Store(ABC):
 
     def close(self) -> None:
         """Close all connections."""
-        self._hang_up()
+        self._close_idle()
 
     # Schema
 
     def migrate(self) -> None:
-        """Bring the schema up to date; a store of a later version is refused."""
+        """Bring the schema up to date. A store of a later version is refused."""
         with self._transaction(write=True) as run:
             self._lock_schema(run)
             run("CREATE TABLE IF NOT EXISTS versions (version INTEGER NOT NULL)")
@@ -119,34 +120,34 @@ class Store(ABC):
                 run("INSERT INTO versions (version) VALUES (?)", (number,))
 
     def check_version(self, name: str) -> None:
-        """Refuse what has no tables, or those of another version; for those who only read, nothing is changed."""
+        """Refuse a store without tables or with another version, and change nothing."""
         with self._transaction(write=False) as run:
             if not self._has_tables(run):
-                raise StoreError(f"{name} is not a collector's (`untrackable serve` makes it one)")
+                raise StoreError(f"{name} is not a collector's store (`untrackable serve` makes it one)")
             version = _version(run)
         if version < len(MIGRATIONS):
             raise StoreError(
-                f"{name} has schema version {version} and this program needs {len(MIGRATIONS)}: "
-                "`untrackable serve` brings it up to date"
+                f"{name} has schema version {version}, but this program needs version {len(MIGRATIONS)}: "
+                "start `untrackable serve` once to bring it up to date"
             )
 
     @abstractmethod
-    def _has_tables(self, run: Run) -> bool:
-        """Whether the schema is there, in some version."""
+    def _has_tables(self, run: StatementRunner) -> bool:
+        """Whether the schema exists in some version."""
 
     @abstractmethod
-    def _lock_schema(self, run: Run) -> None:
+    def _lock_schema(self, run: StatementRunner) -> None:
         """Keep other processes from migrating at the same time."""
 
     def ping(self) -> None:
-        """Raise `StoreUnavailable` if the store is."""
+        """Raise `StoreUnavailable` if the store does not answer."""
         with self._transaction(write=False) as run:
             run("SELECT count(*) FROM versions").fetchone()
 
     # Campaigns
 
     def add_campaign(self, campaign: StoredCampaign) -> bool:
-        """Keep a campaign; False if it is there already."""
+        """Store a campaign. False if it is there already."""
         with self._transaction(write=True) as run:
             found = run(
                 "INSERT INTO campaigns (id, document, verdict, published) VALUES (?, ?, ?, ?)"
@@ -156,19 +157,19 @@ class Store(ABC):
         return found is not None
 
     def campaigns(self) -> list[StoredCampaign]:
-        """All campaigns, by id."""
+        """All campaigns, sorted by id."""
         with self._transaction(write=False) as run:
             rows = run("SELECT id, document, verdict, published FROM campaigns ORDER BY id").fetchall()
         return [_campaign(row) for row in rows]
 
     def campaign(self, id: str) -> StoredCampaign | None:
-        """One campaign, if it is there."""
+        """One campaign, or None."""
         with self._transaction(write=False) as run:
             row = run("SELECT id, document, verdict, published FROM campaigns WHERE id = ?", (id,)).fetchone()
         return None if row is None else _campaign(row)
 
     def publish(self, id: str, published: bool) -> bool:
-        """Whether the campaign's estimates are for everyone from now on; False if there is no such campaign."""
+        """Set whether everyone may read the campaign's estimates. False if there is no such campaign."""
         with self._transaction(write=True) as run:
             found = run(
                 "UPDATE campaigns SET published = ? WHERE id = ? RETURNING id", (int(published), id)
@@ -178,24 +179,24 @@ class Store(ABC):
     # Reports
 
     def add(self, reports: Mapping[Round, Rows]) -> None:
-        """Keep reports, each nonce of a round once; if one takes no more, `RoundsClosed`, and nothing is added."""
+        """Store reports, each nonce of a round once. If a round takes no more, `RoundsClosed` is raised."""
         for _ in range(_TRIES):
             if any(round not in self._tables for round in reports):
                 self._find_tables(reports)
             try:
                 self._insert({self._tables[round]: rows for round, rows in reports.items()})
                 return
-            except NoSuchTable:
+            except MissingReportsTable:
                 for round in reports:
                     self._tables.pop(round, None)
-        raise StoreUnavailable("tables of reports come and go")
+        raise StoreUnavailable(f"a round's table disappeared {_TRIES} times while reports were added")
 
     def _find_tables(self, rounds: Iterable[Round]) -> None:
-        """The tables of rounds, which are made if need be."""
+        """Look up the tables of rounds, and create those that are missing."""
         with self._transaction(write=True) as run:
             found = {}
-            for round in sorted(rounds):  # in one order everywhere, or two could wait for each other
-                self._exclude(run, round)
+            for round in sorted(rounds):  # Every process locks in this order, so that no two wait for each other.
+                self._lock_round(run, round)
                 key, state = self._key(run, round)
                 found[round] = (self._create(run, round) if key is None else key, state or "open")
             if closed := frozenset(round for round, (_, state) in found.items() if state != "open"):
@@ -204,41 +205,41 @@ class Store(ABC):
 
     @abstractmethod
     def _insert(self, tables: Mapping[str, Rows]) -> None:
-        """Add rows in one transaction, but for those whose nonces are there; `NoSuchTable` if a table is not."""
+        """Add rows with new nonces in one transaction. Raise `MissingReportsTable` if a table does not exist."""
 
     @abstractmethod
     def _blocks(self, connection: Any, table: str, ordered: bool) -> Iterator[Sequence[tuple[bytes]]]:
-        """The reports of a table, many at a time."""
+        """The reports of a table, in blocks of rows."""
 
     def reports(self, round: Round, *, ordered: bool = False) -> Iterator[bytes]:
-        """The reports of a round that is not closed, in blocks of bytes; `ordered` by nonce, or in any order."""
+        """The reports of a round that is not closed, in blocks of bytes. `ordered` sorts them by nonce."""
         with self._transaction(write=False) as run:
             key, state = self._key(run, round)
             if key is None or state == "closed":
                 return
-            self._unhurried(run)
+            self._allow_long_statements(run)
             table = reports_table(key, stopped=state == "closing")
             for rows in self._blocks(run.connection, table, ordered):
                 yield b"".join([row[0] for row in rows])
 
     @abstractmethod
-    def _unhurried(self, run: Run) -> None:
-        """Let the statements of this transaction take long."""
+    def _allow_long_statements(self, run: StatementRunner) -> None:
+        """Let the statements of this transaction run long enough to read a whole round."""
 
     def count(self, round: Round) -> int:
-        """How many reports a round has."""
+        """The number of reports of a round."""
         with self._transaction(write=False) as run:
             row = run("SELECT key, state, reports FROM rounds WHERE campaign = ? AND round = ?", round).fetchone()
             if row is None or row[1] == "closed":
                 return 0 if row is None else int(row[2])
-            self._unhurried(run)
+            self._allow_long_statements(run)
             table = reports_table(row[0], stopped=row[1] == "closing")
             return int(run(f"SELECT count(*) FROM {table}").fetchone()[0])  # noqa: S608
 
     # Rounds
 
     def rounds(self, campaign: str) -> list[StoredRound]:
-        """The rounds of a campaign of which something is known, in order."""
+        """The rounds of a campaign that have or had reports, in order."""
         with self._transaction(write=False) as run:
             rows = run(
                 "SELECT round, state, reports FROM rounds WHERE campaign = ? ORDER BY round", (campaign,)
@@ -246,38 +247,38 @@ class Store(ABC):
         return [StoredRound(*row) for row in rows]
 
     def round(self, round: Round) -> StoredRound | None:
-        """What is known of one."""
+        """One round, or None if it never had a report."""
         with self._transaction(write=False) as run:
             row = run("SELECT round, state, reports FROM rounds WHERE campaign = ? AND round = ?", round).fetchone()
         return None if row is None else StoredRound(*row)
 
     def unclosed(self) -> list[Round]:
-        """The rounds of all campaigns that have reports and are not closed."""
+        """The rounds of all campaigns that are not closed."""
         with self._transaction(write=False) as run:
             rows = run("SELECT campaign, round FROM rounds WHERE state <> 'closed' ORDER BY key").fetchall()
         return [Round(*row) for row in rows]
 
     def stop(self, round: Round) -> State:
-        """Let a round take no more reports, and say in which state it is."""
-        self._tables.pop(round, None)  # or the next report would fail, which a database may write into its log
+        """Stop a round from taking reports, and return its state."""
+        self._tables.pop(round, None)  # Otherwise the next report would fail, and a database may log the failure.
         with self._transaction(write=True) as run:
-            self._exclude(run, round)
+            self._lock_round(run, round)
             key, state = self._key(run, round)
             if key is not None and state is not None and state != "open":
                 return state
             if key is None:
                 key = self._create(run, round)
-            self._set_aside(run, key)
+            self._rename_table(run, key)
             run("UPDATE rounds SET state = 'closing' WHERE key = ?", (key,))
             return "closing"
 
-    def _set_aside(self, run: Run, key: int) -> None:
+    def _rename_table(self, run: StatementRunner, key: int) -> None:
         run(f"ALTER TABLE {reports_table(key)} RENAME TO {reports_table(key, stopped=True)}")
 
     def finish(self, round: Round, reports: int, sums: bytes) -> bool:
-        """Keep the sums of a round that was stopped and drop its reports; False if that has been done before."""
+        """Store the sums of a stopped round and drop its reports. False if that was done before."""
         with self._transaction(write=True) as run:
-            self._exclude(run, round)
+            self._lock_round(run, round)
             key, state = self._key(run, round)
             if key is None or state == "open":
                 raise ValueError("the round must have been stopped before it is finished")
@@ -293,19 +294,19 @@ class Store(ABC):
         return True
 
     def sums(self, round: Round) -> bytes | None:
-        """The sums of a closed round."""
+        """The sums of a closed round, or None."""
         with self._transaction(write=False) as run:
-            self._unhurried(run)
+            self._allow_long_statements(run)
             rows = run("SELECT data FROM sums WHERE campaign = ? AND round = ? ORDER BY piece", round).fetchall()
         return b"".join(bytes(row[0]) for row in rows) if rows else None
 
     @staticmethod
-    def _key(run: Run, round: Round) -> tuple[int | None, State | None]:
+    def _key(run: StatementRunner, round: Round) -> tuple[int | None, State | None]:
         row = run("SELECT key, state FROM rounds WHERE campaign = ? AND round = ?", round).fetchone()
         return (None, None) if row is None else (row[0], row[1])
 
-    def _create(self, run: Run, round: Round) -> int:
-        """A round that takes reports, and its table."""
+    def _create(self, run: StatementRunner, round: Round) -> int:
+        """Create a round that takes reports, and its table. Returns its key."""
         sql = "INSERT INTO rounds (campaign, round, state) VALUES (?, ?, 'open') RETURNING key"
         key = int(run(sql, round).fetchone()[0])
         run(self._table_sql(reports_table(key)))
@@ -313,20 +314,20 @@ class Store(ABC):
 
     @abstractmethod
     def _table_sql(self, table: str) -> str:
-        """Makes the table of a round's reports."""
+        """The statement that creates the table of a round's reports."""
 
     @abstractmethod
-    def _exclude(self, run: Run, round: Round) -> None:
-        """Let nobody else make, stop or close the round until this transaction ends."""
+    def _lock_round(self, run: StatementRunner, round: Round) -> None:
+        """Keep other processes from creating, stopping or closing the round until this transaction ends."""
 
     @abstractmethod
     def tidy(self) -> None:
-        """Let go of what the store's own files say about the order in which reports came, where it can."""
+        """Remove traces of the order in which reports came from the store's own files, where possible."""
 
     # Keys
 
     def add_key(self, key: StoredKey) -> None:
-        """Keep a new key."""
+        """Store a new key."""
         with self._transaction(write=True) as run:
             run(
                 "INSERT INTO keys (id, role, digest, created, revoked) VALUES (?, ?, ?, ?, ?)",
@@ -334,30 +335,30 @@ class Store(ABC):
             )
 
     def keys(self) -> list[StoredKey]:
-        """All keys, by day and id."""
+        """All keys, sorted by day and id."""
         with self._transaction(write=False) as run:
             rows = run("SELECT id, role, digest, created, revoked FROM keys ORDER BY created, id").fetchall()
         return [_stored_key(row) for row in rows]
 
     def key(self, id: str) -> StoredKey | None:
-        """One key."""
+        """One key, or None."""
         with self._transaction(write=False) as run:
             row = run("SELECT id, role, digest, created, revoked FROM keys WHERE id = ?", (id,)).fetchone()
         return None if row is None else _stored_key(row)
 
     def revoke(self, id: str) -> bool:
-        """Let a key open nothing any more; False if there is no such key."""
+        """Revoke a key. False if there is no such key."""
         with self._transaction(write=True) as run:
             found = run("UPDATE keys SET revoked = 1 WHERE id = ? RETURNING id", (id,)).fetchone()
         return found is not None
 
 
-def _version(run: Run) -> int:
+def _version(run: StatementRunner) -> int:
     version = run("SELECT max(version) FROM versions").fetchone()[0] or 0
     if version > len(MIGRATIONS):
         raise StoreError(
-            f"the store has schema version {version} and this program knows {len(MIGRATIONS)}: "
-            "it was written by a later version"
+            f"the store has schema version {version}, but this program only knows version {len(MIGRATIONS)}: "
+            "a later version wrote it, so update this program"
         )
     return int(version)
 

@@ -1,4 +1,4 @@
-"""A store by its address."""
+"""Opens a store by its address."""
 
 from pathlib import Path
 
@@ -6,13 +6,14 @@ from untrackable.collector.stores.store import Store
 from untrackable.errors import StoreError
 
 DEFAULT = "sqlite:///untrackable.db"
+"""The address of the store unless the operator gives another."""
 
 
 def open_store(url: str, *, check: bool = True, make: bool = True) -> Store:
-    """sqlite:///PATH or postgresql://…. With `check`, all of it is examined, and a damaged one is a `StoreError`.
+    """Open the store at sqlite:///PATH or postgresql://…. With `check`, damaged data is a `StoreError`.
 
-    A SQLite file or tables that are not there are made, and old ones brought up to date; without `make`, they are a
-    `StoreError`, and nothing is changed.
+    With `make`, a missing file or missing tables are created and old tables are brought up to date. Without it,
+    they are a `StoreError`, and nothing is changed.
     """
     if url.startswith("sqlite:///") and url != "sqlite:///":
         from untrackable.collector.stores.sqlite import SqliteStore
@@ -22,4 +23,4 @@ def open_store(url: str, *, check: bool = True, make: bool = True) -> Store:
         from untrackable.collector.stores.postgres import PostgresStore
 
         return PostgresStore.open(url, check=check, make=make)
-    raise StoreError("a store must be sqlite:///PATH or postgresql://…")
+    raise StoreError("the address of a store must be sqlite:///PATH or postgresql://…")

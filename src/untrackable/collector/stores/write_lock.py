@@ -1,4 +1,7 @@
-"""Processes that take turns: each asks often enough to go on as soon as the other is done."""
+"""A lock between processes that write to the same SQLite file.
+
+Each process tries often enough to continue as soon as the other is done.
+"""
 
 import fcntl
 import os
@@ -9,26 +12,27 @@ from contextlib import contextmanager
 from pathlib import Path
 
 _PATIENCE = 2.0
-"""Seconds to wait for one's turn."""
+"""The longest time to wait for the lock, in seconds."""
 _PAUSE = (0.0002, 0.0005)
-"""Seconds between two tries."""
+"""The shortest and the longest pause between two tries, in seconds."""
 
 
-class Turn:
-    """A lock on an empty file, which ends with the process that has it.
+class WriteLock:
+    """A lock on an empty file. It is released when the process that holds it ends.
 
-    For speed only, as a database has its own: whoever waits too long goes on without it.
+    It only improves speed, since the database has its own locks. A process that waits too long continues without
+    it.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._file: int | None = None
-        self._in_vain = False
-        """Whether it was waited for, last time, until patience was at an end: then it is only tried."""
+        self._timed_out = False
+        """Whether waiting for the lock timed out the last time. Then the next call tries only once."""
 
     @contextmanager
-    def taken(self) -> Iterator[None]:
-        """One process at a time, where the file system can do that."""
+    def held(self) -> Iterator[None]:
+        """Hold the lock for the block, if the file system supports it and the lock is free in time."""
         mine = self._take()
         try:
             yield
@@ -40,16 +44,16 @@ class Turn:
         try:
             if self._file is None:
                 self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            end = time.monotonic() + (0.0 if self._in_vain else _PATIENCE)
+            end = time.monotonic() + (0.0 if self._timed_out else _PATIENCE)
             while not (taken := _try(self._file)) and time.monotonic() < end:
                 time.sleep(random.uniform(*_PAUSE))  # noqa: S311 - no secret
         except OSError:
             return False
-        self._in_vain = not taken
+        self._timed_out = not taken
         return taken
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._file is not None:
             os.close(self._file)
             self._file = None

@@ -54,7 +54,7 @@ def _largest(bits: int, slots: int, eps: float, delta: float, width: int) -> flo
     many, few = (guessed(bits, slots, eps, delta, width) for guessed in (_as_gaussian, _as_few))
     guess = max(pure, few if many < pure and few < math.inf else min(many, few))
     close = 1e-9 if slots <= _EXACTLY else 1e-5  # no finer than the engine's own bracket
-    found = largest_parameter(spent, guess, eps=eps, delta=delta, high=_LARGEST_EPS_REPORT, close=close)
+    found = largest_parameter(spent, guess, eps=eps, delta=delta, high=_LARGEST_EPS_REPORT, tolerance=close)
     return max(pure, found)
 
 

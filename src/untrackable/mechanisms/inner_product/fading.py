@@ -339,7 +339,7 @@ def _scale(bits: int, width: int, eps: float, delta: float, power: float) -> flo
     # Were every round Gaussian with its own variance, this shift would spend delta: close to the answer.
     told = NoisyInnerProduct(bits=bits, eps=1.0, width=width).differing() * 2 / (1 << width)
     guess = gaussian_shift(delta, eps) / math.sqrt(told * _squares(power, 0, math.inf))
-    found = largest_parameter(spent, guess, eps=eps, delta=delta, high=_LARGEST_SCALE, close=1e-8, rough=rough)
+    found = largest_parameter(spent, guess, eps=eps, delta=delta, high=_LARGEST_SCALE, tolerance=1e-8, rough=rough)
     if found == _LARGEST_SCALE:
         return found
     # Seven significant digits, rounded down.

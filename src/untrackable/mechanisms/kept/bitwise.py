@@ -23,10 +23,10 @@ from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.coordinate import (
     Coin,
     Noise,
+    bit_log_likelihood,
     detection_factor,
-    kept_likelihood,
     privacy_factor,
-    remembered_factor,
+    remembered_flip_factor,
     tracking_factor,
     tracking_losses,
 )
@@ -76,7 +76,7 @@ class Bitwise(Mechanism):
     def log_likelihood(self, reports: Reports, value: int, rounds: Sequence[int]) -> FloatArray:
         """One kept bit behind all reports."""
         kept = self._kept if value else self._kept.mirrored()
-        return kept_likelihood(kept, self._noise, reports.sum(axis=1, dtype=np.int64), reports.shape[1])
+        return bit_log_likelihood(kept, self._noise, reports.sum(axis=1, dtype=np.int64), reports.shape[1])
 
     def link_scores(self, first: Reports, second: Reports, value: int) -> FloatArray:
         """One coordinate: by the numbers of ones on the two sides."""
@@ -175,7 +175,7 @@ class Bitwise(Mechanism):
         """One coordinate, exact: a fresh one with the opposite bias, or the same flip on the other bit."""
         kept = self._kept
         if after == "same":
-            factors = [remembered_factor(kept, self._noise, seen.reports, j) for j in seen.detection_splits(1)]
+            factors = [remembered_flip_factor(kept, self._noise, seen.reports, j) for j in seen.detection_splits(1)]
         else:
             other = kept.mirrored()
             factors = [

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from untrackable import checks
 from untrackable.estimation.aggregators import Aggregator, Reports, Scope
 from untrackable.framing import pack_integers, unpack_integers
-from untrackable.kernels.events import events
+from untrackable.kernels.events import draw_events
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.interface import After, Mechanism, Pair, Values, worst
 from untrackable.mechanisms.observed_rounds import ObservedRounds
@@ -19,8 +19,8 @@ from untrackable.mechanisms.wrappers.fresh import everything_told
 from untrackable.theory.coordinate import (
     Coin,
     Noise,
+    bit_log_likelihood,
     detection_factor,
-    kept_likelihood,
     privacy_factor,
     tracking_factor,
     tracking_losses,
@@ -167,7 +167,7 @@ class Permanent(Mechanism):
         """Independent positions; what is in the clear is equally likely whatever it is, and must not change."""
         ones, clear, steady = self._counted(reports)
         is_set = self._patterns(np.array([value] * len(clear)), clear)
-        sides = [kept_likelihood(kept, self._noise, ones, reports.shape[1]) for kept in self._kept]
+        sides = [bit_log_likelihood(kept, self._noise, ones, reports.shape[1]) for kept in self._kept]
         total: FloatArray = np.where(is_set, *sides).sum(axis=1) - self._possibilities()
         return np.where(steady, total, -np.inf)
 
@@ -274,10 +274,10 @@ class Permanent(Mechanism):
         is_set = _as_words(self._patterns(values, clear))
         among = _as_words(np.ones((1, self.positions), dtype=np.bool_))
         lost, gained = (flip.threshold for flip in self._flips)
-        kept = is_set ^ events(is_set, lost, gained, rng, among=among)
+        kept = is_set ^ draw_events(is_set, lost, gained, rng, among=among)
         shown = np.repeat(kept[:, None, :], len(rounds), axis=1)
         one, zero = (told.threshold for told in self._told)
-        told = events(shown, one, zero, rng, among=among).astype("<u8", copy=False).view(np.uint8)
+        told = draw_events(shown, one, zero, rng, among=among).astype("<u8", copy=False).view(np.uint8)
         if self.clear_bits:
             beside = np.broadcast_to(clear[:, None, :], (people, len(rounds), self.clear_bits))
             return np.packbits(np.concatenate((unpacked(told, self.positions), beside), -1), -1, bitorder="little")

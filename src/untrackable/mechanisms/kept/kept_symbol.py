@@ -26,16 +26,15 @@ from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor
 from untrackable.theory.symbol_factors import (
     Response,
+    detection_both_symbols_known,
     detection_factor,
-    few,
-    few_known,
-    granted_detection,
-    granted_tracking,
-    known_detection,
-    known_tracking,
-    response_pair,
+    detection_one_symbol_known,
+    symbol_privacy_factor,
+    tracking_both_symbols_known,
     tracking_factor,
+    tracking_one_symbol_known,
 )
+from untrackable.theory.symbol_outcomes import can_enumerate, can_enumerate_one_symbol_known
 
 Certainty = Literal["exact", "upper"]
 Step = Literal["published", "exact"]
@@ -113,11 +112,11 @@ class KeptSymbol(Mechanism):
         if values == "any":
             if count is None or self._told.lie == 0:
                 return everything_told("upper")
-            return Experiment([(response_pair(self._told), count)], certainty="upper")
+            return Experiment([(symbol_privacy_factor(self._told), count)], certainty="upper")
         if count is None or self._told.lie == 0:
-            return Experiment([response_pair(self._kept)], certainty=self._apart)
-        if not few(self._alphabet(), 2, [(0, count)]):
-            return Experiment([response_pair(self._kept)], certainty="upper")
+            return Experiment([symbol_privacy_factor(self._kept)], certainty=self._apart)
+        if not can_enumerate(self._alphabet(), 2, [(0, count)]):
+            return Experiment([symbol_privacy_factor(self._kept)], certainty="upper")
         return Experiment([detection_factor(self._kept, self._told, count, 0)], certainty=self._apart)
 
     def _trackings(self, seen: ObservedRounds) -> list[Experiment | Mixture]:
@@ -139,13 +138,13 @@ class KeptSymbol(Mechanism):
         if shorter == 0:
             return [Experiment()]
         if not told.lie:
-            return [Experiment([*clear, granted_tracking(kept)], certainty=certainty)]
+            return [Experiment([*clear, tracking_both_symbols_known(kept)], certainty=certainty)]
         splits = seen.tracking_splits()
-        if few(kept.symbols, 1, ((j, k - j) for j in splits)):
+        if can_enumerate(kept.symbols, 1, ((j, k - j) for j in splits)):
             return [Experiment([*clear, tracking_factor(kept, told, k, j)], certainty=certainty) for j in splits]
-        if few_known(kept.symbols, shorter):
-            return [Experiment([*clear, known_tracking(kept, told, shorter)], certainty="upper")]
-        return [Experiment([*clear, granted_tracking(kept)], certainty="upper")]
+        if can_enumerate_one_symbol_known(kept.symbols, shorter):
+            return [Experiment([*clear, tracking_one_symbol_known(kept, told, shorter)], certainty="upper")]
+        return [Experiment([*clear, tracking_both_symbols_known(kept)], certainty="upper")]
 
     def _other_value(self, seen: ObservedRounds, *, clear: bool) -> list[Experiment | Mixture]:
         """One person against a person of another value, whose symbol is another one.
@@ -160,16 +159,16 @@ class KeptSymbol(Mechanism):
         if before == 0 or k == 1:
             return [self.privacy(reports=k)]
         if not told.lie:
-            return [Experiment([*beside, granted_detection(kept)], certainty=self._apart)]
+            return [Experiment([*beside, detection_both_symbols_known(kept)], certainty=self._apart)]
         splits = seen.detection_splits()
-        if few(kept.symbols, 2, ((j, k - j) for j in splits)):
+        if can_enumerate(kept.symbols, 2, ((j, k - j) for j in splits)):
             found = ((j, detection_factor(kept, told, k, j)) for j in splits)
             return [Experiment([*(beside if j else []), shown], certainty=self._apart) for j, shown in found]
         later = k - (before or 1)
-        if few_known(kept.symbols, later):
-            known = Experiment([*beside, known_detection(kept, told, later)], certainty="upper")
+        if can_enumerate_one_symbol_known(kept.symbols, later):
+            known = Experiment([*beside, detection_one_symbol_known(kept, told, later)], certainty="upper")
             return [known] if before else [known, self.privacy(reports=k)]
-        return [Experiment([*beside, granted_detection(kept)], certainty="upper")]
+        return [Experiment([*beside, detection_both_symbols_known(kept)], certainty="upper")]
 
     def _noisy(self, symbol: int, lie: Chance, source: Entropy) -> int:
         """The symbol, or any other one."""

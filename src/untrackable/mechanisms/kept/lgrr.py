@@ -22,7 +22,7 @@ from untrackable.mechanisms.observed_rounds import round_number
 from untrackable.mechanisms.probabilities import Chance
 from untrackable.mechanisms.simulated_values import integer_population
 from untrackable.theory.kept_advantage import kept_symbol_advantage_upper
-from untrackable.theory.symbol_factors import growth_log, stream_likelihood
+from untrackable.theory.symbol_factors import log_power_minus_one, symbol_log_likelihood
 from untrackable.theory.tracking_bounds import permanent_state_upper
 
 LARGEST = 1 << 20
@@ -112,7 +112,7 @@ class Lgrr(KeptSymbol):
         return self._together(first, second, value) - alone
 
     def _likelihood(self, reports: Reports, value: int) -> FloatArray:
-        return stream_likelihood(self._kept, self._told, reports, np.full(reports.shape[0], value))
+        return symbol_log_likelihood(self._kept, self._told, reports, np.full(reports.shape[0], value))
 
     def _together(self, first: Reports, second: Reports, value: int) -> FloatArray:
         """Log probability of all pairs; Σπρ^(x+y) is 1 + Σπe + Σπe' + Σπee', the last a product of two matrices.
@@ -127,7 +127,7 @@ class Lgrr(KeptSymbol):
             positions = np.searchsorted(told, side) + told.size * np.arange(side.shape[0])[:, None]
             counts = np.bincount(positions.reshape(-1), minlength=told.size * side.shape[0]).reshape(-1, told.size)
             top = step * counts.max(axis=1)
-            scaled.append(np.exp(growth_log(step, side.shape[1])[counts] - top[:, None]))
+            scaled.append(np.exp(log_power_minus_one(step, side.shape[1])[counts] - top[:, None]))
             tops.append(top)
             with np.errstate(divide="ignore"):
                 means.append(np.log(scaled[-1] @ prior) + top)

@@ -27,7 +27,7 @@ from untrackable.mechanisms.splitmix import STEP, mixed_words
 from untrackable.theory.accuracy import Accuracy, mean_radius
 from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor, persistent_factor
-from untrackable.theory.symbol_factors import stream_likelihood
+from untrackable.theory.symbol_factors import symbol_log_likelihood
 
 Preset = Literal["BiLOLOHA", "OLOLOHA"]
 Words = NDArray[np.uint64]
@@ -215,7 +215,7 @@ class Loloha(KeptSymbol):
 
     def _likelihood(self, seeds: Words, symbols: Words, value: int) -> FloatArray:
         own = self._hashes(seeds, np.array([value], dtype=np.uint64))
-        return stream_likelihood(self._kept, self._told, symbols, own)
+        return symbol_log_likelihood(self._kept, self._told, symbols, own)
 
     def aggregator(self, round: int = 1) -> "LolohaAggregator":
         """Empty sums for one round; a client's rounds share its state, so they do not merge."""

@@ -22,7 +22,7 @@ from untrackable.mechanisms.others.change_sums import SILENT, ChangeAggregator, 
 from untrackable.mechanisms.probabilities import Chance, flip_chance, flip_eps
 from untrackable.mechanisms.simulated_values import integer_population, per_round
 from untrackable.theory.accuracy import Accuracy
-from untrackable.theory.change_signs import worst_meeting_factor
+from untrackable.theory.change_signs import worst_sign_tracking_factor
 from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor, persistent_factor, response_factor
 
@@ -180,7 +180,7 @@ class OneChange(Mechanism):
         pairs = sorted((a, b) for a, b in ways if a > 0)
         if not pairs:
             return Experiment()
-        return Experiment([worst_meeting_factor(pairs, self.bias / self.changes)], certainty="upper")
+        return Experiment([worst_sign_tracking_factor(pairs, self.bias / self.changes)], certainty="upper")
 
     def _signs(self, seen: ObservedRounds) -> list[tuple[tuple[int, int], int]]:
         """At each level: signs that each side may show, and how many intervals with a change both can share."""

@@ -20,7 +20,6 @@ from untrackable import Categories, Deck, Fresh, NoisyInnerProduct
 from untrackable.errors import ReportFileError
 from untrackable.reports import writer
 from untrackable.reports.reader import read_reports
-from untrackable.reports.storage_layout import StorageLayout
 from untrackable.reports.writer import write_reports
 
 DECK = Deck(bits=4, slots=9, eps_report=1.0, width=1)
@@ -36,7 +35,7 @@ def test_every_mechanism_in_every_format(name: str, ending: str, tmp_path: Path)
     assert (told.reports, told.rounds, told.bytes) == (80, (1, 2, 3, 4), path.stat().st_size)
     file = read_reports(path)
     assert file.mechanism == mechanism
-    assert file.sealed
+    assert file.has_footer
     assert sum(len(piece.reports) for piece in file.pieces()) == 80
     assert sums_in(path) == sums_of(mechanism, made)
 
@@ -74,7 +73,7 @@ def test_any_reports_of_any_width_come_back(
         if some:
             wanted.setdefault(number, []).extend(some)
     assert {n: sorted(some) for n, some in found.items()} == {n: sorted(some) for n, some in wanted.items()}
-    assert sorted(rows) == list(range(file._source.first, file._source.first + len(rows)))
+    assert sorted(rows) == list(range(file._table.first, file._table.first + len(rows)))
 
 
 @pytest.mark.parametrize("ending", FORMATS)
@@ -129,7 +128,7 @@ def test_files_of_others_need_the_mechanism(tmp_path: Path) -> None:
     for path in foreign(tmp_path, rounds, reports):
         assert sums_in(path, mechanism=DECK) == wanted, path
         file = read_reports(path, mechanism=DECK, encoding=Categories(names=["a", "b"]))
-        assert not file.sealed
+        assert not file.has_footer
         assert file.encoding == Categories(names=["a", "b"])
         with pytest.raises(ReportFileError, match="does not say which mechanism"):
             read_reports(path)
@@ -169,25 +168,3 @@ def test_what_is_given_must_not_contradict_the_file(ending: str, tmp_path: Path)
         read_reports(path, encoding=Categories(names=["red", "green"]))
     with pytest.raises(ReportFileError, match=r"row 21|line 23"):  # the first of round 2
         list(read_reports(path, assume_round=1).pieces())
-
-
-@pytest.mark.parametrize("bits", [1, 7, 8, 9, 16, 17, 32, 33, 63, 64, 65, 72, 250])
-def test_layouts(bits: int) -> None:
-    layout = StorageLayout(bits)
-    numbers = [0, 1, (1 << bits) - 1, 1 << (bits - 1)]
-    rows = np.array([list(n.to_bytes(-(-bits // 8), "little")) for n in numbers], dtype=np.uint8)
-    stored = layout.stored(numbers)
-    assert np.array_equal(layout.stored(rows), stored)
-    assert stored.dtype.itemsize * (stored.shape[1] if stored.ndim == 2 else 1) == layout.size
-    assert np.array_equal(layout.for_sums(stored, in_bytes=True), rows)
-    if bits <= 64:
-        assert layout.for_sums(stored, in_bytes=False).tolist() == numbers
-        assert layout.stored(np.array(numbers, dtype=np.uint64)).tolist() == numbers
-        assert layout.ordered(stored).tolist() == sorted(numbers)
-    for wrong in ([1 << bits], [-1]):
-        with pytest.raises(ValueError, match=f"a report must have {bits} bits"):
-            layout.stored(wrong)
-    with pytest.raises(TypeError):
-        layout.stored(np.array([0.5]))
-    with pytest.raises(ValueError, match="must be rows of"):
-        layout.stored(np.zeros((2, 99), dtype=np.uint8))

@@ -8,7 +8,7 @@ import pytest
 
 from tests.theory.test_factorisations import GAMMAS, assert_equal
 from untrackable.mechanisms.kept.dbitflip import DBitFlip
-from untrackable.theory.enumeration import Finite, Law, Stream, pair, subsets
+from untrackable.theory.enumeration import FiniteMechanism, Law, Stream, streams_factor, subsets
 from untrackable.theory.experiment import Experiment
 
 
@@ -26,7 +26,7 @@ def bits(chances: Iterable[float]) -> Law:
     return law
 
 
-def definition(buckets: int, sampled: int, eps: float, gamma: float) -> Finite:
+def definition(buckets: int, sampled: int, eps: float, gamma: float) -> FiniteMechanism:
     """Draw d of the k buckets; keep a bit for each; report the set and the bits, flipped with probability γ."""
     truth = math.exp(eps / 2) / (math.exp(eps / 2) + 1)
     sets = list(itertools.combinations(range(buckets), sampled))
@@ -45,7 +45,7 @@ def definition(buckets: int, sampled: int, eps: float, gamma: float) -> Finite:
         told = bits(1 - gamma if bit else gamma for bit in kept)
         return {(*shown, *mask): chance for shown, chance in told.items() if isinstance(shown, tuple)}
 
-    return Finite(range(buckets), state, report)
+    return FiniteMechanism(range(buckets), state, report)
 
 
 def same_client(
@@ -69,8 +69,8 @@ def same_client(
             law = {s: p for s, p in whole.state(value).items() if isinstance(s, tuple) and s[0] == drawn}
             return {s: p / sum(law.values()) for s, p in law.items()}
 
-        given = Finite(whole.values, state, whole.report)
-        for stream, chance in given.users([(held[0], mine), (held[1], rest)]).items():
+        given = FiniteMechanism(whole.values, state, whole.report)
+        for stream, chance in given.several_people([(held[0], mine), (held[1], rest)]).items():
             total[stream] = total.get(stream, 0.0) + chance / math.comb(buckets, sampled)
     return total
 
@@ -91,7 +91,7 @@ def test_every_experiment(buckets: int, sampled: int, eps: float, gamma: float, 
         assert_equal(fresh, oracle.detection(0, 1, rounds, first))
         changed = same_client(buckets, sampled, eps, gamma, (0, 1), rounds, first)
         same = mechanism.detection(rounds=rounds, first=first, after="same")
-        assert_equal(same, pair(oracle.streams(0, rounds), changed))
+        assert_equal(same, streams_factor(oracle.streams(0, rounds), changed))
 
 
 @pytest.mark.parametrize(("buckets", "sampled", "eps", "gamma"), PARAMETERS)
@@ -119,7 +119,7 @@ def test_any_sequence_is_dominated(buckets: int, sampled: int, gamma: float) -> 
     sequences = [[1, 2, 3], [1, 2], [1], []]  # the rounds at which the first of two values is held
     laws = [same_client(buckets, sampled, 1.0, gamma, (0, 1), [1, 2, 3], first) for first in sequences]
     for one, other in itertools.permutations(laws, 2):
-        truth = Experiment([pair(one, other)])
+        truth = Experiment([streams_factor(one, other)])
         assert bound.pure() >= truth.pure()
         for level in GAMMAS:
             assert bound.delta(level).upper >= truth.delta(level).upper - 1e-12

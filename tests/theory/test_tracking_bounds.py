@@ -11,7 +11,7 @@ from tests import oracles
 from untrackable import Bitwise, Rappor
 from untrackable.theory import Experiment, Factor, accuracy, composition, tracking_bounds
 from untrackable.theory.coordinate import Coin, Noise, partition_factor
-from untrackable.theory.enumeration import pair
+from untrackable.theory.enumeration import streams_factor
 from untrackable.theory.factor import response_factor
 
 EPS = (0.1, 0.7, 2.0)
@@ -57,7 +57,12 @@ def test_partitions_against_enumeration(eps_state: float, eps_report: float) -> 
     rounds = [1, 2, 3, 4]
     for one, two in itertools.combinations(set_partitions(rounds, 3), 2):
         truth = Experiment(
-            [pair(oracle.users([(1, part) for part in one]), oracle.users([(1, part) for part in two]))]
+            [
+                streams_factor(
+                    oracle.several_people([(1, part) for part in one]),
+                    oracle.several_people([(1, part) for part in two]),
+                )
+            ]
         )
         found = Experiment([bitwise_partition(eps_state, eps_report, one, two)])
         assert found.pure() == pytest.approx(truth.pure(), rel=1e-9, abs=1e-12)
@@ -74,11 +79,11 @@ def test_many_users(users: int, reports: int) -> None:
         Experiment([bitwise_partition(eps_state, eps_report, everyone, parts)]).pure()
         for parts in set_partitions(rounds, users)
     ]
-    sharp = tracking_bounds.many_users_permanent_upper(users, reports, eps_report)
+    sharp = tracking_bounds.many_people_permanent_upper(users, reports, eps_report)
     assert max(pures) <= sharp + 1e-9
     gamma = Bitwise(eps_state=eps_state, eps_report=eps_report).tracking(reports=reports).pure()
-    assert max(pures) <= tracking_bounds.many_users_upper(users, gamma) + 1e-9
-    assert sharp <= tracking_bounds.many_users_permanent_printed_upper(users, reports, eps_report)
+    assert max(pures) <= tracking_bounds.many_people_upper(users, gamma) + 1e-9
+    assert sharp <= tracking_bounds.many_people_permanent_printed_upper(users, reports, eps_report)
 
 
 def test_one_attribution_against_another() -> None:
@@ -93,8 +98,8 @@ def test_one_attribution_against_another() -> None:
 
 @given(st.integers(1, 200), st.integers(1, 400))
 def test_the_sharper_many_user_bound_is_never_worse(users: int, reports: int) -> None:
-    sharp = tracking_bounds.many_users_permanent_upper(users, reports, 1.0)
-    printed = tracking_bounds.many_users_permanent_printed_upper(users, reports, 1.0)
+    sharp = tracking_bounds.many_people_permanent_upper(users, reports, 1.0)
+    printed = tracking_bounds.many_people_permanent_printed_upper(users, reports, 1.0)
     assert sharp <= printed
     if users == 2:
         assert sharp == printed
@@ -106,12 +111,12 @@ def test_undetectable_from_untrackable_and_private(reports: int) -> None:
     for gamma, eps in itertools.product((0.0, 0.3, 1.0), (0.0, 0.2, 0.6)):
         delta = mechanism.tracking(reports=reports).delta(gamma).upper
         delta_privacy = mechanism.privacy().delta(eps).upper
-        total, bound = tracking_bounds.undetectable_from(gamma, delta, eps, delta_privacy)
+        total, bound = tracking_bounds.undetectability_upper(gamma, delta, eps, delta_privacy)
         assert mechanism.detection(reports=reports).delta(total).upper <= bound + 1e-12
 
 
 def test_undetectable_bound_is_the_printed_one() -> None:
-    gamma, delta = tracking_bounds.undetectable_from(0.5, 0.01, 0.2, 0.02)
+    gamma, delta = tracking_bounds.undetectability_upper(0.5, 0.01, 0.2, 0.02)
     assert gamma == 0.7
     assert delta == pytest.approx(max(math.exp(0.2) * 0.01 + 0.02, 0.01 + math.exp(0.5) * 0.02))
 

@@ -7,7 +7,7 @@ import pytest
 from untrackable import Bitwise, Rappor
 from untrackable.mechanisms import DBitFlip, Lgrr
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.theory.dominating import dominating
+from untrackable.theory.dominating_experiment import dominating_experiment
 from untrackable.theory.experiment import Experiment
 from untrackable.theory.factor import Factor, persistent_factor, response_factor
 from untrackable.theory.tracking_bounds import reports_of_two_values
@@ -27,7 +27,7 @@ PAIRS: list[Mechanism] = [
 @pytest.mark.parametrize("reports", [2, 5])
 def test_it_dominates_in_both_directions_and_is_close(mechanism: Mechanism, reports: int) -> None:
     pair = mechanism.tracking(reports=reports)
-    found = dominating(pair)
+    found = dominating_experiment(pair)
     assert found.certainty == "upper"
     for gamma in GAMMAS:
         bound = found.delta(gamma)
@@ -44,13 +44,17 @@ PARTS = [LOPSIDED, Experiment([response_factor(0.7)]), Experiment([persistent_fa
 def test_together_they_dominate_too(one: Experiment, other: Experiment) -> None:
     for gamma in GAMMAS:
         exact = (one + other).delta(gamma)
-        assert (dominating(one) + dominating(other)).delta(gamma).upper >= exact.lower * (1 - 1e-9)
-        assert (dominating(one) + other).delta(gamma).upper >= exact.lower * (1 - 1e-9)
+        assert (dominating_experiment(one) + dominating_experiment(other)).delta(gamma).upper >= exact.lower * (
+            1 - 1e-9
+        )
+        assert (dominating_experiment(one) + other).delta(gamma).upper >= exact.lower * (1 - 1e-9)
 
 
 def test_worlds_that_are_the_same_or_have_nothing_in_common() -> None:
-    assert dominating(Experiment()).delta(0.0).upper == 0.0
-    assert dominating(Experiment([Factor([1.0, 0.0], [0.0, 1.0])])).delta(3.0).upper == pytest.approx(1.0)
+    assert dominating_experiment(Experiment()).delta(0.0).upper == 0.0
+    assert dominating_experiment(Experiment([Factor([1.0, 0.0], [0.0, 1.0])])).delta(3.0).upper == pytest.approx(
+        1.0
+    )
 
 
 @pytest.mark.parametrize("reports", [1, 3, 4, 5, 9, 30, 365])

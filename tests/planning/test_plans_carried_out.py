@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from tests.planning.drawing import LISTED, NEVER
+from tests.planning.random_goals import LISTED, NEVER
 from untrackable import Goals, Rappor, plan
 from untrackable.estimation import Rounds
 from untrackable.estimation.estimate import Estimate

@@ -1,4 +1,4 @@
-"""A file that is cut or damaged is an error with its place, or tells the same as before: never anything else."""
+"""A file that is cut or damaged gives an error with its position, or the same reports as before; nothing else."""
 
 from pathlib import Path
 
@@ -36,11 +36,11 @@ def test_any_byte_changed(ending: str, tmp_path: Path) -> None:
     written(path, DECK, people=9)
     data, whole = path.read_bytes(), sums_in(path)
     noticed = 0
-    for place in range(len(data)):
+    for position in range(len(data)):
         for flip in (1, 0x80):
-            path.write_bytes(data[:place] + bytes([data[place] ^ flip]) + data[place + 1 :])
+            path.write_bytes(data[:position] + bytes([data[position] ^ flip]) + data[position + 1 :])
             try:
-                assert sums_in(path) == whole, place
+                assert sums_in(path) == whole, position
             except ReportFileError:
                 noticed += 1
     assert noticed > len(data)  # of twice as many
@@ -51,9 +51,9 @@ def test_something_appended_or_inserted(ending: str, tmp_path: Path) -> None:
     path = tmp_path / f"x{ending}"
     written(path, DECK)
     data, whole = path.read_bytes(), sums_in(path)
-    for place in (0, 1, len(data) // 3, len(data) // 2, len(data) - 1, len(data)):
+    for position in (0, 1, len(data) // 3, len(data) // 2, len(data) - 1, len(data)):
         for more in (b"\0", b"1,5\n", data):
-            path.write_bytes(data[:place] + more + data[place:])
+            path.write_bytes(data[:position] + more + data[position:])
             try:
                 assert sums_in(path) == whole
             except ReportFileError:
@@ -64,8 +64,8 @@ def test_something_appended_or_inserted(ending: str, tmp_path: Path) -> None:
     ("content", "message"),
     [
         (b"", r"is empty \(0 bytes\)"),
-        (b"\0\1\2", "neither Parquet, Arrow, CSV nor NumPy"),
-        (b"no line", "neither Parquet, Arrow, CSV nor NumPy"),
+        (b"\0\1\2", "is not Parquet, Arrow, CSV or NumPy"),
+        (b"no line", "is not Parquet, Arrow, CSV or NumPy"),
         (b"round,answer\n1,5\n", "line 1: there must be a column 'report'"),
         (b"round,report\n1,5\n1,40\n", "line 3: a report must have 5 bits"),
         (b"round,report\n1,5\n1,1\n", "line 3: a report must be between 2 and 31"),
@@ -136,12 +136,12 @@ def test_arrays_that_are_wrong(tmp_path: Path) -> None:
     path = tmp_path / "x.npz"
     cases = [
         ({"report": np.array([5, 40]), "round": np.array([1, 1])}, "row 2: a report must have 5 bits"),
-        ({"report": np.array([5, 6]), "round": np.array([1])}, "'round' must be 2 integers"),
+        ({"report": np.array([5, 6]), "round": np.array([1])}, "'round' has 1 entries, where 'report' has 2"),
         ({"report": np.array([5.0]), "round": np.array([1])}, "must be a row of integers"),
         ({"report": np.array([[5]]), "round": np.array([1])}, "must be a row of integers"),
         ({"report": np.array(5), "round": np.array([1])}, "must be a row of integers"),
         ({"report": np.array([None]), "round": np.array([1])}, "plain numbers"),
-        ({"answer": np.array([5])}, "has no array 'report'"),
+        ({"answer": np.array([5])}, "has no column 'report'"),
     ]
     for arrays, message in cases:
         np.savez(path, **arrays)  # type: ignore[arg-type]
@@ -152,7 +152,7 @@ def test_arrays_that_are_wrong(tmp_path: Path) -> None:
     data = plain.read_bytes()
     for length in range(1, len(data)):
         plain.write_bytes(data[:length])
-        with pytest.raises(ReportFileError, match=r"byte|beginning|neither"):
+        with pytest.raises(ReportFileError, match=r"byte|beginning|is not"):
             sums_in(plain, mechanism=DECK, assume_round=1)
 
 

@@ -118,7 +118,7 @@ def test_closing_says_so_if_nonces_are_left_in_the_log(url: str) -> None:
     command = [sys.executable, "-m", "untrackable", "manage", "close", asked.id, "1", "--store", url]
     said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)  # noqa: S603
     assert said.stdout == "Round 1 is closed, with 500 reports.\n"
-    assert said.stderr.startswith("the store's log still has nonces of a closed round: ")
+    assert said.stderr.startswith("The store's own log still contains nonces of a closed round: ")
     reader.close()
     store.close()
 
@@ -132,15 +132,15 @@ def test_what_is_wrong_is_said_in_one_line(url: str, tmp_path: Path) -> None:
     run("manage", "add", str(good), "--store", url)
     for arguments, words in (
         (("manage", "add", str(bad)), f"{bad}: version of a campaign must be 1"),
-        (("manage", "close", asked.id, "499"), f"the campaign has {asked.rounds} rounds, and no round 499"),
+        (("manage", "close", asked.id, "499"), f"the campaign has only {asked.rounds} rounds, not 499"),
         (("manage", "publish", asked.id[:7]), "or the first 8 or more of them"),
         (("manage", "publish", "A" * 64), "must be 64 digits from 0 to f"),
         (("manage", "close", "0" * 8, "1"), "there is no campaign whose id begins with 00000000"),
         (("manage", "close", "0" * 64, "1"), "there is no campaign"),
-        (("manage", "close", asked.id, "1"), "round 1 has not begun"),
+        (("manage", "close", asked.id, "1"), "round 1 has not begun yet"),
         (("manage", "publish", "0" * 64), "there is no campaign"),
-        (("export", "0" * 64, "1", str(tmp_path / "x.parquet")), "there is no campaign"),
-        (("export", asked.id, "1", str(tmp_path / "x.parquet")), "there are no reports of round 1"),
+        (("export", "0" * 64, "1", str(tmp_path / "x.parquet")), "the store has no campaign"),
+        (("export", asked.id, "1", str(tmp_path / "x.parquet")), "the store has no reports of round 1"),
         (("serve", "--port", "0", "--largest-body", str(1 << 30)), "largest_body must be at most room"),
         (("serve", "--host", "203.0.113.1", "--port", "0"), "cannot listen at 203.0.113.1:0"),
     ):
@@ -150,7 +150,10 @@ def test_what_is_wrong_is_said_in_one_line(url: str, tmp_path: Path) -> None:
         assert words in failed.stderr
         assert failed.stderr.count("\n") == 1
     failed = run("serve", "--store", "nonsense")
-    assert (failed.exit_code, failed.stderr) == (1, "Error: a store must be sqlite:///PATH or postgresql://…\n")
+    assert (failed.exit_code, failed.stderr) == (
+        1,
+        "Error: the address of a store must be sqlite:///PATH or postgresql://…\n",
+    )
 
 
 def test_only_what_makes_a_store_makes_a_file(url: str, tmp_path: Path) -> None:
@@ -169,7 +172,7 @@ def test_only_what_makes_a_store_makes_a_file(url: str, tmp_path: Path) -> None:
         failed = run(*arguments, "--store", url)
         assert (failed.exit_code, failed.stderr) == (
             1,
-            f"Error: cannot open {path}: there is no such file (`untrackable serve` makes it)\n",
+            f"Error: cannot open {path}: the file does not exist (`untrackable serve` creates it)\n",
         )
         assert not path.exists()
     assert run("manage", "add", str(bad), "--store", url).exit_code == 1

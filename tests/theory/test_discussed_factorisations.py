@@ -17,8 +17,8 @@ from untrackable.mechanisms.others.fixed_vector import BitNoise, FixedVector
 from untrackable.mechanisms.others.one_change import OneChange
 from untrackable.mechanisms.others.votes import Votes
 from untrackable.theory import Experiment, Mixture, Worst
-from untrackable.theory.change_signs import MOST_SIGNS, meeting_factor, worst_meeting_factor
-from untrackable.theory.enumeration import Finite, Stream, pair, subsets
+from untrackable.theory.change_signs import MOST_SIGNS, sign_tracking_factor, worst_sign_tracking_factor
+from untrackable.theory.enumeration import FiniteMechanism, Stream, streams_factor, subsets
 from untrackable.theory.factor import Factor, persistent_factor
 
 NOISES: list[BitNoise] = ["fixed", "fresh"]
@@ -27,7 +27,7 @@ NOISES: list[BitNoise] = ["fixed", "fresh"]
 # --- one question for ever -------------------------------------------------------------------------------------
 
 
-def question_oracle(vectors: Sequence[int], bits: int, eps: float, noise: BitNoise) -> Finite:
+def question_oracle(vectors: Sequence[int], bits: int, eps: float, noise: BitNoise) -> FiniteMechanism:
     make = oracles_discussed.answered_once if noise == "fixed" else oracles_discussed.questioned
     return make(vectors, bits, eps)
 
@@ -48,7 +48,7 @@ def test_fixed_vector(noise: BitNoise, bits: int, eps: float, reports: int) -> N
         assert_equal(found, oracle.detection(value, other, rounds, first))
         same = oracles_discussed.changed_client(asked, value, other, rounds, first, once=noise == "fixed")
         found = mechanism.detection(rounds=rounds, first=first, after="same")
-        assert_equal(found, pair(oracle.streams(value, rounds), same))
+        assert_equal(found, streams_factor(oracle.streams(value, rounds), same))
 
 
 def test_fixed_noise_is_the_noisy_inner_product_memoised() -> None:
@@ -91,7 +91,7 @@ def test_fresh_noise_bounds_any_sequence_of_values() -> None:
                 law[one, two] = chance * p * q
         worlds.append(law)
     for world, other in itertools.combinations(worlds, 2):
-        assert_dominates(mechanism.privacy(reports=2, values="any"), pair(world, other))
+        assert_dominates(mechanism.privacy(reports=2, values="any"), streams_factor(world, other))
     assert mechanism.privacy(values="any").advantage().upper == 1
 
 
@@ -116,7 +116,7 @@ def test_assigned(noise: BitNoise, bits: int, people: int) -> None:
             check(found, oracle.detection(value, other, rounds, first))
             same = oracles_discussed.changed_client(asked, value, other, rounds, first, once=noise == "fixed")
             found = mechanism.detection(rounds=rounds, first=first, after="same")
-            check(found, pair(oracle.streams(value, rounds), same))
+            check(found, streams_factor(oracle.streams(value, rounds), same))
 
 
 def test_a_number_is_a_name_tag() -> None:
@@ -128,7 +128,7 @@ def test_a_number_is_a_name_tag() -> None:
 # --- one change told -------------------------------------------------------------------------------------------
 
 
-def tilts(oracle: Finite, value: Bits, level: int) -> dict[Bits, float]:
+def tilts(oracle: FiniteMechanism, value: Bits, level: int) -> dict[Bits, float]:
     """Likelihood of the signs of one of three levels over four rounds, relative to fair coins."""
     found: dict[Bits, float] = {}
     for stream, chance in oracle.streams(value, [1, 2, 3, 4]).items():
@@ -194,8 +194,8 @@ def test_one_change_tracking_is_attained() -> None:
 )
 def test_one_factor_dominates_all_ways_to_divide_the_changes(pairs: list[tuple[int, int]]) -> None:
     step = 0.9 / max(a + b for a, b in pairs)
-    bound = Experiment([worst_meeting_factor(pairs, step)])
-    members = Worst([Experiment([meeting_factor(a, b, step)]) for a, b in pairs])
+    bound = Experiment([worst_sign_tracking_factor(pairs, step)])
+    members = Worst([Experiment([sign_tracking_factor(a, b, step)]) for a, b in pairs])
     largest = members.pure()
     for share, direction in itertools.product((0, 0.01, 0.1, 0.33, 0.5, 0.8, 0.97), DIRECTIONS):
         truth = members.delta(share * largest, direction).lower
@@ -207,7 +207,7 @@ def test_one_factor_dominates_all_ways_to_divide_the_changes(pairs: list[tuple[i
 def test_more_signs_are_never_harder_to_match() -> None:
     """δ grows with the intervals that have a change on either side: which is why only the most are looked at."""
     for (a, b), gamma in itertools.product(itertools.product(range(1, 6), repeat=2), (0.0, 0.01, 0.05)):
-        less, more = (Experiment([meeting_factor(a, n, 0.07)]) for n in (b, b + 1))
+        less, more = (Experiment([sign_tracking_factor(a, n, 0.07)]) for n in (b, b + 1))
         for direction in DIRECTIONS:
             assert more.delta(gamma, direction).upper >= less.delta(gamma, direction).upper * (1 - 1e-12) - 1e-16
 
@@ -215,9 +215,9 @@ def test_more_signs_are_never_harder_to_match() -> None:
 def test_very_many_signs_are_bounded_by_their_largest_loss() -> None:
     pairs = [(a, MOST_SIGNS + 6 - a) for a in (1, 20, 35)]
     step = 0.9 / (MOST_SIGNS + 6)
-    bound = Experiment([worst_meeting_factor(pairs, step)])
+    bound = Experiment([worst_sign_tracking_factor(pairs, step)])
     for a, b in pairs:
-        truth = Experiment([meeting_factor(a, b, step)])
+        truth = Experiment([sign_tracking_factor(a, b, step)])
         assert bound.pure() >= truth.pure() * (1 - 1e-12)
         for gamma in (0.0, 0.01, 0.1, 0.2):
             assert bound.delta(gamma).upper >= truth.delta(gamma).upper
@@ -241,7 +241,7 @@ def test_one_change_privacy(changes: int) -> None:
     for reports in (1, 2, 3, 4):
         rounds = list(range(1, reports + 1))
         laws = [oracle.streams(value, rounds) for value in itertools.product((0, 1), repeat=4)]
-        truths = [pair(a, b) for a, b in itertools.permutations(laws, 2)]
+        truths = [streams_factor(a, b) for a, b in itertools.permutations(laws, 2)]
         assert_worst(mechanism.privacy(reports=reports), truths)
     assert mechanism.privacy().pure() == pytest.approx(eps, rel=1e-12)
     assert max(Experiment([truth]).pure() for truth in truths) == pytest.approx(eps, rel=1e-12)
@@ -263,7 +263,7 @@ def test_one_change_detection(changes: int) -> None:
         for value, other in itertools.product(values, repeat=2):
             fresh.append(oracle.detection(value, other, rounds, first))
             mixed = tuple(value[t - 1] if t in first else other[t - 1] for t in range(1, 5))
-            same.append(pair(oracle.streams(value, rounds), oracle.streams(mixed, rounds)))
+            same.append(streams_factor(oracle.streams(value, rounds), oracle.streams(mixed, rounds)))
         found = {after: mechanism.detection(rounds=rounds, first=first, after=after) for after in ("fresh", "same")}
         if len(first) == len(rounds):
             assert found["fresh"].pure() == found["same"].pure() == 0
@@ -371,7 +371,7 @@ def test_votes_that_decide_what_is_published_cannot_be_tracked(shared: Bits) -> 
             mixed = tuple(mine[t] if t + 1 in first else other[t] for t in range(3))
             for law, seen in ((one, mine), (two, mixed)):
                 law[seen, published] = law.get((seen, published), 0.0) + chance
-        assert Experiment([pair(one, two)]).pure() < 1e-9
+        assert Experiment([streams_factor(one, two)]).pure() < 1e-9
 
 
 def test_votes_that_decide_what_is_published_are_as_private() -> None:
@@ -384,7 +384,7 @@ def test_votes_that_decide_what_is_published_are_as_private() -> None:
         for (mine, _, published), chance in coupled([value, (0, 1, 0)], 2, 2).items():
             law[mine, published] = law.get((mine, published), 0.0) + chance
         laws.append(law)
-    assert_worst(bound, [pair(a, b) for a, b in itertools.combinations(laws, 2)])
+    assert_worst(bound, [streams_factor(a, b) for a, b in itertools.combinations(laws, 2)])
 
 
 def test_kinds_of_answers() -> None:

@@ -1,4 +1,4 @@
-"""What one can ask of a pair of worlds, however it is described."""
+"""A pair of worlds, and the questions that anybody can ask about it: delta, gamma, advantage, power and others."""
 
 import math
 from abc import ABC, abstractmethod
@@ -14,20 +14,21 @@ from untrackable.theory.losses import Ends, World
 from untrackable.theory.roc import Roc, best_power, roc_curve
 
 Direction = Literal["forward", "backward", "both"]
+"""Which divergence is asked for: of P from Q, of Q from P, or the larger of the two."""
 
 _FARTHEST = 1e9
 """Losses beyond this are called infinite."""
 _AREAS = 2000
-"""Strips into which the area below a ROC curve is cut."""
+"""The area below a ROC curve is cut into this number of strips."""
 _HALVINGS = 200
-"""Bisections after which a point next to 0 is called 0."""
+"""The largest number of bisection steps; a point still next to 0 after them is called 0."""
 
 
-class Queries(ABC):
-    """The questions, answered by four primitives that each description of a pair of worlds supplies.
+class WorldPair(ABC):
+    """A pair of worlds P and Q. Each subclass supplies four primitives, from which all questions are answered.
 
-    `certainty` is "exact" when the described worlds are the mechanism's own, and "upper" when they dominate
-    them: then every upper end holds for the mechanism, and lower ends are reported as 0.
+    `certainty` is "exact" if the worlds are the mechanism's own. It is "upper" if they dominate the mechanism's
+    own; then every upper end also holds for the mechanism, and lower ends are reported as 0.
     """
 
     certainty: Literal["exact", "upper"]
@@ -38,31 +39,31 @@ class Queries(ABC):
 
     @abstractmethod
     def _delta(self, gamma: float, direction: Literal["forward", "backward"]) -> Ends:
-        """Bracket of the hockey-stick divergence at any real gamma."""
+        """A bracket of the hockey-stick divergence at any real gamma."""
 
     @abstractmethod
     def _cdf(self, loss: float, world: World) -> Ends:
-        """Bracket of the probability that the loss ln(P/Q) is at most `loss`."""
+        """A bracket of the probability that the loss ln(P/Q) is at most `loss`."""
 
     @abstractmethod
-    def _noise(self) -> float:
-        """How small a probability the computation can no longer tell from zero."""
+    def _smallest_resolved(self) -> float:
+        """The probability below which the computation cannot tell a mass from zero."""
 
     def pure(self) -> float:
-        """The largest |ln(P/Q)| over all outcomes: gamma at delta = 0. May be infinite."""
+        """The largest |ln(P/Q)| over all outcomes, which is gamma at delta = 0. It may be infinite."""
         return max(0.0, *self._pure())
 
     def delta(self, gamma: float, direction: Direction = "both") -> Bracket:
-        """The smallest delta for which P ≤ e^gamma·Q + delta (forward), Q ≤ e^gamma·P + delta, or both."""
+        """The smallest delta with P ≤ e^gamma·Q + delta (forward), Q ≤ e^gamma·P + delta (backward), or both."""
         gamma = checks.non_negative("gamma", gamma)
         return self._bracket(*self._delta_ends(gamma, direction))
 
     def advantage(self) -> Bracket:
-        """Total variation distance: the edge of the best distinguisher, delta at gamma = 0."""
+        """The best observer's edge over guessing: the total variation distance, which is delta at gamma = 0."""
         return self.delta(0.0)
 
     def gamma(self, delta: float, direction: Direction = "both") -> Bracket:
-        """The smallest gamma ≥ 0 at which `delta` suffices. Infinite if no gamma does."""
+        """The smallest gamma ≥ 0 at which `delta` suffices; infinite if it never does."""
         delta = checks.probability("delta", delta)
         checks.choice("direction", direction, ("forward", "backward", "both"))
         forward, backward = self._pure()
@@ -75,29 +76,30 @@ class Queries(ABC):
         return Bracket(min(lower, upper) if exact else 0.0, upper)
 
     def loss_quantiles(self, levels: Sequence[float], world: World = "P") -> list[Bracket]:
-        """Quantiles of the loss ln(P/Q) when world P (or Q) is the true one.
+        """Quantiles of the loss ln(P/Q) if `world` is the true one.
 
-        Only of an exact experiment: worlds that dominate others are easier to tell apart, but their losses need not
-        be larger in every quantile.
+        Only an exact experiment has them. Worlds that dominate others are easier to tell apart, but their losses
+        need not be larger at every quantile.
         """
         checks.choice("world", world, ("P", "Q"))
         if self.certainty == "upper":
-            raise TypeError("quantiles are known of an exact experiment only; this one is an upper bound")
+            raise TypeError("only an exact experiment has loss quantiles; this one is an upper bound")
         if not isinstance(levels, Iterable):
             raise TypeError(f"levels must be a sequence of numbers, not {type(levels).__name__}")
         return [self._quantile(checks.open_probability("level", level), world) for level in levels]
 
     def roc(self, points: int = 201) -> Roc:
-        """The best distinguisher's true positive rate at evenly spaced false positive rates."""
+        """The best observer's true positive rate at evenly spaced false positive rates."""
         points = checks.integer("points", points, low=2)
         fpr, lower, upper = roc_curve(self._deltas, self._pure(), self._corners(), points)
         return Roc(fpr, lower if self.certainty == "exact" else fpr, upper, self.certainty)
 
     def power(self, fpr: float) -> Bracket:
-        """The largest probability of recognising P when Q is mistaken for it with probability `fpr`.
+        """The largest probability of recognising P for an observer who mistakes Q for P with probability `fpr`.
 
-        An observer who knows one person's reports from one place and must pick that person's out of those of M
-        people from another, all alike otherwise, is right with probability at most power(1/M).
+        For example, an observer has one person's reports from one place and must find the same person among M
+        people at another place. If all M are equally likely, the observer is right with probability at most
+        power(1/M).
         """
         fpr = checks.probability("fpr", fpr)
         if self.pure() == 0:
@@ -106,9 +108,10 @@ class Queries(ABC):
         return Bracket(lower if self.certainty == "exact" else 0.0, upper)
 
     def auc(self) -> Bracket:
-        """Probability that what is seen in P looks more like P than what is seen in Q, half of it where they tie.
+        """The probability that an observation from P looks more like P than one from Q; a tie counts as one half.
 
-        The area below the ROC curve, which is concave: trapezoids below it, a staircase above.
+        This is the area below the ROC curve. The curve is concave, so trapezoids give a lower bound and a staircase
+        gives an upper bound.
         """
         if self.pure() == 0:
             return Bracket.point(0.5)
@@ -118,12 +121,12 @@ class Queries(ABC):
         return Bracket(lower if self.certainty == "exact" else 0.0, upper)
 
     def _deltas(self, gammas: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Both ends of the forward divergence at many gammas, for curves."""
+        """Lower and upper ends of the forward divergence at many gammas, for curves."""
         ends = np.array([self._delta(float(gamma), "forward") for gamma in gammas])
         return ends[:, 0], ends[:, 1]
 
     def _corners(self) -> FloatArray | None:
-        """All gammas at which delta has a corner, if they are known and few."""
+        """All gammas at which delta has a corner, or None if they are unknown or too many."""
         return None
 
     def _delta_ends(self, gamma: float, direction: Direction) -> Ends:
@@ -136,13 +139,13 @@ class Queries(ABC):
         return self._delta(gamma, direction)
 
     def _bracket(self, lower: float, upper: float) -> Bracket:
-        noise = self._noise()
+        noise = self._smallest_resolved()
         resolved = lower > 0 or not 0 < upper <= 4 * noise
         return Bracket(lower if self.certainty == "exact" else 0.0, upper, resolved=resolved)
 
     def _quantile(self, level: float, world: World) -> Bracket:
         forward, backward = (min(end, _FARTHEST) for end in self._pure())
-        margin = 1e-3 * (forward + backward)  # the end points may themselves be the quantile
+        margin = 1e-3 * (forward + backward)  # The quantile may be one of the end points.
         low, high = -backward - margin, forward + margin
         first = _first(lambda x: self._cdf(x, world)[1] >= level, low, high)[0]
         last = _first(lambda x: self._cdf(x, world)[0] >= level, low, high)[1]
@@ -151,7 +154,7 @@ class Queries(ABC):
 
 
 def _crossing(delta_at: Callable[[float], float], delta: float, pure: float) -> tuple[float, float]:
-    """Where a decreasing function first is at most delta: just before (still above), and at that point or after."""
+    """A narrow interval in which a decreasing function falls to delta. Only its left end is still above delta."""
     if delta_at(0.0) <= delta:
         return 0.0, 0.0
     if pure == math.inf and delta_at(math.inf) > delta:
@@ -167,7 +170,7 @@ def _crossing(delta_at: Callable[[float], float], delta: float, pure: float) -> 
     for step in range(200):
         if high - low <= 1e-14 * high:
             break
-        # Regula falsi on ln(delta), with a bisection every third step so that it always ends.
+        # This is regula falsi on ln(delta). Every third step is a bisection, so that the search always ends.
         share = 0.5
         if step % 3 and 0 < below < delta < above:
             share = math.log(above / delta) / math.log(above / below)
@@ -181,7 +184,7 @@ def _crossing(delta_at: Callable[[float], float], delta: float, pure: float) -> 
 
 
 def _first(holds: Callable[[float], bool], low: float, high: float) -> tuple[float, float]:
-    """Where an upward-closed condition first holds: just before, and at that point or after; ±inf outside."""
+    """A narrow interval in which a condition starts to hold and then holds for ever; ±inf outside [low, high]."""
     if holds(low):
         return -math.inf, -math.inf
     if not holds(high):

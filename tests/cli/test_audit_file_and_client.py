@@ -189,9 +189,9 @@ def test_bad_file_arguments(file: Path, arguments: list[str], status: int, messa
     ("content", "message"),
     [
         (b"", "is empty"),
-        (b"PAR1 and nothing more", "damaged or truncated Parquet"),
-        (b"ARROW1 and nothing more", "damaged or truncated Arrow"),
-        (bytes(range(256)), "neither CSV"),
+        (b"PAR1 and nothing more", "damaged or truncated within its 21 bytes"),
+        (b"ARROW1 and nothing more", "damaged or truncated within its 23 bytes"),
+        (bytes(range(256)), "is not CSV"),
     ],
 )
 def test_bad_files(content: bytes, message: str, tmp_path: Path) -> None:

@@ -1,0 +1,65 @@
+"""A file of reports that were recorded elsewhere, opened as a table, and its columns by their usual names."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from untrackable.errors import AuditError
+from untrackable.reports.file_type import open_cells, recognise
+from untrackable.reports.table import CellTable, SourceFile
+
+PSEUDONYMS = ("pseudonym", "user", "user_id", "id")
+WINDOWS = ("window", "place", "device", "day")
+REPORTS = ("report", "irr")
+
+
+class RecordedColumns(NamedTuple):
+    """The names of the columns to read; there may be none for the window."""
+
+    pseudonym: str
+    window: str | None
+    report: str
+
+    @property
+    def present(self) -> list[str]:
+        """Those that there are, in this order."""
+        return [name for name in self if name is not None]
+
+
+def open_recorded(path: Path) -> CellTable:
+    """A CSV, Parquet or Arrow file as a table, recognised by its content."""
+    file = SourceFile(path, AuditError)
+    found = recognise(file)
+    tabular = found in ("parquet", "arrow", "stream")
+    if not tabular and path.suffix in (".parquet", ".arrow", ".feather", ".ipc"):
+        raise AuditError(f"{path} is not what its name says: it does not begin as a {path.suffix[1:]} file does")
+    if not tabular and found != "text":
+        raise AuditError(f"{path} is not CSV (lines of text, the first one naming columns), Parquet or Arrow")
+    return open_cells(file, found, any_separator=True)
+
+
+def find_columns(
+    table: CellTable, pseudonym: str | None, window: str | None, report: str | None
+) -> RecordedColumns:
+    """The columns that were asked for, or those with a usual name."""
+    who = _find(table, "pseudonym", pseudonym, PSEUDONYMS)
+    what = _find(table, "report", report, REPORTS)
+    when = _find(table, "window", window, WINDOWS) if window is not None or _usual(table, WINDOWS) else None
+    return RecordedColumns(who, when, what)
+
+
+def _find(table: CellTable, what: str, asked: str | None, usual: Sequence[str]) -> str:
+    names = (asked,) if asked is not None else usual
+    found = _usual(table, names)
+    if found is None:
+        there = (
+            f"columns are {', '.join(table.columns)}"
+            if table.names_may_be_shown
+            else f"the first line names {len(table.columns)} columns"
+        )
+        raise AuditError(f"no {what} column called {' or '.join(names)}: {there}")
+    return found
+
+
+def _usual(table: CellTable, names: Sequence[str]) -> str | None:
+    return next((name for name in names if name in table.columns), None)

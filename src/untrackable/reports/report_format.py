@@ -1,0 +1,31 @@
+"""What files of reports are in every format: a column of reports, one of rounds, a header and a footer."""
+
+from collections.abc import Iterator
+from typing import IO, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from untrackable.reports.header import Header
+from untrackable.reports.storage_layout import Stored
+
+ROUND, REPORT = "round", "report"
+SUMS = "sums"
+"""Holds the sums of a closed round, in a file that is not one of reports."""
+
+HEADER_KEY, FOOTER_KEY = "untrackable", "untrackable.seal"
+"""Names of the entries in a file that hold its header and its footer."""
+
+
+class Block(NamedTuple):
+    """Consecutive rows to be written, in order of round and report."""
+
+    rounds: NDArray[np.int64]
+    reports: Stored
+
+
+class Format(Protocol):
+    """Writes a file of one format."""
+
+    def __call__(self, file: IO[bytes], header: Header, blocks: Iterator[Block]) -> None:
+        """Write all of it."""

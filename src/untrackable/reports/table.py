@@ -1,0 +1,91 @@
+"""A file as a table: batches of named columns, numbered rows, and errors that name the file and the row."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from numpy.typing import NDArray
+
+from untrackable.errors import UntrackableError
+from untrackable.reports.storage_layout import StorageLayout
+
+BATCH = 1 << 20
+"""Rows of arrays that are read at a time."""
+
+CELL_BATCH = 1 << 9
+"""Rows of cells that are read at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A file to be read, and the class of the errors that are raised about it."""
+
+    path: Path
+    error: type[UntrackableError]
+
+    def unreadable(self, error: OSError) -> UntrackableError:
+        """The operating system does not open the file."""
+        return self.error(f"cannot read {self.path}: {error.strerror or error}")
+
+    def refused(self, why: object) -> UntrackableError:
+        """The file as a whole is not what it should be."""
+        return self.error(f"{self.path}: {why}")
+
+    def malformed(self, unit: str, number: int, why: object) -> UntrackableError:
+        """One row or line of the file is not what it should be."""
+        return self.error(f"{self.path}, {unit} {number}: {why}")
+
+    def damaged(self, where: str, why: object = "") -> UntrackableError:
+        """The file cannot be read as what it is, from a certain position on."""
+        reason = " ".join(str(why).split())
+        return self.error(f"{self.path} is damaged or truncated {where}{': ' if reason else ''}{reason[:200]}")
+
+    def damaged_somewhere(self, why: object) -> UntrackableError:
+        """The file cannot even be opened as what it is."""
+        return self.damaged(f"within its {self.path.stat().st_size} bytes", why)
+
+
+class ArrayBatch(NamedTuple):
+    """Consecutive rows as arrays, one for each column; `done` is the share of the file that has been read."""
+
+    columns: dict[str, NDArray[Any]]
+    done: float
+
+
+class CellBatch(NamedTuple):
+    """Consecutive rows as Python objects, with their numbers; `done` is the share of the file that has been read.
+
+    `problems` says what is wrong with malformed rows, by their index in the batch; such a row has no cells.
+    """
+
+    numbers: Sequence[int]
+    rows: Sequence[Sequence[Any]]
+    problems: Mapping[int, str]
+    done: float
+
+
+class Table(Protocol):
+    """A file that gives its columns as arrays, and raises an error at the first row that does not fit."""
+
+    file: SourceFile
+    unit: str
+    """What numbers count: rows or lines."""
+    first: int
+    """The number of the first row of data."""
+    columns: list[str]
+    names_may_be_shown: bool
+    """False where the first line may be data rather than names."""
+    header: str | None
+    footer: str | None
+    """What a file of reports says about itself. The footer may be known only after the last batch."""
+
+    def arrays(self, layouts: Mapping[str, StorageLayout]) -> Iterator[ArrayBatch]:
+        """These columns from the beginning, each with entries of its layout."""
+
+
+class CellTable(Table, Protocol):
+    """A table that also gives single cells, and goes on after malformed rows."""
+
+    def cells(self, columns: Sequence[str]) -> Iterator[CellBatch]:
+        """These columns from the beginning, whatever they hold."""

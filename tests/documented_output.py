@@ -1,0 +1,93 @@
+"""What documents say is printed, compared with what is printed.
+
+A comment behind a `print` is all of what that `print` writes. `…` behind a digit stands for more digits, elsewhere
+for any text. An explanation comes last, behind ` — `. An indented block below `<!-- printed by: COMMAND -->` is
+part of what that command prints, wherever its lines are broken.
+"""
+
+import ast
+import io
+import re
+import shlex
+import sys
+import tokenize
+from collections import defaultdict
+
+from click.testing import CliRunner
+
+from untrackable.cli import main
+
+SEPARATOR = " — "
+_SHOWN = re.compile(r"<!-- printed by: (.*) -->\n\n((?: {4}.*\n)+)")
+
+
+class OutputError(AssertionError):
+    """A document says that something else is printed."""
+
+
+def pattern(said: str) -> str:
+    """The regular expression of a comment or of a shown output."""
+    parts = re.split("(…)", said)
+    found = ""
+    for part in parts:
+        digits = bool(found) and found[-1].isdigit()
+        found += (r"\d*" if digits else r"[\s\S]*") if part == "…" else re.escape(part)
+    return found
+
+
+def agrees(said: str, printed: str) -> bool:
+    """Whether a comment, explanation and all, says what was printed."""
+    return re.fullmatch(pattern(said.split(SEPARATOR)[0].strip()), printed.strip()) is not None
+
+
+def claims(source: str) -> dict[int, str]:
+    """The comment behind every `print`, by the line on which the call begins."""
+    comments = {
+        token.start[0]: token.string.removeprefix("#").strip()
+        for token in tokenize.generate_tokens(io.StringIO(source).readline)
+        if token.type == tokenize.COMMENT
+    }
+    calls = (
+        node
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
+    )
+    return {call.lineno: comments[call.end_lineno or 0] for call in calls if call.end_lineno in comments}
+
+
+def run(source: str) -> None:
+    """Run a block; a `print` that writes something else than its comment says, or is never reached, is an error."""
+    printed: dict[int, list[str]] = defaultdict(list)
+
+    def recorded(*given: object, sep: str = " ", end: str = "\n") -> None:
+        printed[sys._getframe(1).f_lineno].append(sep.join(map(str, given)) + end)
+
+    said = claims(source)
+    exec(compile(source, "<docs>", "exec"), {"__name__": "__docs__", "print": recorded})  # noqa: S102
+    for line, claim in said.items():
+        if not printed[line]:
+            raise OutputError(f"line {line} is never reached, and is said to print {claim!r}")
+        for text in printed[line]:
+            if not agrees(claim, text):
+                raise OutputError(f"line {line} prints {text.strip()!r}, and is said to print {claim!r}")
+
+
+def shown_outputs(page: str) -> list[tuple[str, str]]:
+    """Commands of a page whose output it shows, and what it shows."""
+    return _SHOWN.findall(page)
+
+
+def shows(said: str, printed: str) -> bool:
+    """Whether what a page shows is part of what was printed, wherever lines are broken."""
+    return re.search(pattern(" ".join(said.split())), " ".join(printed.split())) is not None
+
+
+def printed_by(command: str) -> str:
+    """What a command line of this project prints."""
+    name, *arguments = shlex.split(command)
+    if name != "untrackable":
+        raise ValueError(f"only commands of untrackable are run, not {name}")
+    done = CliRunner().invoke(main, arguments)
+    if done.exit_code:
+        raise OutputError(f"`{command}` exits with {done.exit_code}")
+    return done.output

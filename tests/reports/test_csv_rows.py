@@ -1,0 +1,84 @@
+"""Rows of CSV text: numbered by the line they begin on, malformed ones named, the others read."""
+
+import io
+from typing import Any
+
+import pytest
+
+from untrackable.reports import csv_rows
+from untrackable.reports.csv_rows import RowParser, numbered_lines
+from untrackable.reports.table import CELL_BATCH
+
+NAMED = RowParser(",", 2, (1, 0))
+"""Rows of two cells, the second one first."""
+
+OPEN = "a quotation mark is left open or misplaced"
+
+
+def parsed(text: str | bytes, parser: RowParser, **options: Any) -> list[tuple[int, list[str], str]]:
+    """Every row with its line and what is wrong with it."""
+    data = text.encode() if isinstance(text, str) else text
+    lines = numbered_lines(io.BytesIO(data), **{"ends": "", **options})
+    return [
+        (number, cells, block.problems.get(index, ""))
+        for block in parser.blocks(lines)
+        for index, (number, cells) in enumerate(zip(block.numbers, block.rows, strict=True))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("a,1\nb,2\n", [(1, ["1", "a"], ""), (2, ["2", "b"], "")]),
+        ("\ufeffa,1\r\nb,2", [(1, ["1", "a"], ""), (2, ["2", "b"], "")]),
+        ("a,1\rb,2\r", [(1, ["1", "a"], ""), (2, ["2", "b"], "")]),
+        ("a,1\n\nb,2\n", [(1, ["1", "a"], ""), (3, ["2", "b"], "")]),
+        ("é,1\nb\n", [(1, ["1", "é"], ""), (2, [], "1 columns instead of 2")]),
+        ('"a,b",1\n', [(1, ["1", "a,b"], "")]),
+        ('"a\nb",1\nc,2\n', [(1, ["1", "a\nb"], ""), (3, ["2", "c"], "")]),
+        ('"a,1\nb,2\n', [(1, [], OPEN), (2, ["2", "b"], "")]),
+        ('"a"b,1\nc,2\n', [(1, [], OPEN), (2, ["2", "c"], "")]),
+        ('"a\nb",1,1\nc,2\n', [(1, [], OPEN), (2, [], "3 columns instead of 2"), (3, ["2", "c"], "")]),
+        (b"\xff,1\nb,2\n", [(1, [], "not UTF-8"), (2, ["2", "b"], "")]),
+    ],
+)
+def test_rows_of_a_table(text: str | bytes, wanted: list[tuple[int, list[str], str]]) -> None:
+    assert parsed(text, NAMED) == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("a\n\nb,c\n", [(1, ["a"], ""), (2, [], ""), (3, ["b", "c"], "")]),
+        ("a\rb\nc\n", [(1, [], "a carriage return inside a row"), (2, ["c"], "")]),
+        ('"a\rb"\r\n', [(1, ["a\rb"], "")]),
+        ("a\0b\nc\n", [(1, [], "there is a zero byte in it"), (2, ["c"], "")]),
+        ("é" + "a" * 131072 + "\n", [(1, [], "a cell has more than 131072 characters")]),
+    ],
+)
+def test_rows_of_any_width(text: str, wanted: list[tuple[int, list[str], str]]) -> None:
+    assert parsed(text, RowParser(), ends="\n") == wanted
+
+
+def test_bytes_that_are_not_utf8_matter_only_where_they_are_wanted() -> None:
+    assert parsed(b"a,\xff\n", RowParser(",", 2, (0,))) == [(1, ["a"], "")]
+
+
+def test_lines_that_are_too_long_are_not_held() -> None:
+    text = f"a,1\n{'x' * 70},2\nb,3"
+    wanted = [(1, ["1", "a"], ""), (2, [], "the line is too long"), (3, ["3", "b"], "")]
+    assert parsed(text, NAMED, longest=32) == wanted
+    text = f'"a\n{"x" * 70}\nb",2\n'
+    assert parsed(text, NAMED, longest=32)[:2] == [(1, [], OPEN), (2, [], "the line is too long")]
+    assert parsed(csv_rows._TOO_LONG, RowParser(), ends="\n") == [(1, [csv_rows._TOO_LONG], "")]
+
+
+@pytest.mark.parametrize("long", [CELL_BATCH - 2, CELL_BATCH - 1, CELL_BATCH])
+def test_numbers_go_on_from_block_to_block(long: int) -> None:
+    """Also where a quoted cell goes on from one block to the next."""
+    rows = [f"u{i},{i}" for i in range(3 * CELL_BATCH)]
+    rows[long] = '"two\nlines",0'
+    found = parsed("\n".join(rows), RowParser(",", 2, (0,)))
+    assert [number for number, _, _ in found] == [i + 1 + (i > long) for i in range(len(rows))]
+    assert found[long] == (long + 1, ["two\nlines"], "")
+    assert found[-1] == (3 * CELL_BATCH + 1, [f"u{3 * CELL_BATCH - 1}"], "")
