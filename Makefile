@@ -1,26 +1,33 @@
-# Two commands do everything: `make demo` and `make test`. Each sets up what it needs first.
+# `make demo` shows it, `make check` tests what changed, `make test` tests everything. Each sets up what it needs first.
 VENV := .venv
 BIN := $(VENV)/bin
 PYTHON := $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 
-.PHONY: demo test chromium bench figures vectors lock clean
+.PHONY: demo test check chromium bench figures vectors lock clean
 
 demo: $(VENV)/.ready
 	@$(BIN)/untrackable demo
 
-test: $(VENV)/.ready chromium
+test: $(VENV)/.ready-dev chromium
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/pytest -n auto --dist loadgroup
+
+# Before every commit: within a minute on two cores where little has changed.
+check: $(VENV)/.ready-dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m tests.changed
 
 # The pages are tested in a real browser.
 chromium:
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null \
 		|| { echo "installing Chromium"; apt-get update -qq && apt-get install --yes -qq chromium >/dev/null; }
 
-bench: $(VENV)/.ready
+bench: $(VENV)/.ready-dev
 	@for b in benchmarks/*.py; do $(BIN)/python $$b || exit 1; done
 
 # Regenerates what is committed: the pictures and the golden vectors.
@@ -28,24 +35,33 @@ figures: $(VENV)/.ready
 	$(BIN)/untrackable demo --once --plot docs/figures/demo.png
 	$(BIN)/untrackable paper --plots docs/figures
 
-vectors: $(VENV)/.ready
+vectors: $(VENV)/.ready-dev
 	$(BIN)/python tests/vectors/make.py
 	$(BIN)/python -m tests.client.vectors
 
+# requirements.lock has what the package needs with all its extras, requirements-dev.lock what its tests need too.
+COMPILE := pip compile --universal --fork-strategy fewest --python-version 3.11 --generate-hashes --no-header \
+	--no-annotate --extra all pyproject.toml --upgrade --quiet
 lock: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile --universal --fork-strategy fewest --python-version 3.11 --generate-hashes --no-header --no-annotate \
-		--group dev pyproject.toml --upgrade --quiet --output-file requirements.lock
+	$(BIN)/uv $(COMPILE) --group dev --output-file requirements-dev.lock
+	$(BIN)/uv $(COMPILE) --group build --constraint requirements-dev.lock --output-file requirements.lock
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 $(VENV)/.ready: requirements.lock pyproject.toml
 	@test -n "$(PYTHON)" || { echo "untrackable needs Python 3.11 or newer as python3" >&2; exit 1; }
 	@rm -f $@
 	@$(PYTHON) -m venv --clear $(VENV) 2>/dev/null || { apt-get update && apt-get install --yes python3-venv \
 		&& $(PYTHON) -m venv --clear $(VENV); }
 	@echo "installing the locked dependencies into $(VENV)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
+	@$(INSTALL) --require-hashes -r requirements.lock
+	@$(INSTALL) --no-build-isolation --no-deps -e .
+	@touch $@
+
+$(VENV)/.ready-dev: $(VENV)/.ready requirements-dev.lock
+	@echo "installing the locked tools of the tests into $(VENV)"
+	@$(INSTALL) --require-hashes -r requirements-dev.lock
 	@touch $@

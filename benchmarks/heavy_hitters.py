@@ -27,7 +27,8 @@ import xxhash
 from numpy.typing import NDArray
 from scipy import stats
 
-from untrackable import Discovered, DiscoveredStrings, Fresh, NoisyInnerProduct, discover
+from untrackable import DiscoveredStrings, Fresh, NoisyInnerProduct, discover
+from untrackable.discovery.discovered import Discovered
 from untrackable.mechanisms.local.level_aggregator import LevelAggregator
 
 HEX = "0123456789abcdef"

@@ -18,8 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from untrackable import Deck, Experiment, Unary
+from untrackable import Deck
 from untrackable.kernels import compilation
+from untrackable.mechanisms import Unary
+from untrackable.theory import Experiment
 
 PEOPLE, BITS, ROUNDS = 100_000, 10, 10
 VALUES = 1 << BITS

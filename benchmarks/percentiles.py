@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from dp_accounting.pld import privacy_loss_distribution as peer
 
-from untrackable import Experiment, Rappor
+from untrackable import Rappor
+from untrackable.theory import Experiment
 from untrackable.theory.percentiles import Trackability, order_interval
 
 DRAWS = 10_000

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
-from untrackable import Deck, Experiment
+from untrackable import Deck
+from untrackable.theory import Experiment
 from untrackable.theory.factor import Factor
 
 BITS = 8

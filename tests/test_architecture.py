@@ -3,6 +3,7 @@
 import ast
 import functools
 import graphlib
+import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "untrackable"
 FILES = sorted(SOURCE.rglob("*.py"))
 
-BASICS = {"errors", "checks", "brackets", "strict_json", "framing", "old_names"}
+BASICS = {"errors", "checks", "brackets", "extras", "framing", "lazy_names", "old_names", "strict_json"}
 """Small modules at the root that every package may use."""
 
 USES: dict[str, set[str]] = {
@@ -181,6 +182,15 @@ def test_theory_has_no_io_no_clock_and_no_randomness_of_its_own() -> None:
         assert "default_rng" not in path.read_text(encoding="utf-8"), path
 
 
+def test_json_is_read_and_written_in_one_place() -> None:
+    """Or some reader would be less strict than others."""
+    for path in FILES:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+        names |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+        assert "json" not in names or path.stem == "strict_json", path
+
+
 def test_help_and_import_load_nothing_heavy() -> None:
     script = (
         "import sys, untrackable, untrackable.cli;"
@@ -195,12 +205,22 @@ def test_no_file_is_overlong() -> None:
         assert len(path.read_text(encoding="utf-8").splitlines()) <= 400, path
 
 
-def test_public_names_are_there() -> None:
-    import untrackable
-
-    for name in untrackable.__all__:
-        assert getattr(untrackable, name).__name__ == name
-        assert name in dir(untrackable)
-        assert name in (untrackable.__doc__ or "")
-    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
-        _ = untrackable.Nothing
+@pytest.mark.parametrize("package", ["", ".encodings", ".estimation", ".mechanisms", ".theory"])
+def test_public_names_are_there(package: str) -> None:
+    """They are loaded where they are used, told to type checkers, listed and mentioned."""
+    found = importlib.import_module(f"untrackable{package}")
+    assert found.__all__ == sorted(set(found.__all__))
+    assert dir(found) == found.__all__
+    for name in found.__all__:
+        assert getattr(found, name).__name__ == name
+        assert f"`{name}`" in (found.__doc__ or "")
+    with pytest.raises(AttributeError, match=f"module 'untrackable{package}' has no attribute 'Nothing'"):
+        _ = found.Nothing
+    tree = ast.parse(Path(found.__file__ or "").read_text(encoding="utf-8"))
+    typed = {
+        alias.asname: (node.module, alias.name)
+        for node in for_types_only(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert typed == {name: (getattr(found, name).__module__, name) for name in found.__all__}

@@ -79,3 +79,7 @@ class StoreError(UntrackableError):
 
 class StoreUnavailable(StoreError):
     """The store is full, locked or out of reach. It has changed nothing, and a later attempt may succeed."""
+
+
+class ExtraMissing(UntrackableError, ImportError):
+    """A package is needed that is not installed. The message names the extra that brings it."""

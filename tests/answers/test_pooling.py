@@ -5,11 +5,13 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import pytest
 
-from untrackable import Bitwise, Categories, CountMeanSketch, Deck, Fading, Lgrr, Memoized, Rounds
+from untrackable import Bitwise, Categories, Deck, Fading, Memoized
 from untrackable.answers.answer import answer
 from untrackable.answers.pooling import add_up, merged_sums, pooled_estimate
 from untrackable.answers.question import Question
+from untrackable.estimation import Rounds
 from untrackable.estimation.aggregators import Aggregator
+from untrackable.mechanisms import CountMeanSketch, Lgrr
 from untrackable.mechanisms.interface import Mechanism
 
 DECK = Deck(bits=4, slots=3, eps_report=2.0)

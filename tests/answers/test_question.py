@@ -5,7 +5,6 @@ import pytest
 
 from untrackable import (
     Categories,
-    CountMeanSketch,
     Deck,
     Fresh,
     HashedStrings,
@@ -16,6 +15,7 @@ from untrackable import (
 )
 from untrackable.answers.question import CandidatesNeeded, Question
 from untrackable.estimation.candidate_sums import CandidateCounts
+from untrackable.mechanisms import CountMeanSketch
 from untrackable.mechanisms.interface import Mechanism
 
 COLOURS = Categories(names=["red", "green", "blue"])

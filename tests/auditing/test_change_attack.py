@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from untrackable import Bitwise, Deck, Memoized, NoisyInnerProduct, Rappor, Unary
+from untrackable import Bitwise, Deck, Memoized, NoisyInnerProduct, Rappor
 from untrackable.auditing.change_attack import find_changes
+from untrackable.mechanisms import Unary
 from untrackable.mechanisms.interface import Mechanism
 
 

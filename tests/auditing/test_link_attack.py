@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from tests import oracles
-from untrackable import Bitwise, Deck, Lgrr, Memoized, NoisyInnerProduct, Rappor, Stored, Unary
+from untrackable import Bitwise, Deck, Memoized, NoisyInnerProduct, Rappor, Stored
 from untrackable.auditing import link_attack
 from untrackable.auditing.link_attack import link, match
+from untrackable.mechanisms import Lgrr, Unary
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.theory.coordinate import Coin, Noise, tracking_factor
 

@@ -8,18 +8,7 @@ from typing import Any
 
 import pytest
 
-from untrackable import (
-    Bitwise,
-    Deck,
-    Experiment,
-    Factor,
-    Fresh,
-    Memoized,
-    NoisyInnerProduct,
-    Rappor,
-    audit,
-    compare,
-)
+from untrackable import Bitwise, Deck, Fresh, Memoized, NoisyInnerProduct, Rappor, audit, compare
 from untrackable.auditing.mechanism_audit import Apart, Audit
 from untrackable.brackets import Bracket
 from untrackable.cli.mechanism_argument import resolve
@@ -29,6 +18,7 @@ from untrackable.display.numbers import as_dict, shown
 from untrackable.mechanisms.catalogue import CATALOGUE
 from untrackable.mechanisms.demands import Budget, Unsuitable
 from untrackable.strict_json import finite
+from untrackable.theory import Experiment, Factor
 
 REPORTS = 6
 

@@ -23,7 +23,7 @@ def test_every_command_is_documented(name: str) -> None:
 
 def test_help_and_version() -> None:
     assert "Example:" in CliRunner().invoke(main, ["--help"]).output
-    assert "0.1.0" in CliRunner().invoke(main, ["--version"]).output
+    assert "0.2.0" in CliRunner().invoke(main, ["--version"]).output
     assert isinstance(main, click.Group)
 
 

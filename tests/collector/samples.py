@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from untrackable import Categories, Deck, Encoding
+from untrackable import Categories, Deck
+from untrackable.encodings import Encoding
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.protocol import wire as wires
 from untrackable.protocol.campaign import Campaign, Guarantee

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from untrackable import Deck, Discovered, DiscoveredStrings, Fresh, NoisyInnerProduct, discover
+from untrackable import Deck, DiscoveredStrings, Fresh, NoisyInnerProduct, discover
 from untrackable.discovery import string_discovery
 from untrackable.discovery.bucket_tables import BucketTables
+from untrackable.discovery.discovered import Discovered
 from untrackable.discovery.prefix_search import KeptPrefixes
 from untrackable.mechanisms.local.level_aggregator import LevelAggregator
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
-from untrackable import Deck, Rappor, Unary, audit, compare
+from untrackable import Deck, Rappor, audit, compare
 from untrackable.display.audit_page import audit_page, comparison_page
+from untrackable.mechanisms import Unary
 
 pytestmark = pytest.mark.xdist_group("browser")
 

@@ -8,8 +8,9 @@ import pytest
 from playwright.sync_api import Browser
 
 from tests.display.test_audit_page import browser as browser  # the same browser, as a fixture
-from untrackable import Goals, Plan, plan
+from untrackable import Goals, plan
 from untrackable.display.plan_page import plan_page
+from untrackable.planning.plans import Plan
 from untrackable.planning.slider_grids import grids
 
 pytestmark = pytest.mark.xdist_group("browser")

@@ -5,7 +5,8 @@ import unicodedata
 
 from hypothesis import strategies as st
 
-from untrackable import Bit, Buckets, Categories, DiscoveredStrings, Encoding, HashedStrings, IntegerRange
+from untrackable import Bit, Buckets, Categories, DiscoveredStrings, HashedStrings, IntegerRange
+from untrackable.encodings import Encoding
 from untrackable.encodings.number_ranges import LARGEST_INTEGER, Outside
 
 OUTSIDE: st.SearchStrategy[Outside] = st.sampled_from(["error", "clamp", "separate"])

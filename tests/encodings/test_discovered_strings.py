@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from tests.encodings.samples import TEXT, discovered
 from tests.mechanisms import exact_laws
-from untrackable import Dealt, DiscoveredStrings, Levelled
+from untrackable import Dealt, DiscoveredStrings
+from untrackable.mechanisms import Levelled
 
 SALT = bytes(range(16))
 WHOLE = 1 << 64

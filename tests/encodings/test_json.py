@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.encodings.samples import encodings, one_of_each
-from untrackable import Bit, Buckets, Categories, Encoding, HashedStrings, IntegerRange
+from untrackable import Bit, Buckets, Categories, HashedStrings, IntegerRange
+from untrackable.encodings import Encoding
 from untrackable.encodings.encoding import _HOMES, from_json
 from untrackable.errors import EncodingError
 

@@ -13,22 +13,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from untrackable import (
-    Bitwise,
-    CountMeanSketch,
-    DBitFlip,
-    Deck,
-    Fresh,
-    Lgrr,
-    Loloha,
-    NoisyInnerProduct,
-    OneChange,
-    RandomizedResponse,
-    Rappor,
-    Unary,
-)
+from untrackable import Bitwise, Deck, Fresh, NoisyInnerProduct, RandomizedResponse, Rappor
 from untrackable.estimation import estimate
 from untrackable.estimation.aggregators import Estimate
+from untrackable.mechanisms import CountMeanSketch, DBitFlip, Lgrr, Loloha, OneChange, Unary
 from untrackable.mechanisms.interface import Mechanism
 
 DECK = Deck(bits=3, slots=2, eps_report=1.0, width=1)

@@ -17,19 +17,10 @@ from numpy.typing import NDArray
 from scipy.stats import binom, chi2
 
 from tests.encodings.samples import one_of_each
-from untrackable import (
-    CountMeanSketch,
-    Deck,
-    DiscoveredStrings,
-    Encoding,
-    Fresh,
-    HadamardSketch,
-    HashedStrings,
-    Loloha,
-    Memoized,
-    Rappor,
-)
+from untrackable import Deck, DiscoveredStrings, Fresh, HashedStrings, Memoized, Rappor
+from untrackable.encodings import Encoding
 from untrackable.estimation.estimate import Estimate
+from untrackable.mechanisms import CountMeanSketch, HadamardSketch, Loloha
 from untrackable.mechanisms.catalogue import CATALOGUE
 from untrackable.mechanisms.demands import Budget
 from untrackable.mechanisms.interface import Mechanism

@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from untrackable import Deck, Loloha, Rappor
+from untrackable import Deck, Rappor
 from untrackable.errors import MergeError
+from untrackable.mechanisms import Loloha
 from untrackable.mechanisms.kept.rappor import _Fit
 
 

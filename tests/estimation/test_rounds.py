@@ -8,18 +8,10 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from untrackable import (
-    Bitwise,
-    CountMeanSketch,
-    Deck,
-    Fading,
-    Fresh,
-    Memoized,
-    NoisyInnerProduct,
-    RandomizedResponse,
-)
+from untrackable import Bitwise, Deck, Fading, Fresh, Memoized, NoisyInnerProduct, RandomizedResponse
 from untrackable.estimation.aggregators import Estimate
 from untrackable.estimation.rounds import Rounds, _around, _line_weights
+from untrackable.mechanisms import CountMeanSketch
 from untrackable.mechanisms.interface import Mechanism
 
 FADING = Fading(bits=2, eps=6.0, delta=0.01)

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from tests.estimation.test_aggregators import MECHANISMS, population, reports_of
-from untrackable import (
+from untrackable import Deck, Fresh
+from untrackable.errors import SumsError
+from untrackable.mechanisms import (
     Assigned,
     CountMeanSketch,
     DBitFlip,
-    Deck,
-    Fresh,
     HadamardSketch,
     Lgrr,
     Loloha,
@@ -19,7 +19,6 @@ from untrackable import (
     Unary,
     Votes,
 )
-from untrackable.errors import SumsError
 from untrackable.mechanisms.interface import Mechanism
 
 each = pytest.mark.parametrize("name", MECHANISMS)

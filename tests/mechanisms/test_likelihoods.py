@@ -18,8 +18,8 @@ from untrackable import (
     RandomizedResponse,
     Rappor,
     Stored,
-    Unary,
 )
+from untrackable.mechanisms import Unary
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.theory.enumeration import FiniteMechanism
 

@@ -6,22 +6,19 @@ from typing import Any
 
 import pytest
 
-import untrackable
 from untrackable import (
-    CountMeanSketch,
     Dealt,
     Deck,
     Fading,
     Fresh,
-    HadamardSketch,
     Memoized,
     NoisyInnerProduct,
     RandomizedResponse,
     Stored,
-    Votes,
+    mechanisms,
 )
 from untrackable.errors import MechanismError
-from untrackable.mechanisms import registry
+from untrackable.mechanisms import CountMeanSketch, HadamardSketch, Votes, registry
 from untrackable.mechanisms.catalogue import CATALOGUE
 from untrackable.mechanisms.demands import Budget
 from untrackable.mechanisms.interface import Mechanism
@@ -72,10 +69,10 @@ def test_every_mechanism_comes_back_equal(name: str) -> None:
 
 
 def test_every_public_mechanism_has_a_description() -> None:
-    kinds = [getattr(untrackable, name) for name in untrackable.__all__]
+    kinds = [getattr(mechanisms, name) for name in mechanisms.__all__]
     wanted = {k.__name__ for k in kinds if inspect.isclass(k) and (issubclass(k, Mechanism) or hasattr(k, "draw"))}
     homes = {home.rpartition(".")[2] for home in (*registry._HOMES.values(), *registry._BASES.values())}
-    assert wanted <= homes
+    assert wanted - {"Mechanism"} <= homes
 
 
 def test_names_are_those_of_the_catalogue_where_the_parameters_are() -> None:

@@ -32,9 +32,9 @@ from untrackable import (
     RandomizedResponse,
     Rappor,
     Stored,
-    Unary,
     framing,
 )
+from untrackable.mechanisms import Unary
 from untrackable.mechanisms.interface import Mechanism
 
 VECTORS = Path(__file__).parent.parent / "vectors"

@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from untrackable import Deck, Fading, Goals, Lgrr, Memoized
+from untrackable import Deck, Fading, Goals, Memoized
+from untrackable.mechanisms import Lgrr
 from untrackable.mechanisms.catalogue import CATALOGUE
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.planning.goals import FOREVER

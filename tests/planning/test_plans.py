@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.planning.random_goals import UNKNOWNS, followed, private, random_goals
-from untrackable import Bit, Goals, Plan, plan
+from untrackable import Bit, Goals, plan
 from untrackable.accounting.verification import verify
 from untrackable.display.plan_words import verdict
 from untrackable.mechanisms.catalogue import CATALOGUE
@@ -15,6 +15,7 @@ from untrackable.mechanisms.demands import Unsuitable
 from untrackable.planning.forecast import errors
 from untrackable.planning.goals import FOREVER
 from untrackable.planning.planned_campaign import draft
+from untrackable.planning.plans import Plan
 from untrackable.planning.solver import solve
 from untrackable.planning.suitability import meeting
 from untrackable.planning.tracking_check import tracking

@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from tests.planning.random_goals import LISTED, NEVER
-from untrackable import Goals, OneChange, Rappor, Rounds, plan
+from untrackable import Goals, Rappor, plan
+from untrackable.estimation import Rounds
 from untrackable.estimation.estimate import Estimate
+from untrackable.mechanisms import OneChange
 from untrackable.mechanisms.catalogue import CATALOGUE
 from untrackable.mechanisms.demands import Unsuitable
 from untrackable.mechanisms.interface import Mechanism

@@ -21,7 +21,6 @@ from untrackable import (
     Fading,
     InnerProduct,
     IntegerRange,
-    Lgrr,
     Memoized,
     RandomizedResponse,
     Rappor,
@@ -30,6 +29,7 @@ from untrackable.accounting.verification import Verdict, tracking, verify
 from untrackable.encodings.bit import Bit
 from untrackable.encodings.encoding import Encoding
 from untrackable.errors import CampaignError
+from untrackable.mechanisms import Lgrr
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.protocol.campaign import LARGEST, Campaign, Directory, Guarantee, identify

@@ -6,27 +6,29 @@ from typing import Any
 import numpy as np
 
 from untrackable import (
-    Assigned,
     Bitwise,
-    CountMeanSketch,
-    DBitFlip,
     Deck,
     Fading,
-    FixedVector,
     Fresh,
-    HadamardSketch,
     InnerProduct,
-    Lgrr,
-    Loloha,
     Memoized,
     NoisyInnerProduct,
-    OneChange,
     RandomizedResponse,
     Rappor,
+)
+from untrackable.encodings.encoding import Encoding
+from untrackable.mechanisms import (
+    Assigned,
+    CountMeanSketch,
+    DBitFlip,
+    FixedVector,
+    HadamardSketch,
+    Lgrr,
+    Loloha,
+    OneChange,
     Unary,
     Votes,
 )
-from untrackable.encodings.encoding import Encoding
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.reports.summing import sum_files
 from untrackable.reports.writer import Written, write_reports

@@ -10,7 +10,6 @@ import pytest
 from tests.reports.samples import FORMATS, MECHANISMS, pieces, written
 from untrackable import (
     Categories,
-    CountMeanSketch,
     Deck,
     Fading,
     Fresh,
@@ -19,13 +18,14 @@ from untrackable import (
     IntegerRange,
     NoisyInnerProduct,
     Rappor,
-    Rounds,
     estimate_files,
     write_reports,
 )
 from untrackable.display.estimate_table import as_dict, notes, summary, table
 from untrackable.errors import ReportFileError
+from untrackable.estimation import Rounds
 from untrackable.estimation.candidate_sums import CandidateAggregator
+from untrackable.mechanisms import CountMeanSketch
 from untrackable.reports import summing
 
 DECK = Deck(bits=4, slots=9, eps_report=1.0, width=1)

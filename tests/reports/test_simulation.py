@@ -7,8 +7,9 @@ import pytest
 from scipy import stats
 
 from tests.reports.samples import FORMATS
-from untrackable import Bitwise, Categories, DBitFlip, Deck, Fading, Lgrr, Rappor, estimate_files
+from untrackable import Bitwise, Categories, Deck, Fading, Rappor, estimate_files
 from untrackable.errors import DecodeError, ReportFileError
+from untrackable.mechanisms import DBitFlip, Lgrr
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.reports import population as population_module
 from untrackable.reports.population import Population, population

@@ -5,9 +5,9 @@ from typing import Any
 import mpmath
 import pytest
 
-from untrackable import Factor
 from untrackable.mechanisms.inner_product import fading
 from untrackable.mechanisms.probabilities import Chance, coin
+from untrackable.theory import Factor
 from untrackable.theory.coordinate import Noise, privacy_factor
 
 mpmath.mp.dps = 60

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from tests import oracles
-from untrackable import Experiment
+from untrackable.theory import Experiment
 from untrackable.theory.enumeration import projection_gap
 
 

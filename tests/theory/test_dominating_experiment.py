@@ -4,7 +4,8 @@ import itertools
 
 import pytest
 
-from untrackable import Bitwise, DBitFlip, Lgrr, Rappor
+from untrackable import Bitwise, Rappor
+from untrackable.mechanisms import DBitFlip, Lgrr
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.theory.dominating_experiment import dominating_experiment
 from untrackable.theory.experiment import Experiment

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtr
 
-from untrackable import Bracket, Experiment, Factor, Mixture, NoisyInnerProduct, Rappor, Worst
-from untrackable.theory import convolution, loss_grid
+from untrackable import Bracket, NoisyInnerProduct, Rappor
+from untrackable.theory import Experiment, Factor, Mixture, Worst, convolution, loss_grid
 from untrackable.theory.factor import FloatArray, persistent_factor, response_factor
 from untrackable.theory.factor_products import is_symmetric
 from untrackable.theory.losses import World

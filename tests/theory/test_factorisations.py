@@ -9,8 +9,6 @@ from tests import oracles
 from untrackable import (
     Bitwise,
     Deck,
-    Experiment,
-    Factor,
     Fading,
     Fresh,
     InnerProduct,
@@ -19,11 +17,11 @@ from untrackable import (
     RandomizedResponse,
     Rappor,
     Stored,
-    Unary,
-    Worst,
 )
+from untrackable.mechanisms import Unary
 from untrackable.mechanisms.interface import Pair
 from untrackable.mechanisms.kept.unary import Preset
+from untrackable.theory import Experiment, Factor, Worst
 from untrackable.theory.enumeration import FiniteMechanism, Law, Stream, streams_factor, subsets
 from untrackable.theory.world_pair import Direction
 

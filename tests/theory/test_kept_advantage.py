@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from untrackable import Bitwise, Lgrr, Unary
+from untrackable import Bitwise
+from untrackable.mechanisms import Lgrr, Unary
 from untrackable.theory import integer_kept_bit
 from untrackable.theory.integer_kept_bit import KeptBit
 from untrackable.theory.kept_advantage import (

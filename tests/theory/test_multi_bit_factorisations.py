@@ -10,9 +10,10 @@ from scipy.special import ndtri
 
 from tests import oracles
 from tests.theory.test_factorisations import assert_dominates, assert_equal
-from untrackable import Deck, Experiment, Fading, Fresh, InnerProduct, Memoized, NoisyInnerProduct
+from untrackable import Deck, Fading, Fresh, InnerProduct, Memoized, NoisyInnerProduct
 from untrackable.mechanisms.inner_product import fading
 from untrackable.mechanisms.local.multi_bit_reports import LARGEST_WIDTH
+from untrackable.theory import Experiment
 from untrackable.theory.enumeration import subsets
 
 SHAPES = [(2, 2), (3, 2), (3, 3)]

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from tests.theory.test_factorisations import DIRECTIONS, GAMMAS, assert_dominates, assert_equal
-from untrackable import Bitwise, Experiment
+from untrackable import Bitwise
 from untrackable.mechanisms.kept.lgrr import Lgrr
 from untrackable.mechanisms.probabilities import flip_chance
-from untrackable.theory import symbol_factors, symbol_outcomes
+from untrackable.theory import Experiment, symbol_factors, symbol_outcomes
 from untrackable.theory.enumeration import FiniteMechanism, Law, streams_factor, subsets
 from untrackable.theory.symbol_factors import Response
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import oracles
-from untrackable import Bitwise, Experiment, Factor, Rappor
-from untrackable.theory import accuracy, composition, tracking_bounds
+from untrackable import Bitwise, Rappor
+from untrackable.theory import Experiment, Factor, accuracy, composition, tracking_bounds
 from untrackable.theory.coordinate import Coin, Noise, partition_factor
 from untrackable.theory.enumeration import streams_factor
 from untrackable.theory.factor import response_factor

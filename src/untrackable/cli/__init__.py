@@ -7,6 +7,7 @@ import click
 from untrackable import __version__
 from untrackable.cli.help_layout import JobGroup
 from untrackable.cli.terminal import end_quietly_on_broken_pipe
+from untrackable.errors import ExtraMissing
 
 JOBS = {
     "Try it": {"demo": "demo"},
@@ -37,13 +38,16 @@ def main() -> None:
 
 
 def run() -> None:
-    """The `untrackable` command; output that cannot be written is an error in one line, or none if nobody reads."""
+    """The `untrackable` command; what is not installed or cannot be written is an error in one line."""
     sys.stdout = end_quietly_on_broken_pipe(sys.stdout)
     try:
         try:
             main(prog_name="untrackable")
         finally:
             sys.stdout.flush()
+    except ExtraMissing as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(1)
     except OSError as error:
         sys.stdout = None  # or the interpreter would try to flush it again
         click.echo(f"Error: cannot write the output: {error.strerror}", err=True)

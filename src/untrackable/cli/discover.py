@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from untrackable import strict_json
 from untrackable.cli.help_layout import PlainCommand
 from untrackable.cli.round_options import round_numbers, round_options
 from untrackable.cli.terminal import one_line_errors, print_json, print_sentences, progress, read_encoding
@@ -67,7 +67,7 @@ def discover(
                 progress=told,
             )
     if as_json:
-        print_json(json.loads(found.to_json()))
+        print_json(strict_json.parse(found.to_json()))
     else:
         _print(found)
 

@@ -10,6 +10,7 @@ import click
 from untrackable.cli.help_layout import PlainCommand
 from untrackable.cli.round_options import round_numbers, round_options
 from untrackable.cli.terminal import one_line_errors, print_json, print_sentences, progress, read_encoding
+from untrackable.extras import require
 
 if TYPE_CHECKING:
     from untrackable.reports.file_answers import FileAnswer
@@ -61,6 +62,8 @@ def estimate(
     Example: untrackable estimate reports.parquet --plot answer.png
     """
     _check("--plot", plot, _FORMATS)
+    if plot is not None:
+        require("plots")
     _check("--export", out, _EXPORTS)
     if mechanism is None and (parameters or preset):
         raise click.UsageError("--parameter and --preset need --mechanism")

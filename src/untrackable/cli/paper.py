@@ -11,6 +11,7 @@ import click
 
 from untrackable.cli.help_layout import PlainCommand
 from untrackable.cli.terminal import print_json, progress
+from untrackable.extras import require
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -37,6 +38,7 @@ def paper(as_json: bool, plots: Path | None, seed: int) -> None:
     Example: untrackable paper --plots figures
     """
     if plots is not None:
+        require("plots")
         _prepare(plots)
     from untrackable.paper.reproduce import reproduce
 

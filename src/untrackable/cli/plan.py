@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from untrackable import strict_json
 from untrackable.cli.help_layout import PlainCommand
 from untrackable.cli.terminal import check_page, one_line_errors, print_json, progress, read_encoding, write_page
 
@@ -174,7 +174,7 @@ def _print(found: Plan, again: list[str]) -> None:
             for option in found.options:
                 console.print(f"  {option.name}: {plan_words.cells(option)[-1]}", markup=False)
         console.print("\nThe recommended mechanism as the beginning of a campaign:")
-        console.print_json(json.dumps(found.campaign().to_json()))
+        console.print_json(strict_json.write(found.campaign().to_json()))
         console.print("\nTo make a whole campaign of it:")
         for line in _next(again, console.width):
             console.print(line, markup=False, soft_wrap=True)

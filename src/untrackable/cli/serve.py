@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import Any
 
 import click
 
+from untrackable import strict_json
 from untrackable.cli.help_layout import PlainCommand
 from untrackable.cli.terminal import one_line_errors
 
@@ -109,7 +109,7 @@ def serve(store: str, host: str, port: int, workers: int, as_json: bool, **chose
     server.end_on_signals()
     where = server.address(bound)
     if as_json:
-        click.echo(json.dumps({"address": where}))  # `print_json` would load packages that take long to start
+        click.echo(strict_json.write({"address": where}))
     else:
         click.echo(f"Collecting at {where}")
     sys.stdout.flush()

@@ -1,7 +1,6 @@
 """What the commands share: progress on standard error, JSON on standard output, errors in one line, files."""
 
 import io
-import json
 import os
 import sys
 import textwrap
@@ -11,6 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import click
+
+from untrackable import strict_json
+from untrackable.extras import require
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -67,11 +69,15 @@ def check_page(path: Path | None) -> None:
     """Refuse a page whose folder does not exist, before the work is done."""
     if path is not None and not path.parent.is_dir():
         raise click.ClickException(f"cannot write {path}: there is no folder {path.parent}")
+    if path is not None:
+        require("plots")
 
 
 def check_picture(path: Path | None) -> None:
     """Refuse a --plot whose format is unknown or whose folder does not exist, before the work is done."""
     check_output("--plot", path, PICTURES)
+    if path is not None:
+        require("plots")
 
 
 def check_output(option: str, path: Path | None, endings: tuple[str, ...]) -> None:
@@ -123,12 +129,12 @@ def read_json(option: str, given: str, make: Callable[[Any], Any]) -> Any:
 
     try:
         text = given if given.lstrip().startswith(("{", "[")) else Path(given).read_text(encoding="utf-8")
-        document = json.loads(text)
+        document = strict_json.parse(text)
     except OSError as error:
         raise click.ClickException(
             f"{option} must be JSON, or a file of it: cannot read {given}: {error.strerror}"
         ) from None
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise click.ClickException(f"{option} must be JSON, or a file of it: {error}") from None
     try:
         return make(document)
@@ -138,9 +144,7 @@ def read_json(option: str, given: str, make: Callable[[Any], Any]) -> Any:
 
 def print_json(data: Any) -> None:
     """Print valid JSON: numbers that JSON cannot say become strings."""
-    from untrackable.strict_json import finite
-
-    click.echo(json.dumps(finite(data), indent=2, ensure_ascii=False))
+    click.echo(strict_json.write(strict_json.finite(data), indent=2))
 
 
 def print_sentences(console: "Console", sentences: list[str], indent: str = "") -> None:

@@ -1,6 +1,5 @@
 """A collector that runs in a process beside a program, and child processes that are shielded from Ctrl-C."""
 
-import json
 import os
 import signal
 import subprocess
@@ -10,6 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import resource_tracker
 from typing import IO
+
+from untrackable import strict_json
 
 
 @dataclass(slots=True, eq=False)
@@ -58,7 +59,7 @@ def start_server(
         if process.stdout is not None:
             process.stdout.close()
         raise
-    return ServerProcess(process, str(json.loads(output)["address"]), output)
+    return ServerProcess(process, str(strict_json.parse(output)["address"]), output)
 
 
 def _startup_output(process: "subprocess.Popen[bytes]") -> bytes:

@@ -3,13 +3,16 @@
 from pathlib import Path
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from untrackable.demo.demo_run import DemoResult
 from untrackable.demo.homepage_question import DAYS, ROUNDS, homepage_deck
 from untrackable.display.figure_style import AMBER, BLUE, INK, RED, plain_axes, save_figure
+from untrackable.extras import extra
 from untrackable.mechanisms.inner_product.rnip import InnerProduct
+
+with extra("plots"):
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 def write(path: Path, outcome: DemoResult) -> None:

@@ -1,6 +1,5 @@
 """The whole system at work: a collector, clients over HTTP, a relay, estimates, and an observer."""
 
-import json
 import os
 import shutil
 import time
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from untrackable import strict_json
 from untrackable.auditing.confidence import Matched
 from untrackable.collector import server_process
 from untrackable.collector.http import api_keys
@@ -131,7 +131,7 @@ def _collect(
     for round in range(1, DAYS + 1):
         crowd.request(server, "POST", f"{where}/rounds/{round}/close", key=key)
         progress("closing rounds", round / DAYS)
-    return accepted, json.loads(crowd.request(server, "GET", f"{where}/estimate?top={SHOWN}"))
+    return accepted, strict_json.parse(crowd.request(server, "GET", f"{where}/estimate?top={SHOWN}"))
 
 
 def _share_of(progress: Progress, what: str) -> crowd.ShowShare:

@@ -1,8 +1,9 @@
 """The result of a search: strings that people hold, and how certain each is."""
 
-import json
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
+
+from untrackable import strict_json
 
 
 class FoundString(NamedTuple):
@@ -49,4 +50,4 @@ class Discovered:
         for name in ("strings", "leads"):
             plain[name] = [found._asdict() for found in getattr(self, name)]
         certainty = {"p_value": "upper", "lower": "upper", "upper": "upper", "standard_error": "estimated"}
-        return json.dumps({**plain, "certainty": certainty}, ensure_ascii=False)
+        return strict_json.write(strict_json.finite({**plain, "certainty": certainty}))

@@ -4,11 +4,13 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-import altair as alt
-
 from untrackable.auditing.mechanism_audit import Audit
 from untrackable.brackets import Bracket
 from untrackable.display.chart_theme import COLOURS, FEW_TICKS, LEGEND, Spec, chart_spec
+from untrackable.extras import extra
+
+with extra("plots"):
+    import altair as alt
 
 
 def audit_charts(audit: Audit) -> dict[str, Spec]:

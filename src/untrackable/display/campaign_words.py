@@ -1,16 +1,16 @@
 """A campaign's guarantee and schedule in plain words."""
 
-import json
 import math
 from datetime import UTC, datetime
 from typing import Any
 
+from untrackable import strict_json
 from untrackable.protocol.campaign import Campaign
 
 
 def guarantee_words(campaign: Campaign, verdict: str) -> list[str]:
     """What is promised, in sentences, with what the verification (JSON) found when the campaign was created."""
-    declared, verified = campaign.guarantee, json.loads(verdict)
+    declared, verified = campaign.guarantee, strict_json.parse(verdict)
     private = _at("eps", declared.eps, declared.delta, verified.get("delta"))
     holds = (
         "This holds whatever a person answers, and however often the answer changes."

@@ -2,7 +2,11 @@
 
 from typing import Any
 
-import altair as alt
+from untrackable.extras import extra
+
+with extra("plots"):
+    import altair as alt
+
 
 Spec = dict[str, Any]
 """A chart as Vega-Lite."""

@@ -3,10 +3,13 @@
 from pathlib import Path
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from untrackable.display.figure_style import BLUE, axis_label, plain_axes, save_figure
+from untrackable.extras import extra
 from untrackable.rappor_decode.decoded import Decoded
+
+with extra("plots"):
+    from matplotlib.figure import Figure
 
 _SHOWN, _LONGEST = 40, 24
 

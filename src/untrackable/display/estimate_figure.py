@@ -4,8 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from untrackable.answers.answer import Answer
 from untrackable.display.figure_style import (
@@ -22,6 +20,11 @@ from untrackable.display.figure_style import (
     save_figure,
 )
 from untrackable.estimation.rounds import Rounds
+from untrackable.extras import extra
+
+with extra("plots"):
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 FORMATS = (".png", ".svg", ".pdf")
 _COLORS = (BLUE, RED, AMBER, TEAL, VIOLET, GREY)

@@ -7,6 +7,7 @@ from untrackable import checks
 from untrackable.answers.answer import Answer
 from untrackable.errors import ReportFileError
 from untrackable.estimation.estimate import Estimate, Ranked
+from untrackable.extras import extra
 from untrackable.reports.atomic_file import whole_file
 from untrackable.reports.file_answers import FileAnswer
 
@@ -168,11 +169,13 @@ def export(path: Path, answer: Answer, *, consistent: bool = False) -> None:
             elif path.suffix == ".csv":
                 estimate.to_csv(file.name, consistent=consistent)
             elif path.suffix == ".parquet":
-                import pyarrow.parquet
+                with extra("files"):
+                    import pyarrow.parquet
 
                 pyarrow.parquet.write_table(estimate.to_arrow(consistent=consistent), file)
             else:
-                import pyarrow.feather
+                with extra("files"):
+                    import pyarrow.feather
 
                 pyarrow.feather.write_feather(
                     estimate.to_arrow(consistent=consistent), file, compression="uncompressed"

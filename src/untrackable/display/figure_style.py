@@ -4,8 +4,12 @@ import warnings
 from pathlib import Path
 from typing import Literal
 
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from untrackable.extras import extra
+
+with extra("plots"):
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
 
 BLUE, RED, AMBER, GREEN, TEAL, VIOLET = "#1b6ca8", "#d1495b", "#e09f3e", "#7a9e3f", "#2a9d8f", "#7b5ea7"
 INK, GREY, FAINT = "#222222", "#555555", "#9aa5b1"

@@ -1,12 +1,11 @@
 """What all pages share: templates with a common style, and the shell of a self-contained page with charts."""
 
-import json
 import shlex
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from untrackable import __version__
-from untrackable.strict_json import finite
+from untrackable import __version__, strict_json
+from untrackable.extras import extra
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -17,7 +16,8 @@ if TYPE_CHECKING:
 @cache
 def page_template(package: str, file: str) -> "Template":
     """A template in a package's folder: what is put into it is escaped, and it may include the common style."""
-    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+    with extra("plots"):
+        from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
     folders = ChoiceLoader([PackageLoader(package, ""), PackageLoader("untrackable.display", "")])
     environment = Environment(
@@ -42,7 +42,8 @@ def chart_page(
     **parts: Any,
 ) -> str:
     """A page with charts; `controls` is markup above them, and `script` may change their data from the `grids`."""
-    import vl_convert
+    with extra("plots"):
+        import vl_convert
     from markupsafe import Markup
 
     return page_template("untrackable.display", "page_shell.html").render(
@@ -60,7 +61,7 @@ def chart_page(
 
 def _json(data: Any) -> Any:
     """JSON that may stand inside a script element."""
-    return _inert(json.dumps(finite(data), ensure_ascii=False))
+    return _inert(strict_json.write(strict_json.finite(data)))
 
 
 def _inert(text: str) -> Any:

@@ -3,14 +3,16 @@
 from importlib import resources
 from typing import Any
 
-import altair as alt
-
 from untrackable.display import plan_words
 from untrackable.display.chart_theme import COLOURS, Spec, chart_spec
 from untrackable.display.numbers import as_dict
 from untrackable.display.page_shell import chart_page, command_line
+from untrackable.extras import extra
 from untrackable.planning.plans import Plan, Progress
 from untrackable.planning.slider_grids import Grids, grids
+
+with extra("plots"):
+    import altair as alt
 
 _CAPTIONS = {
     "errors": (

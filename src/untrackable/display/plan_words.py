@@ -1,9 +1,9 @@
 """A plan in words: the recommendation, a table, why not the others, and the paper's own selection."""
 
 import dataclasses
-import json
 from typing import Any
 
+from untrackable import strict_json
 from untrackable.brackets import Bracket
 from untrackable.display.numbers import as_dict, number, said, shown
 from untrackable.planning.goals import FOREVER, Goals
@@ -187,9 +187,7 @@ def refusals(plan: Plan) -> list[tuple[str, str]]:
 def campaign_text(plan: Plan) -> str:
     """The recommended option as indented JSON, or that there is none."""
     return (
-        json.dumps(plan.campaign().to_json(), indent=2, ensure_ascii=False)
-        if plan.options
-        else "no mechanism meets these goals"
+        strict_json.write(plan.campaign().to_json(), indent=2) if plan.options else "no mechanism meets these goals"
     )
 
 

@@ -2,11 +2,13 @@
 
 import csv
 import importlib
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from untrackable import strict_json
+from untrackable.extras import extra
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,7 +36,8 @@ def columns(estimate: "Estimate", *, consistent: bool) -> dict[str, Any]:
 
 def to_arrow(estimate: "Estimate", *, consistent: bool) -> "pa.Table":
     """An Arrow table. The number of reports and beta are in its metadata."""
-    import pyarrow as pa
+    with extra("files"):
+        import pyarrow as pa
 
     found = columns(estimate, consistent=consistent)
     if estimate.values is not None:
@@ -68,9 +71,8 @@ def to_json(estimate: "Estimate", *, consistent: bool) -> str:
     found = columns(estimate, consistent=consistent)
     listed = {name: c.tolist() if isinstance(c, np.ndarray) else c for name, c in found.items()}
     listed["value"] = _texts_if_wide(listed["value"], bits=53)
-    return json.dumps(
-        {"reports": estimate.n, "beta": estimate.beta, "intervals": "upper", "columns": listed}, ensure_ascii=False
-    )
+    content = {"reports": estimate.n, "beta": estimate.beta, "intervals": "upper", "columns": listed}
+    return strict_json.write(strict_json.finite(content))
 
 
 def _texts_if_wide(values: list[Any], bits: int = 63) -> list[Any]:

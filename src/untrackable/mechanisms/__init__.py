@@ -1,1 +1,69 @@
-"""The mechanisms: one file each. `base` says what a mechanism is."""
+"""The mechanisms: how a value becomes reports that cannot be linked, and what becomes known of it.
+
+`Mechanism` is what they all are; `from_json` makes one of its description. Ours: `Deck`, `Fading`, `InnerProduct`,
+`Bitwise`. A `RandomizedResponse`, `NoisyInnerProduct`, `SubsetSelection`, `CountMeanSketch`, `HadamardSketch` or
+`Levelled` answers once; `Fresh`, `Memoized`, `Stored` and `Dealt` answer with one of them in every round. Those of
+others: `Rappor`, `Unary`, `Lgrr`, `Loloha`, `DBitFlip`, `FixedVector`, `Assigned`, `OneChange`, `Votes`.
+"""
+
+from typing import TYPE_CHECKING
+
+from untrackable.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from untrackable.mechanisms.inner_product.deck import Deck as Deck
+    from untrackable.mechanisms.inner_product.fading import Fading as Fading
+    from untrackable.mechanisms.inner_product.rnip import InnerProduct as InnerProduct
+    from untrackable.mechanisms.interface import Mechanism as Mechanism
+    from untrackable.mechanisms.kept.bitwise import Bitwise as Bitwise
+    from untrackable.mechanisms.kept.dbitflip import DBitFlip as DBitFlip
+    from untrackable.mechanisms.kept.lgrr import Lgrr as Lgrr
+    from untrackable.mechanisms.kept.loloha import Loloha as Loloha
+    from untrackable.mechanisms.kept.rappor import Rappor as Rappor
+    from untrackable.mechanisms.kept.unary import Unary as Unary
+    from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct as NoisyInnerProduct
+    from untrackable.mechanisms.local.randomized_response import RandomizedResponse as RandomizedResponse
+    from untrackable.mechanisms.local.sketches import CountMeanSketch as CountMeanSketch
+    from untrackable.mechanisms.local.sketches import HadamardSketch as HadamardSketch
+    from untrackable.mechanisms.local.string_levels import Levelled as Levelled
+    from untrackable.mechanisms.local.subset_selection import SubsetSelection as SubsetSelection
+    from untrackable.mechanisms.others.assigned import Assigned as Assigned
+    from untrackable.mechanisms.others.fixed_vector import FixedVector as FixedVector
+    from untrackable.mechanisms.others.one_change import OneChange as OneChange
+    from untrackable.mechanisms.others.votes import Votes as Votes
+    from untrackable.mechanisms.registry import from_json as from_json
+    from untrackable.mechanisms.wrappers.dealt import Dealt as Dealt
+    from untrackable.mechanisms.wrappers.fresh import Fresh as Fresh
+    from untrackable.mechanisms.wrappers.stored import Memoized as Memoized
+    from untrackable.mechanisms.wrappers.stored import Stored as Stored
+
+__all__, __getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "Assigned": "others.assigned",
+        "Bitwise": "kept.bitwise",
+        "CountMeanSketch": "local.sketches",
+        "DBitFlip": "kept.dbitflip",
+        "Dealt": "wrappers.dealt",
+        "Deck": "inner_product.deck",
+        "Fading": "inner_product.fading",
+        "FixedVector": "others.fixed_vector",
+        "Fresh": "wrappers.fresh",
+        "HadamardSketch": "local.sketches",
+        "InnerProduct": "inner_product.rnip",
+        "Levelled": "local.string_levels",
+        "Lgrr": "kept.lgrr",
+        "Loloha": "kept.loloha",
+        "Mechanism": "interface",
+        "Memoized": "wrappers.stored",
+        "NoisyInnerProduct": "local.noisy_inner_product",
+        "OneChange": "others.one_change",
+        "RandomizedResponse": "local.randomized_response",
+        "Rappor": "kept.rappor",
+        "SubsetSelection": "local.subset_selection",
+        "Stored": "wrappers.stored",
+        "Unary": "kept.unary",
+        "Votes": "others.votes",
+        "from_json": "registry",
+    },
+)

@@ -2,13 +2,15 @@
 
 from pathlib import Path
 
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-
 from untrackable.display.figure_style import BLUE, GREEN, RED, plain_axes, save_figure
+from untrackable.extras import extra
 from untrackable.paper import rappor_rows
 from untrackable.paper.rappor_rows import PercentilePoint
 from untrackable.paper.row import published
+
+with extra("plots"):
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _OURS, _PAPER, _OTHER = BLUE, RED, GREEN
 """The colours of computed curves, of published points, and of further computed curves."""

@@ -1,10 +1,10 @@
 """One numerical statement of the paper beside the number that we compute."""
 
-import json
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any, Literal
 
+from untrackable import strict_json
 from untrackable.brackets import Bracket
 
 Verdict = Literal["pass", "differs"]
@@ -35,7 +35,7 @@ class Row:
 def published() -> dict[str, Any]:
     """The values that the paper prints. They are only compared with and never used in a computation."""
     text = resources.files("untrackable.paper").joinpath("published.json").read_text(encoding="utf-8")
-    data: dict[str, Any] = json.loads(text)
+    data: dict[str, Any] = strict_json.parse(text)
     return data
 
 

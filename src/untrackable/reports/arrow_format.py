@@ -5,13 +5,16 @@ from dataclasses import dataclass
 from typing import IO, Any, TypeVar
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
+from untrackable.extras import extra
 from untrackable.reports.header import Footer, Header
 from untrackable.reports.report_format import FOOTER_KEY, HEADER_KEY, REPORT, ROUND, Block
 from untrackable.reports.storage_layout import StorageLayout
 from untrackable.reports.table import BATCH, CELL_BATCH, ArrayBatch, CellBatch, SourceFile
+
+with extra("files"):
+    import pyarrow as pa
 
 FAILURES = (pa.ArrowException, OSError, ValueError, UnicodeDecodeError)
 """What is raised where a file is damaged."""

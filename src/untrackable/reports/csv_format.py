@@ -10,16 +10,19 @@ from contextlib import closing, nullcontext
 from typing import IO, Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.csv
 from numpy.typing import NDArray
 
 from untrackable.errors import UntrackableError
+from untrackable.extras import extra
 from untrackable.reports.csv_rows import LONGEST_LINE, RowParser, numbered_lines, split_line
 from untrackable.reports.header import Footer, Header
 from untrackable.reports.report_format import REPORT, ROUND, Block
 from untrackable.reports.storage_layout import WORD, StorageLayout
 from untrackable.reports.table import ArrayBatch, CellBatch, SourceFile
+
+with extra("files"):
+    import pyarrow as pa
+    import pyarrow.csv
 
 FAILURES = (OSError, EOFError, zlib.error)
 """What is raised where a file is damaged."""

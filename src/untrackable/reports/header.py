@@ -1,6 +1,5 @@
 """What a file says about itself: a header about how its reports were made, a footer with count and checksum."""
 
-import json
 import re
 import zlib
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from untrackable import strict_json
 from untrackable.encodings.encoding import Encoding
 from untrackable.encodings.encoding import from_json as encoding_from_json
 from untrackable.errors import EncodingError, MechanismError, ReportFileError
@@ -31,13 +31,13 @@ class Header:
         """As JSON on one line."""
         described = None if self.encoding is None else self.encoding.to_json()
         content = {"version": VERSION, "mechanism": self.mechanism.to_json(), "encoding": described}
-        return json.dumps(content, separators=(",", ":"))
+        return strict_json.write(content, compact=True, ascii=True)
 
     @staticmethod
     def read(text: str) -> "Header":
         """From JSON; anything that `text` would not have written is a `ReportFileError`."""
         try:
-            content = json.loads(text)
+            content = strict_json.parse(text)
         except ValueError:
             raise ReportFileError("the description of its mechanism is not JSON") from None
         if not isinstance(content, dict) or set(content) != {"version", "mechanism", "encoding"}:

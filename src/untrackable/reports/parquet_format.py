@@ -3,9 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import IO, Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
+from untrackable.extras import extra
 from untrackable.reports.arrow_format import (
     FAILURES,
     Position,
@@ -18,6 +16,10 @@ from untrackable.reports.header import Footer, Header
 from untrackable.reports.report_format import FOOTER_KEY, HEADER_KEY, REPORT, ROUND, Block
 from untrackable.reports.storage_layout import StorageLayout
 from untrackable.reports.table import SourceFile
+
+with extra("files"):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
 
 def write(file: IO[bytes], header: Header, blocks: Iterator[Block]) -> None:

@@ -12,6 +12,7 @@ from untrackable.encodings.encoding import Encoding
 from untrackable.errors import ReportFileError
 from untrackable.estimation.aggregators import Aggregator
 from untrackable.mechanisms.interface import Mechanism
+from untrackable.reports.file_type import is_parquet
 from untrackable.reports.reader import Piece, ReportFile, read_reports
 from untrackable.reports.storage_layout import StorageLayout, Stored
 
@@ -138,10 +139,11 @@ def open_file(
     assume_round: int | None = None,
 ) -> "ReportFile | SumsFile":
     """A file of reports, or of the sums of a closed round."""
-    from untrackable.reports.sums_file import has_sums, read_sums
+    if is_parquet(Path(path)):
+        from untrackable.reports.sums_file import has_sums, read_sums
 
-    if has_sums(Path(path)):
-        return read_sums(Path(path), mechanism=mechanism, encoding=encoding, assume_round=assume_round)
+        if has_sums(Path(path)):
+            return read_sums(Path(path), mechanism=mechanism, encoding=encoding, assume_round=assume_round)
     return read_reports(path, mechanism=mechanism, encoding=encoding, assume_round=assume_round)
 
 

@@ -5,12 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from untrackable.encodings.encoding import Encoding
 from untrackable.errors import ReportFileError, SumsError
 from untrackable.estimation.aggregators import Aggregator
+from untrackable.extras import extra
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.observed_rounds import round_number
 from untrackable.reports.arrow_format import FAILURES, metadata_text
@@ -19,6 +17,10 @@ from untrackable.reports.file_type import type_of
 from untrackable.reports.header import Header, agreed
 from untrackable.reports.report_format import FOOTER_KEY, HEADER_KEY, REPORT, ROUND, SUMS
 from untrackable.reports.table import SourceFile
+
+with extra("files"):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
 _ROW = {"campaign": pa.string(), ROUND: pa.int64(), "reports": pa.int64(), SUMS: pa.large_binary()}
 

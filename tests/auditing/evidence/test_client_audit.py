@@ -16,21 +16,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from untrackable import (
-    Bitwise,
-    Deck,
-    Fading,
-    InnerProduct,
-    Memoized,
-    NoisyInnerProduct,
-    RandomizedResponse,
-    Rappor,
-    Unary,
-)
+from untrackable import Bitwise, Deck, Fading, InnerProduct, Memoized, NoisyInnerProduct, RandomizedResponse, Rappor
 from untrackable.auditing.evidence.client_audit import audit_client
 from untrackable.auditing.evidence.report_streams import collect, from_bits
 from untrackable.auditing.evidence.sign_tests import ALARM, persistence, sharing
 from untrackable.errors import AuditError
+from untrackable.mechanisms import Unary
 from untrackable.mechanisms.interface import Mechanism
 
 SURE = 1 - 1e-9

@@ -11,7 +11,7 @@ import pytest
 from tests.collector.loads import wait_until
 from tests.collector.samples import BEGIN, DECK, HOUR, answers, bodies, campaign, sealed
 from tests.collector.servers import JSON, OCTETS, SETTINGS, Clock, Collector, TestClient, collecting
-from untrackable import Bitwise, OneChange, Votes
+from untrackable import Bitwise
 from untrackable.collector.http import service as service_module
 from untrackable.collector.http.app import create_app
 from untrackable.collector.http.management import create_campaign
@@ -23,6 +23,7 @@ from untrackable.collector.stores.store import Store
 from untrackable.collector.stores.store_address import open_store
 from untrackable.encodings.bit import Bit
 from untrackable.errors import StoreUnavailable
+from untrackable.mechanisms import OneChange, Votes
 from untrackable.protocol import wire
 from untrackable.protocol.campaign import Guarantee
 

@@ -1,6 +1,8 @@
 """The OpenAPI document is complete and true, and no request that follows or breaks it makes the collector fail."""
 
 import contextlib
+import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,14 +23,19 @@ from schemathesis.specs.openapi.checks import (
 from tests.collector.loads import fresh
 from tests.collector.servers import OCTETS, process
 from tests.collector.stores.test_faults import on_now
+from untrackable import __version__
 from untrackable.collector.http.api_keys import new_key
 from untrackable.collector.http.app import create_app
 from untrackable.collector.http.management import create_campaign
 from untrackable.collector.http.openapi import document
-from untrackable.collector.http.problems import Problem
+from untrackable.collector.http.problems import MEDIA_TYPE, Problem
+from untrackable.collector.http.public_api import DEFAULT_TOP, MOST_TOP
+from untrackable.collector.rounds.estimates import MOST_CANDIDATES
 from untrackable.collector.settings import Settings
 from untrackable.collector.stores.store import Store
 from untrackable.collector.stores.store_address import open_store
+from untrackable.protocol.campaign import LARGEST
+from untrackable.protocol.wire import LAST_ROUND
 
 FUZZ = settings(max_examples=15, suppress_health_check=list(HealthCheck))
 CONFORMANCE = (
@@ -95,28 +102,76 @@ def answered(operation: Any, mode: GenerationMode, campaign: str | None, headers
     return seen
 
 
+def operations() -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Method, path and what the document says about it."""
+    for path, found in document(Settings())["paths"].items():
+        for method, operation in found.items():
+            if method != "parameters":
+                yield method, path, operation
+
+
 def test_every_route_and_every_problem_is_documented(store: Store) -> None:
     app = create_app(store)
-    described = document(Settings())
     routes = {
         (method.lower(), route.path.replace(":round", ""))  # type: ignore[attr-defined]
         for route in app.routes
         for method in (route.methods or ())  # type: ignore[attr-defined]
         if method != "HEAD"
     }
-    documented = {
-        (method, path)
-        for path, operations in described["paths"].items()
-        for method in operations
-        if method in ("get", "post", "put", "delete")
-    }
-    assert documented == routes
-    told = {
-        status
-        for operations in described["paths"].values()
-        for o in operations.values()
-        if isinstance(o, dict)
-        for status in o["responses"]
-    }
+    assert {(method, path) for method, path, _ in operations()} == routes
+    told = {status for _, _, operation in operations() for status in operation["responses"]}
     unmentioned = {str(p.status) for p in Problem} - told
     assert unmentioned == {"405"}  # the answer to methods that the document does not have
+
+
+def test_problems_are_those_of_the_code() -> None:
+    described = document(Settings())["components"]
+    assert described["schemas"]["Problem"]["properties"]["type"]["enum"] == [problem.uri for problem in Problem]
+    for answer in described["responses"].values():
+        assert answer["content"] == {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    always = {"400", "408", "431", "500", "503"}
+    for _, path, operation in operations():
+        assert always <= set(operation["responses"]), path
+        refusals = {status for status in operation["responses"] if int(status) >= 400}
+        assert ("security" in operation) == ({"401", "403"} <= refusals), path
+        assert ("requestBody" in operation) == ({"413", "415"} <= refusals), path
+        assert ("{campaign}" in path) <= ("404" in refusals), path
+        for status in refusals:
+            assert set(operation["responses"][status]) == {"$ref"}, path
+
+
+def test_limits_are_those_of_the_code() -> None:
+    described = document(Settings(largest_body=12345))
+    parameters = {name: found["schema"] for name, found in described["components"]["parameters"].items()}
+    assert parameters["Round"] == {"type": "integer", "minimum": 1, "maximum": LAST_ROUND}
+    assert parameters["Top"] == {"type": "integer", "minimum": 1, "maximum": MOST_TOP, "default": DEFAULT_TOP}
+    assert parameters["Candidate"]["maxItems"] == MOST_CANDIDATES
+    bodies = {path: o["requestBody"]["content"] for _, path, o in operations() if "requestBody" in o}
+    assert bodies.keys() == {"/campaigns", "/campaigns/{campaign}/reports"}
+    assert bodies["/campaigns"]["application/json"]["schema"]["description"] == f"At most {LARGEST} bytes."
+    upload = described["paths"]["/campaigns/{campaign}/reports"]["post"]["requestBody"]["content"]
+    assert upload["application/octet-stream"]["schema"]["maxLength"] == 12345
+    by_default = bodies["/campaigns/{campaign}/reports"]["application/octet-stream"]["schema"]["maxLength"]
+    assert by_default == Settings().largest_body
+
+
+def test_version_and_references() -> None:
+    described = document(Settings())
+    assert described["info"]["version"] == __version__
+    used = set(re.findall(r'"#/components/([^"]+)"', json.dumps(described)))
+    there = {
+        f"{kind}/{name}"
+        for kind, found in described["components"].items()
+        if kind != "securitySchemes"
+        for name in found
+    }
+    assert used == there
+
+
+@pytest.mark.parametrize(("beta", "status"), [("1e-12", 200), ("0.3", 200), ("9e-13", 400), ("0.31", 400)])
+def test_the_smallest_and_the_largest_beta(running: dict[str, Any], beta: str, status: int) -> None:
+    schema = document(Settings())["components"]["parameters"]["Beta"]["schema"]
+    assert (schema["minimum"] <= float(beta) <= schema["maximum"]) == (status == 200)
+    url = f"{running['address']}/campaigns/{running['campaign']}/estimate?beta={beta}"
+    answer = httpx.get(url, headers={"authorization": f"Bearer {running['key']}"})
+    assert answer.status_code == status

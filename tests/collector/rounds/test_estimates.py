@@ -10,22 +10,12 @@ import pytest
 from tests.collector.http.test_app import problem
 from tests.collector.samples import BEGIN, HOUR, NAMES, answers, campaign, sealed
 from tests.collector.servers import Collector, collecting
-from untrackable import (
-    Categories,
-    CountMeanSketch,
-    Dealt,
-    Deck,
-    DiscoveredStrings,
-    HashedStrings,
-    InnerProduct,
-    Lgrr,
-    Memoized,
-    Rappor,
-    Rounds,
-)
+from untrackable import Categories, Dealt, Deck, DiscoveredStrings, HashedStrings, InnerProduct, Memoized, Rappor
 from untrackable.collector.stores.records import Round, StoredCampaign
 from untrackable.collector.stores.store_address import open_store
 from untrackable.discovery.string_discovery import discover
+from untrackable.estimation import Rounds
+from untrackable.mechanisms import CountMeanSketch, Lgrr
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.protocol.campaign import Campaign
 

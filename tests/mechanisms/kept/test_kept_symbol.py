@@ -14,11 +14,11 @@ from tests.mechanisms.exact_laws import FloatArray, agrees, tilted
 from tests.mechanisms.test_likelihoods import assert_likelihoods
 from tests.theory.test_factorisations import GAMMAS, assert_dominates, assert_equal
 from tests.theory.test_symbol_factors import oracle
-from untrackable import Experiment
 from untrackable.errors import StateError, ValueChangeRefused
 from untrackable.mechanisms.kept.kept_symbol import Step, steps_for
 from untrackable.mechanisms.kept.lgrr import Lgrr
 from untrackable.mechanisms.kept.loloha import Loloha, best_symbols
+from untrackable.theory import Experiment
 from untrackable.theory.enumeration import FiniteMechanism, Law, Stream, streams_factor, subsets
 from untrackable.theory.factor import Factor
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.mechanisms.exact_laws import FloatArray, agrees, tilted
-from untrackable import Unary
 from untrackable.errors import StateError, ValueChangeRefused
+from untrackable.mechanisms import Unary
 from untrackable.mechanisms.kept.unary import Preset
 
 PRESETS: list[Preset] = ["L-SUE", "L-OSUE", "L-OUE", "L-SOUE"]

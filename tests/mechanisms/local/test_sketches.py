@@ -15,12 +15,13 @@ from tests.mechanisms.exact_laws import agrees, histogram, tilted
 from tests.mechanisms.test_likelihoods import assert_likelihoods
 from tests.mechanisms.test_vectors import Tape, flip, integers, seal
 from tests.theory.test_factorisations import DIRECTIONS, GAMMAS, assert_equal
-from untrackable import Dealt, Experiment, Factor, Fresh, Memoized, Stored
+from untrackable import Dealt, Fresh, Memoized, Stored
 from untrackable.errors import MergeError, StateError
 from untrackable.estimation.aggregators import Scope
 from untrackable.mechanisms.interface import Pair
 from untrackable.mechanisms.local.sketches import CountMeanSketch, EntryCounts, HadamardSketch
 from untrackable.mechanisms.splitmix import mixed
+from untrackable.theory import Experiment, Factor
 from untrackable.theory.enumeration import FiniteMechanism, Law, subsets
 
 VECTORS = Path(__file__).parents[2] / "vectors"

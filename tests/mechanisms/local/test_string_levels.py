@@ -11,10 +11,10 @@ from tests import oracles
 from tests.mechanisms.exact_laws import agrees, histogram, tilted
 from tests.mechanisms.test_likelihoods import assert_likelihoods
 from tests.mechanisms.test_vectors import Tape, flip, groups, integers, local, seal
-from untrackable import Dealt, Fresh, Levelled, Memoized, NoisyInnerProduct, RandomizedResponse, Stored, framing
+from untrackable import Dealt, Fresh, Memoized, NoisyInnerProduct, RandomizedResponse, Stored, framing
 from untrackable.errors import MergeError, SumsError
 from untrackable.estimation.aggregators import FloatArray
-from untrackable.mechanisms import entropy
+from untrackable.mechanisms import Levelled, entropy
 from untrackable.mechanisms.entropy import Recorded
 from untrackable.mechanisms.local.level_aggregator import LevelAggregator
 from untrackable.mechanisms.local.level_layout import LevelLayout

@@ -1,11 +1,10 @@
 """The endpoints that need an admin key: creating and publishing campaigns, and closing rounds."""
 
-import json
-
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from untrackable import strict_json
 from untrackable.collector.http import api_keys
 from untrackable.collector.http.problems import Problem, Refused
 from untrackable.collector.http.public_api import NO_STORE
@@ -86,7 +85,7 @@ def create_campaign(store: Store, document: bytes, *, published: bool = False) -
         else {"lower": number.lower, "upper": number.upper, "certainty": number.certainty}
         for name, number in (("delta", found.delta), ("tracking_delta", found.tracking_delta))
     }
-    new = store.add_campaign(StoredCampaign(campaign.id, document, json.dumps(verdict), published))
+    new = store.add_campaign(StoredCampaign(campaign.id, document, strict_json.write(verdict), published))
     return campaign.id, new
 
 

@@ -1,9 +1,10 @@
 """All reasons to refuse a request, as a fixed set of problem types (RFC 9457)."""
 
-import json
 from enum import Enum
 
 from starlette.responses import Response
+
+from untrackable import strict_json
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -61,5 +62,5 @@ def response(problem: Problem, detail: str, *, retry_after: int | None = None) -
         headers["retry-after"] = str(retry_after)
     if problem is Problem.KEY_NEEDED:
         headers["www-authenticate"] = "Bearer"
-    content = json.dumps(body, ensure_ascii=False).encode()
+    content = strict_json.write(body).encode()
     return Response(content, problem.status, headers, MEDIA_TYPE)

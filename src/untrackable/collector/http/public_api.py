@@ -1,12 +1,12 @@
 """The endpoints that anybody may read: campaigns, their guarantees, rounds, and published estimates."""
 
-import json
 import re
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from untrackable import strict_json
 from untrackable.collector.http import api_keys
 from untrackable.collector.http.problems import Problem, Refused
 from untrackable.collector.http.service import Service
@@ -58,7 +58,7 @@ class PublicApi:
         return _json(
             {
                 "declared": campaign.to_json()["guarantee"],
-                "verified": json.loads(stored.verdict),
+                "verified": strict_json.parse(stored.verdict),
                 "words": guarantee_words(campaign, stored.verdict),
             }
         )
@@ -146,7 +146,7 @@ def estimated(
             "intervals": "upper, for all values at once",
             "values": found.rows,
         }
-        return json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+        return strict_json.write(content, compact=True).encode()
 
     return service.cached_answer((campaign.id, rounds, candidates, beta, top), make)
 

@@ -1,11 +1,11 @@
 """The web page at `/`: campaigns, their guarantees, and their estimates."""
 
-import json
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from untrackable import strict_json
 from untrackable.collector.http.problems import Refused
 from untrackable.collector.http.public_api import NO_STORE, estimated
 from untrackable.collector.http.service import Service
@@ -55,7 +55,7 @@ class PublicPage:
         else:
             try:
                 found = estimated(self._service, campaign, rounds, top=_BARS)
-                about["estimate"] = _drawn(json.loads(found), campaign)
+                about["estimate"] = _drawn(strict_json.parse(found), campaign)
             except Refused as refused:
                 about["why"] = f"There is no estimate to show: {refused.detail}."
         return about

@@ -1,7 +1,6 @@
 """Checks that campaigns and sums in a store are unchanged. A database only checks its own structure."""
 
-import json
-
+from untrackable import strict_json
 from untrackable.collector.stores.records import Round, StoredCampaign
 from untrackable.collector.stores.store import Store
 from untrackable.errors import CampaignError, StoreError, StoreUnavailable, SumsError
@@ -24,7 +23,7 @@ def _check_campaign(store: Store, stored: StoredCampaign) -> None:
         raise StoreError("the document does not match the campaign's id")
     mechanism = Campaign.from_bytes(stored.document).mechanism
     try:
-        readable = isinstance(json.loads(stored.verdict), dict)
+        readable = isinstance(strict_json.parse(stored.verdict), dict)
     except ValueError:
         readable = False
     if not readable:

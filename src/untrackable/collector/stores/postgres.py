@@ -8,10 +8,6 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
-import psycopg
-from psycopg import errors, sql
-from psycopg.adapt import Dumper
-from psycopg.pq import Format
 
 from untrackable.collector.stores import integrity
 from untrackable.collector.stores.postgres_connection import (
@@ -27,7 +23,14 @@ from untrackable.collector.stores.postgres_settings import check_settings, reche
 from untrackable.collector.stores.records import Round, Rows, State
 from untrackable.collector.stores.store import BLOCK, MissingReportsTable, StatementRunner, Store
 from untrackable.errors import StoreError, StoreUnavailable
+from untrackable.extras import extra
 from untrackable.protocol.wire import NONCE
+
+with extra("postgres"):
+    import psycopg
+    from psycopg import errors, sql
+    from psycopg.adapt import Dumper
+    from psycopg.pq import Format
 
 _SCHEMA_LOCK = 0x756E7472
 """The key of the advisory lock that allows one process at a time to migrate the schema."""

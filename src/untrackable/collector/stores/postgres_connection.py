@@ -5,9 +5,11 @@ from collections.abc import Generator
 from math import inf
 from typing import Any, Final
 
-import psycopg
-
 from untrackable.errors import StoreError, StoreUnavailable
+from untrackable.extras import extra
+
+with extra("postgres"):
+    import psycopg
 
 SCHEMA: Final = "untrackable"
 """The PostgreSQL schema that holds all tables of the collector."""

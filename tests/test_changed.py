@@ -1,0 +1,46 @@
+"""`make check` runs the tests of what changed."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.changed import FAST, changed, selected
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.mark.parametrize(
+    ("file", "test"),
+    [
+        ("src/untrackable/reports/writer.py", "tests/reports/test_writer.py"),
+        ("src/untrackable/extras.py", "tests/test_extras.py"),
+        ("src/untrackable/collector/http/app.py", "tests/collector/http/test_app.py"),
+        ("src/untrackable/collector/http/openapi.json", "tests/collector/http/test_openapi.py"),
+        ("src/untrackable/reports/atomic_file.py", "tests/reports"),
+        ("src/untrackable/collector/stores/schema.py", "tests/collector/stores"),
+        ("src/untrackable/accounting/__init__.py", "tests/accounting"),
+        ("tests/reports/samples.py", "tests/reports"),
+        ("tests/reports/test_writer.py", "tests/reports/test_writer.py"),
+        ("tests/estimation/test_that_was_deleted.py", "tests/estimation"),
+        ("README.md", "tests/test_docs.py"),
+        ("docs/engine.md", "tests/test_docs.py"),
+        ("pyproject.toml", "tests/test_extras.py"),
+    ],
+)
+def test_a_file_has_its_tests(file: str, test: str) -> None:
+    fast = set(selected([]))
+    assert set(selected([Path(file)])) == fast | {test}
+    assert (ROOT / test).exists()
+
+
+def test_the_fast_ones_are_always_run_and_none_twice() -> None:
+    assert selected([]) == sorted(f"tests/{name}" for name in FAST)
+    assert all((ROOT / path).exists() for path in selected([]))
+    nothing = [Path("src/untrackable/__main__.py"), Path("tests/conftest.py"), Path("LICENSE")]
+    assert selected(nothing) == selected([])
+    within = [Path("tests/reports/samples.py"), Path("tests/reports/test_writer.py")]
+    assert selected(within) == selected(within[:1])
+
+
+def test_changes_are_asked_of_git() -> None:
+    assert all(isinstance(path, Path) and not path.is_absolute() for path in changed())
