@@ -91,7 +91,7 @@ def test_compare(tmp_path: Path) -> None:
     page = tmp_path / "all.html"
     result = CliRunner(env={"COLUMNS": "160"}).invoke(main, ["compare", "--reports", "4", "--html", str(page)])
     assert result.exit_code == 0, result.output
-    assert "Nobody can be followed with" in result.output
+    assert "Reports cannot be linked with" in result.output
     assert "bitwise is left out: It answers yes/no questions only" in result.output
     assert "rappor" in result.output
     assert page.stat().st_size < 1_500_000

@@ -14,7 +14,7 @@ def verdict(comparison: Comparison) -> list[str]:
     if hidden:
         best = min(hidden, key=lambda r: r.all_rounds)
         sentences.append(
-            f"Nobody can be followed with {_listed([r.name for r in hidden])} (exact). The most accurate of them "
+            f"Reports cannot be linked with {_listed([r.name for r in hidden])} (exact). The most accurate of them "
             f"is {best.name}: standard error {number(best.all_rounds)} after {comparison.reports} rounds (exact)."
         )
     temporary = "" if all(r.lasts for r in comparison.rows) else ", or where marked * for those of these rounds"
