@@ -151,4 +151,4 @@ def test_a_file_that_is_no_encoding(tmp_path: Path) -> None:
 def test_users_is_another_word_for_people() -> None:
     assert run("--users", *GOOD[1:], "--json")[0] == 0
     help_text = " ".join(run("--help")[1].split())
-    assert "--people, --users INTEGER" in help_text
+    assert "--people N People who answer a round." in help_text

@@ -95,7 +95,7 @@ def test_a_campaign_from_file_to_closed_round(url: str, tmp_path: Path) -> None:
     assert "sums.parquet: 500 reports of Deck" in run("estimate", str(sums)).stdout
     failed = run("discover", str(sums))
     assert failed.exit_code == 1
-    assert "sums.parquet has the sums of a closed round, not reports" in failed.stderr
+    assert "the encoding of these reports is not of strings to be discovered" in failed.stderr
 
     from pyarrow import parquet
 

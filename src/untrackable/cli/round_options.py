@@ -17,7 +17,7 @@ def round_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "--assume-round",
         type=click.IntRange(min=1),
         metavar="N",
-        help="The round of reports in a file that does not say it.",
+        help="The round, if the file does not say.",
     )
     return selected(assumed(command))
 

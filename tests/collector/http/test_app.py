@@ -253,7 +253,7 @@ def test_campaigns_are_created_once_with_their_exact_bytes(collector: Collector)
     assert guarantee["verified"]["tracking_delta"] == {"lower": 0.0, "upper": 0.0, "certainty": "exact"}
     assert guarantee["verified"]["delta"]["upper"] <= 1e-6
     assert "e^8 " not in guarantee["words"][0]
-    assert "(eps = 8), except with probability 1e-06 (exact), whatever" in guarantee["words"][0]
+    assert "(eps = 8), except with probability 1e-06 (exact). This holds whatever" in guarantee["words"][0]
     assert "2981" in guarantee["words"][0]
 
 
