@@ -22,7 +22,7 @@ _RARE = Fraction(1, 1 << 100)
 """Numbers of slots that together have at most this probability are merged."""
 
 
-def slots_seen(one: LossLaw, slots: int, reports: int | None) -> LossLaw:
+def slots_of_one_value(one: LossLaw, slots: int, reports: int | None) -> LossLaw:
     """A fixed value: each distinct slot among the draws reveals as much as one report.
 
     The observer learns the number of distinct slots.

@@ -7,7 +7,7 @@ from untrackable.mechanisms.interface import Values
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
 from untrackable.mechanisms.wrappers.stored import Stored
 from untrackable.theory.integer_losses import LossLaw
-from untrackable.theory.integer_slots import slot_tracking, slots_of_changing_values, slots_seen
+from untrackable.theory.integer_slots import slot_tracking, slots_of_changing_values, slots_of_one_value
 
 
 class InnerProduct(Stored):
@@ -43,7 +43,7 @@ class InnerProduct(Stored):
 
     def integer_privacy(self, reports: int | None, *, values: Values, step: float) -> LossLaw:
         """The privacy of the distinct slots drawn. When values change, a slot drawn twice reveals everything."""
-        law = slots_seen if values == "fixed" else slots_of_changing_values
+        law = slots_of_one_value if values == "fixed" else slots_of_changing_values
         return law(self.base.integer_loss(), self.slots, reports)
 
     def integer_tracking(self, reports: int, *, values: int, step: float) -> LossLaw:

@@ -111,9 +111,9 @@ class Sketch(ABC):
         """The error of a frequency, from one report per person, if hash values are uniform and independent.
 
         The radius holds for every population: half of `beta` is for the clients' randomness, given the hash
-        functions, and half for collisions. The standard error is exact if no two people hold the same value. A
-        value that a share f of people hold adds f²/((m-1)·k) to the variance of every other value, because all its
-        holders collide together.
+        functions, and half for collisions. The standard error is exact for a value that nobody holds, if all people
+        hold different values. A value that a share f of people hold adds f²/((m-1)·k) to the variance of every
+        other value, because all its holders collide together.
         """
         error = math.sqrt(self._variances()[1] / people)
         given = "of a value that nobody holds, hash values being uniform"

@@ -30,7 +30,7 @@ def public_vector(number: int, bits: int) -> int:
     """The vector of this number: 1 + number mod (2^bits - 1), scrambled.
 
     x ← x ⊕ ⌊x/2^s⌋, x ← x·c mod 2^bits, twice, and x ← x ⊕ ⌊x/2^s⌋ once more, with s = ⌈bits/2⌉. Each step can be
-    undone and maps 0 to 0. So the numbers of any two non-zero vectors differ by at most one in count.
+    undone and maps 0 to 0. So all non-zero vectors have the same count of numbers, give or take one.
     """
     mask, shift = (1 << bits) - 1, (bits + 1) // 2
     x = 1 + number % mask

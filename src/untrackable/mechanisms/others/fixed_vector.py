@@ -152,9 +152,10 @@ class QuestionMechanism(LocalWrapper):
         return [Experiment([same_question] if 0 < j < observed.reports else []) for j in observed.tracking_splits()]
 
     def _detections(self, observed: ObservedRounds, after: After) -> Sequence[Experiment | Mixture]:
-        """A fresh client has another question. If it is the same by chance, the answers after the change differ.
+        """A fresh client draws a new question, which reveals the change unless it is the same by chance.
 
-        The same client keeps its question. With fixed noise, it keeps one answer for each value.
+        The same client keeps its question, so only the answers after the change reveal it. With fixed noise, it
+        keeps one answer for each value.
         """
         return [self._detection(observed.reports, j, after) for j in observed.detection_splits()]
 

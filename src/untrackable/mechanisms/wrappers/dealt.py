@@ -188,7 +188,7 @@ class Dealt(LocalWrapper):
         return state._replace(cards=(*state.cards[: round - 1], filler, *state.cards[round:]))
 
     def change_value(self, state: Hand, value: int, source: Entropy) -> Hand:
-        """Draw every card that has not been sent anew. Cards that have been sent stay as they are."""
+        """Draw anew every card that has not been sent. Cards that have been sent stay as they are."""
         checks.private_integer("value", value, below=self.base.values)
         cards = (
             card if sent else self.base.draw(value, source)
