@@ -55,9 +55,9 @@ def unframe_counts(mechanism: object, data: bytes) -> memoryview:
 
 
 def identity(mechanism: object) -> bytes:
-    """What the fingerprint is of: the mechanism's canonical JSON.
+    """The bytes whose fingerprint is taken: the mechanism's canonical JSON.
 
-    A mechanism from outside this library may have no JSON; then it is its module, its class and what it prints.
+    A mechanism from outside this library may have no JSON. Then they are its module, its class and its repr.
     """
     description = _description(mechanism)
     if description is not None:

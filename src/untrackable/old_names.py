@@ -45,7 +45,7 @@ _POSITIONAL = {"memoized"}
 
 
 def old_name(description: Mapping[str, Any]) -> str | None:
-    """What version 0.1 called the mechanism of this JSON; None if it did not have that mechanism."""
+    """The name that version 0.1 gave to the mechanism of this JSON; None if it did not have that mechanism."""
     name = description.get("mechanism")
     kind, parameters = _CLASSES.get(name, ("", ())) if isinstance(name, str) else ("", ())
     if not kind or {"mechanism", *parameters} != set(description):

@@ -1,4 +1,4 @@
-"""The only place that reads and writes JSON: strictly, so that every reader understands the same by it."""
+"""The only place that reads and writes JSON. It is strict, so that all readers agree on the content."""
 
 import json
 import math
@@ -7,10 +7,10 @@ from typing import Any
 
 
 def parse(data: bytes | str) -> Any:
-    """What a JSON text says; bytes are UTF-8. `ValueError` for all that is not strictly JSON.
+    """The content of a JSON text; bytes are UTF-8. `ValueError` if it is not strictly JSON.
 
     NaN and infinities, numbers beyond the largest float, keys that occur twice and endless nesting are refused.
-    Reading bounds the size: by now the text is in memory.
+    Callers limit the size, because the text is in memory already.
     """
     text = data.decode() if isinstance(data, bytes) else data
     try:
@@ -28,7 +28,7 @@ def write(data: Any, *, indent: int | None = None, compact: bool = False, ascii:
 
 
 def canonical(data: Any) -> bytes:
-    """The one text of its content: sorted keys, no spaces, UTF-8."""
+    """The only text for this content: sorted keys, no spaces, UTF-8."""
     return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
 
 

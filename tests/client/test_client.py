@@ -249,7 +249,7 @@ def test_what_was_sent_is_not_in_the_state(tmp_path: Path) -> None:
         send(someone, server, clock)
         with someone.opened(clock.now) as (_, held):
             assert held is not None
-            assert held.sealed is None
+            assert held.prepared is None
             report = int.from_bytes(server.bodies[0][21:], "little").to_bytes(26, "big")
             assert report not in dict(held.kept)[2]
         for path in (tmp_path / str(number)).iterdir():

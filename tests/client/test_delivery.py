@@ -1,4 +1,4 @@
-"""Trying again: for a short while, from the same network, the same bytes; then the round is let go."""
+"""Trying again: for a short while, from the same network, the same bytes; then the round is given up."""
 
 import threading
 from pathlib import Path
@@ -62,7 +62,7 @@ def test_attempts_are_bounded_and_the_waits_grow(tmp_path: Path) -> None:
         waits.append(seconds)
         clock.sleep(seconds)
 
-    assert made.send(SERVER, post=server, look=lambda host, port: HOME, sleep=sleep).name == "LET_GO"
+    assert made.send(SERVER, post=server, look=lambda host, port: HOME, sleep=sleep).name == "GIVEN_UP"
     assert len(server.bodies) == delivery.TRIES
     for tries, wait in enumerate(waits):
         usual = delivery.FIRST_WAIT * 2**tries
@@ -79,11 +79,11 @@ def test_no_attempt_after_the_window(tmp_path: Path) -> None:
         return Reply(None)
 
     began = clock.now
-    assert made.send(SERVER, post=slow, look=lambda host, port: HOME, sleep=clock.sleep).name == "LET_GO"
+    assert made.send(SERVER, post=slow, look=lambda host, port: HOME, sleep=clock.sleep).name == "GIVEN_UP"
     assert clock.now - began <= delivery.WINDOW + 120
 
 
-@pytest.mark.parametrize(("wanted", "outcome"), [(90.0, "ACCEPTED"), (delivery.WINDOW + 1, "LET_GO")])
+@pytest.mark.parametrize(("wanted", "outcome"), [(90.0, "ACCEPTED"), (delivery.WINDOW + 1, "GIVEN_UP")])
 def test_the_server_may_ask_for_patience_within_the_window(wanted: float, outcome: str, tmp_path: Path) -> None:
     made, clock = someone(tmp_path / "c")
     replies, began = [Reply(503, wanted), Reply(200)], clock.now
@@ -98,7 +98,7 @@ def test_the_server_may_ask_for_patience_within_the_window(wanted: float, outcom
 def test_another_network_lets_the_round_go(tmp_path: Path) -> None:
     made, clock = someone(tmp_path / "c")
     server = Server(None, None)
-    assert send(made, server, clock, HOME, HOME, WORK) == "LET_GO"
+    assert send(made, server, clock, HOME, HOME, WORK) == "GIVEN_UP"
     assert len(server.bodies) == 1
     assert send(made, server, clock, HOME) == "NOTHING"
 
@@ -107,12 +107,12 @@ def test_somebody_who_moves_while_it_is_connecting_sends_nothing_again(tmp_path:
     """Between the look before an attempt and the first byte there are a name server and a handshake."""
     made, clock = someone(tmp_path / "c")
     server = Server(None, None)
-    assert send(made, server, clock, HOME, HOME, HOME, WORK) == "LET_GO"
+    assert send(made, server, clock, HOME, HOME, HOME, WORK) == "GIVEN_UP"
     assert len(server.bodies) == 1
     assert send(made, server, clock, HOME) == "NOTHING"
 
 
-@pytest.mark.parametrize(("then", "outcome"), [(HOME, "LET_GO"), (WORK, "ACCEPTED")])
+@pytest.mark.parametrize(("then", "outcome"), [(HOME, "GIVEN_UP"), (WORK, "ACCEPTED")])
 def test_what_is_noted_is_the_way_that_it_really_went(then: Attachment, outcome: str, tmp_path: Path) -> None:
     made, clock = someone(tmp_path / "c")
     server, places = Server(), [HOME, WORK]
@@ -138,7 +138,7 @@ def test_left_while_it_is_connecting(tmp_path: Path) -> None:
             (tmp_path / "c" / f"{made.campaign.id}.state").unlink(missing_ok=True)
         return places.pop(0)
 
-    assert made.send(SERVER, post=server, look=seen, sleep=clock.sleep).name == "LET_GO"
+    assert made.send(SERVER, post=server, look=seen, sleep=clock.sleep).name == "GIVEN_UP"
     assert server.bodies == []
 
 
@@ -181,11 +181,11 @@ def _killed(tmp_path: Path, place: Attachment) -> tuple[Client, Clock, Server]:
     ("first", "then", "later", "outcome"),
     [
         (HOME, HOME, 60.0, "ACCEPTED"),
-        (HOME, WORK, 60.0, "LET_GO"),
-        (HOME, HOME, delivery.WINDOW + 1, "LET_GO"),
-        (HOME, HOME, -60.0, "LET_GO"),  # the clock went back: how long ago it was is not known
-        (VAGUE, VAGUE, 60.0, "LET_GO"),  # which network it was is not known
-        (HOME, NOWHERE, 60.0, "LET_GO"),
+        (HOME, WORK, 60.0, "GIVEN_UP"),
+        (HOME, HOME, delivery.WINDOW + 1, "GIVEN_UP"),
+        (HOME, HOME, -60.0, "GIVEN_UP"),  # the clock went back: how long ago it was is not known
+        (VAGUE, VAGUE, 60.0, "GIVEN_UP"),  # which network it was is not known
+        (HOME, NOWHERE, 60.0, "GIVEN_UP"),
     ],
 )
 def test_after_a_restart(first: Attachment, then: Attachment, later: float, outcome: str, tmp_path: Path) -> None:
@@ -215,7 +215,7 @@ def test_a_round_that_ends_meanwhile_is_let_go(tmp_path: Path) -> None:
     made, clock = someone(tmp_path / "c")
     clock.late_in(1)
     server = Server(None, None)
-    assert send(made, server, clock) == "LET_GO"
+    assert send(made, server, clock) == "GIVEN_UP"
     assert len(server.bodies) == 1
 
 
@@ -308,7 +308,7 @@ def test_behind_a_proxy_on_this_machine_another_network_lets_the_round_go(
     def seen(host: str, port: int) -> Attachment:
         return look(host, port) if host == "127.0.0.1" else place.pop(0)
 
-    assert made.send("https://collect.example", post=server, look=seen, sleep=clock.sleep).name == "LET_GO"
+    assert made.send("https://collect.example", post=server, look=seen, sleep=clock.sleep).name == "GIVEN_UP"
     assert len(server.bodies) == 1
 
 
@@ -335,7 +335,7 @@ def test_leaving_waits_for_a_report_that_is_being_sent(tmp_path: Path) -> None:
         return Reply(503)
 
     assert (
-        made.send(SERVER, post=post, look=lambda host, port: HOME, sleep=lambda s: left.join(30)).name == "LET_GO"
+        made.send(SERVER, post=post, look=lambda host, port: HOME, sleep=lambda s: left.join(30)).name == "GIVEN_UP"
     )
     assert steps == [True]
     assert not left.is_alive()

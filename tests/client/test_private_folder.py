@@ -59,7 +59,7 @@ def test_files_of_others_are_refused(tmp_path: Path) -> None:
             f"another version .* has version 1, .* reads version 2; move {other.id}.state away and answer again",
         ),
         (framed({"version": 2, "campaign": other.id}), "cannot be understood: KeyError"),
-        (framed({})[:4] + b"{" + hashlib.sha256(framed({})[:4] + b"{").digest(), "no file of this library"),
+        (framed({})[:4] + b"{" + hashlib.sha256(framed({})[:4] + b"{").digest(), "this library did not write it"),
     ]
     for data, reason in strange:
         place.write_bytes(data)
@@ -147,7 +147,7 @@ def test_a_full_disk_changes_nothing(tmp_path: Path) -> None:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         assert not list((tmp_path / "c").glob("*.part"))
     assert server.bodies == []
-    # The round may be counted, or the lock be ahead of the ledger; then it is let go, never answered twice.
+    # The round may be counted, or the lock be ahead of the ledger; then it is given up, never answered twice.
     assert send(someone, server, clock) in ("ACCEPTED", "NOTHING")
     assert len(server.bodies) <= 1
     clock.late_in(2)

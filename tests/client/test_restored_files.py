@@ -77,7 +77,7 @@ def test_a_file_system_where_every_file_is_another_one_is_refused(
     someone = client(tmp_path / "c", campaign(), clock)
     someone.answer(2)
     monkeypatch.setattr(Lock, "folder_mark", property(lambda self: str(next(numbers))))
-    with pytest.raises(StateError, match=r"c is on a file system where .* move it to another"):
+    with pytest.raises(StateError, match=r"c is on a file system where .* move the folder to another"):
         someone.due()
 
 

@@ -45,9 +45,9 @@ def life(asked: Campaign, value: int, rounds: list[int], folder: Path) -> dict[s
         moment = member._moment(held, number)
         held = held.answered(asked, number)
         held.write(opened, asked.id)
-        assert held.sealed is not None
+        assert held.prepared is not None
         steps.append(
-            {"round": number, "moment": moment, "body": held.sealed.body.hex(), "file": file.read_bytes().hex()}
+            {"round": number, "moment": moment, "body": held.prepared.body.hex(), "file": file.read_bytes().hex()}
         )
     listed = Ledger({}, "12:3:456", 7, 1_800_000_000).joined(asked, Life(held.life, 1, asked.rounds, 0))
     ledger = listed.marked(asked.id, rounds[-1]).attempted(asked.id, rounds[0])

@@ -303,7 +303,7 @@ def test_a_rule_for_changes_that_is_not_known_is_refused() -> None:
             return state
 
     asked = campaign(Odd(eps_state=1.0, eps_report=1.0), encoding=Bit(), rounds=4, guarantee=promise(99.0, 1.0))
-    assert "it is not known how well Odd can be tracked when values change" in verify(asked).problems[0]
+    assert "no bound is known on tracking by Odd when values change" in verify(asked).problems[0]
     many = campaign(Lgrr(values=10**6, keep=0.5, tell=0.9), rounds=10**6, guarantee=promise(99.0, 1.0))
     many = replace(many, encoding=IntegerRange(low=0, high=10**6 - 1))
     assert "500,000 values may be reported twice each" in " ".join(verify(many).problems)

@@ -1,5 +1,5 @@
-"""What a campaign promises, recomputed by two engines.
+"""Two engines that recompute a campaign's guarantee.
 
-A client recomputes it with the standard library alone, in whole numbers rounded to the safe side; the server's
-engine is sharper and needs SciPy.
+A client uses the standard library alone and whole numbers, rounded to the safe side. The server's engine is sharper
+and needs SciPy.
 """

@@ -1,7 +1,7 @@
-"""Guarantees recomputed beside the person, with the standard library alone where the mechanism allows it.
+"""Checks a campaign's guarantee on a client, with the standard library alone if the mechanism allows it.
 
-All numbers are upper bounds, in whole numbers rounded to the safe side. A mechanism that cannot be recomputed like
-that is trusted only as far as the full engine, where it is installed, confirms it.
+All numbers are upper bounds, computed in whole numbers and rounded to the safe side. If a mechanism cannot be
+computed like that, the full engine has to confirm the guarantee, and must be installed.
 """
 
 import contextlib
@@ -15,14 +15,14 @@ from untrackable.theory.integer_losses import STEPS, LossLaw
 from untrackable.theory.integer_slots import MOST_SLOTS
 
 _NEAREST, _FARTHEST = 1e-3, 80.0
-"""Steps are made for gammas between these; those beyond can be asked about all the same."""
+"""Steps are chosen for gammas between these. Delta can be computed for other gammas too."""
 
 _ENGINE = "scipy"
 
 
 @dataclass(frozen=True, slots=True)
 class Recomputed:
-    """What a campaign's reports tell: delta at the declared eps and gamma (upper), and what is wrong, if any."""
+    """The recomputed deltas at the declared eps and gamma (upper), and all problems in words."""
 
     delta_upper: float
     tracking_delta_upper: float
@@ -30,10 +30,10 @@ class Recomputed:
 
 
 def recompute(campaign: Campaign) -> Recomputed:
-    """Is the declared guarantee no stronger than the truth? All rounds are counted, for ever if that suffices."""
+    """Check that the declared guarantee is no stronger than the truth, for all rounds of the campaign."""
     mechanism, declared = campaign.mechanism, campaign.guarantee
     if mechanism.stored_reports > MOST_SLOTS:
-        return Recomputed(1.0, 1.0, (f"it has more than the {MOST_SLOTS:,} slots that are kept",))
+        return Recomputed(1.0, 1.0, (f"it has more than {MOST_SLOTS:,} slots, the most that a client keeps",))
     laws = [_privacy(campaign, reports, declared.eps / STEPS) for reports in {None, campaign.rounds}]
     deltas = [law.delta(declared.eps) for law in laws if law is not None]
     if not deltas:
@@ -50,21 +50,22 @@ def recompute(campaign: Campaign) -> Recomputed:
             f"{_unconfirmed(tracking)}"
         )
     if problems and _engine():
-        found = _by_the_engine(campaign)  # which is sharper where rounds fade
-        if not found.problems:
-            return found
+        # The full engine is sharper, above all for mechanisms that fade.
+        sharper = _by_the_engine(campaign)
+        if not sharper.problems:
+            return sharper
     return Recomputed(delta, tracking, tuple(problems))
 
 
 def _unconfirmed(bound: float) -> str:
-    """An upper bound above the promise does not mean that the promise is broken."""
+    """The words for a bound above the promise, which does not mean that the promise is broken."""
     return f"which cannot be confirmed here: at most {bound:g} (upper)"
 
 
 def privacy(campaign: Campaign, reports: int | None, step: float) -> LossLaw:
-    """What so many reports, or all there can ever be, reveal of the value; where that is unknown, as declared."""
-    found = _privacy(campaign, reports, step)
-    return LossLaw.declared(campaign.guarantee.eps, campaign.guarantee.delta) if found is None else found
+    """The privacy loss of this many reports, or of all for ever. If it is unknown, the declared guarantee."""
+    law = _privacy(campaign, reports, step)
+    return LossLaw.declared(campaign.guarantee.eps, campaign.guarantee.delta) if law is None else law
 
 
 def _privacy(campaign: Campaign, reports: int | None, step: float) -> LossLaw | None:
@@ -72,15 +73,15 @@ def _privacy(campaign: Campaign, reports: int | None, step: float) -> LossLaw | 
 
 
 def tracking_delta(campaign: Campaign, reports: int | None, gamma: float) -> float:
-    """One person against two of the same values: delta at gamma, for the worst split of so many rounds (upper)."""
+    """Delta at gamma of one person against two with the same values, for the worst split of the rounds (upper)."""
     count, values = LAST_ROUND if reports is None else reports, verification.changing_values(campaign)
-    found = campaign.mechanism.integer_tracking_delta(count, values=values, gamma=gamma)
-    if found is not None:
-        return found
+    delta = campaign.mechanism.integer_tracking_delta(count, values=values, gamma=gamma)
+    if delta is not None:
+        return delta
     step = tracking_step(gamma)
-    known = campaign.mechanism.integer_tracking(count, values=values, step=step)
-    if known is not None:
-        return known.delta(gamma)
+    law = campaign.mechanism.integer_tracking(count, values=values, step=step)
+    if law is not None:
+        return law.delta(gamma)
     declared = tracking(campaign, reports, step).delta(gamma)
     if _engine():
         with contextlib.suppress(ValueError):
@@ -89,21 +90,21 @@ def tracking_delta(campaign: Campaign, reports: int | None, gamma: float) -> flo
 
 
 def tracking_step(gamma: float) -> float:
-    """A common step for delta at gamma."""
+    """The step of loss laws that are composed to find delta at gamma."""
     return min(max(gamma, _NEAREST), _FARTHEST) / STEPS if gamma else 1 / STEPS
 
 
 def tracking(campaign: Campaign, reports: int | None, step: float) -> LossLaw:
-    """The same for every gamma, as a law; where that is unknown, as declared."""
+    """The same for every gamma, as a law. If it is unknown, the declared guarantee."""
     count = LAST_ROUND if reports is None else reports
-    found = campaign.mechanism.integer_tracking(count, values=verification.changing_values(campaign), step=step)
-    if found is None:
+    law = campaign.mechanism.integer_tracking(count, values=verification.changing_values(campaign), step=step)
+    if law is None:
         return LossLaw.declared(campaign.guarantee.gamma, campaign.guarantee.tracking_delta)
-    return found
+    return law
 
 
 def _engine() -> bool:
-    """Whether the full package is there."""
+    """Whether the full engine is installed."""
     try:
         importlib.import_module(_ENGINE)
     except ImportError:

@@ -1,7 +1,7 @@
-"""Does a campaign keep what it declares? The full engine recomputes it from the mechanism's own parameters.
+"""Checks a campaign's guarantee: the full engine recomputes it from the mechanism's parameters.
 
-`client_check` asks the same on a client, with the standard library alone and in whole numbers rounded to the safe
-side; the engine here is sharper and needs SciPy.
+`client_check` does the same on a client, with the standard library alone and in whole numbers rounded to the safe
+side. The engine here is sharper and needs SciPy.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from untrackable.protocol.wire import LAST_ROUND
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The recomputed deltas at the declared eps and gamma, and whatever is wrong, in words; nothing if it holds."""
+    """The recomputed deltas at the declared eps and gamma, and all problems with the guarantee, in words."""
 
     delta: Bracket | None
     tracking_delta: Bracket | None
@@ -22,7 +22,7 @@ class Verdict:
 
     @property
     def holds(self) -> bool:
-        """Whether the declaration is no stronger than the truth."""
+        """Whether the declared guarantee is no stronger than the truth."""
         return not self.problems
 
 
@@ -56,22 +56,22 @@ def verify(campaign: Campaign) -> Verdict:
 
 
 def tracking(campaign: Campaign) -> Pair:
-    """One person against two who hold the same values, for all rounds of a campaign and the worst split of them."""
+    """One person against two people with the same values, for all rounds of a campaign and the worst split."""
     return campaign.mechanism.tracking_upper(_reports(campaign), values=changing_values(campaign))
 
 
 def changing_values(campaign: Campaign) -> int:
-    """Between how many values a person may change; 1 if the guarantee is about a fixed value."""
+    """The number of values that a person may change between; 1 if the guarantee is about a fixed value."""
     return 1 if campaign.guarantee.values == "fixed" else campaign.encoding.values
 
 
 def _reports(campaign: Campaign) -> int:
-    """Reports that one person may send: all rounds, two at least for there to be anything to tell apart."""
+    """The number of reports that one person may send: all rounds, and at least two, so that there are two sides."""
     return max(2, campaign.rounds or LAST_ROUND)
 
 
 def _privacy(campaign: Campaign) -> Bracket:
-    """For ever, if that is enough; else of as many reports as there are rounds."""
+    """Delta for ever, if that is small enough; else delta of the campaign's rounds."""
     declared, mechanism = campaign.guarantee, campaign.mechanism
     everlasting = mechanism.privacy(values=declared.values).delta(declared.eps)
     if everlasting.upper <= declared.delta or campaign.rounds is None:

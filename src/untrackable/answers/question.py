@@ -1,4 +1,4 @@
-"""What is asked of sums: all values of an encoding, or candidates that people may hold."""
+"""The values that are estimated from sums: all values of an encoding, or candidates that people may hold."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -14,19 +14,19 @@ from untrackable.estimation.estimate import Estimate
 from untrackable.mechanisms.interface import Mechanism
 
 MOST_LISTED = 1 << 16
-"""How many values of an encoding are all asked about if sums need a list."""
+"""If sums need a list, all values of an encoding are listed up to this number."""
 
 
 class CandidatesNeeded(ValueError):
-    """These sums estimate the values of a list only, and there is none: too many values, or no encoding."""
+    """These sums need a list of values to estimate, and there is none: too many values, or no encoding."""
 
 
 class Question:
     """Which values to estimate, the same for the sums of every round.
 
-    `candidates` are what people may hold, as the encoding takes it. Without them all values of the encoding are
-    asked about, as long as sums that need a list are about at most `most_listed` values. `unused_values` says
-    whether the values of the mechanism that the encoding does not use are estimated too.
+    `candidates` are values that people may hold, before encoding. Without them, all values of the encoding are
+    estimated; if the sums need a list, there may be at most `most_listed` of them. `unused_values` says whether
+    values of the mechanism that the encoding does not use are estimated too.
     """
 
     def __init__(

@@ -1,1 +1,1 @@
-"""How well do reports identify a person?"""
+"""Audits: how well do reports identify a person, by theory and by attack?"""

@@ -1,4 +1,4 @@
-"""The attack that undetectability is about: find whether, and when, a person's value changed."""
+"""An attack on undetectability: find whether and when a person's value changed."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -18,16 +18,17 @@ FloatArray = NDArray[np.float64]
 FALSE_ALARMS = 0.05
 _CERTAIN = 1e6
 _GRID = 1 << 14
-"""Enough for a bound that a simulation is compared with."""
+"""Grid points of the engine. They are enough for a bound that is compared with a simulation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """How well changes were found (sampled), and the most that anyone could have done (by the engine).
+    """How well the attack found changes (sampled), and a bound for any attack (from the engine).
 
-    `found`: share of the changed who are accused at the threshold that accuses 5 % of the unchanged; `auc`: someone
-    changed looks more so than someone unchanged; `when`: share of the changed of whom the moment is named exactly.
-    `auc_bound` is for an observer who is told when the change would have been.
+    `found` is the share of changes that are detected, at the threshold with 5 % false alarms. `auc` is the
+    probability that a person whose value changed has a higher score than one whose value did not. `when` is the
+    share of changes whose round is found exactly. `auc_bound` holds even for an observer who knows the round of the
+    possible change.
     """
 
     people: int
@@ -49,13 +50,13 @@ def find_changes(
     level: float = 0.95,
     progress: Progress = lambda what, done: None,
 ) -> Changed:
-    """Simulate people who hold `value`, half of whom hold `other` from some report on, equally likely each.
+    """Simulate people who hold `value`; half of them change to `other` at a random report.
 
-    After the change reports come from a fresh generator. The observer knows both values and scores a person by the
-    likelihood ratio, averaged over when the change may have been.
+    After the change, reports come from a fresh client. The observer knows both values and scores each person by the
+    likelihood ratio, averaged over all possible times of the change.
     """
     people, reports = checks.integer("people", people, low=8), checks.integer("reports", reports, low=2)
-    # A stream of its own: simulation draws from [seed, number of the first client].
+    # Simulation draws from [seed, number of the first client], so this stream is independent of it.
     rng = np.random.default_rng([checks.integer("seed", seed, low=0), 1, people])
     before, after = (
         np.concatenate([b.reports for b in mechanism.simulate(np.full(people, v), rounds=reports, seed=seed + i)])
@@ -89,14 +90,14 @@ def _ratios(mechanism: Mechanism, sent: NDArray[Any], value: Any, other: Any, pr
     for t in rounds[:-1]:
         early = mechanism.log_likelihood(sent[:, :t], value, rounds[:t])
         late = mechanism.log_likelihood(sent[:, t:], other, rounds[t:])
-        # Reports that nobody unchanged can send tell the change for certain, and still not when.
+        # Some reports are impossible without a change. They show that there was one, but not when.
         ratios.append(early + late + np.where(np.isneginf(unchanged), _CERTAIN, -unchanged))
         progress("changes", t / (len(rounds) - 1))
     return np.array(ratios)
 
 
 def _bound(mechanism: Mechanism, reports: int) -> Bracket:
-    """Knowing when can only help: the mean over t of the area below each curve."""
+    """The mean over all times of the area below the curve, for an observer who knows the time."""
     rounds = range(1, reports + 1)
     pairs = (mechanism.detection(rounds=rounds, first=range(1, t + 1)) for t in range(1, reports))
     areas = [pair.with_grid(_GRID).auc() for pair in pairs]

@@ -1,4 +1,4 @@
-"""All mechanisms of the catalogue at the same everlasting privacy: accuracy against trackability."""
+"""Compares all mechanisms of the catalogue at the same privacy for ever: accuracy against trackability."""
 
 import math
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ FOR_EVER, THESE_ROUNDS = "private for ever", "private for these rounds only"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Row:
-    """One mechanism: privacy, tracking, recognition in a crowd, and the error of one round and of all together."""
+    """One mechanism: privacy, tracking, recognition in a crowd, and the errors of one round and of all rounds."""
 
     name: str
     mechanism: str
@@ -36,7 +36,7 @@ class Row:
     all_rounds: float
 
     def drawn(self) -> dict[str, Any]:
-        """For the picture."""
+        """The numbers for the chart."""
         return {
             "name": self.name,
             "error": self.all_rounds,
@@ -48,7 +48,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Comparison:
-    """The catalogue at one goal, the hardest to follow first and the more accurate first among equals."""
+    """The mechanisms at one goal. Those that are hardest to track come first, then the more accurate ones."""
 
     values: int
     eps: float
@@ -70,7 +70,7 @@ def compare(
     crowd: int = 1000,
     progress: Progress = lambda what, done: None,
 ) -> Comparison:
-    """Set every mechanism to the same everlasting privacy and ask how well its reports can be followed."""
+    """Set every mechanism to the same privacy for ever, and compute how well people can be tracked."""
     values = checks.integer("values", values, low=2, high=_MOST_VALUES)
     reports = checks.integer("reports", reports, low=2)
     budget = Budget(values=values, eps=eps, delta=delta, reports=reports, people=people)
@@ -89,8 +89,9 @@ def _row(entry: Entry, mechanism: Mechanism, reports: int, budget: Budget, crowd
     rounds, half = range(1, reports + 1), range(1, reports // 2 + 1)
     when = None if entry.lasts else reports
     one = mechanism.privacy(reports=1)
-    told = rounds if mechanism.independent else (1, reports)
-    errors = [mechanism.accuracy(budget.people, round=round, candidates=range(budget.values)) for round in told]
+    estimated = rounds if mechanism.independent else (1, reports)
+    candidates = range(budget.values)
+    errors = [mechanism.accuracy(budget.people, round=round, candidates=candidates) for round in estimated]
     return Row(
         entry.name,
         repr(mechanism),
@@ -108,7 +109,7 @@ def _row(entry: Entry, mechanism: Mechanism, reports: int, budget: Budget, crowd
 
 
 def _all_rounds(mechanism: Mechanism, errors: list[Accuracy]) -> float:
-    """The standard error of all rounds weighted best, if they are independent; otherwise that of the last round."""
+    """The standard error of all rounds with the best weights, if they are independent; else of the last round."""
     if not mechanism.independent:
         return errors[-1].standard_error
     return 1 / math.sqrt(sum(error.standard_error**-2 for error in errors))

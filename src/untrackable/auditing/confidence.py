@@ -1,4 +1,4 @@
-"""Exact confidence bounds for a probability, from how often something happened (Clopper and Pearson 1934)."""
+"""Exact confidence bounds for a probability, from a number of hits and trials (Clopper and Pearson 1934)."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -11,21 +11,21 @@ from untrackable import checks
 
 
 def lower_bound(hits: ArrayLike, trials: ArrayLike, error: float) -> NDArray[np.float64]:
-    """One-sided: the probability is below this with chance at most `error`, whatever it is."""
+    """A one-sided bound: for every true probability, it is too large with probability at most `error`."""
     h, n = np.broadcast_arrays(np.asarray(hits, dtype=np.float64), np.asarray(trials, dtype=np.float64))
     with np.errstate(invalid="ignore"):
-        found = betaincinv(np.maximum(h, 1e-300), n - h + 1, error)
-    return np.where(h > 0, found, 0.0)
+        bound = betaincinv(np.maximum(h, 1e-300), n - h + 1, error)
+    return np.where(h > 0, bound, 0.0)
 
 
 def upper_bound(hits: ArrayLike, trials: ArrayLike, error: float) -> NDArray[np.float64]:
-    """One-sided: the probability is above this with chance at most `error`, whatever it is."""
+    """A one-sided bound: for every true probability, it is too small with probability at most `error`."""
     h, n = np.broadcast_arrays(np.asarray(hits, dtype=np.float64), np.asarray(trials, dtype=np.float64))
     return 1.0 - lower_bound(n - h, n, error)
 
 
 def clopper_pearson(hits: float, trials: int, level: float) -> tuple[float, float]:
-    """Two-sided: an interval that contains the probability with chance at least `level`."""
+    """A two-sided interval that contains the true probability with probability at least `level`."""
     level = checks.open_probability("level", level)
     if not 0 <= hits <= trials or trials < 1:
         raise ValueError(f"hits must be between 0 and trials, and trials at least 1; got {hits} of {trials}")
@@ -34,7 +34,7 @@ def clopper_pearson(hits: float, trials: int, level: float) -> tuple[float, floa
 
 
 class Share(NamedTuple):
-    """How often something happened (sampled), with its two-sided Clopper-Pearson interval."""
+    """A share of hits among trials (sampled), with its two-sided Clopper-Pearson interval."""
 
     hits: int
     trials: int

@@ -1,4 +1,4 @@
-"""The attack that untrackability is about: match reports seen in one place with reports seen in another."""
+"""An attack on untrackability: match reports from one place with reports from another."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,23 +18,25 @@ FloatArray = NDArray[np.float64]
 Progress = Callable[[str, float], None]
 
 LARGEST_ASSIGNMENT = 4000
-"""People up to whom all are matched at once: the whole table of scores is kept, and solving it grows cubically."""
+"""Up to this many people are matched all at once. That takes the whole table of scores, and cubic time."""
 _SCORES = 1 << 22
-"""Scores that are held at a time otherwise."""
+"""With more people, this many scores are kept at a time."""
 _STRANGERS = 1 << 22
-"""Pairs of strangers whose scores are compared with people's own."""
+"""The number of pairs of two different people whose scores are compared with people's own."""
 _SHORT = 5
 _IMPOSSIBLE = -1e9
 
 
 @dataclass(frozen=True, slots=True)
 class Linked:
-    """How well people were recognised (sampled), and the most that the engine allows.
+    """How well the attack recognised people (sampled), and bounds from the engine.
 
-    `top1` and `top5`: the right person came first, or among the first five, each person being matched alone, ties
-    broken at random; `assignment`: all matched at once, None for more than `LARGEST_ASSIGNMENT` people; `auc`: a
-    person's own reports score higher than another's. `top1_bound`, `top5_bound` and `auc_bound` hold for people
-    with equal values, each matched alone; None for a distribution of values. Who matches all at once may do better.
+    `top1` and `top5` are the shares of people for whom the right match came first, or among the first five. Each
+    person is matched alone, and ties are broken at random. `assignment` is the share of right matches if all people
+    are matched at once; None for more than `LARGEST_ASSIGNMENT` people. `auc` is the probability that a person's
+    own reports score higher than another's. `top1_bound`, `top5_bound` and `auc_bound` hold if all values are equal
+    and each person is matched alone; they are None for a distribution of values. An attack that matches all people
+    at once may do better.
     """
 
     people: int
@@ -61,13 +63,13 @@ def link(
 ) -> Linked:
     """Simulate `people` who send `reports` reports from each of two places, and match them by likelihood.
 
-    All hold `value`, as in the definition; or each a value 0, 1, … drawn from `distribution`, which the observer
-    knows, while nobody knows who holds what.
+    All people hold `value`, as in the definition. With a `distribution`, each person holds a random value 0, 1, …;
+    the observer knows the distribution, but not the values.
     """
     people, reports = checks.integer("people", people, low=2), checks.integer("reports", reports, low=1)
     level = checks.open_probability("level", level)
     weights = None if distribution is None else _weights(distribution)
-    # A stream of its own: simulation draws from [seed, number of the first client].
+    # Simulation draws from [seed, number of the first client], so this stream is independent of it.
     rng = np.random.default_rng([checks.integer("seed", seed, low=0), 1, people])
     values = np.full(people, value) if weights is None else rng.choice(weights.size, size=people, p=weights)
     sent = []
@@ -75,7 +77,7 @@ def link(
         sent.append(batch.reports)
         progress("reports", min(1.0, (batch.start + len(batch.reports)) / people))
     both = np.concatenate(sent)
-    # The columns are shuffled: where scores tie, nothing must give the right one away.
+    # The columns are shuffled, so that the order does not reveal the right one where scores tie.
     order = rng.permutation(people)
     first, second = both[:, :reports], both[order, reports:]
     rows = _rows(mechanism, first, second, value, weights)
@@ -103,9 +105,9 @@ def link(
 
 
 def match(scores: FloatArray, level: float = 0.95) -> Matched:
-    """Match each row to its highest-scoring column; person i is row i and column i.
+    """Match each row to its highest-scoring column. Person i is row i and column i.
 
-    `scores` are log-likelihood ratios of one user against two. Ties are broken at random, so a person tied with
+    `scores` are log-likelihood ratios of one person against two. Ties are broken at random, so a person tied with
     m - 1 others counts as 1/m.
     """
     if scores.ndim != 2 or scores.shape[0] != scores.shape[1]:
@@ -125,7 +127,7 @@ def _weights(distribution: Sequence[float]) -> FloatArray:
 def _rows(
     mechanism: Mechanism, first: NDArray[Any], second: NDArray[Any], value: Any, weights: FloatArray | None
 ) -> Callable[[slice], FloatArray]:
-    """Scores of some rows against all columns."""
+    """A function that computes the scores of some rows against all columns."""
     if weights is None:
         return lambda some: mechanism.link_scores(first[some], second, value)
     held = [v for v, weight in enumerate(weights) if weight > 0]
@@ -152,31 +154,31 @@ def _rows(
 
 
 def _ranks(scores: FloatArray, places: NDArray[np.int64]) -> FloatArray:
-    """For each row, how many columns score above its own, and how many as much (itself included)."""
+    """For each row, the number of columns that score higher than its own, and that score the same, with its own."""
     own = scores[np.arange(len(places)), places][:, None]
     return np.array([(scores > own).sum(axis=1), (scores == own).sum(axis=1)], dtype=np.float64)
 
 
 def share(hits: FloatArray, level: float) -> Matched:
-    """Clopper-Pearson, as if people were independent; they share a crowd."""
+    """The Clopper-Pearson interval, as if people were independent, although they share a crowd."""
     people = hits.size
     lower, upper = clopper_pearson(float(hits.sum()), people, level)
     return Matched(people, float(hits.mean()), lower, upper, level)
 
 
 def _strangers(scores: FloatArray, places: NDArray[np.int64], rng: np.random.Generator) -> FloatArray:
-    """Scores of rows against columns that are not their own: all, or for many people some drawn at random."""
+    """Scores of rows against columns of other people: all of them, or a random sample for many people."""
     columns = scores.shape[1]
     each = min(columns - 1, max(1, _STRANGERS // columns))
     steps = np.arange(1, columns) if each == columns - 1 else rng.integers(1, columns, size=(len(places), each))
-    found: FloatArray = scores[np.arange(len(places))[:, None], (places[:, None] + steps) % columns]
-    return found.reshape(-1)
+    others: FloatArray = scores[np.arange(len(places))[:, None], (places[:, None] + steps) % columns]
+    return others.reshape(-1)
 
 
 def area(own: FloatArray, others: FloatArray, level: float) -> Matched:
-    """The share of strangers' scores below each person's own, with the empirical Bernstein interval of its mean.
+    """The share of other people's scores below each person's own, with the empirical Bernstein interval.
 
-    Maurer and Pontil 2009; as if people were independent.
+    The interval (Maurer and Pontil 2009) is as if people were independent.
     """
     ordered = np.sort(others)
     below, upto = (np.searchsorted(ordered, own, side) for side in ("left", "right"))
@@ -195,8 +197,8 @@ def _assigned(scores: FloatArray, places: NDArray[np.int64], level: float) -> Ma
 def _bounds(mechanism: Mechanism, value: Any, people: int, reports: int) -> tuple[Bracket, Bracket, Bracket]:
     """The best power at false positive rates 1/M and 5/M, and the area below the curve.
 
-    Someone who picks a partner among M is a test of one user against two: given reports that are somebody else's,
-    all M are alike and each is picked with probability 1/M.
+    An attack that picks one of M candidates is a test of one person against two. If the reports are somebody
+    else's, all M candidates are alike, and each is picked with probability 1/M.
     """
     pair = mechanism.tracking_of(value, rounds=range(1, 2 * reports + 1), first=range(1, reports + 1))
     return pair.power(1 / people), pair.power(min(1.0, _SHORT / people)), pair.auc()

@@ -1,4 +1,4 @@
-"""One mechanism examined: every guarantee, the attacks, and the curves that show them."""
+"""The audit of one mechanism: all guarantees, the attacks, and the curves that show them."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -18,9 +18,9 @@ from untrackable.theory.percentiles import Trackability
 T = TypeVar("T")
 
 LARGEST_CROWD = 10_000
-"""People who are simulated at most, however large the crowd."""
+"""At most this many people are simulated, even if the crowd is larger."""
 _MOST_POINTS = 8
-"""Numbers of reports at which the curves are drawn."""
+"""The curves are drawn at this many numbers of reports."""
 _GAMMAS = 41
 _LEVELS = tuple(i / 20 for i in range(1, 20))
 _RATES = 201
@@ -28,14 +28,14 @@ _RATES = 201
 
 @runtime_checkable
 class Auditable(Protocol):
-    """What an audit needs at least: how one user differs from two. What else there is, is audited too."""
+    """The least that an audit needs: the tracking experiment. Further methods of a mechanism are audited too."""
 
     def tracking(self, *, reports: int, split: int) -> Pair:
-        """One user against two, `split` of the reports being the first one's."""
+        """One person against two people, of whom the first sent `split` of the reports."""
 
 
 class Apart(NamedTuple):
-    """How far apart two worlds are: the largest loss, gamma at the audit's delta, the best observer's advantage."""
+    """How far apart two worlds are: the largest loss, gamma at the audit's delta, and the largest advantage."""
 
     pure: Bracket
     gamma: Bracket
@@ -43,13 +43,13 @@ class Apart(NamedTuple):
 
     @staticmethod
     def of(pair: Pair, delta: float) -> "Apart":
-        """Ask all three."""
+        """All three numbers of a pair of worlds."""
         pure = pair.pure()
         return Apart(Bracket(pure if pair.certainty == "exact" else 0.0, pure), pair.gamma(delta), pair.advantage())
 
 
 class Point(NamedTuple):
-    """One number of reports on the curves: the worst split's guarantees, and recognition when split in half."""
+    """One number of reports on the curves: guarantees of the worst split, and recognition if split in half."""
 
     reports: int
     tracking: Apart
@@ -58,7 +58,7 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Curves:
-    """What is drawn, each as lists of x and of brackets."""
+    """The curves of the page: for each, a list of x and a list of brackets."""
 
     points: tuple[Point, ...]
     gammas: tuple[float, ...]
@@ -71,14 +71,14 @@ class Curves:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Audit:
-    """Everything that an audit found. Numbers are brackets, or say sampled; None where `missing` says why.
+    """The results of an audit. Numbers are brackets, or say sampled; `missing` says why a number is None.
 
-    `everlasting` is about all reports ever sent, `lasting` about the first `reports`, each for a fixed value and
-    for any sequence of values; `tracking` is the worst split of `reports`, and `tracking_colliding` is also the
-    worst value, where values are not alike (those of RAPPOR whose hashes collide); `recognised` bounds how often
-    the owner of one half of the reports is picked out of a crowd by the other half, matched alone;
-    `detection_fresh` and `detection_same` are a change of value, after which a fresh generator or the same client
-    reports. `linked` is of people with equal values, `linked_apart` of people who differ.
+    `everlasting` is about all reports ever sent, `lasting` about the first `reports`; each is for a fixed value,
+    and with `_any` for any sequence of values. `tracking` is for the worst split of `reports`. `tracking_colliding`
+    is also for the worst value, if values are not alike (RAPPOR's hashes may collide). `recognised` bounds the
+    probability that one half of a person's reports picks out the other half in a crowd. `detection_fresh` and
+    `detection_same` are about a change of value, after which a fresh client or the same one reports. `linked` is an
+    attack on people with equal values, `linked_apart` on people with different values.
     """
 
     mechanism: str
@@ -120,11 +120,11 @@ def audit(
     seed: int = 1,
     progress: Progress = lambda what, done: None,
 ) -> Audit:
-    """Examine a mechanism as seen by someone who holds `reports` of its reports.
+    """Audit a mechanism against an observer who holds `reports` reports of a person.
 
-    `people` answer a round, which gives the accuracy; `crowd` people is whom one person is to be recognised among.
-    Without `attack` nothing is simulated. With a `distribution` of the values 0, 1, … people who differ are
-    followed as well.
+    `people` is the number of reports per round, for the accuracy. `crowd` is the size of the crowd that a person
+    hides in. Without `attack`, nothing is simulated. With a `distribution` of the values 0, 1, …, people with
+    different values are attacked as well.
     """
     if not isinstance(mechanism, Auditable):
         raise TypeError(
@@ -133,23 +133,23 @@ def audit(
     reports = checks.integer("reports", reports, low=2)
     delta = checks.open_probability("delta", delta)
     people, crowd = checks.integer("people", people, low=1), checks.integer("crowd", crowd, low=2)
-    asked = _Asked(mechanism, delta)
+    questions = _Questions(mechanism, delta)
     progress("guarantees", 0.0)
-    worst, half = asked.worst(reports), asked.halved(reports)
-    everlasting, everlasting_any = (asked.privacy(None, values) for values in ("fixed", "any"))
-    lasting, lasting_any = (asked.privacy(reports, values) for values in ("fixed", "any"))
-    one = asked.maybe("one report", lambda: _pure(_method(mechanism, "privacy")(reports=1, values="fixed")))
-    fresh, same = asked.detections(reports)
-    tau = asked.maybe("τ", lambda: Trackability([*asked.halves(reports)]))
-    accuracy = asked.maybe("accuracy", lambda: _method(mechanism, "accuracy")(people))
-    curves = asked.curves(reports, crowd, worst, half, tau, progress)
+    worst, half = questions.worst(reports), questions.halved(reports)
+    everlasting, everlasting_any = (questions.privacy(None, values) for values in ("fixed", "any"))
+    lasting, lasting_any = (questions.privacy(reports, values) for values in ("fixed", "any"))
+    one = questions.maybe("one report", lambda: _pure(_method(mechanism, "privacy")(reports=1, values="fixed")))
+    fresh, same = questions.detections(reports)
+    tau = questions.maybe("τ", lambda: Trackability([*questions.halves(reports)]))
+    accuracy = questions.maybe("accuracy", lambda: _method(mechanism, "accuracy")(people))
+    curves = questions.curves(reports, crowd, worst, half, tau, progress)
     colliding = None
     if isinstance(mechanism, Mechanism) and not mechanism.values_alike:
         colliding = Apart.of(mechanism.worst_tracking(reports), delta)
     linked = apart = changed = None
     followed = min(crowd, LARGEST_CROWD)
     if attack and isinstance(mechanism, Mechanism):
-        linked = asked.maybe(
+        linked = questions.maybe(
             "linking", lambda: link(mechanism, people=followed, reports=reports // 2, seed=seed, progress=progress)
         )
         if distribution is not None:
@@ -161,7 +161,7 @@ def audit(
                 seed=seed,
                 progress=progress,
             )
-        changed = asked.maybe(
+        changed = questions.maybe(
             "changes",
             lambda: find_changes(mechanism, people=min(crowd, 1000), reports=reports, seed=seed, progress=progress),
         )
@@ -190,19 +190,19 @@ def audit(
         apart,
         changed,
         curves,
-        asked.missing,
+        questions.missing,
     )
 
 
-class _Asked:
-    """A mechanism being asked; what it cannot say is remembered with the reason."""
+class _Questions:
+    """The questions of an audit to one mechanism. If one has no answer, `missing` says why."""
 
     def __init__(self, mechanism: Auditable, delta: float) -> None:
         self.mechanism, self.delta = mechanism, delta
         self.missing: dict[str, str] = {}
 
     def maybe(self, what: str, ask: Callable[[], T]) -> T | None:
-        """The answer, or None and why there is none."""
+        """The answer; or None, and the reason in `missing`."""
         try:
             return ask()
         except (TypeError, ValueError, AttributeError) as error:
@@ -216,11 +216,11 @@ class _Asked:
         return self.mechanism.tracking(reports=reports, split=split)
 
     def halved(self, reports: int) -> Pair:
-        """As many reports on each side; of an odd number one is left out."""
+        """The same number of reports on each side. If `reports` is odd, one is left out."""
         return self.split(reports - reports % 2, reports // 2)
 
     def halves(self, reports: int) -> Iterable[Experiment | Mixture]:
-        """Every split up to the even one, as τ needs them."""
+        """Every split up to the even one, for τ."""
         for split in range(1, reports // 2 + 1):
             pair = self.split(reports, split)
             if isinstance(pair, Worst):
@@ -234,25 +234,25 @@ class _Asked:
         return Worst([*self.halves(reports)]) if reports > 1 else Experiment()
 
     def privacy(self, reports: int | None, values: str) -> Apart | None:
-        """All reports, or so many, of a value or a sequence of values."""
+        """The privacy of all reports, or of the first ones, for a fixed value or any sequence of values."""
         name = f"privacy of {'all' if reports is None else reports} reports, {values} values"
         ask = _method(self.mechanism, "privacy")
         return self.maybe(name, lambda: Apart.of(ask(reports=reports, values=values), self.delta))
 
     def detections(self, reports: int) -> tuple[Apart | None, Apart | None]:
-        """The worst moment of a change, after which a fresh client reports, or the same one."""
+        """Detection of a change at the worst time, after which a fresh client or the same one reports."""
         ask, rounds = _method(self.mechanism, "detection"), range(1, reports + 1)
         fresh: Pair | None = self.maybe("detection, fresh client", lambda: ask(rounds=rounds, after="fresh"))
         same: Pair | None = self.maybe("detection, same client", lambda: ask(rounds=rounds, after="same"))
-        found = None if fresh is None else Apart.of(fresh, self.delta)
+        by_fresh = None if fresh is None else Apart.of(fresh, self.delta)
         if same is None or (fresh is not None and _content(fresh) == _content(same)):
-            return found, None if same is None else found
-        return found, Apart.of(same, self.delta)
+            return by_fresh, None if same is None else by_fresh
+        return by_fresh, Apart.of(same, self.delta)
 
     def curves(
         self, reports: int, crowd: int, worst: Pair, half: Pair, tau: Trackability | None, progress: Progress
     ) -> Curves:
-        """Guarantees against the number of reports, and the laws behind the last of them."""
+        """Guarantees for several numbers of reports, and the curves of the last one."""
         numbers = sorted({*np.linspace(2, reports, _MOST_POINTS).round().astype(int).tolist(), reports})
         points = []
         for number in numbers:
@@ -283,7 +283,7 @@ def _method(mechanism: object, name: str) -> Callable[..., Any]:
 
 
 def _content(pair: Pair) -> object:
-    """Equal for equal pairs of worlds."""
+    """The content of a pair of worlds. Equal pairs have equal contents."""
     if isinstance(pair, Worst):
         return [_content(member) for member in pair.members]
     if isinstance(pair, Mixture):

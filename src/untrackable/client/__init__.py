@@ -1,1 +1,1 @@
-"""What runs beside the person: accounting, ledger, state, and sending, all with the standard library."""
+"""The client runs beside a person: it keeps the ledger and states, and sends reports, with the standard library."""

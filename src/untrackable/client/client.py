@@ -1,4 +1,4 @@
-"""The client: joins campaigns for a person, within their policy, and answers for them."""
+"""The client: it joins campaigns for a person, within their policy, and answers for them."""
 
 import time
 from pathlib import Path
@@ -17,9 +17,10 @@ from untrackable.protocol.campaign import Campaign, Directory
 
 
 class Client(Member):
-    """Takes part in a campaign that is pinned, itself or in a `directory`, as long as the policy allows it.
+    """Takes part in a campaign for a person, if the policy allows it.
 
-    `folder` holds the person's ledger and states, of all campaigns.
+    The campaign must be pinned, or listed in a pinned `directory`. `folder` holds the person's ledger and the
+    states of all campaigns.
     """
 
     def __init__(
@@ -50,29 +51,31 @@ class Client(Member):
                 held.holding(self.campaign, encoded, system).write(self.folder, self._id)
 
     def _join(self, ledger: Ledger, before: State | None, value: int, now: float) -> None:
-        found = client_check.recompute(self.campaign)
-        if found.problems:
-            raise CampaignRefused(f"this campaign is refused: {'; '.join(found.problems)}")
+        recomputed = client_check.recompute(self.campaign)
+        if recomputed.problems:
+            raise CampaignRefused(f"this campaign is refused: {'; '.join(recomputed.problems)}")
         first = self._first(ledger, now)
         last = self._last()
         if last is not None and first > last:
             raise CampaignRefused("this campaign is over: no later round is left")
-        made = State.new(self.campaign, value, first, system)
-        joined = ledger.joined(self.campaign, Life(made.life, first, last, first - 1))
+        state = State.new(self.campaign, value, first, system)
+        joined = ledger.joined(self.campaign, Life(state.life, first, last, first - 1))
         joined.check(self.policy)
+        # The old state belongs to a life that is over.
         if before is not None:
-            self.folder.remove(saved_state.name(self._id))  # of a life that is over
-        joined.write(self.folder)  # first, so that there is never a state that no ledger lists
-        made.write(self.folder, self._id)
+            self.folder.remove(saved_state.name(self._id))
+        # The ledger is written first, so that there is never a state that no ledger lists.
+        joined.write(self.folder)
+        state.write(self.folder, self._id)
 
     def _first(self, ledger: Ledger, now: float) -> int:
-        """The first round that a state made now may answer: one that begins later, after all that were answered."""
+        """The first round that a new state may answer. It begins later, and comes after all answered rounds."""
         account = ledger.accounts.get(self._id)
         through = max((life.through for life in account.lives), default=0) if account else 0
         return max(last_begun(self.campaign, now), through) + 1
 
     def _last(self) -> int | None:
-        """The last round of the campaign, or the last one that the mechanism can answer if that is earlier."""
+        """The last round of the campaign or of the mechanism, whichever is earlier; None if neither has one."""
         ends = (self.campaign.rounds, self.campaign.mechanism.last_round)
         return min((end for end in ends if end is not None), default=None)
 

@@ -1,6 +1,6 @@
-"""Asking over one connection within one time limit, and reading no more of the answer than its head.
+"""HTTP requests over one connection, within one time limit. Only the head of the answer is read.
 
-Whatever the other side does, drip, repeat itself or say nothing, it is over when the time is.
+The exchange ends when the time is up, even if the other side sends slowly, repeats itself or sends nothing.
 """
 
 import re
@@ -16,12 +16,12 @@ _FINAL = 200
 
 
 class ExchangeFailed(Exception):
-    """No connection, no answer in time, or none that is HTTP."""
+    """There was no connection, no answer in time, or the answer was not HTTP."""
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The beginning of an answer: its status, and the header lines that came."""
+    """The beginning of an answer: its status and its header lines."""
 
     status: int
     lines: tuple[bytes, ...] = ()
@@ -29,14 +29,14 @@ class Head:
     def header(self, name: str) -> str | None:
         """The value of a header, if it is there."""
         for line in self.lines:
-            found, _, value = line.partition(b":")
-            if found.strip().lower() == name.encode():
+            key, _, value = line.partition(b":")
+            if key.strip().lower() == name.encode():
                 return value.strip().decode("latin-1")
         return None
 
 
 class Exchange:
-    """A new connection, closed for good at the end; `seconds` are for all that happens on it."""
+    """A new connection, which is closed at the end. `seconds` is the time limit for everything on it."""
 
     def __init__(self, host: str, port: int, *, seconds: float) -> None:
         self._until = time.monotonic() + seconds
@@ -52,9 +52,9 @@ class Exchange:
         self._socket.close()
 
     def secure(self, host: str) -> None:
-        """From here on under TLS, verified, with a context made anew, so that no session is resumed."""
+        """Use verified TLS from here on. The context is new, so that no session is resumed."""
         if self._left:
-            raise ExchangeFailed("something was said before it was asked for")
+            raise ExchangeFailed("the server sent data before the request")
         context = ssl.create_default_context()
         context.options |= ssl.OP_NO_TICKET
         try:
@@ -63,15 +63,15 @@ class Exchange:
         except (OSError, ValueError) as error:
             raise ExchangeFailed(type(error).__name__) from None
 
-    def way(self) -> tuple[str, str]:
-        """The local address and the other side's, as numbers."""
+    def addresses(self) -> tuple[str, str]:
+        """The numeric addresses of this side and of the other side."""
         try:
             return str(self._socket.getsockname()[0]), str(self._socket.getpeername()[0])
         except OSError as error:
             raise ExchangeFailed(type(error).__name__) from None
 
     def ask(self, request: bytes) -> Head:
-        """Send, and read the head of the answer; what is announced before it (1xx) is passed over."""
+        """Send a request and read the head of the answer. Interim answers (1xx) are skipped."""
         try:
             self._socket.settimeout(self._remaining())
             self._socket.sendall(request)
@@ -80,10 +80,10 @@ class Exchange:
         read = 0
         while True:
             line = self._line(_LONGEST_HEAD - read)
-            found = _STATUS.fullmatch(line)
-            if found is None:
+            match = _STATUS.fullmatch(line)
+            if match is None:
                 raise ExchangeFailed("not HTTP")
-            status, lines = int(found[1]), []
+            status, lines = int(match[1]), []
             read += len(line)
             try:
                 while line := self._line(_LONGEST_HEAD - read):
@@ -94,7 +94,8 @@ class Exchange:
                     raise
             if status >= _FINAL:
                 return Head(status, tuple(lines))
-            read += 1  # so that even empty announcements come to an end
+            # Even empty interim answers count, so that they cannot go on for ever.
+            read += 1
 
     def _line(self, most: int) -> bytes:
         while b"\n" not in self._left:
@@ -115,27 +116,28 @@ class Exchange:
 
     def _connect(self, host: str, port: int) -> socket.socket:
         try:
-            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError) as error:
             raise ExchangeFailed(type(error).__name__) from None
-        for tried, (family, kind, protocol, _, address) in enumerate(found):
-            seconds = self._remaining() / (len(found) - tried)  # an address that is silent leaves time for others
+        for tried, (family, kind, protocol, _, address) in enumerate(addresses):
+            # The time is divided, so that an address that does not answer leaves some for the others.
+            seconds = self._remaining() / (len(addresses) - tried)
             try:
-                made = socket.socket(family, kind, protocol)
+                connection = socket.socket(family, kind, protocol)
             except OSError:
-                continue  # of a family that this machine does not speak
+                continue  # This machine does not support the address family.
             try:
-                made.settimeout(seconds)
-                made.connect(address)
-                made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                connection.settimeout(seconds)
+                connection.connect(address)
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             except OSError:
-                made.close()
+                connection.close()
             else:
-                return made
-        raise ExchangeFailed("nobody there")
+                return connection
+        raise ExchangeFailed("no address answers")
 
     def _remaining(self) -> float:
-        """Seconds, of which there must be some."""
+        """The seconds that are left. It is an error if there are none."""
         left = self._until - time.monotonic()
         if left <= 0:
             raise ExchangeFailed("out of time")

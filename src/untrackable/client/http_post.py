@@ -1,4 +1,4 @@
-"""One report over HTTP: a new connection, verified TLS, and the same headers from everyone."""
+"""Sends one report over HTTP: on a new connection, with verified TLS, and with the same headers for everyone."""
 
 import ipaddress
 import re
@@ -14,7 +14,7 @@ from untrackable.protocol.campaign import check_id
 
 USER_AGENT = "untrackable"
 TIMEOUT = 60.0
-"""Seconds for everything, from the first connection to the last byte that is waited for."""
+"""The time limit in seconds for everything, from connecting to the last byte of the answer's head."""
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _LATER = (408, 425, 429)
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
@@ -23,7 +23,7 @@ _LONGEST_NAME = 253
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came back: a status, or None if nothing did; and for how many seconds the server wants to be spared."""
+    """The server's answer: its status, or None if there was none, and the Retry-After delay in seconds."""
 
     status: int | None
     retry_after: float | None = None
@@ -35,19 +35,19 @@ class Reply:
 
     @property
     def later(self) -> bool:
-        """Whether trying again may help; a refusal or a redirection is final."""
+        """Whether a later attempt may help. A refusal or a redirection is final."""
         return self.status is None or self.status in _LATER or self.status >= 500
 
 
 Ready = Callable[[str, str], bool]
-"""Whether a report may go out now, from this local address, over a connection to that one."""
+"""A function that says whether a report may go out now, given the local and the remote address."""
 
 Post = Callable[["Address", bytes, Ready], Reply]
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where the reports of a campaign go: its id is in the path, and nothing else about anybody."""
+    """The address for the reports of a campaign. The path holds the campaign's id, and nothing about a person."""
 
     scheme: str
     host: str
@@ -56,7 +56,7 @@ class Address:
 
     @staticmethod
     def of(server: str, campaign: str) -> "Address":
-        """From a server's address, which must be https, or http on this machine."""
+        """The address at a server, which must use https, or http on this machine."""
         try:
             parts = urllib.parse.urlsplit(server)
             port = parts.port
@@ -65,13 +65,13 @@ class Address:
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
             raise ValueError("server must be an address such as https://collect.example, without ? or #")
         if parts.username is not None:
-            raise ValueError("server must have no user name: reports are sent by nobody in particular")
+            raise ValueError("server must have no user name: reports must not say who sends them")
         if not parts.path.isascii() or not parts.path.isprintable() or " " in parts.path:
             raise ValueError("server must have a path of plain characters")
         if parts.scheme == "http" and parts.hostname not in _LOOPBACK:
             raise ValueError("server must be https; http is only for this machine")
         if not _is_host(parts.hostname):
-            raise ValueError("server must have a host of plain characters; others are written xn--…")
+            raise ValueError("server must have a host of plain characters; write other characters as xn--…")
         if port == 0:
             raise ValueError("server must have a port between 1 and 65535, got 0")
         path = f"{parts.path.rstrip('/')}/campaigns/{check_id(campaign)}/reports"
@@ -79,12 +79,12 @@ class Address:
 
     @property
     def netloc(self) -> str:
-        """Host and port, the port only if it is not the usual one."""
+        """The host, and the port if it is not the usual one."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == (443 if self.scheme == "https" else 80) else f"{host}:{self.port}"
 
     def proxy(self) -> "Proxy | None":
-        """The one that the environment names (https_proxy, all_proxy, no_proxy); none for http, on this machine."""
+        """The proxy that the environment names (https_proxy, all_proxy, no_proxy). There is none for http."""
         if self.scheme == "http":
             return None
         named = urllib.request.getproxies()
@@ -94,14 +94,14 @@ class Address:
         return Proxy.of(f"{variable}_proxy", named[variable])
 
     def reached_by(self) -> tuple[str, int]:
-        """The host and port that are connected to: its own, or a proxy's."""
+        """The host and port to connect to: the server's or a proxy's."""
         proxy = self.proxy()
         return (proxy.host, proxy.port) if proxy else (self.host, self.port)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Proxy:
-    """One that makes tunnels for whoever asks over plain HTTP; what goes through them is under TLS."""
+    """A proxy that is asked for a tunnel over plain HTTP. The data in the tunnel is under TLS."""
 
     host: str
     port: int
@@ -109,7 +109,7 @@ class Proxy:
 
     @staticmethod
     def of(variable: str, given: str) -> "Proxy":
-        """From an environment variable; the error names it and shows nothing of it, as it may have a password."""
+        """The proxy in an environment variable. Errors name the variable only, because it may hold a password."""
         scheme, _, rest = given.rpartition("://")
         host, port, pair = "", None, None
         try:
@@ -122,12 +122,12 @@ class Proxy:
         if scheme.lower() not in ("", "http") or not _is_host(host) or port == 0:
             raise ValueError(
                 f"{variable} (in the environment) must be a proxy such as http://proxy.example:3128; "
-                "other kinds (https, socks) are not spoken, and nothing is sent past a proxy"
+                "other kinds (https, socks) are not supported, and nothing is sent without the proxy"
             )
         return Proxy(host, port or 80, None if pair is None else b64encode(pair.encode()).decode())
 
     def tunnel(self, address: Address) -> bytes:
-        """What asks it for one."""
+        """The request for a tunnel to an address."""
         host = f"[{address.host}]" if ":" in address.host else address.host
         lines = [f"CONNECT {host}:{address.port} HTTP/1.1", f"Host: {host}:{address.port}"]
         if self.credentials is not None:
@@ -136,9 +136,9 @@ class Proxy:
 
 
 def post(address: Address, body: bytes, ready: Ready, *, timeout: float = TIMEOUT) -> Reply:
-    """Send a report: once, over a connection that is made for it and closed after it.
+    """Send a report once, over a connection of its own.
 
-    Making it takes a while; `ready` is asked when all that is left to do is to send.
+    Connecting takes a while, so `ready` is called right before the report is sent.
     """
     proxy = address.proxy()
     try:
@@ -148,7 +148,7 @@ def post(address: Address, body: bytes, ready: Ready, *, timeout: float = TIMEOU
             if address.scheme == "https":
                 exchange.secure(address.host)
             request = _request(address, len(body)) + body
-            if not ready(*exchange.way()):
+            if not ready(*exchange.addresses()):
                 return Reply(None)
             head = exchange.ask(request)
             return Reply(head.status, _seconds(head.header("retry-after")))
@@ -157,7 +157,7 @@ def post(address: Address, body: bytes, ready: Ready, *, timeout: float = TIMEOU
 
 
 def _request(address: Address, length: int) -> bytes:
-    """The same from everyone, in the same order."""
+    """The request head, with the same lines in the same order for everyone."""
     lines = (
         f"POST {address.path} HTTP/1.1",
         f"Host: {address.netloc}",
@@ -170,12 +170,12 @@ def _request(address: Address, length: int) -> bytes:
 
 
 def _seconds(given: str | None) -> float | None:
-    """Retry-After in seconds; a date is not looked at."""
+    """Retry-After in seconds. A date is ignored."""
     return float(given) if given is not None and given.isascii() and given.isdigit() and len(given) < 8 else None
 
 
 def _is_host(given: str) -> bool:
-    """A name of plain labels, or an address without a zone."""
+    """Whether this is a name of plain labels, or an address without a zone."""
     try:
         ipaddress.ip_address(given)
     except ValueError:

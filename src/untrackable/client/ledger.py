@@ -1,4 +1,4 @@
-"""One account over all campaigns: which rounds may still be answered, and what all reports together reveal.
+"""The ledger of all campaigns: which rounds a client may still answer, and how much all reports together reveal.
 
 The ledger is on disk before anything is sent. A state counts only while the ledger lists it. A round is marked as
 answered before its report is made, and as tried before the report is sent. All rounds are charged from joining to
@@ -27,7 +27,7 @@ _WHAT_TO_DO = "put the later one back, or start in another folder and subtract w
 class Life:
     """One state's time in a campaign: it may answer rounds first … last.
 
-    It has answered no round after `through`, and has not tried to send a report of a round after `tried`.
+    It has answered no round after `through`. It has not tried to send a report of any round after `tried`.
     """
 
     name: str
@@ -38,39 +38,39 @@ class Life:
 
     @property
     def rounds(self) -> int | None:
-        """How many rounds it may answer in all; None if there is no end to them."""
+        """The number of rounds that it may answer in all; None if there is no last one."""
         return None if self.last is None else max(0, self.last - self.first + 1)
 
     @property
     def over(self) -> bool:
-        """Whether it answers no more."""
+        """Whether it answers no further round."""
         return self.last is not None and self.through >= self.last
 
     def ended(self) -> "Life":
-        """The same, once it answers no more."""
+        """The same life, but without any further round."""
         return replace(self, last=self.through if self.last is None else min(self.last, self.through))
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A campaign's document and the lives of its states, the present one last."""
+    """A campaign's document and the lives of its states. The present one is last."""
 
     document: bytes
     lives: tuple[Life, ...]
 
     @property
     def campaign(self) -> Campaign:
-        """The campaign itself, made when it is asked for."""
+        """The campaign of the document."""
         return _campaign(self.document)
 
     def privacy(self, step: float) -> Iterator[LossLaw]:
-        """What its reports reveal of the value."""
+        """The privacy losses of the campaign's reports."""
         for count in self._charged():
             if count != 0:
                 yield client_check.privacy(self.campaign, count, step)
 
     def _charged(self) -> list[int | None]:
-        """The numbers of reports that are charged, each as an experiment of its own; None if there is no end."""
+        """The numbers of reports that are charged, each as an experiment of its own; None means without end."""
         charged_by = self.campaign.mechanism.charged_by
         if charged_by == "states":
             return [life.rounds for life in self.lives]
@@ -81,14 +81,14 @@ class Account:
         return [sum(life.rounds or 0 for life in self.lives)]
 
     def promised(self, step: float) -> Iterator[LossLaw]:
-        """The same, or the declared guarantee, which was confirmed, where the client's own bound is not sharp."""
+        """The same, or the declared guarantee, confirmed on joining, if the client's own bound is not sharp."""
         if self.campaign.mechanism.integer_law_is_sharp:
             yield from self.privacy(step)
         elif any(life.rounds != 0 for life in self.lives):
             yield LossLaw.declared(self.campaign.guarantee.eps, self.campaign.guarantee.delta)
 
     def tracking(self, step: float) -> Iterator[tuple[int | None, LossLaw]]:
-        """What the rounds of each life, which has its own state, reveal of whether one person sent them or two."""
+        """For each life, its number of rounds, and how well they tell one person from two."""
         for life in self.lives:
             if life.rounds != 0:
                 yield life.rounds, client_check.tracking(self.campaign, life.rounds, step)
@@ -96,9 +96,10 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """All accounts. It is number `count` of the ledgers written in its folder, whose lock then had `folder_mark`.
+    """All accounts of a person.
 
-    `time` is when it was written, in seconds since 1970 by the client's clock.
+    `count` numbers the ledgers that were written in the folder, `folder_mark` was the mark of its lock then, and
+    `time` is the time of writing, in seconds since 1970 by the client's clock.
     """
 
     accounts: Mapping[str, Account] = field(default_factory=dict)
@@ -107,47 +108,47 @@ class Ledger:
     time: int = 0
 
     def life(self, campaign: str) -> Life | None:
-        """The present one in a campaign, if any."""
+        """The present life in a campaign, if any."""
         account = self.accounts.get(campaign)
         return account.lives[-1] if account else None
 
     def joined(self, campaign: Campaign, life: Life) -> "Ledger":
-        """With a new life in a campaign; an earlier one answers no more."""
+        """The ledger with a new life in a campaign. Earlier lives answer no further round."""
         before = self.accounts.get(campaign.id, Account(campaign.to_bytes(), ()))
         ended = tuple(old.ended() for old in before.lives)
         return self._with(replace(before, lives=(*(old for old in ended if old.rounds), life)))
 
     def marked(self, campaign: str, round: int) -> "Ledger":
-        """With all rounds up to this one counted as answered."""
+        """The ledger with all rounds up to this one counted as answered."""
         life = self.accounts[campaign].lives[-1]
         return self._living(campaign, replace(life, through=max(life.through, round)))
 
     def attempted(self, campaign: str, round: int) -> "Ledger":
-        """With all rounds up to this one counted as tried: a report that says otherwise was put back."""
+        """The ledger with all rounds up to this one counted as tried. A report that says otherwise was put back."""
         life = self.accounts[campaign].lives[-1]
         return self._living(campaign, replace(life, tried=max(life.tried, round)))
 
     def left(self, campaign: str) -> "Ledger":
-        """With no further round of a campaign to be answered."""
+        """The ledger after leaving a campaign: no further round of it is answered."""
         account = self.accounts[campaign]
         return self._with(replace(account, lives=tuple(life.ended() for life in account.lives)))
 
     def moved(self, now: float) -> "Ledger":
-        """In a copy of its folder: what was answered since is not known, so no round that has begun is answered."""
+        """The ledger in a copied folder. Rounds that have begun may have been answered, so they are closed."""
         if now < self.time:
             raise ClockBehind(
                 "the folder was restored or copied, and the clock is behind the time when it was last written: "
                 "it is not known which rounds have begun since; nothing is answered or changed until the clock is "
                 "right"
             )
-        found = self
+        ledger = self
         for name, account in self.accounts.items():
             begun = last_begun(account.campaign, now)
-            found = found.marked(name, begun).attempted(name, begun)
-        return found
+            ledger = ledger.marked(name, begun).attempted(name, begun)
+        return ledger
 
     def check(self, policy: Policy) -> tuple[float, float]:
-        """Deltas of all campaigns together at the policy's eps and gamma (upper); beyond the policy, an error."""
+        """Delta and tracking delta of all campaigns together (upper). An error if they exceed the policy."""
         step = policy.eps / STEPS
         accounts = list(self.accounts.values())
         delta = min(
@@ -169,23 +170,26 @@ class Ledger:
         return delta, tracking
 
     def _tracking(self, gamma: float) -> float:
-        """Delta at gamma of one person against two, for all lives; sharper where only one life reveals anything."""
+        """Delta at gamma of one person against two, for all lives; sharper if only one life can be tracked."""
         step = client_check.tracking_step(gamma)
-        laws = [(account.campaign, *told) for account in self.accounts.values() for told in account.tracking(step)]
+        laws = [(account.campaign, *life) for account in self.accounts.values() for life in account.tracking(step)]
         total = composed((law for *_, law in laws), step).delta(gamma)
-        telling = [(campaign, rounds) for campaign, rounds, law in laws if law.delta(0.0) > 0]
-        if len(telling) == 1:
-            return min(total, client_check.tracking_delta(*telling[0], gamma))
+        trackable = [(campaign, rounds) for campaign, rounds, law in laws if law.delta(0.0) > 0]
+        if len(trackable) == 1:
+            return min(total, client_check.tracking_delta(*trackable[0], gamma))
         return total
 
     def write(self, folder: Folder) -> None:
-        """Replace what is on disk, the lock's count first: killed in between, it looks like a copied folder."""
+        """Replace the ledger on disk.
+
+        The lock's count is written first. If the process is killed in between, the folder looks like a copied one.
+        """
         folder.lock.advance(self.count + 1)
         folder.write(NAME, replace(self, count=self.count + 1, folder_mark=folder.lock.folder_mark).content())
 
     @staticmethod
     def read(folder: Folder) -> "Ledger":
-        """What is on disk, or a new ledger where nothing was ever written.
+        """The ledger on disk, or a new one if none was ever written.
 
         It has no mark if it is one behind the lock's count. An older ledger is an error, and so is a state that the
         ledger does not list.
@@ -193,21 +197,22 @@ class Ledger:
         content, written = folder.read(NAME, "the ledger"), folder.lock.count
         states = sorted(path.name.removesuffix(".state") for path in folder.path.glob("*.state"))
         if content is None:
-            if written > 1 or states:  # at 1 it may not have been written, and nothing was sent
+            # At count 1, writing the first ledger may have been interrupted, and nothing was sent.
+            if written > 1 or states:
                 raise StateError(f"the ledger is missing, so it is not known what was spent; {_WHAT_TO_DO}")
             return Ledger(folder_mark=folder.lock.folder_mark)
-        found = Ledger.from_content(content)
-        if found.count < written - 1:
+        ledger = Ledger.from_content(content)
+        if ledger.count < written - 1:
             raise StateError(f"the ledger is an old one, so it is not known what was spent since; {_WHAT_TO_DO}")
-        if unknown := [name for name in states if name not in found.accounts]:
+        if unknown := [name for name in states if name not in ledger.accounts]:
             raise StateError(
                 f"{unknown[0]}.state does not belong to this ledger and is left as it is; if the ledger was put "
                 f"back, {_WHAT_TO_DO}; if the state was put back, move it away"
             )
-        return found if found.count == written else replace(found, folder_mark="")
+        return ledger if ledger.count == written else replace(ledger, folder_mark="")
 
     def content(self) -> dict[str, Any]:
-        """As it is on disk."""
+        """The ledger as JSON, as it is on disk."""
         accounts = {
             name: {
                 "campaign": account.document.decode(),
@@ -225,7 +230,7 @@ class Ledger:
 
     @staticmethod
     def from_content(content: Mapping[str, Any]) -> "Ledger":
-        """From what is on disk."""
+        """The ledger of this JSON."""
         if content.get("version") != VERSION:
             raise StateError(
                 f"another version of this library wrote the ledger: it has version {content.get('version')!r:.9}, "
@@ -263,9 +268,9 @@ def _document(name: str, document: bytes) -> bytes:
 def _lives(content: list[list[Any]]) -> tuple[Life, ...]:
     if not content:
         raise ValueError("an account without a life")
-    return tuple(Life(str(of[0]), int(of[1]), of[2], int(of[3]), int(of[4])) for of in content)
+    return tuple(Life(str(life[0]), int(life[1]), life[2], int(life[3]), int(life[4])) for life in content)
 
 
 def last_begun(campaign: Campaign, now: float) -> int:
-    """The last round that has begun, 0 if none has."""
+    """The last round that has begun; 0 if none has."""
     return max(0, int((now - campaign.first_round) // campaign.round_seconds) + 1)

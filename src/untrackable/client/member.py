@@ -1,4 +1,4 @@
-"""One campaign that the person takes part in: when to report, what to report, and how it is sent."""
+"""One campaign that a person takes part in: it decides when to report, makes the report and sends it."""
 
 import contextlib
 import logging
@@ -24,12 +24,12 @@ MARGIN = 20
 """Reports stay away from both ends of a round by this part of it, because clocks may be wrong."""
 
 _FARTHEST = 1 << 24
-"""The most rounds in a row that a client may have missed: making the keys of all of them takes seconds."""
+"""The most rounds in a row that a client may miss. Making the keys of all of them takes seconds."""
 
 _LOG = logging.getLogger(__name__)
 
 _PATIENCE = http_post.TIMEOUT + 30.0
-"""Seconds that leaving waits for a report that is just being sent."""
+"""How many seconds `leave` waits for a report that is being sent."""
 
 
 class Member:
@@ -45,13 +45,13 @@ class Member:
         return f"<client of campaign {self._id}>"
 
     def due(self, now: float | None = None) -> float | None:
-        """The time at which the next report is sent, drawn anew for each round; None if there is no further one."""
+        """The time at which the next report is sent, random in each round; None if there is no further report."""
         now = self._now(now)
         with self.opened(now) as (ledger, held):
             life = ledger.life(self._id)
             if held is None or life is None:
                 return None
-            if held.sealed is not None and self._on(life, held.sealed, now):
+            if held.prepared is not None and self._on(life, held.prepared, now):
                 return now
             round = max(last_begun(self.campaign, now), life.first, life.through + 1, held.ratchet.round)
             return self._moment(held, round) if self._open(life, held, round) else None
@@ -60,20 +60,24 @@ class Member:
         """Whether an attempt to send this round's report was made, and it may be tried again."""
         now = self._now(now)
         with self.opened(now) as (_, held):
-            sealed = None if held is None else held.sealed
-            return sealed is not None and sealed.since is not None and sealed.round == self.campaign.round_at(now)
+            prepared = None if held is None else held.prepared
+            return (
+                prepared is not None
+                and prepared.since is not None
+                and prepared.round == self.campaign.round_at(now)
+            )
 
     def report(self, now: float | None = None) -> bytes | None:
         """The report of this round, on disk before it is returned; None if it is not due or already sent.
 
-        Asked again in the same round, it returns the same bytes. Rounds that are over are not answered.
+        Calling it again in the same round returns the same bytes. Rounds that are over are not answered.
         """
         now = self._now(now)
         with self.opened(now) as (ledger, held):
             if held is None:
                 raise StateError("no answer to this campaign has been given yet")
-            sealed = self._sealed(ledger, held, now)
-            return None if sealed is None else sealed.body
+            prepared = self._prepared(ledger, held, now)
+            return None if prepared is None else prepared.body
 
     def send(
         self,
@@ -83,18 +87,19 @@ class Member:
         look: network.Look = network.look,
         sleep: Callable[[float], None] = time.sleep,
     ) -> Outcome:
-        """Send this round's report if it is due; retries are short and from the same network only."""
+        """Send this round's report if it is due. Retries are short and from the same network only."""
         address = http_post.Address.of(server, self._id)
-        address.reached_by()  # a proxy that cannot be used is an error before anything is made
+        # A proxy that cannot be used is an error before a report is made.
+        address.reached_by()
         with contextlib.ExitStack() as held:
             try:
                 held.enter_context(self.folder.held(f"{self._id}.sending", patience=0))
             except FolderBusy:
-                return Outcome.NOTHING  # another process is at it
+                return Outcome.NOTHING  # Another process is sending the report.
             return delivery.deliver(_Outbox(self), address, post=post, look=look, sleep=sleep)
 
     def leave(self) -> None:
-        """Leave the campaign: nothing is sent once this returns, and later rounds are no longer charged."""
+        """Leave the campaign. Nothing is sent once this returns, and later rounds are no longer charged."""
         with self.posting(patience=_PATIENCE), self.opened(self._now(None)) as (ledger, _):
             if ledger.life(self._id) is not None:
                 ledger.left(self._id).write(self.folder)
@@ -107,7 +112,7 @@ class Member:
 
     @contextlib.contextmanager
     def opened(self, now: float) -> Iterator[tuple[Ledger, State | None]]:
-        """Hold the folder and read the ledger and the state that it lists; a copied folder is settled first."""
+        """Lock the folder, and read the ledger and the state that it lists. A copied folder is settled first."""
         with self.folder.locked() as lock:
             ledger = Ledger.read(self.folder)
             if ledger.folder_mark != lock.folder_mark:
@@ -126,35 +131,36 @@ class Member:
             yield replace(ledger, time=max(0, int(now))), held
 
     def _settle(self, ledger: Ledger, now: float) -> Ledger:
-        """A folder that was restored or copied: what was about to be sent may have been sent already."""
+        """Settle a folder that was restored or copied. Reports that were about to be sent may have been sent."""
         ledger = replace(ledger.moved(now), time=max(0, int(now)))
         for name in ledger.accounts:
-            with contextlib.suppress(StateError):  # a damaged one stands in its own way only
+            # A damaged state concerns its own campaign only.
+            with contextlib.suppress(StateError):
                 held = State.read(self.folder, name)
-                if held is not None and held.sealed is not None:
-                    replace(held, sealed=None).write(self.folder, name)
+                if held is not None and held.prepared is not None:
+                    replace(held, prepared=None).write(self.folder, name)
         ledger.write(self.folder)
-        found = Ledger.read(self.folder)
-        if found.folder_mark != self.folder.folder_mark():
+        settled = Ledger.read(self.folder)
+        if settled.folder_mark != self.folder.folder_mark():
             raise StateError(
                 f"{self.folder.path} is on a file system where a file that is opened again looks like another one "
-                "(inode, time of writing), so that copies cannot be noticed; nothing is answered: "
-                "move it to another file system"
+                "(inode, time of writing), so the client cannot notice copies and answers nothing: "
+                "move the folder to another file system"
             )
         _LOG.warning(
             "%s was restored or copied, or writing it was interrupted: it is not known what was answered since, so "
             "rounds that have begun are not answered, and reports that were about to be sent are dropped",
             self.folder.path,
         )
-        return found
+        return settled
 
-    def _sealed(self, ledger: Ledger, held: State, now: float) -> PreparedReport | None:
+    def _prepared(self, ledger: Ledger, held: State, now: float) -> PreparedReport | None:
         """The report of the present round: the one on disk, or a new one if it is time to send it."""
         round, life = self.campaign.round_at(now), ledger.life(self._id)
-        if held.sealed is not None:
-            if life is not None and self._on(life, held.sealed, now):
-                return held.sealed
-            held = replace(held, sealed=None)
+        if held.prepared is not None:
+            if life is not None and self._on(life, held.prepared, now):
+                return held.prepared
+            held = replace(held, prepared=None)
             held.write(self.folder, self._id)
         if round is None or life is None or not self._open(life, held, round) or now < self._moment(held, round):
             return None
@@ -164,16 +170,16 @@ class Member:
             return None
         ledger.marked(self._id, round).write(self.folder)
         answered.write(self.folder, self._id)
-        return answered.sealed
+        return answered.prepared
 
-    def _on(self, life: Life, sealed: PreparedReport, now: float) -> bool:
-        """Whether a report is of the present round; an untried one must be untried by the ledger too."""
-        return sealed.round == self.campaign.round_at(now) and (
-            sealed.since is not None or life.tried < sealed.round
+    def _on(self, life: Life, prepared: PreparedReport, now: float) -> bool:
+        """Whether a report is of the present round. If it was never tried, the ledger must say so too."""
+        return prepared.round == self.campaign.round_at(now) and (
+            prepared.since is not None or life.tried < prepared.round
         )
 
     def _open(self, life: Life, held: State, round: int) -> bool:
-        """Whether a round may be answered: this life has it, and neither it nor a later one was answered."""
+        """Whether a round may be answered: it belongs to this life, and no round from it on was answered."""
         return (
             life.first <= round <= (LAST_ROUND if life.last is None else life.last)
             and round > life.through
@@ -181,7 +187,7 @@ class Member:
         )
 
     def _moment(self, held: State, round: int) -> float:
-        """When the report of a round is sent: uniform over the round except for its ends."""
+        """The time at which the report of a round is sent, uniform over the round except for its ends."""
         share, length = held.ratchet.at(round).moment(), self.campaign.round_seconds
         return self.campaign.begins(round) + length / MARGIN + share * length * (1 - 2 / MARGIN)
 
@@ -193,7 +199,7 @@ class Member:
 
 
 class _Outbox:
-    """What delivery sees of a member: the report, and notes about it that are on disk before they matter."""
+    """The outbox of a member: it holds the report, and writes notes about it to disk before they matter."""
 
     def __init__(self, member: Member) -> None:
         self._member = member
@@ -203,31 +209,31 @@ class _Outbox:
         return self._member._now(None)
 
     def take(self) -> PreparedReport | None:
-        """The report that is to be sent now, if there is one."""
+        """The report to send now, if there is one."""
         now = self.now()
         with self._member.opened(now) as (ledger, held):
-            return None if held is None else self._member._sealed(ledger, held, now)
+            return None if held is None else self._member._prepared(ledger, held, now)
 
     @contextlib.contextmanager
-    def attempt(self, sealed: PreparedReport) -> Iterator[bool]:
-        """Whether it may be sent, now that the attempt is on disk."""
+    def attempt(self, prepared: PreparedReport) -> Iterator[bool]:
+        """Write the attempt to disk, and say whether the report may be sent."""
         with self._member.posting():
-            yield self.note(sealed)
+            yield self.note(prepared)
 
-    def note(self, sealed: PreparedReport) -> bool:
-        """Write down how sending goes, first in the state and then in the ledger; False if the report is gone."""
+    def note(self, prepared: PreparedReport) -> bool:
+        """Write the progress to disk, first in the state and then in the ledger. False if the report is gone."""
         member = self._member
         with member.opened(self.now()) as (ledger, held):
-            if held is None or held.sealed is None or held.sealed.body != sealed.body:
+            if held is None or held.prepared is None or held.prepared.body != prepared.body:
                 return False
-            replace(held, sealed=sealed).write(member.folder, member._id)
+            replace(held, prepared=prepared).write(member.folder, member._id)
             life = ledger.life(member._id)
-            if life is not None and life.tried < sealed.round:
-                ledger.attempted(member._id, sealed.round).write(member.folder)
+            if life is not None and life.tried < prepared.round:
+                ledger.attempted(member._id, prepared.round).write(member.folder)
         return True
 
     def done(self) -> None:
-        """The report was sent or given up, and is not sent again."""
+        """Note that the report was sent or given up, and is not sent again."""
         with self._member.opened(self.now()) as (_, held):
-            if held is not None and held.sealed is not None:
-                replace(held, sealed=None).write(self._member.folder, self._member._id)
+            if held is not None and held.prepared is not None:
+                replace(held, prepared=None).write(self._member.folder, self._member._id)

@@ -1,7 +1,8 @@
-"""Where this machine is attached to the network: never sent, and kept only as a keyed digest.
+"""The network that this machine is attached to. It is never sent, and kept only as a keyed digest.
 
-The same bytes seen from two networks would link them, so a report is sent again only from where it was sent first.
-Two networks may give out the same private address; the hardware address of the router tells them apart.
+If a report were sent from two networks, an observer could link them. So a report is sent again only from the same
+network as before. Two networks may use the same private addresses, but the hardware addresses of their routers
+differ.
 """
 
 import fcntl
@@ -20,14 +21,14 @@ _ROUTES, _NEIGHBOURS = Path("/proc/net/route"), Path("/proc/net/arp")
 _UP_BY_A_ROUTER = 0x3
 _SIOCGIFADDR = 0x8915
 _ELSEWHERE = (("203.0.113.1", 9), ("2001:db8::1", 9))
-"""Nobody's addresses, for documentation: the way to them is the way to anywhere."""
+"""Addresses for documentation, which belong to nobody. The route to them is the default route."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Attachment:
-    """A description of the attachment, and whether it tells this one from every other.
+    """A description of the attachment. If it is `certain`, no other attachment has the same one.
 
-    `local` is the address that a connection comes from, as this machine has it; "" where that is not known.
+    `local` is this machine's address on the connection; "" if it is not known.
     """
 
     description: str
@@ -35,11 +36,11 @@ class Attachment:
     local: str = field(default="", compare=False)
 
     def digest(self) -> tuple[bytes, bytes] | None:
-        """A random key and a digest under it, for the disk; None where nothing is certain."""
+        """A random key and a digest under it, for the disk; None if the description is not certain."""
         return self._keyed(os.urandom(_KEY)) if self.certain else None
 
     def matches(self, stored: tuple[bytes, bytes] | None) -> bool:
-        """Whether this is where a digest was made."""
+        """Whether the digest was made at this attachment."""
         return self.certain and stored is not None and self._keyed(stored[0])[1] == stored[1]
 
     def _keyed(self, key: bytes) -> tuple[bytes, bytes]:
@@ -47,17 +48,18 @@ class Attachment:
 
 
 Look = Callable[[str, int], Attachment]
-"""The attachment through which a host and port are reached."""
+"""A function that finds the attachment through which a host and port are reached."""
 
 
 def look(host: str, port: int) -> Attachment:
-    """The local address towards a host, its interface, and the hardware address of the router, where known."""
+    """The local address towards a host, its interface, and the hardware address of the router, if known."""
     local = _local(host, port)
     if local is None:
         return Attachment("", certain=False)
-    if _is_loopback(local) and not _is_loopback(host):  # something here that passes it on
-        found = Attachment("", certain=False) if (host, port) in _ELSEWHERE else _outward(look)
-        return replace(found, local=local)
+    # A program on this machine forwards the connection.
+    if _is_loopback(local) and not _is_loopback(host):
+        outward = Attachment("", certain=False) if (host, port) in _ELSEWHERE else _outward(look)
+        return replace(outward, local=local)
     if _is_loopback(local):
         return replace(_THIS_MACHINE, local=local)
     router = _router(local)
@@ -65,24 +67,25 @@ def look(host: str, port: int) -> Attachment:
 
 
 def attached(look: Look, host: str, port: int, *, proxied: bool, peer: str | None = None) -> Attachment:
-    """Where a report goes out; to `peer`, once there is a connection: a host may have several addresses.
+    """The attachment through which a report goes out to a host.
 
-    A proxy on this machine sends it on, who knows how, so nothing is certain then.
+    Once there is a connection, `peer` is the host's address, because a host may have several. A proxy on this
+    machine may forward the report through any network, so nothing is certain then.
     """
-    found = look(peer or host, port)
-    passed_on = proxied or not _is_loopback(host)
-    return replace(_outward(look), local=found.local) if passed_on and found == _THIS_MACHINE else found
+    attachment = look(peer or host, port)
+    forwarded = attachment == _THIS_MACHINE and (proxied or not _is_loopback(host))
+    return replace(_outward(look), local=attachment.local) if forwarded else attachment
 
 
 _THIS_MACHINE = Attachment("this machine", certain=True)
 
 
 def _outward(look: Look) -> Attachment:
-    """The way to anywhere, of which something on this machine makes use in its own manner."""
-    for anywhere in _ELSEWHERE:
-        found = look(*anywhere)
-        if found.description:
-            return replace(found, certain=False)
+    """The attachment of the default route, not certain, because a program on this machine may use another one."""
+    for address in _ELSEWHERE:
+        attachment = look(*address)
+        if attachment.description:
+            return replace(attachment, certain=False)
     return Attachment("", certain=False)
 
 
@@ -98,14 +101,15 @@ def _local(host: str, port: int) -> str | None:
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
-            probe.connect(address)  # sends nothing: only the route is looked up
+            # This sends nothing. It only looks up the route.
+            probe.connect(address)
             return str(probe.getsockname()[0])
     except OSError:
         return None
 
 
 def _router(local: str) -> str | None:
-    """Interface and hardware address of the default route, if its interface has this very address (Linux, IPv4)."""
+    """Interface and hardware address of the default route, if its interface has this address (Linux, IPv4)."""
     try:
         routes = [line.split() for line in _ROUTES.read_text(encoding="ascii").splitlines()[1:]]
         neighbours = [line.split() for line in _NEIGHBOURS.read_text(encoding="ascii").splitlines()[1:]]
@@ -127,7 +131,7 @@ def _address_of(interface: str) -> str | None:
     """The first IPv4 address of an interface."""
     try:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-            found = fcntl.ioctl(probe.fileno(), _SIOCGIFADDR, struct.pack("256s", interface.encode()[:15]))
+            answer = fcntl.ioctl(probe.fileno(), _SIOCGIFADDR, struct.pack("256s", interface.encode()[:15]))
     except OSError:
         return None
-    return socket.inet_ntoa(found[20:24])
+    return socket.inet_ntoa(answer[20:24])

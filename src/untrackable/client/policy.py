@@ -1,4 +1,4 @@
-"""What a person allows, all campaigns together, and which campaigns count as published."""
+"""The policy of a person: how much all campaigns together may reveal, and which campaigns count as published."""
 
 from dataclasses import dataclass
 
@@ -9,10 +9,10 @@ from untrackable.protocol.campaign import Campaign, Directory, check_id
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """All answers ever, to all campaigns together: (eps, delta)-private and (gamma, tracking_delta)-untrackable.
+    """The limits for all answers to all campaigns: (eps, delta)-private and (gamma, tracking_delta)-untrackable.
 
-    `pins` are the SHA-256 of campaigns or of directories of campaigns, built into the application: what a server
-    says later is believed only if it is pinned, so that nobody gets a campaign of their own.
+    `pins` are the SHA-256 of campaigns or of directories of campaigns, built into the application. A client accepts
+    only these, so a server cannot give one person a campaign of their own.
     """
 
     eps: float
@@ -32,7 +32,7 @@ class Policy:
         )
 
     def check_published(self, campaign: Campaign, directory: Directory | None) -> None:
-        """Whether a campaign is pinned, itself or through a directory."""
+        """Raise `CampaignRefused` unless a campaign is pinned, itself or through a directory."""
         if campaign.id in self.pins:
             return
         if directory is None:

@@ -1,4 +1,4 @@
-"""A folder of private files: written whole or not at all, checked when read, with one writer at a time."""
+"""A folder of private files. They are written whole or not at all, checked when read, by one process at a time."""
 
 import contextlib
 import errno
@@ -18,12 +18,12 @@ from untrackable.errors import FolderBusy, StateError
 _MAGIC = b"UTF\x01"
 _DIGEST = 32
 _PATIENCE = 30.0
-"""Seconds to wait for another process."""
+"""How many seconds to wait for another process."""
 _NAP = 0.02
 
 
 class Folder:
-    """Where a client keeps what it knows: mode 0700, its files 0600."""
+    """The folder of a client's private files. Its mode is 0700, and that of its files 0600."""
 
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
@@ -31,16 +31,16 @@ class Folder:
         for missing in reversed([path for path in (self.path, *self.path.parents) if not path.exists()]):
             with contextlib.suppress(FileExistsError):
                 missing.mkdir(mode=0o700)
-        found = self.path.stat()
-        if not stat.S_ISDIR(found.st_mode):
+        status = self.path.stat()
+        if not stat.S_ISDIR(status.st_mode):
             raise StateError(f"{self.path} must be a folder")
-        if found.st_uid != os.geteuid():
+        if status.st_uid != os.geteuid():
             raise StateError(f"{self.path} belongs to somebody else: it must belong to the account that runs this")
-        if found.st_mode & 0o077:
+        if status.st_mode & 0o077:
             raise StateError(f"{self.path} must be for its owner alone: run `chmod 700` on it")
 
     def read(self, name: str, what: str) -> dict[str, Any] | None:
-        """What was written under a name, or None; a damaged file is an error, and is left as it is."""
+        """The content of a file, or None if there is none. A damaged file is an error, and is left as it is."""
         try:
             data = self._bytes(self.path / name)
         except FileNotFoundError:
@@ -50,7 +50,7 @@ class Folder:
         return unframed(data, what)
 
     def write(self, name: str, content: dict[str, Any]) -> None:
-        """Replace a file so that at every moment either the old one or the new one is there, whole."""
+        """Replace a file. At every moment, either the old one or the new one is there, and whole."""
         part, whole = self.path / f"{name}.part", self.path / name
         with contextlib.suppress(FileNotFoundError):
             os.unlink(part)  # noqa: PTH108 - left over by a process that was killed
@@ -86,7 +86,7 @@ class Folder:
                 self._lock = None
 
     def folder_mark(self) -> str:
-        """The lock's, as somebody who opens it now finds it."""
+        """The mark of the lock file, opened anew."""
         descriptor = os.open(self.path / "lock", os.O_RDONLY | os.O_NOFOLLOW)
         try:
             return Lock(descriptor).folder_mark
@@ -95,14 +95,14 @@ class Folder:
 
     @property
     def lock(self) -> Lock:
-        """The lock, which must be held."""
+        """The lock. It must be held."""
         if self._lock is None:
             raise RuntimeError("the folder must be locked first")
         return self._lock
 
     @contextlib.contextmanager
     def held(self, name: str, patience: float = _PATIENCE) -> Iterator[int]:
-        """Hold one file, which is made if need be; yields its descriptor."""
+        """Hold the lock of one file, and yield its descriptor. The file is created if there is none."""
         descriptor = os.open(self.path / name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         try:
             until = time.monotonic() + patience
@@ -133,16 +133,16 @@ class Folder:
 
 
 def framed(content: dict[str, Any]) -> bytes:
-    """`55 54 46 01`, canonical JSON, SHA-256 of both."""
+    """The bytes of a file: `55 54 46 01`, canonical JSON, and the SHA-256 of both."""
     body = _MAGIC + strict_json.canonical(content)
     return body + hashlib.sha256(body).digest()
 
 
 def unframed(data: bytes, what: str) -> dict[str, Any]:
-    """The content of a file; anything that `framed` would not have written is an error."""
+    """The content of a file. Bytes that `framed` would not have written are an error."""
     body, digest = data[:-_DIGEST], data[-_DIGEST:]
     if len(data) < len(_MAGIC) + _DIGEST or not data.startswith(_MAGIC[:3]):
-        raise StateError(f"{what} is damaged: it is truncated, or no file of this library")
+        raise StateError(f"{what} is damaged: it is truncated, or this library did not write it")
     if not data.startswith(_MAGIC):
         raise StateError(
             f"another version of this library wrote {what}: it has format {data[3]}, and this library reads format "
@@ -156,5 +156,5 @@ def unframed(data: bytes, what: str) -> dict[str, Any]:
     except ValueError:
         content = None
     if not isinstance(content, dict):
-        raise StateError(f"{what} is no file of this library")
+        raise StateError(f"{what} is damaged: this library did not write it")
     return content

@@ -1,9 +1,9 @@
-"""A key for every round, each made from the one before, which is then forgotten.
+"""A key for every round. Each is made from the one before, which the client then forgets.
 
-All that chance decides about a report (moment, nonce, noise) is drawn from its round's key. So a client that was
-killed, or put back to an earlier state, makes the same bytes for a round again rather than others; and whoever gets
-hold of a key later cannot tell from it what was sent before. Only with another answer are they others: what was
-drawn when the answer changed counts too, except for the moment, which must not show that it did.
+Everything random about a report (its time of sending, nonce and noise) is drawn from its round's key. So a client
+that was killed, or put back to an earlier state, makes the same bytes for a round again. And a key that somebody
+finds later reveals nothing about earlier reports. If the answer changes, fresh randomness is added, so the bytes
+are others. The time of sending does not use it, because it must not reveal the change.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ _NEXT = b"untrackable/next"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Ratchet:
-    """The key of a round, from which those of all later rounds follow; `fresh` is from the last changed answer."""
+    """The key of a round. All later keys follow from it. `fresh` was drawn when the answer last changed."""
 
     key: bytes
     round: int
@@ -38,7 +38,7 @@ class Ratchet:
         return self._drawn(purpose, self.fresh)
 
     def moment(self) -> float:
-        """Where in the round it lies, from 0 to 1: of the key alone."""
+        """The position of the sending time in the round, from 0 to 1. It depends on the key alone."""
         return word(self._drawn("moment", b"")) / (1 << 64)
 
     def _drawn(self, purpose: str, fresh: bytes) -> Entropy:

@@ -1,4 +1,4 @@
-"""What a client keeps about one campaign: the value, the mechanism's state, the keys and the next report."""
+"""A client's state in one campaign: the value, the mechanism's state, the keys and the next report."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,10 +17,10 @@ _NAME = 16
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PreparedReport:
-    """A report as it is sent, and what is known about sending it so far.
+    """A report in the bytes that are sent, and the progress of sending it.
 
-    `since` is the time of the first attempt. `attachment` says from which network it was made, as a keyed digest
-    that only this client can make again; it is None where the network is not known.
+    `since` is the time of the first attempt. `attachment` identifies the network of that attempt, as a keyed digest
+    that only this client can make again. It is None if the network is not known.
     """
 
     round: int
@@ -32,26 +32,27 @@ class PreparedReport:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class State:
-    """The secret state of one life in one campaign; `kept` has a state of the mechanism for each value it needs."""
+    """The secret state of one life in one campaign. `kept` holds a state of the mechanism for each value."""
 
     life: str
     value: int
     kept: tuple[tuple[int, bytes], ...]
     ratchet: Ratchet
-    sealed: PreparedReport | None = None
+    prepared: PreparedReport | None = None
 
     @staticmethod
     def new(campaign: Campaign, value: int, first: int, source: Entropy) -> "State":
-        """A state that answers from round `first` on: entropy for its name, its key and the mechanism's state."""
+        """A new state for rounds from `first` on. Its name takes entropy first, then key and mechanism."""
         name, key = source(_NAME).hex(), source(SIZE)
-        made = _seal(campaign, campaign.mechanism.new_state(value, source))
-        return State(name, value, ((value, made),), Ratchet(key, first))
+        kept = _framed(campaign, campaign.mechanism.new_state(value, source))
+        return State(name, value, ((value, kept),), Ratchet(key, first))
 
     def holding(self, campaign: Campaign, value: int, source: Entropy) -> "State":
-        """With another value from now on: the mechanism's state changes, or there is a state for each value.
+        """The state with another value from now on.
 
-        New entropy for the keys comes first. Without it, a state that was put back and then given another value
-        would draw the same noise again, and the two reports would reveal the difference of the values.
+        The mechanism changes its state, or there is one state for each value. The keys get new entropy first.
+        Without it, a state that was put back and then given another value would draw the same noise again, and the
+        two reports would reveal the difference of the values.
         """
         if campaign.guarantee.values == "fixed":
             raise ValueChangeRefused(
@@ -60,21 +61,23 @@ class State:
         ratchet = replace(self.ratchet, fresh=source(SIZE))
         kept, mechanism = dict(self.kept), campaign.mechanism
         if value not in kept and mechanism.changes_in_place:
-            kept = {value: _seal(campaign, mechanism.change_value(self._mechanism_state(campaign), value, source))}
+            kept = {
+                value: _framed(campaign, mechanism.change_value(self._mechanism_state(campaign), value, source))
+            }
         elif value not in kept:
-            kept[value] = _seal(campaign, mechanism.new_state(value, source))
+            kept[value] = _framed(campaign, mechanism.new_state(value, source))
         return replace(self, value=value, kept=tuple(kept.items()), ratchet=ratchet)
 
     def answered(self, campaign: Campaign, round: int) -> "State":
-        """With the report of a round, its randomness drawn from the round's key, which is then forgotten."""
+        """The state with the report of a round. The round's key gives its randomness, and is then forgotten."""
         ratchet, mechanism = self.ratchet.at(round), campaign.mechanism
         report, after = mechanism.make_report(self._mechanism_state(campaign), round, ratchet.entropy("noise"))
         after = mechanism.forget_report(after, round, ratchet.entropy("filler"))
-        kept = {**dict(self.kept), self.value: _seal(campaign, after)}
+        kept = {**dict(self.kept), self.value: _framed(campaign, after)}
         nonce = ratchet.entropy("nonce")(wire.NONCE)
         body = wire.of(mechanism).encode(round=round, nonce=nonce, report=report)
         return replace(
-            self, kept=tuple(kept.items()), ratchet=ratchet.at(round + 1), sealed=PreparedReport(round, body)
+            self, kept=tuple(kept.items()), ratchet=ratchet.at(round + 1), prepared=PreparedReport(round, body)
         )
 
     def _mechanism_state(self, campaign: Campaign) -> Any:
@@ -82,15 +85,15 @@ class State:
         return campaign.mechanism.unpack_state(payload)
 
     def write(self, folder: Folder, campaign: str) -> None:
-        """Replace what is on disk."""
+        """Replace the state on disk."""
         content = {
             "campaign": campaign,
             "fresh": self.ratchet.fresh.hex(),
-            "kept": [[value, made.hex()] for value, made in self.kept],
+            "kept": [[value, state.hex()] for value, state in self.kept],
             "key": self.ratchet.key.hex(),
             "life": self.life,
             "round": self.ratchet.round,
-            "sealed": None if self.sealed is None else _sealed_content(self.sealed),
+            "sealed": None if self.prepared is None else _prepared_content(self.prepared),
             "value": self.value,
             "version": VERSION,
         }
@@ -98,7 +101,7 @@ class State:
 
     @staticmethod
     def read(folder: Folder, campaign: str) -> "State | None":
-        """What is on disk, if anything; a state that is damaged or of another campaign is an error."""
+        """The state on disk, if there is one. A state that is damaged or of another campaign is an error."""
         content = folder.read(name(campaign), "the state")
         if content is None:
             return None
@@ -114,34 +117,34 @@ class State:
             return State(
                 str(content["life"]),
                 int(content["value"]),
-                tuple((int(value), bytes.fromhex(made)) for value, made in content["kept"]),
+                tuple((int(value), bytes.fromhex(state)) for value, state in content["kept"]),
                 Ratchet(bytes.fromhex(content["key"]), int(content["round"]), bytes.fromhex(content["fresh"])),
-                None if content["sealed"] is None else _sealed(content["sealed"]),
+                None if content["sealed"] is None else _prepared(content["sealed"]),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise StateError(f"the state cannot be understood: {type(error).__name__}") from None
 
 
 def name(campaign: str) -> str:
-    """The name of its file."""
+    """The name of the file that holds the state of a campaign."""
     return f"{campaign}.state"
 
 
-def _seal(campaign: Campaign, made: Any) -> bytes:
-    return framing.frame_state(campaign.mechanism, campaign.mechanism.pack_state(made))
+def _framed(campaign: Campaign, state: Any) -> bytes:
+    return framing.frame_state(campaign.mechanism, campaign.mechanism.pack_state(state))
 
 
-def _sealed_content(sealed: PreparedReport) -> dict[str, Any]:
+def _prepared_content(prepared: PreparedReport) -> dict[str, Any]:
     return {
-        "attachment": None if sealed.attachment is None else [part.hex() for part in sealed.attachment],
-        "body": sealed.body.hex(),
-        "round": sealed.round,
-        "since": sealed.since,
-        "tries": sealed.tries,
+        "attachment": None if prepared.attachment is None else [part.hex() for part in prepared.attachment],
+        "body": prepared.body.hex(),
+        "round": prepared.round,
+        "since": prepared.since,
+        "tries": prepared.tries,
     }
 
 
-def _sealed(content: dict[str, Any]) -> PreparedReport:
+def _prepared(content: dict[str, Any]) -> PreparedReport:
     salt, digest = content["attachment"] or ("", "")
     return PreparedReport(
         int(content["round"]),

@@ -1,7 +1,7 @@
-"""When each campaign's report goes out, for a process that stays.
+"""The times at which reports are sent, for a process that keeps running.
 
-Each round has a moment of its own. One that passed unseen, while the machine was off, asleep or without a network,
-is not made up for at once: that would tell when it was switched on, of all campaigns in one burst.
+Each round has its own sending time. If it passes while the machine is off, asleep or without a network, the client
+does not send at once: reports of all campaigns in one burst would reveal when the machine was switched on.
 """
 
 import math
@@ -13,20 +13,20 @@ from untrackable.client.delivery import Outcome
 from untrackable.client.member import MARGIN, Clock, Member
 
 LONGEST = 3600.0
-"""Seconds by which a report that is late already may be later."""
+"""A report that is late is delayed by at most this many seconds more."""
 _GRACE = 30.0
-"""Seconds after a moment that still count as having been there."""
+"""Up to this many seconds after its sending time, a report does not count as late."""
 
 
 class Moments:
-    """What is planned, by campaign; forgotten when the process ends."""
+    """The planned sending time of each campaign. It is forgotten when the process ends."""
 
     def __init__(self, clock: Clock = time.time) -> None:
         self._clock = clock
         self._planned: dict[str, float] = {}
 
     def tend(self, member: Member, send: Callable[[], Outcome]) -> tuple[Outcome, float | None]:
-        """Send if the moment has come; how that went, and when to be here next, None if no round is left."""
+        """Send if it is time. The result is the outcome, and when to call this again; None if no round is left."""
         outcome, name = Outcome.NOTHING, member.campaign.id
         if self._come(member, self._clock()):
             outcome = send()
@@ -35,7 +35,7 @@ class Moments:
         return outcome, self._planned.get(name)
 
     def _come(self, member: Member, now: float) -> bool:
-        """Whether to send now; a moment that was missed is replaced by a fresh one, soon."""
+        """Whether to send now. A sending time that was missed is replaced by a new random one soon."""
         due, name = member.due(now), member.campaign.id
         if due is None:
             self._planned.pop(name, None)
@@ -50,7 +50,10 @@ class Moments:
 
     @staticmethod
     def _delay(member: Member, now: float) -> float:
-        """Uniform over an hour, or what is left of the round but for its end; at its end, over half of that."""
+        """A random delay, uniform over an hour, or over the rest of the round except for its end.
+
+        At the end of a round, it is uniform over half of the time left.
+        """
         campaign = member.campaign
         left = campaign.round_seconds - (now - campaign.first_round) % campaign.round_seconds
         span = min(LONGEST, max(left - campaign.round_seconds / MARGIN, left / 2))

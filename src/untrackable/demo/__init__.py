@@ -1,1 +1,1 @@
-"""The main job on the embedded default: collect from a population, then try to follow it."""
+"""The demonstration: it collects reports from a population, and then tries to follow people by them."""

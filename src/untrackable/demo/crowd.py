@@ -23,17 +23,17 @@ from untrackable.protocol import wire
 from untrackable.protocol.campaign import Campaign
 
 ShowShare = Callable[[float], None]
-"""Shows which share of the work is done, from 0 to 1."""
+"""A function that shows the share of the work that is done, from 0 to 1."""
 
 _CLIENTS_PER_TASK = 25
-"""Clients that a worker runs before it reports progress."""
+"""A worker runs this many clients before it shows progress."""
 _REPORTS_PER_REQUEST = 20_000
-"""Reports that the relay sends at once."""
+"""The relay sends this many reports at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClientTask:
-    """Clients that one worker runs: their folders, and the homepages they hold."""
+    """The clients that one worker runs: their folders, and the homepages of their people."""
 
     document: bytes
     server: str
@@ -42,7 +42,7 @@ class ClientTask:
 
 
 def run_clients(campaign: Campaign, server: str, folder: Path, values: Sequence[int], show: ShowShare) -> int:
-    """Everyone answers before the first day and reports on each day; returns how many reports were accepted."""
+    """Everyone answers before the first day and reports on each day. Returns the number of accepted reports."""
     document = campaign.to_bytes()
     tasks = [
         ClientTask(
@@ -54,7 +54,8 @@ def run_clients(campaign: Campaign, server: str, folder: Path, values: Sequence[
         for start in range(0, len(values), _CLIENTS_PER_TASK)
     ]
     accepted = 0
-    workers = min(8, 2 * (os.cpu_count() or 1))  # they mostly wait, for the disk and the collector
+    # Workers mostly wait for the disk and the collector, so there are more of them than cores.
+    workers = min(8, 2 * (os.cpu_count() or 1))
     with ExitStack() as ending:
         with shielded_from_interrupts():
             pool = ending.enter_context(multiprocessing.get_context("spawn").Pool(workers))
@@ -85,7 +86,7 @@ def _campaign(document: bytes) -> Campaign:
 
 
 def relay_simulated(campaign: Campaign, server: str, values: NDArray[np.int64], seed: int, show: ShowShare) -> int:
-    """A relay sends the reports of many simulated people; returns how many were accepted."""
+    """A relay sends the reports of many simulated people. Returns the number of accepted reports."""
     layout = wire.of(campaign.mechanism)
     sent = 0
     for batch in campaign.mechanism.simulate(values, rounds=DAYS, seed=seed):
@@ -105,7 +106,7 @@ def _batches(reports: NDArray[Any]) -> Iterator[NDArray[Any]]:
 
 
 def request(server: str, method: str, path: str, body: bytes = b"", kind: str = "", key: str = "") -> bytes:
-    """Send a request to the collector; anything but success is an error."""
+    """Send a request to the collector. Any answer other than success is an error."""
     address = urlsplit(server)
     connection = HTTPConnection(address.hostname or "", address.port, timeout=60)
     headers = {"content-type": kind} if kind else {}

@@ -1,4 +1,4 @@
-"""The demonstration as a figure: what the collector learns, and how well people can be followed."""
+"""The figure of the demonstration: the collector's estimates, and how well an observer can follow people."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ with extra("plots"):
 
 
 def write(path: Path, outcome: DemoResult) -> None:
-    """Write the picture; the ending of the file's name chooses the format."""
+    """Write the figure. The suffix of the file chooses the format."""
     figure = Figure(figsize=(11, 4.6), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(3, 2))
     _learned(left, outcome)
@@ -40,7 +40,7 @@ def _learned(axes: Axes, outcome: DemoResult) -> None:
 
 
 def _followed(axes: Axes, outcome: DemoResult) -> None:
-    """Exact advantage of an observer who asks: one person or two?"""
+    """The exact advantage of an observer who tells one person from two."""
     reports = list(range(2, ROUNDS + 1))
     cards = homepage_deck()
     stored = InnerProduct(bits=cards.bits, slots=cards.slots, eps_report=cards.eps_report, width=cards.width)

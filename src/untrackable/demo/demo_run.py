@@ -1,4 +1,4 @@
-"""The whole system at work: a collector, clients over HTTP, a relay, estimates, and an observer."""
+"""Runs the whole system: a collector, clients over HTTP, a relay, estimates, and an observer."""
 
 import os
 import shutil
@@ -25,22 +25,22 @@ from untrackable.mechanisms.kept.rappor import Rappor
 from untrackable.protocol.campaign import Campaign
 
 Progress = Callable[[str, float], None]
-"""Shows what is being done and which share of it is done, from 0 to 1."""
+"""A function that shows the present step, and the share of it that is done, from 0 to 1."""
 
 SHOWN = 16
-"""Homepages in tables and pictures."""
+"""Tables and figures show this many homepages."""
 _SHARED_MEMORY = "/dev/shm"  # noqa: S108
 _CLIENT_BYTES = 64 << 10
 """The most that a client's folder takes on disk."""
 _GRACE_SECONDS = str((ROUNDS + 1) * 86_400)
-"""How long the collector takes reports of days that are over: the demonstration plays them in a minute."""
+"""How long the collector accepts reports of days that are over. The demonstration plays all days in a minute."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DemoResult:
-    """What the collector learned, and how well an observer could follow people.
+    """The estimates of the collector, and how well an observer could follow people.
 
-    `values` are the collector's own answer, the most frequent first: labels, frequencies and intervals.
+    `values` is the collector's own answer: labels, frequencies and intervals, the most frequent value first.
     """
 
     campaign: Campaign
@@ -65,11 +65,11 @@ def run(
     seed: int = 1,
     progress: Progress = lambda what, done: None,
 ) -> Iterator[DemoResult]:
-    """Collect over HTTP, estimate, and try to follow people; the collector runs until the block is left.
+    """Collect over HTTP, estimate, and try to follow people. The collector runs until the block ends.
 
-    `clients` people have a client of their own; a relay sends the reports of `simulated` people.
+    `clients` people have their own client. A relay sends the reports of `simulated` people.
     """
-    asked = homepage_campaign(time.time())
+    campaign = homepage_campaign(time.time())
     with (
         TemporaryDirectory(prefix="untrackable-demo-") as folder,
         TemporaryDirectory(prefix="untrackable-people-", dir=_memory_folder(clients)) as homes,
@@ -81,10 +81,10 @@ def run(
         server = server_process.start_server(store, "--grace", _GRACE_SECONDS)
         try:
             values = population(clients + simulated, seed)
-            accepted, answer = _collect(asked, server.address, key, Path(homes), values, clients, seed, progress)
+            accepted, answer = _collect(campaign, server.address, key, Path(homes), values, clients, seed, progress)
             rappor = paper_rappor()
             yield DemoResult(
-                asked,
+                campaign,
                 rappor,
                 server.address,
                 clients,
@@ -94,7 +94,7 @@ def run(
                 answer["reports"],
                 answer["beta"],
                 answer["values"],
-                match_home_and_work(asked.mechanism, 0, seed, _share_of(progress, "following people: Deck")),
+                match_home_and_work(campaign.mechanism, 0, seed, _share_of(progress, "following people: Deck")),
                 match_home_and_work(rappor, HELD_HOMEPAGE, seed, _share_of(progress, "following people: RAPPOR")),
             )
         finally:
@@ -102,9 +102,9 @@ def run(
 
 
 def _memory_folder(clients: int) -> str | None:
-    """A folder in memory, if it has room and TMPDIR does not name another place.
+    """A folder in memory, if there is room and TMPDIR does not name another folder.
 
-    Real clients have a disk each. On a single disk, thousands of them only wait for each other.
+    Real clients have a disk each. On a single disk, thousands of them would wait for each other.
     """
     if "TMPDIR" in os.environ or not os.access(_SHARED_MEMORY, os.W_OK):
         return None
@@ -112,7 +112,7 @@ def _memory_folder(clients: int) -> str | None:
 
 
 def _collect(
-    asked: Campaign,
+    campaign: Campaign,
     server: str,
     key: str,
     folder: Path,
@@ -121,13 +121,13 @@ def _collect(
     seed: int,
     progress: Progress,
 ) -> tuple[int, dict[str, Any]]:
-    """How many reports were accepted, and the collector's answer."""
-    where = f"/campaigns/{asked.id}"
-    crowd.request(server, "POST", "/campaigns?published=true", asked.to_bytes(), "application/json", key)
+    """Run all people and close the rounds. Returns the number of accepted reports and the collector's answer."""
+    where = f"/campaigns/{campaign.id}"
+    crowd.request(server, "POST", "/campaigns?published=true", campaign.to_bytes(), "application/json", key)
     clients_done = _share_of(progress, f"{clients:,} clients, {DAYS} days, over HTTP")
-    accepted = crowd.run_clients(asked, server, folder, values[:clients].tolist(), clients_done)
+    accepted = crowd.run_clients(campaign, server, folder, values[:clients].tolist(), clients_done)
     simulated_done = _share_of(progress, f"{len(values) - clients:,} simulated people, by a relay")
-    accepted += crowd.relay_simulated(asked, server, values[clients:], seed, simulated_done)
+    accepted += crowd.relay_simulated(campaign, server, values[clients:], seed, simulated_done)
     for round in range(1, DAYS + 1):
         crowd.request(server, "POST", f"{where}/rounds/{round}/close", key=key)
         progress("closing rounds", round / DAYS)
@@ -135,5 +135,5 @@ def _collect(
 
 
 def _share_of(progress: Progress, what: str) -> crowd.ShowShare:
-    """Shows the progress of one part of the demonstration."""
+    """A function that shows the progress of one step."""
     return lambda done: progress(what, done)

@@ -1,4 +1,4 @@
-"""The question of the demonstration, which of 1,024 homepages is yours, and the people who are asked."""
+"""The question of the demonstration, "which of 1,024 homepages is yours?", and the people who answer it."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,9 +9,9 @@ from untrackable.mechanisms.kept.rappor import Rappor
 from untrackable.protocol.campaign import Campaign, Guarantee
 
 DAYS = 3
-"""Rounds that are collected, one a day."""
+"""The demonstration collects this many rounds, one a day."""
 ROUNDS = 20
-"""Rounds that the campaign has."""
+"""The campaign has this many rounds."""
 DELTA = 1e-6
 _DAY = 86_400
 _POPULAR = (
@@ -22,7 +22,7 @@ HOMEPAGES = (*_POPULAR, *(f"site {i}" for i in range(len(_POPULAR), 1024)))
 
 
 def paper_rappor() -> Rappor:
-    """RAPPOR with the paper's parameters, to compare with."""
+    """RAPPOR with the paper's parameters, for comparison."""
     return Rappor(bloom_bits=128, hashes=2, f=0.5, p=0.5, q=0.75)
 
 
@@ -33,7 +33,7 @@ def homepage_deck() -> Deck:
 
 
 def homepage_campaign(now: float) -> Campaign:
-    """A daily question with a deck as private as RAPPOR; the first `DAYS` of its rounds are over."""
+    """A daily question with a deck as private as RAPPOR. Its first `DAYS` rounds are over."""
     encoding = Categories(names=HOMEPAGES, unknown="error")
     eps = paper_rappor().privacy().pure()
     return Campaign(
@@ -48,6 +48,6 @@ def homepage_campaign(now: float) -> Campaign:
 
 
 def population(people: int, seed: int) -> NDArray[np.int64]:
-    """The homepages of so many people; a few homepages are popular."""
+    """The homepages of simulated people. A few homepages are popular."""
     weights = np.arange(1.0, len(HOMEPAGES) + 1) ** -1.3
     return np.random.default_rng([seed, 1, people]).choice(len(HOMEPAGES), size=people, p=weights / weights.sum())

@@ -1,4 +1,4 @@
-"""The observer of the demonstration, who matches ten reports from home with ten from work."""
+"""The observer of the demonstration. They match ten reports from home with ten from work."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,11 +11,11 @@ from untrackable.demo.homepage_question import HOMEPAGES, ROUNDS
 from untrackable.mechanisms.interface import Mechanism
 
 LINKED = 1_000
-"""People who hold the same homepage, so that nothing but the reports' own noise tells them apart."""
+"""The number of people. All hold the same homepage, so only the noise of the reports differs between them."""
 
 
 def match_home_and_work(mechanism: Mechanism, value: Any, seed: int, show: Callable[[float], None]) -> Matched:
-    """How often the reports from home are matched with the right ones from work, when all hold this value."""
+    """The share of people whose reports from home are matched with the right ones from work."""
     show(0.0)
     same = np.full(LINKED, value)
     reports = np.concatenate([batch.reports for batch in mechanism.simulate(same, rounds=ROUNDS, seed=seed + 1)])
@@ -26,4 +26,4 @@ def match_home_and_work(mechanism: Mechanism, value: Any, seed: int, show: Calla
 
 
 HELD_HOMEPAGE = HOMEPAGES[0]
-"""The homepage that all of them hold, as RAPPOR takes it; for the deck it is value 0."""
+"""The homepage that all of them hold, as text for RAPPOR. For the deck it is value 0."""

@@ -88,7 +88,7 @@ class Encoding(ABC):
 
     @abstractmethod
     def describe(self) -> str:
-        """What is asked and what happens to values that do not fit, in words for people."""
+        """The question in words, and what happens to values that do not fit."""
 
     def to_json(self) -> dict[str, Any]:
         """A description from which `from_json` makes an equal encoding."""

@@ -34,5 +34,5 @@ def parse_salt(parameters: dict[str, Any]) -> dict[str, Any]:
 
 
 def too_long_words(too_long: str) -> str:
-    """What happens to a string that is too long, in a word for people."""
+    """The words that say what happens to a string that is too long."""
     return "cut there" if too_long == "truncate" else "refused"

@@ -23,7 +23,7 @@ LARGEST_DENSE_BITS = 26
 _CONVERTED = 1 << 16
 """How many integers are turned into floating-point numbers at a time, in the same memory."""
 _HEAD = 16
-"""Saved sums begin with the group and the number of reports: so many bytes."""
+"""Saved sums begin with this many bytes: the group and the number of reports."""
 
 
 @dataclass(frozen=True, slots=True)

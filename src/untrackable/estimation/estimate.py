@@ -1,4 +1,4 @@
-"""What an estimate is: a frequency for each value, and how far each may be from the truth."""
+"""An estimate: a frequency for each value, and how far each may be from the truth."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence

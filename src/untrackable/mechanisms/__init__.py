@@ -1,9 +1,10 @@
-"""The mechanisms: how a value becomes reports that cannot be linked, and what becomes known of it.
+"""The mechanisms: they turn a value into reports, and compute what the reports reveal.
 
-`Mechanism` is what they all are; `from_json` makes one of its description. Ours: `Deck`, `Fading`, `InnerProduct`,
-`Bitwise`. A `RandomizedResponse`, `NoisyInnerProduct`, `SubsetSelection`, `CountMeanSketch`, `HadamardSketch` or
-`Levelled` answers once; `Fresh`, `Memoized`, `Stored` and `Dealt` answer with one of them in every round. Those of
-others: `Rappor`, `Unary`, `Lgrr`, `Loloha`, `DBitFlip`, `FixedVector`, `Assigned`, `OneChange`, `Votes`.
+All of them implement `Mechanism`; `from_json` makes one from its JSON description. Our own are `Deck`, `Fading`,
+`InnerProduct` and `Bitwise`. `RandomizedResponse`, `NoisyInnerProduct`, `SubsetSelection`, `CountMeanSketch`,
+`HadamardSketch` and `Levelled` are local mechanisms: they report a value once. `Fresh`, `Memoized`, `Stored` and
+`Dealt` wrap a local mechanism and report in every round. Other authors published `Rappor`, `Unary`, `Lgrr`,
+`Loloha`, `DBitFlip`, `FixedVector`, `Assigned`, `OneChange` and `Votes`.
 """
 
 from typing import TYPE_CHECKING

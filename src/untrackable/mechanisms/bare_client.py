@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class BareClient:
-    """What runs beside the person: it keeps the secret state and makes one report a round."""
+    """A client in memory: it keeps a person's secret state and makes one report per round."""
 
     __slots__ = ("_mechanism", "_state")
 
@@ -20,7 +20,7 @@ class BareClient:
         self._state = state
 
     def report(self, round: int, value: Any = None) -> int:
-        """The report for a round; with `value`, the value from now on, where the mechanism allows a change."""
+        """The report for a round. `value` changes the value first, where the mechanism allows that."""
         round = round_number(round)
         state = self._state
         if value is not None:
@@ -29,7 +29,7 @@ class BareClient:
         return report
 
     def to_bytes(self) -> bytes:
-        """The state, to be kept as secret as the value; `mechanism.restore` takes it back."""
+        """The state as bytes. Keep it as secret as the value. `mechanism.restore` makes the client again."""
         return framing.frame_state(self._mechanism, self._mechanism.pack_state(self._state))
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""The mechanisms that people deploy or that the paper discusses, by name: how to make each, and how to set it."""
+"""All mechanisms by name, deployed ones and the paper's: how to make each, and how to set it for a budget."""
 
 import math
 from collections.abc import Callable
@@ -37,12 +37,12 @@ def _rappor(budget: Budget) -> Rappor:
 
 
 def _presets(
-    owner: Any, keep: Callable[[Any], Mechanism] = lambda made: made
+    owner: Any, wrap: Callable[[Any], Mechanism] = lambda mechanism: mechanism
 ) -> dict[str, Callable[[], Mechanism]]:
-    """The published parameters of a mechanism, or of what one is built on."""
+    """The published parameters of a mechanism; `wrap` makes a mechanism of a local one."""
 
     def maker(name: str) -> Callable[[], Mechanism]:
-        return lambda: keep(owner.preset(name))
+        return lambda: wrap(owner.preset(name))
 
     return {name: maker(name) for name in owner.presets}
 
@@ -82,7 +82,7 @@ def _lgrr(*, values: int, eps: float, eps_report: float, step: Step = "published
 
 
 def _rnip(*, bits: int, slots: int, eps_report: float, width: int = 1) -> InnerProduct:
-    """As in the paper, one bit at a time, unless asked for more."""
+    """RNIP with answers of one bit, as in the paper, unless another width is given."""
     return InnerProduct(bits=bits, slots=slots, eps_report=eps_report, width=width)
 
 
@@ -94,32 +94,32 @@ def _fresh(*, bits: int, eps: float, width: int = 1) -> Fresh:
     return Fresh(NoisyInnerProduct(bits=bits, eps=eps, width=width))
 
 
-def _sketch(base: type[CountMeanSketch] | type[HadamardSketch], keep: type[Memoized] | type[Fresh]) -> Any:
+def _sketch(base: type[CountMeanSketch] | type[HadamardSketch], wrap: type[Memoized] | type[Fresh]) -> Any:
     def make(*, hashes: int, width: int, eps: float) -> Mechanism:
-        return keep(base(hashes=hashes, width=width, eps=eps))
+        return wrap(base(hashes=hashes, width=width, eps=eps))
 
     return make
 
 
 def _fresh_sketch(base: type[CountMeanSketch] | type[HadamardSketch]) -> Callable[[Budget], Fresh]:
-    """The largest eps of one report with which all of them together spend the budget, rounded down."""
+    """A function that finds the largest eps of one report for which all reports stay within the budget."""
 
-    def at(budget: Budget) -> Fresh:
+    def set_for(budget: Budget) -> Fresh:
         reports = budget.last_round(_SPENT)
 
-        def made(eps: float) -> Fresh:
+        def with_eps(eps: float) -> Fresh:
             return Fresh(base(hashes=1024, width=1024, eps=eps))
 
         def spent(eps: float) -> float:
-            return made(eps).privacy(reports=reports).delta(budget.eps).upper
+            return with_eps(eps).privacy(reports=reports).delta(budget.eps).upper
 
         low, high = budget.eps / reports, budget.eps
         while high - low > 1e-9 * high:
             middle = (low + high) / 2
             low, high = (middle, high) if spent(middle) <= budget.delta else (low, middle)
-        return made(low)
+        return with_eps(low)
 
-    return at
+    return set_for
 
 
 def _fresh_at(budget: Budget) -> Fresh:
@@ -136,7 +136,7 @@ def _one_change(budget: Budget) -> OneChange:
 
 
 def _votes(budget: Budget) -> Votes:
-    """Two updates, each answered, and the published proportions, with what a fixed value may spend."""
+    """Two updates, each answered, with the published proportions. All privacy is spent on a fixed value."""
     updates = (1, budget.last_round("Its updates are spread over all rounds, so it needs a last round.") // 2 + 1)
     published = Votes.for_budget(eps=budget.eps, changes=2, updates=updates)
     scale = budget.eps / published.privacy().pure() * (1 - 1e-12)
@@ -296,4 +296,4 @@ CATALOGUE: dict[str, Entry] = {
         Entry("fresh", _fresh, _fresh_at, _AFRESH, lasts=False),
     )
 }
-"""All mechanisms by name: those that a plan can keep within a tolerance first."""
+"""All mechanisms by name. Those that a plan can keep within a tolerance come first."""

@@ -1,4 +1,4 @@
-"""One mechanism of the catalogue: how to make it, how to set it for a budget, and what a plan has to know of it."""
+"""One mechanism of the catalogue: how to make it, how to set it for a budget, and facts that a plan needs."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -17,10 +17,10 @@ _WHOLE = "It asks about whole values, and strings are discovered by their prefix
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One mechanism: how to make it from its parameters, its published ones, and how to set it for a budget.
+    """One mechanism: `make` takes its parameters, `presets` are published ones, and `set_for` takes a budget.
 
-    `cost` says how an audit's time and memory grow with the number of reports k. `set_for` raises `Unsuitable` or
-    ValueError, saying why, where no parameters meet the budget; `for_budget` is the method to call.
+    `cost` says how an audit's time and memory grow with the number of reports k. Call `for_budget` rather than
+    `set_for`, which raises `Unsuitable` or `ValueError` with the reason if no parameters meet the budget.
     """
 
     name: str
@@ -29,28 +29,31 @@ class Entry:
     cost: str
     presets: Mapping[str, Callable[[], Mechanism]] = field(default_factory=dict)
     set_for_report: SetterOfReport | None = None
-    """Sets it by the eps of one report (its first) and the width of its answer, whatever all reports spend."""
+    """Sets the mechanism by the eps of its first report and the width of its answers.
+
+    What all reports spend together is not looked at.
+    """
     widest: int = LARGEST_WIDTH
     """The widest answer that `set_for_report` takes."""
     lasts: bool = True
-    """Whether privacy holds for ever, rather than for the budget's reports only."""
+    """Whether privacy holds for ever, and not only for the budget's reports."""
     yes_no: bool = False
-    """Whether it answers yes/no questions only."""
+    """Whether only yes/no questions fit."""
     most_values: int | None = _MOST_VALUES
-    """The largest number of values that it is set for; None if any number will do."""
+    """The largest number of values that the mechanism is set for; None if any number will do."""
     takes_levels: bool = False
-    """Whether it can ask about the prefixes of strings."""
+    """Whether the mechanism can ask about the prefixes of strings."""
     every_round: bool = True
-    """Whether every round tells the frequencies."""
+    """Whether frequencies can be estimated in every round."""
     tuned: bool = False
-    """Whether its parameters keep to a tolerance, by a closed form; if not, its tracking has to be checked."""
+    """Whether a closed form keeps the parameters within a tolerance. If not, tracking has to be checked."""
     quick: bool = False
-    """Whether searching for its eps, or for its number of rounds, takes no time worth mentioning."""
+    """Whether a search for the eps or for the number of rounds takes next to no time."""
     reference: bool = False
-    """Whether it is one of those that others are always compared with."""
+    """Whether plans always compare other mechanisms with this one."""
 
     def for_budget(self, budget: Budget) -> Mechanism:
-        """The mechanism that spends this budget, within its tolerance; `Unsuitable` says why there is none."""
+        """The mechanism that spends this budget within its tolerance. `Unsuitable` says why there is none."""
         if budget.levels is not None and not self.takes_levels:
             raise Unsuitable("values", _WHOLE)
         if self.yes_no and budget.values != 2:
@@ -76,7 +79,7 @@ class Entry:
             raise Unsuitable("values", f"{why[:1].upper()}{why[1:]}.") from None
 
     def for_report(self, budget: Budget, eps_report: float, width: int) -> Mechanism:
-        """The mechanism whose (first) report has this eps and width, within the budget's tolerance."""
+        """The mechanism whose first report has this eps and width, within the budget's tolerance."""
         if self.set_for_report is None:
             raise TypeError(f"{self.name} is not set by the eps of one report")
         if budget.levels is not None and not self.takes_levels:

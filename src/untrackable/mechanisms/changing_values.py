@@ -15,19 +15,19 @@ _FEW = 32
 
 
 class WorstTracking(Protocol):
-    """Tracking by reports of one value: the worst split of so many."""
+    """A function that bounds tracking by reports of one value, for the worst split."""
 
     def __call__(self, reports: int, *, gammas: Literal["one", "many"] = "one") -> Experiment | Mixture | Worst:
-        """For one gamma or for many."""
+        """Tracking by this many reports, to be asked for one gamma or for many."""
 
 
 def tracking_of_states(one_value: WorstTracking, reports: int, values: int) -> Experiment | Mixture | Worst:
-    """One person against two, both of whom change between so many values in the same way (upper).
+    """One person against two people, who change between the same values at the same rounds (upper).
 
     The reports of each value are an experiment of their own, independent of the others. The i-th most frequent
     value has at most k/i of k reports, and at most k-2 unless it is the only one with two of them. A value with
-    fewer than two reports reveals nothing. So what one value reveals, or the product of what so many values reveal,
-    dominates whatever the values are (docs/client.md).
+    fewer than two reports reveals nothing. So one experiment of one value, or the product of the experiments of all
+    values, dominates every sequence of values (docs/client.md).
     """
     values = min(values, reports // 2)
     if values < 2:
@@ -37,16 +37,16 @@ def tracking_of_states(one_value: WorstTracking, reports: int, values: int) -> E
             f"{values:,} values may be reported twice each; at most {MOST_VALUES:,} changing values are bounded"
         )
     alone = one_value(reports)
-    found = [*(alone.members if isinstance(alone, Worst) else [alone])]
+    cases = [*(alone.members if isinstance(alone, Worst) else [alone])]
     one = lru_cache(lambda size: dominating_experiment(one_value(size, gammas="many")))
     if values == 2:
-        found += [one(some) + one(most) for some, most in reports_of_two_values(reports)]
+        cases += [one(fewer) + one(more) for fewer, more in reports_of_two_values(reports)]
     else:
         sizes = Counter(min(reports - 2, _rounded(reports // i)) for i in range(1, values + 1))
-        found.append(sum((one(size) * count for size, count in sizes.items()), Experiment(certainty="upper")))
-    return Worst(found)
+        cases.append(sum((one(size) * count for size, count in sizes.items()), Experiment(certainty="upper")))
+    return Worst(cases)
 
 
 def _rounded(size: int) -> int:
-    """Rounded up, so that there are few different sizes."""
+    """The size rounded up, so that few different sizes have to be computed."""
     return size if size <= _FEW else 1 << (size - 1).bit_length()

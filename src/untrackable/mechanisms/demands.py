@@ -1,4 +1,4 @@
-"""What a mechanism is set for: a budget of privacy, and tolerable tracking; and what it says if it cannot be."""
+"""The demands on a mechanism: a privacy budget and tolerable tracking. `Unsuitable` says which one it misses."""
 
 import math
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ Demand = Literal["accuracy", "tracking", "privacy", "horizon", "changes", "value
 
 
 class Unsuitable(UntrackableError):
-    """A mechanism does not meet the demands: `binding` is the one that it misses, the message says why.
+    """A mechanism does not meet the demands: it misses `binding`, and the message says why.
 
-    Where it could be set all the same, `mechanism` is the result, with its `error` or its tracking (`tracked`).
+    If it could be made all the same, `mechanism` is the result, with its `error` or its tracking (`tracked`).
     """
 
     def __init__(
@@ -35,12 +35,13 @@ class Unsuitable(UntrackableError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """The demands that set a mechanism's parameters: a question of so many values, asked so often, and its privacy.
+    """The demands that set a mechanism's parameters: the number of values, the number of rounds, and privacy.
 
-    With `reports` None there is no last round. Left out, `tolerance` and `beta` leave tracking and the width of
-    answers as published; otherwise tracking is kept within the tolerance, and answers get the width of the smallest
-    radius at beta. `levels` is among how many prefixes reports are divided where strings are discovered. `changes`:
-    values may change. `for_ever`: privacy must not end. `every_round`: every round must tell the frequencies.
+    `reports` is the number of rounds; None means that there is no last round. A `tolerance` limits tracking, and
+    `beta` asks for the answer width with the smallest error radius at that failure probability; without them, both
+    are as published. `levels` is the number of prefixes that reports are divided among when strings are discovered.
+    `changes` means that values may change, `for_ever` that privacy must not end, and `every_round` that every round
+    needs an estimate.
     """
 
     values: int = 16
@@ -62,7 +63,8 @@ class Budget:
             delta=checks.open_probability("delta", self.delta),
             people=checks.integer("people", self.people, low=1),
         )
-        if self.eps != math.inf:  # while it is not known yet
+        # A plan sets eps to infinity while it does not know it yet.
+        if self.eps != math.inf:
             checks.settle(self, eps=checks.epsilon("eps", self.eps))
         if self.reports is not None:
             checks.settle(self, reports=checks.integer("reports", self.reports, low=1))
@@ -73,7 +75,7 @@ class Budget:
         return (self.values - 1).bit_length()
 
     def last_round(self, why: str) -> int:
-        """How many rounds there are; a mechanism that needs a last one says why."""
+        """The number of rounds. If there is no last one, `why` says why the mechanism needs it."""
         if self.reports is None:
             raise Unsuitable("horizon", why)
         return self.reports

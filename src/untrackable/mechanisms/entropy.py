@@ -1,4 +1,4 @@
-"""Randomness at the edge. Everything else is a deterministic function of the bytes drawn here.
+"""The only source of a client's randomness. Everything else is a deterministic function of the bytes drawn here.
 
 The byte-level rules below are part of the client format: golden vectors pin them down, and a client in another
 language follows them bit for bit. All integers are big-endian.
@@ -8,14 +8,14 @@ import os
 from collections.abc import Callable
 
 Entropy = Callable[[int], bytes]
-"""Called with a number of bytes, returns that many, never the same ones twice."""
+"""A function that takes a number of bytes and returns that many new random bytes."""
 
 system: Entropy = os.urandom
-"""The operating system's CSPRNG: what every client draws from."""
+"""The operating system's CSPRNG. Every client draws from it."""
 
 
 class Recorded:
-    """Entropy from a given byte string, for vectors; running out is an error."""
+    """Entropy from a given byte string, for test vectors. Running out of bytes is an error."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -30,12 +30,12 @@ class Recorded:
 
 
 def word(entropy: Entropy) -> int:
-    """A uniform 64-bit integer: 8 bytes."""
+    """A uniform 64-bit integer, from 8 bytes."""
     return int.from_bytes(entropy(8), "big")
 
 
 def below(limit: int, entropy: Entropy) -> int:
-    """A uniform integer in [0, limit), limit ≤ 2^64: words at or above the last multiple of limit are redrawn."""
+    """A uniform integer in [0, limit), limit ≤ 2^64. Words at or above the last multiple of limit are redrawn."""
     usable = (1 << 64) // limit * limit
     while (drawn := word(entropy)) >= usable:
         pass
@@ -43,7 +43,7 @@ def below(limit: int, entropy: Entropy) -> int:
 
 
 def nonzero_vector(bits: int, entropy: Entropy) -> int:
-    """A uniform non-zero vector of `bits` bits: ⌈bits/8⌉ bytes, surplus high bits cleared, zero redrawn."""
+    """A uniform non-zero vector, from ⌈bits/8⌉ bytes. Surplus high bits are cleared, and 0 is redrawn."""
     size, mask = (bits + 7) // 8, (1 << bits) - 1
     while not (vector := int.from_bytes(entropy(size), "big") & mask):
         pass
@@ -51,9 +51,9 @@ def nonzero_vector(bits: int, entropy: Entropy) -> int:
 
 
 def independent_vectors(bits: int, width: int, entropy: Entropy) -> list[int]:
-    """Uniform among all lists of so many linearly independent vectors.
+    """A list of `width` linearly independent vectors, uniform among all such lists.
 
-    One non-zero vector after the other; one that is a sum of earlier ones is redrawn.
+    Non-zero vectors are drawn one after the other. A vector that is a sum of earlier ones is redrawn.
     """
     vectors: list[int] = []
     sums = {0}

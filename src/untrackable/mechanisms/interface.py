@@ -1,8 +1,9 @@
-"""What a mechanism is.
+"""The interface of all mechanisms.
 
-A mechanism is the public recipe: a frozen value object that holds nothing secret. It makes clients, simulates
-populations, aggregates reports and describes its three experiments. Reports are unsigned integers below
-2^report_bits. Rounds are public and count from 1.
+A mechanism is a public recipe: a frozen object that holds nothing secret. It makes clients, simulates populations,
+adds up reports, and describes three experiments: what an observer learns about a value (privacy), whether two
+reports come from one person (tracking), and whether a person's value changed (detection). Reports are unsigned
+integers below 2^report_bits. Rounds are public and count from 1.
 """
 
 import math
@@ -30,28 +31,28 @@ from untrackable.theory.experiment import Experiment, Mixture, Worst
 from untrackable.theory.integer_losses import LossLaw
 
 Values = Literal["fixed", "any"]
-"""Privacy of a value that never changes, or of any sequence of values."""
+"""Whether privacy is that of a value that never changes, or that of any sequence of values."""
 
 After = Literal["fresh", "same"]
-"""After a change of value, a fresh generator reports, as in [NV], or the same client with what it remembers."""
+"""The sender after a change of value: a fresh client, as in [NV], or the same client with all it remembers."""
 
 Charge = Literal["states", "rounds", "last round"]
-"""What a privacy account counts: each state by itself, all rounds of all states, or all rounds up to the last."""
+"""The unit that a privacy account counts: each state by itself, all rounds of all states, or all rounds so far."""
 
 Pair = Experiment | Mixture | Worst
-"""A pair of worlds in any description; all answer the same questions."""
+"""Two worlds that an observer tells apart. All three descriptions answer the same questions."""
 
 _BATCH = 1 << 21
-"""Random words that one simulated batch may need at a time."""
+"""The most random words that one simulated batch draws."""
 _PER_ENTRY = 11
-"""Compiled kernels are loaded from 2^this many random words for each entry of a table."""
+"""Compiled kernels are worth loading if each entry of their tables serves 2^11 random words or more."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Batch:
-    """Reports of consecutive simulated clients: `reports[i, t]` is of client `start + i` at `rounds[t]`.
+    """Reports of consecutive simulated clients: client `start + i` sends `reports[i, t]` at `rounds[t]`.
 
-    Reports wider than 64 bits, and those of kept bits, have a third axis: their bytes, least significant first.
+    Reports wider than 64 bits, and reports of kept bits, have a third axis: their bytes, least significant first.
     """
 
     start: int
@@ -71,7 +72,7 @@ class Mechanism(ABC):
     published: ClassVar[str] = ""
     """Where the mechanism comes from."""
     persists: ClassVar[str] = ""
-    """What stays the same in a client's reports from round to round, in plain words."""
+    """The part of a client's reports that stays the same from round to round, in plain words."""
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     """Published parameters, by name."""
     pools: ClassVar[bool] = False
@@ -79,7 +80,7 @@ class Mechanism(ABC):
     independent: ClassVar[bool] = False
     """Whether a client's rounds are independent given its values, equally noisy or not."""
     takes_strings: ClassVar[bool] = False
-    """Whether it takes text as it is, without an encoding."""
+    """Whether a value may be text, without an encoding."""
     integer_law_is_sharp: ClassVar[bool] = True
     """Whether `integer_privacy` is nearly as small as `privacy`, so that it is better than a declared guarantee."""
 
@@ -96,15 +97,15 @@ class Mechanism(ABC):
     @property
     @abstractmethod
     def capacity(self) -> int | None:
-        """How many values it takes: 0 … capacity-1. None where any integer or text will do."""
+        """The number of possible values, which are 0 … capacity-1. None if any integer or text will do."""
 
     def has_room_for(self, values: int) -> bool:
-        """Whether it takes so many values, counted from 0."""
+        """Whether a question with this number of values fits."""
         return self.capacity is None or values <= self.capacity
 
     @property
     def last_round(self) -> int | None:
-        """The last round that it can answer; None if there is none."""
+        """The last round in which clients can report; None if there is no last one."""
         return None
 
     @property
@@ -114,22 +115,22 @@ class Mechanism(ABC):
 
     @property
     def values_alike(self) -> bool:
-        """Whether people can be tracked equally well, whatever value they hold."""
+        """Whether people with different values are equally easy to track."""
         return True
 
     @property
     def changes_in_place(self) -> bool:
-        """Whether a state can take another value. If not, a client keeps a state for each value."""
+        """Whether a client can change the value in its state. If not, it keeps a state for each value."""
         return type(self).change_value is not Mechanism.change_value
 
     @property
     def follows_changes(self) -> bool:
-        """Whether tracking people whose values change is no easier than tracking people of a fixed value."""
+        """Whether people whose values change are no easier to track than people with a fixed value."""
         return self.independent
 
     @property
     def charged_by(self) -> Charge:
-        """What a client's privacy account counts.
+        """The unit that a client's privacy account counts.
 
         "states": each new state is charged anew. "rounds": reports are independent, so the rounds that all states
         answer are charged together. "last round": the same, and a round is charged with all rounds before it.
@@ -138,44 +139,44 @@ class Mechanism(ABC):
 
     @property
     def stored_reports(self) -> int:
-        """How many reports a state holds ready to be sent."""
+        """The number of reports that a state holds ready to be sent."""
         return 0
 
     @property
     def publications(self) -> str:
-        """Where the mechanism, and what it is built on, come from."""
+        """Where the mechanism and its base come from."""
         return self.published
 
     def state_bytes(self) -> int:
-        """Size of one saved state."""
+        """Size of one saved state in bytes."""
         return len(framing.frame_state(self, b"")) + self._payload_bytes()
 
     def _payload_bytes(self) -> int:
-        """Size of a state's payload; overridden where a state is too large to be made for this."""
+        """Size of a state's payload. Mechanisms with large states compute it without making one."""
         return len(self.pack_state(self.new_state(0, entropy.system)))
 
     @abstractmethod
     def accuracy(
         self, people: int, *, beta: float = 0.05, round: int = 1, candidates: Sequence[Any] | None = None
     ) -> Accuracy:
-        """How far off one value's frequency is, estimated from the reports of one round.
+        """The error of one value's frequency, estimated from the reports of one round.
 
-        `candidates` are the values whose frequencies are estimated, where the error depends on them.
+        `candidates` are the values whose frequencies are estimated. They matter only if the error depends on them.
         """
 
     def independent_errors(self, values: int) -> int:
-        """How many errors a bound that holds for so many values at once has to cover."""
+        """The number of different errors that a bound for all these values at once has to cover."""
         return values
 
     @abstractmethod
     def log_likelihood(self, reports: Reports, value: Any, rounds: Sequence[int]) -> FloatArray:
-        """Log probability that one person holding `value` sends each row of reports at these rounds."""
+        """For each row of reports, the log probability that one person holding `value` sends it at these rounds."""
 
     @abstractmethod
     def link_scores(self, first: Reports, second: Reports, value: Any) -> FloatArray:
         """ln(one person/two people) for every pair of a row of `first` and a row of `second`, all holding `value`.
 
-        Rows are as simulation yields them: reports of one pseudonym each, all at different rounds.
+        Each row holds the reports of one pseudonym, all from different rounds, in the layout of `Batch.reports`.
         """
 
     @abstractmethod
@@ -184,18 +185,18 @@ class Mechanism(ABC):
 
     @abstractmethod
     def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Pair:
-        """Everlasting privacy, or that of the first `reports` reports."""
+        """Privacy for ever, or privacy of the first `reports` reports."""
 
     def takes(self, round: int) -> tuple[int, ...]:
-        """The rounds whose reports go into the sums of a round; none if nothing is estimated for it."""
+        """The rounds whose reports go into the sums of this round; empty if this round has no estimate."""
         return (round_number(round),)
 
     def to_json(self) -> dict[str, Any]:
-        """Name and parameters, from which `untrackable.mechanisms.registry.from_json` makes an equal one."""
+        """The name and the parameters. `untrackable.mechanisms.registry.from_json` makes the mechanism again."""
         return describe(self)
 
     def client(self, value: Any) -> BareClient:
-        """A new client, its state drawn from the operating system's entropy."""
+        """A new client. Its state is drawn from the operating system's entropy."""
         return BareClient(self, self.new_state(value, entropy.system))
 
     def restore(self, state: bytes) -> BareClient:
@@ -209,19 +210,19 @@ class Mechanism(ABC):
         return self.aggregator(round).add_saved(sums)
 
     def simulate(self, values: ArrayLike, *, rounds: int | Sequence[int], seed: int) -> Iterator[Batch]:
-        """Reports of a whole population, in batches of bounded size; the same seed gives the same reports.
+        """Reports of a whole population, in batches of bounded size. The same seed gives the same reports.
 
-        `values` has one entry per client, or one row with an entry per round where values may change. `rounds` is
-        how many (1 … rounds) or which.
+        `values` has one entry per client. Where values may change, it may have one row per client instead, with an
+        entry for each round. `rounds` is the number of rounds, which are then 1 … rounds, or a list of rounds.
         """
         numbers = _round_numbers(rounds)
         array = self._population(values, len(numbers))
         seed = checks.integer("seed", seed, low=0)
-        # Nobody's reports, so that errors are raised here and not while iterating.
+        # Simulating nobody raises errors here rather than while the caller iterates.
         self._simulate(array[:0], numbers, np.random.default_rng(seed))
-        each = max(1, len(numbers) * self._words())
-        size = max(1, _BATCH // each)
-        compiled(array.shape[0] * each >> _PER_ENTRY)
+        words = max(1, len(numbers) * self._words())
+        size = max(1, _BATCH // words)
+        compiled(array.shape[0] * words >> _PER_ENTRY)
 
         def batches() -> Iterator[Batch]:
             for start in range(0, array.shape[0], size):
@@ -238,59 +239,64 @@ class Mechanism(ABC):
         reports: int | None = None,
         split: int | None = None,
     ) -> Pair:
-        """One person against two who hold the same value; the worst split if none is given.
+        """How well an observer tells one person's reports from those of two people who hold the same value.
 
-        Give `rounds` and the ones that are the `first` person's. Where all rounds are alike, the number of
-        `reports` and the size of the first person's `split` are enough.
+        `rounds` are all rounds that the observer saw, `first` those of the first person. Where rounds are alike,
+        their numbers are enough: `reports` in all, of which `split` are the first person's. Without `first` or
+        `split`, the answer is for the worst split.
         """
         return worst(self._trackings(ObservedRounds.of(rounds, first, reports, split)))
 
     def tracking_of(self, value: Any, *, rounds: Iterable[int], first: Iterable[int]) -> Pair:
-        """The same for people who hold this value, where values are not all alike."""
+        """The same for people who hold this value. It matters where some values are easier to track."""
         return self.tracking(rounds=rounds, first=first)
 
     def worst_tracking(self, reports: int, *, gammas: Literal["one", "many"] = "one") -> Pair:
-        """The worst split of so many reports for the value that is easiest to track.
+        """Tracking by this many reports, with the worst split and the value that is easiest to track.
 
-        Where a search over all splits takes long, there may be a quicker bound; it takes longer for many gammas.
+        A mechanism may answer with a bound if a search over all splits takes long. It may do so for fewer reports
+        if the caller is going to ask about many `gammas`.
         """
         return self.tracking(reports=reports)
 
     def tracking_upper(self, reports: int, *, values: int = 1) -> Pair:
-        """The same for people who may change between so many values; ValueError where that is not known.
+        """The same for people who change between this many values (upper). `ValueError` if no bound is known.
 
-        A client that keeps a state for each value sends reports from several independent states (upper).
+        A client that keeps a state for each value sends reports from several independent states.
         """
         if values == 1 or self.follows_changes:
             return self.worst_tracking(reports)
         states = self._tracked_states(values)
         if states is None:
-            raise ValueError(f"it is not known how well {type(self).__name__} can be tracked when values change")
+            raise ValueError(f"no bound is known on tracking by {type(self).__name__} when values change")
         return tracking_of_states(self.worst_tracking, reports, states)
 
     def _tracked_states(self, values: int) -> int | None:
-        """How many independent states the reports of so many values come from; None if that is not known."""
+        """The number of independent states that the reports of these values come from; None if it is unknown."""
         return None if self.changes_in_place else values
 
     def tracking_advantage_upper(self, reports: int | None) -> float:
-        """A bound on the advantage for the worst split of so many reports, or of any number, in closed form."""
+        """A bound in closed form on the observer's advantage, for the worst split of the reports.
+
+        With `reports` None it holds for any number of reports.
+        """
         return 0.0 if self.independent or reports in (0, 1) else 1.0
 
     def tracking_advantage_lower(self, reports: int | None) -> float:
-        """A lower bound on the same advantage, where the closed form is exact but for rounding."""
+        """A lower bound on the same advantage; 0 unless the closed form is exact but for rounding."""
         return 0.0
 
     def tracking_ratio_upper(self, reports: int | None) -> float:
-        """A bound on the log-likelihood ratio of one person to two, for every split; infinite if there is none."""
+        """A bound on the log-likelihood ratio of one person to two, for every split; infinity if none is known."""
         return math.inf
 
     @property
     def enough_reports(self) -> int | None:
-        """So many reports show an observer all there is to see; None if every further one may show more."""
+        """The number of reports after which more of them reveal nothing more; None if there is no such number."""
         return 2 if self.independent else None
 
     def integer_privacy(self, reports: int | None, *, values: Values, step: float) -> LossLaw | None:
-        """`privacy` in whole numbers, with the standard library alone; None where only the full engine knows it.
+        """`privacy` in whole numbers, with the standard library alone; None if only the full engine can compute it.
 
         There are two engines because a client recomputes guarantees without SciPy, in whole numbers rounded to the
         safe side; the engine behind `privacy` is sharper.
@@ -298,11 +304,14 @@ class Mechanism(ABC):
         return None
 
     def integer_tracking(self, reports: int, *, values: int, step: float) -> LossLaw | None:
-        """`tracking_upper` in whole numbers, as a law that can be composed with others; None as above."""
+        """`tracking_upper` in whole numbers, as a law that can be composed with others.
+
+        The result is None if only the full engine can compute it.
+        """
         return LossLaw.nothing() if self.independent or reports < 2 else None
 
     def integer_tracking_delta(self, reports: int, *, values: int, gamma: float) -> float | None:
-        """Delta at one gamma, where that is smaller than the law's; None if the law is all there is."""
+        """Delta at one gamma, if it can be computed more sharply than from the law; else None."""
         return None
 
     def detection(
@@ -314,24 +323,24 @@ class Mechanism(ABC):
         split: int | None = None,
         after: After = "fresh",
     ) -> Pair:
-        """One person against a person who holds another value at the remaining rounds; arguments as in `tracking`.
+        """How well an observer tells a constant value from one that changes after the `first` rounds.
 
-        After the change, reports come from a fresh generator, as in [NV], or from the same client, which keeps
-        whatever does not depend on the value.
+        The arguments are those of `tracking`. After the change, reports come from a fresh client, as in [NV], or
+        from the same client, which keeps everything that does not depend on the value.
         """
         checks.choice("after", after, ("fresh", "same"))
         return worst(self._detections(ObservedRounds.of(rounds, first, reports, split), after))
 
     @abstractmethod
-    def _trackings(self, seen: ObservedRounds) -> Sequence[Experiment | Mixture]:
-        """The experiments whose worst is the answer."""
+    def _trackings(self, observed: ObservedRounds) -> Sequence[Experiment | Mixture]:
+        """One experiment for each split in question. `tracking` answers with the worst of them."""
 
     @abstractmethod
-    def _detections(self, seen: ObservedRounds, after: After) -> Sequence[Experiment | Mixture]:
-        """The experiments whose worst is the answer."""
+    def _detections(self, observed: ObservedRounds, after: After) -> Sequence[Experiment | Mixture]:
+        """One experiment for each split in question. `detection` answers with the worst of them."""
 
     def _words(self) -> int:
-        """Random words per simulated report, which bounds the size of a batch."""
+        """The number of random words per simulated report. It bounds the size of a batch."""
         return 2
 
     @abstractmethod
@@ -340,7 +349,7 @@ class Mechanism(ABC):
 
     @abstractmethod
     def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
-        """The values as an array, checked."""
+        """The values as an array, after checks."""
 
     @abstractmethod
     def new_state(self, value: Any, source: Entropy) -> Any:
@@ -351,20 +360,20 @@ class Mechanism(ABC):
         """The report of a round, and the state after it."""
 
     def forget_report(self, state: Any, round: int, source: Entropy) -> Any:
-        """The state without the report of a round, where that will not be needed again."""
+        """The state without the report of a round that will not be needed again."""
         return state
 
     def change_value(self, state: Any, value: Any, source: Entropy) -> Any:
-        """The state once the value has changed."""
+        """The state after a change of value."""
         raise ValueChangeRefused(f"{type(self).__name__} keeps its state for one value; make a new client instead")
 
     @abstractmethod
     def pack_state(self, state: Any) -> bytes:
-        """The state as bytes, of the same number for every state."""
+        """The state as bytes. All states of a mechanism have the same length."""
 
     @abstractmethod
     def unpack_state(self, payload: bytes) -> Any:
-        """The state of these bytes, checked."""
+        """The state that was packed as these bytes, after checks."""
 
 
 def _round_numbers(rounds: int | Sequence[int]) -> tuple[int, ...]:
@@ -375,5 +384,5 @@ def _round_numbers(rounds: int | Sequence[int]) -> tuple[int, ...]:
 
 
 def worst(members: Sequence[Experiment | Mixture]) -> Pair:
-    """One experiment as it is, several as their worst."""
+    """The worst of several experiments; a single one is returned as it is."""
     return members[0] if len(members) == 1 else Worst(members)

@@ -1,4 +1,4 @@
-"""Which reports an observer holds, and which of them are said to be the first person's."""
+"""The rounds whose reports an observer holds, and those of them that are the first person's."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,14 +10,15 @@ LARGEST_ROUND = 1 << 53
 """The largest integer that every language counts to exactly."""
 
 LARGEST_SEARCH = 20_000_000
-"""The most outcomes that a search over all splits may have, each a few dozen bytes."""
+"""The most outcomes that a search over all splits may have. Each takes a few dozen bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class ObservedRounds:
-    """Distinct rounds in order, and the ones said to be the first person's; None: search for the worst ones.
+    """Distinct rounds in order, and the first person's rounds among them.
 
-    `counted` says that only numbers of reports were given, which is enough where all rounds are alike.
+    With `first` None, the worst choice is searched for. `counted` says that only numbers of reports were given,
+    which is enough where all rounds are alike.
     """
 
     rounds: Sequence[int]
@@ -28,7 +29,7 @@ class ObservedRounds:
     def of(
         rounds: Iterable[int] | None, first: Iterable[int] | None, reports: int | None, split: int | None
     ) -> "ObservedRounds":
-        """From rounds and the first person's rounds, or from the number of each."""
+        """The same from rounds and the first person's rounds, or from the numbers of both."""
         if reports is None and rounds is not None:
             if split is not None:
                 raise ValueError("split goes with reports; rounds go with first")
@@ -48,9 +49,9 @@ class ObservedRounds:
         return len(self.rounds)
 
     def tracking_splits(self, tables: int = 0) -> Iterable[int]:
-        """The split, or all that differ when the two sides are exchanged: 1 … ⌊k/2⌋.
+        """The given split, or else the splits 1 … ⌊k/2⌋, because exchanging the two sides changes nothing.
 
-        `tables` says how many tables of outcomes, one for each pair of counts, each split would need.
+        `tables` is the number of tables of outcomes that each split needs, with an entry for each pair of counts.
         """
         if self.first is not None:
             return [len(self.first)]
@@ -58,7 +59,10 @@ class ObservedRounds:
         return range(min(1, self.reports // 2), self.reports // 2 + 1)
 
     def detection_splits(self, tables: int = 0) -> Iterable[int]:
-        """The split, or all of 0 … k-1: how many reports come before the change; `tables` as above."""
+        """The given split, or else the splits 0 … k-1: the number of reports before the change.
+
+        `tables` is the number of tables of outcomes that each split needs.
+        """
         if self.first is None:
             self._afford(tables * self.reports**3 // 6)
         return range(self.reports) if self.first is None else [len(self.first)]
@@ -72,12 +76,12 @@ class ObservedRounds:
 
 
 def round_number(round: SupportsIndex) -> int:
-    """A round, checked."""
+    """The number of a round, after checks."""
     return checks.integer("round", round, low=1, high=LARGEST_ROUND)
 
 
 def distinct_rounds(rounds: Iterable[SupportsIndex]) -> list[int]:
-    """Rounds in order, at least one and none twice."""
+    """The rounds in order. There must be at least one, and none twice."""
     if not isinstance(rounds, Iterable):
         raise TypeError(f"rounds must be a collection of integers, not {type(rounds).__name__}")
     numbers = sorted(round_number(number) for number in rounds)

@@ -26,7 +26,7 @@ class Chance:
         return self.threshold / _WHOLE
 
     def opposite(self) -> "Chance":
-        """That it does not happen."""
+        """The event that this one does not happen."""
         return Chance(_WHOLE - self.threshold)
 
     def happens(self, entropy: Entropy) -> bool:
@@ -42,7 +42,7 @@ class Chance:
 
 
 def coin(chance: Chance) -> Coin:
-    """The event as a coin, its complement and its bias taken from the integers."""
+    """The event as a coin. Its complement and its bias are computed from the integers, so that nothing cancels."""
     rest = _WHOLE - chance.threshold
     return Coin(chance.probability, rest / _WHOLE, (chance.threshold - rest) / _WHOLE)
 
@@ -72,13 +72,13 @@ def flip_chance(eps: float, symbols: int = 2) -> Chance:
 
 
 def flip_eps(flip: Chance, symbols: int = 2) -> float:
-    """The eps that a lie of this very probability has: ln((1-η)(g-1)/η), accurate for small eps too."""
+    """The eps of randomised response that lies with this probability: ln((1-η)(g-1)/η), accurate for small eps."""
     excess = (_WHOLE - flip.threshold) * (symbols - 1) - flip.threshold
     return math.log1p(excess / flip.threshold)
 
 
 def noisy_symbol(symbol: int, symbols: int, lie: Chance, entropy: Entropy) -> int:
-    """The symbol, or any other one: how far on from it, in a circle, is drawn after whether to lie."""
+    """The symbol, or any other one if a lie is drawn. The distance to the other one, modulo g, is drawn second."""
     if not lie.happens(entropy):
         return symbol
     return (symbol + 1 + below(symbols - 1, entropy)) % symbols

@@ -39,13 +39,13 @@ _BASES = {
     "subset-selection": "local.subset_selection.SubsetSelection",
     "vector-question": "others.fixed_vector.VectorQuestion",
 }
-"""Local mechanisms, on which others are built."""
+"""Local mechanisms. Others are built on them."""
 
 _KEY = "mechanism"
 
 
 def describe(mechanism: object) -> dict[str, Any]:
-    """What `from_json` takes back; only mechanisms of this library have a description."""
+    """The mechanism's name and parameters, for `from_json`. Only mechanisms of this library can be described."""
     kind = type(mechanism)
     home = f"{kind.__module__.removeprefix('untrackable.mechanisms.')}.{kind.__name__}"
     for name, known in {**_HOMES, **_BASES}.items():
@@ -58,12 +58,12 @@ def describe(mechanism: object) -> dict[str, Any]:
 
 
 def from_json(description: Mapping[str, Any]) -> "Mechanism":
-    """The mechanism that wrote this; anything that `to_json` would not have written is a `MechanismError`."""
-    made: Mechanism = _made(description, _HOMES)
-    return made
+    """The mechanism of this description. `MechanismError` if `to_json` would not have written it."""
+    mechanism: Mechanism = _from_description(description, _HOMES)
+    return mechanism
 
 
-def _made(description: object, homes: Mapping[str, str]) -> Any:
+def _from_description(description: object, homes: Mapping[str, str]) -> Any:
     if not isinstance(description, Mapping):
         raise MechanismError("a mechanism must be a JSON object")
     name = description.get(_KEY)
@@ -88,14 +88,14 @@ def _made(description: object, homes: Mapping[str, str]) -> Any:
 
 
 def _parameter(given: Any) -> Any:
-    """A parameter as constructors take it."""
+    """A parameter in the form that constructors take."""
     if isinstance(given, Mapping):
-        return _made(given, _BASES)
+        return _from_description(given, _BASES)
     return tuple(given) if isinstance(given, list) else given
 
 
 def plain(parameter: Any) -> Any:
-    """A parameter as JSON has it; whole numbers without a point, so that every JSON writer agrees on them."""
+    """A parameter in JSON. Whole numbers have no decimal point, so that every JSON writer agrees on them."""
     if isinstance(parameter, tuple):
         return [plain(entry) for entry in parameter]
     if isinstance(parameter, bytes):

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def integer_population(values: ArrayLike, below: int, rounds: int, *, may_change: bool) -> NDArray[Any]:
-    """Integer values of a population, checked but not copied. Errors name the range and show no value."""
+    """The integer values of a population, checked but not copied. Errors name the range and show no value."""
     array = np.asarray(values)
     if array.dtype.kind not in "iub" and array.size:
         raise TypeError(f"values must be integers, not {array.dtype}")
@@ -25,9 +25,10 @@ def integer_population(values: ArrayLike, below: int, rounds: int, *, may_change
 
 
 def local_population(base: "Local", values: ArrayLike, rounds: int, *, may_change: bool) -> NDArray[Any]:
-    """The same for the values of a local mechanism; values of several parts have them along a last axis.
+    """The same for the values of a local mechanism.
 
-    The result is then an array of records `parts`, one for each value.
+    Values of `Levelled` have their parts along a last axis. The result is then an array with one record `parts` for
+    each value.
     """
     if not isinstance(base, Levelled):
         return integer_population(values, base.values, rounds, may_change=may_change)
@@ -41,7 +42,7 @@ def local_population(base: "Local", values: ArrayLike, rounds: int, *, may_chang
 
 
 def per_round(values: NDArray[Any], rounds: int) -> NDArray[Any]:
-    """One column per round, whether or not values change."""
+    """The values with one column per round. Values that do not change are repeated."""
     wide = values.view(np.uint64) if values.dtype == np.int64 else values
     if not values.dtype.names:
         wide = wide.astype(np.uint64, copy=False)

@@ -1,4 +1,4 @@
-"""The output function of SplitMix64, from which public hash functions are made, in client and simulation alike."""
+"""The output function of SplitMix64. Clients and simulations make public hash functions of it."""
 
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,8 @@ def mixed(word: int) -> int:
 
 def mixed_words(words: "NDArray[np.uint64]") -> "NDArray[np.uint64]":
     """The same for an array."""
-    import numpy as np  # only here, so that a client can do without
+    # NumPy is imported here so that a client can do without it.
+    import numpy as np
 
     words = (words ^ words >> np.uint64(30)) * np.uint64(_FIRST)
     words = (words ^ words >> np.uint64(27)) * np.uint64(_SECOND)

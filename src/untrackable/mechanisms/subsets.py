@@ -7,7 +7,7 @@ from untrackable.mechanisms.entropy import Entropy, below
 
 
 def draw_subset(size: int, among: int, entropy: Entropy) -> int:
-    """A uniform subset of 0 … among-1 with so many elements, as a mask."""
+    """A uniform subset of 0 … among-1 with `size` elements, as a mask."""
     mask = 0
     for last in range(among - size, among):
         drawn = below(last + 1, entropy)
@@ -16,7 +16,7 @@ def draw_subset(size: int, among: int, entropy: Entropy) -> int:
 
 
 def simulate_subsets(count: int, size: int, among: int, rng: np.random.Generator) -> NDArray[np.uint8]:
-    """So many independent ones, as rows of bits, element 0 first."""
+    """`count` independent subsets, as rows of bits, element 0 first."""
     masks = np.zeros((count, among), dtype=np.uint8)
     rows = np.arange(count)
     for last in range(among - size, among):

@@ -10,7 +10,7 @@ from untrackable.mechanisms.interface import Pair
 MEASURES = ("advantage", "matched", "untrackable")
 _SMALLEST_SHARE = 1e-16
 _LARGEST_RATIO = 50.0
-"""Larger likelihood ratios, in logarithms, say no more."""
+"""Larger log-likelihood ratios make no difference."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,8 +31,8 @@ class Tolerance:
     def __post_init__(self) -> None:
         given = [name for name in MEASURES if getattr(self, name) is not None]
         if len(given) != 1:
-            told = f"{' and '.join(given)} contradict each other" if given else "the tolerable tracking is missing"
-            raise ValueError(f"{told}: give one of {', '.join(MEASURES)}")
+            wrong = f"{' and '.join(given)} contradict each other" if given else "the tolerable tracking is missing"
+            raise ValueError(f"{wrong}: give one of {', '.join(MEASURES)}")
         checks.settle(self, crowd=checks.integer("crowd", self.crowd, low=2))
         if self.reports is not None:
             checks.settle(self, reports=checks.integer("reports", self.reports, low=1))
@@ -82,22 +82,22 @@ class Tolerance:
 
     @property
     def query(self) -> tuple[int | None, float]:
-        """What an experiment is asked for: the size of the crowd, or else gamma."""
+        """The crowd and the gamma that an experiment is asked about. Without a crowd, it is asked about gamma."""
         return None if self.matched is None else self.crowd, self.untrackable[0] if self.untrackable else 0.0
 
     @property
     def measure(self) -> str:
-        """The name of the measure, for people."""
+        """The name of the measure, for display."""
         if self.matched is not None:
             return f"matched among {self.crowd:,}"
         return "advantage" if self.untrackable is None else f"delta at gamma = {self.untrackable[0]:g}"
 
     def of(self, pair: Pair) -> Bracket:
-        """One person against two, in this measure."""
+        """The tracking of an experiment of one person against two, in this measure."""
         return measured(pair, *self.query)
 
     def of_bounds(self, advantage: Bracket, ratio: float) -> Bracket:
-        """The same from bounds on the advantage and on the largest log-likelihood ratio."""
+        """The same, computed from bounds on the advantage and on the largest log-likelihood ratio."""
         if self.advantage is not None:
             return Bracket(advantage.lower, min(1.0, advantage.upper))
         if self.matched is not None:
@@ -108,5 +108,5 @@ class Tolerance:
 
 
 def measured(pair: Pair, crowd: int | None, gamma: float) -> Bracket:
-    """The probability of being picked out of a crowd, or delta at gamma, which at 0 is the advantage."""
+    """The probability of being picked out of a crowd, or delta at gamma; at gamma 0, delta is the advantage."""
     return pair.delta(gamma) if crowd is None else pair.power(1 / crowd)

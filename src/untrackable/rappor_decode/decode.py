@@ -134,7 +134,8 @@ def _test(
     chosen, start = lasso.columns, shares
     for number in range(_ROUNDS):
         progress("least squares", number / _ROUNDS)
-        for _ in range(2):  # the second with weights of the first one's fit
+        # The second fit uses weights from the first one.
+        for _ in range(2):
             fit = least_squares(laid, chosen, shares, background=laid.evenly() if background else None)
             shares = laid.shares - fit.rest
         inside = np.isin(np.arange(fit.p_values.size), fit.columns)

@@ -9,7 +9,7 @@ import numpy as np
 from untrackable.mechanisms.kept.rappor import Rappor
 
 Correction = Literal["bonferroni", "fdr"]
-"""Of p-values for their number: Bonferroni's, or the false discovery rate of Benjamini and Hochberg."""
+"""The correction of p-values for their number: Bonferroni, or Benjamini and Hochberg for false discoveries."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,13 +36,13 @@ class Design:
 
     @property
     def total(self) -> int:
-        """Reports of all cohorts."""
+        """The number of reports of all cohorts."""
         return int(self.people[:: self.bits].sum())
 
     def variances(self, shares: FloatArray) -> FloatArray:
-        """Of each row, were these the true shares: a bit is reported with a rate r, and r(1 - r)/N/(p11 - p01)².
+        """The variance of each row if these were the true shares: r(1 - r)/N/(p11 - p01)² for a reported rate r.
 
-        The share is taken as no closer to 0 or 1 than one report in a cohort can show.
+        A share is never taken as closer to 0 or 1 than one report in a cohort can show.
         """
         one, zero = self.rates
         rate = zero + (one - zero) * np.clip(shares, 0.0, 1.0)
@@ -59,18 +59,18 @@ class Design:
         return result
 
     def evenly(self) -> FloatArray:
-        """What strings that are not listed set, on average: all bits alike."""
+        """The bits that strings outside the list set on average: all bits alike."""
         return np.ones(self.shares.size)
 
     def mean_of(self, columns: NDArray[np.int64]) -> FloatArray | None:
-        """What candidates set on average; None if there are none."""
+        """The bits that candidates set on average; None if there are no candidates."""
         if columns.size == 0:
             return None
         mean: FloatArray = self.matrix[:, columns] @ np.full(columns.size, 1 / columns.size)
         return mean
 
     def without(self, column: int) -> "Design":
-        """The same with one candidate less."""
+        """The same design without one candidate."""
         others = np.delete(np.arange(self.matrix.shape[1]), column)
         return replace(
             self,

@@ -17,8 +17,10 @@ from untrackable.rappor_decode.candidate_map import Progress, no_progress
 Indices = NDArray[np.int64]
 
 _STEPS = 25
-_TOLERANCE = 1e-3  # of a standard error, for the gradient of a candidate that is left out
-_SMALLEST = 1e-5  # of a standard error, for the last sweep's largest step
+_TOLERANCE = 1e-3
+"""The gradient of a candidate that is left out may exceed the penalty by this part of a standard error."""
+_SMALLEST = 1e-5
+"""The last sweep's largest step is at most this part of a standard error."""
 _SWEEPS = 10_000
 _AT_ONCE = 256
 _FLAT = 1e-9

@@ -43,7 +43,7 @@ class Counts:
 
     @property
     def total(self) -> int:
-        """Reports of all cohorts."""
+        """The number of reports of all cohorts."""
         return int(self.reports.sum())
 
 

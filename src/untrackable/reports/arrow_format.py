@@ -17,7 +17,7 @@ with extra("files"):
     import pyarrow as pa
 
 FAILURES = (pa.ArrowException, OSError, ValueError, UnicodeDecodeError)
-"""What is raised where a file is damaged."""
+"""The errors that a damaged file raises."""
 
 AnyBatch = TypeVar("AnyBatch")
 
@@ -90,7 +90,7 @@ class RecordBatchTable:
         return self._converted(list(layouts), BATCH, convert)
 
     def cells(self, columns: Sequence[str]) -> Iterator[CellBatch]:
-        """These columns from the beginning, whatever they hold."""
+        """The cells of these columns from the beginning, without checks of their content."""
 
         def convert(batch: Any, row: int, done: float) -> CellBatch:
             cells = [_column(batch, name).to_pylist() for name in columns]
@@ -115,7 +115,7 @@ class RecordBatchTable:
         raise NotImplementedError
 
     def _array(self, batch: Any, name: str, layout: StorageLayout, row: int) -> NDArray[Any]:
-        """A column of a record batch that begins after so many rows."""
+        """A column of a record batch. `row` is the number of rows before the batch."""
         column = _column(batch, name)
         if column.null_count:
             gap = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))

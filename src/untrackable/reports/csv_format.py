@@ -25,7 +25,7 @@ with extra("files"):
     import pyarrow.csv
 
 FAILURES = (OSError, EOFError, zlib.error)
-"""What is raised where a file is damaged."""
+"""The errors that a damaged file raises."""
 
 _SEPARATORS = ",;\t|"
 _MARK = "# untrackable "
@@ -56,19 +56,21 @@ def _write(file: IO[bytes], header: Header, blocks: Iterator[Block], *, compress
                 columns = [pa.array(block.rounds), _digits(block.reports, layout)]
                 writer.write_batch(pa.record_batch(columns, schema=schema))
                 footer.add(*block)
-    file.seek(0)  # the comment again, now with the footer: it is as long as before
+    # The comment is written again, now with the footer. It has the same length as before.
+    file.seek(0)
     file.write(_comment(footer, header, compressed=compressed))
     file.seek(0, io.SEEK_END)
 
 
 def _compressed(file: IO[bytes]) -> gzip.GzipFile:
-    """A member of its own, without a date or a name."""
+    """A gzip member without a date or a name."""
     return gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0)
 
 
 def _comment(footer: Footer, header: Header, *, compressed: bool) -> bytes:
     line = f"{_MARK}{footer.text()} {header.text()}\n".encode()
-    return gzip.compress(line, compresslevel=0, mtime=0) if compressed else line  # stored, so of a known length
+    # Without compression, the length of the member is known in advance.
+    return gzip.compress(line, compresslevel=0, mtime=0) if compressed else line
 
 
 def _written(layout: StorageLayout) -> Any:
@@ -115,7 +117,7 @@ class CsvTable:
         self.columns = split_line(names, self._delimiter) or []
 
     def cells(self, columns: Sequence[str]) -> Iterator[CellBatch]:
-        """These columns from the beginning, whatever they hold."""
+        """The cells of these columns from the beginning, without checks of their content."""
         wanted = tuple(self.columns.index(name) for name in columns)
         parser = RowParser(self._delimiter, len(self.columns), wanted)
         size, number = max(1, self.file.path.stat().st_size), self.first

@@ -11,7 +11,7 @@ from typing import IO, Literal, NamedTuple
 from untrackable.reports.table import CELL_BATCH
 
 LONGEST_LINE = 1 << 20
-"""Characters of a line in a file that may hold anything. A longer one is malformed, and not held in memory."""
+"""The most characters of a line in a file that may hold anything. Longer lines are malformed, and skipped."""
 
 _BLOCK_CHARACTERS = 1 << 22
 _CELL_LINES = 100
@@ -75,10 +75,10 @@ def split_line(line: str, delimiter: str = ",") -> list[str] | None:
 
 @dataclass(frozen=True, slots=True)
 class RowParser:
-    """Splits lines into rows. With `width`, rows have so many cells, those at `wanted` are kept, blanks skipped.
+    """Splits lines into rows. With `width`, rows must have that many cells; those at `wanted` are kept.
 
-    Without `width`, all cells are kept and a blank line is a row without cells; zero bytes and cells that are very
-    long are problems.
+    Blank lines are skipped then. Without `width`, all cells are kept and a blank line is a row without cells; zero
+    bytes and cells that are very long are problems.
     """
 
     delimiter: str = ","

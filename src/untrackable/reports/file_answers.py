@@ -87,7 +87,7 @@ def discover_files(
     """Find the frequent strings of all reports in these files, of all rounds or of `rounds`.
 
     The other arguments are those of `estimate_files` and `discover`. If the reports of a client's rounds do not
-    pool, as with stored executions, one round must be selected.
+    pool, as with stored reports, one round must be selected.
     """
     found = sum_files(
         paths,

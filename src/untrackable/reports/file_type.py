@@ -1,4 +1,4 @@
-"""What type of file this is, recognised by its first bytes, and the table that reads it."""
+"""The type of a file, recognised by its first bytes, and the table that reads it."""
 
 from pathlib import Path
 from typing import Literal

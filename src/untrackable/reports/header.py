@@ -1,4 +1,4 @@
-"""What a file says about itself: a header about how its reports were made, a footer with count and checksum."""
+"""The header of a file, which says how its reports were made, and the footer, with count and checksum."""
 
 import re
 import zlib
@@ -22,20 +22,20 @@ _FOOTER = re.compile(r"reports=(\d{20}) crc32=([0-9a-f]{8})")
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """How the reports of a file were made: the mechanism, and perhaps what its values mean."""
+    """How the reports of a file were made: the mechanism, and the encoding if there is one."""
 
     mechanism: Mechanism
     encoding: Encoding | None = None
 
     def text(self) -> str:
-        """As JSON on one line."""
+        """The header as JSON on one line."""
         described = None if self.encoding is None else self.encoding.to_json()
         content = {"version": VERSION, "mechanism": self.mechanism.to_json(), "encoding": described}
         return strict_json.write(content, compact=True, ascii=True)
 
     @staticmethod
     def read(text: str) -> "Header":
-        """From JSON; anything that `text` would not have written is a `ReportFileError`."""
+        """The header of this JSON. `ReportFileError` if `text` would not have written it."""
         try:
             content = strict_json.parse(text)
         except ValueError:
@@ -53,7 +53,7 @@ class Header:
 
 
 class Footer:
-    """Counts reports and keeps a checksum of header, rounds and reports, however they are cut into pieces."""
+    """Counts reports and keeps a checksum of header, rounds and reports. The size of pieces does not matter."""
 
     def __init__(self, header: str) -> None:
         self.count = 0
@@ -62,7 +62,7 @@ class Footer:
         self._run = (0, 0)
 
     def add(self, rounds: NDArray[np.int64], reports: Stored) -> None:
-        """The next reports, with the round of each."""
+        """Add the next reports, with the round of each."""
         self.count += len(reports)
         self._reports = zlib.crc32(np.ascontiguousarray(reports).data, self._reports)
         for round, start, end in runs(rounds):
@@ -72,18 +72,18 @@ class Footer:
             self._run = (round, self._run[1] + end - start)
 
     def text(self) -> str:
-        """Of what was added so far; always of the same length."""
+        """The footer for everything that was added so far. It always has the same length."""
         both = zlib.crc32(self._after_run().to_bytes(4, "big"), self._reports)
         return f"reports={self.count:020d} crc32={both:08x}"
 
     def _after_run(self) -> int:
-        """The checksum of the rounds once the present run of equal ones has ended."""
+        """The checksum of the rounds, if the present run of equal rounds ended now."""
         return (
             zlib.crc32(np.array(self._run, dtype="<i8").tobytes(), self._rounds) if self._run[1] else self._rounds
         )
 
     def confirm(self, said: str | None) -> None:
-        """Check the footer that the file has."""
+        """Check the footer of the file."""
         found = _FOOTER.fullmatch(said or "")
         if not found:
             raise ReportFileError("its checksum is missing or damaged, so the file is not complete")
@@ -94,7 +94,7 @@ class Footer:
 
 
 def agreed(name: str, said: Any, given: Any) -> Any:
-    """What the file says or what was given; the two must not contradict each other."""
+    """The parameter in the file or the one given. The two must not contradict each other."""
     if said is not None and given is not None and said != given:
         raise ReportFileError(
             f"its reports were made with the {name} {said!r}, not with {given!r}, as given or as other files say"

@@ -19,7 +19,7 @@ from untrackable.reports.table import BATCH, ArrayBatch, SourceFile
 
 _BROKEN = (zipfile.BadZipFile, OSError, ValueError, EOFError, KeyError, RuntimeError, zlib.error, struct.error)
 FAILURES = (*_BROKEN, lzma.LZMAError, OverflowError)
-"""What is raised where a file is damaged."""
+"""The errors that a damaged file raises."""
 
 _COPY = 1 << 22
 _MOST_BYTES = 1 << 24

@@ -1,4 +1,4 @@
-"""What simulated people hold: uniform, Zipf, or counts from a file."""
+"""The values that simulated people hold: uniform, Zipf, or counts from a file."""
 
 import re
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from untrackable.mechanisms.interface import Mechanism
 from untrackable.reports.strict_csv import StrictCsv
 
 MOST_VALUES = 1 << 22
-"""Different values that a population may hold."""
+"""The largest number of different values in a population."""
 
 MOST_PEOPLE = 1 << 40
 _BLOCK = 1 << 20
@@ -28,9 +28,9 @@ _NAMED = re.compile(r"(uniform|zipf:([0-9.eE+-]+))(?::(\d{1,9}))?")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Population:
-    """How often each value is held: independently with these weights, or by exactly so many people (`counts`).
+    """The shares of the values: people hold them at random with `weights`, or `counts` people hold each.
 
-    Strings to be discovered are held as they are; of other values, what the encoding makes of them.
+    Strings to be discovered are kept as text. Other values are encoded.
     """
 
     values: NDArray[Any]
@@ -39,11 +39,11 @@ class Population:
 
     @property
     def people(self) -> int | None:
-        """How many there are, if they were counted."""
+        """The number of people, if there are counts."""
         return None if self.counts is None else int(self.counts.sum())
 
     def blocks(self, people: int | None, seed: int) -> Iterator[NDArray[Any]]:
-        """What people hold, up to a million at a time, in order of value; drawn if their number is given."""
+        """The values of all people, up to a million at a time, in order. They are random if `people` is given."""
         total = self.people if people is None else people
         if total is None:
             raise ValueError("people must be given, as the population is not a list of counts")

@@ -1,4 +1,4 @@
-"""Reading files of reports, piece by piece, whatever their format; every error names the file and the row."""
+"""Reads files of reports of all formats, piece by piece. Every error names the file and the row."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -22,7 +22,7 @@ _ROUND_LAYOUT = StorageLayout(63)
 
 
 class Piece(NamedTuple):
-    """Reports of one round, the numbers of their rows (or lines), and how much of the file has been read, of 1."""
+    """Reports of one round, the numbers of their rows or lines, and the share of the file that has been read."""
 
     round: int
     reports: Stored
@@ -39,7 +39,7 @@ class ReportFile:
         self.encoding = encoding
         self.unit = table.unit
         self.has_footer = table.header is not None
-        """Whether it carries a count and a checksum, so that any damage is noticed."""
+        """Whether it has a count and a checksum, so that any damage is noticed."""
         self._table, self._round = table, round
 
     def __repr__(self) -> str:
@@ -90,7 +90,7 @@ class ReportFile:
 
 
 def _by_round(rounds: NDArray[np.int64], reports: Stored, number: int, done: float) -> Iterator[Piece]:
-    """Pieces of one round each; of rounds that are in order, without copying."""
+    """Pieces of one round each. If rounds are in order, nothing is copied."""
     rows: Sequence[int] | NDArray[np.int64] = range(number, number + len(reports))
     found = runs(rounds)
     if any(later[0] < earlier[0] for earlier, later in itertools.pairwise(found)):

@@ -1,4 +1,4 @@
-"""What files of reports are in every format: a column of reports, one of rounds, a header and a footer."""
+"""The parts that files of reports have in every format: a column of reports, one of rounds, a header, a footer."""
 
 from collections.abc import Iterator
 from typing import IO, NamedTuple, Protocol
@@ -11,7 +11,7 @@ from untrackable.reports.storage_layout import Stored
 
 ROUND, REPORT = "round", "report"
 SUMS = "sums"
-"""Holds the sums of a closed round, in a file that is not one of reports."""
+"""The name of the column with the sums of a closed round, in a file of sums."""
 
 HEADER_KEY, FOOTER_KEY = "untrackable", "untrackable.seal"
 """Names of the entries in a file that hold its header and its footer."""
@@ -28,4 +28,4 @@ class Format(Protocol):
     """Writes a file of one format."""
 
     def __call__(self, file: IO[bytes], header: Header, blocks: Iterator[Block]) -> None:
-        """Write all of it."""
+        """Write the whole file."""

@@ -24,7 +24,7 @@ class OutOfRangeError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class StorageLayout:
-    """Reports of so many bits; up to 64 as integers of 1, 2, 4 or 8 bytes, wider ones as ⌈bits/8⌉ bytes."""
+    """Reports of up to 64 bits are integers of 1, 2, 4 or 8 bytes. Wider ones are ⌈bits/8⌉ bytes."""
 
     bits: int
 
@@ -35,18 +35,18 @@ class StorageLayout:
 
     @property
     def size(self) -> int:
-        """Bytes of a report."""
+        """The number of bytes of a report."""
         needed = -(-self.bits // 8)
         return needed if self.in_bytes else 1 << (needed - 1).bit_length()
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Of the array's entries."""
+        """The type of the array's entries."""
         return np.dtype(np.uint8) if self.in_bytes else np.dtype(f"<u{self.size}")
 
     @property
     def empty(self) -> Stored:
-        """No reports."""
+        """An array without reports."""
         return np.empty((0, self.size) if self.in_bytes else 0, dtype=self.dtype)
 
     def stored(self, reports: NDArray[Any] | Iterable[int]) -> Stored:

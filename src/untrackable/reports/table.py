@@ -11,10 +11,10 @@ from untrackable.errors import UntrackableError
 from untrackable.reports.storage_layout import StorageLayout
 
 BATCH = 1 << 20
-"""Rows of arrays that are read at a time."""
+"""The number of rows of arrays that are read at a time."""
 
 CELL_BATCH = 1 << 9
-"""Rows of cells that are read at a time."""
+"""The number of rows of cells that are read at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,24 +25,24 @@ class SourceFile:
     error: type[UntrackableError]
 
     def unreadable(self, error: OSError) -> UntrackableError:
-        """The operating system does not open the file."""
+        """The error for a file that the operating system does not open."""
         return self.error(f"cannot read {self.path}: {error.strerror or error}")
 
     def refused(self, why: object) -> UntrackableError:
-        """The file as a whole is not what it should be."""
+        """The error for a problem with the file as a whole."""
         return self.error(f"{self.path}: {why}")
 
     def malformed(self, unit: str, number: int, why: object) -> UntrackableError:
-        """One row or line of the file is not what it should be."""
+        """The error for a problem with one row or line."""
         return self.error(f"{self.path}, {unit} {number}: {why}")
 
     def damaged(self, where: str, why: object = "") -> UntrackableError:
-        """The file cannot be read as what it is, from a certain position on."""
+        """The error for a file that is damaged from a certain position on."""
         reason = " ".join(str(why).split())
         return self.error(f"{self.path} is damaged or truncated {where}{': ' if reason else ''}{reason[:200]}")
 
     def damaged_somewhere(self, why: object) -> UntrackableError:
-        """The file cannot even be opened as what it is."""
+        """The error for a file that is damaged at its beginning."""
         return self.damaged(f"within its {self.path.stat().st_size} bytes", why)
 
 
@@ -70,15 +70,15 @@ class Table(Protocol):
 
     file: SourceFile
     unit: str
-    """What numbers count: rows or lines."""
+    """The unit of row numbers: rows or lines."""
     first: int
     """The number of the first row of data."""
     columns: list[str]
     names_may_be_shown: bool
-    """False where the first line may be data rather than names."""
+    """False if the first line may be data rather than names."""
     header: str | None
     footer: str | None
-    """What a file of reports says about itself. The footer may be known only after the last batch."""
+    """The header and the footer of a file of reports. The footer may be known only after the last batch."""
 
     def arrays(self, layouts: Mapping[str, StorageLayout]) -> Iterator[ArrayBatch]:
         """These columns from the beginning, each with entries of its layout."""
@@ -88,4 +88,4 @@ class CellTable(Table, Protocol):
     """A table that also gives single cells, and goes on after malformed rows."""
 
     def cells(self, columns: Sequence[str]) -> Iterator[CellBatch]:
-        """These columns from the beginning, whatever they hold."""
+        """The cells of these columns from the beginning, without checks of their content."""

@@ -1,4 +1,4 @@
-"""Writing files of reports, in blocks of bounded size, sorted so that their order reveals nothing."""
+"""Writes files of reports, in blocks of bounded size, sorted so that their order reveals nothing."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from untrackable.reports.report_format import Block, Format
 from untrackable.reports.storage_layout import StorageLayout, Stored
 
 BLOCK_BYTES = 1 << 25
-"""Bytes of reports that are sorted and written together."""
+"""The number of bytes of reports that are sorted and written together."""
 
 _ENDINGS = {
     ".parquet": "parquet_format.write",

@@ -1,4 +1,4 @@
-"""A Gaussian shift in whole numbers, and rounds that fade, whose tail it bounds."""
+"""A Gaussian shift in whole numbers. It bounds the later rounds of a mechanism that fades."""
 
 import math
 from collections.abc import Sequence
@@ -7,19 +7,19 @@ from fractions import Fraction
 from untrackable.theory.integer_losses import LossLaw, composed
 
 _REACH = 9
-"""Standard deviations beyond which the loss counts as infinite."""
+"""Losses beyond this many standard deviations count as infinite."""
 _CELLS = 8
-"""A Gaussian is cut into cells this many times finer than the step that it is then put on,"""
+"""A Gaussian is first cut into cells that are this many times finer than the step of the result."""
 _FINEST = 1 << 11
-"""but not finer than this part of its standard deviation."""
+"""But a cell is never finer than this part of the standard deviation."""
 _SPREAD = 1 << 8
-"""The step is no less than this part of the standard deviation of all losses together."""
+"""The step is at least this part of the standard deviation of all losses together."""
 
 
 def with_gaussian_tail(laws: Sequence[LossLaw], shift: float, step: float, *, spread: float) -> LossLaw:
-    """Losses seen one by one and a Gaussian shift, all together; on this step or a coarser one.
+    """The composition of some laws and a Gaussian shift, on this step or a coarser one.
 
-    `spread` is about the standard deviation of all of them.
+    `spread` is about the standard deviation of all losses together.
     """
     step = max(step, spread / _SPREAD)
     moved = [law.on(step) for law in laws]
@@ -27,13 +27,13 @@ def with_gaussian_tail(laws: Sequence[LossLaw], shift: float, step: float, *, sp
 
 
 def gaussian(shift: float, step: float) -> LossLaw:
-    """N(μ²/2, μ²), the law of the loss of N(0, 1) against N(μ, 1), in cells that count at their upper ends."""
+    """The law of the loss of N(0, 1) against N(μ, 1), which is N(μ²/2, μ²). Each cell counts at its upper end."""
     cell = max(step / _CELLS, shift / _FINEST)
     centre = shift**2 / 2
     low, high = (math.floor((centre + sign * _REACH * shift) / cell) for sign in (-1, 1))
 
     def beyond(position: int) -> tuple[float, float]:
-        """Twice the probability below a cell's lower end, and above it, each to full relative precision."""
+        """Twice the probability below and above a cell's lower end, each to full relative precision."""
         far = (position * cell - centre) / (shift * math.sqrt(2))
         return math.erfc(-far), math.erfc(far)
 

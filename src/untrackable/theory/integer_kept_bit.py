@@ -1,7 +1,7 @@
-"""One kept bit in whole numbers: a bit that is kept noisy for ever and reported through more noise.
+"""One kept bit in whole numbers: a client keeps a noisy bit for ever and adds noise to every report.
 
-The standard library is enough for this, so that a client can recompute it. `theory.coordinate` and
-`theory.kept_advantage` answer the same for the full engine, in floating point.
+The standard library is enough for this, so a client can recompute it. `theory.coordinate` and
+`theory.kept_advantage` compute the same for the full engine, in floating point.
 """
 
 import bisect
@@ -15,23 +15,23 @@ from untrackable.theory.integer_losses import LONGEST, STEPS, LossLaw, coarser, 
 from untrackable.theory.tracking_bounds import reports_of_two_values
 
 MOST_REPORTS = 256
-"""Up to this many reports, every outcome is counted; beyond, the observer is granted the kept bit itself."""
+"""Up to this many reports, every outcome is counted. With more, the observer is granted the kept bit itself."""
 
 MOST_TRACKED = 128
-"""The same where two people may have sent the reports, which has many more outcomes."""
+"""The same limit for tracking, which has many more outcomes."""
 
 MOST_TERMS = 1 << 16
-"""Terms of the advantage that are summed, one for four reports; the last of them bounds all further ones."""
+"""At most this many terms of the advantage are summed, one for four reports. The last bounds all further ones."""
 
 _WORD = 1 << 64
 _UNIT = 1 << 192
 _HAIR = 2.0**-46
 _DOTS = sorted({0, STEPS, *(round(1.1**n) for n in range(math.floor(math.log(LONGEST, 1.1)) + 1))})
-"""Steps at which delta is computed; it is convex, so that it is little more in between."""
+"""Delta is computed at these steps. It is convex, so straight lines between them are close to it."""
 
 
 class KeptBit(NamedTuple):
-    """How often the kept bit is not the true one, and a report not the kept one: integers over 2^64."""
+    """The probabilities that the kept bit is not the true one, and that a report is not the kept one, over 2^64."""
 
     kept_lie: int
     report_lie: int
@@ -44,9 +44,9 @@ def response(threshold: int) -> LossLaw:
 
 
 def privacy_of_one_value(bit: KeptBit, reports: int | None, step: float) -> LossLaw:
-    """The kept bit, or the number of ones among so many reports of it, which reveals less.
+    """The loss from the kept bit, or from the number of ones among the reports, which reveals less.
 
-    The law is on this step or a coarser one. The observer of more than `MOST_REPORTS` reports is granted the kept
+    The law is on this step or a coarser one. An observer of more than `MOST_REPORTS` reports is granted the kept
     bit (upper).
     """
     everlasting = response(bit.kept_lie)
@@ -57,9 +57,9 @@ def privacy_of_one_value(bit: KeptBit, reports: int | None, step: float) -> Loss
     whole = _WORD ** (reports + 1)
     for ones in range(reports + 1):
         ways = math.comb(reports, ones)
-        told = (_WORD - noise) ** ones * noise ** (reports - ones)
-        lied = noise**ones * (_WORD - noise) ** (reports - ones)
-        here, there = (_WORD - lie) * told + lie * lied, lie * told + (_WORD - lie) * lied
+        of_one = (_WORD - noise) ** ones * noise ** (reports - ones)
+        of_zero = noise**ones * (_WORD - noise) ** (reports - ones)
+        here, there = (_WORD - lie) * of_one + lie * of_zero, lie * of_one + (_WORD - lie) * of_zero
         laws.append((Fraction(ways * here, whole), log_ratio(here, there)))
         pure = max(pure, laws[-1][1])
     step = coarser(step, float(pure))
@@ -80,7 +80,7 @@ def privacy_of_one_value(bit: KeptBit, reports: int | None, step: float) -> Loss
 
 
 def privacy_of_changing_values(bit: KeptBit, reports: int | None) -> LossLaw:
-    """Any sequence of values, with a state for each: no further apart than so many randomised responses."""
+    """Any sequence of values, with a state for each value. One randomised response per report dominates it."""
     return LossLaw.everything() if reports is None else response(bit.report_lie) ** reports
 
 
@@ -106,22 +106,23 @@ def tracking_law(bit: KeptBit, reports: int, step: float) -> LossLaw:
 
 @lru_cache(maxsize=64)
 def tracking_law_of_changing_values(bit: KeptBit, reports: int, step: float) -> LossLaw:
-    """A value that changes: one kept bit behind the reports of each value, so two laws of fixed values (upper)."""
+    """The same when the value changes: each value has its own kept bit, so two laws are composed (upper)."""
     largest = reports // 2 * response(bit.report_lie).step
-    step_of_each = max(step, min(largest, LONGEST * step) / STEPS)  # so that they are short
+    # A coarser step keeps the two laws short.
+    step_of_each = max(step, min(largest, LONGEST * step) / STEPS)
     laws = [tracking_law(bit, reports, step)]
     for sizes in reports_of_two_values(reports):
-        some, most = (tracking_law(bit, size, step_of_each) for size in sizes)
-        laws.append(some * most)
+        fewer, more = (tracking_law(bit, size, step_of_each) for size in sizes)
+        laws.append(fewer * more)
     return LossLaw.profile(step, {position: max(law.delta(position * step) for law in laws) for position in _DOTS})
 
 
 def advantage(bit: KeptBit, reports: int) -> float:
-    """Delta at gamma 0, which bounds that at every other: 2a(1-a)·TV(j)·TV(k-j) of the worst split j of k.
+    """Delta at gamma 0, which bounds delta at every gamma: 2a(1-a)·TV(j)·TV(k-j) for the worst split j of k.
 
-    With q = 1 - p the chance of reporting the kept bit, the likelier bit is the one of the majority, so that
+    q = 1 - p is the probability of reporting the kept bit. The majority of the reports is the likelier bit, so
     TV(2m+1) = TV(2m+2) = (q-p)·Σ C(2i, i)·(pq)^i for i from 0 to m. The terms fall, so these sums are concave in m,
-    and the worst of all splits is the one in the middle.
+    and the worst split is the one in the middle.
     """
     if reports < 2:
         return 0.0
@@ -144,14 +145,14 @@ def _distance(noise: int, last: int) -> Fraction:
 
 
 def _granted(bit: KeptBit, gamma: float) -> float:
-    """An observer who is shown both kept bits: equal ones, or different ones, which one person never has."""
+    """Delta for an observer who sees the kept bits of both sides. One person's are always equal."""
     one = bit.kept_lie / _WORD
     pairs = [(chance, chance**2) for chance in (one, 1 - one)]
     return _worse([*pairs, (0.0, 2 * one * (1 - one))], [gamma])[0]
 
 
 def _splits(bit: KeptBit, reports: int, gammas: list[float]) -> list[float]:
-    """Deltas of the worst of all splits: the numbers of ones on the two sides, of one kept bit or of two."""
+    """Deltas of the worst split. The observer sees the numbers of ones on both sides, from one kept bit or two."""
     kept = (bit.kept_lie / _WORD, (_WORD - bit.kept_lie) / _WORD)
     sizes = {size: _binomials(size, bit.report_lie) for size in range(1, reports)}
     worst = [0.0] * len(gammas)
@@ -167,14 +168,14 @@ def _splits(bit: KeptBit, reports: int, gammas: list[float]) -> list[float]:
 
 
 def _worse(pairs: list[tuple[float, float]], gammas: list[float]) -> list[float]:
-    """The larger of Σ(P - e^γ·Q)⁺ and Σ(Q - e^γ·P)⁺, every term rounded up."""
+    """The larger of Σ(P - e^γ·Q)⁺ and Σ(Q - e^γ·P)⁺. Every term is rounded up."""
     return [
         max(ends) for ends in zip(_ahead(pairs, gammas), _ahead([(q, p) for p, q in pairs], gammas), strict=True)
     ]
 
 
 def _ahead(pairs: list[tuple[float, float]], gammas: list[float]) -> list[float]:
-    """Σ(P - e^γ·Q)⁺: over the outcomes that are likelier by more than e^γ; sums are of integers over 2^80."""
+    """Σ(P - e^γ·Q)⁺ over the outcomes with P/Q above e^γ. Sums are integers over 2^80."""
     ordered = sorted((-p / q if q else -math.inf, p, q) for p, q in pairs if p)
     here = list(accumulate((int(math.ldexp(p, 80)) + 1 for _, p, _ in ordered), initial=0))
     there = list(accumulate((int(math.ldexp(q, 80)) for *_, q in ordered), initial=0))
@@ -189,7 +190,7 @@ def _ahead(pairs: list[tuple[float, float]], gammas: list[float]) -> list[float]
 
 
 def _binomials(size: int, threshold: int) -> list[tuple[float, float]]:
-    """Chances of 0, 1, … ones among so many reports of a kept 1, and of a kept 0."""
+    """The probabilities of 0, 1, … ones among `size` reports of a kept 1, and of a kept 0."""
     whole = _WORD**size
     chances = [
         math.comb(size, ones) * (_WORD - threshold) ** ones * threshold ** (size - ones) / whole

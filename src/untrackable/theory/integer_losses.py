@@ -1,8 +1,8 @@
-"""Laws of losses, in whole numbers: an upper bound on what can be told, whatever is rounded.
+"""Laws of privacy losses in whole numbers, rounded so that they are always upper bounds.
 
-A pair of worlds that look alike when exchanged is known by the law of its loss ln(P/Q) in world P. Here the losses
-are multiples of a step and the masses integers over 2^128, every one of them rounded up, so that a product of laws
-is one product of two large integers and no rounding error is ever on the wrong side.
+If a pair of worlds P and Q is symmetric, the law of the loss ln(P/Q) in world P describes it completely. Here the
+losses are multiples of a step, and the masses are integers over 2^128, all of them rounded up. So a product of laws
+is one product of two large integers, and no rounding error is ever on the wrong side.
 """
 
 import decimal
@@ -19,34 +19,34 @@ WHOLE = 1 << _BITS
 """The mass that stands for probability 1."""
 
 _SLOT = 36
-"""Bytes of a coefficient of a product: 2·128 bits, and 32 for the sum of many."""
+"""The number of bytes of a product's coefficient: 2·128 bits, and 32 bits for the sum of many."""
 _NEGLIGIBLE = 1 << (_BITS - 80)
-"""Mass up to which an end of a law is moved outward: to its neighbour, or at the top it is cut off."""
+"""An end of a law with at most this mass is removed: the lower end moves up, and the upper end is cut off."""
 STEPS = 512
-"""A common step is this part of the eps that is asked about."""
+"""A common step is this part of the eps in question."""
 LONGEST = 8 * STEPS
-"""Steps from 0, beyond which losses are not told apart: so a law is never too long to work with."""
+"""Losses more than this many steps from 0 are merged, so that no law becomes too long."""
 _FARTHEST = 32.0
-"""Losses for which a step is made coarser; larger ones are as good as infinite, but for e^-32 of their mass."""
+"""A step is made coarser only for losses up to this. Larger ones are infinite except for e^-32 of their mass."""
 _SPARSE = 4
-"""Products of two masses, for each of the result, up to which they are made one by one."""
+"""If each mass of the result is a sum of at most this many products on average, they are computed one by one."""
 _TRANSFORMED = 1 << 10
-"""Masses above which two laws are multiplied as decimals: by a number-theoretic transform, slower for few."""
+"""Laws with more masses than this are multiplied as decimals, by a number-theoretic transform."""
 _PLACES = 88
-"""The same in decimal digits: 78 of a product of masses, and 10 for the sum of many."""
+"""The number of decimal digits of a product's coefficient: 78 for the product, and 10 for the sum of many."""
 _EXACTLY = decimal.Context(
     prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN, traps=[decimal.Inexact]
 )
 _DIGITS = 50
 _HAIR = 2.0**-49
-"""A few roundings of a float, relatively."""
+"""The relative error of a few roundings of floating-point numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class LossLaw:
     """Masses at the losses low·step, (low+1)·step, …, and at infinity.
 
-    `pure` is the largest finite loss, and `cut` the mass of losses up to it that are too rare to be told apart.
+    `pure` is the largest finite loss. `cut` is the mass of rare losses, at most `pure`, that were cut off.
     """
 
     step: float
@@ -58,7 +58,7 @@ class LossLaw:
 
     @staticmethod
     def of(step: Fraction, positions: Mapping[int, Fraction], *, infinite: Fraction = Fraction(0)) -> "LossLaw":
-        """From probabilities at multiples of a step; masses are rounded up, the step is to be exact or above."""
+        """The law with these probabilities at multiples of a step, which is exact or rounded up. So are masses."""
         low, high = min(positions), max(positions)
         masses = tuple(_up(positions.get(position, Fraction(0))) for position in range(low, high + 1))
         largest = max((position for position in positions if positions[position] and position > 0), default=0)
@@ -66,38 +66,38 @@ class LossLaw:
 
     @staticmethod
     def nothing() -> "LossLaw":
-        """Two worlds that are the same."""
+        """The law of two worlds that are the same."""
         return LossLaw(0.0, 0, (WHOLE,), 0, Fraction(0))
 
     @staticmethod
     def everything() -> "LossLaw":
-        """Two worlds that every report tells apart."""
+        """The law of two worlds that an observer always tells apart."""
         return LossLaw(0.0, 0, (), WHOLE, Fraction(0))
 
     @staticmethod
     def declared(eps: float, delta: float) -> "LossLaw":
-        """The pair that dominates every (eps, delta) pair: randomised response that gives itself away with delta.
+        """The law that dominates every (eps, delta) pair: randomised response that reveals itself with delta.
 
-        At loss eps there is (1-δ)/(1+e^-ε), at -eps the rest (Kairouz, Oh & Viswanath 2015).
+        It has (1-δ)/(1+e^-ε) at loss eps, δ at infinity, and the rest at -eps (Kairouz, Oh & Viswanath 2015).
         """
         eps, delta = checks.non_negative("eps", eps), checks.probability("delta", delta)
-        given_away = Fraction(delta)
+        revealed = Fraction(delta)
         if eps == 0:
-            return LossLaw.of(Fraction(0), {0: 1 - given_away}, infinite=given_away)
+            return LossLaw.of(Fraction(0), {0: 1 - revealed}, infinite=revealed)
         if eps == math.inf:
             return LossLaw.everything()
         odds = math.exp(-eps)
-        told, other = Fraction(_above(1 / (1 + odds))), Fraction(_above(odds / (1 + odds)))
-        positions = {1: (1 - given_away) * told, -1: (1 - given_away) * other}
-        return LossLaw.of(Fraction(eps), positions, infinite=given_away)
+        truth, lie = Fraction(_above(1 / (1 + odds))), Fraction(_above(odds / (1 + odds)))
+        positions = {1: (1 - revealed) * truth, -1: (1 - revealed) * lie}
+        return LossLaw.of(Fraction(eps), positions, infinite=revealed)
 
     @staticmethod
     def profile(step: float, deltas: Mapping[int, float]) -> "LossLaw":
-        """The pair that dominates all pairs whose delta at each multiple of a step is at most the one given.
+        """The law that dominates all pairs of worlds whose deltas at these multiples of a step are at most these.
 
-        Delta is a convex, falling function of e^γ, so it is below the lower convex hull of the given points, and
-        beyond the last one below that. A hull with corners at α = e^γ is the delta of a law with mass α·(change of
-        slope) at loss γ and the change of slope at -γ, as worlds that look alike when exchanged have (Doroshenko et
+        Delta is a convex, falling function of e^γ. So it is below the lower convex hull of the given points, and
+        after the last one it is below that one. A hull with corners at α = e^γ is the delta of a law with mass
+        α·(change of slope) at loss γ and the change of slope at -γ; symmetric worlds have such laws (Doroshenko et
         al. 2022, "connect the dots").
         """
         points = ((position, Fraction(deltas[position])) for position in sorted(deltas))
@@ -115,7 +115,7 @@ class LossLaw:
         return LossLaw(step, -last, masses, hull[-1][1], last * Fraction(step))
 
     def delta(self, eps: float) -> float:
-        """At most Σ mass·(1 - e^(eps - loss)) over the losses above eps, and whatever is at infinity (upper)."""
+        """Σ mass·(1 - e^(eps - loss)) over the losses above eps, plus the mass at infinity (upper)."""
         if eps >= self.pure:
             return min(1.0, self.infinite / WHOLE)
         first = max(self.low, math.floor(eps / self.step)) if self.step else self.low
@@ -127,7 +127,7 @@ class LossLaw:
         return min(1.0, math.fsum(terms) * (1 + _HAIR))
 
     def __mul__(self, other: "LossLaw") -> "LossLaw":
-        """Both at once, seen independently; with the same step, or with one of them trivial."""
+        """The law of two independent experiments together. They have the same step, or one of them is trivial."""
         step = max(self.step, other.step)
         if not (self.step == other.step or self._still or other._still):
             raise ValueError(f"laws must have the same step, got {self.step} and {other.step}")
@@ -139,7 +139,7 @@ class LossLaw:
         return _trimmed(LossLaw(step, self.low + other.low, masses, infinite, pure, cut))
 
     def __pow__(self, times: int) -> "LossLaw":
-        """The same seen independently several times; if very many, on a coarser step."""
+        """The law of several independent repetitions; for very many, on a coarser step."""
         times = checks.integer("times", times, low=0)
         result, square = LossLaw.nothing(), self
         while times:
@@ -153,11 +153,11 @@ class LossLaw:
         return result
 
     def on(self, step: float) -> "LossLaw":
-        """A law with losses on another step that dominates this one: each loss is split over its two neighbours.
+        """A law on another step that dominates this one. Each loss is split over its two neighbours.
 
-        Masses of both worlds are kept: of a mass m at a loss l, m·(1-e^-(l-a))/(1-e^-h) goes to a+h, h being the
-        step and a the multiple of it below l, and the rest to a. Merging the two again gives back the loss l.
-        Losses of very many steps count as infinite, or as no less than as many below 0.
+        The masses of both worlds are kept. Of a mass m at a loss l, m·(1-e^-(l-a))/(1-e^-h) goes to a+h, where h is
+        the step and a the multiple of it below l. The rest goes to a. Merging the two gives back the loss l. Losses
+        of more than `LONGEST` steps count as infinite; those below -`LONGEST` steps count as that.
         """
         if self.step == step or self._still:
             return replace(self, step=step)
@@ -173,7 +173,8 @@ class LossLaw:
                 continue
             below = max(-LONGEST, math.floor(loss / step))
             loss = max(loss, below * step)
-            slack = 2 * _HAIR * (abs(below) + 4)  # what floating point may have taken from a share
+            # Rounding may have made the share smaller by this much.
+            slack = 2 * _HAIR * (abs(below) + 4)
             share = min(1.0, max(0.0, -math.expm1(-(loss - below * step)) / whole) + slack)
             rest = min(1.0, 1 - share + 2 * slack)
             found[below + 1] = found.get(below + 1, 0) + _times(mass, share)
@@ -183,13 +184,13 @@ class LossLaw:
         return _trimmed(LossLaw(step, low, masses, infinite, self.pure, self.cut))
 
     def _loss(self, position: int) -> float:
-        """The loss at a position, and a hair more than the step may have been rounded by."""
+        """The loss at a position, and a little more to make up for rounding of the step."""
         loss = position * self.step
         return loss + abs(loss) * 4 * _HAIR
 
     @property
     def _reach(self) -> float:
-        """How far its losses are from 0."""
+        """The largest distance of a finite loss from 0."""
         return max(-self.low, self.low + len(self.masses) - 1) * self.step
 
     @property
@@ -199,7 +200,7 @@ class LossLaw:
 
 
 def mixed(laws: Iterable[tuple[Fraction, LossLaw]]) -> LossLaw:
-    """One of several laws of the same step, the observer being told which; weights are in both worlds."""
+    """A mixture of laws of the same step. The observer learns which one it is, and weights are of both worlds."""
     parts = [(weight, law) for weight, law in laws if weight]
     low = min(law.low for _, law in parts)
     high = max(law.low + len(law.masses) for _, law in parts)
@@ -216,7 +217,7 @@ def mixed(laws: Iterable[tuple[Fraction, LossLaw]]) -> LossLaw:
 
 
 def composed(laws: Iterable[LossLaw], step: float) -> LossLaw:
-    """All of them together: exactly where their steps agree, else on a common step, this one or a coarser one."""
+    """The law of all experiments together: exact if their steps agree, else on this step or a coarser one."""
     groups: dict[float, LossLaw] = {}
     for law in laws:
         groups[law.step] = groups[law.step] * law if law.step in groups else law
@@ -230,12 +231,12 @@ def composed(laws: Iterable[LossLaw], step: float) -> LossLaw:
 
 
 def coarser(step: float, reach: float) -> float:
-    """A step on which losses so far from 0 are not too many; this one, if that is enough."""
+    """A step for which losses up to `reach` are not too many positions. It is `step` or coarser."""
     return max(step, min(reach, _FARTHEST) / (LONGEST - 1))
 
 
 def _product(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
-    """Coefficients of a product of polynomials, through one product of integers; divided by 2^128, rounded up."""
+    """The coefficients of a product of polynomials, from one product of integers, divided by 2^128, rounded up."""
     size = len(one) + len(other) - 1
     short, long = ([(position, mass) for position, mass in enumerate(law) if mass] for law in (one, other))
     if len(short) * len(long) <= _SPARSE * size:
@@ -261,11 +262,11 @@ def _decimal(masses: tuple[int, ...]) -> decimal.Decimal:
 
 
 def _hull(points: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
-    """Of points from left to right, those on the lower convex hull, as far as it falls."""
+    """The points on the lower convex hull, as far as it falls. Points are given from left to right."""
     found: list[tuple[int, int, int]] = []
     for point in points:
         if found and point[1] >= found[-1][1]:
-            continue  # a falling function is below the earlier one
+            continue  # A falling function is below the earlier point already.
         while len(found) > 1 and _above_line(found[-1], found[-2], point):
             found.pop()
         found.append(point)
@@ -283,7 +284,7 @@ def _power(step: float, position: int) -> int:
 
 
 def _trimmed(law: LossLaw) -> LossLaw:
-    """Without its negligible ends: the lower one moves up to what is next, the upper one is cut off."""
+    """The law without its negligible ends. The lower end moves up to the next loss; the upper end is cut off."""
     if not law.masses:
         return law
     masses = list(law.masses)
@@ -313,5 +314,5 @@ def log_ratio(number: int, other: int) -> Fraction:
 
 
 def _above(number: float) -> float:
-    """At least as large as what was rounded to this."""
+    """A number that is at least as large as any number that was rounded to this one."""
     return number + abs(number) * _HAIR

@@ -1,6 +1,6 @@
-"""Stored reports in whole numbers: what draws from a state's slots reveal, and how often a slot is seen twice.
+"""Stored reports in whole numbers: how much the drawn slots reveal, and how likely a slot is drawn twice.
 
-The standard library is enough for this, so that a client can recompute it. `theory.collisions` asks the same of the
+The standard library is enough for this, so a client can recompute it. `theory.collisions` computes the same for the
 full engine, which is sharper for a given split and needs NumPy.
 """
 
@@ -13,41 +13,43 @@ from fractions import Fraction
 from untrackable.theory.integer_losses import WHOLE, LossLaw, mixed
 
 MOST_REPORTS = 2048
-"""Up to this many draws, the distinct slots among them are counted exactly; of more draws, all slots are."""
+"""Up to this many draws, the distinct slots among them are counted exactly. With more, all slots count."""
 
 MOST_SLOTS = 1_000_000
 """The most slots that a client keeps or accounts for."""
 
 _RARE = Fraction(1, 1 << 100)
-"""Numbers of slots whose probability is no more than this together are merged."""
+"""Numbers of slots that together have at most this probability are merged."""
 
 
-def slots_seen(one: LossLaw, slots: int, reports: int | None) -> LossLaw:
-    """A fixed value: the distinct slots among so many draws, each of which reveals what one report does.
+def slots_of_one_value(one: LossLaw, slots: int, reports: int | None) -> LossLaw:
+    """A fixed value: each distinct slot among the draws reveals as much as one report.
 
-    The observer is told how many distinct slots there are.
+    The observer learns the number of distinct slots.
     """
     if reports is None or reports > MOST_REPORTS or slots == 1:
         return one ** counted_slots(slots, reports)
     chances = occupancy(reports, slots)
-    # What floating point may have taken from the chances is added.
+    # Rounding may have made the chances smaller by this much.
     weights = [Fraction(chance) * (1 + Fraction(reports, 1 << 48)) for chance in chances]
     few, many = _rare(weights), _rare(weights[::-1])
     first, last = len(few), len(weights) - len(many)
-    kept = [sum(few, weights[first]), *weights[first + 1 : last]]  # the fewest count as more
+    # The rare smallest numbers of slots count as the next larger number, which is an upper bound.
+    kept = [sum(few, weights[first]), *weights[first + 1 : last]]
     law = mixed(zip(kept, _powers(one, first, len(kept)), strict=True))
     cut = law.cut + math.ceil((sum(many, Fraction(0)) + Fraction(1, 1 << 256)) * WHOLE)
     return replace(law, pure=one.pure * (len(weights) - 1), cut=cut)
 
 
 def slots_of_changing_values(one: LossLaw, slots: int, reports: int | None) -> LossLaw:
-    """Any sequence of values: a slot seen twice shows that the value did not change, and counts as everything."""
+    """Any sequence of values: a slot drawn twice shows that the value did not change, and reveals everything."""
     if reports is None or reports > slots:
         return LossLaw.everything()
     different = 1.0
     for drawn in range(reports):
         different *= 1 - drawn / slots
-    slack = Fraction(reports, 1 << 50)  # what floating point may have done to the product
+    # Rounding may have changed the product by this much.
+    slack = Fraction(reports, 1 << 50)
     once = min(Fraction(1), Fraction(different) * (1 + slack))
     repeat = 1 - Fraction(different) * (1 - slack) if reports > 1 else Fraction(0)
     gives_away = LossLaw.of(Fraction(0), {0: once}, infinite=repeat)
@@ -55,9 +57,9 @@ def slots_of_changing_values(one: LossLaw, slots: int, reports: int | None) -> L
 
 
 def slot_tracking(slots: int, reports: int) -> LossLaw:
-    """One person against two: a slot on both sides gives one person away, and nothing else reveals anything.
+    """One person against two: a slot on both sides reveals that it is one person. Nothing else reveals anything.
 
-    Slots of several values are separate, so that they are seen twice no more often than those of one value.
+    Slots of several values are separate, so a slot is drawn twice no more often than with one value.
     """
     cross = Fraction(slot_crossing(slots, reports))
     return LossLaw.of(Fraction(0), {0: 1 - cross}, infinite=cross)
@@ -66,7 +68,8 @@ def slot_tracking(slots: int, reports: int) -> LossLaw:
 def slot_crossing(slots: int, reports: int) -> float:
     """The largest probability, over all splits, that a slot shows up on both sides: the advantage (upper).
 
-    P(cross) = 1 - E[(1 - M/L)^(k-j)], M being the distinct slots among the first j of k draws; at most j(k-j)/L.
+    P(cross) = 1 - E[(1 - M/L)^(k-j)], where M is the number of distinct slots among the first j of k draws. It is
+    at most j(k-j)/L.
     """
     if reports < 2:
         return 0.0
@@ -84,25 +87,25 @@ def slot_crossing(slots: int, reports: int) -> float:
 
 
 def occupancy(draws: int, slots: int) -> list[float]:
-    """Chances of 0, 1, … distinct slots among so many uniform draws."""
+    """The probabilities of 0, 1, … distinct slots among uniform draws."""
     *_, last = _occupancies(draws, slots)
     return last
 
 
 def _occupancies(draws: int, slots: int) -> Iterator[list[float]]:
-    """After 0, 1, …, draws."""
+    """The same after 0, 1, …, `draws` draws."""
     law = [1.0]
     yield law
     for _ in range(draws):
-        longer = [chance * seen / slots for seen, chance in enumerate(law)] + [0.0]
-        for seen, chance in enumerate(law):
-            longer[seen + 1] += chance * (slots - seen) / slots
+        longer = [chance * distinct / slots for distinct, chance in enumerate(law)] + [0.0]
+        for distinct, chance in enumerate(law):
+            longer[distinct + 1] += chance * (slots - distinct) / slots
         law = longer[: slots + 1]
         yield law
 
 
 def _rare(weights: list[Fraction]) -> list[Fraction]:
-    """The first of them, as long as they are rare all together; not all of them."""
+    """The first weights, as many as are rare all together, but not all."""
     total = itertools.accumulate(weights[:-1])
     return weights[: sum(1 for _ in itertools.takewhile(lambda summed: summed <= _RARE, total))]
 
@@ -115,7 +118,7 @@ def _powers(one: LossLaw, first: int, count: int) -> Iterator[LossLaw]:
 
 
 def counted_slots(slots: int, reports: int | None) -> int:
-    """How many slots so many reports can show, if that is not too many to account for."""
+    """The number of slots that this many reports can reveal. Too many slots are an error."""
     count = slots if reports is None else min(slots, reports)
     if count > MOST_SLOTS:
         raise ValueError(f"slots must be at most {MOST_SLOTS} to be accounted for, got {count}")

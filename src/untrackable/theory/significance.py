@@ -15,7 +15,7 @@ from untrackable import checks
 FloatArray = NDArray[np.float64]
 
 Dependence = Literal["positive", "any"]
-"""What is assumed about the p-values: "positive" for independence or positive dependence, "any" for nothing."""
+"""The assumption about p-values: "positive" is independence or positive dependence, "any" is no assumption."""
 
 _DECADES = 300
 """`radius_tail` tries failure probabilities down to 10 to the minus this power."""

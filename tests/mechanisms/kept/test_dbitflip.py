@@ -117,7 +117,7 @@ def test_variance_is_exact_over_sets_and_noise() -> None:
     assert moments[:, 0] == pytest.approx([0, 1, 0], abs=1e-12)
     assert math.sqrt(moments[0, 1]) == pytest.approx(mechanism.accuracy(1).standard_error, rel=1e-12)
     one = mechanism.aggregator().add([mechanism.client(1).report(1)])
-    one.counts[:], one.asked[:], one.n = [0, 10, 0], [10, 10, 10], 15  # an estimate clipped to 1
+    one.counts[:], one.samples[:], one.n = [0, 10, 0], [10, 10, 10], 15  # an estimate clipped to 1
     found = one.estimate()
     assert found.frequencies[1] > 1
     assert found.standard_error[1] == pytest.approx(math.sqrt((moments[1, 1] - 1) / 15), rel=1e-9)

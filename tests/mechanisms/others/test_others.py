@@ -209,7 +209,9 @@ def test_estimates_of_changes() -> None:
         told = mechanism.accuracy(people, round=round)
         assert told.radius == pytest.approx(found.radius[1])
         assert told.standard_error == pytest.approx(found.standard_error[1], rel=0.01)
-    with pytest.raises(ValueError, match=r"of the same people at rounds \[4, 6, 7\], got \[0, 0, 400000\]"):
+    with pytest.raises(
+        ValueError, match=r"the same people must report at rounds \[4, 6, 7\], got \[0, 0, 400000\]"
+    ):
         mechanism.aggregator(7).add(reports[:, 6:7]).estimate()
     with pytest.raises(ValueError, match="no reports"):
         mechanism.aggregator(7).estimate()

@@ -1,1 +1,1 @@
-"""What reports themselves show, recorded in files or sent by black boxes; nothing is assumed of the mechanism."""
+"""Evidence from reports alone, recorded in files or sent by black boxes. Nothing is assumed about the mechanism."""

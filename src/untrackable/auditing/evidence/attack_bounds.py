@@ -154,7 +154,7 @@ class Epsilon:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueLeak:
-    """What reports reveal about the value: the bound on eps, and how many held-out clients' values were guessed."""
+    """How much reports reveal about the value: the bound on eps, and the share of held-out values guessed right."""
 
     eps: Epsilon
     recovered: Share

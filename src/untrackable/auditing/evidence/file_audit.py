@@ -87,7 +87,7 @@ class FileAudit:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What to keep in mind."""
+        """Remarks that a reader of the result should know."""
         said = []
         if self.malformed:
             where = "; ".join(f"{self.unit} {number}: {reason}" for number, reason in self.examples)

@@ -14,10 +14,10 @@ MOST_BITS = 1 << 30
 """Bits of all reports together that are held in memory, a byte each."""
 
 KINDS = 64
-"""A part of a report with at most so many possibilities is taken as its kind."""
+"""A part of a report with at most this many possibilities is taken as its kind."""
 
 FEW = 64
-"""If there are at most so many different reports, each gets a column of its own beside the bits."""
+"""If there are at most this many different reports, each gets a column of its own beside the bits."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -168,7 +168,7 @@ def _array(report: Any) -> NDArray[np.signedinteger[Any]]:
 
 
 def _shape(parts: tuple[Part, ...]) -> tuple[object, ...]:
-    """What must be the same in all reports."""
+    """The types and sizes of the parts. They must be the same in all reports."""
     return tuple(
         (type(part), part.size if isinstance(part, np.ndarray) else len(part) if isinstance(part, bytes) else None)
         for part in parts

@@ -1,1 +1,1 @@
-"""Deck, Fading and RNIP: mechanisms over noisy inner products, set by a whole privacy budget."""
+"""Deck, Fading and RNIP: mechanisms that send noisy inner products and are set by a whole privacy budget."""

@@ -14,11 +14,11 @@ Accounting = Literal["exact", "paper"]
 
 _LARGEST_EPS_REPORT = 40.0
 _EXACTLY = 100_000
-"""Slots up to which delta is an exact sum."""
+"""Up to this many slots, delta is an exact sum."""
 _NEAR = 0.01
-"""How much of its standard error is not worth a wider answer."""
+"""A wider answer must reduce the standard error by more than this share to be worth it."""
 QUIET = 0.03
-"""Up to this ε′ of one bit, no other width is better if the widest is not."""
+"""If ε′ of one bit is at most this, and the widest answer is not better, then no other width is."""
 
 
 def largest_eps_report(
@@ -51,21 +51,22 @@ def _largest(bits: int, slots: int, eps: float, delta: float, width: int) -> flo
         factor = NoisyInnerProduct(bits=bits, eps=eps_report, width=width).privacy_factor()
         return Experiment([(factor, slots)]).delta(eps).upper
 
-    many, few = (guessed(bits, slots, eps, delta, width) for guessed in (_as_gaussian, _as_few))
+    many, few = (rule(bits, slots, eps, delta, width) for rule in (_as_gaussian, _as_few))
     guess = max(pure, few if many < pure and few < math.inf else min(many, few))
-    close = 1e-9 if slots <= _EXACTLY else 1e-5  # no finer than the engine's own bracket
+    # The search is no finer than the engine's own bracket.
+    close = 1e-9 if slots <= _EXACTLY else 1e-5
     found = largest_parameter(spent, guess, eps=eps, delta=delta, high=_LARGEST_EPS_REPORT, tolerance=close)
     return max(pure, found)
 
 
 def _as_gaussian(bits: int, slots: int, eps: float, delta: float, width: int) -> float:
-    """Where many slots spend delta: all together, they look like a Gaussian."""
-    told = NoisyInnerProduct(bits=bits, eps=1.0, width=width).differing() * 2 / (1 << width)
-    return gaussian_shift(delta, eps) / math.sqrt(slots * told)
+    """A guess for many slots: all together, they look like a Gaussian."""
+    variance = NoisyInnerProduct(bits=bits, eps=1.0, width=width).differing() * 2 / (1 << width)
+    return gaussian_shift(delta, eps) / math.sqrt(slots * variance)
 
 
 def _as_few(bits: int, slots: int, eps: float, delta: float, width: int) -> float:
-    """Where few slots spend delta: if all tell the truth, of probability t, by t·(1 - e^(ε-Lε′)), and else not."""
+    """A guess for few slots: only the case that all tell the truth, of probability t, costs t·(1 - e^(ε-Lε′))."""
     loud = NoisyInnerProduct(bits=bits, eps=min(eps / slots + 1e-9, _LARGEST_EPS_REPORT), width=width)
     truth = float(loud.privacy_factor().p[0]) ** slots
     return (eps - math.log1p(-delta / truth)) / slots if delta < truth else math.inf
@@ -74,10 +75,10 @@ def _as_few(bits: int, slots: int, eps: float, delta: float, width: int) -> floa
 def best_base(
     *, bits: int, slots: int, eps: float, delta: float, accounting: Accounting, width: int | None = None
 ) -> NoisyInnerProduct:
-    """Of the noisy inner products that spend the budget, each with its own ε′, that of the smallest standard error.
+    """The noisy inner product that spends the budget with the smallest standard error.
 
-    Of several within a hundredth of it the narrowest, as a wider answer is longer and costs the server more: while
-    ε′ is small, all are nearly as good.
+    Each width has its own ε′. If several widths are within a hundredth of the best, the narrowest is taken, because
+    a wider answer makes longer reports and more work for the server. While ε′ is small, all are nearly as good.
     """
 
     def spending(width: int) -> NoisyInnerProduct:
@@ -102,5 +103,5 @@ def best_base(
 
 
 def checked_base(bits: int, eps_report: float, width: int | None) -> NoisyInnerProduct:
-    """The noisy inner product of these parameters, which calls its privacy `eps_report`."""
+    """The noisy inner product of these parameters. Errors about its privacy name `eps_report`."""
     return NoisyInnerProduct(bits=bits, eps=checks.epsilon("eps_report", eps_report), width=width)

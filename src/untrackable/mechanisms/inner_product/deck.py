@@ -1,4 +1,4 @@
-"""The deck: noisy inner products are drawn once, as cards, and each round sends its own card."""
+"""The deck: a client draws one noisy inner product for each round in advance, as cards, and sends each once."""
 
 from typing import Literal, Self
 
@@ -8,7 +8,11 @@ from untrackable.mechanisms.wrappers.dealt import Dealt
 
 
 class Deck(Dealt):
-    """The same reports as `InnerProduct`, but each is sent once, in its own round: as private, not trackable."""
+    """A client draws `slots` noisy inner products in advance, its cards, and sends one card in each round.
+
+    The cards are as private as the stored reports of `InnerProduct`. But no card is sent twice, so nobody can tell
+    whether two reports come from one person. After the last card, clients stop or, with "replay", start again.
+    """
 
     __slots__ = ()
     base: NoisyInnerProduct
@@ -36,13 +40,16 @@ class Deck(Dealt):
         when_empty: Literal["stop", "replay"] = "stop",
         width: int | None = None,
     ) -> Self:
-        """The largest eps_report whose whole state is (eps, delta)-private; the width that suits it best."""
+        """The deck with the largest eps_report that keeps all cards together (eps, delta)-private.
+
+        Without a `width`, it is the one with the smallest error.
+        """
         base = best_base(bits=bits, slots=slots, eps=eps, delta=delta, accounting=accounting, width=width)
         return cls(bits=bits, slots=slots, eps_report=base.eps, when_empty=when_empty, width=base.width)
 
     @property
     def bits(self) -> int:
-        """Width of a value, d."""
+        """Width of a value in bits, d."""
         return self.base.bits
 
     @property
@@ -52,7 +59,7 @@ class Deck(Dealt):
 
     @property
     def width(self) -> int:
-        """Bits of an answer, w."""
+        """Width of an answer in bits, w."""
         return self.base.width
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Answers without a last round: they grow fainter, so that all of them together stay private for ever."""
+"""Reports without a last round: they get noisier with every round, so that all together stay private for ever."""
 
 import math
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ from untrackable.theory.integer_gaussian import with_gaussian_tail
 from untrackable.theory.integer_losses import LossLaw
 
 HEAD = 64
-"""Rounds that are accounted for one by one; all later ones are dominated by one Gaussian."""
+"""The first rounds are accounted for one by one. One Gaussian dominates all later ones."""
 
 _ROUND_BITS = 64
 _LARGEST_DETECTION = 2000
@@ -39,14 +39,14 @@ _SMALLEST_DELTA = 1e-11
 _SUMMED = 5_000
 _LARGEST_SCALE = 40.0
 _ROUGH = 1 << 13
-"""Grid points that suffice for where to look."""
+"""Number of grid points for a rough answer, which tells where to search."""
 
 ndtri = NormalDist().inv_cdf
 """Φ⁻¹, from the standard library."""
 
 
 class Memory(NamedTuple):
-    """A client's state: the value, and the last round answered with its report (0 if none)."""
+    """A client's state: the value, and the last round with its report. Both are 0 before the first report."""
 
     value: int
     round: int
@@ -55,15 +55,15 @@ class Memory(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fading(Mechanism):
-    """Round t is answered with a noisy inner product of eps_t = scale·t^(-power), power > ½.
+    """In round t a client sends a new noisy inner product with eps_t = scale·t^(-power), power > ½.
 
-    Rounds are independent given the value, so one person and two look exactly alike; Σ eps_t² is finite, so all
-    rounds together are (eps, delta)-private. The price is accuracy that fades: the error of round t grows as
-    t^power, for everyone, also for those who join late.
+    Rounds are independent given the value, so the reports of one person and of two people look exactly alike.
+    Σ eps_t² is finite, so all rounds together are (eps, delta)-private. The price is accuracy: the error of round t
+    grows as t^power, for everyone, including people who join late.
 
-    `scale` is eps of the first round: the largest that the budget allows unless given. It is part of the recipe, so
-    that all clients and the collector agree on it whichever way it was computed. `width` is that of every round's
-    answer, one bit unless given: rounds fade to where one bit is best, however loud the first ones are.
+    `scale` is the eps of the first round, by default the largest that the budget allows. It is a parameter so that
+    all clients and the collector agree on it. `width` is the width of an answer, by default one bit: later rounds
+    are so noisy that one bit is best.
     """
 
     bits: int
@@ -92,7 +92,7 @@ class Fading(Mechanism):
         if not 0.5 < self.power <= 4:
             raise ValueError(f"power must be above 0.5 and at most 4, got {self.power}")
         if self.delta < _SMALLEST_DELTA:
-            raise ValueError(f"delta must be at least {_SMALLEST_DELTA}, which is resolved, got {self.delta}")
+            raise ValueError(f"delta must be at least {_SMALLEST_DELTA}, got {self.delta}")
         if self.scale == 0:
             checks.settle(self, scale=_scale(self.bits, self.width, self.eps, self.delta, self.power))
         elif (
@@ -104,17 +104,17 @@ class Fading(Mechanism):
             )
 
     def _plainly_private(self) -> bool:
-        """Whether eps covers the largest loss of the first rounds, and that of the others but for delta.
+        """Whether eps covers the largest loss of the first rounds plus the loss of the others, except for delta.
 
-        This bound costs next to nothing, and serves an eps far above what is spent. The loss of N(0, 1) against
-        N(μ, 1) is N(μ²/2, μ²).
+        This bound costs next to nothing, and is enough if eps is far above what is spent. The loss of N(0, 1)
+        against N(μ, 1) is N(μ²/2, μ²).
         """
         first = math.fsum(self.eps_report(t) for t in range(1, HEAD + 1))
         shift = _tail_shift(self.bits, self.scale, self.power, math.inf, self.width)
         return first + shift**2 / 2 - shift * ndtri(self.delta) < self.eps
 
     def eps_report(self, round: int) -> float:
-        """eps_t of one round."""
+        """The eps of one round, eps_t."""
         return self.scale * math.pow(round_number(round), -self.power)
 
     def base(self, round: int) -> NoisyInnerProduct:
@@ -123,33 +123,33 @@ class Fading(Mechanism):
 
     @property
     def report_bits(self) -> int:
-        """The vectors and the answer."""
+        """Width of the vectors and the answer."""
         return self.width * (self.bits + 1)
 
     @property
     def capacity(self) -> int:
-        """2^bits values."""
+        """The number of values, 2^bits."""
         return 1 << self.bits
 
     def independent_errors(self, values: int) -> int:
-        """Every value that d bits can hold; of one bit, the two errors are the same."""
+        """One error for every value that the bits can hold. With one bit, both values have the same error."""
         return 1 if self.bits == 1 else min(self.capacity, 1 << (values - 1).bit_length())
 
     def accuracy(
         self, people: int, *, beta: float = 0.05, round: int = 1, candidates: Sequence[Any] | None = None
     ) -> Accuracy:
-        """That of the round's noisy inner product."""
+        """The accuracy of the round's noisy inner product."""
         return self.base(round).accuracy(people, beta)
 
     def log_likelihood(self, reports: Reports, value: int, rounds: Sequence[int]) -> FloatArray:
-        """Independent reports, each as noisy as its round."""
+        """The sum over independent reports, each with the noise of its round."""
         total = np.zeros(reports.shape[0])
         for i, r in enumerate(rounds):
             total += self.base(r).log_likelihood(reports[:, i], value)
         return total
 
     def link_scores(self, first: Reports, second: Reports, value: int) -> FloatArray:
-        """All 0: rounds are independent given the value."""
+        """All scores are 0, because rounds are independent given the value."""
         return np.zeros((first.shape[0], second.shape[0]))
 
     def aggregator(self, round: int = 1) -> Aggregator:
@@ -157,65 +157,65 @@ class Fading(Mechanism):
         return self.base(round).aggregator(Scope(self, round, pools=False))
 
     def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Experiment:
-        """All rounds, or the first `reports`, which are the ones that tell most.
+        """The privacy of all rounds, or of the first `reports`, which reveal most.
 
-        The same for any sequence of values. Exact up to the rounds that are accounted for one by one, with a
-        rigorous Gaussian bound on all later ones (upper).
+        It is the same for any sequence of values. It is exact for rounds that are accounted for one by one; a
+        Gaussian bounds all later ones (upper).
         """
         checks.choice("values", values, ("fixed", "any"))
         last = math.inf if reports is None else checks.integer("reports", reports, low=1)
         return _all_rounds(self.bits, self.width, self.scale, self.power, last)
 
     def integer_privacy(self, reports: int | None, *, values: Values, step: float) -> LossLaw:
-        """The first rounds one by one, all later ones bounded by a Gaussian shift."""
+        """The first rounds are composed one by one. A Gaussian shift bounds all later ones."""
         rounds = range(1, (HEAD if reports is None else min(HEAD, reports)) + 1)
         shift = self.privacy(reports=reports).gaussian
         spread = math.hypot(shift, *(self.eps_report(round) for round in rounds))
         laws = [self.base(round).integer_loss() for round in rounds]
         return with_gaussian_tail(laws, shift, step, spread=spread)
 
-    def _trackings(self, seen: ObservedRounds) -> list[Experiment | Mixture]:
-        """Nothing to see: rounds are independent given the value."""
-        self._unlike(seen)
+    def _trackings(self, observed: ObservedRounds) -> list[Experiment | Mixture]:
+        """Nobody can tell one person from two, because rounds are independent given the value."""
+        self._unlike(observed)
         return [Experiment()]
 
-    def _detections(self, seen: ObservedRounds, after: After) -> list[Experiment | Mixture]:
-        """The rounds after the change, each as telling as its eps_t; all of them if none is named."""
-        self._unlike(seen)
-        if seen.reports > _LARGEST_DETECTION:
-            raise ValueError(f"detection takes at most {_LARGEST_DETECTION} rounds, got {seen.reports}")
-        before = seen.first or frozenset()
-        return [Experiment([self.base(r).privacy_factor() for r in seen.rounds if r not in before])]
+    def _detections(self, observed: ObservedRounds, after: After) -> list[Experiment | Mixture]:
+        """The rounds after the change reveal it, each with its own eps_t. By default all rounds do."""
+        self._unlike(observed)
+        if observed.reports > _LARGEST_DETECTION:
+            raise ValueError(f"detection takes at most {_LARGEST_DETECTION} rounds, got {observed.reports}")
+        before = observed.first or frozenset()
+        return [Experiment([self.base(r).privacy_factor() for r in observed.rounds if r not in before])]
 
-    def _unlike(self, seen: ObservedRounds) -> None:
-        if seen.counted and seen.first is not None:
+    def _unlike(self, observed: ObservedRounds) -> None:
+        if observed.counted and observed.first is not None:
             raise ValueError("the rounds of Fading are not alike: give rounds and first instead of split")
 
     def new_state(self, value: int, source: Entropy) -> Memory:
-        """The value, and no round answered."""
+        """The value, before any report."""
         return Memory(checks.private_integer("value", value, below=1 << self.bits), 0, 0)
 
     def make_report(self, state: Memory, round: int, source: Entropy) -> tuple[int, Memory]:
-        """A noisy inner product of the round's eps; the last round's report again, if it is asked for again."""
+        """A noisy inner product with the round's eps. The last round's report can be repeated."""
         if round < state.round:
-            raise RoundPassed(f"round {round} is over: a later one has been answered")
+            raise RoundPassed(f"round {round} is over: this client has reported in a later round")
         if round == state.round:
             return state.report, state
         if self.eps_report(round) < smallest_eps(self.width):
-            raise FadedAway(f"the answer of round {round} would be a fair coin: no report, now or later")
+            raise FadedAway(f"the report of round {round} would be a fair coin, so there are no more reports")
         report = self.base(round).draw(state.value, source)
         return report, Memory(state.value, round, report)
 
     def forget_report(self, state: Memory, round: int, source: Entropy) -> Memory:
-        """With a report of value 0 in place of the last one."""
+        """The state with a random report of value 0 in place of the last report."""
         return state._replace(report=self.base(round).draw(0, source))
 
     def change_value(self, state: Memory, value: int, source: Entropy) -> Memory:
-        """With another value for all later rounds."""
+        """The state with another value for all later rounds."""
         return state._replace(value=checks.private_integer("value", value, below=1 << self.bits))
 
     def pack_state(self, state: Memory) -> bytes:
-        """The last round, the value, the last report."""
+        """The last round, the value and the last report, one after the other."""
         return (
             pack_integers([state.round], _ROUND_BITS)
             + pack_integers([state.value], self.bits)
@@ -223,7 +223,7 @@ class Fading(Mechanism):
         )
 
     def unpack_state(self, payload: bytes) -> Memory:
-        """The same; a round without a report, or a report without a round, is an error."""
+        """The state of these bytes. A round without a report, or a report without a round, is an error."""
         value_end = 8 + (self.bits + 7) // 8
         (round,) = unpack_integers(payload[:8], _ROUND_BITS, 1)
         (value,) = unpack_integers(payload[8:value_end], self.bits, 1)
@@ -234,7 +234,7 @@ class Fading(Mechanism):
 
     @property
     def _loud(self) -> NoisyInnerProduct:
-        """A round's mechanism, for what does not depend on how loud it is."""
+        """A round's mechanism with some eps, for questions that do not depend on eps."""
         return NoisyInnerProduct(bits=self.bits, eps=1.0, width=self.width)
 
     def _words(self) -> int:
@@ -253,7 +253,7 @@ class Fading(Mechanism):
 
 @lru_cache(maxsize=4)
 def _all_rounds(bits: int, width: int, scale: float, power: float, last: float) -> Experiment:
-    """Rounds 1 … last: the first `HEAD` as they are, the others dominated by a Gaussian shift."""
+    """Privacy of rounds 1 … last: the first `HEAD` are exact, and a Gaussian shift dominates the others."""
     head = int(min(HEAD, last))
     rounds = [NoisyInnerProduct(bits=bits, eps=scale * t**-power, width=width) for t in range(1, head + 1)]
     factors = [round.privacy_factor() for round in rounds]
@@ -304,7 +304,8 @@ def _slope_of_one(bits: int, largest: float) -> float:
     centre = 1 - differ / 2
     if differ * half > 1e-4:
         vertex = float(ndtri(centre + differ * half) - ndtri(centre - differ * half))
-    else:  # the difference would cancel: at most twice ρh times the steepest slope, that at the upper end
+    else:
+        # The difference would cancel. It is at most 2ρh times the steepest slope, which is at the upper end.
         steepest = math.sqrt(2 * math.pi) * math.exp(float(ndtri(centre + differ * half)) ** 2 / 2)
         vertex = 2 * differ * half * steepest
     return vertex / (4 * half)
@@ -312,7 +313,7 @@ def _slope_of_one(bits: int, largest: float) -> float:
 
 @lru_cache(maxsize=64)
 def _squares(power: float, after: int, last: float) -> float:
-    """Σ t^(-2·power) for t = after+1 … last, at most: a few thousand terms, and an integral above all others."""
+    """Σ t^(-2·power) for t = after+1 … last (upper): a few thousand terms, and an integral that bounds the rest."""
     summed = int(min(last, after + _SUMMED))
     total = math.fsum(math.pow(t, -2 * power) for t in range(after + 1, summed + 1))
     falls = 2 * power - 1
@@ -332,16 +333,16 @@ def _scale(bits: int, width: int, eps: float, delta: float, power: float) -> flo
         return _spent(bits, width, eps, power, scale)
 
     def rough(scale: float) -> float:
-        """About what is spent: between the ends, to which a fine grid's bound is nearer than a coarse one's."""
+        """A rough value of what is spent, between the two ends of a coarse grid's bracket."""
         ends = _all_rounds(bits, width, scale, power, math.inf).with_grid(_ROUGH)._delta(eps, "forward")
         return math.sqrt(ends[0] * ends[1])
 
-    # Were every round Gaussian with its own variance, this shift would spend delta: close to the answer.
-    told = NoisyInnerProduct(bits=bits, eps=1.0, width=width).differing() * 2 / (1 << width)
-    guess = gaussian_shift(delta, eps) / math.sqrt(told * _squares(power, 0, math.inf))
+    # If every round were a Gaussian with its own variance, this shift would spend delta. It is close to the answer.
+    variance = NoisyInnerProduct(bits=bits, eps=1.0, width=width).differing() * 2 / (1 << width)
+    guess = gaussian_shift(delta, eps) / math.sqrt(variance * _squares(power, 0, math.inf))
     found = largest_parameter(spent, guess, eps=eps, delta=delta, high=_LARGEST_SCALE, tolerance=1e-8, rough=rough)
     if found == _LARGEST_SCALE:
         return found
-    # Seven significant digits, rounded down.
+    # Seven significant digits, rounded down, are easy to compare and never spend too much.
     digits = 6 - math.floor(math.log10(found))
     return math.floor(found * math.pow(10, digits)) / math.pow(10, digits)

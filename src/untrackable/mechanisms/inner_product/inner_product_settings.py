@@ -1,4 +1,4 @@
-"""Noisy inner products set for a budget: dealt as a deck, stored, fading, or one of them sent for ever."""
+"""Parameters for mechanisms over noisy inner products: `Deck`, RNIP, `Fading` and `Memoized`, given a budget."""
 
 from collections.abc import Callable
 
@@ -17,18 +17,18 @@ from untrackable.mechanisms.wrappers.stored import Memoized, Stored
 from untrackable.theory.collisions import fewest_slots
 
 _NO_LIMIT = 1e6
-"""An eps that no first round of `Fading` spends, where the budget is not known yet."""
+"""An eps that `Fading` never spends. It stands for the budget while that is not known yet."""
 _LAST_CARD = "A deck holds one card for each round, so it needs a last round."
 
 
 def deck(budget: Budget) -> Mechanism:
-    """One card for each round, which together spend the budget."""
+    """A deck with one card for each round. All cards together spend the budget."""
     slots = budget.last_round(_LAST_CARD)
     return _dealt(_spending(budget, slots, published=None), slots, budget)
 
 
 def deck_of_report(budget: Budget, eps_report: float, width: int) -> Mechanism:
-    """One card of this eps and width for each round."""
+    """A deck with one card of this eps and width for each round."""
     slots = budget.last_round(_LAST_CARD)
     return _dealt(NoisyInnerProduct(bits=budget.bits, eps=eps_report, width=width), slots, budget)
 
@@ -40,13 +40,13 @@ def _dealt(base: NoisyInnerProduct, slots: int, budget: Budget) -> Mechanism:
 
 
 def rnip(budget: Budget) -> Mechanism:
-    """Stored reports which together spend the budget, with the fewest slots whose tracking is tolerable."""
+    """Stored reports that together spend the budget, with the fewest slots for which tracking is tolerable."""
     slots = _tolerable_slots(budget)
     return _stored(_spending(budget, slots, published=1), slots, budget)
 
 
 def rnip_of_report(budget: Budget, eps_report: float, width: int) -> Mechanism:
-    """Stored reports of this eps and width, with the fewest slots whose tracking is tolerable."""
+    """Stored reports of this eps and width, with the fewest slots for which tracking is tolerable."""
     base = NoisyInnerProduct(bits=budget.bits, eps=eps_report, width=width)
     return _stored(base, _tolerable_slots(budget), budget)
 
@@ -58,9 +58,9 @@ def _stored(base: NoisyInnerProduct, slots: int, budget: Budget) -> Mechanism:
 
 
 def _tolerable_slots(budget: Budget) -> int:
-    """The fewest slots for which a slot shows up twice as rarely as is tolerable."""
+    """The fewest slots with which no slot is sent twice, except with a tolerable probability."""
     if budget.tolerance is None:
-        # Enough for an advantage of a few percent.
+        # This many slots keep the observer's advantage to a few percent.
         return 4 * budget.last_round("The number of its slots follows from the number of rounds.") ** 2
     reports, advantage = budget.tolerance.reports, budget.tolerance.advantage_limit
     if reports is None:
@@ -70,7 +70,7 @@ def _tolerable_slots(budget: Budget) -> int:
     if reports < 2 or advantage >= 1:
         return 1
     if advantage == 0:
-        raise Unsuitable("tracking", "A stored report may be sent twice, however many slots there are.")
+        raise Unsuitable("tracking", "A stored report may be sent twice, even with very many slots.")
     try:
         return fewest_slots(reports, advantage, LARGEST_SLOTS)
     except ValueError:
@@ -78,45 +78,47 @@ def _tolerable_slots(budget: Budget) -> int:
 
 
 def fading(budget: Budget) -> Fading:
-    """All rounds, without end, spend the budget."""
+    """Reports for ever, all of which together spend the budget."""
     return Fading(bits=budget.bits, eps=budget.eps, delta=budget.delta)
 
 
 def fading_of_report(budget: Budget, eps_report: float, width: int) -> Fading:
-    """A first round of this eps; while the budget is not known yet, one that is never spent."""
+    """Reports for ever, with a first round of this eps. An unknown budget becomes one that is never spent."""
     eps = min(budget.eps, _NO_LIMIT)
     return Fading(bits=budget.bits, eps=eps, delta=budget.delta, scale=eps_report, width=width)
 
 
 def memoized(budget: Budget) -> Memoized:
-    """One report, which spends the budget alone."""
+    """One report, sent for ever, that spends the budget alone."""
 
-    def made(width: int) -> NoisyInnerProduct:
+    def with_width(width: int) -> NoisyInnerProduct:
         return NoisyInnerProduct(bits=budget.bits, eps=budget.eps, width=width)
 
-    base = made(1) if budget.beta is None else _smallest_radius(made, budget.bits, budget.beta)
+    base = with_width(1) if budget.beta is None else _smallest_radius(with_width, budget.bits, budget.beta)
     return Memoized(base if budget.levels is None else Levelled(base, budget.levels))
 
 
 def _spending(budget: Budget, slots: int, published: int | None) -> NoisyInnerProduct:
-    """The report of which so many spend the budget; as wide as published, or as beta asks for."""
+    """The base of which `slots` reports spend the budget. The width is as published, or best at beta."""
 
-    def made(width: int | None) -> NoisyInnerProduct:
+    def with_width(width: int | None) -> NoisyInnerProduct:
         return best_base(
             bits=budget.bits, slots=slots, eps=budget.eps, delta=budget.delta, accounting="exact", width=width
         )
 
-    return made(published) if budget.beta is None else _smallest_radius(made, budget.bits, budget.beta)
+    if budget.beta is None:
+        return with_width(published)
+    return _smallest_radius(with_width, budget.bits, budget.beta)
 
 
-def _smallest_radius(made: Callable[[int], NoisyInnerProduct], bits: int, beta: float) -> NoisyInnerProduct:
-    """The width of the smallest error radius: that of the smallest standard error may promise less."""
+def _smallest_radius(with_width: Callable[[int], NoisyInnerProduct], bits: int, beta: float) -> NoisyInnerProduct:
+    """The base with the smallest error radius. It need not be the one with the smallest standard error."""
 
     def radius(base: NoisyInnerProduct) -> float:
         return base.accuracy(1, beta).radius
 
-    narrow, widest = made(1), min(bits, LARGEST_WIDTH)
-    wide = made(widest) if widest > 1 else narrow
+    narrow, widest = with_width(1), min(bits, LARGEST_WIDTH)
+    wide = with_width(widest) if widest > 1 else narrow
     if narrow.eps <= QUIET and radius(narrow) <= radius(wide):
         return narrow
-    return min([narrow, *map(made, range(2, widest)), wide], key=radius)
+    return min([narrow, *map(with_width, range(2, widest)), wide], key=radius)

@@ -1,4 +1,4 @@
-"""Report Noisy Inner Product [NV]: noisy inner products are stored, and one drawn at random is sent."""
+"""Report Noisy Inner Product [NV]: a client stores noisy inner products and sends a random one in each round."""
 
 from typing import Self
 
@@ -7,11 +7,15 @@ from untrackable.mechanisms.interface import Values
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
 from untrackable.mechanisms.wrappers.stored import Stored
 from untrackable.theory.integer_losses import LossLaw
-from untrackable.theory.integer_slots import slot_tracking, slots_of_changing_values, slots_seen
+from untrackable.theory.integer_slots import slot_tracking, slots_of_changing_values, slots_of_one_value
 
 
 class InnerProduct(Stored):
-    """RNIP [NV]: L noisy inner products are kept, one of them drawn at random is sent."""
+    """RNIP [NV]: a client stores `slots` noisy inner products of its value and sends a random one in each round.
+
+    A noisy inner product is a random vector with its inner product with the value, which may be a lie. All stored
+    reports together are private, so privacy lasts for ever. Two reports can be linked once a slot is sent twice.
+    """
 
     __slots__ = ()
     base: NoisyInnerProduct
@@ -30,32 +34,35 @@ class InnerProduct(Stored):
         accounting: Accounting = "exact",
         width: int | None = None,
     ) -> Self:
-        """The largest eps_report whose whole state is (eps, delta)-private; the width that suits it best."""
+        """The mechanism with the largest eps_report that keeps its whole state (eps, delta)-private.
+
+        Without a `width`, it is the one with the smallest error.
+        """
         base = best_base(bits=bits, slots=slots, eps=eps, delta=delta, accounting=accounting, width=width)
         return cls(bits=bits, slots=slots, eps_report=base.eps, width=base.width)
 
     def integer_privacy(self, reports: int | None, *, values: Values, step: float) -> LossLaw:
-        """The distinct slots among so many draws; with values that change, a slot seen twice reveals everything."""
-        shown = slots_seen if values == "fixed" else slots_of_changing_values
-        return shown(self.base.integer_loss(), self.slots, reports)
+        """The privacy of the distinct slots drawn. When values change, a slot drawn twice reveals everything."""
+        law = slots_of_one_value if values == "fixed" else slots_of_changing_values
+        return law(self.base.integer_loss(), self.slots, reports)
 
     def integer_tracking(self, reports: int, *, values: int, step: float) -> LossLaw:
-        """A slot on both sides."""
+        """The probability that both sides have a report from one slot."""
         return slot_tracking(self.slots, reports)
 
     @property
     def bits(self) -> int:
-        """Width of a value, d."""
+        """Width of a value in bits, d."""
         return self.base.bits
 
     @property
     def eps_report(self) -> float:
-        """Privacy of one stored execution, ε′."""
+        """Privacy of one stored report, ε′."""
         return self.base.eps
 
     @property
     def width(self) -> int:
-        """Bits of an answer, w."""
+        """Width of an answer in bits, w."""
         return self.base.width
 
     def __repr__(self) -> str:

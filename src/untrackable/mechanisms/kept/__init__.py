@@ -1,1 +1,1 @@
-"""Mechanisms that keep a noisy value for ever and report it through more noise."""
+"""Mechanisms whose clients keep a noisy copy of their value for ever and add noise to every report."""

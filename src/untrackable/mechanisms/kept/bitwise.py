@@ -1,4 +1,4 @@
-"""Bitwise Everlasting Privacy [NV]: a noisy copy of one bit, reported through more noise."""
+"""Bitwise Everlasting Privacy [NV]: a client keeps a noisy copy of one bit and reports it with more noise."""
 
 import math
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from untrackable.mechanisms.interface import After, Mechanism, Pair, Values
 from untrackable.mechanisms.observed_rounds import ObservedRounds, round_number
 from untrackable.mechanisms.probabilities import Chance, coin, flip_chance, flip_eps, noise
 from untrackable.mechanisms.simulated_values import integer_population
-from untrackable.mechanisms.wrappers.fresh import everything_told
+from untrackable.mechanisms.wrappers.fresh import everything_revealed
 from untrackable.theory import integer_kept_bit
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.coordinate import (
@@ -40,12 +40,16 @@ _COUNTED = 10**6
 _SEARCHED = {"one": 500, "many": 128}
 """Up to this many reports, all outcomes of all splits are searched, for one gamma or for many."""
 _ROUNDED = 1e-8
-"""Share that floating point may take, at up to a million reports."""
+"""The relative error of floating-point numbers is at most this, for up to a million reports."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bitwise(Mechanism):
-    """Keeps the bit flipped with probability 1/(e^eps_state + 1), reports it flipped again, afresh each round."""
+    """For yes/no questions: a client keeps a noisy copy of its bit for ever and adds new noise to every report.
+
+    The kept bit is flipped once, with probability 1/(e^eps_state + 1). Each report flips the kept bit again, with
+    probability 1/(e^eps_report + 1). The kept bit protects the value for ever, but it also links the reports.
+    """
 
     eps_state: float
     eps_report: float
@@ -63,23 +67,23 @@ class Bitwise(Mechanism):
     capacity = 2
 
     def independent_errors(self, values: int) -> int:
-        """One: the errors of 0 and of 1 are the same."""
+        """One error, because the errors of 0 and of 1 are the same."""
         return 1
 
     def accuracy(
         self, people: int, *, beta: float = 0.05, round: int = 1, candidates: Sequence[Any] | None = None
     ) -> Accuracy:
-        """Of the bit flipped twice."""
+        """The accuracy of a bit that is flipped twice."""
         lie = self._lie
         return Accuracy.of_shares(people, beta, there=1 - lie, elsewhere=lie)
 
     def log_likelihood(self, reports: Reports, value: int, rounds: Sequence[int]) -> FloatArray:
-        """One kept bit behind all reports."""
+        """The log probability of the reports, all of which come from one kept bit."""
         kept = self._kept if value else self._kept.mirrored()
         return bit_log_likelihood(kept, self._noise, reports.sum(axis=1, dtype=np.int64), reports.shape[1])
 
     def link_scores(self, first: Reports, second: Reports, value: int) -> FloatArray:
-        """One coordinate: by the numbers of ones on the two sides."""
+        """Scores of one coordinate, from the numbers of ones on both sides."""
         kept = self._kept if value else self._kept.mirrored()
         table = tracking_losses(kept, self._noise, first.shape[1], second.shape[1])
         ones = first.sum(axis=1, dtype=np.int64), second.sum(axis=1, dtype=np.int64)
@@ -88,7 +92,7 @@ class Bitwise(Mechanism):
 
     @property
     def _lie(self) -> float:
-        """That a report is not the bit."""
+        """The probability that a report differs from the person's bit."""
         state, report = self.state_flip.probability, self.report_flip.probability
         return state + report - 2 * state * report
 
@@ -98,16 +102,16 @@ class Bitwise(Mechanism):
         return BitAggregator(scope, truth=1 - self._lie, lie=self._lie)
 
     def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Experiment:
-        """Fixed value: the state itself, or `reports` reports of it (exact).
+        """Fixed value: the observer sees the kept bit, or `reports` reports of it (exact).
 
-        Any sequence of values, a client keeping one state per value: no two mixtures of reports are further
-        apart than two reports of different states, so `reports` randomised responses dominate (upper).
+        Any sequence of values: a client keeps one state per value. No two mixtures of reports are further apart
+        than two reports of different states, so `reports` randomised responses dominate (upper).
         """
         checks.choice("values", values, ("fixed", "any"))
         count = None if reports is None else checks.integer("reports", reports, low=1)
         if values == "any":
             if count is None:
-                return everything_told("upper")
+                return everything_revealed("upper")
             return Experiment([(response_factor(flip_eps(self.report_flip)), count)], certainty="upper")
         kept = self._kept
         if count is None:
@@ -115,14 +119,15 @@ class Bitwise(Mechanism):
             return Experiment([Factor([kept.one, kept.zero], [kept.zero, kept.one], [eps, -eps])])
         return Experiment([privacy_factor(kept, kept.mirrored(), self._noise, count)])
 
-    def _trackings(self, seen: ObservedRounds) -> list[Experiment | Mixture]:
-        """One coordinate, exact; the two values are mirror images."""
+    def _trackings(self, observed: ObservedRounds) -> list[Experiment | Mixture]:
+        """The kept bit links the reports of one person (exact). The two values are mirror images."""
         return [
-            Experiment([tracking_factor(self._kept, self._noise, seen.reports, j)]) for j in seen.tracking_splits(1)
+            Experiment([tracking_factor(self._kept, self._noise, observed.reports, j)])
+            for j in observed.tracking_splits(1)
         ]
 
     def tracking_advantage_upper(self, reports: int | None) -> float:
-        """For the worst split: exact but for rounding up to 10^6 reports; of more, or of any number, a limit."""
+        """The advantage for the worst split, exact but for rounding up to 10^6 reports; beyond that its limit."""
         from untrackable.theory.kept_advantage import flipped_distances
 
         kept, flip = self.state_flip.probability, self.report_flip
@@ -138,31 +143,31 @@ class Bitwise(Mechanism):
         return self.tracking_advantage_upper(reports) * (1 - 3 * _ROUNDED)
 
     def tracking_ratio_upper(self, reports: int | None) -> float:
-        """As for every permanent state."""
+        """The bound that holds for every permanent state."""
         return permanent_state_upper(reports, self.eps_report)
 
     def worst_tracking(self, reports: int, *, gammas: Literal["one", "many"] = "one") -> Pair:
-        """All splits of few reports are searched; of more, the advantage bounds delta at every gamma."""
+        """All splits are searched if there are few reports. Else the advantage bounds delta at every gamma."""
         if reports <= _SEARCHED[gammas]:
             return self.tracking(reports=reports)
-        told = self.tracking_advantage_upper(reports)
-        gives_away = Factor([told, 1 - told, 0.0], [0.0, 1 - told, told], [math.inf, 0.0, -math.inf])
-        return Experiment([gives_away], certainty="upper")
+        advantage = self.tracking_advantage_upper(reports)
+        p, q = [advantage, 1 - advantage, 0.0], [0.0, 1 - advantage, advantage]
+        return Experiment([Factor(p, q, [math.inf, 0.0, -math.inf])], certainty="upper")
 
     def integer_privacy(self, reports: int | None, *, values: Values, step: float) -> LossLaw:
-        """The kept bit, or so many reports of it; of values that change, one randomised response per report."""
+        """The kept bit, or `reports` reports of it. When values change, one randomised response per report."""
         if values == "any":
             return integer_kept_bit.privacy_of_changing_values(self._thresholds, reports)
         return integer_kept_bit.privacy_of_one_value(self._thresholds, reports, step)
 
     def integer_tracking(self, reports: int, *, values: int, step: float) -> LossLaw:
-        """The worst split; of values that change, two kept bits once both can be reported twice."""
+        """The worst split. When values change, there are two kept bits as soon as both can be reported twice."""
         if values > 1 and reports > 3:
             return integer_kept_bit.tracking_law_of_changing_values(self._thresholds, reports, step)
         return integer_kept_bit.tracking_law(self._thresholds, reports, step)
 
     def integer_tracking_delta(self, reports: int, *, values: int, gamma: float) -> float | None:
-        """Of one kept bit, every outcome is counted at this very gamma."""
+        """For one kept bit, delta at this gamma, from all outcomes; else None."""
         if values > 1 and reports > 3:
             return None
         return integer_kept_bit.tracking_delta(self._thresholds, reports, gamma)
@@ -171,21 +176,24 @@ class Bitwise(Mechanism):
     def _thresholds(self) -> integer_kept_bit.KeptBit:
         return integer_kept_bit.KeptBit(self.state_flip.threshold, self.report_flip.threshold)
 
-    def _detections(self, seen: ObservedRounds, after: After) -> list[Experiment | Mixture]:
-        """One coordinate, exact: a fresh one with the opposite bias, or the same flip on the other bit."""
+    def _detections(self, observed: ObservedRounds, after: After) -> list[Experiment | Mixture]:
+        """A fresh client keeps a new bit of the other value; the same client applies its flip to it (exact)."""
         kept = self._kept
         if after == "same":
-            factors = [remembered_flip_factor(kept, self._noise, seen.reports, j) for j in seen.detection_splits(1)]
+            factors = [
+                remembered_flip_factor(kept, self._noise, observed.reports, j) for j in observed.detection_splits(1)
+            ]
         else:
             other = kept.mirrored()
             factors = [
-                detection_factor(kept, other, self._noise, seen.reports, j) for j in seen.detection_splits(1)
+                detection_factor(kept, other, self._noise, observed.reports, j)
+                for j in observed.detection_splits(1)
             ]
         return [Experiment([factor]) for factor in factors]
 
     @property
     def _kept(self) -> Coin:
-        """The kept bit of someone who holds a 1."""
+        """The law of the kept bit of a person who holds a 1."""
         return coin(self.state_flip).mirrored()
 
     @property
@@ -197,11 +205,11 @@ class Bitwise(Mechanism):
         return checks.private_integer("value", value, below=2) ^ self.state_flip.happens(source)
 
     def make_report(self, state: int, round: int, source: Entropy) -> tuple[int, int]:
-        """The kept bit through new noise."""
+        """The kept bit with new noise."""
         return state ^ self.report_flip.happens(source), state
 
     def pack_state(self, state: int) -> bytes:
-        """One byte."""
+        """The kept bit as one byte."""
         return pack_integers([state], 1)
 
     def unpack_state(self, payload: bytes) -> int:

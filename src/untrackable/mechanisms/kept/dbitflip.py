@@ -1,7 +1,8 @@
-"""dBitFlipPM: a few buckets sampled once, one memoised noisy bit about each, and noise on top.
+"""dBitFlipPM: a client samples a few buckets once, keeps a noisy bit about each, and adds noise to every report.
 
-Ding, Kulkarni, Yekhanin, "Collecting Telemetry Data Privately" (NeurIPS 2017): dBitFlip is its section 2.2,
-permanent memoisation section 3, output perturbation section 4. The set of buckets is a name tag, in the clear.
+Ding, Kulkarni, Yekhanin, "Collecting Telemetry Data Privately" (NeurIPS 2017): dBitFlip is in section 2.2,
+permanent memoisation in section 3, output perturbation in section 4. Every report names the sampled buckets, so the
+set identifies the client.
 """
 
 import math
@@ -35,12 +36,13 @@ _ROWS = 1 << 14
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DBitFlip(Permanent):
-    """Reports on `sampled` of the `buckets`, drawn once: of each whether it is the value's, flipped for ever.
+    """A client samples some of the buckets once. For each it reports whether it is the value's bucket, with noise.
 
-    The kept flip has probability 1/(e^(ε/2)+1), drawn once per value; each bit of each report is flipped again with
-    probability `output_flip`, γ in the publication. A report is one bit per sampled bucket, in the order of the
-    buckets, and above them the set as a mask. What persists: the set, in the clear; and the kept bits, without
-    output perturbation word for word.
+    The client keeps one noisy bit per sampled bucket, flipped with probability 1/(e^(ε/2)+1), drawn once per value.
+    Each bit of each report is flipped again with probability `output_flip`, which the publication calls γ. A report
+    is one bit per sampled bucket, in the order of the buckets, and above them the set of sampled buckets as a mask.
+    The set stays the same in all reports and is not hidden. The kept bits stay the same too; without output
+    perturbation, every report repeats them.
     """
 
     buckets: int
@@ -53,9 +55,9 @@ class DBitFlip(Permanent):
     published = "Ding, Kulkarni, Yekhanin, Collecting Telemetry Data Privately (NeurIPS 2017)"
     persists = "the set of sampled buckets, in the clear; the kept bits, seen through the noise of every report"
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        # no default is known to be published: sizes like those of its experiments, at ε = 1 (not verified)
+        # No published default is known. These sizes are like those of its experiments, at ε = 1 (not verified).
         "evaluation": {"buckets": 32, "sampled": 4, "eps": 1.0},
-        # the same with output perturbation of γ = 0.2
+        # These are the same sizes with output perturbation of γ = 0.2.
         "perturbed": {"buckets": 32, "sampled": 4, "eps": 1.0, "output_flip": 0.2},
     }
 
@@ -67,14 +69,14 @@ class DBitFlip(Permanent):
         checks.settle(self, state_flip=flip_chance(self.eps / 2), report_flip=chance_toward(self.output_flip, 0.5))
         if self.state_flip.threshold >= _FAIR:
             raise ValueError(
-                f"eps must be at least {2 * checks.SMALLEST_EPSILON}, or it would not matter, got {self.eps}"
+                f"eps must be at least {2 * checks.SMALLEST_EPSILON}, or reports reveal nothing, got {self.eps}"
             )
         if self.report_flip.threshold >= _FAIR:
             raise ValueError(f"output_flip must be below 0.5, or reports reveal nothing, got {self.output_flip}")
 
     @property
     def positions(self) -> int:
-        """One for each sampled bucket, in the order of the buckets."""
+        """One position for each sampled bucket, in the order of the buckets."""
         return self.sampled
 
     @property
@@ -98,16 +100,19 @@ class DBitFlip(Permanent):
         sets = math.comb(self.buckets, self.sampled)
         if sets <= _LARGEST_FLOAT:
             return [persistent_factor(sets)]
-        return [Factor([1.0, 0.0], [0.0, 1.0], [math.log(sets), -math.inf])]  # 1/sets is below the smallest float
+        # 1/sets is below the smallest floating-point number.
+        return [Factor([1.0, 0.0], [0.0, 1.0], [math.log(sets), -math.inf])]
 
     def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Pair:
-        """Fixed value: an observed mixture, by which of the two values the set contains; exact.
+        """Fixed value: the observer sees which of the two values the set contains (exact).
 
-        Of what is kept, or of `reports` reports. The worst set contains both: two positions, ε/2 each. With one
-        sampled bucket none does, and the pure bound is ε/2, half of what the publication claims.
+        The observer sees the kept bits, or `reports` reports of them. The worst set contains both values: two
+        positions, ε/2 each. With one sampled bucket no set contains both, and the pure bound is ε/2, half of the
+        publication's.
 
-        Any sequence of values, a client keeping bits for each value: each position of each of `reports` reports no
-        further apart than between two different states (upper); without output perturbation everything is told.
+        Any sequence of values: a client keeps bits for each value, and each position of each of `reports` reports
+        is no further apart than between two different states (upper). Without output perturbation, nothing is
+        private.
         """
         checks.choice("values", values, ("fixed", "any"))
         if values == "any":
@@ -118,54 +123,55 @@ class DBitFlip(Permanent):
             lost = Factor([one.one, one.zero], [zero.one, zero.zero], [eps, -eps])
         else:
             lost = privacy_factor(one, zero, self._noise, checks.integer("reports", reports, low=1))
-        found = lost.reversed()
+        gained = lost.reversed()
         both, either, neither = self._contained()
         return _mixed(
             [
-                (both, Experiment([lost, found])),
+                (both, Experiment([lost, gained])),
                 (either, Experiment([lost])),
-                (either, Experiment([found])),
+                (either, Experiment([gained])),
                 (neither, Experiment()),
             ]
         )
 
-    def _trackings(self, seen: ObservedRounds) -> list[Experiment | Mixture]:
-        """The set on both sides, and an observed mixture of whether it contains the value's bucket; exact.
+    def _trackings(self, observed: ObservedRounds) -> list[Experiment | Mixture]:
+        """The set of buckets and the kept bits link the reports of one person (exact).
 
-        Two people who show the same set show that of the first, so both worlds weigh the two cases alike.
+        The observer sees whether the set contains the value's bucket. Both worlds weigh the two cases alike,
+        because two people with the same set have the first person's.
         """
-        return [self._tracked(seen.reports, j) for j in seen.tracking_splits(3)]
+        return [self._tracked(observed.reports, j) for j in observed.tracking_splits(3)]
 
     def _tracked(self, reports: int, split: int) -> Experiment | Mixture:
         set_position, clear_position = (tracking_factor(kept, self._noise, reports, split) for kept in self._kept)
-        seen_twice = self._persistent() if 0 < split < reports else []
+        clear_part = self._persistent() if 0 < split < reports else []
         share = self.sampled / self.buckets
-        inside = Experiment([*seen_twice, set_position, (clear_position, self.positions - 1)])
-        return _mixed([(share, inside), (1 - share, Experiment([*seen_twice, (clear_position, self.positions)]))])
+        inside = Experiment([*clear_part, set_position, (clear_position, self.positions - 1)])
+        return _mixed([(share, inside), (1 - share, Experiment([*clear_part, (clear_position, self.positions)]))])
 
-    def _detections(self, seen: ObservedRounds, after: After) -> list[Experiment | Mixture]:
-        """An observed mixture, by which of the two values the set contains; exact.
+    def _detections(self, observed: ObservedRounds, after: After) -> list[Experiment | Mixture]:
+        """The observer sees which of the two values the set contains (exact).
 
-        A fresh client draws another set. The same client keeps its set, and bits for each value, so that even a
-        change between two values that are not sampled shows: other bits are kept for the other value.
+        A fresh client draws another set. The same client keeps its set, and other bits for each value. So even a
+        change between two values that are not sampled is visible.
         """
-        return [self._detected(seen.reports, j, after) for j in seen.detection_splits(6)]
+        return [self._detected(observed.reports, j, after) for j in observed.detection_splits(6)]
 
     def _detected(self, reports: int, split: int, after: After) -> Experiment | Mixture:
         one, zero = self._kept
         goes = detection_factor(one, zero, self._noise, reports, split)
         comes = detection_factor(zero, one, self._noise, reports, split)
         never = tracking_factor(zero, self._noise, reports, split)
-        seen_twice = self._persistent() if 0 < split < reports and after == "fresh" else []
+        clear_part = self._persistent() if 0 < split < reports and after == "fresh" else []
         both, either, neither = self._contained()
 
         def case(*moved: Factor) -> Experiment:
-            return Experiment([*seen_twice, *moved, (never, max(0, self.positions - len(moved)))])
+            return Experiment([*clear_part, *moved, (never, max(0, self.positions - len(moved)))])
 
         return _mixed([(both, case(goes, comes)), (either, case(goes)), (either, case(comes)), (neither, case())])
 
     def _contained(self) -> tuple[float, float, float]:
-        """Chances that the set contains two given buckets, only a given one of them, and neither."""
+        """The probabilities that the set contains both of two given buckets, only the first, and neither."""
         k, d = self.buckets, self.sampled
         pairs = k * (k - 1)
         return d * (d - 1) / pairs, d * (k - d) / pairs, (k - d) * (k - d - 1) / pairs
@@ -173,16 +179,16 @@ class DBitFlip(Permanent):
     def accuracy(
         self, people: int, *, beta: float = 0.05, round: int = 1, candidates: Sequence[Any] | None = None
     ) -> Accuracy:
-        """By the reports of those who sampled the value's bucket; over the draw of the sets too."""
+        """The error of the reports that sampled the value's bucket, over the draw of the sets too."""
         there, elsewhere = self._shares()
         span = self.buckets / self.sampled / (there - elsewhere)
         variance = span / (there - elsewhere) * elsewhere * (1 - elsewhere)
         return Accuracy.of(people, beta, span=span, variance=variance)
 
     def _shares(self) -> tuple[float, float]:
-        """Probabilities of a reported 1 about the value's bucket and about another."""
-        kept, told = self.state_flip.probability, self.report_flip.probability
-        elsewhere = kept + told - 2 * kept * told
+        """The probabilities of a reported 1 about the value's bucket and about any other."""
+        state, report = self.state_flip.probability, self.report_flip.probability
+        elsewhere = state + report - 2 * state * report
         return 1 - elsewhere, elsewhere
 
     def aggregator(self, round: int = 1) -> "BucketAggregator":
@@ -200,7 +206,7 @@ class DBitFlip(Permanent):
         return self.state_flip, self.state_flip
 
     @property
-    def _told(self) -> tuple[Chance, Chance]:
+    def _reported(self) -> tuple[Chance, Chance]:
         return self.report_flip.opposite(), self.report_flip
 
     def _pattern(self, value: int, clear: int) -> int:
@@ -223,7 +229,7 @@ class DBitFlip(Permanent):
         return self.sampled + self.buckets
 
     def unpack_state(self, payload: bytes) -> int:
-        """The integer; a set of another size is an error."""
+        """The state's integer. A set of another size is an error."""
         state = Permanent.unpack_state(self, payload)
         if (state >> self.positions).bit_count() != self.sampled:
             raise StateError(f"this state's set of buckets does not have {self.sampled} elements")
@@ -231,20 +237,21 @@ class DBitFlip(Permanent):
 
 
 class BucketAggregator(PositionCounts):
-    """How many reports sampled each bucket, and how many of them said 1 of it."""
+    """Counts of the reports that sampled each bucket (`samples`), and of those that said 1 about it (`counts`)."""
 
-    _sums = ("counts", "asked")
+    _sums = ("counts", "samples")
 
     def __init__(self, scope: Scope, mechanism: DBitFlip) -> None:
         super().__init__(scope, mechanism.report_bits, (mechanism.buckets,))
         self._mechanism = mechanism
-        self.asked = np.zeros(mechanism.buckets, dtype=np.int64)
+        self.samples = np.zeros(mechanism.buckets, dtype=np.int64)
 
     def _tally(self, bits: NDArray[np.uint8]) -> None:
         m = self._mechanism
         masks = bits[:, m.positions :]
-        self.asked += masks.sum(axis=0, dtype=np.int64)
-        bucket = np.nonzero(masks)[1]  # by rows, and in each by position
+        self.samples += masks.sum(axis=0, dtype=np.int64)
+        # `nonzero` goes by rows and then by position, which is the order of the bits.
+        bucket = np.nonzero(masks)[1]
         self.counts += np.bincount(bucket[bits[:, : m.positions].reshape(-1) == 1], minlength=m.buckets)
 
     def _checked(self, reports: Reports) -> Reports:
@@ -259,13 +266,13 @@ class BucketAggregator(PositionCounts):
     def _estimate_all(self, n: int, beta: float) -> Estimate:
         """k/(n·d)·Σ (b - elsewhere)/(there - elsewhere) over the reports that sampled the bucket, as published.
 
-        With e^(ε/2)/(e^(ε/2)+1) for `there`, output perturbation folded in. Unbiased over the draw of the sets.
+        `there` is e^(ε/2)/(e^(ε/2)+1) with output perturbation. The estimate is unbiased over the draw of the sets.
         """
         m = self._mechanism
         there, elsewhere = m._shares()
         scale = m.buckets / m.sampled
         gap = there - elsewhere
-        frequencies = scale * (self.counts - elsewhere * self.asked) / (n * gap)
+        frequencies = scale * (self.counts - elsewhere * self.samples) / (n * gap)
         held = np.clip(frequencies, 0, 1)
         variance = scale * there * elsewhere / gap**2 + held * (scale - 1)
         span = scale / gap
@@ -273,7 +280,7 @@ class BucketAggregator(PositionCounts):
 
 
 def _mixed(cases: list[tuple[float, Experiment]]) -> Experiment | Mixture:
-    """Experiments of which the observer sees which took position, equally likely in both worlds."""
+    """A mixture of experiments. The observer sees which one takes place; both worlds give it the same weight."""
     possible = [(weight, experiment) for weight, experiment in cases if weight > 0]
     if len(possible) == 1:
         return possible[0][1]

@@ -1,4 +1,4 @@
-"""Positions that are kept noisy for ever and reported through more noise: RAPPOR and the unary encodings."""
+"""Patterns of bits that a client keeps with noise for ever and reports with more noise, as in RAPPOR."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.interface import After, Mechanism, Pair, Values, worst
 from untrackable.mechanisms.observed_rounds import ObservedRounds
 from untrackable.mechanisms.probabilities import Chance, coin, noise
-from untrackable.mechanisms.wrappers.fresh import everything_told
+from untrackable.mechanisms.wrappers.fresh import everything_revealed
 from untrackable.theory.coordinate import (
     Coin,
     Noise,
@@ -31,22 +31,22 @@ from untrackable.theory.factor import Factor, response_factor
 FloatArray = NDArray[np.float64]
 Counts = NDArray[np.int64]
 Moved = tuple[int, int, int]
-"""Positions that two values both set, that only the first sets, and that only the second sets."""
+"""The numbers of positions that two values both set, that only the first sets, and that only the second sets."""
 
 
 _MOST_OVERLAPS = 400
 _ROWS = 1 << 14
-"""Reports that are unpacked at a time."""
+"""The number of reports that are unpacked at a time."""
 _BYTE = 255
-"""Bits whose sum a byte holds."""
+"""The largest number of bits whose sum fits into a byte."""
 
 
 class Permanent(Mechanism):
-    """A value sets some positions of a pattern; each is kept with one flip for ever, and reported with another.
+    """A value sets some positions of a pattern. A client keeps a noisy pattern for ever and adds noise to reports.
 
-    What persists: the kept pattern, for as long as the client lives, and whatever travels in the clear beside it (a
-    cohort, a set of buckets: `clear_bits` above the positions). Positions are independent, so every experiment is a
-    product of coordinates.
+    The kept pattern stays the same for as long as the client lives. So does the clear part, which some mechanisms
+    send with every report without noise, above the positions: a cohort, or a set of buckets. Positions are
+    independent, so every experiment is a product of coordinates.
     """
 
     __slots__ = ()
@@ -54,39 +54,39 @@ class Permanent(Mechanism):
 
     @property
     def clear_bits(self) -> int:
-        """Width of what is drawn once and travels with every report in the clear."""
+        """Width of the clear part, which a client draws once and sends with every report."""
         return 0
 
     def _clear(self, source: Entropy) -> int:
-        """What travels in the clear, drawn once."""
+        """The clear part of a new client."""
         return 0
 
     def _simulate_clear(self, people: int, rng: np.random.Generator) -> NDArray[np.uint8]:
-        """The same for many, as bits, the lowest first."""
+        """The clear parts of many clients, as bits, the lowest first."""
         return np.zeros((people, 0), dtype=np.uint8)
 
     def _persistent(self) -> list[Factor]:
-        """What the clear part reveals of one person against two, if both sides have reports."""
+        """How well the clear part tells one person from two, if both sides have reports."""
         return []
 
     @property
     @abstractmethod
     def positions(self) -> int:
-        """How many positions there are."""
+        """The number of positions."""
 
     @property
     @abstractmethod
     def _flips(self) -> tuple[Chance, Chance]:
-        """That a set position is kept as 0, and that a clear one is kept as 1."""
+        """The chances that a set position is kept as 0, and that a position that is not set is kept as 1."""
 
     @property
     @abstractmethod
-    def _told(self) -> tuple[Chance, Chance]:
-        """That 1 is reported of a kept 1, and of a kept 0."""
+    def _reported(self) -> tuple[Chance, Chance]:
+        """The chances that a kept 1 is reported as 1, and that a kept 0 is."""
 
     @abstractmethod
     def _pattern(self, value: Any, clear: int) -> int:
-        """The positions that a value sets, as an integer, bit i being position i, given what is in the clear."""
+        """The positions that a value sets, given the clear part. Bit i of the integer is position i."""
 
     @abstractmethod
     def _moved(self) -> list[Moved]:
@@ -94,26 +94,27 @@ class Permanent(Mechanism):
 
     @abstractmethod
     def _ones(self) -> int:
-        """How many positions a value sets, as far as tracking is concerned."""
+        """The number of positions that a value sets, for tracking."""
 
     @property
     def report_bits(self) -> int:
-        """One bit per position, and what is in the clear above them."""
+        """One bit per position, and the clear part above them."""
         return self.positions + self.clear_bits
 
     def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Pair:
-        """Fixed value: the two values that are easiest to tell apart; what is kept, or k reports of it (exact).
+        """Fixed value: how well the two most different values can be told apart (exact).
 
-        Those share no position and set as many as they can.
+        These share no position and set as many as they can. The observer sees the kept pattern, or `reports`
+        reports of it.
 
-        Any sequence of values, a client keeping one state per value: `reports` reports, each position of each no
-        further apart than between two different states (upper).
+        Any sequence of values: a client keeps one state per value, and each position of each of `reports` reports
+        is no further apart than between two different states (upper).
         """
         checks.choice("values", values, ("fixed", "any"))
         count = None if reports is None else checks.integer("reports", reports, low=1)
         if values == "any":
             if count is None:
-                return everything_told("upper")
+                return everything_revealed("upper")
             position = max(abs(self._noise.ones), abs(self._noise.zeros))
             return Experiment([(response_factor(position), self.positions * count)], certainty="upper")
         one, zero = self._kept
@@ -125,46 +126,46 @@ class Permanent(Mechanism):
         widest = [(a, b) for a, b in moved if not {(a + 1, b), (a, b + 1)} & moved]
         return worst([Experiment([(lost, a), (lost.reversed(), b)]) for a, b in sorted(widest)] or [Experiment()])
 
-    def _trackings(self, seen: ObservedRounds) -> list[Experiment | Mixture]:
-        """Independent coordinates, exact."""
-        return [self._tracking(seen.reports, j, self._ones()) for j in seen.tracking_splits(2)]
+    def _trackings(self, observed: ObservedRounds) -> list[Experiment | Mixture]:
+        """The kept pattern links the reports of one person. Positions are independent (exact)."""
+        return [self._tracking(observed.reports, j, self._ones()) for j in observed.tracking_splits(2)]
 
     def _tracking(self, reports: int, split: int, ones: int) -> Experiment:
         set_position, clear_position = (tracking_factor(kept, self._noise, reports, split) for kept in self._kept)
-        seen_twice = self._persistent() if 0 < split < reports else []
-        return Experiment([*seen_twice, (set_position, ones), (clear_position, self.positions - ones)])
+        clear_part = self._persistent() if 0 < split < reports else []
+        return Experiment([*clear_part, (set_position, ones), (clear_position, self.positions - ones)])
 
-    def _detections(self, seen: ObservedRounds, after: After) -> list[Experiment | Mixture]:
-        """The worst over every overlap of two patterns; exact for each.
+    def _detections(self, observed: ObservedRounds, after: After) -> list[Experiment | Mixture]:
+        """The worst over every overlap of two patterns; each is exact.
 
-        The same client keeps what is in the clear, and a pattern for each value.
+        The same client keeps its clear part, and a pattern for each value.
         """
         if len(self._moved()) > _MOST_OVERLAPS:
             raise ValueError(
-                f"detection looks at every overlap of two patterns, at most {_MOST_OVERLAPS}; "
+                f"detection looks at every overlap of two patterns and allows at most {_MOST_OVERLAPS}; "
                 f"with up to {self._ones()} positions set there are {len(self._moved())}"
             )
-        found = [
+        experiments = [
             e
-            for j in seen.detection_splits(4 * len(self._moved()))
-            for e in self._detection(seen.reports, j, after)
+            for j in observed.detection_splits(4 * len(self._moved()))
+            for e in self._detection(observed.reports, j, after)
         ]
-        return [*found] or [Experiment()]
+        return [*experiments] or [Experiment()]
 
     def _detection(self, reports: int, split: int, after: After) -> list[Experiment]:
-        seen_twice = self._persistent() if 0 < split < reports and after == "fresh" else []
+        clear_part = self._persistent() if 0 < split < reports and after == "fresh" else []
         one, zero = self._kept
         stays = tracking_factor(one, self._noise, reports, split)
         goes = detection_factor(one, zero, self._noise, reports, split)
         comes = detection_factor(zero, one, self._noise, reports, split)
         never = tracking_factor(zero, self._noise, reports, split)
         return [
-            Experiment([*seen_twice, (stays, a), (goes, b), (comes, c), (never, self.positions - a - b - c)])
+            Experiment([*clear_part, (stays, a), (goes, b), (comes, c), (never, self.positions - a - b - c)])
             for a, b, c in self._moved()
         ]
 
     def log_likelihood(self, reports: Reports, value: Any, rounds: Sequence[int]) -> FloatArray:
-        """Independent positions; what is in the clear is equally likely whatever it is, and must not change."""
+        """The sum over independent positions. All clear parts are equally likely, and no client changes its own."""
         ones, clear, steady = self._counted(reports)
         is_set = self._patterns(np.array([value] * len(clear)), clear)
         sides = [bit_log_likelihood(kept, self._noise, ones, reports.shape[1]) for kept in self._kept]
@@ -172,7 +173,7 @@ class Permanent(Mechanism):
         return np.where(steady, total, -np.inf)
 
     def link_scores(self, first: Reports, second: Reports, value: Any) -> FloatArray:
-        """Independent positions, after what is in the clear: unequal, and it is not the same person."""
+        """The sum over independent positions. Different clear parts show that there are two people."""
         (left, tags, steady), (right, other, calm) = self._counted(first), self._counted(second)
         scores = np.full((len(tags), len(other)), -np.inf)
         for group in np.unique(tags[steady], axis=0):
@@ -185,17 +186,18 @@ class Permanent(Mechanism):
         return scores + self._possibilities()
 
     def _possibilities(self) -> float:
-        """The log of how many things may be in the clear."""
+        """The logarithm of the number of possible clear parts."""
         return sum(float(factor.loss.max()) for factor in self._persistent())
 
     def _scores(
         self, left: Counts, right: Counts, splits: tuple[int, int], is_set: NDArray[np.bool_]
     ) -> FloatArray:
-        """By the numbers of ones on the two sides of each position: one product of matrices for each number."""
+        """Scores from the numbers of ones at each position on both sides: one matrix product for each number."""
         scores = np.zeros((left.shape[0], right.shape[0]))
         for positions, kept in zip((is_set, ~is_set), self._kept, strict=True):
             table = tracking_losses(kept, self._noise, *splits)
-            possible = np.isfinite(table)  # without noise, a position is either always told as 1 or never
+            # Without noise, a position is either always reported as 1 or never.
+            possible = np.isfinite(table)
             losses, gives_away = np.where(possible, table, 0.0), not possible.all()
             for ones in range(splits[0] + 1):
                 mine, theirs = (left[:, positions] == ones).astype(np.float64), right[:, positions]
@@ -205,7 +207,7 @@ class Permanent(Mechanism):
         return scores
 
     def _counted(self, reports: Reports) -> tuple[Counts, NDArray[np.uint8], NDArray[np.bool_]]:
-        """Of each row: ones by position, what is in the clear, and whether that is the same in all its reports."""
+        """For each row: the ones by position, the clear part, and whether all its reports have the same one."""
         ones = np.zeros((reports.shape[0], self.positions), dtype=np.int64)
         clear = np.zeros((reports.shape[0], self.clear_bits), dtype=np.uint8)
         steady = np.ones(reports.shape[0], dtype=np.bool_)
@@ -219,7 +221,7 @@ class Permanent(Mechanism):
         return ones, clear, steady
 
     def _patterns(self, values: NDArray[Any], clear: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        """The positions that each value sets, given what each has in the clear."""
+        """The positions that each value sets, given its clear part."""
         held, which = np.unique(values, return_inverse=True)
         tags, tag = np.unique(clear, axis=0, return_inverse=True) if self.clear_bits else (clear[:1], 0 * which)
         pairs, pair = np.unique(which * max(1, len(tags)) + tag.reshape(-1), return_inverse=True)
@@ -231,16 +233,16 @@ class Permanent(Mechanism):
 
     @property
     def _kept(self) -> tuple[Coin, Coin]:
-        """What is kept of a position that the value sets, and of one that it leaves clear."""
+        """The law of the kept bit at a position that the value sets, and at one that it does not set."""
         lost, gained = self._flips
         return coin(lost).mirrored(), coin(gained)
 
     @property
     def _noise(self) -> Noise:
-        return noise(*self._told)
+        return noise(*self._reported)
 
     def new_state(self, value: Any, source: Entropy) -> int:
-        """The kept pattern, and above it what travels in the clear."""
+        """The kept pattern, and the clear part above it."""
         clear = self._clear(source)
         pattern = self._pattern(value, clear)
         kept = clear << self.positions
@@ -250,48 +252,49 @@ class Permanent(Mechanism):
         return kept
 
     def make_report(self, state: int, round: int, source: Entropy) -> tuple[int, int]:
-        """The kept pattern through new noise, and what travels in the clear."""
+        """The kept pattern with new noise, and the clear part."""
         report = state >> self.positions << self.positions
         for position in range(self.positions):
-            report |= self._told[1 - (state >> position & 1)].happens(source) << position
+            report |= self._reported[1 - (state >> position & 1)].happens(source) << position
         return report, state
 
     def pack_state(self, state: int) -> bytes:
-        """As one integer."""
+        """The state's integer as bytes."""
         return pack_integers([state], self.report_bits)
 
     def unpack_state(self, payload: bytes) -> int:
-        """The integer."""
+        """The state's integer."""
         return unpack_integers(payload, self.report_bits, 1)[0]
 
     def _words(self) -> int:
         return self.positions
 
     def _simulate(self, values: NDArray[Any], rounds: tuple[int, ...], rng: np.random.Generator) -> Reports:
-        """Positions are the bits of words, the lowest first, from here on."""
+        """Reports of a batch of clients. Here positions are the bits of words, the lowest first."""
         people = values.shape[0]
         clear = self._simulate_clear(people, rng)
         is_set = _as_words(self._patterns(values, clear))
         among = _as_words(np.ones((1, self.positions), dtype=np.bool_))
         lost, gained = (flip.threshold for flip in self._flips)
         kept = is_set ^ draw_events(is_set, lost, gained, rng, among=among)
-        shown = np.repeat(kept[:, None, :], len(rounds), axis=1)
-        one, zero = (told.threshold for told in self._told)
-        told = draw_events(shown, one, zero, rng, among=among).astype("<u8", copy=False).view(np.uint8)
+        repeated = np.repeat(kept[:, None, :], len(rounds), axis=1)
+        one, zero = (chance.threshold for chance in self._reported)
+        noisy = draw_events(repeated, one, zero, rng, among=among).astype("<u8", copy=False).view(np.uint8)
         if self.clear_bits:
             beside = np.broadcast_to(clear[:, None, :], (people, len(rounds), self.clear_bits))
-            return np.packbits(np.concatenate((unpacked(told, self.positions), beside), -1), -1, bitorder="little")
-        return np.ascontiguousarray(told[..., : (self.positions + 7) // 8])
+            bits = np.concatenate((unpacked(noisy, self.positions), beside), -1)
+            return np.packbits(bits, -1, bitorder="little")
+        return np.ascontiguousarray(noisy[..., : (self.positions + 7) // 8])
 
 
 def ordered(one: str, other: str, first: Chance, second: Chance, *, above: bool) -> None:
-    """Refuse two probabilities that rounding to 64 bits makes equal, or exchanges."""
+    """Refuse two probabilities that become equal or change their order when rounded to 64 bits."""
     if first.threshold == second.threshold or (first.threshold > second.threshold) != above:
         raise ValueError(f"{one} and {other} must differ by more than 2^-63 to be drawn apart")
 
 
 class PositionCounts(Aggregator):
-    """How many reports had each position set; what is in the clear is told apart by `_tally`."""
+    """Counts of the reports that had each position set. Subclasses with a clear part override `_tally`."""
 
     _axes = 2
     _sums: ClassVar[tuple[str, ...]] = ("counts",)
@@ -302,7 +305,7 @@ class PositionCounts(Aggregator):
         self.counts = np.zeros(shape, dtype=np.int64)
 
     def _tally(self, bits: NDArray[np.uint8]) -> None:
-        """Count reports, given as bits."""
+        """Add reports, given as bits, to the counts."""
         for start in range(0, bits.shape[0], _BYTE):
             self.counts += bits[start : start + _BYTE].sum(axis=0, dtype=np.uint8)
 
@@ -340,12 +343,12 @@ def number_of(bits: NDArray[np.uint8]) -> int:
 
 
 def unpacked(reports: Reports, width: int) -> NDArray[np.uint8]:
-    """Reports as bits, position 0 first."""
+    """The reports as bits, position 0 first."""
     return np.unpackbits(reports.astype(np.uint8, copy=False), axis=-1, count=width, bitorder="little")
 
 
 def _as_words(bits: NDArray[np.bool_]) -> NDArray[np.uint64]:
-    """Rows of bits as rows of words, the lowest first, filled up with 0."""
+    """Rows of bits as rows of words, the lowest bit first, filled up with 0."""
     packed = np.packbits(bits, axis=-1, bitorder="little")
     filled = np.zeros((*packed.shape[:-1], -(-packed.shape[-1] // 8) * 8), dtype=np.uint8)
     filled[..., : packed.shape[-1]] = packed

@@ -1,4 +1,4 @@
-"""Kept bits and symbols set for a budget: what is kept spends it, and reports are as loud as tracking allows."""
+"""Parameters for mechanisms with a kept part, which spends the budget. Reports get the eps that tracking allows."""
 
 import math
 from collections.abc import Callable
@@ -11,14 +11,14 @@ from untrackable.mechanisms.tolerance import Tolerance
 from untrackable.theory.monotone_search import smallest_real
 
 _LOUDEST = 36.0
-"""With a larger eps, a randomised response is no longer random."""
+"""The largest eps of one report. With a larger one, randomised response is no longer random."""
 _NOISIEST = 1e9
-"""One over the smallest eps that is tried."""
-_SHOWS = "What a client keeps shows through its reports, however much noise is added."
+"""One over the smallest eps that the search tries."""
+_SHOWS = "The value that a client keeps shows through its reports, even with very much noise."
 
 
 def bitwise(budget: Budget) -> Bitwise:
-    """The kept bit spends the budget; without a tolerance, so does each report."""
+    """The kept bit spends the budget. Without a tolerance, each report has the same eps."""
     eps, tolerance = budget.eps, budget.tolerance
     if tolerance is None:
         return Bitwise(eps_state=eps, eps_report=eps)
@@ -30,43 +30,43 @@ def bitwise(budget: Budget) -> Bitwise:
 
 
 def unary(name: Preset, budget: Budget) -> Unary:
-    """The first step spends the budget; without a tolerance, one report is a quarter of it."""
+    """The first step spends the budget. Without a tolerance, one report has a quarter of its eps."""
     eps, tolerance = budget.eps, budget.tolerance
     if tolerance is None:
         return Unary.for_budget(name, values=budget.values, eps=eps, eps_report=eps / 4)
 
-    def made(eps_second: float) -> Unary:
+    def with_second(eps_second: float) -> Unary:
         return Unary.of_steps(name, values=budget.values, eps=eps, eps_second=eps_second)
 
     def advantage(eps_second: float) -> float:
-        return made(eps_second).tracking_advantage_upper(tolerance.reports)
+        return with_second(eps_second).tracking_advantage_upper(tolerance.reports)
 
-    return made(_loudest(advantage, tolerance, close=1e-4))
+    return with_second(_loudest(advantage, tolerance, close=1e-4))
 
 
 def lgrr(budget: Budget) -> Lgrr:
-    """The first step spends the budget; without a tolerance, one report is a quarter of it."""
+    """The first step spends the budget. Without a tolerance, one report has a quarter of its eps."""
     eps, values, tolerance = budget.eps, budget.values, budget.tolerance
     if tolerance is None:
         return Lgrr.for_budget(values=values, eps=eps, eps_report=eps / 4, step="exact")
-    keep = _told(values, eps)
+    keep = _truth(values, eps)
 
-    def made(eps_second: float) -> Lgrr:
-        return Lgrr(values=values, keep=keep, tell=_told(values, eps_second))
+    def with_second(eps_second: float) -> Lgrr:
+        return Lgrr(values=values, keep=keep, tell=_truth(values, eps_second))
 
     def advantage(eps_second: float) -> float:
-        return made(eps_second).tracking_advantage_upper(tolerance.reports)
+        return with_second(eps_second).tracking_advantage_upper(tolerance.reports)
 
-    return made(_loudest(advantage, tolerance, close=1e-4))
+    return with_second(_loudest(advantage, tolerance, close=1e-4))
 
 
-def _told(values: int, eps: float) -> float:
-    """How often generalised randomised response of this eps tells the truth."""
+def _truth(values: int, eps: float) -> float:
+    """The probability that generalised randomised response of this eps tells the truth."""
     return 1 / (1 + (values - 1) * math.exp(-eps))
 
 
 def _loudest(advantage: Callable[[float], float], tolerance: Tolerance, close: float = 1e-7) -> float:
-    """The largest eps of one report whose tracking is tolerable, by the advantage or by the largest ratio."""
+    """The largest eps of one report for which tracking is tolerable, by the advantage or by the largest ratio."""
     if not tolerance.comparable:
         return _LOUDEST
     by_ratio, limit = 0.0, tolerance.advantage_limit

@@ -1,4 +1,4 @@
-"""One symbol kept for ever and reported through more noise: memoised randomised response and local hashing."""
+"""A symbol that a client keeps with noise for ever and reports with more noise: L-GRR and LOLOHA."""
 
 import math
 from abc import abstractmethod
@@ -20,7 +20,7 @@ from untrackable.mechanisms.probabilities import (
     noisy_symbol,
     simulate_noisy_symbols,
 )
-from untrackable.mechanisms.wrappers.fresh import everything_told
+from untrackable.mechanisms.wrappers.fresh import everything_revealed
 from untrackable.theory.accuracy import Accuracy, mean_radius
 from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor
@@ -38,16 +38,17 @@ from untrackable.theory.symbol_outcomes import can_enumerate, can_enumerate_one_
 
 Certainty = Literal["exact", "upper"]
 Step = Literal["published", "exact"]
-"""How much noise the second step adds: what the publications' formula gives, or no more than is needed."""
+"""The noise of the second step: as in the publications' formula, or exactly as much as is needed."""
 
 _WHOLE = 1 << 64
 
 
 class KeptSymbol(Mechanism):
-    """One of g symbols is kept for ever, the true one with probability `keep`, and told with probability `tell`.
+    """A client keeps one of g symbols for ever, the true one with probability `keep`.
 
-    Otherwise it is any other symbol, each with the same probability. What persists: the kept symbol, for as long
-    as the client lives, and whatever travels in the clear beside it.
+    Each report names the kept symbol with probability `tell`. Otherwise, in both steps, it is any other symbol with
+    the same probability. The kept symbol stays the same for as long as the client lives. So does the clear part,
+    which some mechanisms send with every report without noise.
     """
 
     __slots__ = ()
@@ -60,21 +61,21 @@ class KeptSymbol(Mechanism):
 
     @abstractmethod
     def _alphabet(self) -> int:
-        """How many symbols there are, g."""
+        """The number of symbols, g."""
 
     @abstractmethod
     def _shares(self) -> tuple[float, float]:
-        """Probabilities that a report counts for a value that its sender holds, and for another one."""
+        """The probabilities that a report counts for its sender's value, and for any other value."""
 
     def _persistent(self) -> list[Factor]:
-        """What the clear part reveals of one person against two, if both sides have reports."""
+        """How well the clear part tells one person from two, if both sides have reports."""
         return []
 
     _apart: ClassVar[Certainty] = "exact"
-    """Whether two values always have two different symbols, so that what is said of two symbols is exact."""
+    """Exact if two values always have two different symbols. If they may share one, results are upper bounds."""
 
     def _settle_steps(self, name: str) -> None:
-        """Check and round both steps; `name` is the parameter that says how many symbols there are."""
+        """Check and round both steps. `name` is the parameter that holds the number of symbols."""
         symbols = self._alphabet()
         for step in ("keep", "tell"):
             given = checks.probability(step, getattr(self, step))
@@ -85,88 +86,93 @@ class KeptSymbol(Mechanism):
 
     @property
     def _kept(self) -> Response:
-        """What is kept of the true symbol."""
+        """The step from the true symbol to the kept one."""
         return _response(self.keep_lie, self._alphabet())
 
     @property
-    def _told(self) -> Response:
-        """What is told of the kept symbol."""
+    def _reported(self) -> Response:
+        """The step from the kept symbol to the reported one."""
         return _response(self.tell_lie, self._alphabet())
 
     def accuracy(
         self, people: int, *, beta: float = 0.05, round: int = 1, candidates: Sequence[Any] | None = None
     ) -> Accuracy:
-        """By the share of reports that count for a value."""
+        """The error follows from the share of reports that count for a value."""
         there, elsewhere = self._shares()
         return Accuracy.of_shares(people, beta, there=there, elsewhere=elsewhere)
 
     def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Experiment:
-        """Fixed value: the kept symbol itself, or `reports` reports of it; if too many, the former (upper).
+        """Fixed value: the observer sees the kept symbol, or `reports` reports of it.
 
-        Any sequence of values, a client keeping a symbol for each: whatever was sent before, the laws of the next
-        report in two worlds are mixtures of reports of kept symbols, which are no further apart than reports of two
-        different ones (upper).
+        If there are too many outcomes to enumerate, the kept symbol is an upper bound.
+
+        Any sequence of values: a client keeps a symbol for each value. Given all earlier reports, the law of the
+        next one is a mixture of reports of kept symbols in both worlds. Such mixtures are no further apart than
+        reports of two different symbols (upper).
         """
         checks.choice("values", values, ("fixed", "any"))
         count = None if reports is None else checks.integer("reports", reports, low=1)
         if values == "any":
-            if count is None or self._told.lie == 0:
-                return everything_told("upper")
-            return Experiment([(symbol_privacy_factor(self._told), count)], certainty="upper")
-        if count is None or self._told.lie == 0:
+            if count is None or self._reported.lie == 0:
+                return everything_revealed("upper")
+            return Experiment([(symbol_privacy_factor(self._reported), count)], certainty="upper")
+        if count is None or self._reported.lie == 0:
             return Experiment([symbol_privacy_factor(self._kept)], certainty=self._apart)
         if not can_enumerate(self._alphabet(), 2, [(0, count)]):
             return Experiment([symbol_privacy_factor(self._kept)], certainty="upper")
-        return Experiment([detection_factor(self._kept, self._told, count, 0)], certainty=self._apart)
+        return Experiment([detection_factor(self._kept, self._reported, count, 0)], certainty=self._apart)
 
-    def _trackings(self, seen: ObservedRounds) -> list[Experiment | Mixture]:
-        """By what is in the clear and the kept symbol: exact, or with kept symbols granted (upper)."""
-        return self._same_value(seen, "exact")
+    def _trackings(self, observed: ObservedRounds) -> list[Experiment | Mixture]:
+        """The clear part and the kept symbol link the reports of one person (exact for few reports, else upper)."""
+        return self._same_value(observed, "exact")
 
-    def _detections(self, seen: ObservedRounds, after: After) -> list[Experiment | Mixture]:
-        """The same for two values with different symbols; a client keeps a symbol for each value that it holds."""
-        return self._other_value(seen, clear=True)
+    def _detections(self, observed: ObservedRounds, after: After) -> list[Experiment | Mixture]:
+        """The same for two values with different symbols. A client keeps a symbol for each of its values."""
+        return self._other_value(observed, clear=True)
 
-    def _same_value(self, seen: ObservedRounds, certainty: Certainty) -> list[Experiment | Mixture]:
-        """One person against two of the same value.
+    def _same_value(self, observed: ObservedRounds, certainty: Certainty) -> list[Experiment | Mixture]:
+        """One person against two people with the same value.
 
-        Where there are too many outcomes, the kept symbol of the longer side is granted to the observer, the more
-        reports on the other side the worse; where there still are, those of both sides.
+        If there are too many outcomes to enumerate, the observer is granted the kept symbol of the side with more
+        reports; the worst split then has the most reports on the other side. If there are still too many, the
+        observer is granted both kept symbols.
         """
-        kept, told, clear, k = self._kept, self._told, self._persistent(), seen.reports
-        shorter = k // 2 if seen.first is None else min(len(seen.first), k - len(seen.first))
+        kept, reported, clear, k = self._kept, self._reported, self._persistent(), observed.reports
+        shorter = k // 2 if observed.first is None else min(len(observed.first), k - len(observed.first))
         if shorter == 0:
             return [Experiment()]
-        if not told.lie:
+        if not reported.lie:
             return [Experiment([*clear, tracking_both_symbols_known(kept)], certainty=certainty)]
-        splits = seen.tracking_splits()
+        splits = observed.tracking_splits()
         if can_enumerate(kept.symbols, 1, ((j, k - j) for j in splits)):
-            return [Experiment([*clear, tracking_factor(kept, told, k, j)], certainty=certainty) for j in splits]
+            factors = (tracking_factor(kept, reported, k, j) for j in splits)
+            return [Experiment([*clear, factor], certainty=certainty) for factor in factors]
         if can_enumerate_one_symbol_known(kept.symbols, shorter):
-            return [Experiment([*clear, tracking_one_symbol_known(kept, told, shorter)], certainty="upper")]
+            return [Experiment([*clear, tracking_one_symbol_known(kept, reported, shorter)], certainty="upper")]
         return [Experiment([*clear, tracking_both_symbols_known(kept)], certainty="upper")]
 
-    def _other_value(self, seen: ObservedRounds, *, clear: bool) -> list[Experiment | Mixture]:
-        """One person against a person of another value, whose symbol is another one.
+    def _other_value(self, observed: ObservedRounds, *, clear: bool) -> list[Experiment | Mixture]:
+        """A constant value against a change to a value with another symbol.
 
-        `clear`: what travels in the clear changes as well. What is granted first is the symbol before the change.
+        `clear` says that the clear part changes as well. If there are too many outcomes, the observer is granted
+        the symbol before the change first.
         """
-        kept, told, k = self._kept, self._told, seen.reports
+        kept, reported, k = self._kept, self._reported, observed.reports
         beside = self._persistent() if clear else []
-        before = None if seen.first is None else len(seen.first)
+        before = None if observed.first is None else len(observed.first)
         if before == k:
             return [Experiment()]
         if before == 0 or k == 1:
             return [self.privacy(reports=k)]
-        if not told.lie:
+        if not reported.lie:
             return [Experiment([*beside, detection_both_symbols_known(kept)], certainty=self._apart)]
-        splits = seen.detection_splits()
+        splits = observed.detection_splits()
         if can_enumerate(kept.symbols, 2, ((j, k - j) for j in splits)):
-            found = ((j, detection_factor(kept, told, k, j)) for j in splits)
-            return [Experiment([*(beside if j else []), shown], certainty=self._apart) for j, shown in found]
+            found = ((beside if j else [], detection_factor(kept, reported, k, j)) for j in splits)
+            return [Experiment([*tags, factor], certainty=self._apart) for tags, factor in found]
         later = k - (before or 1)
         if can_enumerate_one_symbol_known(kept.symbols, later):
-            known = Experiment([*beside, detection_one_symbol_known(kept, told, later)], certainty="upper")
+            known = Experiment([*beside, detection_one_symbol_known(kept, reported, later)], certainty="upper")
             return [known] if before else [known, self.privacy(reports=k)]
         return [Experiment([*beside, detection_both_symbols_known(kept)], certainty="upper")]
 
@@ -181,7 +187,7 @@ class KeptSymbol(Mechanism):
 
 
 class ShareAggregator(Aggregator):
-    """How many reports count for each value."""
+    """Counts of the reports that count for each value."""
 
     _sums = ("counts",)
 
@@ -193,7 +199,7 @@ class ShareAggregator(Aggregator):
         largest: int,
         bias: Callable[[float, int], float] | None = None,
     ) -> None:
-        """`bias` bounds what hashing adds to the error, for a failure probability and so many pairs of values."""
+        """`bias` bounds the error from hashing, given a failure probability and a number of pairs of values."""
         super().__init__(scope)
         self._shares, self._largest, self._bias = shares, largest, bias
         self.counts = np.zeros(values, dtype=np.int64)
@@ -231,7 +237,7 @@ class ShareAggregator(Aggregator):
 
     @abstractmethod
     def _tally(self, reports: NDArray[np.uint64]) -> None:
-        """Count reports."""
+        """Add reports to the counts."""
 
     def _array(self, reports: list[int]) -> Reports:
         if any(not 0 <= report <= self._largest for report in reports):
@@ -249,17 +255,18 @@ class ShareAggregator(Aggregator):
 
 
 def steps_for(symbols: int, eps: float, eps_report: float, step: Step) -> tuple[float, float]:
-    """`keep` and `tell` for an everlasting eps (ε) and one of a single report (ε₁).
+    """`keep` and `tell`, given the eps of all reports for ever (ε) and the eps of a single report (ε₁).
 
-    keep = e^ε/(e^ε+g-1), tell = r/(r+g-1). The publications have r = (e^(ε+ε₁)-1)/(e^ε-e^ε₁), which is enough, and
-    for more than two symbols more than enough, as it leaves out that a report may come of a third symbol. With it,
-    r = (e^(ε+ε₁) + (g-2)·e^ε₁ - (g-1))/(e^ε-e^ε₁). Both probabilities are rounded in the safe direction.
+    keep = e^ε/(e^ε+g-1), tell = r/(r+g-1). The publications have r = (e^(ε+ε₁)-1)/(e^ε-e^ε₁). For more than two
+    symbols this adds more noise than is needed, because it leaves out that a report may come from a third symbol.
+    The exact step counts that: r = (e^(ε+ε₁) + (g-2)·e^ε₁ - (g-1))/(e^ε-e^ε₁). Both probabilities are rounded in
+    the safe direction.
     """
     eps, eps_report = checks.epsilon("eps", eps), checks.epsilon("eps_report", eps_report)
     checks.choice("step", step, ("published", "exact"))
     if eps_report >= eps:
         raise ValueError(f"eps_report must be below eps, {eps}, got {eps_report}")
-    # All divided by e^ε; numerators written as sums of positive terms.
+    # Everything is divided by e^ε, and numerators are sums of positive terms, so that nothing overflows or cancels.
     left, one = math.exp(-eps), math.expm1(eps_report)
     odds = (one - math.expm1(-eps)) / -math.expm1(eps_report - eps)
     if step == "exact":
@@ -268,14 +275,14 @@ def steps_for(symbols: int, eps: float, eps_report: float, step: Step) -> tuple[
     return keep * (1 - 2.0**-51), tell - 1e-12 * (tell - 1 / symbols)
 
 
-def seen_once(rows: NDArray[Any]) -> NDArray[np.bool_]:
+def constant_rows(rows: NDArray[Any]) -> NDArray[np.bool_]:
     """Whether all entries of a row are equal."""
     same: NDArray[np.bool_] = (rows == rows[:, :1]).all(axis=1)
     return same
 
 
 def _response(lie: Chance, symbols: int) -> Response:
-    """The step with a lie of this very probability, its eps taken from the integers."""
+    """The step that lies with this probability. Its eps is computed from the integers."""
     if lie.threshold == 0:
         return Response(symbols, 1.0, 0.0, math.inf)
     return Response(symbols, lie.opposite().probability, lie.probability, flip_eps(lie, symbols))

@@ -1,4 +1,4 @@
-"""Memoised generalised randomised response, L-GRR: a noisy value kept for ever, and noise again in each report.
+"""L-GRR, memoised randomised response: a client keeps a noisy value for ever and adds noise to every report.
 
 Arcolezi, Couchot, Al Bouna, Xiao, "Improving the utility of locally differentially private protocols for
 longitudinal and multidimensional frequency estimates" (Digital Communications and Networks, 2022).
@@ -27,16 +27,17 @@ from untrackable.theory.tracking_bounds import permanent_state_upper
 
 LARGEST = 1 << 20
 _DEEPEST = 600.0
-"""Exponents of ρ beyond which products of its powers would underflow."""
+"""With larger exponents of ρ, products of its powers would underflow."""
 _PAIRS = 1 << 16
-"""Pairs of rows that are compared at a time, where each is looked at by itself."""
+"""The number of pairs of rows that are compared at a time, if each pair is computed by itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lgrr(KeptSymbol):
-    """Keeps the value for ever, or any other one with probability 1-`keep`; reports it, or any other with 1-`tell`.
+    """A client keeps its value, or another one with probability 1-`keep`, for ever. Each report adds new noise.
 
-    What is told otherwise is any other value, drawn anew for each report. What persists: the kept value.
+    A report names the kept value, or with probability 1-`tell` any other value, drawn anew for each report. The
+    kept value stays the same, so it links the reports.
     """
 
     values: int
@@ -57,10 +58,10 @@ class Lgrr(KeptSymbol):
 
     @classmethod
     def for_budget(cls, *, values: int, eps: float, eps_report: float, step: Step = "published") -> Self:
-        """Everlastingly `eps`-private, and at least `eps_report`-private for a single report.
+        """The mechanism that is `eps`-private for ever and at least `eps_report`-private for a single report.
 
-        With the published second step a single report is better than that, for more than two values; the exact one
-        spends all of `eps_report`.
+        With the published second step and more than two values, a single report is more private than that. The
+        exact step spends all of `eps_report`.
         """
         values = checks.integer("values", values, low=2, high=LARGEST)
         keep, tell = steps_for(values, eps, eps_report, step)
@@ -73,24 +74,24 @@ class Lgrr(KeptSymbol):
 
     @property
     def capacity(self) -> int:
-        """As many as there are values."""
+        """The number of values."""
         return self.values
 
     def tracking_advantage_upper(self, reports: int | None) -> float:
-        """By a bound on one kept symbol."""
+        """A bound on the advantage from one kept symbol."""
         if reports is None:
             return 1 - self.keep**2 - (1 - self.keep) ** 2 / (self.values - 1)
         return kept_symbol_advantage_upper(self.keep, self.tell, self.values, reports)
 
     def tracking_ratio_upper(self, reports: int | None) -> float:
-        """As for every permanent state, by the odds of telling the kept value."""
+        """The bound that holds for every permanent state, with the odds of reporting the kept value."""
         return permanent_state_upper(reports, math.log(self.tell * (self.values - 1) / (1 - self.tell)))
 
     def _alphabet(self) -> int:
         return self.values
 
     def _shares(self) -> tuple[float, float]:
-        there = self._kept.then(self._told)
+        there = self._kept.then(self._reported)
         return there, (1 - there) / (self.values - 1)
 
     def aggregator(self, round: int = 1) -> "LgrrAggregator":
@@ -100,32 +101,33 @@ class Lgrr(KeptSymbol):
         )
 
     def log_likelihood(self, reports: Reports, value: int, rounds: Sequence[int]) -> FloatArray:
-        """By how often each value was told."""
+        """The log probability, from the number of times that each value was reported."""
         return self._likelihood(reports, value)
 
     def link_scores(self, first: Reports, second: Reports, value: int) -> FloatArray:
-        """By how often each value was told on either side."""
+        """The scores, from the number of times that each value was reported on both sides."""
         alone = self._likelihood(first, value)[:, None] + self._likelihood(second, value)[None, :]
-        step, shorter = self._told.eps, min(first.shape[1], second.shape[1])
+        step, shorter = self._reported.eps, min(first.shape[1], second.shape[1])
         if step * shorter > _DEEPEST:
             return self._together_by_pair(first, second, value) - alone
         return self._together(first, second, value) - alone
 
     def _likelihood(self, reports: Reports, value: int) -> FloatArray:
-        return symbol_log_likelihood(self._kept, self._told, reports, np.full(reports.shape[0], value))
+        return symbol_log_likelihood(self._kept, self._reported, reports, np.full(reports.shape[0], value))
 
     def _together(self, first: Reports, second: Reports, value: int) -> FloatArray:
         """Log probability of all pairs; Σπρ^(x+y) is 1 + Σπe + Σπe' + Σπee', the last a product of two matrices.
 
-        With the powers of ρ divided by the largest of each row, so that what underflows is negligible.
+        The powers of ρ are divided by the largest of each row, so that only negligible terms underflow.
         """
-        kept, step = self._kept, self._told.eps
-        told = np.unique(np.concatenate((first.reshape(-1), second.reshape(-1))))
-        prior = np.where(told == value, kept.truth, kept.other)
+        kept, step = self._kept, self._reported.eps
+        reported = np.unique(np.concatenate((first.reshape(-1), second.reshape(-1))))
+        prior = np.where(reported == value, kept.truth, kept.other)
         scaled, tops, means = [], [], []
         for side in (first, second):
-            positions = np.searchsorted(told, side) + told.size * np.arange(side.shape[0])[:, None]
-            counts = np.bincount(positions.reshape(-1), minlength=told.size * side.shape[0]).reshape(-1, told.size)
+            positions = np.searchsorted(reported, side) + reported.size * np.arange(side.shape[0])[:, None]
+            counts = np.bincount(positions.reshape(-1), minlength=reported.size * side.shape[0])
+            counts = counts.reshape(-1, reported.size)
             top = step * counts.max(axis=1)
             scaled.append(np.exp(log_power_minus_one(step, side.shape[1])[counts] - top[:, None]))
             tops.append(top)
@@ -135,11 +137,11 @@ class Lgrr(KeptSymbol):
             both = np.log((scaled[0] * prior) @ scaled[1].T) + tops[0][:, None] + tops[1][None, :]
         one_side = np.logaddexp(np.logaddexp(0.0, means[0])[:, None], means[1][None, :])
         total: FloatArray = np.logaddexp(one_side, both)
-        total += (first.shape[1] + second.shape[1]) * math.log(self._told.other)
+        total += (first.shape[1] + second.shape[1]) * math.log(self._reported.other)
         return total
 
     def _together_by_pair(self, first: Reports, second: Reports, value: int) -> FloatArray:
-        """The same, pair by pair, for any ρ."""
+        """The same for any ρ, pair by pair."""
         scores = np.empty((first.shape[0], second.shape[0]))
         size = max(1, _PAIRS // max(1, second.shape[0]))
         for start in range(0, first.shape[0], size):
@@ -159,11 +161,11 @@ class Lgrr(KeptSymbol):
         return self._noisy(state, self.tell_lie, source), state
 
     def pack_state(self, state: int) -> bytes:
-        """As one integer."""
+        """The kept value as bytes."""
         return pack_integers([state], self.report_bits)
 
     def unpack_state(self, payload: bytes) -> int:
-        """The kept value, checked."""
+        """The kept value, after checks."""
         (state,) = unpack_integers(payload, self.report_bits, 1)
         if state >= self.values:
             raise StateError("this state has a value that its mechanism does not have")
@@ -178,7 +180,7 @@ class Lgrr(KeptSymbol):
 
 
 class LgrrAggregator(ShareAggregator):
-    """How many reports told each value."""
+    """Counts of the reports that name each value."""
 
     def _tally(self, reports: NDArray[np.uint64]) -> None:
         self.counts += np.bincount(reports.astype(np.int64), minlength=self.counts.size)

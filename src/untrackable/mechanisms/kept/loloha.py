@@ -1,4 +1,4 @@
-"""LOLOHA, longitudinal local hashing: a hashed value, noisy once for ever and again in each report.
+"""LOLOHA, longitudinal local hashing: a client hashes its value, keeps a noisy hash, and adds noise to reports.
 
 Arcolezi, Pinzón, Palamidessi, Gambs, "Frequency Estimation of Evolving Data Under Local Differential Privacy" (EDBT
 2023): a client draws one hash function, keeps a noisy symbol for each symbol that a value may be hashed to, and
@@ -19,7 +19,7 @@ from untrackable.estimation.aggregators import FloatArray, Reports, Scope
 from untrackable.framing import pack_integers, unpack_integers
 from untrackable.mechanisms.entropy import Entropy, below
 from untrackable.mechanisms.interface import After
-from untrackable.mechanisms.kept.kept_symbol import KeptSymbol, ShareAggregator, Step, seen_once, steps_for
+from untrackable.mechanisms.kept.kept_symbol import KeptSymbol, ShareAggregator, Step, constant_rows, steps_for
 from untrackable.mechanisms.observed_rounds import ObservedRounds, round_number
 from untrackable.mechanisms.probabilities import Chance
 from untrackable.mechanisms.simulated_values import integer_population
@@ -32,18 +32,18 @@ from untrackable.theory.symbol_factors import symbol_log_likelihood
 Preset = Literal["BiLOLOHA", "OLOLOHA"]
 Words = NDArray[np.uint64]
 State = tuple[int, int, tuple[int, ...]]
-"""The seed, the symbol that the value is hashed to, and what is kept of every symbol."""
+"""The seed, the symbol that the value is hashed to, and the kept symbol for each symbol."""
 
 LARGEST, LARGEST_SYMBOLS, WIDEST_SEED = 4096, 4096, 48
 _CELLS = 1 << 18
-"""Hashes that are computed at a time."""
+"""The number of hashes that are computed at a time."""
 
 
 def best_symbols(eps: float, eps_report: float, step: Step = "published") -> int:
-    """The number of symbols g with the least variance, of OLOLOHA.
+    """The number of symbols g with the least variance, which OLOLOHA uses.
 
     With a = e^ε and b = e^ε₁ it is 1 + max(1, ⌊(1 - a² + √(a⁴ - 14a² + 12ab(1-ab) + 12a³b + 1))/(6(a-b))⌉) for the
-    published second step. The exact one makes a report ε₁-randomised response as a whole, for which it is ⌊b + 1⌉,
+    published second step. With the exact step, a report as a whole is ε₁-randomised response. Then it is ⌊b + 1⌉,
     as in optimal local hashing.
     """
     eps, eps_report = checks.epsilon("eps", eps), checks.epsilon("eps_report", eps_report)
@@ -52,21 +52,22 @@ def best_symbols(eps: float, eps_report: float, step: Step = "published") -> int
         raise ValueError(f"eps_report must be below eps, {eps}, got {eps_report}")
     if step == "exact":
         return max(2, round(min(math.exp(min(eps_report, 40.0)), 1e15) + 1))
-    # Divided by a⁴ below the root and by a² outside, so that nothing overflows.
+    # Terms below the root are divided by a⁴ and those outside by a², so that nothing overflows. The root is
+    # √(1 + excess), and `root` is the root less 1, written so that it does not cancel.
     c, r = math.exp(-eps), math.exp(eps_report - eps)
-    excess = -14 * c**2 + 12 * r * c**2 - 12 * r**2 + 12 * r + c**4  # what is below the root, less 1
-    root = excess / (1 + math.sqrt(1 + excess))  # √(1 + excess) - 1
+    excess = -14 * c**2 + 12 * r * c**2 - 12 * r**2 + 12 * r + c**4
+    root = excess / (1 + math.sqrt(1 + excess))
     return 1 + max(1, round(min((root + c**2) / (6 * (1 - r)) * math.exp(min(eps, 700.0)), 1e15)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loloha(KeptSymbol):
-    """Hashes the value to one of `symbols`; keeps a noisy symbol for each of them, and tells it through more noise.
+    """A client hashes its value to one of `symbols`, keeps a noisy symbol for each of them, and adds noise again.
 
-    A symbol is kept as it is with probability `keep` and told as it is kept with probability `tell`. The hash of
-    value v under seed z is mix(mix((z+1)·G) ⊕ (v+1)·G) modulo `symbols`, all modulo 2^64; mix is the finaliser of
-    SplitMix64 and G its increment. A report is the seed, and below it the symbol. What persists: the seed, in the
-    clear, and the kept symbols.
+    A symbol is kept as it is with probability `keep`, and the kept symbol is reported with probability `tell`. The
+    hash of value v under seed z is mix(mix((z+1)·G) ⊕ (v+1)·G) modulo `symbols`, all modulo 2^64; mix is the
+    finaliser of SplitMix64 and G its increment. A report is the seed, and below it the symbol. The seed stays the
+    same in all reports and is not hidden. The kept symbols stay the same too.
     """
 
     values: int
@@ -112,8 +113,8 @@ class Loloha(KeptSymbol):
     ) -> Self:
         """BiLOLOHA, with two symbols, or OLOLOHA, with the best number: `eps`-private while the value is the same.
 
-        A single report is at least `eps_report`-private; with the published second step and more than two symbols
-        it is better than that.
+        A single report is at least `eps_report`-private. With the published second step and more than two symbols,
+        it is more private than that.
         """
         checks.choice("name", name, ("BiLOLOHA", "OLOLOHA"))
         symbols = 2 if name == "BiLOLOHA" else best_symbols(eps, eps_report, step)
@@ -136,67 +137,67 @@ class Loloha(KeptSymbol):
 
     @property
     def capacity(self) -> int:
-        """As many as there are values."""
+        """The number of values."""
         return self.values
 
     def hashed(self, seed: int, value: int) -> int:
-        """The symbol of a value."""
+        """The symbol that a seed hashes a value to."""
         (symbol,) = self._hashes(np.array([seed], dtype=np.uint64), np.array([value], dtype=np.uint64)).tolist()
         return int(symbol)
 
     def _hashes(self, seeds: Words, values: Words) -> Words:
-        """The same for arrays, broadcast."""
+        """The same for arrays, which are broadcast."""
         return mixed_words(_keys(seeds) ^ (values + np.uint64(1)) * np.uint64(STEP)) % np.uint64(self.symbols)
 
     def _alphabet(self) -> int:
         return self.symbols
 
     def _shares(self) -> tuple[float, float]:
-        """A value that the sender does not hold is hashed to any symbol, over all seeds."""
-        return self._kept.then(self._told), 1 / self.symbols
+        """The probabilities that a report counts for its sender's value, and for another, over all seeds."""
+        return self._kept.then(self._reported), 1 / self.symbols
 
     def _collisions(self, beta: float, pairs: int) -> float:
-        """By how much collisions may bias an estimate, hash values being uniform and independent.
+        """A bound on the bias of an estimate by collisions, if hash values are uniform and independent.
 
-        Of the 2^b seeds a share c of about 1/g makes two values collide, which moves the one's frequency by
-        (c - 1/g)·g/(g-1) of the other's; Hoeffding's inequality over seeds for so many pairs of values.
+        A share c of the 2^b seeds, about 1/g, makes two values collide. That moves the frequency of one by
+        (c - 1/g)·g/(g-1) of the other's. Hoeffding's inequality over the seeds bounds this for all pairs of values.
         """
         return self.symbols / (self.symbols - 1) * mean_radius(1 << self.seed_bits, beta, statistics=pairs)
 
     def accuracy(
         self, people: int, *, beta: float = 0.05, round: int = 1, candidates: Sequence[Any] | None = None
     ) -> Accuracy:
-        """By the share of reports that count for a value, and how unevenly values may collide."""
-        found = KeptSymbol.accuracy(self, people, beta=beta / 2)
-        return found._replace(beta=beta, radius=found.radius + self._collisions(beta / 2, self.values))
+        """The error follows from the share of reports that count for a value, and from uneven collisions."""
+        noise = KeptSymbol.accuracy(self, people, beta=beta / 2)
+        return noise._replace(beta=beta, radius=noise.radius + self._collisions(beta / 2, self.values))
 
     def _tracked_states(self, values: int) -> int:
-        """One for each symbol that values are hashed to; all share the seed, which each counts."""
+        """One state for each symbol that values are hashed to. All share the seed, and each state counts it."""
         return min(values, self.symbols)
 
     def _persistent(self) -> list[Factor]:
         return [persistent_factor(2.0**self.seed_bits)]
 
-    def _detections(self, seen: ObservedRounds, after: After) -> list[Experiment | Mixture]:
-        """As the seed is seen, the worst of what different seeds show: the two values' symbols differ or are one.
+    def _detections(self, observed: ObservedRounds, after: After) -> list[Experiment | Mixture]:
+        """The worst over seeds, which the observer sees: the two values' symbols differ or are the same.
 
-        A fresh client has another seed and other symbols; the same client keeps the seed, and if the symbol is the
+        A fresh client has another seed and other symbols. The same client keeps its seed. If the symbol is the
         same, nothing changes.
         """
-        differ = self._other_value(seen, clear=after == "fresh")
-        return differ if after == "same" else differ + self._same_value(seen, "upper")
+        differ = self._other_value(observed, clear=after == "fresh")
+        return differ if after == "same" else differ + self._same_value(observed, "upper")
 
     def log_likelihood(self, reports: Reports, value: int, rounds: Sequence[int]) -> FloatArray:
-        """By how often each symbol was told; seeds are equally likely, and one client has only one."""
+        """The log probability, from the count of each symbol. Seeds are equally likely; a client has only one."""
         seeds, symbols = self._parts(reports)
-        found = self._likelihood(seeds[:, 0], symbols, value)
-        return np.where(seen_once(seeds), found - self.seed_bits * math.log(2), -np.inf)
+        total = self._likelihood(seeds[:, 0], symbols, value)
+        return np.where(constant_rows(seeds), total - self.seed_bits * math.log(2), -np.inf)
 
     def link_scores(self, first: Reports, second: Reports, value: int) -> FloatArray:
-        """Unequal seeds, and it is not the same person; else by how often each symbol was told on either side."""
+        """The scores, from the count of each symbol on both sides. Different seeds mean two people."""
         (seeds, left), (others, right) = self._parts(first), self._parts(second)
         scores = np.full((first.shape[0], second.shape[0]), -np.inf)
-        steady, calm = np.flatnonzero(seen_once(seeds)), np.flatnonzero(seen_once(others))
+        steady, calm = np.flatnonzero(constant_rows(seeds)), np.flatnonzero(constant_rows(others))
         order = calm[np.argsort(others[calm, 0], kind="stable")]
         ordered = others[order, 0]
         low, high = (np.searchsorted(ordered, seeds[steady, 0], side) for side in ("left", "right"))
@@ -209,43 +210,43 @@ class Loloha(KeptSymbol):
         return scores
 
     def _parts(self, reports: Reports) -> tuple[Words, Words]:
-        """Seeds and symbols."""
+        """The seeds and the symbols of reports."""
         wide = reports.astype(np.uint64, copy=False)
         return wide >> np.uint64(self.symbol_bits), wide & np.uint64((1 << self.symbol_bits) - 1)
 
     def _likelihood(self, seeds: Words, symbols: Words, value: int) -> FloatArray:
         own = self._hashes(seeds, np.array([value], dtype=np.uint64))
-        return symbol_log_likelihood(self._kept, self._told, symbols, own)
+        return symbol_log_likelihood(self._kept, self._reported, symbols, own)
 
     def aggregator(self, round: int = 1) -> "LolohaAggregator":
         """Empty sums for one round; a client's rounds share its state, so they do not merge."""
         return LolohaAggregator(Scope(self, round_number(round), pools=False), self)
 
     def new_state(self, value: int, source: Entropy) -> State:
-        """The seed, the value's symbol under it, and a noisy symbol for each symbol."""
+        """The seed, the value's symbol, and a noisy symbol for each symbol."""
         value = checks.private_integer("value", value, below=self.values)
         seed = below(1 << self.seed_bits, source)
-        # All symbols at once, so that the state does not tell which have been used.
+        # All symbols are drawn at once, so that the state does not reveal which have been used.
         kept = tuple(self._noisy(symbol, self.keep_lie, source) for symbol in range(self.symbols))
         return seed, self.hashed(seed, value), kept
 
     def make_report(self, state: State, round: int, source: Entropy) -> tuple[int, State]:
-        """The seed, and what is kept of the value's symbol through new noise."""
+        """The seed, and the symbol kept for the value's symbol, with new noise."""
         seed, symbol, kept = state
         return seed << self.symbol_bits | self._noisy(kept[symbol], self.tell_lie, source), state
 
     def change_value(self, state: State, value: int, source: Entropy) -> State:
-        """With the new value's symbol; the seed and the kept symbols stay."""
+        """The state with the new value's symbol. The seed and the kept symbols stay."""
         seed, _, kept = state
         return seed, self.hashed(seed, checks.private_integer("value", value, below=self.values)), kept
 
     def pack_state(self, state: State) -> bytes:
-        """The seed, the value's symbol, the kept symbols."""
+        """The seed, the value's symbol and the kept symbols, one after the other."""
         seed, symbol, kept = state
         return pack_integers([seed], self.seed_bits) + pack_integers([symbol, *kept], self.symbol_bits)
 
     def unpack_state(self, payload: bytes) -> State:
-        """The same, checked."""
+        """The state of these bytes, after checks."""
         size = (self.seed_bits + 7) // 8
         (seed,) = unpack_integers(payload[:size], self.seed_bits, 1)
         symbol, *kept = unpack_integers(payload[size:], self.symbol_bits, self.symbols + 1)
@@ -267,12 +268,12 @@ class Loloha(KeptSymbol):
         kept = self._simulate_noisy(symbols, self.keep_lie, rng)
         if held.ndim > 1:
             kept = np.take_along_axis(kept, _first_of_its_kind(symbols), axis=1)
-        told = self._simulate_noisy(np.broadcast_to(kept, (people, count)), self.tell_lie, rng)
-        return seeds << np.uint64(self.symbol_bits) | told
+        reported = self._simulate_noisy(np.broadcast_to(kept, (people, count)), self.tell_lie, rng)
+        return seeds << np.uint64(self.symbol_bits) | reported
 
 
 class LolohaAggregator(ShareAggregator):
-    """For how many reports each value is one that its seed hashes to its symbol."""
+    """For each value, the number of reports whose seed hashes it to the report's symbol."""
 
     def __init__(self, scope: Scope, mechanism: Loloha) -> None:
         largest = (1 << mechanism.report_bits) - 1
@@ -299,7 +300,7 @@ def _keys(seeds: Words) -> Words:
 
 
 def _first_of_its_kind(symbols: Words) -> NDArray[np.int64]:
-    """For each entry of a row, the first position at which the same one stands."""
+    """For each entry of a row, the position of the first equal entry."""
     order = np.argsort(symbols, axis=1, kind="stable")
     ordered = np.take_along_axis(symbols, order, axis=1)
     new = np.ones(symbols.shape, dtype=np.bool_)

@@ -1,4 +1,4 @@
-"""RAPPOR (Erlingsson, Pihur, Korolova 2014): a Bloom filter, noisy once for ever and again in each report."""
+"""RAPPOR (Erlingsson, Pihur, Korolova 2014): a client keeps a noisy Bloom filter and adds noise to every report."""
 
 import hashlib
 import operator
@@ -25,16 +25,17 @@ from untrackable.theory.factor import Factor, persistent_factor
 Value = str | SupportsIndex
 
 _REMEMBERED = 1 << 21
-"""Entries of a design that is kept for the next question."""
+"""A design with at most this many entries is cached."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rappor(Permanent):
-    """A Bloom filter, each bit replaced once for ever by a coin with probability f, and reported through noise.
+    """A client hashes its value into a Bloom filter, keeps a noisy copy for ever, and adds noise to every report.
 
-    A report's bit is 1 with probability q or p as the kept bit is 1 or 0. Hashes as the published clients do:
-    hash i of a value is byte i of MD5(cohort as 4 bytes ‖ UTF-8) modulo `bloom_bits`. What persists: the kept Bloom
-    filter; and with several cohorts the cohort number, in the clear above the filter's bits.
+    Each bit of the filter is replaced once by a fair coin with probability f. A report's bit is 1 with probability
+    q if the kept bit is 1, and p if it is 0. Values are hashed as in the published clients: hash i of a value is
+    byte i of MD5(cohort as 4 bytes ‖ UTF-8) modulo `bloom_bits`. The kept filter stays the same in all reports. So
+    does the cohort number, which is not hidden; with several cohorts, it is above the filter's bits.
     """
 
     bloom_bits: int
@@ -48,13 +49,16 @@ class Rappor(Permanent):
     one_chance: Chance = field(init=False, repr=False)
 
     published = "Erlingsson, Pihur, Korolova, RAPPOR (CCS 2014)"
-    persists = "the kept Bloom filter, seen through the noise of every report; of several cohorts, the number"
+    persists = (
+        "the kept Bloom filter, seen through the noise of every report; with several cohorts, the cohort number"
+    )
     capacity = None
     takes_strings = True
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        # Section 5 of the publication, Windows process names of Chrome users; cohorts as in its section 5.1
+        # These are the parameters of the publication's section 5, for Windows process names of people who use
+        # Chrome. The cohorts are those of its section 5.1.
         "chrome": {"bloom_bits": 128, "hashes": 2, "f": 0.5, "p": 0.5, "q": 0.75, "cohorts": 8},
-        # the same without its cohorts, as [NV] analyses it
+        # The same without cohorts, as [NV] analyses it.
         "paper": {"bloom_bits": 128, "hashes": 2, "f": 0.5, "p": 0.5, "q": 0.75},
     }
 
@@ -84,7 +88,7 @@ class Rappor(Permanent):
 
     @property
     def values_alike(self) -> bool:
-        """Values whose hashes collide set fewer bits, and may be easier to track."""
+        """False if hashes may collide: such values set fewer bits, and may be easier to track."""
         return self.hashes == 1
 
     @property
@@ -105,26 +109,26 @@ class Rappor(Permanent):
         return [persistent_factor(self.cohorts)] if self.cohorts > 1 else []
 
     def unpack_state(self, payload: bytes) -> int:
-        """The integer; a cohort that there is not is an error."""
+        """The state's integer. A cohort that does not exist is an error."""
         state = Permanent.unpack_state(self, payload)
         if state >> self.positions >= self.cohorts:
             raise StateError("this state has a cohort that its mechanism does not have")
         return state
 
     def bloom(self, value: Value, cohort: int = 0) -> int:
-        """The Bloom filter of a value as an integer, bit i being position i."""
+        """The Bloom filter of a value as an integer. Bit i is position i."""
         filled = 0
         for position in self.hashed(value, cohort):
             filled |= 1 << position
         return filled
 
     def hashed(self, value: Value, cohort: int = 0) -> list[int]:
-        """The position that each hash of a value sets; two hashes may set the same."""
+        """The position that each hash of a value sets. Two hashes may set the same one."""
         return _hashed(_utf8(value), cohort, self.bloom_bits, self.hashes)
 
     @property
     def bit_rates(self) -> tuple[float, float]:
-        """Probability that a bit is reported as 1 where the filter has it set, and where it has not."""
+        """The probabilities that a bit is reported as 1 if the filter sets it, and if it does not."""
         flip, q, p = (chance.probability for chance in (self.state_flip, self.one_chance, self.zero_chance))
         return (1 - flip) * q + flip * p, flip * q + (1 - flip) * p
 
@@ -135,14 +139,14 @@ class Rappor(Permanent):
     def accuracy(
         self, people: int, *, beta: float = 0.05, round: int = 1, candidates: Sequence[Value] | None = None
     ) -> Accuracy:
-        """Of the least accurate of the candidates, sixteen numbers unless others are given.
+        """The accuracy of the candidate with the largest error. By default the candidates are sixteen numbers.
 
-        The standard error is exact where all candidates are equally frequent.
+        The standard error is exact if all candidates are equally frequent.
         """
         candidates = range(16) if candidates is None else candidates
         span, variance = _worst(self, tuple(_utf8(value).decode() for value in candidates))
-        found = Accuracy.of(people, beta, span=span, variance=variance)
-        return found._replace(given=f"of {len(candidates)} candidates that are equally frequent, the worst")
+        accuracy = Accuracy.of(people, beta, span=span, variance=variance)
+        return accuracy._replace(given=f"of {len(candidates)} candidates that are equally frequent, the worst")
 
     def tracking(
         self,
@@ -153,38 +157,42 @@ class Rappor(Permanent):
         split: int | None = None,
         ones: int | Literal["worst"] | None = None,
     ) -> Pair:
-        """Independent coordinates, exact.
+        """The kept filter and the cohort link the reports of one person. Positions are independent (exact).
 
-        `ones` is how many bits the value's Bloom filter has set: `hashes` by default, as [NV] has it; fewer when
-        hashes collide, which may be more trackable; "worst" for the worst of 1 … hashes.
+        `ones` is the number of bits that the value's Bloom filter sets: by default `hashes`, as in [NV]. When
+        hashes collide it is smaller, and the person may be easier to track. "worst" is the worst of 1 … hashes.
         """
-        seen, most = ObservedRounds.of(rounds, first, reports, split), self._ones()
+        observed, most = ObservedRounds.of(rounds, first, reports, split), self._ones()
         if ones == "worst":
             filled = list(range(1, most + 1))
         else:
             filled = [most if ones is None else checks.integer("ones", ones, low=0, high=most)]
         return worst(
-            [self._tracking(seen.reports, j, n) for j in seen.tracking_splits(2 * len(filled)) for n in filled]
+            [
+                self._tracking(observed.reports, j, n)
+                for j in observed.tracking_splits(2 * len(filled))
+                for n in filled
+            ]
         )
 
     def tracking_of(self, value: Any, *, rounds: Iterable[int], first: Iterable[int]) -> Pair:
-        """By the filter that the value has in each cohort."""
-        seen = ObservedRounds.of(rounds, first, None, None)
-        (split,) = seen.tracking_splits()
+        """The same for this value, given its filter in each cohort."""
+        observed = ObservedRounds.of(rounds, first, None, None)
+        (split,) = observed.tracking_splits()
         ones = [self.bloom(value, cohort).bit_count() for cohort in range(self.cohorts)]
         shares = [(n, ones.count(n) / self.cohorts) for n in sorted(set(ones))]
-        return Mixture([(share, share, self._tracking(seen.reports, split, n)) for n, share in shares])
+        return Mixture([(share, share, self._tracking(observed.reports, split, n)) for n, share in shares])
 
     def worst_tracking(self, reports: int, *, gammas: Literal["one", "many"] = "one") -> Pair:
-        """Also over filters with fewer bits set than there are hashes."""
+        """The worst split, also over filters that set fewer bits than there are hashes."""
         return self.tracking(reports=reports, ones="worst")
 
     def _ones(self) -> int:
-        """As many as there are hashes, as [NV] has it."""
+        """One position for each hash, as in [NV]."""
         return min(self.hashes, self.bloom_bits)
 
     def _moved(self) -> list[Moved]:
-        """Bloom filters of 1 … `hashes` bits: fewer when hashes collide; two values may have the same."""
+        """Overlaps of filters that set 1 … `hashes` bits. Hashes may collide; two values may share a filter."""
         most = self._ones()
         return [
             (kept, lost, gained)
@@ -199,7 +207,7 @@ class Rappor(Permanent):
         return self.state_flip, self.state_flip
 
     @property
-    def _told(self) -> tuple[Chance, Chance]:
+    def _reported(self) -> tuple[Chance, Chance]:
         return self.one_chance, self.zero_chance
 
     def _pattern(self, value: Value, clear: int) -> int:
@@ -215,7 +223,7 @@ class Rappor(Permanent):
 
 
 class RapporAggregator(PositionCounts):
-    """How many reports of each cohort had each bit set."""
+    """Counts of the reports of each cohort that had each bit set."""
 
     _sums = ("counts", "cohorts")
 
@@ -246,7 +254,8 @@ class RapporAggregator(PositionCounts):
     def _estimate_listed(self, n: int, beta: float, candidates: Sequence[Value]) -> Estimate:
         """Frequencies of known candidates, by least squares on the noise-corrected bit counts of all cohorts.
 
-        Unbiased if everyone holds one of the candidates; the bits of other values are attributed to them otherwise.
+        They are unbiased if everyone holds one of the candidates. Else the bits of other values are attributed to
+        the candidates.
         """
         fit = _Fit(self._mechanism, candidates)
         excess = self.counts - fit.zero * self.cohorts[:, None]
@@ -282,13 +291,14 @@ class _Fit:
         self.spans = most.max(axis=1) - least.min(axis=1)
 
     def variances(self, held: FloatArray) -> FloatArray:
-        """Variance of what one client adds to each candidate, averaged over what people hold."""
+        """The variance of one client's contribution to each candidate, averaged over people's values."""
         w, blooms = self._by_cohort, self.blooms
         noise_one, noise_zero = self.one * (1 - self.one), self.zero * (1 - self.zero)
-        sets = np.tensordot(held, blooms, axes=1)  # how often each bit of each cohort is set
+        # `sets` is the share of people for whom each bit of each cohort is set.
+        sets = np.tensordot(held, blooms, axes=1)
         noise = noise_zero + (noise_one - noise_zero) * np.clip(sets, 0, 1)
         within = np.einsum("kcb,cb->k", w**2, noise) / w.shape[1]
-        # Σ_v held_v·(Σ_b w·bloom_v)² is a quadratic form in w, of how often two bits are set together.
+        # Σ_v held_v·(Σ_b w·bloom_v)² is a quadratic form in w. Its matrix says how often two bits are set together.
         set_together = np.einsum("v,vcb,vca->cba", held, blooms, blooms, optimize=True)
         squares = np.einsum("kcb,cba,kca->k", w, set_together, w, optimize=True)
         between = squares * (self.one - self.zero) ** 2 / w.shape[1] - held
@@ -297,7 +307,7 @@ class _Fit:
 
 
 class _Design(NamedTuple):
-    """What least squares need that does not depend on the noise."""
+    """The part of least squares that does not depend on the noise."""
 
     blooms: FloatArray
     inverse: FloatArray
@@ -305,7 +315,7 @@ class _Design(NamedTuple):
 
 @lru_cache(maxsize=1)
 def _design(shape: tuple[int, int, int], candidates: tuple[bytes, ...]) -> _Design:
-    """Of (bloom_bits, hashes, cohorts): a search for the noise asks for the same again and again."""
+    """The design for (bloom_bits, hashes, cohorts). It is cached, because a search for the noise needs it often."""
     bloom_bits, hashes, cohorts = shape
     positions = np.array([[_hashed(v, c, bloom_bits, hashes) for c in range(cohorts)] for v in candidates])
     blooms = np.zeros((len(candidates), cohorts, bloom_bits))
@@ -315,14 +325,14 @@ def _design(shape: tuple[int, int, int], candidates: tuple[bytes, ...]) -> _Desi
 
 @lru_cache(maxsize=64)
 def _worst(mechanism: Rappor, candidates: tuple[str, ...]) -> tuple[float, float]:
-    """Of the least accurate of candidates that are equally frequent: span and variance of what one client adds."""
+    """Span and variance of one client's contribution, the largest of all candidates, all equally frequent."""
     fit = _Fit(mechanism, candidates)
     variances = fit.variances(np.full(len(candidates), 1 / len(candidates)))
     return float(fit.spans.max()), float(variances.max())
 
 
 def _left_inverse(matrix: FloatArray) -> FloatArray:
-    """The pseudo-inverse of a matrix of independent columns, by the triangle of its QR decomposition."""
+    """The pseudo-inverse of a matrix with independent columns, from the triangle of its QR decomposition."""
     from scipy.linalg import qr, solve_triangular
 
     rows, columns = matrix.shape
@@ -334,7 +344,7 @@ def _left_inverse(matrix: FloatArray) -> FloatArray:
     if not np.all(np.abs(np.diagonal(triangle)) > size * rows * np.finfo(np.float64).eps):
         raise dependent
     inverse: FloatArray = solve_triangular(triangle, orthogonal.T, check_finite=False)
-    # The largest entry of the inverse tells a column that is nearly a sum of others, which no diagonal need show.
+    # A column may be nearly a sum of others although no diagonal entry is small. The inverse is large then.
     if np.linalg.norm(inverse) * size * rows * np.finfo(np.float64).eps >= 1:
         raise dependent
     return inverse
@@ -346,7 +356,7 @@ def _hashed(text: bytes, cohort: int, bloom_bits: int, hashes: int) -> list[int]
 
 
 def _utf8(value: Value) -> bytes:
-    """The text of a value; an integer's is its decimal digits."""
+    """The text of a value in UTF-8. The text of an integer is its decimal digits."""
     if isinstance(value, bool) or not isinstance(value, (str, SupportsIndex)):
         raise TypeError("value must be a string or an integer")
     try:

@@ -1,4 +1,4 @@
-"""Memoised unary encodings: one position per value, noisy once for ever and again in each report.
+"""Memoised unary encodings: a client keeps a noisy vector, one position per value, and adds noise to every report.
 
 Arcolezi, Couchot, Al Bouna, Xiao, "Improving the utility of locally differentially private protocols for
 longitudinal and multidimensional frequency estimates" (2022): L-SUE, L-OSUE, L-OUE and L-SOUE, after Wang, Blocki,
@@ -37,9 +37,11 @@ _STEPS: dict[str, tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unary(Permanent):
-    """Keeps a 1 at the value's position with probability `keep` and elsewhere with probability `add`, for ever.
+    """A client keeps a noisy vector with one position for each value, and adds noise to every report.
 
-    Reports 1 of a kept 1 with probability `q` and of a kept 0 with probability `p`. What persists: the kept vector.
+    The kept vector has a 1 at the value's position with probability `keep`, and a 1 at any other with probability
+    `add`. A kept 1 is reported as 1 with probability `q`, a kept 0 with probability `p`. The kept vector stays the
+    same, so it links the reports.
     """
 
     values: int
@@ -76,10 +78,10 @@ class Unary(Permanent):
 
     @classmethod
     def for_budget(cls, name: Preset, *, values: int, eps: float, eps_report: float) -> Self:
-        """A published encoding: everlastingly `eps`-private, and `eps_report`-private for a single report.
+        """A published encoding that is `eps`-private for ever and `eps_report`-private for a single report.
 
         The first step is symmetric (keep = e^(ε/2)/(e^(ε/2)+1), add = 1 - keep) or optimised (keep = ½,
-        add = 1/(e^ε+1)); the second is of either kind, with the noise that leaves `eps_report`.
+        add = 1/(e^ε+1)). The second step is one of the two, with the noise that gives `eps_report`.
         """
         checks.choice("name", name, _STEPS)
         eps, eps_report = checks.epsilon("eps", eps), checks.epsilon("eps_report", eps_report)
@@ -89,16 +91,17 @@ class Unary(Permanent):
             raise ValueError(f"eps_report must be below eps, {eps}, got {eps_report}")
         first, second = _STEPS[name]
         keep, add = _step(first, eps)
-        # The more the second step tells, the less private is one report; an optimised one never tells everything.
+        # A second step with less noise makes one report less private. An optimised step always keeps some noise.
         most = _one_report(keep, add, *_step(second, 700.0))
         if eps_report >= most:
             raise ValueError(f"eps_report must be below {most:.6g}, all that {name} can tell, got {eps_report}")
         scale = brentq(lambda e: _one_report(keep, add, *_step(second, e)) - eps_report, 1e-12, 700.0, xtol=1e-13)
-        return cls.of_steps(name, values=values, eps=eps, eps_second=float(scale) * (1 - 1e-9))  # safely
+        # The factor makes up for the root's rounding, on the safe side.
+        return cls.of_steps(name, values=values, eps=eps, eps_second=float(scale) * (1 - 1e-9))
 
     @classmethod
     def of_steps(cls, name: Preset, *, values: int, eps: float, eps_second: float) -> Self:
-        """A published encoding by the eps of its first step, which is everlasting, and of its second step alone."""
+        """A published encoding, given the eps of its first step, which lasts for ever, and of its second alone."""
         checks.choice("name", name, _STEPS)
         eps, eps_second = checks.epsilon("eps", eps), checks.epsilon("eps_second", eps_second)
         first, second = _STEPS[name]
@@ -108,29 +111,29 @@ class Unary(Permanent):
 
     @property
     def capacity(self) -> int:
-        """As many as there are values."""
+        """The number of values."""
         return self.values
 
     @property
     def positions(self) -> int:
-        """One for each value."""
+        """One position for each value."""
         return self.values
 
     def accuracy(
         self, people: int, *, beta: float = 0.05, round: int = 1, candidates: Sequence[Any] | None = None
     ) -> Accuracy:
-        """By the value's position alone."""
+        """The error follows from the value's position alone."""
         there, elsewhere = self._shares()
         return Accuracy.of_shares(people, beta, there=there, elsewhere=elsewhere)
 
     def _shares(self) -> tuple[float, float]:
-        """Probabilities of a reported 1 at the value's position and elsewhere."""
+        """The probabilities of a reported 1 at the value's position and elsewhere."""
         chances = (self.lost_chance, self.added_chance, self.one_chance, self.zero_chance)
         lost, added, q, p = (chance.probability for chance in chances)
         return (1 - lost) * q + lost * p, added * q + (1 - added) * p
 
     def tracking_advantage_upper(self, reports: int | None) -> float:
-        """By a bound on several kept bits, of which the value sets one."""
+        """A bound on the advantage from several kept bits, of which the value sets one."""
         lost, added = self.lost_chance.probability, self.added_chance.probability
         kept = [(1 - lost, 1), (added, self.values - 1)]
         if reports is None:
@@ -152,7 +155,7 @@ class Unary(Permanent):
         return self.lost_chance, self.added_chance
 
     @property
-    def _told(self) -> tuple[Chance, Chance]:
+    def _reported(self) -> tuple[Chance, Chance]:
         return self.one_chance, self.zero_chance
 
     def _pattern(self, value: int, clear: int) -> int:
@@ -169,14 +172,14 @@ class Unary(Permanent):
 
 
 class UnaryAggregator(PositionCounts):
-    """How many reports had each value's position set."""
+    """Counts of the reports that had each value's position set."""
 
     def __init__(self, scope: Scope, mechanism: Unary) -> None:
         super().__init__(scope, mechanism.values, (mechanism.values,))
         self._mechanism = mechanism
 
     def _estimate_all(self, n: int, beta: float) -> Estimate:
-        """(share of ones at the value's position - elsewhere)/(there - elsewhere), as reports are noisy."""
+        """(share of ones at the value's position - elsewhere)/(there - elsewhere), which corrects for noise."""
         m = self._mechanism
         there, elsewhere = m._shares()
         frequencies = (self.counts / n - elsewhere) / (there - elsewhere)
@@ -188,13 +191,13 @@ class UnaryAggregator(PositionCounts):
 
 
 def _step(kind: str, eps: float) -> tuple[float, float]:
-    """Probabilities of a 1 at the value's position and elsewhere, for a unary encoding of one report."""
+    """The probabilities of a 1 at the value's position and elsewhere, for a unary encoding of one report."""
     if kind == "symmetric":
         return 1 / (1 + math.exp(-eps / 2)), 1 / (1 + math.exp(eps / 2))
     return 0.5, math.exp(-eps) / (1 + math.exp(-eps))
 
 
 def _one_report(keep: float, add: float, q: float, p: float) -> float:
-    """Ln of the odds ratio of a reported 1 there and elsewhere: the privacy of a single report."""
+    """The privacy of a single report: ln of the odds ratio of a reported 1 there and elsewhere."""
     there, elsewhere = keep * q + (1 - keep) * p, add * q + (1 - add) * p
     return math.log(there / elsewhere) + math.log((1 - elsewhere) / (1 - there))

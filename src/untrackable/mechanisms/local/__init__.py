@@ -1,1 +1,1 @@
-"""Local mechanisms: one report from one value, without a state."""
+"""Local mechanisms: they make one report from one value and keep no state."""

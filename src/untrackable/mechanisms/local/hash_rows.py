@@ -1,7 +1,7 @@
-"""Rows of public hash functions: what sketches have in common, from the hash to the estimate.
+"""Rows of public hash functions: the common part of sketches, from the hash to the estimate.
 
-Estimates correct for noise and, on average over hash functions, for collisions. What is said of errors assumes that
-hash values are uniform and independent.
+Estimates correct for noise and, on average over hash functions, for collisions. Errors hold if hash values are
+uniform and independent.
 """
 
 import math
@@ -23,18 +23,18 @@ from untrackable.theory.experiment import Certainty
 LARGEST_HASHES = 1 << 16
 LARGEST_WIDTH = 1 << 16
 LARGEST_DENSE = 1 << 16
-"""Values that are estimated without a list of candidates."""
+"""Up to this many values can be estimated without a list of candidates."""
 LARGEST_SUMS = 1 << 26
-"""Entries of the sums, hashes times width: 512 MiB."""
+"""The most entries that sums may have, hashes times width. They take 512 MiB."""
 _LARGEST_LOOKUP = 1 << 31
 _CHUNK = 1 << 21
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sketch(ABC):
-    """A local mechanism whose reports are about a hash of the value, by a row drawn anew for each.
+    """A local mechanism that reports a hash of the value. Each report draws one of the hash functions anew.
 
-    `hashes` (k) rows of hash functions into `width` (m) positions.
+    There are `hashes` (k) hash functions, called rows, into `width` (m) positions.
     """
 
     hashes: int
@@ -49,7 +49,7 @@ class Sketch(ABC):
 
     @property
     def certainty(self) -> Certainty:
-        """The factor is of two values that collide in no row; there may be none."""
+        """Upper: the factor is that of two values that collide in no row, and there may be no such values."""
         return "upper"
 
     def __post_init__(self) -> None:
@@ -71,7 +71,7 @@ class Sketch(ABC):
 
     @abstractmethod
     def _flip(self) -> Chance:
-        """That one reported bit is flipped."""
+        """The chance that one reported bit is flipped."""
 
     @property
     def row_bits(self) -> int:
@@ -79,7 +79,7 @@ class Sketch(ABC):
         return (self.hashes - 1).bit_length()
 
     def position(self, row: int, value: int) -> int:
-        """Where a row's hash function puts a value: the high half of a mixed word, scaled to the width."""
+        """The position that a row hashes a value to: the high half of a mixed word, scaled to the width."""
         word = mixed(mixed(value + STEP & WORD) + (row + 1) * STEP & WORD)
         return (word >> 32) * self.width >> 32
 
@@ -91,39 +91,40 @@ class Sketch(ABC):
 
     @property
     def gap(self) -> float:
-        """1-2η, how much of a bit is left."""
+        """The bias of a reported bit, 1-2η."""
         return ((1 << 64) - 2 * self.flip.threshold) / (1 << 64)
 
     @property
     def correction(self) -> float:
-        """m/(m-1), which corrects for collisions."""
+        """The factor m/(m-1), which corrects for collisions."""
         return self.width / (self.width - 1)
 
     @abstractmethod
     def _span(self) -> float:
-        """Of what one report adds to the estimate of a value."""
+        """The span of one report's contribution to the estimate of a value."""
 
     @abstractmethod
     def _variances(self) -> tuple[float, float]:
-        """Of what a report adds to the estimate of its sender's value, and of another."""
+        """The variance of a report's contribution to the estimate of its sender's value, and of any other."""
 
     def accuracy(self, people: int, beta: float) -> Accuracy:
-        """Of one report per person, where hash values are uniform and independent.
+        """The error of a frequency, from one report per person, if hash values are uniform and independent.
 
-        The radius holds for every population: half of `beta` for the clients' randomness, given the hash functions,
-        and half for their collisions. The standard error is exact where everyone holds another value; a value held
-        by a share f adds f²/((m-1)·k) to the variance of every other, by collisions that all its holders share.
+        The radius holds for every population: half of `beta` is for the clients' randomness, given the hash
+        functions, and half for collisions. The standard error is exact for a value that nobody holds, if all people
+        hold different values. A value that a share f of people hold adds f²/((m-1)·k) to the variance of every
+        other value, because all its holders collide together.
         """
         error = math.sqrt(self._variances()[1] / people)
         given = "of a value that nobody holds, hash values being uniform"
         return Accuracy(people, beta, self._radius(people, beta), error, given)
 
     def _radius(self, people: int, beta: float, statistics: int = 1) -> float:
-        """Hoeffding's for the clients, and Bernstein's for the mean collision over the rows.
+        """Hoeffding's inequality for the clients, and Bernstein's for the mean collision over the rows.
 
-        Given the hash functions a value's estimate is off by m/(m-1)·Σ_u f_u·(c_u - 1/m) on average, c_u being the
-        share of rows in which u collides with it: a mean of k independent terms within ±1, of variance at most
-        Σ f_u²/(m-1) ≤ 1/(m-1).
+        Given the hash functions, the bias of a value's estimate is m/(m-1)·Σ_u f_u·(c_u - 1/m), where c_u is the
+        share of rows in which u collides with the value. This is a mean of k independent terms within ±1, of
+        variance at most Σ f_u²/(m-1) ≤ 1/(m-1).
         """
         noise = mean_radius(people, beta / 2, span=self._span(), statistics=statistics)
         log = math.log(4 / beta) + math.log(statistics)
@@ -132,15 +133,15 @@ class Sketch(ABC):
 
 
 class SketchSums(Aggregator):
-    """Sums by row and position, from which the frequency of any value follows."""
+    """Sums by row and position. The frequency of any value follows from them."""
 
     sketch: Sketch
     rows: NDArray[np.int64]
-    """How many reports were of each row."""
+    """The number of reports of each row."""
 
     @staticmethod
     def room(sketch: Sketch) -> tuple[int, int]:
-        """The shape of the sums; too many are refused."""
+        """The shape of the sums. Too large sums are refused."""
         if sketch.hashes * sketch.width > LARGEST_SUMS:
             raise ValueError(
                 f"hashes times width must be at most {LARGEST_SUMS} to add reports up, "
@@ -150,17 +151,17 @@ class SketchSums(Aggregator):
 
     @abstractmethod
     def _table(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """By position, what the reports of these rows say."""
+        """The sums of these rows, by position."""
 
     @abstractmethod
     def _frequency(self, share: FloatArray) -> FloatArray:
-        """A reported share, noise taken out."""
+        """A reported share, corrected for noise."""
 
     takes_candidates = True
 
     @property
     def why_candidates(self) -> str:
-        """Few values can all be estimated; many cannot."""
+        """Why candidates are needed, if there are too many values to estimate all."""
         few = self.sketch.values <= LARGEST_DENSE
         return "" if few else f"there are {self.sketch.values} values, more than {LARGEST_DENSE} to estimate"
 
@@ -175,10 +176,10 @@ class SketchSums(Aggregator):
     def _estimate_values(
         self, n: int, beta: float, held_by: NDArray[np.uint64], candidates: list[int] | None
     ) -> Estimate:
-        """m/(m-1)·(mean over reports of what each says of the value's position in its row - 1/m), as published.
+        """m/(m-1)·(mean, over reports, of the entry at the value's position in its row - 1/m), as published.
 
-        Unbiased over hash functions; radii as for `accuracy`. The standard error counts the collisions with the
-        values that are estimated.
+        Estimates are unbiased over hash functions, and radii are those of `accuracy`. The standard error counts
+        collisions with the values that are estimated.
         """
         m = self.sketch
         frequencies = m.correction * (self._frequency(self._lookup(held_by) / n) - 1 / m.width)
@@ -199,7 +200,7 @@ class SketchSums(Aggregator):
         )
 
     def _lookup(self, values: NDArray[np.uint64]) -> FloatArray:
-        """For each value the sum over rows of what is at its position."""
+        """For each value, the sum over rows of the entries at its position."""
         present = np.flatnonzero(self.rows)
         if present.size * values.size > _LARGEST_LOOKUP:
             raise ValueError(

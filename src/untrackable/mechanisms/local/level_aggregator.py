@@ -1,4 +1,4 @@
-"""Sums of reports of several levels: the base's own sums for each."""
+"""Sums of reports about several levels: each level has its own sums of the base mechanism."""
 
 import copy
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
 
 
 class LevelAggregator(Aggregator):
-    """One aggregate of the base for each level; `parts[i].n` is how many reports were about level i."""
+    """One aggregate of the base for each level; `parts[i].n` is the number of reports about level i."""
 
     def __init__(self, scope: Scope, base: NoisyInnerProduct, levels: int) -> None:
         super().__init__(scope)
@@ -34,44 +34,44 @@ class LevelAggregator(Aggregator):
 
     @property
     def levels(self) -> int:
-        """How many."""
+        """The number of levels."""
         return len(self.parts)
 
     @property
     def why_candidates(self) -> str:
-        """There are too many values, all parts together."""
+        """Why candidates are needed: all parts together, there are too many values."""
         return (
             f"there are 2^{self.part_bits * self.levels} values, too many to estimate; "
             "`untrackable discover` finds frequent strings"
         )
 
     def _estimate_listed(self, n: int, beta: float, candidates: Sequence[int]) -> Estimate:
-        """The mean over all reports of what each says about its part of a candidate, for every candidate.
+        """For every candidate, the mean over all reports, each of which is about one part of the candidate.
 
-        Unbiased for the share of people in a part, averaged over parts: the candidate's own frequency, and that of
-        all who share some part with it. Candidates must be chosen without looking at these reports, or the radii do
-        not hold; `untrackable.discover` finds strings from the reports.
+        The estimate is unbiased for the share of people who hold a part, averaged over parts. So it counts people
+        who hold the candidate, and partly those who share some part with it. Choose candidates without looking at
+        these reports, or the radii do not hold; `untrackable.discover` finds strings from the reports.
         """
         bits = self._base.bits
         largest = (1 << bits * len(self.parts)) - 1
-        asked = [checks.integer("candidate", u, low=0, high=largest) for u in candidates]
-        frequencies, variance = np.zeros(len(asked)), np.zeros(len(asked))
+        numbers = [checks.integer("candidate", u, low=0, high=largest) for u in candidates]
+        frequencies, variance = np.zeros(len(numbers)), np.zeros(len(numbers))
         chance: np.ndarray | float | None = None
-        span = np.zeros(len(asked))
+        span = np.zeros(len(numbers))
         for level, part in enumerate(self.parts):
             if part.n:
-                found = part.estimate(beta)
-                positions = np.array([u >> bits * level & ((1 << bits) - 1) for u in asked])
-                frequencies += part.n / n * found.frequencies[positions]
-                variance += (part.n / n * found.standard_error[positions]) ** 2
-                span, chance = found.span[positions], found.chance
+                estimate = part.estimate(beta)
+                positions = np.array([u >> bits * level & ((1 << bits) - 1) for u in numbers])
+                frequencies += part.n / n * estimate.frequencies[positions]
+                variance += (part.n / n * estimate.standard_error[positions]) ** 2
+                span, chance = estimate.span[positions], estimate.chance
         return Estimate.of_means(
-            frequencies, n, beta, np.sqrt(variance), span=span, chance=chance, values=asked, complete=False
+            frequencies, n, beta, np.sqrt(variance), span=span, chance=chance, values=numbers, complete=False
         )
 
     def _empty(self) -> list[InnerProductAggregator]:
-        made = (self._base.aggregator(self.scope) for _ in range(self._layout.levels))
-        return [part for part in made if isinstance(part, InnerProductAggregator)]
+        parts = (self._base.aggregator(self.scope) for _ in range(self._layout.levels))
+        return [part for part in parts if isinstance(part, InnerProductAggregator)]
 
     def _array(self, reports: list[int]) -> Reports:
         if any(not 0 <= report < 1 << self._layout.report_bits for report in reports):
@@ -89,11 +89,12 @@ class LevelAggregator(Aggregator):
                     f"reports must be arrays of {size} bytes each, got {reports.dtype} {reports.shape}"
                 )
             return reports.reshape(-1, self._layout.bytes)
-        kind = np.int64 if reports.dtype.kind == "i" else np.uint64  # a negative one is a word that is too large
+        # A negative number becomes a word that is too large, and is refused later.
+        kind = np.int64 if reports.dtype.kind == "i" else np.uint64
         return reports.astype(kind, copy=False).view(np.uint64).reshape(-1)
 
     def _add(self, reports: Reports) -> None:
-        """Level by level; if a report turns out to be none, what was added before is taken back."""
+        """Add reports level by level. If one of them is not valid, all sums are restored."""
         levels, rest = self._layout.split(reports)
         present = np.flatnonzero(np.bincount(np.minimum(levels, len(self.parts)).astype(np.int64)))
         if present.size and present[-1] == len(self.parts):
@@ -113,7 +114,7 @@ class LevelAggregator(Aggregator):
             mine.merge(theirs)
 
     def _packed(self) -> bytes:
-        """How many reports, and how many bytes of sums, every level has; then the sums."""
+        """The numbers of reports and of bytes of every level, and then the sums of all levels."""
         sums = [part._packed() for part in self.parts]
         head = np.array([[part.n, len(packed)] for part, packed in zip(self.parts, sums, strict=True)], dtype="<u8")
         return head.tobytes() + b"".join(sums)
@@ -121,10 +122,10 @@ class LevelAggregator(Aggregator):
     def _add_packed(self, payload: memoryview, n: int) -> None:
         size = 16 * len(self.parts)
         if len(payload) < size:
-            raise SumsError("these bytes are sums that are truncated")
+            raise SumsError("these sums are truncated")
         head = np.frombuffer(payload[:size], dtype="<u8").reshape(-1, 2).tolist()
         if sum(count for count, _ in head) != n or sum(length for _, length in head) != len(payload) - size:
-            raise SumsError("these sums do not have as many reports or bytes as they say")
+            raise SumsError("these sums do not hold as many reports or bytes as they declare")
         saved = self._empty()
         for part, (count, length) in zip(saved, head, strict=True):
             part._add_packed(payload[size : size + length], count)
@@ -134,4 +135,4 @@ class LevelAggregator(Aggregator):
             mine.merge(theirs)
 
     def _range(self) -> str:
-        return f"a report must be of one of {len(self.parts)} levels, and one that the base can make"
+        return f"a report must be about one of {len(self.parts)} levels, and the base must be able to make it"

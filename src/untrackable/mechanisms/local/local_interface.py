@@ -1,4 +1,4 @@
-"""What a local mechanism is: it makes one noisy report of one value and keeps no state."""
+"""The interface of local mechanisms: they make one noisy report of one value and keep no state."""
 
 from typing import Any, Protocol, runtime_checkable
 
@@ -15,43 +15,43 @@ from untrackable.theory.integer_losses import LossLaw
 
 @runtime_checkable
 class Local(Protocol):
-    """A stateless mechanism for one report, on which `Fresh`, `Memoized`, `Stored` and `Dealt` build."""
+    """A stateless mechanism for one report. `Fresh`, `Memoized`, `Stored` and `Dealt` send its reports."""
 
     @property
     def values(self) -> int:
-        """How many values there are: 0 … values-1."""
+        """The number of possible values, which are 0 … values-1."""
 
     @property
     def report_bits(self) -> int:
         """Width of a report."""
 
     def draw(self, value: int, entropy: Entropy) -> int:
-        """One report."""
+        """A random report of a value."""
 
     def simulate(self, values: NDArray[np.uint64], rng: np.random.Generator) -> Reports:
-        """One independent report for every entry; those wider than 64 bits as bytes along a last axis."""
+        """One independent report for every entry. Reports wider than 64 bits are bytes along a last axis."""
 
     def possible(self, report: int) -> bool:
-        """Whether this can be a report."""
+        """Whether the mechanism can make this report."""
 
     @property
     def certainty(self) -> Certainty:
-        """Whether `privacy_factor` is that of two of the values, or dominates it."""
+        """Exact if some two values have `privacy_factor`; upper if it dominates all of them."""
 
     def privacy_factor(self) -> Factor:
-        """One value against another, the pair that is easiest to tell apart."""
+        """One report of one value against another, for the two values that are easiest to tell apart."""
 
     def repeat_factor(self) -> Factor:
-        """One report seen twice (P) against two independent reports of the same value (Q)."""
+        """One report sent twice (P) against two independent reports of the same value (Q)."""
 
     def log_likelihood(self, reports: Reports, value: Any) -> FloatArray:
-        """Log probability of every report."""
+        """The log probability of every report."""
 
     def accuracy(self, people: int, beta: float) -> Accuracy:
-        """Of one report per person."""
+        """The error of a frequency, estimated from one report per person."""
 
     def aggregator(self, scope: Scope) -> Aggregator:
-        """Empty sums."""
+        """Empty sums for reports."""
 
 
 @runtime_checkable
@@ -59,4 +59,4 @@ class IntegerLocal(Protocol):
     """A local mechanism that a client can account for in whole numbers, without the full engine."""
 
     def integer_loss(self) -> LossLaw:
-        """The law of the loss of one report: `privacy_factor`, rounded to the safe side."""
+        """The law of the privacy loss of one report: `privacy_factor`, rounded to the safe side."""

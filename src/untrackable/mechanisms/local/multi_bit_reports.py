@@ -1,8 +1,8 @@
-"""Reports of several vectors and an answer of as many bits: how they are laid out, drawn in arrays and read.
+"""Reports with several vectors and an answer of as many bits: their layout, and arrays of them.
 
-A report is answer + 2^w·(v₀ + 2^d·v₁ + 2^2d·v₂ + …), bit i of the answer being the one about vector v_i: an integer
-of w·(d+1) bits, 2·v + bit for w = 1. In arrays, reports that do not fit into a word are bytes along a last axis,
-least significant first.
+A report is answer + 2^w·(v₀ + 2^d·v₁ + 2^2d·v₂ + …), where bit i of the answer is about vector v_i. It is an
+integer of w·(d+1) bits; for w = 1 it is 2·v + bit. In arrays, reports that do not fit into a word are bytes along a
+last axis, least significant first.
 """
 
 from collections.abc import Sequence
@@ -15,21 +15,21 @@ from untrackable.estimation.aggregators import Reports
 Words = NDArray[np.uint64]
 
 LARGEST_WIDTH = 8
-"""Bits of the widest answer: a server adds to 2^width - 1 entries for each report."""
+"""The widest answer in bits. A server adds to 2^width - 1 entries for each report."""
 
 _WORD = 64
 _ONE = np.uint64(1)
 
 
 def joined(vectors: Sequence[int], answer: int, bits: int) -> int:
-    """A report."""
+    """The report with these vectors and this answer."""
     for i, vector in enumerate(vectors):
         answer |= vector << len(vectors) + bits * i
     return answer
 
 
 def parted(report: int, bits: int, width: int) -> tuple[list[int], int]:
-    """Its vectors and its answer."""
+    """The vectors and the answer of a report."""
     mask = (1 << bits) - 1
     return [report >> width + bits * i & mask for i in range(width)], report & (1 << width) - 1
 
@@ -45,16 +45,16 @@ def independent(vectors: Sequence[int]) -> bool:
 
 
 def report_bytes(bits: int, width: int) -> int:
-    """Bytes of a report that does not fit into a word; else 0."""
+    """The number of bytes of a report that does not fit into a word; else 0."""
     total = width * (bits + 1)
     return -(-total // 8) if total > _WORD else 0
 
 
 def simulate_vectors(bits: int, width: int, people: int, rng: np.random.Generator) -> Words:
-    """A row for each of `width` vectors, a column for each of `people`; uniform among independent ones.
+    """Independent vectors, drawn uniformly: a row for each of `width` vectors, a column for each of `people`.
 
-    The echelon form has, of each vector, what is left when leading bits of earlier ones are cleared: nothing, if
-    it is a sum of them.
+    `echelon` holds the rest of each vector after the leading bits of earlier ones are cleared. The rest is 0 if the
+    vector is a sum of earlier ones; then it is drawn again.
     """
     vectors, echelon = (np.empty((width, people), dtype=np.uint64) for _ in range(2))
     for i in range(width):
@@ -73,7 +73,7 @@ def simulate_vectors(bits: int, width: int, people: int, rng: np.random.Generato
 
 
 def pack(vectors: Words, answers: Words, bits: int) -> Reports:
-    """Reports, in the shape of the answers, from a row of vectors, at most 63 bits wide, for each of their bits."""
+    """Reports in the shape of the answers. `vectors` has a row for each bit of an answer, at most 63 bits wide."""
     width, count = vectors.shape
     rows = np.zeros((count, -(-width * (bits + 1) // _WORD)), dtype=np.uint64)
     rows[:, 0] = answers.reshape(-1)
@@ -89,7 +89,7 @@ def pack(vectors: Words, answers: Words, bits: int) -> Reports:
 
 
 def array_of(reports: list[int], bits: int, width: int) -> Reports:
-    """The integers that clients send as an array."""
+    """The integers that clients send, as an array."""
     if any(report < 0 or report >> width * (bits + 1) for report in reports):
         raise ValueError(rule(bits, width))
     size = report_bytes(bits, width)
@@ -100,7 +100,7 @@ def array_of(reports: list[int], bits: int, width: int) -> Reports:
 
 
 def rows_of(reports: Reports, bits: int, width: int) -> Words:
-    """One row for each report of an array: its words, the lowest first. Surplus bits are an error."""
+    """One row for each report of an array, with its words, the lowest first. Surplus bits are an error."""
     total, size = width * (bits + 1), report_bytes(bits, width)
     if not size:
         if reports.dtype.kind == "i" and reports.size and int(reports.min()) < 0:
@@ -119,7 +119,7 @@ def rows_of(reports: Reports, bits: int, width: int) -> Words:
 
 
 def columns_of(rows: Words, bits: int, width: int) -> tuple[Words, Words]:
-    """From rows of words: a row for each word of each vector, and the answers."""
+    """A row for each word of each vector, and the answers, from rows of words."""
     answers = rows[:, 0] & np.uint64((1 << width) - 1)
     limbs = -(-bits // _WORD)
     columns = np.zeros((width * limbs, rows.shape[0]), dtype=np.uint64)
@@ -135,7 +135,7 @@ def columns_of(rows: Words, bits: int, width: int) -> tuple[Words, Words]:
 
 
 def answers_of(columns: Words, value: int, width: int) -> Words:
-    """The true answers of a value to columns of vectors."""
+    """The true answers of a value, for columns of vectors."""
     limbs = columns.shape[0] // width
     answers = np.zeros(columns.shape[1], dtype=np.uint64)
     for i in range(width):
@@ -147,7 +147,7 @@ def answers_of(columns: Words, value: int, width: int) -> Words:
 
 
 def all_independent(columns: Words, width: int) -> bool:
-    """Whether no sum of some of a column's vectors is zero, in any column; one vector changes from sum to sum."""
+    """Whether the vectors of every column are independent. All sums are tried, one vector changing at a time."""
     limbs = columns.shape[0] // width
     vectors = columns.reshape(width, limbs, -1)
     total = np.zeros(vectors.shape[1:], dtype=np.uint64)
@@ -159,5 +159,5 @@ def all_independent(columns: Words, width: int) -> bool:
 
 
 def rule(bits: int, width: int) -> str:
-    """What an error says a report must be."""
+    """The rule for reports, as an error states it."""
     return f"a report must be below 2^{width * (bits + 1)}, its {width} vectors of {bits} bits linearly independent"

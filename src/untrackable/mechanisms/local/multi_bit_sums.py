@@ -1,4 +1,4 @@
-"""Sums of wide answers: for every value, or kept for a list of candidates."""
+"""Sums of answers of several bits: for every value, or for a list of candidates."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,8 @@ from untrackable.mechanisms.local import multi_bit_reports
 class WideAggregator(InnerProductAggregator):
     """sums[c·A] = Σ (-1)^(c·y) over the reports (A, y) and all non-zero c in F_2^w.
 
-    As Σ_c (-1)^(c·(y ⊕ A·u)) is 2^w if the answer is that of u and 0 otherwise, the transform at u is
-    2^w·(reports whose answer is that of u) - n.
+    Σ_c (-1)^(c·(y ⊕ A·u)) is 2^w if y is the true answer of value u, and 0 otherwise. So the transform at u is
+    2^w·(number of reports with the true answer of u) - n.
     """
 
     def __init__(self, scope: Scope, *, bits: int, width: int, flip: float) -> None:
@@ -42,7 +42,7 @@ class WideAggregator(InnerProductAggregator):
 class WideCandidateAggregator(CandidateAggregator):
     """The vectors and answers of all reports, in no order.
 
-    Memory grows with the reports, ⌈bits/64⌉ words for each vector and one for the answer; an estimate takes `width`
+    Memory grows with the reports: ⌈bits/64⌉ words for each vector and one for the answer. An estimate takes `width`
     inner products for each report and candidate.
     """
 
@@ -70,7 +70,7 @@ class WideCandidateAggregator(CandidateAggregator):
         return (reports.astype(np.uint64, copy=False),)
 
     def _packed(self) -> bytes:
-        """All vectors and answers, sorted, so that nothing tells in which order they came."""
+        """All vectors and answers, sorted, so that their order of arrival is not stored."""
         kept = self._kept[0].filled
         return kept[:, np.lexsort(kept)].T.astype("<u8").tobytes()
 

@@ -1,4 +1,4 @@
-"""The noisy inner product: random vectors and a noisy answer about a d-bit value [NV, RNIP]."""
+"""The noisy inner product [NV, RNIP]: random vectors, and their inner products with a d-bit value, with noise."""
 
 import math
 from dataclasses import dataclass, field
@@ -34,11 +34,12 @@ _WORD = 1 << 64
 
 @dataclass(frozen=True, slots=True, kw_only=True, init=False)
 class NoisyInnerProduct:
-    """Reports a uniform non-zero vector v and ⟨v, u⟩ ⊕ x, x being 1 with probability 1/(e^eps + 1).
+    """A report is a random non-zero vector v with a bit: the inner product ⟨v, u⟩ of v and the value u, with noise.
 
-    With `width` w, it reports w linearly independent vectors A, uniform among all such lists, and the answer A·u,
-    which has w bits: or, with probability (g-1)/(e^eps + g-1), g = 2^w, any other of the g answers. One bit is best
-    for small eps, a wider answer for large eps; the width of the smallest variance is chosen if none is given.
+    The bit is flipped with probability 1/(e^eps + 1). With `width` w, a report has w linearly independent vectors
+    A, uniform among all such lists, and the answer A·u of w bits. With probability (g-1)/(e^eps + g-1), g = 2^w, it
+    has any other of the g answers instead. One bit is best for small eps, a wider answer for large eps. By default
+    the width is the one with the smallest variance.
 
     A report is the integer 2·v + bit, or in general answer + 2^w·(v₀ + 2^d·v₁ + …).
     """
@@ -62,21 +63,21 @@ class NoisyInnerProduct:
 
     @property
     def values(self) -> int:
-        """2^bits."""
+        """The number of values, 2^bits."""
         return 1 << self.bits
 
     @property
     def report_bits(self) -> int:
-        """The vectors and the answer."""
+        """Width of the vectors and the answer."""
         return self.width * (self.bits + 1)
 
     @property
     def words(self) -> int:
-        """Random words, and others of working memory, per simulated report."""
+        """The number of words per simulated report, for randomness and working memory."""
         return 2 if self.width == 1 else 4 * self.width
 
     def draw(self, value: int, entropy: Entropy) -> int:
-        """The vectors' entropy first, then 8 bytes for the noise; if a wide answer is a lie, 8 more for which."""
+        """A report. The vectors take entropy first, then the noise takes 8 bytes, or 16 if a wide answer lies."""
         value = checks.private_integer("value", value, below=self.values)
         if self.width == 1:
             vector = nonzero_vector(self.bits, entropy)
@@ -88,7 +89,7 @@ class NoisyInnerProduct:
         return multi_bit_reports.joined(vectors, answer, self.bits)
 
     def simulate(self, values: NDArray[np.uint64], rng: np.random.Generator) -> Reports:
-        """One independent report for every entry; those wider than 64 bits as bytes along a last axis."""
+        """One independent report for every entry. Reports wider than 64 bits are bytes along a last axis."""
         if self.bits > LARGEST_SIMULATED_BITS:
             raise ValueError(f"bits must be at most {LARGEST_SIMULATED_BITS} in simulation, got {self.bits}")
         if self.width > 1:
@@ -104,29 +105,29 @@ class NoisyInnerProduct:
         return multi_bit_reports.pack(vectors, answers.reshape(values.shape), self.bits)
 
     def possible(self, report: int) -> bool:
-        """Whether this can be a report: its vectors are independent, so that none is zero."""
+        """Whether this can be a report: its vectors must be independent, so none is zero."""
         vectors, _ = multi_bit_reports.parted(report, self.bits, self.width)
         return 0 <= report < 1 << self.report_bits and multi_bit_reports.independent(vectors)
 
     def differing(self) -> float:
-        """ρ = (1-2^-w)/(1-2^-d), the share of lists of vectors on which two given values have different answers.
+        """ρ = (1-2^-w)/(1-2^-d), the share of lists of vectors for which two given values have different answers.
 
-        They have the same one if A maps their difference, which is not zero, to zero. The i-th vector (from 0) is
-        uniform among the 2^d-2^i that are not sums of the earlier ones; given that those are orthogonal to the
-        difference, 2^(d-1)-2^i of them are. The product over i < w of (2^(d-1)-2^i)/(2^d-2^i) is
+        The answers are the same if A maps the difference of the values, which is not zero, to zero. The i-th vector
+        (from 0) is uniform among the 2^d-2^i that are not sums of the earlier ones. If those are orthogonal to the
+        difference, then so are 2^(d-1)-2^i of these. The product over i < w of (2^(d-1)-2^i)/(2^d-2^i) is
         (2^(d-w)-1)/(2^d-1). For w = 1, ρ = 2^(d-1)/(2^d-1).
         """
         return (1 - 0.5**self.width) / (1 - 0.5**self.bits)
 
     @property
     def certainty(self) -> Certainty:
-        """Every two values are those of the factor."""
+        """Exact: every two values have the same factor."""
         return "exact"
 
     def privacy_factor(self) -> Factor:
-        """Loss ±eps where the vectors tell the two values apart and the answer is one of theirs, 0 elsewhere.
+        """The loss is ±eps if the two values have different answers and the report has one of them, else 0.
 
-        The same for every two values.
+        It is the same for every two values.
         """
         truth, other = self._chances()
         eps, differ = flip_eps(self.flip, 1 << self.width), self.differing()
@@ -137,18 +138,18 @@ class NoisyInnerProduct:
         )
 
     def integer_loss(self) -> LossLaw:
-        """The same law in whole numbers: η over 2^64 as it is drawn, p = 1-η for the truth, q = η/(2^w-1) else."""
+        """The same law in whole numbers: p = 1-η for the truth, q = η/(2^w-1) for each other answer."""
         lie, others, differ = self.flip.threshold, (1 << self.width) - 1, self._differing_fraction()
         truth, other = Fraction(_WORD - lie, _WORD), Fraction(lie, _WORD * others)
         losses = {1: differ * truth, 0: 1 - differ * (truth + other), -1: differ * other}
         return LossLaw.of(log_ratio((_WORD - lie) * others, lie), losses)
 
     def _differing_fraction(self) -> Fraction:
-        """ρ, exactly."""
+        """The exact ρ."""
         return (1 - Fraction(1, 1 << self.width)) / (1 - Fraction(1, 1 << self.bits))
 
     def repeat_factor(self) -> Factor:
-        """Seen twice: equal for certain. Two reports: the same vectors and then the same answer by chance."""
+        """One report sent twice is equal for certain. Two reports have the same vectors and answer by chance."""
         truth, other = self._chances()
         lie, chance, log_lists = self.flip.probability, 1 / self._lists(), math.log(self._lists())
         equal = [truth**2 * chance, lie * other * chance]
@@ -156,23 +157,23 @@ class NoisyInnerProduct:
         return Factor([truth, lie, 0.0], [*equal, 1 - sum(equal)], losses)
 
     def log_likelihood(self, reports: Reports, value: int) -> FloatArray:
-        """Log probability of every report."""
+        """The log probability of every report."""
         truth, other = self._chances()
         rows = multi_bit_reports.rows_of(reports, self.bits, self.width)
         vectors, answers = multi_bit_reports.columns_of(rows, self.bits, self.width)
-        told = answers == multi_bit_reports.answers_of(vectors, value, self.width)
+        is_true = answers == multi_bit_reports.answers_of(vectors, value, self.width)
         wide = multi_bit_reports.report_bytes(self.bits, self.width) > 0
         shape = reports.shape[:-1] if wide else reports.shape
-        return np.log(np.where(told, truth, other)).reshape(shape) - math.log(self._lists())
+        return np.log(np.where(is_true, truth, other)).reshape(shape) - math.log(self._lists())
 
     def accuracy(self, people: int, beta: float) -> Accuracy:
-        """Of one report per person: whether its answer is that of the value, scaled."""
+        """The error from one report per person. A report counts for a value if it has its true answer."""
         eps = flip_eps(self.flip, 1 << self.width)
         span = (1 << self.width) * inner_product_scale(self.bits, eps, self.width)
         return Accuracy.of(people, beta, span=span, variance=inner_product_variance(self.bits, eps, self.width))
 
     def aggregator(self, scope: Scope) -> InnerProductAggregator | CandidateAggregator:
-        """Sums by vector; where there are too many vectors, the reports, from which candidates are estimated."""
+        """Sums by vector. If there are too many vectors, the reports themselves, to estimate candidates."""
         bits, width, flip = self.bits, self.width, self.flip.probability
         if bits > LARGEST_DENSE_BITS:
             if width > 1:
@@ -183,26 +184,29 @@ class NoisyInnerProduct:
         return InnerProductAggregator(scope, bits=bits, flip=flip)
 
     def _chances(self) -> tuple[float, float]:
-        """Probabilities of the true answer and of each other one."""
+        """The probabilities of the true answer and of each other one."""
         return self.flip.opposite().probability, self.flip.probability / ((1 << self.width) - 1)
 
     def _lists(self) -> int:
-        """How many lists of independent vectors there are."""
+        """The number of lists of independent vectors."""
         return math.prod(self.values - (1 << i) for i in range(self.width))
 
 
 def best_width(bits: int, eps: float) -> int:
-    """The width of the smallest variance, of equal ones the narrowest."""
+    """The narrowest width with the smallest variance."""
     widths = range(1, min(bits, LARGEST_WIDTH) + 1)
     return min(widths, key=lambda width: inner_product_variance(bits, eps, width))
 
 
 def checked_width(width: int, bits: int) -> int:
-    """A width that there is: no more vectors are independent than there are bits."""
+    """The width, after checks. It is at most `bits`, because no more vectors can be independent."""
     return checks.integer("width", width, low=1, high=min(bits, LARGEST_WIDTH))
 
 
 def smallest_eps(width: int) -> float:
-    """Below, an answer would be uniform: 2^64·(g-1)/(e^eps + g-1) rounds up to 2^64·(g-1)/g, g = 2^w."""
+    """The smallest usable eps. Below it an answer is pure noise.
+
+    2^64·(g-1)/(e^eps + g-1), g = 2^w, would be rounded up to 2^64·(g-1)/g.
+    """
     symbols = 1 << width
     return checks.SMALLEST_EPSILON * symbols**2 / (4 * (symbols - 1))

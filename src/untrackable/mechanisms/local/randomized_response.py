@@ -16,7 +16,7 @@ from untrackable.theory.factor import Factor
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RandomizedResponse:
-    """Tells the bit, or with probability 1/(e^eps + 1) the other one."""
+    """A report is the person's bit, or with probability 1/(e^eps + 1) the other one."""
 
     eps: float
     flip: Chance = field(init=False, repr=False)
@@ -29,7 +29,7 @@ class RandomizedResponse:
     report_bits = 1
 
     def draw(self, value: int, entropy: Entropy) -> int:
-        """The bit or its opposite: 8 bytes of entropy."""
+        """The bit or its opposite, from 8 bytes of entropy."""
         return checks.private_integer("value", value, below=2) ^ self.flip.happens(entropy)
 
     def simulate(self, values: NDArray[np.uint64], rng: np.random.Generator) -> NDArray[np.uint64]:
@@ -42,30 +42,30 @@ class RandomizedResponse:
 
     @property
     def certainty(self) -> Certainty:
-        """Its two values are those of the factor."""
+        """Exact: there are only two values."""
         return "exact"
 
     def privacy_factor(self) -> Factor:
-        """Losses ±eps of the very probabilities that are drawn."""
+        """The loss is ±eps. It is computed from the probabilities that are drawn."""
         lie, eps = self.flip.probability, flip_eps(self.flip)
         return Factor([1 - lie, lie], [lie, 1 - lie], [eps, -eps])
 
     def repeat_factor(self) -> Factor:
-        """Seen twice: equal for certain. Two reports: equal by chance."""
+        """One report sent twice is equal for certain. Two reports are equal by chance."""
         lie = self.flip.probability
         return Factor([1 - lie, lie, 0.0], [(1 - lie) ** 2, lie**2, 2 * lie * (1 - lie)])
 
     def log_likelihood(self, reports: Reports, value: int) -> FloatArray:
-        """Log probability of every report."""
+        """The log probability of every report."""
         lie = self.flip.probability
         return np.log(np.where(np.equal(reports, value), 1 - lie, lie))
 
     def accuracy(self, people: int, beta: float) -> Accuracy:
-        """Of one report per person."""
+        """The error of a frequency, estimated from one report per person."""
         lie = self.flip.probability
         return Accuracy.of_shares(people, beta, there=1 - lie, elsewhere=lie)
 
     def aggregator(self, scope: Scope) -> BitAggregator:
-        """Sums of reported bits."""
+        """Empty sums of reported bits."""
         lie = self.flip.probability
         return BitAggregator(scope, truth=1 - lie, lie=lie)

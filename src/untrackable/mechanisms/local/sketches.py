@@ -1,8 +1,8 @@
 """Apple's private sketches: Count Mean Sketch and Hadamard Count Mean Sketch.
 
-Apple Differential Privacy Team, "Learning with Privacy at Scale" (2017). A report is about a hash of the value,
-into `width` (m) positions by a row drawn anew among `hashes` (k) hash functions. Both are local mechanisms: `Fresh`
-sends a new report each round, as deployed; `Memoized` and `Dealt` are what they would be with a state.
+Apple Differential Privacy Team, "Learning with Privacy at Scale" (2017). A report is about a hash of the value.
+Each report draws one of `hashes` (k) hash functions, called rows, into `width` (m) positions. Both sketches are
+local mechanisms. `Fresh` sends a new report each round, as deployed; `Memoized` and `Dealt` would keep a state.
 """
 
 import math
@@ -26,13 +26,14 @@ from untrackable.theory.factor import Factor
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountMeanSketch(Sketch):
-    """A one-hot vector of the hashed value, each of its m entries flipped with probability 1/(e^(ε/2)+1).
+    """A report is a vector of m bits with a 1 at the hashed value, and every bit is flipped with some probability.
 
-    A report is the vector, entry i being bit i, and the row's number above it.
+    The probability is 1/(e^(ε/2)+1). Bit i of a report is entry i of the vector, and the row's number is above the
+    vector.
     """
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        # "Discovering Popular Emojis": m = 1024, k = 65,536, ε = 4
+        # These are the parameters of "Discovering Popular Emojis": m = 1024, k = 65,536, ε = 4.
         "emoji": {"hashes": 65536, "width": 1024, "eps": 4.0},
     }
 
@@ -41,16 +42,16 @@ class CountMeanSketch(Sketch):
 
     @property
     def report_bits(self) -> int:
-        """The vector and the row."""
+        """Width of the vector and the row."""
         return self.width + self.row_bits
 
     @property
     def words(self) -> int:
-        """Random words that one simulated report takes."""
+        """The number of random words per simulated report."""
         return self.width + 2
 
     def draw(self, value: int, entropy: Entropy) -> int:
-        """The row's entropy first, then 8 bytes for each entry, the lowest first."""
+        """A report. The row takes entropy first, then each entry takes 8 bytes, the lowest first."""
         value = checks.private_integer("value", value, below=self.values)
         row = below(self.hashes, entropy)
         vector = 1 << self.position(row, value)
@@ -73,17 +74,20 @@ class CountMeanSketch(Sketch):
         return 0 <= report < self.hashes << self.width
 
     def privacy_factor(self) -> Factor:
-        """Two values that no row puts in the same position: two entries differ, with losses ±ε/2 each.
+        """The factor of two values that collide in no row: two entries differ, with losses ±ε/2 each.
 
-        The worst over all hash functions: a row in which the two collide says nothing, and which row it is can be
-        seen.
+        This is the worst over all hash functions. The row is visible, and a row in which the two collide reveals
+        nothing.
         """
         lie, eps = self.flip.probability, 2 * flip_eps(self.flip)
         p = [(1 - lie) ** 2, lie**2, 2 * lie * (1 - lie)]
         return Factor(p, [p[1], p[0], p[2]], [eps, -eps, 0.0])
 
     def repeat_factor(self) -> Factor:
-        """Seen twice: equal for certain. Two reports: the same row and flips by chance. By how many flips."""
+        """One report sent twice is equal for certain. Two reports have the same row and flips by chance.
+
+        There is one outcome for each number of flips.
+        """
         flips = np.arange(self.width + 1.0)
         lie = self.flip.probability
         chance = flips * math.log(lie) + (self.width - flips) * math.log1p(-lie)
@@ -96,7 +100,7 @@ class CountMeanSketch(Sketch):
         return Factor([*once, 0.0], [*twice, unequal], loss, error=error)
 
     def log_likelihood(self, reports: Reports, value: int) -> FloatArray:
-        """By the number of flipped entries."""
+        """The log probability, from the number of flipped entries."""
         rows = self._rows(reports)
         position = self.positions(rows, np.array([value], dtype=np.uint64)).astype(np.int64)
         byte = np.take_along_axis(reports, (position >> 3)[..., None], axis=-1)[..., 0].astype(np.int64)
@@ -107,7 +111,7 @@ class CountMeanSketch(Sketch):
         return np.where(rows < self.hashes, each - math.log(self.hashes), -np.inf)
 
     def _rows(self, reports: Reports) -> NDArray[np.uint64]:
-        """The row of every report, from the bytes that it is in."""
+        """The row of every report, from its bytes."""
         above = unpacked(reports[..., self.width // 8 :], self.report_bits - self.width // 8 * 8)
         return above[..., self.width % 8 :] @ (np.uint64(1) << np.arange(self.row_bits, dtype=np.uint64))
 
@@ -121,20 +125,20 @@ class CountMeanSketch(Sketch):
         return scale * lie * (1 - lie), scale * other * (1 - other)
 
     def aggregator(self, scope: Scope) -> "EntryCounts":
-        """Sums by row and entry."""
+        """Empty sums by row and entry."""
         return EntryCounts(scope, self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HadamardSketch(Sketch):
-    """One bit of the Hadamard transform of that vector, flipped with probability 1/(e^ε+1).
+    """A report is one bit of the Hadamard transform of a hashed value, flipped with probability 1/(e^ε+1).
 
-    Coordinate l of the transform of a 1 at position h is (-1)^⟨l,h⟩; l is drawn uniformly, as the row is. A report
-    is the bit, 1 for -1, the coordinate above it and the row above that.
+    If the value is hashed to position h, coordinate l of the transform is (-1)^⟨l,h⟩. Each report draws the row and
+    l uniformly. A report is the bit, 1 for -1, with the coordinate above it and the row above that.
     """
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        # com.apple.safari.DomainCausingEnergyDrain, as devices record it beside their reports: m = 32,768, k = 1024
+        # Devices record these beside reports of com.apple.safari.DomainCausingEnergyDrain: m = 32,768, k = 1024.
         "safari": {"hashes": 1024, "width": 32768, "eps": 4.0},
     }
 
@@ -153,11 +157,11 @@ class HadamardSketch(Sketch):
 
     @property
     def report_bits(self) -> int:
-        """The bit, the coordinate and the row."""
+        """Width of the bit, the coordinate and the row."""
         return 1 + self.coordinate_bits + self.row_bits
 
     def draw(self, value: int, entropy: Entropy) -> int:
-        """The row's entropy first, then the coordinate's, then 8 bytes for the noise."""
+        """A report. The row takes entropy first, then the coordinate, then 8 bytes for the noise."""
         value = checks.private_integer("value", value, below=self.values)
         row = below(self.hashes, entropy)
         coordinate = below(self.width, entropy)
@@ -178,21 +182,21 @@ class HadamardSketch(Sketch):
         return 0 <= report < 2 * self.hashes * self.width
 
     def privacy_factor(self) -> Factor:
-        """Two values that no row puts in the same position: half of the coordinates tell them apart, with loss ±ε.
+        """The factor of two values that collide in no row: half of the coordinates differ, with loss ±ε.
 
-        The worst over all hash functions, as above.
+        This is the worst over all hash functions.
         """
         lie, eps = self.flip.probability, flip_eps(self.flip)
         return Factor([(1 - lie) / 2, lie / 2, 0.5], [lie / 2, (1 - lie) / 2, 0.5], [eps, -eps, 0.0])
 
     def repeat_factor(self) -> Factor:
-        """Seen twice: equal for certain. Two reports: the same row and coordinate by chance, then the same bit."""
+        """One report sent twice is equal for certain. Two reports are equal by chance, row and coordinate too."""
         lie, chance = self.flip.probability, 1 / (self.hashes * self.width)
         equal = [(1 - lie) ** 2 * chance, lie**2 * chance]
         return Factor([1 - lie, lie, 0.0], [*equal, 1 - sum(equal)])
 
     def log_likelihood(self, reports: Reports, value: int) -> FloatArray:
-        """By whether the bit is the transform's."""
+        """The log probability, from whether the bit is the true one."""
         where = reports.astype(np.uint64, copy=False) >> np.uint64(1)
         rows, coordinates = where // np.uint64(self.width), where % np.uint64(self.width)
         own = self.positions(rows, np.array([value], dtype=np.uint64))
@@ -209,12 +213,12 @@ class HadamardSketch(Sketch):
         return self.correction**2 * (square - 1), self.correction**2 * (square - self.width**-2)
 
     def aggregator(self, scope: Scope) -> "TransformSums":
-        """Sums by row and coordinate."""
+        """Empty sums by row and coordinate."""
         return TransformSums(scope, self)
 
 
 class EntryCounts(PositionCounts, SketchSums):
-    """How many reports of each row had each entry set."""
+    """Counts of the reports of each row that had each entry set."""
 
     _sums = ("counts", "rows")
 
@@ -245,7 +249,7 @@ class EntryCounts(PositionCounts, SketchSums):
 
 
 class TransformSums(SketchSums):
-    """Σ (-1)^b over the reports of each row and coordinate: one transform of a row away from its positions."""
+    """Σ (-1)^b over the reports of each row and coordinate. The transform of a row gives the sums by position."""
 
     _sums = ("sums", "rows")
 

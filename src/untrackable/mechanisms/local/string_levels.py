@@ -1,4 +1,4 @@
-"""Values of several parts, each report about one of them: what strings are discovered with, a prefix to a part."""
+"""Values of several parts, with each report about one part. Strings are discovered by prefixes, one per part."""
 
 import math
 from dataclasses import dataclass
@@ -23,11 +23,11 @@ MOST_LEVELS = 16
 
 @dataclass(frozen=True, slots=True)
 class Levelled:
-    """Draws one of `levels` parts of the value, uniformly for every report, and reports about that part.
+    """A value has several parts. Each report draws one of the `levels` parts at random and is about that part.
 
-    A value is an integer of levels·bits bits, the part of level 0 lowest. A report is that of the base, and above
-    it the level. Which level it is about says nothing about the person, and is drawn anew for every execution: a
-    level that stayed with a client, or was balanced over a deck, would be something to follow it by.
+    A value is an integer of levels·bits bits, with the part of level 0 lowest. A report is the base's report of one
+    part, and above it the level. The level says nothing about the person, because each report draws it anew. If a
+    client kept its level, or balanced levels over a deck, an observer could use that to follow it.
     """
 
     base: NoisyInnerProduct
@@ -41,17 +41,17 @@ class Levelled:
 
     @property
     def values(self) -> int:
-        """2^(levels·bits)."""
+        """The number of values, 2^(levels·bits)."""
         return 1 << (self.levels * self.base.bits)
 
     @property
     def report_bits(self) -> int:
-        """The report of the base, and the level."""
+        """Width of the base's report and the level."""
         return self._layout.report_bits
 
     @property
     def words(self) -> int:
-        """Random words for a simulated report."""
+        """The number of random words per simulated report."""
         return int(getattr(self.base, "words", 2)) + 1
 
     @property
@@ -59,60 +59,60 @@ class Levelled:
         return LevelLayout(self.base.report_bits, self.levels)
 
     def part(self, value: int, level: int) -> int:
-        """The part of a value that a level is about."""
+        """The part of a value at a level."""
         return value >> self.base.bits * level & (self.base.values - 1)
 
     def draw(self, value: int, entropy: Entropy) -> int:
-        """The level's entropy first, 8 bytes or more, then that of the base."""
+        """A report. The level takes entropy first, 8 bytes or more, and then the base."""
         value = checks.private_integer("value", value, below=self.values)
         level = below(self.levels, entropy)
         return level << self.base.report_bits | self.base.draw(self.part(value, level), entropy)
 
     def simulate(self, values: NDArray[Any], rng: np.random.Generator) -> Reports:
-        """One independent report for every entry; values as `local_population` gives them, with all their parts."""
+        """One independent report for every entry. The values come from `local_population`, with all their parts."""
         levels = rng.integers(0, self.levels, size=values.shape, dtype=np.uint64)
         positions = levels.astype(np.int64)[..., None]
         parts = np.take_along_axis(values["parts"], positions, axis=-1)[..., 0]
         return self._layout.joined(levels, self.base.simulate(parts, rng))
 
     def possible(self, report: int) -> bool:
-        """Whether this can be a report: of a level that there is, and one of the base."""
+        """Whether this can be a report: the level must exist, and the rest must be a report of the base."""
         level, rest = divmod(report, 1 << self.base.report_bits)
         return 0 <= level < self.levels and self.base.possible(rest)
 
     @property
     def certainty(self) -> Certainty:
-        """That of the base, for two values that differ in every part."""
+        """The certainty of the base, for two values that differ in every part."""
         return self.base.certainty
 
     def privacy_factor(self) -> Factor:
-        """That of the base: the level tells nothing, and the two values may differ in every part."""
+        """The factor of the base, because the level reveals nothing, and two values may differ in every part."""
         return self.base.privacy_factor()
 
     def integer_loss(self) -> LossLaw:
-        """That of the base, for the same reason."""
+        """The law of the base, for the same reason."""
         return self.base.integer_loss()
 
     def repeat_factor(self) -> Factor:
-        """Seen twice: equal for certain. Two reports: the same level by chance, then equal as the base's are."""
+        """One report sent twice is equal for certain. Two reports have the same level and base report by chance."""
         base = self.base.repeat_factor()
         equal = base.p > 0
         chances = base.q[equal] / self.levels
         return Factor([*base.p[equal], 0.0], [*chances, 1 - chances.sum()])
 
     def log_likelihood(self, reports: Reports, value: int) -> FloatArray:
-        """Log probability of every report."""
+        """The log probability of every report."""
         levels, rest = self._layout.split(reports)
-        found = np.full(levels.shape, -np.inf)
+        total = np.full(levels.shape, -np.inf)
         for level in range(self.levels):
             mine = levels == np.uint64(level)
-            found[mine] = self.base.log_likelihood(rest[mine], self.part(value, level))
-        return found - math.log(self.levels)
+            total[mine] = self.base.log_likelihood(rest[mine], self.part(value, level))
+        return total - math.log(self.levels)
 
     def accuracy(self, people: int, beta: float) -> Accuracy:
-        """Of the mean over all levels: that of the base, as every report is about some part of the value."""
+        """The error of the mean over all levels. It is that of the base, as each report is about some part."""
         return self.base.accuracy(people, beta)
 
     def aggregator(self, scope: Scope) -> LevelAggregator:
-        """The base's sums for every level."""
+        """Empty sums of the base for every level."""
         return LevelAggregator(scope, self.base, self.levels)

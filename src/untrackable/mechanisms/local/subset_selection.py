@@ -1,4 +1,4 @@
-"""Subset selection: a random set of values that contains the true one more often than any other.
+"""Subset selection: a report is a random set of values, which contains the true one more often than any other.
 
 Ye, Barg, "Optimal Schemes for Discrete Distribution Estimation under Locally Differential Privacy" (IEEE
 Transactions on Information Theory, 2018); Wang et al., "Mutual Information Optimally Local Private Discrete
@@ -30,11 +30,11 @@ _WORD = 1 << 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubsetSelection:
-    """Reports a set of `size` (d) of the `values` (k), e^eps times as likely if it contains the value.
+    """A report is a set of `size` (d) of the `values` (k). Sets with the true value are e^eps times as likely.
 
-    The set misses the value with probability (k-d)/(d·e^eps + k-d); its other elements are uniform. The size of
-    the smallest variance, about k/(e^eps + 1), is chosen if none is given. A report is the set as a mask, bit i
-    for value i.
+    The set misses the value with probability (k-d)/(d·e^eps + k-d). Its other elements are uniform. By default the
+    size is the one with the smallest variance, about k/(e^eps + 1). A report is the set as a mask, with bit i for
+    value i.
     """
 
     values: int
@@ -50,7 +50,9 @@ class SubsetSelection:
         size = checks.integer("size", self.size, low=0, high=values - 1) or best_size(values, eps)
         checks.settle(self, values=values, eps=eps, size=size, miss=_miss(values, size, eps))
         if self._odds[0] <= self._odds[1]:
-            raise ValueError(f"eps is too small to matter for {values} values and sets of {size}, got {eps}")
+            raise ValueError(
+                f"eps is too small for {values} values and sets of {size}: reports reveal nothing, got {eps}"
+            )
 
     @property
     def report_bits(self) -> int:
@@ -59,11 +61,11 @@ class SubsetSelection:
 
     @property
     def words(self) -> int:
-        """Random words, and others of working memory, per simulated report."""
+        """The number of words per simulated report, for randomness and working memory."""
         return 2 * self.values
 
     def draw(self, value: int, entropy: Entropy) -> int:
-        """8 bytes for whether the set misses the value, then a draw for each of its other elements."""
+        """A report: 8 bytes decide whether the set misses the value, and then each other element is drawn."""
         value = checks.private_integer("value", value, below=self.values)
         missed = self.miss.happens(entropy)
         others = draw_subset(self.size - (not missed), self.values - 1, entropy)
@@ -84,17 +86,17 @@ class SubsetSelection:
         return np.packbits(bits, axis=1, bitorder="little").reshape(*values.shape, (self.values + 7) // 8)
 
     def possible(self, report: int) -> bool:
-        """Whether this can be a report: a set of the right size."""
+        """Whether this can be a report: it must be a set of the right size."""
         return 0 <= report < 1 << self.values and report.bit_count() == self.size
 
     @property
     def certainty(self) -> Certainty:
-        """Every two values are those of the factor."""
+        """Exact: every two values have the same factor."""
         return "exact"
 
     def privacy_factor(self) -> Factor:
-        """Loss ±eps where the set contains one of the two values, 0 where it contains both or neither."""
-        ours, theirs = (float(chance) for chance in self._told_apart())
+        """The loss is ±eps if the set contains one of the two values, and 0 if it contains both or neither."""
+        ours, theirs = (float(chance) for chance in self._one_of_two())
         more, less = self._odds
         eps = math.log1p((more - less) / less)
         rest = 0.0 if self.values == 2 else 1 - ours - theirs
@@ -102,11 +104,11 @@ class SubsetSelection:
 
     def integer_loss(self) -> LossLaw:
         """The same law in whole numbers, from the integers that are drawn."""
-        ours, theirs = self._told_apart()
+        ours, theirs = self._one_of_two()
         return LossLaw.of(log_ratio(*self._odds), {1: ours, 0: 1 - ours - theirs, -1: theirs})
 
     def repeat_factor(self) -> Factor:
-        """Seen twice: equal for certain. Two reports: the same set by chance, with or without the value."""
+        """One report sent twice is equal for certain. Two reports are the same set by chance."""
         chances = self.miss.opposite().probability, self.miss.probability
         logs = self._log_sets()
         equal = [chance**2 * math.exp(-sets) for chance, sets in zip(chances, logs, strict=True)]
@@ -114,7 +116,7 @@ class SubsetSelection:
         return Factor([*chances, 0.0], [*equal, 1 - sum(equal)], [*losses, -math.inf])
 
     def log_likelihood(self, reports: Reports, value: int) -> FloatArray:
-        """By whether the set contains the value; a set of another size is impossible."""
+        """The log probability, from whether the set contains the value. A set of another size is impossible."""
         contains = (reports[..., value >> 3] >> np.uint8(value & 7) & np.uint8(1)) == 1
         chances = self.miss.opposite().probability, self.miss.probability
         inside, outside = (math.log(c) - sets for c, sets in zip(chances, self._log_sets(), strict=True))
@@ -122,39 +124,39 @@ class SubsetSelection:
         return np.where(sized, np.where(contains, inside, outside), -np.inf)
 
     def accuracy(self, people: int, beta: float) -> Accuracy:
-        """Of one report per person: whether its set contains the value, scaled."""
+        """The error from one report per person. A report counts for all values in its set."""
         _, elsewhere, span = self._shares()
         return Accuracy.of(people, beta, span=span, variance=span**2 * elsewhere * (1 - elsewhere))
 
     def aggregator(self, scope: Scope) -> "SubsetCounts":
-        """Counts of the sets that contain each value."""
+        """Empty counts of the sets that contain each value."""
         return SubsetCounts(scope, self)
 
     @property
     def _odds(self) -> tuple[int, int]:
-        """How much likelier a set with the value is than one without it, as a fraction: e^eps of what is drawn."""
+        """The odds of a set with the value against one without it, as two integers: the exact e^eps."""
         missed = self.miss.threshold
         return (_WORD - missed) * (self.values - self.size), missed * self.size
 
-    def _told_apart(self) -> tuple[Fraction, Fraction]:
-        """Probabilities that the set contains the value alone of two, and the other one alone."""
+    def _one_of_two(self) -> tuple[Fraction, Fraction]:
+        """The probabilities that the set contains the value but not another one, and the other way round."""
         missed, others = Fraction(self.miss.threshold, _WORD), self.values - 1
         return (1 - missed) * Fraction(self.values - self.size, others), missed * Fraction(self.size, others)
 
     def _log_sets(self) -> tuple[float, float]:
-        """The logs of how many sets contain a given value, and of how many do not."""
+        """The logarithms of the numbers of sets that contain a given value, and that do not."""
         others = self.values - 1
         return math.log(math.comb(others, self.size - 1)), math.log(math.comb(others, self.size))
 
     def _shares(self) -> tuple[float, float, float]:
-        """Probabilities that a set contains its sender's value, and another one; and one over their difference."""
+        """The probabilities that a set contains its sender's value, and another; and one over their difference."""
         there = 1 - Fraction(self.miss.threshold, _WORD)
         elsewhere = (self.size - there) / (self.values - 1)
         return float(there), float(elsewhere), float(1 / (there - elsewhere))
 
 
 class SubsetCounts(PositionCounts):
-    """How many sets contain each value."""
+    """Counts of the sets that contain each value."""
 
     def __init__(self, scope: Scope, local: SubsetSelection) -> None:
         super().__init__(scope, local.values, (local.values,))
@@ -167,7 +169,7 @@ class SubsetCounts(PositionCounts):
         return rows
 
     def _estimate_all(self, n: int, beta: float) -> Estimate:
-        """(share of sets that contain the value - elsewhere)/(there - elsewhere); unbiased."""
+        """(share of sets that contain the value - elsewhere)/(there - elsewhere), which is unbiased."""
         there, elsewhere, span = self._local._shares()
         frequencies = (self.counts / n - elsewhere) * span
         held = np.clip(frequencies, 0, 1)
@@ -177,22 +179,23 @@ class SubsetCounts(PositionCounts):
 
 
 def best_size(values: int, eps: float) -> int:
-    """The size of the smallest variance: k/(e^eps + 1), rounded one way or the other."""
+    """The size with the smallest variance: k/(e^eps + 1), rounded up or down."""
     ideal = values / (math.exp(min(eps, 700.0)) + 1)
     sizes = {min(values - 1, max(1, rounded)) for rounded in (math.floor(ideal), math.ceil(ideal))}
     return min(sorted(sizes), key=lambda size: _variance(values, size, eps))
 
 
 def _variance(values: int, size: int, eps: float) -> float:
-    """Of one report's part in the estimate of a value that its sender does not hold."""
+    """The variance of one report's contribution to the estimate of a value that its sender does not hold."""
     there = size / (size + (values - size) * math.exp(-eps))
     elsewhere = (size - there) / (values - 1)
-    gap = there * (values - size) * -math.expm1(-eps) / (values - 1)  # there - elsewhere
+    # The gap is there - elsewhere, written so that it does not cancel.
+    gap = there * (values - size) * -math.expm1(-eps) / (values - 1)
     return elsewhere * (1 - elsewhere) / gap**2
 
 
 def _miss(values: int, size: int, eps: float) -> Chance:
-    """(k-d)/(d·e^eps + k-d), rounded up."""
+    """The chance that a set misses the value, (k-d)/(d·e^eps + k-d), rounded up."""
     with decimal.localcontext(prec=60):
         odds = size * decimal.Decimal(min(eps, 100.0)).exp() + values - size
         return Chance(math.ceil((values - size) * Fraction(_WORD) / Fraction(odds)))

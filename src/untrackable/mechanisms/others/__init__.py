@@ -1,1 +1,1 @@
-"""Other people's mechanisms, which fit none of the families."""
+"""Mechanisms by other authors that belong to none of the families."""

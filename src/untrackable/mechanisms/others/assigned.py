@@ -1,7 +1,7 @@
-"""Randomness that is assigned to each person and public: one of many numbered vectors, and one noisy bit.
+"""Public randomness that is assigned to each person: one of many numbered vectors, and one noisy bit.
 
-Bassily, Nissim, Stemmer, Thakurta, "Practical Locally Private Heavy Hitters" (NIPS 2017), the client of TreeHist
-and Bitstogram reduced to what matters here: the server must know whose randomness a bit was made with.
+Bassily, Nissim, Stemmer, Thakurta, "Practical Locally Private Heavy Hitters" (NIPS 2017). This is the client of
+TreeHist and Bitstogram, reduced to one fact: the server must know whose randomness a bit was made with.
 """
 
 import math
@@ -16,21 +16,21 @@ from untrackable.estimation.aggregators import Estimate, FloatArray, InnerProduc
 from untrackable.kernels.transform import walsh_hadamard
 from untrackable.mechanisms.entropy import Entropy, below
 from untrackable.mechanisms.local.noisy_inner_product import LARGEST_SIMULATED_BITS, NoisyInnerProduct
-from untrackable.mechanisms.others.fixed_vector import BitNoise, Certainty, Questioned
+from untrackable.mechanisms.others.fixed_vector import BitNoise, Certainty, QuestionMechanism
 from untrackable.mechanisms.probabilities import flip_eps
 from untrackable.theory.accuracy import Accuracy, inner_product_scale
 from untrackable.theory.factor import Factor
 
 _LARGEST_PEOPLE = 1 << 53
 _MIXERS = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
-"""Odd, so that multiplying by them modulo 2^bits can be undone."""
+"""They are odd, so that multiplying by them modulo 2^bits can be undone."""
 
 
 def public_vector(number: int, bits: int) -> int:
     """The vector of this number: 1 + number mod (2^bits - 1), scrambled.
 
-    x ← x ⊕ ⌊x/2^s⌋, x ← x·c mod 2^bits, twice, and x ← x ⊕ ⌊x/2^s⌋ once more, with s = ⌈bits/2⌉: each step can be
-    undone and leaves 0 alone, so every non-zero vector belongs to as many numbers as every other, give or take one.
+    x ← x ⊕ ⌊x/2^s⌋, x ← x·c mod 2^bits, twice, and x ← x ⊕ ⌊x/2^s⌋ once more, with s = ⌈bits/2⌉. Each step can be
+    undone and maps 0 to 0. So all non-zero vectors have the same count of numbers, give or take one.
     """
     mask, shift = (1 << bits) - 1, (bits + 1) // 2
     x = 1 + number % mask
@@ -51,7 +51,7 @@ def public_vectors(numbers: NDArray[np.uint64], bits: int) -> NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumberedBit(NoisyInnerProduct):
-    """A uniform number below `people` and the noisy inner product with its public vector: 2·number + bit."""
+    """A report is a random number below `people` and the noisy inner product with its vector: 2·number + bit."""
 
     people: int
 
@@ -62,57 +62,57 @@ class NumberedBit(NoisyInnerProduct):
 
     @property
     def questions(self) -> int:
-        """One number for each person."""
+        """The number of questions: one for each person."""
         return self.people
 
     @property
     def report_bits(self) -> int:
-        """The number and the bit."""
+        """Width of the number and the bit."""
         return (2 * self.people - 1).bit_length()
 
     @property
     def _shared(self) -> tuple[int, int]:
-        """How many numbers every vector has at least, and how many vectors have one more."""
+        """The number of numbers that every vector has at least, and the number of vectors with one more."""
         return divmod(self.people, self.values - 1)
 
     @property
     def certainty(self) -> Certainty:
-        """Exact where every vector has equally many numbers."""
+        """Exact if every vector has equally many numbers, else upper."""
         return "upper" if self._shared[1] else "exact"
 
     def differing(self) -> float:
-        """ρ if every vector has equally many numbers; otherwise as if all that have one more told values apart."""
+        """ρ if every vector has equally many numbers. Else all vectors with one more number count as differing."""
         each, more = self._shared
         half = self.values // 2
         return (each * half + min(more, half)) / self.people
 
     def _differing_fraction(self) -> Fraction:
-        """The same, exactly."""
+        """The same as an exact fraction."""
         each, more = self._shared
         half = self.values // 2
         return Fraction(each * half + min(more, half), self.people)
 
     def ask(self, entropy: Entropy) -> int:
-        """A number."""
+        """A random number."""
         return below(self.people, entropy)
 
     def vector(self, question: int) -> int:
-        """Its public vector."""
+        """The public vector of a number."""
         return public_vector(question, self.bits)
 
     def vectors(self, questions: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """Their public vectors."""
+        """The public vectors of numbers."""
         return public_vectors(questions, self.bits)
 
     def draw(self, value: int, entropy: Entropy) -> int:
-        """A word for the number, redrawn as usual, then 8 bytes for the noise."""
+        """A report. The number takes 8 bytes, which may be redrawn, and then the noise takes 8 bytes."""
         value = checks.private_integer("value", value, below=self.values)
         number = self.ask(entropy)
         parity = (self.vector(number) & value).bit_count() & 1
         return 2 * number + (parity ^ self.flip.happens(entropy))
 
     def simulate_questions(self, people: int, rng: np.random.Generator) -> NDArray[np.uint64]:
-        """Independent numbers: two people may be given the same one."""
+        """Independent numbers. Two people may get the same one."""
         return rng.integers(0, self.people, size=people, dtype=np.uint64)
 
     def simulate(self, values: NDArray[np.uint64], rng: np.random.Generator) -> NDArray[np.uint64]:
@@ -127,26 +127,26 @@ class NumberedBit(NoisyInnerProduct):
         return 0 <= report < 2 * self.people
 
     def privacy_factor(self) -> Factor:
-        """Loss ±eps where the vector tells the two values apart, 0 elsewhere."""
+        """The loss is ±eps if the two values have different answers for the vector, else 0."""
         lie, eps, differ = self.flip.probability, flip_eps(self.flip), self.differing()
         p, q = [differ * (1 - lie), differ * lie, 1 - differ], [differ * lie, differ * (1 - lie), 1 - differ]
         return Factor(p, q, [eps, -eps, 0.0])
 
     def repeat_factor(self) -> Factor:
-        """Seen twice: equal for certain. Two reports: the same number by chance, then the same bit by chance."""
+        """One report sent twice is equal for certain. Two reports have the same number and bit by chance."""
         lie = self.flip.probability
         equal = [(1 - lie) ** 2 / self.people, lie**2 / self.people]
         return Factor([1 - lie, lie, 0.0], [*equal, 1 - sum(equal)])
 
     def log_likelihood(self, reports: Reports, value: int) -> FloatArray:
-        """Log probability of every report."""
+        """The log probability of every report."""
         lie = self.flip.probability
         parity = np.bitwise_count(self.vectors(reports >> np.uint64(1)) & np.uint64(value)) & np.uint8(1)
-        told = np.equal(parity, reports & np.uint64(1))
-        return np.log(np.where(told, 1 - lie, lie)) - math.log(self.people)
+        is_true = np.equal(parity, reports & np.uint64(1))
+        return np.log(np.where(is_true, 1 - lie, lie)) - math.log(self.people)
 
     def weights(self) -> tuple[float, float]:
-        """What makes every vector count equally: people/(c·(2^d-1)) for c numbers, and for c + 1."""
+        """The weights that make every vector count equally: people/(c·(2^d-1)) for c numbers, and for c + 1."""
         each, _ = self._shared
         if each == 0:
             raise ValueError(
@@ -157,20 +157,20 @@ class NumberedBit(NoisyInnerProduct):
         return equal / each, equal / (each + 1)
 
     def mean_square_weight(self) -> float:
-        """Of a uniform number."""
+        """The mean square weight of a uniform number."""
         each, more = self._shared
         usual, smaller = self.weights()
         return ((self.values - 1 - more) * each * usual**2 + more * (each + 1) * smaller**2) / self.people
 
     def accuracy(self, people: int, beta: float) -> Accuracy:
-        """Of one report per person: mean of ±1 for the vector, scaled."""
+        """The error from one report per person: a scaled mean of ±1 for the vector."""
         scale = inner_product_scale(self.bits, flip_eps(self.flip))
         mean = (1 - 2 * self.flip.probability) / (self.values - 1)
         span, square = 2 * scale * self.weights()[0], self.mean_square_weight()
         return Accuracy.of(people, beta, span=span, variance=scale**2 * (square - mean**2))
 
     def aggregator(self, scope: Scope) -> "NumberedAggregator":
-        """Sums by vector."""
+        """Empty sums by vector."""
         return NumberedAggregator(scope, self)
 
 
@@ -183,7 +183,7 @@ class NumberedAggregator(InnerProductAggregator):
         self._weights = local.weights()
 
     def _estimate_all(self, n: int, beta: float) -> Estimate:
-        """As for uniform vectors, every report weighted so that vectors with one more number count no more."""
+        """The estimate for uniform vectors, with weights that make vectors with one more number count equally."""
         values, gap = self._local.values, 1 - 2 * self._flip
         scale = (1 - 1 / values) / gap
         more = self._local.vectors(np.arange(self._local._shared[1], dtype=np.uint64)).astype(np.int64)
@@ -209,7 +209,7 @@ class NumberedAggregator(InnerProductAggregator):
         return reports
 
     def _possible(self, reports: Reports) -> None:
-        """All that are in range are."""
+        """All reports in range are possible."""
 
     def _add(self, reports: Reports) -> None:
         flat = reports.reshape(-1).astype(np.uint64)
@@ -218,12 +218,12 @@ class NumberedAggregator(InnerProductAggregator):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Assigned(Questioned):
-    """Each client is given one of `people` public numbers, and reports it with a noisy inner product.
+class Assigned(QuestionMechanism):
+    """Each client gets one of `people` public numbers and reports it with a noisy inner product.
 
-    The vector follows from the number by `public_vectors`. The bit alone would be worthless: to decode it the
-    server must be told whose randomness it was made with. Noise as in `FixedVector`. A report is the integer
-    2·number + bit.
+    `public_vectors` turns the number into a vector. The bit alone would be useless: the server needs the number to
+    decode it. So every report of a person has the same number, and all of them can be linked. Noise is as in
+    `FixedVector`. A report is the integer 2·number + bit.
     """
 
     bits: int

@@ -1,4 +1,4 @@
-"""Sums of `OneChange`: the signs of the intervals that make up the rounds until now."""
+"""Sums of `OneChange` reports: the signs of the intervals that make up the rounds so far."""
 
 from typing import TYPE_CHECKING
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from untrackable.mechanisms.others.one_change import OneChange
 
 MINUS, PLUS, SILENT = 0, 1, 2
-"""What a report says of its interval; silent where no interval of the client's level ends."""
+"""The code of a report: the sign of its interval, or silent if no interval of the client's level ends."""
 
 
 class ChangeAggregator(Aggregator):
-    """Sums of the signs of the intervals that make up 1 … round, each by clients of its own level."""
+    """Sums of the signs of the intervals that make up 1 … round. Clients of one level report each of them."""
 
     _sums = ("sums", "counts")
 
@@ -31,17 +31,19 @@ class ChangeAggregator(Aggregator):
     def _estimate_all(self, n: int, beta: float) -> Estimate:
         """Frequencies of 0 and 1 at the round: (log₂ T + 1)·k/β·Σ signs/n for 1, as bits start from 0.
 
-        Unbiased while nobody's bit has changed more often than `changes`.
+        They are unbiased as long as nobody's bit has changed more often than `changes`.
         """
         scale, m = self._mechanism._scale, self._mechanism
         if np.any(self.counts != n):
             raise ValueError(
-                f"reports must be of the same people at rounds {self._ends.tolist()}, got {self.counts.tolist()}"
+                f"the same people must report at rounds {self._ends.tolist()}, got {self.counts.tolist()} reports"
             )
         one = scale * float(self.sums.sum()) / n
         both = np.ones(2)
-        radius = mean_radius(n, beta, span=2 * scale) * both  # the two errors are one and the same
-        span = 2 * scale * len(self._ends) * both  # a dishonest client may sign every interval
+        # The errors of 0 and of 1 are the same, so one radius holds for both at once.
+        radius = mean_radius(n, beta, span=2 * scale) * both
+        # The span is for a dishonest client, who may send a sign for every interval.
+        span = 2 * scale * len(self._ends) * both
         variance = max(0.0, scale**2 * len(self._ends) / m.levels - min(1.0, max(0.0, one)))
         error = np.sqrt(variance / n) * both
         return Estimate(np.array([1 - one, one]), n, beta, radius, radius, error, span=span)
@@ -75,9 +77,9 @@ class ChangeAggregator(Aggregator):
 
 def intervals(round: int) -> list[tuple[int, int]]:
     """The dyadic intervals that make up 1 … round, each as its level and its last round."""
-    found, end = [], 0
+    parts, end = [], 0
     for level in reversed(range(round.bit_length())):
         if round >> level & 1:
             end += 1 << level
-            found.append((level, end))
-    return found
+            parts.append((level, end))
+    return parts

@@ -1,7 +1,7 @@
 """One fixed vector per client, and noisy inner products with it.
 
-Naor, Pinkas, Ronen, "How to (not) share a password" (CCS 2019), as [NV] describes it: private for ever if the noisy
-bit is fixed as well, and a name tag either way.
+Naor, Pinkas, Ronen, "How to (not) share a password" (CCS 2019), as described in [NV]. It is private for ever if the
+noisy bit is fixed as well. The vector identifies the client either way.
 """
 
 from collections.abc import Sequence
@@ -23,71 +23,72 @@ from untrackable.mechanisms.local.noisy_inner_product import LARGEST_SIMULATED_B
 from untrackable.mechanisms.observed_rounds import ObservedRounds, round_number
 from untrackable.mechanisms.probabilities import Chance, flip_eps
 from untrackable.mechanisms.simulated_values import integer_population, per_round
-from untrackable.mechanisms.wrappers.fresh import everything_told
+from untrackable.mechanisms.wrappers.fresh import everything_revealed
 from untrackable.mechanisms.wrappers.local_wrapper import LocalWrapper
 from untrackable.mechanisms.wrappers.stored import Memoized
 from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor, persistent_factor
 
 BitNoise = Literal["fixed", "fresh"]
-"""Whether the noisy bit is drawn once for ever, or anew in each report."""
+"""Whether a client draws the noisy bit once for ever, or anew for each report."""
 
 Certainty = Literal["exact", "upper"]
 
 
-class Asking(Local, Protocol):
-    """A local mechanism whose report is a question in the clear and one noisy bit: 2·question + bit.
+class QuestionBase(Local, Protocol):
+    """A local mechanism whose report is a visible question and one noisy bit: 2·question + bit.
 
-    The bit is the parity of the value and of the question's vector, flipped with probability `flip`.
+    The bit is the inner product of the value and the question's vector, flipped with probability `flip`.
     """
 
     @property
     def flip(self) -> Chance:
-        """That the bit is a lie."""
+        """The chance that the bit is a lie."""
 
     @property
     def questions(self) -> int:
-        """How many there are, all equally likely."""
+        """The number of questions, all equally likely."""
 
     @property
     def certainty(self) -> Certainty:
-        """Whether `differing` is attained by some two values."""
+        """Exact if some two values attain `differing`; else upper."""
 
     def __hash__(self) -> int:
-        """By the parameters."""
+        """The hash of the parameters."""
 
     def differing(self) -> float:
-        """ρ, the share of questions that two values answer differently: the largest, or an upper bound."""
+        """ρ, the largest share of questions with different answers for two values, or an upper bound on it."""
 
     def ask(self, entropy: Entropy) -> int:
-        """A question."""
+        """A random question."""
 
     def vector(self, question: int) -> int:
-        """What it asks about."""
+        """The vector of a question."""
 
     def simulate_questions(self, people: int, rng: np.random.Generator) -> NDArray[np.uint64]:
-        """One for each."""
+        """One random question for each person."""
 
     def vectors(self, questions: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """What they ask about."""
+        """The vectors of questions."""
 
 
-class Asked(NamedTuple):
-    """A client's state where the noise is fresh: its question, and its value."""
+class QuestionState(NamedTuple):
+    """A client's state if the noise is fresh: its question and its value."""
 
     question: int
     value: int
 
 
-class Questioned(LocalWrapper):
-    """Each client answers one question for ever, drawn once and sent along with every answer.
+class QuestionMechanism(LocalWrapper):
+    """A client draws one question once, answers it for ever, and sends it with every answer.
 
-    With fixed noise it is the base memoised. With fresh noise every report is a new randomised response to the same
-    question, so the answer leaks; and the value may change, as each report is about the value of its round.
+    With fixed noise, all reports repeat one report of the base. With fresh noise, every report is a new randomised
+    response to the same question, so the answer leaks over time. Then the value may change: each report is about
+    the value of its round.
     """
 
     __slots__ = ()
-    base: Asking
+    base: QuestionBase
     noise: BitNoise
 
     @property
@@ -100,12 +101,12 @@ class Questioned(LocalWrapper):
 
     @property
     def changes_in_place(self) -> bool:
-        """With fresh noise, the question stays and the value is a new one."""
+        """With fresh noise, a client keeps its question and replaces the value."""
         return not self._fixed
 
     @property
     def follows_changes(self) -> bool:
-        """With fresh noise, reports are answers to the same question, whatever the values are."""
+        """With fresh noise, all reports answer the same question, also when values change."""
         return not self._fixed
 
     def aggregator(self, round: int = 1) -> Aggregator:
@@ -113,65 +114,66 @@ class Questioned(LocalWrapper):
         return self.base.aggregator(Scope(self, round_number(round), pools=False))
 
     def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Pair:
-        """Fixed noise: one report of the base, however many there are.
+        """Fixed noise: all reports are as private as one report of the base.
 
-        Fresh noise: with probability ρ the question tells the two values apart, and then there are as many
-        randomised responses as reports; for ever, the answer is told: δ(γ) = ρ for every γ.
+        Fresh noise: with probability ρ the two values have different answers, and each report is a randomised
+        response. After enough reports the answer is known: δ(γ) = ρ for every γ.
 
-        Any sequence of values: as `Memoized`; with fresh noise, one randomised response per report (upper).
+        Any sequence of values: as in `Memoized`. With fresh noise, one randomised response per report (upper).
         """
         checks.choice("values", values, ("fixed", "any"))
         count = None if reports is None else checks.integer("reports", reports, low=1)
         if values == "any":
             if self._fixed:
                 return self._once.privacy(reports=reports, values="any")
-            return everything_told("upper") if count is None else self._responses(count, "upper")
+            return everything_revealed("upper") if count is None else self._responses(count, "upper")
         if self._fixed:
             return Experiment([self.base.privacy_factor()], certainty=self.base.certainty)
-        return Mixture(self._told(count))
+        return Mixture(self._fresh_answers(count))
 
     def _responses(self, count: int, certainty: Certainty) -> Experiment:
         lie, eps = self.base.flip.probability, flip_eps(self.base.flip)
         return Experiment([(Factor([1 - lie, lie], [lie, 1 - lie], [eps, -eps]), count)], certainty=certainty)
 
-    def _told(self, reports: int | None) -> list[tuple[float, float, Experiment]]:
-        """Fresh noise: what `reports` reports say of one value against another, given the question."""
+    def _fresh_answers(self, reports: int | None) -> list[tuple[float, float, Experiment]]:
+        """Fresh noise: one value against another by `reports` reports, given the question."""
         differ, certainty = self.base.differing(), self.base.certainty
-        apart = everything_told(certainty) if reports is None else self._responses(reports, certainty)
+        apart = everything_revealed(certainty) if reports is None else self._responses(reports, certainty)
         return [(differ, differ, apart), (1 - differ, 1 - differ, Experiment())]
 
-    def _trackings(self, seen: ObservedRounds) -> Sequence[Experiment | Mixture]:
-        """The question on both sides, exact; with fixed noise the whole report.
+    def _trackings(self, observed: ObservedRounds) -> Sequence[Experiment | Mixture]:
+        """The question links the reports of one person; with fixed noise, the whole report does (exact).
 
-        Given question and value, fresh bits are independent and say no more.
+        Given the question and the value, fresh bits are independent and reveal nothing more.
         """
         if self._fixed:
-            return self._once._trackings(seen)
-        name_tag = persistent_factor(self.base.questions)
-        return [Experiment([name_tag] if 0 < j < seen.reports else []) for j in seen.tracking_splits()]
+            return self._once._trackings(observed)
+        same_question = persistent_factor(self.base.questions)
+        return [Experiment([same_question] if 0 < j < observed.reports else []) for j in observed.tracking_splits()]
 
-    def _detections(self, seen: ObservedRounds, after: After) -> Sequence[Experiment | Mixture]:
-        """The question on both sides, and given that it is the same one, the answers after the change.
+    def _detections(self, observed: ObservedRounds, after: After) -> Sequence[Experiment | Mixture]:
+        """A fresh client draws a new question, which reveals the change unless it is the same by chance.
 
-        The same client keeps its question; with fixed noise, it keeps one answer for each value.
+        The same client keeps its question, so only the answers after the change reveal it. With fixed noise, it
+        keeps one answer for each value.
         """
-        return [self._detection(seen.reports, j, after) for j in seen.detection_splits()]
+        return [self._detection(observed.reports, j, after) for j in observed.detection_splits()]
 
     def _detection(self, reports: int, split: int, after: After) -> Experiment | Mixture:
         if split == reports:
             return Experiment()
         if split == 0 and self._fixed:
             return Experiment([self.base.privacy_factor()], certainty=self.base.certainty)
-        parts = self._answered_again() if self._fixed else self._told(reports - split)
+        parts = self._answered_again() if self._fixed else self._fresh_answers(reports - split)
         if split == 0 or after == "same":
             return Mixture(parts)
         chance = 1 / self.base.questions
         return Mixture([*((p, q * chance, e) for p, q, e in parts), (0.0, 1 - chance, Experiment())])
 
     def _answered_again(self) -> list[tuple[float, float, Experiment]]:
-        """Fixed noise: one answer seen on both sides against an answer for each of two values, given the question.
+        """Fixed noise: one answer on both sides against an answer for each of two values, given the question.
 
-        Outcomes: the first answer true or a lie, and the second equal to it or not.
+        The outcomes say whether the first answer is true, and whether the second is equal to it.
         """
         lie, differ, certainty = self.base.flip.probability, self.base.differing(), self.base.certainty
         true, once = 1 - lie, [1 - lie, lie, 0.0, 0.0]
@@ -183,7 +185,7 @@ class Questioned(LocalWrapper):
         ]
 
     def log_likelihood(self, reports: Reports, value: int, rounds: Sequence[int]) -> FloatArray:
-        """The question must not change; answers are independent, or with fixed noise one and the same."""
+        """The question must not change. Answers are independent or, with fixed noise, all the same."""
         if self._fixed:
             return self._once.log_likelihood(reports, value, rounds)
         questions, steady = self._questions(reports)
@@ -194,7 +196,7 @@ class Questioned(LocalWrapper):
         return np.where(steady, total - np.log(float(self.base.questions)), -np.inf)
 
     def link_scores(self, first: Reports, second: Reports, value: int) -> FloatArray:
-        """By the question: unequal, and it is not the same person."""
+        """The scores, from the question. Different questions mean two people."""
         if self._fixed:
             return self._once.link_scores(first, second, value)
         (left, steady), (right, calm) = self._questions(first), self._questions(second)
@@ -202,29 +204,29 @@ class Questioned(LocalWrapper):
         return np.where(same, np.log(float(self.base.questions)), -np.inf)
 
     def _questions(self, reports: Reports) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
-        """Of each row: the first report's question, and whether all of them are about it."""
+        """For each row: the first report's question, and whether all its reports have the same one."""
         questions = reports.astype(np.uint64, copy=False) >> np.uint64(1)
         return questions[:, 0], (questions == questions[:, :1]).all(axis=1)
 
     def new_state(self, value: int, source: Entropy) -> Any:
-        """With fixed noise the one report; with fresh noise the question and the value."""
+        """The one report if noise is fixed; the question and the value if it is fresh."""
         if self._fixed:
             return self._once.new_state(value, source)
         value = checks.private_integer("value", value, below=self.base.values)
-        return Asked(self.base.ask(source), value)
+        return QuestionState(self.base.ask(source), value)
 
     def make_report(self, state: Any, round: int, source: Entropy) -> tuple[int, Any]:
-        """The one report; or the question, and its answer through new noise."""
+        """The one report; or the question, and its answer with new noise."""
         if self._fixed:
             return self._once.make_report(state, round, source)
         parity = (self.base.vector(state.question) & state.value).bit_count() & 1
         return 2 * state.question + (parity ^ self.base.flip.happens(source)), state
 
     def change_value(self, state: Any, value: int, source: Entropy) -> Any:
-        """With fresh noise, the same question and another value."""
+        """With fresh noise, the state with the same question and another value."""
         if self._fixed:
             return Mechanism.change_value(self, state, value, source)
-        return Asked(state.question, checks.private_integer("value", value, below=self.base.values))
+        return QuestionState(state.question, checks.private_integer("value", value, below=self.base.values))
 
     def _value_bits(self) -> int:
         return (self.base.values - 1).bit_length()
@@ -233,19 +235,19 @@ class Questioned(LocalWrapper):
         """The report; or the question and the value."""
         if self._fixed:
             return self._once.pack_state(state)
-        asked = pack_integers([state.question], self.report_bits - 1)
-        return asked + pack_integers([state.value], self._value_bits())
+        question = pack_integers([state.question], self.report_bits - 1)
+        return question + pack_integers([state.value], self._value_bits())
 
     def unpack_state(self, payload: bytes) -> Any:
-        """The same; a question that is never asked is an error."""
+        """The state of these bytes. A question that does not exist is an error."""
         if self._fixed:
             return self._once.unpack_state(payload)
         size = (self.report_bits + 6) // 8
         (question,) = unpack_integers(payload[:size], self.report_bits - 1, 1)
         (value,) = unpack_integers(payload[size:], self._value_bits(), 1)
         if not self.base.possible(2 * question):
-            raise StateError("this state has a question that its mechanism does not ask")
-        return Asked(question, value)
+            raise StateError("this state has a question that its mechanism does not have")
+        return QuestionState(question, value)
 
     def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
         return integer_population(values, self.base.values, rounds, may_change=not self._fixed)
@@ -262,18 +264,18 @@ class Questioned(LocalWrapper):
 
 
 @lru_cache(maxsize=64)
-def _memoized(base: Asking) -> Memoized:
+def _memoized(base: QuestionBase) -> Memoized:
     return Memoized(base)
 
 
 class VectorQuestion(NoisyInnerProduct):
-    """The noisy inner product, its vector seen as a question."""
+    """The noisy inner product, with its vector as the question."""
 
     __slots__ = ()
 
     @property
     def questions(self) -> int:
-        """2^bits - 1 vectors."""
+        """The number of non-zero vectors, 2^bits - 1."""
         return self.values - 1
 
     def ask(self, entropy: Entropy) -> int:
@@ -296,11 +298,12 @@ class VectorQuestion(NoisyInnerProduct):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FixedVector(Questioned):
-    """Draws a non-zero vector v once and reports (v, ⟨v, u⟩ ⊕ x), x being 1 with probability 1/(e^eps + 1).
+class FixedVector(QuestionMechanism):
+    """A client draws a non-zero vector v once, and reports v with its inner product ⟨v, u⟩ with the value u.
 
-    With `noise="fixed"` x is drawn once as well: the noisy inner product memoised. With `noise="fresh"` it is drawn
-    in each report: who holds many of them knows ⟨v, u⟩. A report is the integer 2·v + bit.
+    The bit is flipped with probability 1/(e^eps + 1). With `noise="fixed"` that is drawn once as well, so all
+    reports are the same. With `noise="fresh"` it is drawn for each report, so an observer of many reports learns
+    ⟨v, u⟩. A report is the integer 2·v + bit.
     """
 
     bits: int

@@ -1,6 +1,7 @@
-"""Reporting one change only: the online monitoring of Erlingsson, Feldman, Mironov, Raghunathan, Talwar, Thakurta.
+"""Reports about one change of a bit: the online monitoring of Erlingsson et al.
 
-"Amplification by Shuffling: From Local to Central Differential Privacy via Anonymity" (SODA 2019).
+Erlingsson, Feldman, Mironov, Raghunathan, Talwar, Thakurta, "Amplification by Shuffling: From Local to Central
+Differential Privacy via Anonymity" (SODA 2019).
 """
 
 import math
@@ -34,11 +35,12 @@ Change = tuple[int, int]
 """The round of a change, and its sign."""
 
 
-class Followed(NamedTuple):
+class ChangeState(NamedTuple):
     """A client's state.
 
-    Its level, which change it will tell, its value now and at its last report, how many changes there were, the
-    round of the chosen one (0 before it), and the last round answered with its report.
+    It holds the level, the number of the chosen change, the value now (`value`) and at the last report (`before`),
+    the number of changes so far, the round of the chosen change (`at`, 0 before it), and the last round with its
+    report.
     """
 
     level: int
@@ -53,15 +55,16 @@ class Followed(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OneChange(Mechanism):
-    """A bit that starts as 0, followed over `rounds` rounds; one of its first `changes` changes is ever told.
+    """For a bit that starts as 0 and changes over `rounds` rounds. A client reports only one of its changes.
 
-    A client draws which change, and a level h of 0 … log₂ rounds. At each round that 2^h divides it reports one
-    sign for the 2^h rounds up to it: that of the chosen change if it is among them, or with probability
-    1/(e^eps + 1) the other one; and a fair coin if it is not. The level travels with every report, also where the
-    client is silent. A report is the integer 4·((round - 1)·levels + level) + code.
+    A client draws one of its first `changes` changes, and a level h of 0 … log₂ rounds. At each round that 2^h
+    divides, it reports one sign for the last 2^h rounds. If the chosen change is among them, this is the sign of
+    the change, flipped with probability 1/(e^eps + 1). If not, it is a fair coin. Every report names the level,
+    also when the client is silent. A report is the integer 4·((round - 1)·levels + level) + code.
 
-    All rounds together are eps-private, whatever the values. (The publication flips with 1/(e^(ε/2) + 1) and states
-    ε: that is `eps` = ε/2, twice as private as stated.) Changes after the first `changes` are never told.
+    All rounds together are eps-private for any sequence of values. (The publication flips with probability
+    1/(e^(ε/2) + 1) and states ε. That is `eps` = ε/2, twice as private as stated.) Changes after the first
+    `changes` are never reported.
     """
 
     rounds: int
@@ -72,7 +75,7 @@ class OneChange(Mechanism):
     published = (
         "Erlingsson, Feldman, Mironov, Raghunathan, Talwar, Thakurta, Amplification by Shuffling (SODA 2019)"
     )
-    persists = "the level, in the clear; which change is told, faintly, in the signs"
+    persists = "the level, in the clear; the choice of the reported change, seen faintly in the signs"
 
     capacity = 2
     rounds_alike = False
@@ -92,26 +95,26 @@ class OneChange(Mechanism):
 
     @property
     def last_round(self) -> int:
-        """The last of its rounds."""
+        """The last round."""
         return self.rounds
 
     def independent_errors(self, values: int) -> int:
-        """One: the errors of 0 and of 1 are the same."""
+        """One error, because the errors of 0 and of 1 are the same."""
         return 1
 
     @property
     def levels(self) -> int:
-        """1 + log₂ rounds."""
+        """The number of levels, 1 + log₂ rounds."""
         return self.rounds.bit_length()
 
     @property
     def bias(self) -> float:
-        """β = 1 - 2η, the mean of a told sign."""
+        """β = 1 - 2η, the mean of the reported sign of a chosen change."""
         return ((1 << 63) - self.flip.threshold) / (1 << 63)
 
     @property
     def report_bits(self) -> int:
-        """Round, level and code."""
+        """Width of the round, the level and the code."""
         return (4 * self.rounds * self.levels - 1).bit_length()
 
     def _encoded(self, round: int, level: int, code: int) -> int:
@@ -120,18 +123,18 @@ class OneChange(Mechanism):
     def accuracy(
         self, people: int, *, beta: float = 0.05, round: int = 1, candidates: Sequence[Any] | None = None
     ) -> Accuracy:
-        """Of the frequency of 1 at a round: the signs of the intervals that make up 1 … round."""
+        """The error of the frequency of 1 at a round, from the signs of the intervals that make up 1 … round."""
         parts = len(intervals(self._number(round)))
         scale = self._scale
         return Accuracy.of(people, beta, span=2 * scale, variance=scale**2 * parts / self.levels)
 
     @property
     def _scale(self) -> float:
-        """What a sign counts: (log₂ T + 1)·k/β."""
+        """The weight of a sign: (log₂ T + 1)·k/β."""
         return self.levels * self.changes / self.bias
 
     def aggregator(self, round: int = 1) -> "ChangeAggregator":
-        """Empty sums for the frequency at a round, made of the reports of that round and of earlier ones."""
+        """Empty sums for the frequency at a round, for reports of that round and of earlier ones."""
         return ChangeAggregator(Scope(self, self._number(round), pools=True), self)
 
     def takes(self, round: int) -> tuple[int, ...]:
@@ -139,19 +142,19 @@ class OneChange(Mechanism):
         return tuple(end for _, end in intervals(self._number(round)))
 
     def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Pair:
-        """All rounds, or the first `reports`: any two sequences of values (upper).
+        """All rounds, or the first `reports`, for any two sequences of values (upper).
 
-        At each level, one change told against another one (see docs). The bound on |ln P/Q| is attained as soon as
-        there are more rounds than changes. A fixed value is a sequence like any other.
+        At each level, the report of one change is compared with that of another (see docs). The bound on |ln P/Q|
+        is attained if there are more rounds than changes. A fixed value is a sequence like any other.
         """
         checks.choice("values", values, ("fixed", "any"))
         last = self.rounds if reports is None else min(self.rounds, checks.integer("reports", reports, low=1))
         return self._apart([min(self.changes, last >> h) for h in range(self.levels)])
 
-    def _apart(self, seen: list[int]) -> Mixture:
-        """At each level, two sequences of so many changes out of k: one change told here, or there."""
+    def _apart(self, revealed: list[int]) -> Mixture:
+        """Two sequences of values. At each level, this many of the k changes may be revealed, here or there."""
         weight, parts = 1 / self.levels, []
-        for changes in seen:
+        for changes in revealed:
             share = changes / self.changes
             lie, bias = (1 - share) / 2 + share * self.flip.probability, share * self.bias
             eps = math.log1p(bias / lie)
@@ -160,19 +163,20 @@ class OneChange(Mechanism):
             parts.append((weight, weight, Experiment([moved], certainty="upper")))
         return Mixture(parts)
 
-    def _trackings(self, seen: ObservedRounds) -> Sequence[Experiment | Mixture]:
-        """The level on both sides; and given the level, signs that hang together through the one change told.
+    def _trackings(self, observed: ObservedRounds) -> Sequence[Experiment | Mixture]:
+        """The level links the reports of one person. So do the signs, because only one change is reported.
 
-        Exact for one change, which cannot be on both sides; otherwise at each level the worst over how many
-        intervals with a change each side may have (upper). Counted reports may be of any rounds.
+        It is exact for one change, which cannot be on both sides. Else it is at each level the worst over the
+        numbers of intervals with a change on each side (upper). If only numbers of reports are given, they may be
+        from any rounds.
         """
-        if seen.reports < 2 or (seen.first is not None and not 0 < len(seen.first) < seen.reports):
+        if observed.reports < 2 or (observed.first is not None and not 0 < len(observed.first) < observed.reports):
             return [Experiment()]
         if self.changes == 1:
             return [Experiment([persistent_factor(self.levels)])]
         weight = 1 / self.levels
-        told = [self._met(sides, most) for sides, most in self._signs(seen)]
-        parts = [(weight, weight**2, experiment) for experiment in told]
+        experiments = [self._met(sides, most) for sides, most in self._signs(observed)]
+        parts = [(weight, weight**2, experiment) for experiment in experiments]
         return [Mixture([*parts, (0.0, 1 - weight, Experiment())])]
 
     def _met(self, sides: tuple[int, int], most: int) -> Experiment:
@@ -182,60 +186,59 @@ class OneChange(Mechanism):
             return Experiment()
         return Experiment([worst_sign_tracking_factor(pairs, self.bias / self.changes)], certainty="upper")
 
-    def _signs(self, seen: ObservedRounds) -> list[tuple[tuple[int, int], int]]:
-        """At each level: signs that each side may show, and how many intervals with a change both can share."""
-        if not seen.counted:
-            for number in seen.rounds:
+    def _signs(self, observed: ObservedRounds) -> list[tuple[tuple[int, int], int]]:
+        """For each level: the numbers of signs on each side, and the most intervals with a change in all."""
+        if not observed.counted:
+            for number in observed.rounds:
                 self._number(number)
         found = []
         for h in range(self.levels):
-            if seen.counted:
+            if observed.counted:
                 all_ends = self.rounds >> h
-                mine = seen.reports if seen.first is None else len(seen.first)
-                rest = seen.reports if seen.first is None else seen.reports - mine
-                sides, shown = (min(mine, all_ends), min(rest, all_ends)), min(seen.reports, all_ends)
+                mine = observed.reports if observed.first is None else len(observed.first)
+                rest = observed.reports if observed.first is None else observed.reports - mine
+                sides, shown = (min(mine, all_ends), min(rest, all_ends)), min(observed.reports, all_ends)
             else:
-                ends = [r for r in seen.rounds if r % (1 << h) == 0]
+                ends = [r for r in observed.rounds if r % (1 << h) == 0]
                 shown = len(ends)
-                mine = shown if seen.first is None else sum(r in seen.first for r in ends)
-                sides = (mine, shown if seen.first is None else shown - mine)
+                mine = shown if observed.first is None else sum(r in observed.first for r in ends)
+                sides = (mine, shown if observed.first is None else shown - mine)
             found.append((sides, min(self.changes, shown)))
         return found
 
-    def _detections(self, seen: ObservedRounds, after: After) -> Sequence[Experiment | Mixture]:
-        """The same client: its sequence of values is another one (upper).
+    def _detections(self, observed: ObservedRounds, after: After) -> Sequence[Experiment | Mixture]:
+        """The same client has another sequence of values (upper).
 
-        A fresh generator: the level on both sides, and given that, signs whose likelihoods differ by at most e^eps,
-        wherever one was sent after the change (upper).
+        A fresh client may have another level. If it has the same one, the likelihoods of its signs differ by at
+        most e^eps, if it sends any after the change (upper).
         """
-        signs = self._signs(seen)
-        split = None if seen.first is None else len(seen.first)
-        if split == seen.reports:
+        signs = self._signs(observed)
+        split = None if observed.first is None else len(observed.first)
+        if split == observed.reports:
             return [Experiment()]
         same = self._apart([self.changes if sum(sides) else 0 for sides, _ in signs])
         if after == "same" or split == 0:
             return [same]
-        weight, told = 1 / self.levels, Experiment([response_factor(flip_eps(self.flip))], certainty="upper")
-        parts = [(weight, weight**2, told if sides[1] else Experiment()) for sides, _ in signs]
+        weight, sign = 1 / self.levels, Experiment([response_factor(flip_eps(self.flip))], certainty="upper")
+        parts = [(weight, weight**2, sign if sides[1] else Experiment()) for sides, _ in signs]
         fresh = Mixture([*parts, (0.0, 1 - weight, Experiment())])
-        return [fresh] if split is not None else [same, fresh] if seen.reports > 1 else [same]
+        return [fresh] if split is not None else [same, fresh] if observed.reports > 1 else [same]
 
     def log_likelihood(self, reports: Reports, value: Any, rounds: Sequence[int]) -> FloatArray:
-        """Fair signs of the level's intervals, tilted by those that have a change: 2^-n·(1 + (β/k)·Σ w·s).
+        """Fair signs of the level's intervals, tilted by intervals with a change: 2^-n·(1 + (β/k)·Σ w·s).
 
-        `value` is one bit, held from the first round on, or one for each round.
+        `value` is one bit for all rounds, or one bit for each round.
         """
         read = _Read(self, reports, self._changes(value))
-        with np.errstate(
-            invalid="ignore"
-        ):  # reports of several levels, which are impossible, may add up to anything
+        # Reports of several levels are impossible. Their sums may be anything, so warnings are ignored.
+        with np.errstate(invalid="ignore"):
             tilted = np.log1p(self.bias / self.changes * read.tilt)
         total = tilted - np.log(2) * read.signs - np.log(self.levels)
         steady = read.steady & (read.rounds == np.array(rounds)).all(axis=1)
         return np.where(steady, total, -np.inf)
 
     def link_scores(self, first: Reports, second: Reports, value: Any) -> FloatArray:
-        """The level, and the tilts of the two sides: their product is missing where one person sent both."""
+        """The scores, from the level and the tilts of both sides. One person's reports lack their product."""
         changes = self._changes(value)
         left, right = _Read(self, first, changes), _Read(self, second, changes)
         step = self.bias / self.changes
@@ -244,7 +247,7 @@ class OneChange(Mechanism):
         return np.where(same, np.log(self.levels) + np.log1p(-x * y / ((1 + x) * (1 + y))), -np.inf)
 
     def _changes(self, value: Any) -> list[Change]:
-        """The first `changes` changes of a bit, or of a sequence of bits, that starts from 0."""
+        """The first `changes` changes of a bit, or of a sequence of bits. The bit is 0 at the start."""
         bits = [value] if np.ndim(value) == 0 else list(value)
         held = [0, *(checks.private_integer("value", bit, below=2) for bit in bits)]
         turns = [(t, held[t] - held[t - 1]) for t in range(1, len(held)) if held[t] != held[t - 1]]
@@ -253,20 +256,20 @@ class OneChange(Mechanism):
     def _number(self, round: int) -> int:
         return checks.integer("round", round, low=1, high=self.rounds)
 
-    def new_state(self, value: int, source: Entropy) -> Followed:
-        """The level's entropy first, then the chosen change's."""
+    def new_state(self, value: int, source: Entropy) -> ChangeState:
+        """A new state. The level takes entropy first, then the chosen change."""
         value = checks.private_integer("value", value, below=2)
         level, chosen = below(self.levels, source), below(self.changes, source)
-        return Followed(level, chosen, value, value, value, int(value == 1 and chosen == 0), 0, 0)
+        return ChangeState(level, chosen, value, value, value, int(value == 1 and chosen == 0), 0, 0)
 
-    def change_value(self, state: Followed, value: int, source: Entropy) -> Followed:
-        """With another bit."""
+    def change_value(self, state: ChangeState, value: int, source: Entropy) -> ChangeState:
+        """The state with another bit."""
         return state._replace(value=checks.private_integer("value", value, below=2))
 
-    def make_report(self, state: Followed, round: int, source: Entropy) -> tuple[int, Followed]:
-        """Eight bytes wherever a sign is due: the lie of a chosen change, or the fair coin's plus."""
+    def make_report(self, state: ChangeState, round: int, source: Entropy) -> tuple[int, ChangeState]:
+        """The report, from eight bytes if a sign is due: they decide about the lie, or they are the fair coin."""
         if self._number(round) < state.round:
-            raise RoundPassed(f"round {round} lies before round {state.round}, which has been answered")
+            raise RoundPassed(f"round {round} is over: this client has reported in round {state.round}")
         if round == state.round:
             return state.report, state
         if state.value != state.before and state.changes < self.changes:
@@ -274,32 +277,32 @@ class OneChange(Mechanism):
             state = state._replace(changes=state.changes + 1, at=at)
         code = SILENT
         if round % (1 << state.level) == 0:
-            told = state.at > round - (1 << state.level)
-            # The first change is to 1, and they alternate.
-            code = 1 - state.chosen % 2 ^ self.flip.happens(source) if told else int(_FAIR.happens(source))
+            is_due = state.at > round - (1 << state.level)
+            # The first change is to 1, and then signs alternate.
+            code = 1 - state.chosen % 2 ^ self.flip.happens(source) if is_due else int(_FAIR.happens(source))
         report = self._encoded(round, state.level, code)
         return report, state._replace(before=state.value, round=round, report=report)
 
-    def pack_state(self, state: Followed) -> bytes:
+    def pack_state(self, state: ChangeState) -> bytes:
         """Eight words, in the order of the fields."""
         return pack_integers(list(state), _WORD)
 
-    def unpack_state(self, payload: bytes) -> Followed:
-        """The same; what cannot come about is an error."""
-        state = Followed(*unpack_integers(payload, _WORD, len(Followed._fields)))
+    def unpack_state(self, payload: bytes) -> ChangeState:
+        """The state of these bytes. A state that cannot occur is an error."""
+        state = ChangeState(*unpack_integers(payload, _WORD, len(ChangeState._fields)))
         limits = (self.levels - 1, self.changes - 1, 1, 1, self.changes, self.rounds, self.rounds)
         fits = all(number <= limit for number, limit in zip(state, limits, strict=False))
         code = SILENT if fits and state.round % (1 << state.level) else state.report & 1
         reported = self._encoded(state.round, state.level, code) if state.round else 0
         if not fits or state.report != reported or (state.at > 0) != (state.changes > state.chosen):
-            raise StateError("this state is not one that its mechanism can have come to")
+            raise StateError("this state cannot occur in its mechanism")
         return state
 
     def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
         return integer_population(values, 2, rounds, may_change=True)
 
     def _simulate(self, values: NDArray[Any], rounds: tuple[int, ...], rng: np.random.Generator) -> Reports:
-        """Values hold from their round to the next one given, and the first of them from the start."""
+        """Reports of a batch of clients. A value holds until the next given round, the first one from the start."""
         ends = np.array([[self._number(number) for number in rounds]], dtype=np.int64)
         people, order = values.shape[0], np.argsort(ends[0])
         held = per_round(values, len(rounds))[:, order].astype(np.int64)
@@ -308,23 +311,28 @@ class OneChange(Mechanism):
         words = rng.integers(0, (1 << 64) - 1, size=held.shape, dtype=np.uint64, endpoint=True)
         turns = np.diff(held, axis=1, prepend=0) != 0
         is_chosen = turns & (np.cumsum(turns, axis=1) == chosen + 1)
-        since = np.concatenate(([1], ends[0, order[1:]]))  # the first value is held from the start
+        # The first value is held from the start.
+        since = np.concatenate(([1], ends[0, order[1:]]))
         at = (is_chosen * since).sum(axis=1, keepdims=True)
         length = _lengths(level)
-        told = (at > ends - length) & (at <= ends)
+        is_due = (at > ends - length) & (at <= ends)
         lie, fair = words < np.uint64(self.flip.threshold), words < np.uint64(_FAIR.threshold)
-        codes = np.where(ends % length == 0, np.where(told, (1 - chosen % 2) ^ lie, fair), SILENT)
+        codes = np.where(ends % length == 0, np.where(is_due, (1 - chosen % 2) ^ lie, fair), SILENT)
         reports: NDArray[np.uint64] = (4 * ((ends - 1) * self.levels + level) + codes).astype(np.uint64)
         return reports
 
 
 def _lengths(levels: NDArray[np.int64]) -> NDArray[np.int64]:
-    """2^h."""
+    """The number of rounds in an interval of each level, 2^h."""
     return np.ones_like(levels) << levels
 
 
 class _Read:
-    """Rows of reports: rounds, level, whether all is as it can be, how many signs, and Σ w·s for given changes."""
+    """Decoded rows of reports.
+
+    `steady` says whether a row is possible, `signs` is the number of its signs, and `tilt` is Σ w·s for the given
+    changes.
+    """
 
     def __init__(self, mechanism: OneChange, reports: Reports, changes: list[Change]) -> None:
         numbers = reports.astype(np.int64)

@@ -1,4 +1,4 @@
-"""The same executions, dealt without replacement: slot t is for round t, each used once."""
+"""A deck of reports: a client draws one card for each round in advance, and sends each card once."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from untrackable.theory.integer_slots import counted_slots
 
 
 class Hand(NamedTuple):
-    """A dealt state: the cards, and for each whether it has been sent."""
+    """A client's state: the cards, and for each card whether it has been sent."""
 
     cards: tuple[int, ...]
     sent: tuple[bool, ...]
@@ -32,19 +32,19 @@ class Hand(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Dealt(LocalWrapper):
-    """Keeps `slots` executions and sends the t-th at round t.
+    """A client draws `slots` reports of a local mechanism in advance, its cards, and sends card t in round t.
 
-    While the deck lasts, reports are independent given the value, so one person and two look exactly alike. Every
-    card answers one round only, so the value may change from round to round at no cost. When the deck is empty,
-    `stop` sends no more; `replay` deals the same cards again, which stays private for ever but makes people
-    trackable.
+    While the deck lasts, reports are independent given the value, so the reports of one person and of two people
+    look exactly alike. Every card is for one round only, so the value may change from round to round at no cost.
+    When the deck is empty, a client sends no more reports ("stop"), or the same cards again ("replay"). A replay
+    stays private for ever but makes people trackable.
     """
 
     base: Local
     slots: int
     when_empty: Literal["stop", "replay"] = "stop"
 
-    persists = "nothing while the deck lasts; with replay, every card from its second showing on"
+    persists = "nothing while the deck lasts; with replay, every card that is sent again"
     pools = True
     independent = True
 
@@ -61,98 +61,98 @@ class Dealt(LocalWrapper):
 
     @property
     def charged_by(self) -> Charge:
-        """Every round spends one card; replayed cards are those of one state."""
+        """Every round spends one card. If cards are replayed, a state is charged as a whole."""
         return "rounds" if self.when_empty == "stop" else "states"
 
     @property
     def stored_reports(self) -> int:
-        """One for each card."""
+        """The number of cards."""
         return self.slots
 
     def _payload_bytes(self) -> int:
         return (self.slots + 7) // 8 + self.slots * ((self.report_bits + 7) // 8)
 
     def log_likelihood(self, reports: Reports, value: int, rounds: Sequence[int]) -> FloatArray:
-        """Independent cards; one that is dealt again must be the same, and counts once."""
+        """The sum over independent cards. A card that is sent again must be the same, and counts once."""
         slots = np.array([self._slot(self._number(r)) for r in rounds])
-        _, shown, again = np.unique(slots, return_index=True, return_inverse=True)
-        same = (reports == reports[:, shown[again]]).reshape(len(reports), -1).all(axis=1)
-        total: FloatArray = self.base.log_likelihood(reports[:, shown], value).sum(axis=1)
+        _, first, again = np.unique(slots, return_index=True, return_inverse=True)
+        same = (reports == reports[:, first[again]]).reshape(len(reports), -1).all(axis=1)
+        total: FloatArray = self.base.log_likelihood(reports[:, first], value).sum(axis=1)
         return np.where(same, total, -np.inf)
 
     def aggregator(self, round: int = 1) -> Aggregator:
-        """Empty sums; rounds of one deck may be merged, since its cards are independent."""
+        """Empty sums. Rounds of one deck may be merged, because its cards are independent."""
         deck = (self._number(round) - 1) // self.slots
         return self.base.aggregator(Scope(self, deck, pools=True))
 
     def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Experiment:
-        """All cards, or the first `reports`; exact, and the same for any sequence of values.
+        """The privacy of all cards, or of the first `reports`. It is exact, and the same when values change.
 
-        A card depends on the value at one round only, the first at which it is sent; replays repeat it.
+        A card depends only on the value at the round in which it is first sent. Replays repeat it.
         """
         checks.choice("values", values, ("fixed", "any"))
         count = self.slots if reports is None else min(self.slots, checks.integer("reports", reports, low=1))
         return Experiment([(self.base.privacy_factor(), count)], certainty=self.base.certainty)
 
-    def _trackings(self, seen: ObservedRounds) -> list[Experiment | Mixture]:
-        """Nothing to see, except for cards that a replay shows on both sides."""
-        crossings = {crossed for crossed, _ in self._crossings(seen)}
+    def _trackings(self, observed: ObservedRounds) -> list[Experiment | Mixture]:
+        """Nobody can tell one person from two, unless a replay puts a card on both sides."""
+        crossings = {crossed for crossed, _ in self._crossings(observed)}
         return [Experiment([(self.base.repeat_factor(), crossed)]) for crossed in sorted(crossings)]
 
     @property
     def enough_reports(self) -> int | None:
-        """Two, as long as no card is replayed."""
+        """Two reports, unless cards are replayed."""
         return None if self.when_empty == "replay" else 2
 
     def tracking_advantage_upper(self, reports: int | None) -> float:
-        """Nothing, as long as no card is replayed."""
+        """0, unless cards are replayed."""
         return 1.0 if self.when_empty == "replay" and (reports is None or reports > self.slots) else 0.0
 
     def integer_privacy(self, reports: int | None, *, values: Values, step: float) -> LossLaw | None:
-        """One law for every card, whatever the values are."""
+        """One law for every card, for all sequences of values."""
         one = self._integer_loss()
         return None if one is None else one ** counted_slots(self.slots, reports)
 
     def integer_tracking(self, reports: int, *, values: int, step: float) -> LossLaw | None:
-        """Nothing for as long as the deck lasts; after that everything, or what the full engine finds."""
+        """Nothing is revealed while the deck lasts. After that, everything counts as revealed."""
         if reports <= self.slots:
             return LossLaw.nothing()
         return None if self._integer_loss() is None else LossLaw.everything()
 
-    def _detections(self, seen: ObservedRounds, after: After) -> list[Experiment | Mixture]:
-        """The cards after the change; a card that a replay shows on both sides tells for itself."""
+    def _detections(self, observed: ObservedRounds, after: After) -> list[Experiment | Mixture]:
+        """The cards after the change reveal it. A card that a replay puts on both sides reveals it for certain."""
         base = self.base.privacy_factor()
-        # A replayed card against a card of another value: granted as told apart for certain, an upper bound.
-        told = Factor([1.0, 0.0], [0.0, 1.0])
+        # A replayed card and a card of another value count as different for certain, which is an upper bound.
+        replayed = Factor([1.0, 0.0], [0.0, 1.0])
         return [
-            Experiment([(told, crossed), (base, later)], certainty="upper" if crossed else self.base.certainty)
-            for crossed, later in sorted(self._crossings(seen))
+            Experiment([(replayed, crossed), (base, later)], certainty="upper" if crossed else self.base.certainty)
+            for crossed, later in sorted(self._crossings(observed))
         ]
 
     def link_scores(self, first: Reports, second: Reports, value: int) -> FloatArray:
-        """All 0 within one deck, more than which is refused: its cards are independent given the value."""
+        """All scores are 0, because cards are independent given the value. More reports than cards are refused."""
         if first.shape[1] + second.shape[1] > self.slots:
             raise ValueError(
-                f"reports must be of one deck, {self.slots} in all, as replayed cards match word for word"
+                f"reports must be of one deck, {self.slots} in all: replayed cards are equal and link people"
             )
         return np.zeros((first.shape[0], second.shape[0]))
 
-    def _crossings(self, seen: ObservedRounds) -> set[tuple[int, int]]:
-        """How many cards show on both sides, and how many only on the second: for each set J to be looked at."""
-        if seen.counted and seen.reports > self.slots:
+    def _crossings(self, observed: ObservedRounds) -> set[tuple[int, int]]:
+        """The numbers of cards on both sides and on the second side only, for each possible set of first rounds."""
+        if observed.counted and observed.reports > self.slots:
             raise ValueError(
-                f"reports must be at most slots, {self.slots}, as later rounds are not alike, got {seen.reports}; "
+                f"reports must be at most slots, {self.slots}, got {observed.reports}: later rounds are not alike; "
                 "give rounds and first instead"
             )
-        slots = {r: self._slot(self._number(r)) for r in seen.rounds}
-        found = set()
-        for mine in [seen.first] if seen.first is not None else self._worst_sets(slots):
+        slots = {r: self._slot(self._number(r)) for r in observed.rounds}
+        crossings = set()
+        for mine in [observed.first] if observed.first is not None else self._worst_sets(slots):
             before, after = ({slots[r] for r in slots if (r in mine) == side} for side in (True, False))
-            found.add((len(before & after), len(after - before)))
-        return found
+            crossings.add((len(before & after), len(after - before)))
+        return crossings
 
     def _worst_sets(self, slots: dict[int, int]) -> list[frozenset[int]]:
-        """J = ∅, and J that make 1, 2, … of the repeated cards cross, each by its first round only."""
+        """Sets of first rounds that put 0, 1, 2, … of the repeated cards on both sides, each by its first round."""
         rounds: dict[int, list[int]] = {}
         for number, slot in slots.items():
             rounds.setdefault(slot, []).append(number)
@@ -168,12 +168,12 @@ class Dealt(LocalWrapper):
         return (round - 1) % self.slots
 
     def new_state(self, value: int, source: Entropy) -> Hand:
-        """A card for each slot, none of them sent."""
+        """A card for each slot, before any is sent."""
         checks.private_integer("value", value, below=self.base.values)
         return Hand(tuple(self.base.draw(value, source) for _ in range(self.slots)), (False,) * self.slots)
 
     def make_report(self, state: Hand, round: int, source: Entropy) -> tuple[int, Hand]:
-        """The round's card, from then on marked as sent."""
+        """The round's card. The new state marks it as sent."""
         if self.when_empty == "stop" and round > self.slots:
             raise DeckEmpty(f"the deck has {self.slots} cards; round {round} and later ones get no report")
         slot = self._slot(round)
@@ -181,14 +181,14 @@ class Dealt(LocalWrapper):
         return state.cards[slot], Hand(state.cards, sent)
 
     def forget_report(self, state: Hand, round: int, source: Entropy) -> Hand:
-        """With a card of value 0 in place of the round's, unless cards are replayed."""
+        """The state with a card of value 0 in place of the round's card, unless cards are replayed."""
         if self.when_empty == "replay":
             return state
         filler = self.base.draw(0, source)
         return state._replace(cards=(*state.cards[: round - 1], filler, *state.cards[round:]))
 
     def change_value(self, state: Hand, value: int, source: Entropy) -> Hand:
-        """Deal every card that has not been sent anew; those that have been sent stay what they are."""
+        """Draw anew every card that has not been sent. Cards that have been sent stay as they are."""
         checks.private_integer("value", value, below=self.base.values)
         cards = (
             card if sent else self.base.draw(value, source)
@@ -197,12 +197,12 @@ class Dealt(LocalWrapper):
         return Hand(tuple(cards), state.sent)
 
     def pack_state(self, state: Hand) -> bytes:
-        """A bit for each card, whether it has been sent, and then the cards."""
+        """A bit for each card that says whether it has been sent, and then the cards."""
         flags = np.packbits(np.array(state.sent, dtype=np.uint8)).tobytes()
         return flags + pack_integers(list(state.cards), self.report_bits)
 
     def unpack_state(self, payload: bytes) -> Hand:
-        """The cards and which have been sent; a card that the base cannot make is an error."""
+        """The state of these bytes. A card that the base cannot make is an error."""
         size = (self.slots + 7) // 8
         cards = unpack_reports(payload[size:], self.report_bits, self.slots, self.base.possible)
         flags = np.unpackbits(np.frombuffer(payload[:size], dtype=np.uint8))
@@ -221,6 +221,7 @@ class Dealt(LocalWrapper):
         if values.ndim == 2 and used.size < slots.size:
             raise ValueError("values may not change once cards are replayed; give one value per client")
         held = per_round(values, len(rounds))
-        if np.array_equal(used, slots):  # every card once and in order, which needs no copies
+        # If every card is sent once and in order, nothing needs to be copied.
+        if np.array_equal(used, slots):
             return self.base.simulate(held, rng)
         return self.base.simulate(held[:, index], rng)[:, column]

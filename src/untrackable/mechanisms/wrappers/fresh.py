@@ -1,4 +1,4 @@
-"""No state at all: fresh noise for every report. Nothing can be followed, and privacy does not last."""
+"""Fresh noise for every report: nobody can follow a person, but privacy does not last."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +22,11 @@ from untrackable.theory.factor import Factor
 
 @dataclass(frozen=True, slots=True)
 class Fresh(LocalWrapper):
-    """One of the two extremes: (0, 0)-untrackable for ever, but private only while few reports are sent."""
+    """A client sends a new report of a local mechanism in every round, with fresh noise.
+
+    Reports are independent, so nobody can link them. But every report spends privacy, so only a few reports are
+    private. `Memoized` is the opposite extreme.
+    """
 
     base: Local
 
@@ -34,36 +38,37 @@ class Fresh(LocalWrapper):
         checks.settle(self, base=local_base(self.base))
 
     def log_likelihood(self, reports: Reports, value: int, rounds: Sequence[int]) -> FloatArray:
-        """Independent reports."""
+        """The sum over independent reports."""
         total: FloatArray = self.base.log_likelihood(reports, value).sum(axis=1)
         return total
 
     def link_scores(self, first: Reports, second: Reports, value: int) -> FloatArray:
-        """All 0: nothing connects two reports of a person."""
+        """All scores are 0, because nothing links two reports of a person."""
         return np.zeros((first.shape[0], second.shape[0]))
 
     def aggregator(self, round: int = 1) -> Aggregator:
-        """Empty sums; rounds may be merged, since reports are independent."""
+        """Empty sums. Rounds may be merged, because reports are independent."""
         round_number(round)
         return self.base.aggregator(Scope(self, 0, pools=True))
 
     def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Experiment:
-        """The same for a fixed value and for any sequence; there is no everlasting privacy."""
+        """The same for a fixed value and for any sequence of values. Without a last report, all is revealed."""
         checks.choice("values", values, ("fixed", "any"))
         if reports is None:
-            return everything_told("exact")
+            return everything_revealed("exact")
         count = checks.integer("reports", reports, low=1)
         return Experiment([(self.base.privacy_factor(), count)], certainty=self.base.certainty)
 
-    def _trackings(self, seen: ObservedRounds) -> list[Experiment | Mixture]:
-        """Nothing to see: reports are independent given the value."""
+    def _trackings(self, observed: ObservedRounds) -> list[Experiment | Mixture]:
+        """Nobody can tell one person from two, because reports are independent given the value."""
         return [Experiment()]
 
-    def _detections(self, seen: ObservedRounds, after: After) -> list[Experiment | Mixture]:
-        """The reports after the change, each a fresh chance to tell the two values apart."""
+    def _detections(self, observed: ObservedRounds, after: After) -> list[Experiment | Mixture]:
+        """Each report after the change reveals it, with fresh noise."""
         apart = self.base.privacy_factor()
         return [
-            Experiment([(apart, seen.reports - j)], certainty=self.base.certainty) for j in seen.detection_splits()
+            Experiment([(apart, observed.reports - j)], certainty=self.base.certainty)
+            for j in observed.detection_splits()
         ]
 
     def new_state(self, value: int, source: Entropy) -> int:
@@ -96,6 +101,6 @@ class Fresh(LocalWrapper):
         return self.base.simulate(per_round(values, len(rounds)), rng)
 
 
-def everything_told(certainty: Literal["exact", "upper"]) -> Experiment:
-    """Two worlds that have nothing in common, or of which nothing better is known."""
+def everything_revealed(certainty: Literal["exact", "upper"]) -> Experiment:
+    """Two worlds that an observer always tells apart, or for which no better bound is known."""
     return Experiment([Factor([1.0, 0.0], [0.0, 1.0])], certainty=certainty)

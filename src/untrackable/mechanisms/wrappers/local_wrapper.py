@@ -1,4 +1,4 @@
-"""Mechanisms that are built on a local one: what all of them answer by asking their base."""
+"""The common part of mechanisms that are built on a local one, their base."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,11 +10,11 @@ from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.integer_losses import LossLaw
 
 LARGEST_SLOTS = 1 << 53
-"""More would not be counted exactly."""
+"""The largest number of slots. Larger numbers cannot be counted exactly in floating point."""
 
 
 class LocalWrapper(Mechanism):
-    """Sends reports of a local mechanism, its base."""
+    """A mechanism that sends reports of a local mechanism, its base."""
 
     __slots__ = ()
     base: Local
@@ -26,7 +26,7 @@ class LocalWrapper(Mechanism):
 
     @property
     def capacity(self) -> int:
-        """The values of the base."""
+        """The number of values of the base."""
         return self.base.values
 
     @property
@@ -37,17 +37,17 @@ class LocalWrapper(Mechanism):
     def accuracy(
         self, people: int, *, beta: float = 0.05, round: int = 1, candidates: Sequence[Any] | None = None
     ) -> Accuracy:
-        """That of one report of the base."""
+        """The accuracy of one report of the base."""
         return self.base.accuracy(people, beta)
 
     def independent_errors(self, values: int) -> int:
-        """Every value of the base that an encoded value can be; of one bit, the two errors are the same."""
+        """One error for every value of the base. With one bit, both values have the same error."""
         if isinstance(self.base, NoisyInnerProduct) and self.base.bits == 1:
             return 1
         return min(self.base.values, 1 << (values - 1).bit_length())
 
     def _integer_loss(self) -> LossLaw | None:
-        """What one report of the base reveals, in whole numbers, if the base can say."""
+        """The law of the privacy loss of one report in whole numbers, if the base can compute it."""
         return self.base.integer_loss() if isinstance(self.base, IntegerLocal) else None
 
     def _words(self) -> int:
@@ -55,7 +55,7 @@ class LocalWrapper(Mechanism):
 
 
 def local_base(base: object) -> Local:
-    """A local mechanism to build on, checked."""
+    """The local mechanism to build on, after checks."""
     if isinstance(base, Mechanism) or not isinstance(base, Local):
         raise TypeError(
             "base must be a local mechanism, such as RandomizedResponse or NoisyInnerProduct, "

@@ -1,13 +1,13 @@
-"""The exact likelihood of reports that are replayed from a few stored executions.
+"""The exact likelihood of reports that are drawn from a few stored ones.
 
-L executions are drawn once, independently, each being the report r with probability π(r); every report is one of
-them, drawn uniformly. Reports that are equal may or may not come from the same execution: n equal reports use j
-executions in S(n, j) ways (Stirling numbers of the second kind), each π(r) likely, and J executions in all can be
+A client fills L slots once, independently; a slot holds the report r with probability π(r). Every report that it
+sends comes from a slot drawn uniformly. Equal reports may or may not come from the same slot: n equal reports use j
+slots in S(n, j) ways (Stirling numbers of the second kind), each slot with probability π(r). J slots in all can be
 chosen in L·(L-1)…(L-J+1) of the L^k ways. So the likelihood of k reports is linear in the coefficients of
 
-    A(x) = Π over distinct reports r of Σ_j S(n_r, j)·π(r)^j·x^j,
+    A(x) = Π over distinct reports r of Σ_j S(n_r, j)·π(r)^j·x^j.
 
-and that of two people's reports together, when they share none, is bilinear in their coefficients.
+The likelihood of two people's reports together is bilinear in their coefficients, if they share no report.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from scipy.sparse import csc_array
 
 _PAIRS = 1 << 18
-"""Pairs of rows whose patterns are told apart at a time."""
+"""The number of pairs of rows that are compared at a time."""
 
 FloatArray = NDArray[np.float64]
 Identities = NDArray[np.int64]
-"""One number per report, equal for equal reports: people × reports."""
+"""One number per report, people × reports. Equal reports have equal numbers."""
 
 
 def log_likelihood(reports: Identities, log_chance: FloatArray, slots: int) -> FloatArray:
-    """Log probability of each row, `log_chance` being ln π of every identity."""
+    """The log probability of each row. `log_chance` is ln π of every identity."""
     if slots == 1:
         return np.where((reports == reports[:, :1]).all(axis=1), log_chance[reports[:, 0]], -np.inf)
     from scipy.special import logsumexp
@@ -42,10 +42,10 @@ def log_likelihood(reports: Identities, log_chance: FloatArray, slots: int) -> F
 def link_scores(first: Identities, second: Identities, log_chance: FloatArray, slots: int) -> FloatArray:
     """ln(one person/two people) for every pair of rows, exact.
 
-    Most pairs share no report, and all at once are a product of matrices: with a and b the laws of the numbers of
-    executions behind the two rows, Σ a_i·b_j·(L)_(i+j)/((L)_i·(L)_j), (L)_i = L·(L-1)…(L-i+1). What others share
-    matters only through how many of their reports, of each probability, occur how often; each such pattern is
-    worked out once.
+    Most pairs share no report. Their scores are one product of matrices, Σ a_i·b_j·(L)_(i+j)/((L)_i·(L)_j), where
+    a and b are the laws of the numbers of slots behind the two rows, and (L)_i = L·(L-1)…(L-i+1). Pairs that share
+    reports are grouped by pattern: how many of their reports, of each probability, occur how often. Each pattern is
+    computed once.
     """
     if slots == 1:
         steady = np.outer(*((side == side[:, :1]).all(axis=1) for side in (first, second)))
@@ -84,19 +84,23 @@ def link_scores(first: Identities, second: Identities, log_chance: FloatArray, s
 def _shared(
     first: Identities, second: Identities, kind: Identities
 ) -> Iterator[tuple[tuple[Identities, Identities], dict[tuple[int, int], int]]]:
-    """Pairs of rows with a report in common, by pattern: how many reports of each kind occur so often in both."""
+    """Pairs of rows with a report in common, by pattern.
+
+    A pattern maps (kind, n) to the number of distinct reports of that kind that occur n times in the pair.
+    """
     counts = [_counts(reports, kind.size) for reports in (first, second)]
     common = counts[0].astype(np.bool_).astype(np.int32) @ counts[1].astype(np.bool_).astype(np.int32).T
     rows, columns = common.nonzero()
     if rows.size == 0:
         return
-    # Only kinds of reports that occur on both sides make a difference; those of one side are counted with them.
+    # A report that is on one side only counts by itself. Reports on both sides are subtracted there, and counted
+    # with the sum of their two numbers.
     largest = [int(side.max()) for side in counts]
     features, found = [], []
     for k in np.unique(kind[np.unique(np.concatenate((first.reshape(-1), second.reshape(-1))))]):
         mine = [side[:, np.flatnonzero(kind == k)] for side in counts]
         exactly = [[_equal(side, n) for n in range(1, most + 1)] for side, most in zip(mine, largest, strict=True)]
-        seen = {
+        on_both = {
             (a, b): _at(exactly[0][a - 1] @ exactly[1][b - 1].T, rows, columns)
             for a in range(1, largest[0] + 1)
             for b in range(1, largest[1] + 1)
@@ -105,11 +109,11 @@ def _shared(
             total = np.zeros(rows.size, dtype=np.int64)
             if n <= largest[0]:
                 total += np.asarray(exactly[0][n - 1].sum(axis=1)).reshape(-1)[rows]
-                total -= sum(seen[n, b] for b in range(1, largest[1] + 1))
+                total -= sum(on_both[n, b] for b in range(1, largest[1] + 1))
             if n <= largest[1]:
                 total += np.asarray(exactly[1][n - 1].sum(axis=1)).reshape(-1)[columns]
-                total -= sum(seen[a, n] for a in range(1, largest[0] + 1))
-            total += sum(pairs for (a, b), pairs in seen.items() if a + b == n)
+                total -= sum(on_both[a, n] for a in range(1, largest[0] + 1))
+            total += sum(pairs for (a, b), pairs in on_both.items() if a + b == n)
             if total.any():
                 features.append((int(k), n))
                 found.append(total)
@@ -117,12 +121,12 @@ def _shared(
     order = np.lexsort(table)
     new = (table[:, order[1:]] != table[:, order[:-1]]).any(axis=0)
     for part in np.split(order, np.flatnonzero(new) + 1):
-        met = {feature: int(number) for feature, number in zip(features, table[:, part[0]], strict=True) if number}
-        yield (rows[part], columns[part]), met
+        numbers = zip(features, table[:, part[0]], strict=True)
+        yield (rows[part], columns[part]), {feature: int(number) for feature, number in numbers if number}
 
 
 def _counts(reports: Identities, identities: int) -> "csc_array":
-    """How often each row has each report."""
+    """The number of times that each row has each report."""
     from scipy.sparse import csc_array
 
     people = np.repeat(np.arange(reports.shape[0]), reports.shape[1])
@@ -131,7 +135,7 @@ def _counts(reports: Identities, identities: int) -> "csc_array":
 
 
 def _equal(counts: "csc_array", number: int) -> "csc_array":
-    """1 where a count is this, which is not 0."""
+    """1 where a count equals this number, which is not 0."""
     same = counts.copy()
     same.data = (same.data == number).astype(np.int32)
     return same
@@ -142,12 +146,12 @@ def _at(table: Any, rows: Identities, columns: Identities) -> Identities:
 
 
 class _Row:
-    """Logarithms of the coefficients of A(x) up to x^k, divided by Π π(r), whose logarithm is kept apart."""
+    """Logarithms of the coefficients of A(x) up to x^k, divided by Π π(r). `log_chance` is ln Π π(r)."""
 
     __slots__ = ("log_chance", "ways")
 
     def __init__(self, groups: Iterable[tuple[float, int, int]], reports: int) -> None:
-        """From groups of so many distinct reports of a log probability, each occurring so often."""
+        """Each group is a log probability, a count, and the number of distinct reports with both."""
         self.log_chance, self.ways = 0.0, np.full(reports + 1, -np.inf)
         self.ways[0] = 0.0
         for chance, count, number in groups:
@@ -155,26 +159,27 @@ class _Row:
             if count == 1:
                 self.ways = np.concatenate((np.full(number, -np.inf), self.ways))[: reports + 1]
                 continue
-            group = _log_stirling(count)[1:] + np.arange(count) * chance  # of x, x², …
+            # These are the logarithms of the coefficients of x, x², ….
+            group = _log_stirling(count)[1:] + np.arange(count) * chance
             for _ in range(number):
                 self.ways = _times(self.ways, group)
 
     @staticmethod
     def of(reports: Identities, log_chance: FloatArray) -> "_Row":
-        """Of the reports themselves."""
+        """The coefficients for one row of reports."""
         distinct, counts = np.unique(reports, return_counts=True)
         groups = ((float(log_chance[r]), int(count), 1) for r, count in zip(distinct, counts, strict=True))
         return _Row(groups, reports.size)
 
     @staticmethod
     def from_pattern(pattern: dict[tuple[int, int], int], chances: FloatArray, reports: int) -> "_Row":
-        """Of how many reports of each kind occur how often."""
+        """The coefficients for a pattern."""
         groups = ((float(chances[kind]), count, number) for (kind, count), number in pattern.items())
         return _Row(groups, reports)
 
 
 def _times(ways: FloatArray, group: FloatArray) -> FloatArray:
-    """Coefficients of the product with Σ e^(group_j)·x^(j+1), cut off where `ways` ends."""
+    """The coefficients of the product with Σ e^(group_j)·x^(j+1), cut off where `ways` ends."""
     product = np.full(ways.size, -np.inf)
     for j, log in enumerate(group[: ways.size - 1]):
         np.logaddexp(product[j + 1 :], ways[: ways.size - j - 1] + log, out=product[j + 1 :])

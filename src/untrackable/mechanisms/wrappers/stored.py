@@ -1,4 +1,4 @@
-"""The paper's general transformation: memorise a few executions, replay one at random [NV, RNIP]."""
+"""The paper's general transformation [NV, RNIP]: a client stores reports and sends a random one in each round."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,16 +30,17 @@ from untrackable.theory.factor import Factor
 
 @dataclass(frozen=True, slots=True)
 class Stored(LocalWrapper):
-    """Keeps `slots` reports of a local mechanism and sends one of them, drawn anew each round.
+    """A client stores `slots` reports of a local mechanism and sends a random one of them in each round.
 
-    It is private for ever because there are only so many reports. It is trackable once a slot is seen twice.
+    It is private for ever, because nobody can learn more than the stored reports. People can be tracked once a slot
+    is sent twice.
     """
 
     base: Local
     slots: int
 
     published = "[NV], the general transformation; RNIP is that of the noisy inner product"
-    persists = "every stored execution, word for word, whenever it is drawn again"
+    persists = "every stored report, word for word, whenever it is drawn again"
 
     def __post_init__(self) -> None:
         checks.settle(
@@ -48,29 +49,29 @@ class Stored(LocalWrapper):
 
     @property
     def follows_changes(self) -> bool:
-        """Several slots: those of one value show up twice at least as often as those of several values."""
+        """True for several slots: with one value, a slot is sent twice at least as often as with several values."""
         return self.slots > 1
 
     @property
     def stored_reports(self) -> int:
-        """One for each slot."""
+        """The number of slots."""
         return self.slots
 
     def _payload_bytes(self) -> int:
         return self.slots * ((self.report_bits + 7) // 8)
 
     def log_likelihood(self, reports: Reports, value: int, rounds: Sequence[int]) -> FloatArray:
-        """Exact: equal reports may or may not be the same execution."""
+        """The exact log probability. Equal reports may or may not come from the same slot."""
         (identities,), chances = self._identities(value, reports)
         return replay_likelihood.log_likelihood(identities, chances, self.slots)
 
     def link_scores(self, first: Reports, second: Reports, value: int) -> FloatArray:
-        """Exact: a report on both sides is an execution seen twice, or a coincidence."""
+        """The exact scores. A report on both sides comes from one slot, or it is a coincidence."""
         (left, right), chances = self._identities(value, first, second)
         return replay_likelihood.link_scores(left, right, chances, self.slots)
 
     def _identities(self, value: int, *sides: Reports) -> tuple[list[replay_likelihood.Identities], FloatArray]:
-        """Reports numbered by what they say, and the log probability of each number."""
+        """A number for each report, the same for equal reports, and the log probability of each number."""
         wide = sides[0].ndim == 3
         flat = np.concatenate([side.reshape(-1, side.shape[-1]) if wide else side.reshape(-1) for side in sides])
         distinct, numbers = np.unique(flat, axis=0, return_inverse=True)
@@ -80,14 +81,14 @@ class Stored(LocalWrapper):
         return shaped, self.base.log_likelihood(distinct, value)
 
     def aggregator(self, round: int = 1) -> Aggregator:
-        """Empty sums for one round; a client's rounds share slots, so they do not merge."""
+        """Empty sums for one round. A client's rounds share slots, so they do not merge."""
         return self.base.aggregator(Scope(self, round_number(round), pools=False))
 
     def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Pair:
-        """Fixed value: all slots (exact), or the distinct ones among `reports` draws (upper).
+        """Fixed value: all slots (exact), or the distinct slots among `reports` draws (upper).
 
-        Any sequence of values, a client keeping one set of slots per value: a repeated slot shows that a value
-        did not change, so it counts as giving everything away, on top of one execution per report (upper).
+        Any sequence of values: a client keeps one set of slots per value. A repeated slot shows that the value did
+        not change, so it counts as revealing everything. Otherwise each report counts as a new slot (upper).
         """
         checks.choice("values", values, ("fixed", "any"))
         base = self.base.privacy_factor()
@@ -100,9 +101,12 @@ class Stored(LocalWrapper):
         gives_away = Factor([repeat, 0.0, 1 - repeat], [0.0, repeat, 1 - repeat])
         return Experiment([gives_away, (base, draws)], certainty="upper")
 
-    def _trackings(self, seen: ObservedRounds) -> list[Experiment | Mixture]:
-        """A slot on both sides; exact with one slot, otherwise an upper bound that long reports attain."""
-        return [self._tracking(seen.reports, j) for j in seen.tracking_splits(1)]
+    def _trackings(self, observed: ObservedRounds) -> list[Experiment | Mixture]:
+        """A slot that is sent on both sides links the reports of one person.
+
+        It is exact with one slot. Otherwise it is an upper bound, which long reports attain.
+        """
+        return [self._tracking(observed.reports, j) for j in observed.tracking_splits(1)]
 
     def _tracking(self, reports: int, split: int) -> Experiment:
         if self.slots == 1:
@@ -112,20 +116,20 @@ class Stored(LocalWrapper):
 
     @property
     def enough_reports(self) -> int | None:
-        """Two of one slot, which are the same for ever."""
+        """Two reports if there is one slot, because all further ones are the same; else None."""
         return 2 if self.slots == 1 else None
 
     def tracking_advantage_upper(self, reports: int | None) -> float:
-        """The probability of a slot on both sides; an observer of any number of reports sees all slots."""
+        """The probability of a slot on both sides. An observer of any number of reports sees all slots."""
         return 1.0 if reports is None else crossing_upper(self.slots, reports)
 
-    def _detections(self, seen: ObservedRounds, after: After) -> list[Experiment | Mixture]:
+    def _detections(self, observed: ObservedRounds, after: After) -> list[Experiment | Mixture]:
         """A slot on both sides, or else the distinct slots after the change (upper).
 
         The same client keeps one set of slots for each value, so it looks like a fresh one.
         """
         base = self.base.privacy_factor()
-        return [stored_detection(base, self.slots, seen.reports, j) for j in seen.detection_splits(2)]
+        return [stored_detection(base, self.slots, observed.reports, j) for j in observed.detection_splits(2)]
 
     def new_state(self, value: int, source: Entropy) -> list[int]:
         """A report of the base for each slot."""
@@ -137,22 +141,22 @@ class Stored(LocalWrapper):
         return state[below(self.slots, source)], state
 
     def pack_state(self, state: list[int]) -> bytes:
-        """Slot after slot."""
+        """All slots, one after the other."""
         return pack_integers(state, self.report_bits)
 
     def unpack_state(self, payload: bytes) -> list[int]:
-        """The slots; a report that the base cannot make is an error."""
+        """The slots of these bytes. A report that the base cannot make is an error."""
         return unpack_reports(payload, self.report_bits, self.slots, self.base.possible)
 
     def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
         return local_population(self.base, values, rounds, may_change=False)
 
     def _simulate(self, values: NDArray[Any], rounds: tuple[int, ...], rng: np.random.Generator) -> Reports:
-        """Only the slots that are drawn get simulated: a repeated slot repeats its first execution."""
+        """Only the slots that are drawn are simulated. A repeated slot repeats its first report."""
         shape = (values.shape[0], len(rounds))
-        executions = self.base.simulate(per_round(values, len(rounds)), rng)
+        reports = self.base.simulate(per_round(values, len(rounds)), rng)
         if len(rounds) == 1:
-            return executions
+            return reports
         slots = rng.integers(0, self.slots, size=shape)
         order = np.argsort(slots, axis=1, kind="stable")
         ordered = np.take_along_axis(slots, order, axis=1)
@@ -161,11 +165,15 @@ class Stored(LocalWrapper):
         first = np.maximum.accumulate(np.where(new, np.arange(shape[1]), 0), axis=1)
         source = np.empty_like(order)
         np.put_along_axis(source, order, np.take_along_axis(order, first, axis=1), axis=1)
-        return executions[np.arange(shape[0])[:, None], source]
+        return reports[np.arange(shape[0])[:, None], source]
 
 
 class Memoized(Stored):
-    """The other extreme: one noisy report, sent for ever. As private as one report, and a perfect name tag."""
+    """A client draws one noisy report and sends it in every round.
+
+    All reports together are as private as one. But they are equal, so they identify the client. `Fresh` is the
+    opposite extreme.
+    """
 
     __slots__ = ()
     persists = "the whole report, word for word"
