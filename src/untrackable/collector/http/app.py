@@ -94,6 +94,7 @@ def create_app(
         Route(f"{one}/rounds/{{round:round}}/estimate", public.round_estimate, methods=["GET"]),
         Route(f"{one}/rounds/{{round:round}}/close", management.close, methods=["POST"]),
         Route("/healthz", public.health, methods=["GET"]),
+        Route("/ready", public.ready, methods=["GET"]),
         Route("/metrics", public.metrics, methods=["GET"]),
         Route("/openapi.json", openapi, methods=["GET"]),
         Route("/", PublicPage(service).show, methods=["GET"]),

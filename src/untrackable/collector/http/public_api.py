@@ -29,10 +29,14 @@ class PublicApi:
         self._service = service
 
     def health(self, request: Request) -> Response:
-        """Answer "ok" if the store answers and takes reports."""
-        self._service.writer.check()
-        self._service.store.ping()
+        """Answer "ok" if the process works. A restart would not help against anything else."""
+        self._service.writer.check_thread()
         return _json({"status": "ok"})
+
+    def ready(self, request: Request) -> Response:
+        """Answer "ready" if the store can be read and written and the clock is trusted."""
+        self._service.check_ready()
+        return _json({"status": "ready"})
 
     def metrics(self, request: Request) -> Response:
         """All counters in Prometheus' text format."""

@@ -144,6 +144,15 @@ class Store(ABC):
         with self._transaction(write=False) as run:
             run("SELECT count(*) FROM versions").fetchone()
 
+    def try_writing(self) -> None:
+        """Raise `StoreUnavailable` if nothing can be written, as on a full disk or a read-only database."""
+        with self._transaction(write=True) as run:
+            run("UPDATE versions SET version = version WHERE version = 1")
+
+    @abstractmethod
+    def size(self) -> int:
+        """The number of bytes that the store takes, with its log if that is in a file of its own."""
+
     # Campaigns
 
     def add_campaign(self, campaign: StoredCampaign) -> bool:
