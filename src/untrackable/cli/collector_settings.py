@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
+Decorated = TypeVar("Decorated", bound="Callable[..., Any] | click.Command")
 _PREFIX = "UNTRACKABLE_"
 _NOT_IN_A_FILE = ("config", "json", "help")
 """Options that say how the command runs, and not how the collector works."""
@@ -28,7 +30,7 @@ class Setting(click.Option):
         return f"{hint} (in the file of --config)" if source is click.core.ParameterSource.DEFAULT_MAP else hint
 
 
-def setting(name: str, *names: str, **named: Any) -> Any:
+def setting(name: str, *names: str, **named: Any) -> Callable[[Decorated], Decorated]:
     """An option that can also be given by an environment variable: UNTRACKABLE_PORT for --port."""
     return click.option(name, *names, cls=Setting, envvar=_variable(name), **named)
 

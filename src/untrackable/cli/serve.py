@@ -56,6 +56,14 @@ STORE = setting(
     help="Seconds between checks for ended rounds.",
 )
 @setting(
+    "--keep-sums",
+    type=click.FloatRange(min=0, min_open=True),
+    default=None,
+    show_default="never",
+    metavar="DAYS",
+    help="Delete sums after so many days.",
+)
+@setting(
     "--largest-body",
     type=click.IntRange(min=1),
     default=1 << 20,

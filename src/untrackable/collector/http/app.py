@@ -89,6 +89,7 @@ def create_app(
         Route(f"{one}/guarantee", public.guarantee, methods=["GET"]),
         Route(f"{one}/published", management.publish, methods=["PUT"]),
         Route(f"{one}/published", management.unpublish, methods=["DELETE"]),
+        Route(f"{one}/end", management.end, methods=["POST"]),
         Route(f"{one}/estimate", public.pooled_estimate, methods=["GET"]),
         Route(f"{one}/rounds", public.rounds, methods=["GET"]),
         Route(f"{one}/rounds/{{round:round}}/estimate", public.round_estimate, methods=["GET"]),

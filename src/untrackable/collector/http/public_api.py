@@ -70,10 +70,10 @@ class PublicApi:
     def rounds(self, request: Request) -> Response:
         """The rounds that are closed or being closed. Open rounds are left out, even if they have reports."""
         service = self._service
-        campaign = service.campaign(request.path_params["campaign"])
-        id = request.path_params["campaign"]
+        stored = service.stored_campaign(request.path_params["campaign"])
+        campaign = service.campaign(stored.id)
         found = []
-        for each in service.store.rounds(id):
+        for each in service.store.rounds(stored.id):
             if each.state == "open":
                 continue
             few = each.reports is not None and each.reports < service.settings.minimum_reports
@@ -87,7 +87,8 @@ class PublicApi:
                     "withheld": few,
                 }
             )
-        return _json({"now": campaign.round_at(service.clock()), "rounds": found})
+        last = campaign.rounds if stored.last_round is None else stored.last_round
+        return _json({"now": campaign.round_at(service.clock()), "last_round": last, "rounds": found})
 
     def round_estimate(self, request: Request) -> Response:
         """The estimate of one round."""
@@ -130,7 +131,7 @@ def estimated(
     beta: float = 0.05,
     top: int = DEFAULT_TOP,
 ) -> bytes:
-    """An estimate as JSON. It is made once and remembered, as the sums of closed rounds never change."""
+    """An estimate as JSON. It is made once and remembered as long as the rounds have their sums."""
     from untrackable.collector.rounds.estimates import frequent_values
 
     def make() -> bytes:
@@ -152,7 +153,9 @@ def estimated(
         }
         return strict_json.write(content, compact=True).encode()
 
-    return service.cached_answer((campaign.id, rounds, candidates, beta, top), make)
+    kept = {each.number: each.reports for each in service.store.rounds(campaign.id)}
+    asked = (campaign.id, rounds, candidates, beta, top, tuple(kept.get(number) for number in rounds))
+    return service.cached_answer(asked, make)
 
 
 def _json(content: Any) -> Response:

@@ -23,6 +23,7 @@ from untrackable.collector.rounds.clock import ClockJumpDetector
 from untrackable.collector.rounds.closing import close_overdue
 from untrackable.collector.rounds.group_commit import Writer
 from untrackable.collector.rounds.overdue import overdue_rounds
+from untrackable.collector.rounds.retention import drop_old_sums
 from untrackable.collector.settings import Settings
 from untrackable.collector.stores.records import StoredCampaign
 from untrackable.collector.stores.store import Store
@@ -104,7 +105,8 @@ class Service:
     def close_overdue(self) -> int:
         """Close every round whose time and grace are over, and return their number."""
         closed = close_overdue(self.store, self.clock(), self.settings, self.metrics)
-        if not closed:
+        dropped = drop_old_sums(self.store, self.clock(), self.settings)
+        if dropped or not closed:
             self.store.tidy()
         return closed
 
