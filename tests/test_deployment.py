@@ -192,8 +192,20 @@ def test_the_unit_is_what_systemd_expects(tmp_path: Path) -> None:
     assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
 
 
-def test_alerts_ask_for_metrics_that_exist() -> None:
+def test_the_page_shows_what_the_files_have() -> None:
+    page = (DEPLOY.parent / "operations.md").read_text()
+    resuming = re.findall(r"^    (ssl_\w+ .*;)$", page, re.M)
+    assert len(resuming) == 3
+    text = (DEPLOY / "nginx.conf").read_text()
+    assert all(line in text for line in resuming)
+    for file in DEPLOY.iterdir():
+        assert f"](deploy/{file.name})" in page
+
+
+def test_alerts_and_the_page_name_metrics_that_exist() -> None:
     there = set(re.findall(r"^# TYPE (\S+)", Metrics().text(), re.M))
+    page = (DEPLOY.parent / "operations.md").read_text()
+    assert set(re.findall(r"`(untrackable_\w+)", page)) <= there
     text = (DEPLOY / "alerts.yml").read_text()
     asked = set(re.findall(r"untrackable_\w+", text))
     assert asked <= there
