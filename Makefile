@@ -4,12 +4,12 @@ BIN := $(VENV)/bin
 PYTHON := $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 
-.PHONY: demo test check chromium bench figures vectors lock clean
+.PHONY: demo test check chromium nginx bench figures vectors lock clean
 
 demo: $(VENV)/.ready
 	@$(BIN)/untrackable demo
 
-test: $(VENV)/.ready-dev chromium
+test: $(VENV)/.ready-dev chromium nginx
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -26,6 +26,11 @@ check: $(VENV)/.ready-dev
 chromium:
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null \
 		|| { echo "installing Chromium"; apt-get update -qq && apt-get install --yes -qq chromium >/dev/null; }
+
+# The documented proxy is tested with a real nginx.
+nginx:
+	@PATH="$$PATH:/usr/sbin"; command -v nginx >/dev/null && command -v openssl >/dev/null \
+		|| { echo "installing nginx"; apt-get update -qq && apt-get install --yes -qq nginx-light openssl >/dev/null; }
 
 bench: $(VENV)/.ready-dev
 	@for b in benchmarks/*.py; do $(BIN)/python $$b || exit 1; done

@@ -167,6 +167,8 @@ def test_only_what_makes_a_store_makes_a_file(url: str, tmp_path: Path) -> None:
         ("manage", "list"),
         ("manage", "publish", id),
         ("manage", "close", id, "1"),
+        ("manage", "end", id),
+        ("manage", "delete", id, "--yes"),
         ("export", id, "1", str(tmp_path / "x.parquet")),
     ):
         failed = run(*arguments, "--store", url)
@@ -219,6 +221,7 @@ def test_campaigns_are_listed_and_named_by_their_first_digits(url: str, tmp_path
             "question": asked.question,
             "published": True,
             "rounds": asked.rounds,
+            "last_round": None,
             "closed": 1,
             "open": 0,
         }

@@ -23,9 +23,9 @@ _FEWEST_DIGITS = 8
 
 @click.group(cls=CommandGroup)
 def manage() -> None:
-    """Add campaigns to a collector, publish results, close rounds.
+    """Add campaigns to a collector, publish, end and delete them.
 
-    These commands work on the collector's store. The same can be done over HTTP with an admin key.
+    These commands work on the collector's store. All but delete can also be done over HTTP with an admin key.
 
     Example: untrackable manage add campaign.json --published
     """
@@ -100,6 +100,7 @@ def list_(store: str, as_json: bool) -> None:
                     "question": asked.question,
                     "published": stored.published,
                     "rounds": asked.rounds,
+                    "last_round": stored.last_round,
                     "closed": closed,
                     "open": len(known) - closed,
                 }
@@ -110,7 +111,9 @@ def list_(store: str, as_json: bool) -> None:
     for row in rows:
         published = "published" if row["published"] else "not published"
         of = "" if row["rounds"] is None else f" of {row['rounds']:,}"
-        click.echo(f"{row['id']}  {published:<13}  rounds: {row['closed']:,} closed, {row['open']:,} open{of}")
+        ended = "" if row["last_round"] is None else f", ended after round {row['last_round']:,}"
+        rounds = f"{row['closed']:,} closed, {row['open']:,} open{of}{ended}"
+        click.echo(f"{row['id']}  {published:<13}  rounds: {rounds}")
         click.echo(f"    {row['question']}")
     if not rows:
         click.echo("There are no campaigns.", err=True)
@@ -163,7 +166,64 @@ def close(id: str, round: int, store: str, as_json: bool) -> None:
     if as_json:
         print_json({"round": closed.number, "state": closed.state, "reports": closed.reports})
     else:
-        click.echo(f"Round {closed.number} is closed, with {counted(closed.reports or 0)}.")
+        had = "and its sums are deleted" if closed.reports is None else f"with {counted(closed.reports)}"
+        click.echo(f"Round {closed.number} is closed, {had}.")
+
+
+@manage.command()
+@click.argument("id")
+@STORE
+@JSON
+def end(id: str, store: str, as_json: bool) -> None:
+    """End a campaign: no further round takes reports.
+
+    The round that takes reports now is the last one, and is closed as usual. The collector notices it at once. A
+    campaign that has ended cannot go on; its sums and estimates stay. ID is the campaign's id; its first 8 digits
+    are enough.
+
+    Example: untrackable manage end 5d41402a
+    """
+    from untrackable.collector.rounds.campaign_end import end_campaign
+    from untrackable.collector.settings import Settings
+    from untrackable.protocol.campaign import Campaign
+
+    with opened(store) as found:
+        stored = chosen(found, id)
+        last = end_campaign(found, Campaign.from_bytes(stored.document), time.time(), Settings())
+    if as_json:
+        print_json({"id": stored.id, "last_round": last})
+    else:
+        after = f"after round {last:,}" if last else "before its first round"
+        click.echo(f"{stored.id} ends {after}.")
+
+
+@manage.command()
+@click.argument("id")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@STORE
+@JSON
+def delete(id: str, yes: bool, store: str, as_json: bool) -> None:
+    """Delete a campaign with all its reports and sums.
+
+    Nothing of it can be read afterwards, except in backups. ID is the campaign's id; its first 8 digits are enough.
+
+    Example: untrackable manage delete 5d41402a --yes
+    """
+    from untrackable.collector.rounds.campaign_end import delete_campaign
+    from untrackable.protocol.campaign import Campaign
+
+    with opened(store) as found:
+        stored = chosen(found, id)
+        campaign = Campaign.from_bytes(stored.document)
+        rounds = len(found.rounds(stored.id))
+        if not yes:
+            what = f"{stored.id} ({campaign.question!r}), with reports and sums of {rounds:,} rounds"
+            click.confirm(f"Delete {what}?", abort=True, err=True)
+        delete_campaign(found, campaign)
+    if as_json:
+        print_json({"id": stored.id, "deleted": True})
+    else:
+        click.echo(f"{stored.id} is deleted.")
 
 
 def chosen(store: Store, id: str) -> StoredCampaign:

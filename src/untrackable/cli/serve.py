@@ -8,14 +8,14 @@ from typing import Any
 import click
 
 from untrackable import strict_json
+from untrackable.cli.collector_settings import CONFIG, setting, store_address, unknown_variables
 from untrackable.cli.help_layout import PlainCommand
 from untrackable.cli.terminal import one_line_errors
 
-STORE = click.option(
+STORE = setting(
     "--store",
-    default="sqlite:///untrackable.db",
+    default=store_address,
     show_default="untrackable.db",
-    envvar="UNTRACKABLE_STORE",
     metavar="URL",
     help="SQLite or PostgreSQL URL.",
 )
@@ -23,54 +23,68 @@ STORE = click.option(
 
 @click.command(cls=PlainCommand)
 @STORE
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option(
-    "--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Port; 0 picks a free one."
-)
-@click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Number of processes.")
-@click.option(
+@CONFIG
+@setting("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@setting("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Port; 0 picks a free one.")
+@setting("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Number of processes.")
+@setting(
     "--minimum-reports",
     type=click.IntRange(min=1),
     default=100,
     show_default=True,
     help="Hide rounds with fewer reports.",
 )
-@click.option(
+@setting(
     "--grace",
     type=click.FloatRange(min=0),
     default=600.0,
     show_default=True,
     help="Seconds to wait before closing a round.",
 )
-@click.option(
+@setting(
     "--early",
     type=click.FloatRange(min=0),
     default=60.0,
     show_default=True,
     help="Seconds that a report may be too early.",
 )
-@click.option(
+@setting(
     "--sweep",
     type=click.FloatRange(min=0, min_open=True),
     default=30.0,
     show_default=True,
     help="Seconds between checks for ended rounds.",
 )
-@click.option(
+@setting(
+    "--keep-sums",
+    type=click.FloatRange(min=0, min_open=True),
+    default=None,
+    show_default="never",
+    metavar="DAYS",
+    help="Delete sums after so many days.",
+)
+@setting(
     "--largest-body",
     type=click.IntRange(min=1),
     default=1 << 20,
     show_default=True,
     help="Largest request in bytes.",
 )
-@click.option(
+@setting(
+    "--connections",
+    type=click.IntRange(min=1),
+    default=3000,
+    show_default=True,
+    help="Open connections of each process.",
+)
+@setting(
     "--request-seconds",
     type=click.FloatRange(min=0, min_open=True),
     default=20.0,
     show_default=True,
     help="Seconds a request may take to arrive.",
 )
-@click.option(
+@setting(
     "--origin",
     "origins",
     multiple=True,
@@ -85,12 +99,17 @@ def serve(store: str, host: str, port: int, workers: int, as_json: bool, **chose
     Creates the store if there is none, and closes each round after it ends. A report that was acknowledged is on
     disk. Stop it with Ctrl-C or SIGTERM. For TLS, put a proxy in front of it: see docs/operations.md.
 
+    Every option can also be an environment variable (UNTRACKABLE_PORT for --port) or a line of a TOML file (port =
+    8000). An option comes before a variable, a variable before the file, and the file before the default.
+
     Example: untrackable serve --store sqlite:///reports.db --port 8000
     """
     from untrackable.collector.settings import Settings
     from untrackable.collector.stores.store_address import open_store
     from untrackable.errors import StoreError
 
+    for name in unknown_variables(serve):
+        click.echo(f"The environment variable {name} is not a setting, so it is ignored.", err=True)
     with one_line_errors():
         settings = Settings(**chosen)
     from untrackable.collector.http import server

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from untrackable import __version__
 from untrackable.collector.http.problems import Problem
 
 _ROWS: Final = 64
@@ -26,9 +27,19 @@ _COUNTERS: Final = {
     "rounds_closed": "Closed rounds.",
     "closings_failed": "Failed attempts to close a round.",
 }
-_GAUGES: Final = {"waiting_bytes": "Bytes of reports that are not yet stored."}
+_GAUGES: Final = {
+    "waiting_bytes": "Bytes of reports that are not yet stored.",
+    "connections": "Open connections.",
+}
+"""What each process has. Their sum is shown."""
+_SHARED_GAUGES: Final = {
+    "rounds_overdue": "Rounds that are over, with their grace, and not closed.",
+    "clock_doubted": "1 while the clock is doubted after a jump, so that no round is closed; otherwise 0.",
+    "store_bytes": "Size of the store, with its log.",
+}
+"""What all processes see of the same store and the same machine. The largest is shown."""
 _PROBLEMS: Final = {f"problem {problem.slug}": problem for problem in Problem}
-_NAMES: Final = [*_COUNTERS, *_GAUGES, *_PROBLEMS]
+_NAMES: Final = [*_COUNTERS, *_GAUGES, *_SHARED_GAUGES, *_PROBLEMS]
 _PLACES: Final = {name: place for place, name in enumerate(_NAMES)}
 _SIZE: Final = 8 * _ROWS * len(_NAMES)
 
@@ -59,7 +70,7 @@ class Metrics:
             memory, row = mmap.mmap(self._file, _SIZE), self._claim(self._file)
         self._all = np.frombuffer(memory, dtype=np.int64).reshape(_ROWS, len(_NAMES))
         self._own = self._all[row]
-        self._own[[_PLACES[name] for name in _GAUGES]] = 0
+        self._own[[_PLACES[name] for name in (*_GAUGES, *_SHARED_GAUGES)]] = 0
 
     @staticmethod
     def _claim(file: int) -> int:
@@ -85,13 +96,17 @@ class Metrics:
         self._own[_PLACES[f"problem {problem.slug}"]] += 1
 
     def total(self, name: str) -> int:
-        """The total of a counter or gauge over all processes."""
-        return int(self._all[:, _PLACES[name]].sum())
+        """The total of a counter or gauge over all processes, or the largest if all of them see the same."""
+        column = self._all[:, _PLACES[name]]
+        return int(column.max() if name in _SHARED_GAUGES else column.sum())
 
     def text(self) -> str:
         """All totals in Prometheus' text format."""
-        lines = []
-        for kind, names, suffix in (("counter", _COUNTERS, "_total"), ("gauge", _GAUGES, "")):
+        full = "untrackable_build_info"
+        lines = [f"# HELP {full} The version that runs.", f"# TYPE {full} gauge"]
+        lines += [f'{full}{{version="{__version__}"}} 1']
+        gauges = {**_GAUGES, **_SHARED_GAUGES}
+        for kind, names, suffix in (("counter", _COUNTERS, "_total"), ("gauge", gauges, "")):
             for name, words in names.items():
                 full = f"untrackable_{name}{suffix}"
                 lines += [f"# HELP {full} {words}", f"# TYPE {full} {kind}", f"{full} {self.total(name)}"]

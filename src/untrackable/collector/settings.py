@@ -33,6 +33,8 @@ class Settings:
     """The largest number of open connections of one process. Further senders are asked to retry later."""
     ending_seconds: float = 20.0
     """How long the collector may take to store accepted reports when it ends."""
+    keep_sums: float | None = None
+    """For how many days after the end of a round its sums are kept. None keeps them for ever."""
     origins: tuple[str, ...] = ("*",)
     """The web origins whose pages may use the collector."""
 
@@ -44,5 +46,7 @@ class Settings:
             checks.settle(self, **{name: checks.non_negative(name, getattr(self, name))})
         for name in ("sweep", "request_seconds", "ending_seconds"):
             checks.settle(self, **{name: checks.positive(name, getattr(self, name))})
+        if self.keep_sums is not None:
+            checks.settle(self, keep_sums=checks.positive("keep_sums", self.keep_sums))
         if self.largest_body > self.room:
             raise ValueError(f"largest_body must be at most room, which is {self.room}, got {self.largest_body}")

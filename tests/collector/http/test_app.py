@@ -149,7 +149,7 @@ def test_while_a_round_is_open_nobody_learns_whether_a_report_came(collector: Co
     """Every answer but the operator's metrics is the same before and after the first one."""
     asked = collector.create(campaign())
     one = f"/campaigns/{asked.id}"
-    addresses = ["/", "/campaigns", "/healthz", "/openapi.json", one, f"{one}/guarantee", f"{one}/rounds"]
+    addresses = ["/", "/campaigns", "/healthz", "/ready", "/openapi.json", one, f"{one}/guarantee", f"{one}/rounds"]
     addresses += [f"{one}/estimate", f"{one}/estimate?rounds=1", f"{one}/rounds/1/estimate"]
 
     def told() -> list[tuple[int, bytes]]:
@@ -399,7 +399,9 @@ def test_a_store_that_hangs_does_not_keep_the_collector(
     assert "The collector ends without storing 21 reports. None of them was acknowledged." in caplog.text
 
 
-def test_health_says_so_while_reports_are_not_stored(collector: Collector, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_readiness_says_so_while_reports_are_not_stored(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked, http = collector.create(campaign()), collector.http
     before, full = collector.store.add, True
 
@@ -409,21 +411,21 @@ def test_health_says_so_while_reports_are_not_stored(collector: Collector, monke
         before(reports)
 
     monkeypatch.setattr(collector.store, "add", add)
-    assert http.get("/healthz").status_code == 200
+    assert http.get("/ready").status_code == 200
     for _ in range(2):
         assert problem(collector.send(asked, bodies(asked, 1)[0])) == (503, "store-unavailable")
-        assert problem(http.get("/healthz")) == (503, "store-unavailable")
+        assert problem(http.get("/ready")) == (503, "store-unavailable")
         collector.send(asked, b"x")  # which needs no store
-        assert problem(http.get("/healthz")) == (503, "store-unavailable")
+        assert problem(http.get("/ready")) == (503, "store-unavailable")
     with monkeypatch.context() as later:
         later.setattr(writer_module, "_FAILED_SECONDS", 0.0)  # who is kept away by it may come again
-        assert http.get("/healthz").status_code == 200
+        assert http.get("/ready").status_code == 200
     full = False
     assert collector.send(asked, bodies(asked, 1)[0]).status_code == 204
-    assert http.get("/healthz").status_code == 200
+    assert http.get("/ready").status_code == 200
 
 
-def test_health_says_so_while_reports_wait_for_long(
+def test_readiness_says_so_while_reports_wait_for_long(
     new_url: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store, asked, hanging = open_store(new_url("sqlite")), campaign(), threading.Event()
@@ -441,12 +443,12 @@ def test_health_says_so_while_reports_wait_for_long(
         for _ in range(2):
             service.writer.write(service.acceptance(asked.id), bodies(asked, 1)[0])
         wait_until(lambda: service.writer.unstored() == 2)
-        assert http.get("/healthz").status_code == 200
+        assert http.get("/ready").status_code == 200
         monkeypatch.setattr(writer_module, "_SLOW_SECONDS", 0.0)
-        assert problem(http.get("/healthz")) == (503, "store-unavailable")
+        assert problem(http.get("/ready")) == (503, "store-unavailable")
         hanging.set()
         wait_until(lambda: service.writer.unstored() == 0)
-        assert http.get("/healthz").status_code == 200
+        assert http.get("/ready").status_code == 200
 
 
 def test_no_room_means_come_again(store: Store) -> None:

@@ -156,7 +156,7 @@ def test_postgres_stopped_and_started_under_load(tmp_path: Path) -> None:
                 refused = len(sent.refused)
                 database.stop()
                 wait_until(lambda refused=refused: len(sent.refused) > refused + 3)  # type: ignore[misc]
-                assert httpx.get(f"{server.address}/healthz").status_code == 503
+                assert httpx.get(f"{server.address}/ready").status_code == 503
                 database.ensure_postgres_running()
             reached = len(sent.acknowledged) + 200
             wait_until(lambda: len(sent.acknowledged) > reached)
@@ -198,11 +198,11 @@ def test_a_full_disk_refuses_and_loses_nothing(tmp_path: Path) -> None:
         assert statuses[0] == 204
         assert set(statuses) == {204, 503}
         assert statuses[-1] == 503
-        assert httpx.get(f"{server.address}/healthz").status_code == 503
+        assert httpx.get(f"{server.address}/ready").status_code == 503
         assert httpx.get(f"{server.address}/campaigns").status_code == 200  # it still reads
         resource.prlimit(pid, resource.RLIMIT_FSIZE, before)
         assert send() == 204
-        assert httpx.get(f"{server.address}/healthz").status_code == 200
+        assert httpx.get(f"{server.address}/ready").status_code == 200
         assert server.end() == 0
     assert len(sent.acknowledged) == 2000 * (1 + statuses.count(204) + 1)
     assert "The store fails" in (tmp_path / "log").read_text()

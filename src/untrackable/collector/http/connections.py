@@ -48,6 +48,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start to wait for the first request of a new connection."""
         super().connection_made(transport)
+        self.metrics.set_gauge("connections", len(self.connections))
         beyond = len(self.connections) - self.settings.connections
         if beyond > _SPARE:
             transport.abort()
@@ -70,6 +71,7 @@ class LimitedProtocol(HttpToolsProtocol):
         if self._answering is not None and not self._answering.response_complete:
             self._answering.disconnected = True
         super().connection_lost(exc)
+        self.metrics.set_gauge("connections", len(self.connections))
         self._unread = b""
         if self._timer is not None:
             self._timer.cancel()

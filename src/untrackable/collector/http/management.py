@@ -1,4 +1,4 @@
-"""The endpoints that need an admin key: creating and publishing campaigns, and closing rounds."""
+"""The endpoints that need an admin key: creating, publishing and ending campaigns, and closing rounds."""
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -12,6 +12,7 @@ from untrackable.collector.http.report_upload import read_body
 from untrackable.collector.http.service import Service
 from untrackable.collector.metrics import Metrics
 from untrackable.collector.rounds.acceptance import check_countable, reason_not_collectable
+from untrackable.collector.rounds.campaign_end import end_campaign
 from untrackable.collector.rounds.closing import close_round
 from untrackable.collector.stores.records import StoredCampaign, StoredRound
 from untrackable.collector.stores.store import Store
@@ -49,6 +50,15 @@ class ManagementApi:
         stored = self._service.stored_campaign(request.path_params["campaign"])
         self._service.store.publish(stored.id, published)
         return Response(status_code=204, headers=NO_STORE)
+
+    def end(self, request: Request) -> Response:
+        """Let the latest round that takes reports be the campaign's last one. Ending it again changes nothing."""
+        self._require_admin(request)
+        campaign = self._service.campaign(request.path_params["campaign"])
+        last = end_campaign(self._service.store, campaign, self._service.clock(), self._service.settings)
+        if last is None:
+            raise Refused(Problem.NOT_FOUND, "there is no campaign with this id")
+        return JSONResponse({"last_round": last}, headers=NO_STORE)
 
     def close(self, request: Request) -> Response:
         """Close a round that has begun. Closing it again changes nothing."""

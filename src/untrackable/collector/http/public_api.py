@@ -29,10 +29,14 @@ class PublicApi:
         self._service = service
 
     def health(self, request: Request) -> Response:
-        """Answer "ok" if the store answers and takes reports."""
-        self._service.writer.check()
-        self._service.store.ping()
+        """Answer "ok" if the process works. A restart would not help against anything else."""
+        self._service.writer.check_thread()
         return _json({"status": "ok"})
+
+    def ready(self, request: Request) -> Response:
+        """Answer "ready" if the store can be read and written and the clock is trusted."""
+        self._service.check_ready()
+        return _json({"status": "ready"})
 
     def metrics(self, request: Request) -> Response:
         """All counters in Prometheus' text format."""
@@ -66,10 +70,10 @@ class PublicApi:
     def rounds(self, request: Request) -> Response:
         """The rounds that are closed or being closed. Open rounds are left out, even if they have reports."""
         service = self._service
-        campaign = service.campaign(request.path_params["campaign"])
-        id = request.path_params["campaign"]
+        stored = service.stored_campaign(request.path_params["campaign"])
+        campaign = service.campaign(stored.id)
         found = []
-        for each in service.store.rounds(id):
+        for each in service.store.rounds(stored.id):
             if each.state == "open":
                 continue
             few = each.reports is not None and each.reports < service.settings.minimum_reports
@@ -83,7 +87,8 @@ class PublicApi:
                     "withheld": few,
                 }
             )
-        return _json({"now": campaign.round_at(service.clock()), "rounds": found})
+        last = campaign.rounds if stored.last_round is None else stored.last_round
+        return _json({"now": campaign.round_at(service.clock()), "last_round": last, "rounds": found})
 
     def round_estimate(self, request: Request) -> Response:
         """The estimate of one round."""
@@ -126,7 +131,7 @@ def estimated(
     beta: float = 0.05,
     top: int = DEFAULT_TOP,
 ) -> bytes:
-    """An estimate as JSON. It is made once and remembered, as the sums of closed rounds never change."""
+    """An estimate as JSON. It is made once and remembered as long as the rounds have their sums."""
     from untrackable.collector.rounds.estimates import frequent_values
 
     def make() -> bytes:
@@ -148,7 +153,9 @@ def estimated(
         }
         return strict_json.write(content, compact=True).encode()
 
-    return service.cached_answer((campaign.id, rounds, candidates, beta, top), make)
+    kept = {each.number: each.reports for each in service.store.rounds(campaign.id)}
+    asked = (campaign.id, rounds, candidates, beta, top, tuple(kept.get(number) for number in rounds))
+    return service.cached_answer(asked, make)
 
 
 def _json(content: Any) -> Response:

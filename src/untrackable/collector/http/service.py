@@ -6,9 +6,11 @@ import hashlib
 import logging
 import random
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from math import inf
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -20,6 +22,8 @@ from untrackable.collector.rounds.acceptance import CampaignAcceptance
 from untrackable.collector.rounds.clock import ClockJumpDetector
 from untrackable.collector.rounds.closing import close_overdue
 from untrackable.collector.rounds.group_commit import Writer
+from untrackable.collector.rounds.overdue import overdue_rounds
+from untrackable.collector.rounds.retention import drop_old_sums
 from untrackable.collector.settings import Settings
 from untrackable.collector.stores.records import StoredCampaign
 from untrackable.collector.stores.store import Store
@@ -31,6 +35,9 @@ _REMEMBERED = 4 << 20
 """The largest size of all cached answers together, in bytes."""
 _WAITING = 8
 """The largest number of requests for estimates that are computed or wait at the same time."""
+
+_WRITE_SECONDS = 5.0
+"""For this time, the answer to the question whether the store can be written is kept."""
 
 
 class Service:
@@ -48,6 +55,10 @@ class Service:
         self._queue = threading.BoundedSemaphore(_WAITING)
         self._answers: OrderedDict[bytes, bytes] = OrderedDict()
         self._answered = 0
+        self._jumps = ClockJumpDetector(clock)
+        self._writing = threading.Lock()
+        self._written: tuple[float, bool] = (-inf, True)
+        """When writing to the store was last tried, and whether it worked."""
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -75,11 +86,14 @@ class Service:
 
     async def _sweep(self, ending: asyncio.Event) -> None:
         """Close rounds that are over, at random intervals, so that processes do not all do it at the same time."""
-        jumps = ClockJumpDetector(self.clock)
         while not ending.is_set():
             try:
-                if jumps.clock_is_trusted():
+                trusted = self._jumps.clock_is_trusted()
+                self.metrics.set_gauge("clock_doubted", int(not trusted))
+                await run_in_threadpool(self.measure_store)
+                if trusted:
                     await run_in_threadpool(self.close_overdue)
+                    await run_in_threadpool(self.measure_store)
             except StoreUnavailable as error:
                 _log.warning("Rounds could not be closed now and will be tried again: %s", error)
             except Exception as error:
@@ -91,9 +105,38 @@ class Service:
     def close_overdue(self) -> int:
         """Close every round whose time and grace are over, and return their number."""
         closed = close_overdue(self.store, self.clock(), self.settings, self.metrics)
-        if not closed:
+        dropped = drop_old_sums(self.store, self.clock(), self.settings)
+        if dropped or not closed:
             self.store.tidy()
         return closed
+
+    def measure_store(self) -> None:
+        """Set the gauges that describe the store."""
+        self.metrics.set_gauge("store_bytes", self.store.size())
+        overdue = overdue_rounds(self.store, self.clock(), self.settings)
+        self.metrics.set_gauge("rounds_overdue", len(overdue))
+
+    def check_ready(self) -> None:
+        """Raise if reports should go elsewhere: the store cannot be read or written, or the clock is doubted."""
+        self.writer.check()
+        self.store.ping()
+        if self._jumps.clock_is_doubted():
+            raise Refused(Problem.BUSY, "the clock has jumped; an operator should check it")
+        if not self._can_write():
+            raise StoreUnavailable("nothing can be written to the store")
+
+    def _can_write(self) -> bool:
+        """Whether something could be written to the store within the last seconds. Everybody may ask this often."""
+        with self._writing:
+            now = time.monotonic()
+            if now - self._written[0] > _WRITE_SECONDS:
+                try:
+                    self.store.try_writing()
+                except StoreUnavailable:
+                    self._written = (now, False)
+                else:
+                    self._written = (now, True)
+            return self._written[1]
 
     def cached_acceptance(self, id: str) -> CampaignAcceptance | None:
         """The acceptance of a campaign that was used before, or None."""

@@ -24,6 +24,13 @@ class ClockJumpDetector:
         self._ahead = clock() - passing()
         self._doubted: float | None = None
 
+    def clock_is_doubted(self) -> bool:
+        """Whether the clock has jumped forward and is not yet trusted again. This changes and logs nothing."""
+        now = self._passing()
+        if self._clock() - now - self._ahead <= _MOST:
+            return False
+        return self._doubted is None or now - self._doubted < _PATIENCE
+
     def clock_is_trusted(self) -> bool:
         """Whether the clock has run steadily, or jumped forward so long ago that it is trusted again."""
         now = self._passing()

@@ -87,6 +87,8 @@ def rounds_with_enough_reports(store: Store, campaign: Campaign, settings: Setti
 
 def _check_closed(store: Store, campaign: Campaign, number: int, settings: Settings) -> None:
     known = store.round(Round(campaign.id, number))
+    if known is not None and known.state == "closed" and known.reports is None:
+        raise Refused(Problem.NOT_FOUND, f"the sums of round {number} were deleted")
     if known is None or known.reports is None:
         raise Refused(Problem.ROUND_NOT_CLOSED, f"round {number} is not closed: there are no sums of it yet")
     if known.reports < settings.minimum_reports:

@@ -94,6 +94,11 @@ class Writer:
         """The number of reports that arrived but are neither stored nor acknowledged."""
         return sum(len(one.body) // one.acceptance.wire.size for one in [*self._storing, *self._waiting])
 
+    def check_thread(self) -> None:
+        """Raise `RuntimeError` if the thread has died, so that nothing is stored any more."""
+        if not self._thread.is_alive():
+            raise RuntimeError("the thread that stores reports has ended")
+
     def check(self) -> None:
         """Raise `StoreUnavailable` if storing just failed or reports wait too long. Any thread may call this."""
         now = time.monotonic()

@@ -32,6 +32,8 @@ def _check_campaign(store: Store, stored: StoredCampaign) -> None:
         if round.state != "closed":
             continue
         sums = store.sums(Round(stored.id, round.number))
+        if sums is None and round.reports is None:  # They were deleted.
+            continue
         if sums is None:
             raise StoreError(f"round {round.number} has no sums")
         if mechanism.restore_sums(sums, round.number).n != round.reports:

@@ -181,6 +181,16 @@ class PostgresStore(Store):
             while rows := cursor.fetchmany(BLOCK):
                 yield rows
 
+    def size(self) -> int:
+        """The size of all tables and their indexes."""
+        with self._transaction(write=False) as run:
+            found = run(
+                "SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0) FROM pg_class c"
+                " JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = ? AND c.relkind = 'r'",
+                (SCHEMA,),
+            ).fetchone()
+        return int(found[0])
+
     def tidy(self) -> None:
         """Do nothing. PostgreSQL manages its write-ahead log itself."""
 

@@ -21,17 +21,24 @@ class Round(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StoredCampaign:
-    """A campaign's bytes, the result of its verification (JSON), and whether everyone may read its estimates."""
+    """A campaign's bytes, the result of its verification (JSON), and whether everyone may read its estimates.
+
+    The last round is set when somebody ends the campaign before its document does.
+    """
 
     id: str
     document: bytes
     verdict: str
     published: bool
+    last_round: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class StoredRound:
-    """A round that has or had reports. The number of reports is None until the round is closed."""
+    """A round that has or had reports.
+
+    The number of reports is None until the round is closed, and again once its sums are deleted.
+    """
 
     number: int
     state: State

@@ -36,6 +36,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             revoked INTEGER NOT NULL DEFAULT 0
         )""",
     ),
+    ("ALTER TABLE campaigns ADD COLUMN last_round BIGINT",),
 )
 
 

@@ -233,6 +233,14 @@ class SqliteStore(Store):
         while rows := cursor.fetchmany(BLOCK):
             yield rows
 
+    def size(self) -> int:
+        """The size of the file and of its log."""
+        found = 0
+        for path in (self.path, self._log):
+            with suppress(OSError):
+                found += path.stat().st_size
+        return found
+
     def tidy(self) -> None:
         """Move the log into the file and truncate it, because the log shows the order in which reports came."""
         self._check_files()

@@ -7,13 +7,13 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from untrackable.collector.stores.key_records import KeyRecords
 from untrackable.collector.stores.records import (
     Round,
     RoundsClosed,
     Rows,
     State,
     StoredCampaign,
-    StoredKey,
     StoredRound,
 )
 from untrackable.collector.stores.schema import MIGRATIONS, reports_table
@@ -23,6 +23,8 @@ BLOCK = 1 << 15
 """The number of reports that are read at a time."""
 _PIECE = 8 << 20
 """Sums are stored in rows of this number of bytes."""
+_WHOLE = 0
+"""The number of no round. Its lock is that of the whole campaign."""
 _TRIES = 5
 """How often adding reports is tried if a round's table disappears meanwhile."""
 
@@ -43,7 +45,7 @@ class StatementRunner:
         return self.connection.execute(sql.replace("?", self.placeholder), parameters)
 
 
-class Store(ABC):
+class Store(KeyRecords, ABC):
     """Campaigns, reports, sums and keys. Every method is one transaction: done and durable, or not at all.
 
     Safe to use from several threads, and from several processes at once. What cannot be done now is
@@ -144,6 +146,15 @@ class Store(ABC):
         with self._transaction(write=False) as run:
             run("SELECT count(*) FROM versions").fetchone()
 
+    def try_writing(self) -> None:
+        """Raise `StoreUnavailable` if nothing can be written, as on a full disk or a read-only database."""
+        with self._transaction(write=True) as run:
+            run("UPDATE versions SET version = version WHERE version = 1")
+
+    @abstractmethod
+    def size(self) -> int:
+        """The number of bytes that the store takes, with its log if that is in a file of its own."""
+
     # Campaigns
 
     def add_campaign(self, campaign: StoredCampaign) -> bool:
@@ -159,13 +170,15 @@ class Store(ABC):
     def campaigns(self) -> list[StoredCampaign]:
         """All campaigns, sorted by id."""
         with self._transaction(write=False) as run:
-            rows = run("SELECT id, document, verdict, published FROM campaigns ORDER BY id").fetchall()
+            rows = run("SELECT id, document, verdict, published, last_round FROM campaigns ORDER BY id").fetchall()
         return [_campaign(row) for row in rows]
 
     def campaign(self, id: str) -> StoredCampaign | None:
         """One campaign, or None."""
         with self._transaction(write=False) as run:
-            row = run("SELECT id, document, verdict, published FROM campaigns WHERE id = ?", (id,)).fetchone()
+            row = run(
+                "SELECT id, document, verdict, published, last_round FROM campaigns WHERE id = ?", (id,)
+            ).fetchone()
         return None if row is None else _campaign(row)
 
     def publish(self, id: str, published: bool) -> bool:
@@ -175,6 +188,29 @@ class Store(ABC):
                 "UPDATE campaigns SET published = ? WHERE id = ? RETURNING id", (int(published), id)
             ).fetchone()
         return found is not None
+
+    def end_campaign(self, id: str, round: int) -> int | None:
+        """Let no round after this one take reports, and return the last one. None if there is no such campaign.
+
+        A later round that already has reports stays the last one. A campaign that has ended stays as it is.
+        """
+        with self._transaction(write=True) as run:
+            self._lock_round(run, Round(id, _WHOLE))
+            found = run("SELECT last_round FROM campaigns WHERE id = ?", (id,)).fetchone()
+            if found is None or found[0] is not None:
+                return None if found is None else int(found[0])
+            begun = run("SELECT max(round) FROM rounds WHERE campaign = ?", (id,)).fetchone()[0]
+            last = max(round, begun or 0)
+            run("UPDATE campaigns SET last_round = ? WHERE id = ?", (last, id))
+        return last
+
+    def delete_campaign(self, id: str) -> None:
+        """Delete a campaign whose rounds are all closed, with its sums."""
+        with self._transaction(write=True) as run:
+            self._lock_round(run, Round(id, _WHOLE))
+            run("DELETE FROM sums WHERE campaign = ?", (id,))
+            run("DELETE FROM rounds WHERE campaign = ?", (id,))
+            run("DELETE FROM campaigns WHERE id = ?", (id,))
 
     # Reports
 
@@ -194,14 +230,26 @@ class Store(ABC):
     def _find_tables(self, rounds: Iterable[Round]) -> None:
         """Look up the tables of rounds, and create those that are missing."""
         with self._transaction(write=True) as run:
-            found = {}
-            for round in sorted(rounds):  # Every process locks in this order, so that no two wait for each other.
+            found: dict[Round, tuple[int, State]] = {}
+            wanted = {*rounds}
+            whole = {Round(round.campaign, _WHOLE) for round in wanted}
+            for round in sorted(whole | wanted):  # All processes lock in this order, so no two wait for each other.
                 self._lock_round(run, round)
-                key, state = self._key(run, round)
-                found[round] = (self._create(run, round) if key is None else key, state or "open")
+                if round in wanted:
+                    found[round] = self._found_or_created(run, round)
             if closed := frozenset(round for round, (_, state) in found.items() if state != "open"):
                 raise RoundsClosed(closed)
         self._tables |= {round: reports_table(key) for round, (key, _) in found.items()}
+
+    def _found_or_created(self, run: StatementRunner, round: Round) -> tuple[int, State]:
+        """The key and the state of a round. A new one is closed if its campaign has ended or was deleted."""
+        key, state = self._key(run, round)
+        if key is not None and state is not None:
+            return key, state
+        row = run("SELECT last_round FROM campaigns WHERE id = ?", (round.campaign,)).fetchone()
+        if row is None or (row[0] is not None and round.number > row[0]):
+            return 0, "closed"
+        return self._create(run, round), "open"
 
     @abstractmethod
     def _insert(self, tables: Mapping[str, Rows]) -> None:
@@ -300,6 +348,18 @@ class Store(ABC):
             rows = run("SELECT data FROM sums WHERE campaign = ? AND round = ? ORDER BY piece", round).fetchall()
         return b"".join(bytes(row[0]) for row in rows) if rows else None
 
+    def drop_sums(self, round: Round) -> bool:
+        """Delete the sums of a closed round. It stays closed. False if it has none or is not closed."""
+        with self._transaction(write=True) as run:
+            found = run(
+                "UPDATE rounds SET reports = NULL WHERE campaign = ? AND round = ? AND state = 'closed'"
+                " AND reports IS NOT NULL RETURNING key",
+                round,
+            ).fetchone()
+            if found is not None:
+                run("DELETE FROM sums WHERE campaign = ? AND round = ?", round)
+        return found is not None
+
     @staticmethod
     def _key(run: StatementRunner, round: Round) -> tuple[int | None, State | None]:
         row = run("SELECT key, state FROM rounds WHERE campaign = ? AND round = ?", round).fetchone()
@@ -324,34 +384,6 @@ class Store(ABC):
     def tidy(self) -> None:
         """Remove traces of the order in which reports came from the store's own files, where possible."""
 
-    # Keys
-
-    def add_key(self, key: StoredKey) -> None:
-        """Store a new key."""
-        with self._transaction(write=True) as run:
-            run(
-                "INSERT INTO keys (id, role, digest, created, revoked) VALUES (?, ?, ?, ?, ?)",
-                (key.id, key.role, key.digest, key.created, int(key.revoked)),
-            )
-
-    def keys(self) -> list[StoredKey]:
-        """All keys, sorted by day and id."""
-        with self._transaction(write=False) as run:
-            rows = run("SELECT id, role, digest, created, revoked FROM keys ORDER BY created, id").fetchall()
-        return [_stored_key(row) for row in rows]
-
-    def key(self, id: str) -> StoredKey | None:
-        """One key, or None."""
-        with self._transaction(write=False) as run:
-            row = run("SELECT id, role, digest, created, revoked FROM keys WHERE id = ?", (id,)).fetchone()
-        return None if row is None else _stored_key(row)
-
-    def revoke(self, id: str) -> bool:
-        """Revoke a key. False if there is no such key."""
-        with self._transaction(write=True) as run:
-            found = run("UPDATE keys SET revoked = 1 WHERE id = ? RETURNING id", (id,)).fetchone()
-        return found is not None
-
 
 def _version(run: StatementRunner) -> int:
     version = run("SELECT max(version) FROM versions").fetchone()[0] or 0
@@ -364,8 +396,4 @@ def _version(run: StatementRunner) -> int:
 
 
 def _campaign(row: Any) -> StoredCampaign:
-    return StoredCampaign(row[0], bytes(row[1]), row[2], bool(row[3]))
-
-
-def _stored_key(row: Any) -> StoredKey:
-    return StoredKey(row[0], row[1], bytes(row[2]), row[3], bool(row[4]))
+    return StoredCampaign(row[0], bytes(row[1]), row[2], bool(row[3]), row[4])

@@ -1,0 +1,214 @@
+"""The files of docs/deploy: a real nginx marks no returning client, systemd knows the unit, alerts have metrics."""
+
+import contextlib
+import os
+import re
+import shutil
+import socket
+import ssl
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.collector.loads import fresh
+from tests.collector.servers import process
+from tests.collector.stores.test_faults import on_now
+from untrackable.collector.http.management import create_campaign
+from untrackable.collector.metrics import Metrics
+from untrackable.collector.settings import Settings
+from untrackable.collector.stores.store_address import open_store
+
+DEPLOY = Path(__file__).parent.parent / "docs" / "deploy"
+NGINX, OPENSSL = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin"), shutil.which("openssl")
+needs_nginx = pytest.mark.skipif(
+    NGINX is None or OPENSSL is None, reason="needs nginx and openssl: see the Makefile"
+)
+VERSIONS = (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3)
+RESUMABLE = {"ssl_session_cache off": "ssl_session_cache none", "ssl_conf_command NumTickets 0;": ""}
+"""Settings that look as if nobody could resume a session."""
+
+
+def free_port() -> int:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        return int(bound.getsockname()[1])
+
+
+def configuration(folder: Path, port: int, collector: str, changes: dict[str, str]) -> str:
+    """The documented file with the ports and folders of a test; nothing else is changed but `changes`."""
+    text = (DEPLOY / "nginx.conf").read_text()
+    temporary = "".join(
+        f"{name}_temp_path {folder}/{name};" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    for old, new in {
+        "user www-data;": "",
+        "/run/nginx.pid": f"{folder}/pid",
+        "listen 443 ssl;": f"listen 127.0.0.1:{port} ssl;",
+        "listen [::]:443 ssl;": "",
+        "127.0.0.1:8000": collector,
+        "/etc/ssl/collect.example.pem": f"{folder}/certificate",
+        "/etc/ssl/private/collect.example.key": f"{folder}/key",
+        "http {": f"http {{ {temporary}",
+        **changes,
+    }.items():
+        assert old in text, old
+        text = text.replace(old, new)
+    return text
+
+
+@contextlib.contextmanager
+def proxied(folder: Path, collector: str, changes: dict[str, str]) -> Iterator[int]:
+    """A running nginx before a collector; yields its port."""
+    assert NGINX is not None
+    assert OPENSSL is not None
+    subject = ("-subj", "/CN=collect.example", "-days", "2", "-nodes", "-newkey", "rsa:2048")
+    files = ("-keyout", f"{folder}/key", "-out", f"{folder}/certificate")
+    subprocess.run([OPENSSL, "req", "-x509", *subject, *files], check=True, capture_output=True)  # noqa: S603
+    port = free_port()
+    (folder / "nginx.conf").write_text(configuration(folder, port, collector, changes))
+    command = [NGINX, "-p", str(folder), "-c", "nginx.conf", "-g", "daemon off;"]
+    with (folder / "said").open("wb") as said:
+        running = subprocess.Popen(command, stdout=said, stderr=said)  # noqa: S603
+    try:
+        end = time.monotonic() + 30
+        while running.poll() is None and time.monotonic() < end:
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+                break
+            time.sleep(0.05)
+        assert running.poll() is None, (folder / "said").read_text()
+        yield port
+    finally:
+        running.terminate()
+        running.wait(timeout=30)
+
+
+def exchanged(
+    port: int, context: ssl.SSLContext, request: bytes, session: ssl.SSLSession | None = None
+) -> tuple[bytes, ssl.SSLSession, bool]:
+    """What is answered, the session that the server offers, and whether it resumed the one before."""
+    with (
+        socket.create_connection(("127.0.0.1", port), timeout=30) as plain,
+        context.wrap_socket(plain, session=session, server_hostname="collect.example") as sender,
+    ):
+        sender.sendall(request)
+        answer = b"".join(iter(lambda: sender.recv(65536), b""))
+        offered, resumed = sender.session, sender.session_reused
+        assert offered is not None
+        return answer, offered, bool(resumed)
+
+
+def only(version: ssl.TLSVersion) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.minimum_version = context.maximum_version = version
+    return context
+
+
+@pytest.fixture
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+    """Host and port of a collector, and its campaign's id."""
+    url, asked = f"sqlite:///{tmp_path_factory.mktemp('store')}/x.db", on_now()
+    store = open_store(url)
+    create_campaign(store, asked.to_bytes())
+    store.close()
+    with process(url) as server:
+        yield server.address.removeprefix("http://"), asked.id
+        assert server.end() == 0
+
+
+def post(id: str) -> bytes:
+    body = fresh(1)
+    return (
+        f"POST /campaigns/{id}/reports HTTP/1.1\r\nhost: collect.example\r\nconnection: close\r\n"
+        f"content-type: application/octet-stream\r\ncontent-length: {len(body)}\r\n\r\n"
+    ).encode() + body
+
+
+@needs_nginx
+def test_no_session_can_be_resumed_and_reports_arrive(tmp_path: Path, address: tuple[str, str]) -> None:
+    collector, id = address
+    with proxied(tmp_path, collector, {}) as port:
+        for version in VERSIONS:
+            context = only(version)
+            answer, session, _ = exchanged(port, context, post(id))
+            assert answer.startswith(b"HTTP/1.1 204 "), answer
+            assert not session.has_ticket
+            if version is ssl.TLSVersion.TLSv1_2:
+                assert session.id == b""
+            assert exchanged(port, context, post(id), session)[2] is False
+        for private in (b"/metrics", b"/ready"):
+            asked = b"GET " + private + b" HTTP/1.1\r\nhost: collect.example\r\nconnection: close\r\n\r\n"
+            assert exchanged(port, context, asked)[0].startswith(b"HTTP/1.1 403 ")
+    received = httpx.get(f"http://{collector}/metrics").text
+    assert "untrackable_reports_received_total 4\n" in received
+    assert (tmp_path / "said").read_bytes() == b""
+    logs = [file for file in tmp_path.rglob("*") if file.is_file() and b"127.0.0.1" in file.read_bytes()]
+    assert [file.name for file in logs] == ["nginx.conf"], "nothing has written down who sent something"
+    assert not [*(tmp_path / "client_body").rglob("*")]
+
+
+@needs_nginx
+@pytest.mark.parametrize("version", VERSIONS)
+def test_this_finds_sessions_that_mark_a_client(
+    tmp_path: Path, address: tuple[str, str], version: ssl.TLSVersion
+) -> None:
+    with proxied(tmp_path, address[0], RESUMABLE) as port:
+        _, session, _ = exchanged(
+            port, only(version), b"GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"
+        )
+    assert session.has_ticket if version is ssl.TLSVersion.TLSv1_3 else session.id
+
+
+def test_the_proxy_suits_the_limits_of_the_collector() -> None:
+    text = (DEPLOY / "nginx.conf").read_text()
+    (each,) = re.findall(r"worker_connections (\d+);", text)
+    assert int(each) >= 2 * Settings().connections
+    (files,) = re.findall(r"worker_rlimit_nofile (\d+);", text)
+    assert int(files) >= int(each)
+    for name in ("client_max_body_size", "client_body_buffer_size"):
+        assert f"{name} {Settings().largest_body >> 20}m;" in text
+    assert "listen 80" not in text
+    assert "include" not in re.sub("#.*", "", text)
+
+
+def test_the_unit_is_what_systemd_expects(tmp_path: Path) -> None:
+    text = (DEPLOY / "untrackable.service").read_text()
+    for line in ("After=network-online.target time-sync.target postgresql.service", "Restart=on-failure"):
+        assert f"\n{line}\n" in text
+    (files,) = re.findall(r"LimitNOFILE=(\d+)", text)
+    assert int(files) >= Settings().connections + 400
+    analyze = shutil.which("systemd-analyze")
+    if analyze is None:
+        pytest.skip("needs systemd-analyze")
+    command = "/opt/untrackable/bin/untrackable serve"
+    assert command in text
+    unit = tmp_path / "untrackable.service"
+    unit.write_text(text.replace(command, "/bin/true"))
+    checked = subprocess.run([analyze, "verify", str(unit)], capture_output=True, text=True)  # noqa: S603
+    assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
+
+
+def test_the_page_shows_what_the_files_have() -> None:
+    page = (DEPLOY.parent / "operations.md").read_text()
+    resuming = re.findall(r"^    (ssl_\w+ .*;)$", page, re.M)
+    assert len(resuming) == 3
+    text = (DEPLOY / "nginx.conf").read_text()
+    assert all(line in text for line in resuming)
+    for file in DEPLOY.iterdir():
+        assert f"](deploy/{file.name})" in page
+
+
+def test_alerts_and_the_page_name_metrics_that_exist() -> None:
+    there = set(re.findall(r"^# TYPE (\S+)", Metrics().text(), re.M))
+    page = (DEPLOY.parent / "operations.md").read_text()
+    assert set(re.findall(r"`(untrackable_\w+)", page)) <= there
+    text = (DEPLOY / "alerts.yml").read_text()
+    asked = set(re.findall(r"untrackable_\w+", text))
+    assert asked <= there
+    for name in ("rounds_overdue", "clock_doubted", "store_bytes", "store_failures_total", "closings_failed_total"):
+        assert f"untrackable_{name}" in asked
+    assert text.count("  - alert: ") == text.count(" expr: ") == text.count(" summary: ")
