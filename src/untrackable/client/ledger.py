@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from untrackable.accounting import client_check
+from untrackable.brackets import at_most
 from untrackable.client.policy import Policy
 from untrackable.client.private_folder import Folder
 from untrackable.errors import CampaignRefused, ClockBehind, StateError
@@ -158,12 +159,12 @@ class Ledger:
         if delta > policy.delta:
             raise CampaignRefused(
                 f"this campaign does not fit your privacy budget: at eps {policy.eps:g}, all campaigns together "
-                f"need delta {delta:.3g} (upper), and your policy allows {policy.delta:g}"
+                f"need delta {at_most(delta, 3)} (upper), and your policy allows {policy.delta:g}"
             )
         if tracking > policy.tracking_delta:
             raise CampaignRefused(
                 f"this campaign would make you too easy to track: at gamma {policy.gamma:g}, all campaigns "
-                f"together need a tracking delta of {tracking:.3g} (upper), and your policy allows "
+                f"together need a tracking delta of {at_most(tracking, 3)} (upper), and your policy allows "
                 f"{policy.tracking_delta:g}"
             )
         return delta, tracking
