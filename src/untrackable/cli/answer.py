@@ -12,7 +12,7 @@ import click
 
 from untrackable.cli import campaign as campaigns
 from untrackable.cli.help_layout import PlainCommand
-from untrackable.cli.terminal import print_json
+from untrackable.cli.terminal import echo, print_json
 
 if TYPE_CHECKING:
     from untrackable.client.member import Member
@@ -172,7 +172,7 @@ def _print_results(results: list[dict[str, Any]], as_json: bool) -> None:
     for result in results:
         due = result["next_report"]
         after = "no further report" if due is None else f"next report {campaigns.when(int(due))}"
-        click.echo(f"campaign {result['campaign'][:12]}…: {result['outcome']}; {after}")
+        echo(f"campaign {result['campaign'][:12]}…: {result['outcome']}; {after}")
     if not results:
         click.echo("no campaign has been answered: `untrackable answer` does that")
 
@@ -190,7 +190,8 @@ def _value(encoding: Encoding, question: str) -> Any:
     from untrackable.encodings.text_values import from_text
 
     if sys.stdin.isatty():
-        click.echo(f"{question}\n{encoding.describe()}", err=True)
+        echo(question, err=True)
+        echo(encoding.describe(), err=True)
         text = click.prompt("answer (not shown)", hide_input=True, err=True)
     else:
         text = sys.stdin.readline().rstrip("\r\n")
