@@ -407,3 +407,27 @@ def test_errors_stay_on_one_line(tmp_path: Path) -> None:
     assert refused.exit_code == 1
     assert len(refused.output.splitlines()) == 1
     assert "\x1b" not in refused.output
+
+
+def test_a_policy_is_stored_and_raised_on_purpose_only(made: Path, tmp_path: Path) -> None:
+    folder, found = str(tmp_path / "person"), Campaign.from_bytes(made.read_bytes())
+    assert "No policy is stored yet" in run("policy", "show", "--folder", folder).output
+    answer = ["answer", str(made), "--pin", found.id, "--folder", folder]
+    assert run(*answer, given="Safari\n").exit_code == 0
+    raised = run(*answer, "--eps", "100", given="Safari\n")
+    assert raised.exit_code == 1
+    assert "eps 100.0 instead of 1.0; nothing was changed" in raised.output
+    assert "`untrackable policy set --eps 100.0`" in raised.output
+    limits = {"eps": 1.0, "delta": 1e-6, "gamma": 0.0, "tracking_delta": 0.0}
+    assert json.loads(run("policy", "show", "--folder", folder, "--json").output) == {"policy": limits}
+    done = run("policy", "set", "--eps", "100", "--folder", folder)
+    assert done.exit_code == 0, done.output
+    assert "eps 100.0, delta 1e-06" in done.output
+    assert run(*answer, "--eps", "100", given="Firefox\n").exit_code == 0
+    assert run(*answer, given="Firefox\n").exit_code == 0  # as stored
+    assert "eps 100.0" in run("policy", "show", "--folder", folder).output
+    assert run(*answer, "--eps", "1", given="Firefox\n").exit_code == 0
+    assert "eps 1.0" in run("policy", "show", "--folder", folder).output
+    wrong = run("policy", "set", "--eps", "-1", "--folder", folder)
+    assert wrong.exit_code == 1
+    assert "eps must be positive" in wrong.output

@@ -72,7 +72,7 @@ class JobGroup(CommandGroup):
         try:
             return super().invoke(ctx)
         except click.ClickException as error:
-            error.message = printable(error.message)
+            vars(error)["message"] = printable(error.message)
             raise
 
     def list_commands(self, ctx: click.Context) -> list[str]:

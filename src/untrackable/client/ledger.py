@@ -99,18 +99,26 @@ class Account:
 class Ledger:
     """All accounts. It is number `count` of the ledgers written in its folder, whose lock then had `folder_mark`.
 
-    `time` is when it was written, in seconds since 1970 by the client's clock.
+    `time` is when it was written, in seconds since 1970 by the client's clock. `policy` is what the person allows
+    (without pins); None in a new ledger, and in one of version 0.1.
     """
 
     accounts: Mapping[str, Account] = field(default_factory=dict)
     folder_mark: str = ""
     count: int = 0
     time: int = 0
+    policy: Policy | None = None
 
     def life(self, campaign: str) -> Life | None:
         """The present one in a campaign, if any."""
         account = self.accounts.get(campaign)
         return account.lives[-1] if account else None
+
+    def under(self, policy: Policy) -> "Ledger":
+        """With a policy that allows no more than the stored one, if there is one; otherwise `PolicyRaised`."""
+        if self.policy is not None:
+            policy.check_not_above(self.policy)
+        return replace(self, policy=replace(policy, pins=()))
 
     def joined(self, campaign: Campaign, life: Life) -> "Ledger":
         """With a new life in a campaign; an earlier one answers no more."""
@@ -216,12 +224,14 @@ class Ledger:
             }
             for name, account in self.accounts.items()
         }
+        stored = {} if self.policy is None else {"policy": self.policy.limits()}
         return {
             "accounts": accounts,
             "count": self.count,
             "place": self.folder_mark,
             "time": self.time,
             "version": VERSION,
+            **stored,
         }
 
     @staticmethod
@@ -238,7 +248,14 @@ class Ledger:
                 name: Account(_document(name, entry["campaign"].encode()), _lives(entry["lives"]))
                 for name, entry in content["accounts"].items()
             }
-            return Ledger(accounts, str(content["place"]), int(content["count"]), int(content.get("time", 0)))
+            stored = content.get("policy")
+            return Ledger(
+                accounts,
+                str(content["place"]),
+                int(content["count"]),
+                int(content.get("time", 0)),
+                None if stored is None else Policy.from_limits(stored),
+            )
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             raise StateError(f"the ledger cannot be understood: {type(error).__name__}") from None
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any
@@ -12,7 +12,7 @@ from untrackable.brackets import ROUNDINGS, Bracket, Side, rounded, shortest_dec
 
 _DIGITS, _POWER_DIGITS = 4, 3
 """Significant digits of a number, and of one that is written with a power of ten."""
-_WHOLE = {"up": math.ceil, "down": math.floor, "nearest": round}
+_WHOLE: dict[Side, Callable[[float], int]] = {"up": math.ceil, "down": math.floor, "nearest": round}
 
 
 def number(value: float, side: Side = "nearest") -> str:
