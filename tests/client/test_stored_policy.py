@@ -2,6 +2,7 @@
 
 import math
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -82,11 +83,10 @@ def test_raising_is_a_step_of_its_own(tmp_path: Path) -> None:
 
 def test_limits_come_back_from_disk(tmp_path: Path) -> None:
     for number, limits in enumerate(
-        [{"eps": 0.1, "delta": 0.0}, {"eps": 1 / 3, "delta": 1e-300, "gamma": math.inf, "tracking_delta": 1.0}]
+        [Policy(eps=0.1, delta=0.0), Policy(eps=1 / 3, delta=1e-300, gamma=math.inf, tracking_delta=1.0)]
     ):
-        given = Policy(**limits, pins=("a" * 64,))
-        store_policy(tmp_path / str(number), given, clock=Clock())
-        assert stored_policy(tmp_path / str(number)) == Policy(**limits)
+        store_policy(tmp_path / str(number), replace(limits, pins=("a" * 64,)), clock=Clock())
+        assert stored_policy(tmp_path / str(number)) == limits
 
 
 def test_an_old_folder_stores_the_policy_that_is_used_first(tmp_path: Path) -> None:

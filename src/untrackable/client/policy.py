@@ -57,7 +57,8 @@ class Policy:
     @staticmethod
     def from_limits(content: Mapping[str, Any]) -> "Policy":
         """The policy that has these limits, and no pins."""
-        return Policy(**{name: float(content[name]) for name in LIMITS})
+        eps, delta, gamma, tracking_delta = (float(content[name]) for name in LIMITS)
+        return Policy(eps=eps, delta=delta, gamma=gamma, tracking_delta=tracking_delta)
 
     def check_published(self, campaign: Campaign, directory: Directory | None) -> None:
         """Whether a campaign is pinned, itself or through a directory."""

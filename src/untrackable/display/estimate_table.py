@@ -5,7 +5,7 @@ from typing import Any
 
 from untrackable import checks
 from untrackable.answers.answer import Answer
-from untrackable.display.numbers import percent
+from untrackable.display.percentages import percent
 from untrackable.errors import ReportFileError
 from untrackable.estimation.estimate import Estimate, Ranked
 from untrackable.extras import extra

@@ -3,12 +3,11 @@
 import dataclasses
 import math
 from collections.abc import Callable, Mapping
-from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any
 
 from untrackable.auditing.confidence import Matched
-from untrackable.brackets import ROUNDINGS, Bracket, Side, rounded, shortest_decimal
+from untrackable.brackets import Bracket, Side, rounded
 
 _DIGITS, _POWER_DIGITS = 4, 3
 """Significant digits of a number, and of one that is written with a power of ten."""
@@ -33,14 +32,6 @@ def upper(value: float) -> str:
 def lower(value: float) -> str:
     """A lower bound for people, rounded down."""
     return number(value, "down")
-
-
-def percent(share: float, side: Side = "nearest") -> str:
-    """A share as a percentage with two decimals, or with two digits if it is tiny."""
-    hundredfold = shortest_decimal(share).scaleb(2)
-    if abs(share) >= 1e-4 or share == 0:
-        return f"{hundredfold.quantize(Decimal('0.01'), ROUNDINGS[side])} %"
-    return f"{Context(prec=2, rounding=ROUNDINGS[side]).plus(hundredfold):.1e} %"
 
 
 def shown(bracket: Bracket) -> tuple[str, str]:

@@ -11,8 +11,8 @@ from untrackable.collector.http.public_api import NO_STORE, estimated
 from untrackable.collector.http.service import Service
 from untrackable.collector.stores.records import StoredCampaign
 from untrackable.display.campaign_words import guarantee_words, schedule_words
-from untrackable.display.numbers import percent
 from untrackable.display.page_shell import page_template
+from untrackable.display.percentages import percent
 from untrackable.protocol.campaign import Campaign
 
 _BARS = 20
