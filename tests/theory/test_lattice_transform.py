@@ -12,6 +12,8 @@ from untrackable.theory.convolution import lattice_step, loss_on_lattice, total_
 from untrackable.theory.factor_products import RepeatedFactor
 from untrackable.theory.lattice_transform import FEWEST, loss_by_transform, transform_points
 
+mpmath.mp.dps = 60
+
 
 def repeated(eps: float, count: int, *, bits: int = 5, width: int = 1) -> list[RepeatedFactor]:
     return [(NoisyInnerProduct(bits=bits, eps=eps, width=width).privacy_factor().merged(), count)]
@@ -54,18 +56,17 @@ def test_it_brackets_the_sum_in_many_digits() -> None:
     factors = repeated(eps, count, bits=1)
     found = total_loss(factors, 0.0, 1 << 18).delta_forward(gamma)
     factor = factors[0][0]
-    with mpmath.workdps(40):
-        up, loss = mpmath.mpf(float(factor.p[factor.loss > 0][0])), mpmath.mpf(float(factor.loss.max()))
-        first = count // 2 + math.ceil(gamma / float(loss) / 2)
-        log = (
-            mpmath.loggamma(count + 1) - mpmath.loggamma(first + 1) - mpmath.loggamma(count - first + 1)
-            + first * mpmath.log(up) + (count - first) * mpmath.log(1 - up)
-        )  # fmt: skip
-        mass, delta, ones = mpmath.exp(log), mpmath.mpf(0), first
-        while mass > mpmath.mpf(10) ** -40:
-            delta += mass * max(mpmath.mpf(0), -mpmath.expm1(gamma - (2 * ones - count) * loss))
-            mass *= mpmath.mpf(count - ones) / (ones + 1) * up / (1 - up)
-            ones += 1
+    up, loss = mpmath.mpf(float(factor.p[factor.loss > 0][0])), mpmath.mpf(float(factor.loss.max()))
+    first = count // 2 + math.ceil(gamma / float(loss) / 2)
+    log = (
+        mpmath.loggamma(count + 1) - mpmath.loggamma(first + 1) - mpmath.loggamma(count - first + 1)
+        + first * mpmath.log(up) + (count - first) * mpmath.log(1 - up)
+    )  # fmt: skip
+    mass, delta, ones = mpmath.exp(log), mpmath.mpf(0), first
+    while mass > mpmath.mpf(10) ** -40:
+        delta += mass * max(mpmath.mpf(0), -mpmath.expm1(gamma - (2 * ones - count) * loss))
+        mass *= mpmath.mpf(count - ones) / (ones + 1) * up / (1 - up)
+        ones += 1
     assert found[0] <= delta <= found[1]
     assert found[1] - found[0] <= 1e-6 * delta
 

@@ -70,7 +70,8 @@ def loss_by_transform(factors: Sequence[RepeatedFactor], step: float, points: in
     draws = sum(count for _, count in factors)
     return LossTable(
         loss,
-        *found,
+        found[0],
+        found[1],
         lost_mass=noise + 4 * RAREST,
         loss_error=32 * MACHINE_EPSILON * step * max(abs(first), first + points),
         mass_error=ROUNDING + SYMMETRY_ERROR * draws + total_mass_error(factors),
