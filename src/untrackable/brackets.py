@@ -2,12 +2,36 @@
 
 import math
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from typing import Literal
 
 Certainty = Literal["exact", "bracket", "upper", "lower", "unresolved"]
+Side = Literal["up", "down", "nearest"]
 
 _EXACT = 1e-9
 """A bracket is called exact if its two ends differ by at most twice this share of the upper end."""
+ROUNDINGS = {"up": ROUND_CEILING, "down": ROUND_FLOOR, "nearest": ROUND_HALF_EVEN}
+"""How the decimal module calls the three ways to round."""
+
+
+def rounded(number: float, digits: int, side: Side) -> float:
+    """A number with so many significant decimal digits: no smaller, no larger, or the nearest one."""
+    return float(Context(prec=digits, rounding=ROUNDINGS[side]).plus(shortest_decimal(number)))
+
+
+def shortest_decimal(number: float) -> Decimal:
+    """The decimal number with the fewest digits that reads back as this one, so that 0.1 stays 0.1."""
+    return Decimal(repr(float(number)))
+
+
+def at_most(number: float, digits: int = 6) -> str:
+    """The text of an upper bound, rounded up so that what is printed is still a bound."""
+    return f"{rounded(number, digits, 'up'):.{digits}g}"
+
+
+def at_least(number: float, digits: int = 6) -> str:
+    """The text of a lower bound, rounded down so that what is printed is still a bound."""
+    return f"{rounded(number, digits, 'down'):.{digits}g}"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -54,13 +78,13 @@ class Bracket:
             case "exact":
                 return f"{self.upper:.6g} (exact)"
             case "upper":
-                return f"{self.upper:.6g} (upper)"
+                return f"{at_most(self.upper)} (upper)"
             case "lower":
-                return f"{self.lower:.6g} (lower)"
+                return f"{at_least(self.lower)} (lower)"
             case "unresolved":
-                return f"below {self.upper:.1g} (not resolved)"
+                return f"below {at_most(self.upper, 1)} (not resolved)"
             case "bracket":
-                return f"{self.lower:.6g} … {self.upper:.6g} (bracket)"
+                return f"{at_least(self.lower)} … {at_most(self.upper)} (bracket)"
 
     @staticmethod
     def point(number: float) -> "Bracket":

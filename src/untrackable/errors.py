@@ -65,6 +65,10 @@ class CampaignRefused(UntrackableError):
     """The client does not take part: the campaign is not pinned, is weaker than declared, or exceeds the policy."""
 
 
+class PolicyRaised(UntrackableError):
+    """A client was given a policy that allows more than the one stored in its folder."""
+
+
 class ClockBehind(StateError):
     """The clock is earlier than the folder's last write, so the client cannot know which rounds have begun."""
 

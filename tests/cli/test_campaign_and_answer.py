@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from untrackable import strict_json
 from untrackable.cli import main
 from untrackable.cli.answer import _sleep
 from untrackable.client import http_post
@@ -363,3 +364,70 @@ def test_a_server_or_a_proxy_that_cannot_be_used_is_said_at_once(
     assert refused.exit_code == 1
     assert "Error: all_proxy" in refused.output
     assert "secret" not in refused.output
+
+
+FORGED = "yes\n  declares   all reports together are (0.001, 0)-private (exact)\x1b[8m\u202e"
+
+
+def test_a_name_cannot_forge_a_line(made: Path, tmp_path: Path) -> None:
+    """Neither in a file, which is refused in one line, nor through a campaign that is there already."""
+    document = json.loads(made.read_bytes())
+    document["encoding"]["names"][2] = FORGED
+    place = tmp_path / "forged.json"
+    place.write_bytes(strict_json.canonical(document))
+    for command in (["campaign", "show"], ["campaign", "verify"], ["answer"]):
+        refused = run(*command, str(place), given="yes\n")
+        assert refused.exit_code == 1
+        assert "names must not contain control characters" in refused.output
+        assert len(refused.output.splitlines()) == 1
+    new = run("campaign", "new", str(tmp_path / "new.json"), *NEW, "--category", FORGED, "--rounds", "3")
+    assert new.exit_code == 1
+    assert "names must not contain control characters" in new.output
+
+
+def test_what_is_printed_is_escaped_besides(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = Campaign.from_bytes(made.read_bytes())
+    object.__setattr__(asked.encoding, "names", ("no", FORGED))
+    object.__setattr__(asked, "question", FORGED)
+    monkeypatch.setattr("untrackable.cli.campaign.read", lambda file: asked)
+    shown = run("campaign", "show", str(made))
+    assert shown.exit_code == 0, shown.output
+    assert sum(line.lstrip().startswith("declares") for line in shown.output.splitlines()) == 1
+    told = run("campaign", "show", str(made), "--json").output
+    assert json.loads(told)["campaign"]["question"] == FORGED
+    for text in (shown.output, told):
+        assert not {"\x1b", "\u202e"} & set(text)
+        assert r"\u202e" in text
+
+
+def test_errors_stay_on_one_line(tmp_path: Path) -> None:
+    place = tmp_path / "made\nError: forged\x1b[2J.json"
+    place.write_text("{}", encoding="utf-8")
+    refused = run("campaign", "show", str(place))
+    assert refused.exit_code == 1
+    assert len(refused.output.splitlines()) == 1
+    assert "\x1b" not in refused.output
+
+
+def test_a_policy_is_stored_and_raised_on_purpose_only(made: Path, tmp_path: Path) -> None:
+    folder, found = str(tmp_path / "person"), Campaign.from_bytes(made.read_bytes())
+    assert "No policy is stored yet" in run("policy", "show", "--folder", folder).output
+    answer = ["answer", str(made), "--pin", found.id, "--folder", folder]
+    assert run(*answer, given="Safari\n").exit_code == 0
+    raised = run(*answer, "--eps", "100", given="Safari\n")
+    assert raised.exit_code == 1
+    assert "eps 100.0 instead of 1.0; nothing was changed" in raised.output
+    assert "`untrackable policy set --eps 100.0`" in raised.output
+    limits = {"eps": 1.0, "delta": 1e-6, "gamma": 0.0, "tracking_delta": 0.0}
+    assert json.loads(run("policy", "show", "--folder", folder, "--json").output) == {"policy": limits}
+    done = run("policy", "set", "--eps", "100", "--folder", folder)
+    assert done.exit_code == 0, done.output
+    assert "eps 100.0, delta 1e-06" in done.output
+    assert run(*answer, "--eps", "100", given="Firefox\n").exit_code == 0
+    assert run(*answer, given="Firefox\n").exit_code == 0  # as stored
+    assert "eps 100.0" in run("policy", "show", "--folder", folder).output
+    assert run(*answer, "--eps", "1", given="Firefox\n").exit_code == 0
+    assert "eps 1.0" in run("policy", "show", "--folder", folder).output
+    wrong = run("policy", "set", "--eps", "-1", "--folder", folder)
+    assert wrong.exit_code == 1
+    assert "eps must be positive" in wrong.output

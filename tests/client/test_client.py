@@ -20,6 +20,7 @@ from tests.client.samples import (
 from untrackable.client.client import Client, members
 from untrackable.client.policy import Policy
 from untrackable.client.saved_state import State
+from untrackable.client.stored_policy import store_policy
 from untrackable.errors import CampaignError, CampaignRefused, StateError, ValueChangeRefused
 from untrackable.mechanisms.inner_product.deck import Deck
 from untrackable.mechanisms.inner_product.fading import Fading
@@ -266,6 +267,7 @@ def test_leaving(tmp_path: Path) -> None:
     assert someone.due() is None
     assert members(tmp_path / "c") == []
     # What is left of the budget is for others, and for coming back.
+    store_policy(tmp_path / "c", Policy(eps=1.0, delta=1e-5), clock=clock)
     client(tmp_path / "c", campaign(question="Another?"), clock, delta=1e-5).answer(1)
     with pytest.raises(CampaignRefused):
         someone.answer(1)

@@ -9,6 +9,7 @@ import importlib
 from dataclasses import dataclass
 
 from untrackable.accounting import verification
+from untrackable.brackets import at_most
 from untrackable.protocol.campaign import Campaign
 from untrackable.protocol.wire import LAST_ROUND
 from untrackable.theory.integer_losses import STEPS, LossLaw
@@ -58,8 +59,8 @@ def recompute(campaign: Campaign) -> Recomputed:
 
 
 def _unconfirmed(bound: float) -> str:
-    """The words for a bound above the promise, which does not mean that the promise is broken."""
-    return f"which cannot be confirmed here: at most {bound:g} (upper)"
+    """An upper bound above the promise does not mean that the promise is broken."""
+    return f"which cannot be confirmed here: at most {at_most(bound)} (upper)"
 
 
 def privacy(campaign: Campaign, reports: int | None, step: float) -> LossLaw:

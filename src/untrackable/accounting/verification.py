@@ -6,7 +6,7 @@ side. The engine here is sharper and needs SciPy.
 
 from dataclasses import dataclass
 
-from untrackable.brackets import Bracket
+from untrackable.brackets import Bracket, at_most
 from untrackable.mechanisms.interface import Pair
 from untrackable.protocol.campaign import Campaign
 from untrackable.protocol.wire import LAST_ROUND
@@ -40,7 +40,8 @@ def verify(campaign: Campaign) -> Verdict:
     else:
         if delta.upper > declared.delta:
             problems.append(
-                f"it declares delta = {declared.delta:g} at eps = {declared.eps:g}, and has up to {delta.upper:g}"
+                f"it declares delta = {declared.delta:g} at eps = {declared.eps:g}, "
+                f"and has up to {at_most(delta.upper)}"
             )
     try:
         tracked = tracking(campaign).delta(declared.gamma)
@@ -50,7 +51,7 @@ def verify(campaign: Campaign) -> Verdict:
         if tracked.upper > declared.tracking_delta:
             problems.append(
                 f"it declares tracking_delta = {declared.tracking_delta:g} at gamma = {declared.gamma:g}, "
-                f"and has up to {tracked.upper:g}"
+                f"and has up to {at_most(tracked.upper)}"
             )
     return Verdict(delta, tracked, tuple(problems))
 

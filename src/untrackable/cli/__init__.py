@@ -11,7 +11,7 @@ from untrackable.errors import ExtraMissing
 
 JOBS = {
     "Try it": {"demo": "demo"},
-    "Ask people": {"campaign": "campaign", "answer": "answer", "send": "answer"},
+    "Ask people": {"campaign": "campaign", "answer": "answer", "send": "answer", "policy": "policy"},
     "Collect": {"serve": "serve", "manage": "manage", "keys": "keys", "export": "manage"},
     "Read answers": {"estimate": "estimate", "discover": "discover", "rappor-decode": "rappor_decode"},
     "Audit": {

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,8 @@ import click
 
 from untrackable.cli import campaign as campaigns
 from untrackable.cli.help_layout import PlainCommand
-from untrackable.cli.terminal import print_json
+from untrackable.cli.policy import FOLDER, lowered_policy, policy_options
+from untrackable.cli.terminal import echo, print_json
 
 if TYPE_CHECKING:
     from untrackable.client.member import Member
@@ -25,42 +26,22 @@ _CLOCK_CHECK = 20.0
 """Seconds after which a sleeping `--stay` looks at the clock."""
 
 
-def _home() -> str:
-    return str(Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "untrackable")
-
-
-_FOLDER = click.option(
-    "--folder",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=_home,
-    envvar="UNTRACKABLE_FOLDER",
-    metavar="DIR",
-    show_default="~/.local/share/untrackable",
-    help="Data folder.",
-)
-
-
 @click.command(cls=PlainCommand)
 @click.argument("file", metavar="CAMPAIGN", type=campaigns.FILE)
 @click.option("--pin", "pins", multiple=True, metavar="SHA256", help="Trust this campaign id or directory digest.")
 @click.option("--directory", type=campaigns.FILE, metavar="FILE", help="Directory that lists it; pin its digest.")
-@click.option("--eps", type=float, default=1.0, show_default=True, help="Privacy budget over all campaigns.")
-@click.option("--delta", type=float, default=1e-6, show_default=True, help="Probability that eps does not hold.")
-@click.option("--gamma", type=float, default=0.0, show_default=True, help="How far reports may be linkable.")
-@click.option(
-    "--tracking-delta", type=float, default=0.0, show_default=True, help="Probability that gamma does not hold."
-)
+@policy_options
 @click.option("--leave", is_flag=True, help="Stop answering this campaign.")
-@_FOLDER
+@FOLDER
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def answer(
     file: Path,
     pins: tuple[str, ...],
     directory: Path | None,
-    eps: float,
-    delta: float,
-    gamma: float,
-    tracking_delta: float,
+    eps: float | None,
+    delta: float | None,
+    gamma: float | None,
+    tracking_delta: float | None,
     leave: bool,
     folder: Path,
     as_json: bool,
@@ -71,11 +52,13 @@ def answer(
     with the next round. The answer is asked for without showing it, or read from standard input; it is never part
     of the command line.
 
+    The first answer stores the privacy budget in the folder. Later answers use it. They may lower it, but only
+    `untrackable policy set` raises it.
+
     Example: untrackable answer campaign.json --pin 4f1d… < my-answer.txt
     """
     from untrackable.client.client import Client
     from untrackable.client.member import Member
-    from untrackable.client.policy import Policy
     from untrackable.errors import UntrackableError
 
     asked = campaigns.read(file)
@@ -84,7 +67,8 @@ def answer(
             member = Member(asked, folder, clock=time.time)
             member.leave()
         else:
-            policy = Policy(eps=eps, delta=delta, gamma=gamma, tracking_delta=tracking_delta, pins=pins)
+            given = {"eps": eps, "delta": delta, "gamma": gamma, "tracking_delta": tracking_delta}
+            policy = replace(lowered_policy(folder, given), pins=pins)
             listed = None if directory is None else campaigns.read_directory(directory)
             member = client = Client(asked, listed, policy, folder=folder, clock=time.time)
             client.answer(_value(asked.encoding, asked.question))
@@ -101,7 +85,7 @@ def answer(
 
 @click.command(cls=PlainCommand)
 @click.argument("server")
-@_FOLDER
+@FOLDER
 @click.option("--stay", is_flag=True, help="Keep running and send each report at its own random time.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def send(server: str, folder: Path, stay: bool, as_json: bool) -> None:
@@ -172,7 +156,7 @@ def _print_results(results: list[dict[str, Any]], as_json: bool) -> None:
     for result in results:
         due = result["next_report"]
         after = "no further report" if due is None else f"next report {campaigns.when(int(due))}"
-        click.echo(f"campaign {result['campaign'][:12]}…: {result['outcome']}; {after}")
+        echo(f"campaign {result['campaign'][:12]}…: {result['outcome']}; {after}")
     if not results:
         click.echo("no campaign has been answered: `untrackable answer` does that")
 
@@ -190,7 +174,8 @@ def _value(encoding: Encoding, question: str) -> Any:
     from untrackable.encodings.text_values import from_text
 
     if sys.stdin.isatty():
-        click.echo(f"{question}\n{encoding.describe()}", err=True)
+        echo(question, err=True)
+        echo(encoding.describe(), err=True)
         text = click.prompt("answer (not shown)", hide_input=True, err=True)
     else:
         text = sys.stdin.readline().rstrip("\r\n")

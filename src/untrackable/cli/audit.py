@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from untrackable.cli.help_layout import PlainCommand
-from untrackable.cli.terminal import check_page, one_line_errors, print_json, progress, write_page
+from untrackable.cli.terminal import check_page, echo, one_line_errors, print_json, progress, write_page
 
 if TYPE_CHECKING:
     from untrackable.auditing.mechanism_audit import Audit
@@ -108,7 +108,7 @@ def audit(
     else:
         _print(found)
         if html is not None:
-            click.echo(f"wrote {html}")
+            echo(f"wrote {html}")
 
 
 def _command(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from untrackable.cli.help_layout import PlainCommand
-from untrackable.cli.terminal import print_json, progress
+from untrackable.cli.terminal import print_json, printable, progress
 
 if TYPE_CHECKING:
     from untrackable.auditing.evidence.file_audit import FileAudit
@@ -113,16 +113,15 @@ def _print(found: FileAudit) -> None:
     console = Console(highlight=False)
     tracking, wrap = found.tracking, not console.is_terminal
     windows = "alternate reports" if found.windows is None else " and ".join(found.windows)
-    console.print(
-        f"\n{found.path}: {found.rows:,} rows, {found.malformed:,} malformed", soft_wrap=wrap, markup=False
-    )
-    console.print(
+    about = (
+        f"{found.path}: {found.rows:,} rows, {found.malformed:,} malformed",
         f"{found.people:,} people with {found.reports:,} reports in both windows ({windows}), "
         f"of {found.pseudonyms:,} pseudonyms{' that are a uniform sample' if found.sampled else ''}; "
         f"reports are {found.format}",
-        soft_wrap=wrap,
-        markup=False,
     )
+    console.print()
+    for sentence in about:
+        console.print(printable(sentence), soft_wrap=wrap, markup=False)
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for title in ("taken for one person", "pairs", "sampled", f"{100 * found.level:.12g} % interval"):
         table.add_column(title, justify="left" if title.startswith("taken") else "right")
@@ -131,5 +130,5 @@ def _print(found: FileAudit) -> None:
         table.add_row(name, f"{share.trials:,}", f"{share.sampled:.3f}", interval)
     console.print(table)
     for sentence in (found.finding, *found.notes):
-        console.print(f"  {sentence}", soft_wrap=wrap, markup=False)
+        console.print(f"  {printable(sentence)}", soft_wrap=wrap, markup=False)
     console.print()

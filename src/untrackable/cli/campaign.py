@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from untrackable.cli.help_layout import CommandGroup
-from untrackable.cli.terminal import one_line_errors, print_json, read_encoding, read_json, write_page
+from untrackable.cli.terminal import echo, one_line_errors, print_json, read_encoding, read_json, write_page
 
 if TYPE_CHECKING:
     from untrackable.encodings.encoding import Encoding
@@ -165,15 +165,15 @@ def verify(file: Path, as_json: bool) -> None:
         print_json({"id": found.id, "holds": verdict.holds, "problems": list(verdict.problems), **numbers})
     else:
         declared = found.guarantee
-        click.echo(f"campaign {found.id}")
-        click.echo(f"  delta at eps = {declared.eps:g}: {verdict.delta}, declared {declared.delta:g}")
-        click.echo(
+        echo(f"campaign {found.id}")
+        echo(f"  delta at eps = {declared.eps:g}: {verdict.delta}, declared {declared.delta:g}")
+        echo(
             f"  tracking delta at gamma = {declared.gamma:g}: {verdict.tracking_delta}, "
             f"declared {declared.tracking_delta:g}"
         )
         for problem in verdict.problems:
-            click.echo(f"  wrong: {problem}")
-        click.echo("it keeps what it declares" if verdict.holds else "it does NOT keep what it declares")
+            echo(f"  wrong: {problem}")
+        echo("it keeps what it declares" if verdict.holds else "it does NOT keep what it declares")
     if not verdict.holds:
         raise click.exceptions.Exit(1)
 
@@ -198,9 +198,9 @@ def directory(file: Path, campaigns: tuple[Path, ...], as_json: bool) -> None:
     if as_json:
         print_json({"digest": found.digest, "campaigns": list(found.ids)})
         return
-    click.echo(f"directory {found.digest}")
+    echo(f"directory {found.digest}")
     for name in found.ids:
-        click.echo(f"  {name}")
+        echo(f"  {name}")
 
 
 def read(file: Path) -> Campaign:
@@ -241,16 +241,16 @@ def _show(found: Campaign, as_json: bool) -> None:
     declared, length = found.guarantee, found.round_seconds
     unit = next(name for name, size in reversed(_UNITS.items()) if length % size == 0)
     many = f"{found.rounds} rounds" if found.rounds else "rounds without end"
-    click.echo(f"campaign {found.id}")
-    click.echo(f"  question   {found.question}")
-    click.echo(f"  answers    {found.encoding.describe()}")
-    click.echo(f"  rounds     {many} of {length // _UNITS[unit]}{unit}, the first from {when(found.first_round)}")
-    click.echo(f"  mechanism  {found.mechanism!r}")
-    click.echo(
+    echo(f"campaign {found.id}")
+    echo(f"  question   {found.question}")
+    echo(f"  answers    {found.encoding.describe()}")
+    echo(f"  rounds     {many} of {length // _UNITS[unit]}{unit}, the first from {when(found.first_round)}")
+    echo(f"  mechanism  {found.mechanism!r}")
+    echo(
         f"  declares   all reports together are ({declared.eps:g}, {declared.delta:g})-private, "
         f"{'whatever the answers are' if declared.values == 'any' else 'if the answer never changes'};"
     )
-    click.echo(
+    echo(
         f"             one sender and two look alike: ({declared.gamma:g}, {declared.tracking_delta:g})-untrackable"
     )
 

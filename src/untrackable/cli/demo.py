@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from untrackable.cli.help_layout import PlainCommand
-from untrackable.cli.terminal import check_picture, print_json, progress, write_picture
+from untrackable.cli.terminal import check_picture, echo, print_json, progress, write_picture
 
 if TYPE_CHECKING:
     from untrackable.auditing.confidence import Matched
@@ -60,7 +60,7 @@ def demo(once: bool, clients: int, simulated: int, as_json: bool, plot: Path | N
 
             write_picture(plot, lambda path: write(path, outcome))
             if not as_json:
-                click.echo(f"wrote {plot}")
+                echo(f"wrote {plot}")
         if not once:
             click.echo(f"The collector is running at {outcome.address} (Ctrl-C ends it).", err=as_json)
             signal.pause()

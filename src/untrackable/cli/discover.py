@@ -10,7 +10,14 @@ import click
 from untrackable import strict_json
 from untrackable.cli.help_layout import PlainCommand
 from untrackable.cli.round_options import round_numbers, round_options
-from untrackable.cli.terminal import one_line_errors, print_json, print_sentences, progress, read_encoding
+from untrackable.cli.terminal import (
+    one_line_errors,
+    print_json,
+    print_sentences,
+    printable,
+    progress,
+    read_encoding,
+)
 
 if TYPE_CHECKING:
     from untrackable.discovery.discovered import Discovered
@@ -92,7 +99,7 @@ def _print(found: Discovered) -> None:
     leads = sorted(found.leads, key=lambda lead: (lead.p_value, -lead.frequency / (lead.standard_error or 1)))
     for entry in (*found.strings, *leads):
         table.add_row(
-            Text("".join(mark if mark.isprintable() else "�" for mark in entry.string) or "(empty)"),
+            Text(printable(entry.string) or "(empty)"),
             f"{100 * entry.frequency:.2f} %",
             f"{100 * entry.standard_error:.2f} %",
             f"{100 * entry.lower:.2f} … {100 * entry.upper:.2f} %",

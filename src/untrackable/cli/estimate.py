@@ -9,7 +9,15 @@ import click
 
 from untrackable.cli.help_layout import PlainCommand
 from untrackable.cli.round_options import round_numbers, round_options
-from untrackable.cli.terminal import one_line_errors, print_json, print_sentences, progress, read_encoding
+from untrackable.cli.terminal import (
+    echo,
+    one_line_errors,
+    print_json,
+    print_sentences,
+    printable,
+    progress,
+    read_encoding,
+)
 from untrackable.extras import require
 
 if TYPE_CHECKING:
@@ -92,7 +100,7 @@ def estimate(
     _print(found, top, fdr, consistent)
     for path in (plot, out):
         if path is not None:
-            click.echo(f"wrote {path}")
+            echo(f"wrote {path}")
 
 
 def _check(option: str, path: Path | None, endings: tuple[str, ...]) -> None:
@@ -151,7 +159,7 @@ def _print(found: FileAnswer, top: int, fdr: float, consistent: bool) -> None:
         left = title in ("value", "", "over rounds")
         table.add_column(title, justify="left" if left else "right", no_wrap=title != "value", overflow="fold")
     for cells in zip(*columns.values(), strict=True):
-        table.add_row(*(Text("".join(mark if mark.isprintable() else "�" for mark in cell)) for cell in cells))
+        table.add_row(*(Text(printable(cell)) for cell in cells))
     console.print(table)
     print_sentences(console, estimate_table.notes(found, fdr=fdr), indent="  ")
     console.print()

@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from untrackable.cli.terminal import printable
+
 _PLACEHOLDERS = {"integer": "N", "integer range": "N", "float": "X", "float range": "X"}
 """What stands for a number in the list of options."""
 
@@ -64,6 +66,14 @@ class JobGroup(CommandGroup):
         super().__init__(*given, **named)
         self.jobs = jobs
         self._modules = {name: module for commands in jobs.values() for name, module in commands.items()}
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command. An error stays on one line, whatever the text in it that is from a file or a server."""
+        try:
+            return super().invoke(ctx)
+        except click.ClickException as error:
+            vars(error)["message"] = printable(error.message)
+            raise
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names, job by job."""

@@ -12,7 +12,7 @@ import click
 from untrackable.cli.help_layout import CommandGroup, PlainCommand
 from untrackable.cli.keys import JSON, opened
 from untrackable.cli.serve import STORE
-from untrackable.cli.terminal import print_json
+from untrackable.cli.terminal import echo, print_json
 
 if TYPE_CHECKING:
     from untrackable.collector.stores.records import StoredCampaign
@@ -114,7 +114,7 @@ def list_(store: str, as_json: bool) -> None:
         ended = "" if row["last_round"] is None else f", ended after round {row['last_round']:,}"
         rounds = f"{row['closed']:,} closed, {row['open']:,} open{of}{ended}"
         click.echo(f"{row['id']}  {published:<13}  rounds: {rounds}")
-        click.echo(f"    {row['question']}")
+        echo(f"    {row['question']}")
     if not rows:
         click.echo("There are no campaigns.", err=True)
 
@@ -272,6 +272,4 @@ def export(id: str, round: int, file: Path, store: str, as_json: bool) -> None:
         print_json({"file": str(file), "what": written.what, "reports": written.reports, "bytes": written.bytes})
     else:
         many = counted(written.reports)
-        click.echo(
-            f"{file}: {many if written.what == 'reports' else f'the sums of {many}'}, {written.bytes:,} bytes"
-        )
+        echo(f"{file}: {many if written.what == 'reports' else f'the sums of {many}'}, {written.bytes:,} bytes")

@@ -11,7 +11,15 @@ import click
 
 from untrackable import strict_json
 from untrackable.cli.help_layout import PlainCommand
-from untrackable.cli.terminal import check_page, one_line_errors, print_json, progress, read_encoding, write_page
+from untrackable.cli.terminal import (
+    check_page,
+    echo,
+    one_line_errors,
+    print_json,
+    progress,
+    read_encoding,
+    write_page,
+)
 
 if TYPE_CHECKING:
     from untrackable.planning.plans import Plan
@@ -91,7 +99,7 @@ def plan(one_value: bool, encoding: str | None, as_json: bool, html: Path | None
     else:
         _print(found, again)
         if html is not None:
-            click.echo(f"wrote {html}")
+            echo(f"wrote {html}")
     if not found.options:
         raise click.exceptions.Exit(1)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from untrackable.cli.help_layout import PlainCommand
-from untrackable.cli.terminal import check_picture, print_json, printable, progress, write_picture
+from untrackable.cli.terminal import check_picture, echo, print_json, printable, progress, write_picture
 
 if TYPE_CHECKING:
     from untrackable.rappor_decode.decoded import Decoded
@@ -101,7 +101,7 @@ def rappor_decode(
         return
     _print(found)
     if plot is not None:
-        click.echo(f"wrote {plot}")
+        echo(f"wrote {plot}")
 
 
 def _print(found: Decoded) -> None:
@@ -114,7 +114,7 @@ def _print(found: Decoded) -> None:
     wrap = not console.is_terminal
     console.print()
     for sentence in found.verdict():
-        console.print(sentence, soft_wrap=wrap, markup=False)
+        console.print(printable(sentence), soft_wrap=wrap, markup=False)
     table = Table(
         box=box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
@@ -128,5 +128,5 @@ def _print(found: Decoded) -> None:
     if found.candidates:
         console.print(table)
     for note in found.notes:
-        console.print(f"  {note}", soft_wrap=wrap, markup=False)
+        console.print(f"  {printable(note)}", soft_wrap=wrap, markup=False)
     console.print()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from untrackable.cli.help_layout import PlainCommand
-from untrackable.cli.terminal import one_line_errors, print_json, progress, read_encoding
+from untrackable.cli.terminal import echo, one_line_errors, print_json, progress, read_encoding
 
 if TYPE_CHECKING:
     from untrackable.reports.simulation import Simulated
@@ -107,16 +107,16 @@ def _as_dict(found: Simulated, mechanism: Any, encoding: Any) -> dict[str, Any]:
 def _print(found: Simulated, mechanism: Any, encoding: Any) -> None:
     written = found.written
     size = written.bytes / max(1, written.reports)
-    click.echo(
+    echo(
         f"wrote {written.path}: {written.reports:,} reports of {found.people:,} people in {len(written.rounds):,} "
         f"round{'' if len(written.rounds) == 1 else 's'}, {written.bytes:,} bytes ({size:.2f} a report)"
     )
-    click.echo(f"mechanism: {mechanism!r}")
+    echo(f"mechanism: {mechanism!r}")
     if found.most_held:
         held = ", ".join(f"{_label(encoding, value)} {100 * share:.2f} %" for value, share in found.most_held)
-        click.echo(f"most held (exact): {held}")
+        echo(f"most held (exact): {held}")
     command = "discover" if getattr(encoding, "kind", "") == "discovered-strings" else "estimate"
-    click.echo(f"next: untrackable {command} {written.path}")
+    echo(f"next: untrackable {command} {written.path}")
 
 
 def _label(encoding: Any, value: Any) -> str:

@@ -143,13 +143,14 @@ def read_json(option: str, given: str, make: Callable[[Any], Any]) -> Any:
 
 
 def print_json(data: Any) -> None:
-    """Print valid JSON: numbers that JSON cannot say become strings."""
-    click.echo(strict_json.write(strict_json.finite(data), indent=2))
+    """Print valid JSON: numbers that it cannot say become strings; what would act on a terminal is escaped."""
+    for line in strict_json.write(strict_json.finite(data), indent=2).split("\n"):
+        click.echo(_with_escapes(line, lambda mark: strict_json.write(mark, ascii=True)[1:-1]))
 
 
 def print_sentences(console: "Console", sentences: list[str], indent: str = "") -> None:
     """Print sentences around a table: whole lines into a pipe, wrapped and indented lines on a terminal."""
-    for sentence in sentences:
+    for sentence in map(printable, sentences):
         lines = [indent + sentence]
         if console.is_terminal:
             lines = textwrap.wrap(
@@ -164,8 +165,20 @@ def print_sentences(console: "Console", sentences: list[str], indent: str = "") 
 
 
 def printable(text: str) -> str:
-    """A name for a terminal: marks that would move the cursor or colour the text are replaced."""
-    return "".join(mark if mark.isprintable() else "�" for mark in text)
+    """Text from a campaign, a file or a server for a terminal: what would act on the terminal is escaped."""
+    return _with_escapes(text, lambda mark: mark.encode("unicode_escape").decode("ascii"))
+
+
+def _with_escapes(text: str, escaped: Callable[[str], str]) -> str:
+    from untrackable.encodings.shown_text import hidden_places
+
+    hidden = set(hidden_places(text))
+    return "".join(escaped(mark) if place in hidden else mark for place, mark in enumerate(text))
+
+
+def echo(text: str, *, err: bool = False) -> None:
+    """Print one line that has text from outside in it: it stays one line, whatever that text is."""
+    click.echo(printable(text), err=err)
 
 
 class BrokenPipeOutput(io.TextIOWrapper):

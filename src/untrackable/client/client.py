@@ -19,8 +19,9 @@ from untrackable.protocol.campaign import Campaign, Directory
 class Client(Member):
     """Takes part in a campaign for a person, if the policy allows it.
 
-    The campaign must be pinned, or listed in a pinned `directory`. `folder` holds the person's ledger and the
-    states of all campaigns.
+    The campaign must be pinned, or listed in a pinned `directory`. `folder` holds the person's ledger, the states
+    of all campaigns, and the policy that was used first. A policy that allows less replaces it. A policy that
+    allows more is refused, unless `store_policy` stored it before.
     """
 
     def __init__(
@@ -40,14 +41,18 @@ class Client(Member):
         """Set the person's value from now on. The first value joins the campaign, from the next round on.
 
         A campaign is refused if its guarantee is not confirmed, or if all campaigns together exceed the policy.
+        `PolicyRaised` if the policy allows more than the stored one.
         """
         encoded = self.campaign.encoding.encode(value)
         now = self._now(None)
         with self.opened(now) as (ledger, held):
-            life = ledger.life(self._id)
+            life, limited = ledger.life(self._id), ledger.under(self.policy)
             if held is None or life is None or life.over:
-                self._join(ledger, held, encoded, now)
-            elif encoded != held.value:
+                self._join(limited, held, encoded, now)
+                return
+            if limited.policy != ledger.policy:
+                limited.write(self.folder)
+            if encoded != held.value:
                 held.holding(self.campaign, encoded, system).write(self.folder, self._id)
 
     def _join(self, ledger: Ledger, before: State | None, value: int, now: float) -> None:

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from untrackable.accounting import client_check
+from untrackable.brackets import at_most
 from untrackable.client.policy import Policy
 from untrackable.client.private_folder import Folder
 from untrackable.errors import CampaignRefused, ClockBehind, StateError
@@ -99,18 +100,26 @@ class Ledger:
     """All accounts of a person.
 
     `count` numbers the ledgers that were written in the folder, `folder_mark` was the mark of its lock then, and
-    `time` is the time of writing, in seconds since 1970 by the client's clock.
+    `time` is the time of writing, in seconds since 1970 by the client's clock. `policy` is what the person allows,
+    without pins. It is None in a new ledger, and in one of version 0.1.
     """
 
     accounts: Mapping[str, Account] = field(default_factory=dict)
     folder_mark: str = ""
     count: int = 0
     time: int = 0
+    policy: Policy | None = None
 
     def life(self, campaign: str) -> Life | None:
         """The present life in a campaign, if any."""
         account = self.accounts.get(campaign)
         return account.lives[-1] if account else None
+
+    def under(self, policy: Policy) -> "Ledger":
+        """With a policy that allows no more than the stored one, if there is one; otherwise `PolicyRaised`."""
+        if self.policy is not None:
+            policy.check_not_above(self.policy)
+        return replace(self, policy=replace(policy, pins=()))
 
     def joined(self, campaign: Campaign, life: Life) -> "Ledger":
         """The ledger with a new life in a campaign. Earlier lives answer no further round."""
@@ -159,12 +168,12 @@ class Ledger:
         if delta > policy.delta:
             raise CampaignRefused(
                 f"this campaign does not fit your privacy budget: at eps {policy.eps:g}, all campaigns together "
-                f"need delta {delta:.3g} (upper), and your policy allows {policy.delta:g}"
+                f"need delta {at_most(delta, 3)} (upper), and your policy allows {policy.delta:g}"
             )
         if tracking > policy.tracking_delta:
             raise CampaignRefused(
                 f"this campaign would make you too easy to track: at gamma {policy.gamma:g}, all campaigns "
-                f"together need a tracking delta of {tracking:.3g} (upper), and your policy allows "
+                f"together need a tracking delta of {at_most(tracking, 3)} (upper), and your policy allows "
                 f"{policy.tracking_delta:g}"
             )
         return delta, tracking
@@ -220,12 +229,14 @@ class Ledger:
             }
             for name, account in self.accounts.items()
         }
+        stored = {} if self.policy is None else {"policy": self.policy.limits()}
         return {
             "accounts": accounts,
             "count": self.count,
             "place": self.folder_mark,
             "time": self.time,
             "version": VERSION,
+            **stored,
         }
 
     @staticmethod
@@ -242,7 +253,14 @@ class Ledger:
                 name: Account(_document(name, entry["campaign"].encode()), _lives(entry["lives"]))
                 for name, entry in content["accounts"].items()
             }
-            return Ledger(accounts, str(content["place"]), int(content["count"]), int(content.get("time", 0)))
+            stored = content.get("policy")
+            return Ledger(
+                accounts,
+                str(content["place"]),
+                int(content["count"]),
+                int(content.get("time", 0)),
+                None if stored is None else Policy.from_limits(stored),
+            )
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             raise StateError(f"the ledger cannot be understood: {type(error).__name__}") from None
 

@@ -112,11 +112,8 @@ class Member:
 
     @contextlib.contextmanager
     def opened(self, now: float) -> Iterator[tuple[Ledger, State | None]]:
-        """Lock the folder, and read the ledger and the state that it lists. A copied folder is settled first."""
-        with self.folder.locked() as lock:
-            ledger = Ledger.read(self.folder)
-            if ledger.folder_mark != lock.folder_mark:
-                ledger = self._settle(ledger, now)
+        """Hold the folder and read the ledger and the state that it lists; a copied folder is settled first."""
+        with opened_ledger(self.folder, now) as ledger:
             held, life = State.read(self.folder, self._id), ledger.life(self._id)
             if held is not None and (life is None or life.name != held.life):
                 raise StateError(
@@ -128,31 +125,7 @@ class Member:
                     "the state of this campaign is later than the ledger, which was put back: it is not known what "
                     "was spent since, so nothing is answered"
                 )
-            yield replace(ledger, time=max(0, int(now))), held
-
-    def _settle(self, ledger: Ledger, now: float) -> Ledger:
-        """Settle a folder that was restored or copied. Reports that were about to be sent may have been sent."""
-        ledger = replace(ledger.moved(now), time=max(0, int(now)))
-        for name in ledger.accounts:
-            # A damaged state concerns its own campaign only.
-            with contextlib.suppress(StateError):
-                held = State.read(self.folder, name)
-                if held is not None and held.prepared is not None:
-                    replace(held, prepared=None).write(self.folder, name)
-        ledger.write(self.folder)
-        settled = Ledger.read(self.folder)
-        if settled.folder_mark != self.folder.folder_mark():
-            raise StateError(
-                f"{self.folder.path} is on a file system where a file that is opened again looks like another one "
-                "(inode, time of writing), so the client cannot notice copies and answers nothing: "
-                "move the folder to another file system"
-            )
-        _LOG.warning(
-            "%s was restored or copied, or writing it was interrupted: it is not known what was answered since, so "
-            "rounds that have begun are not answered, and reports that were about to be sent are dropped",
-            self.folder.path,
-        )
-        return settled
+            yield ledger, held
 
     def _prepared(self, ledger: Ledger, held: State, now: float) -> PreparedReport | None:
         """The report of the present round: the one on disk, or a new one if it is time to send it."""
@@ -196,6 +169,41 @@ class Member:
         if not math.isfinite(now):
             raise ValueError(f"now must be finite, in seconds since 1970, got {now}")
         return now
+
+
+@contextlib.contextmanager
+def opened_ledger(folder: Folder, now: float) -> Iterator[Ledger]:
+    """Hold a folder and read its ledger; a copied folder is settled first."""
+    with folder.locked() as lock:
+        ledger = Ledger.read(folder)
+        if ledger.folder_mark != lock.folder_mark:
+            ledger = _settle(folder, ledger, now)
+        yield replace(ledger, time=max(0, int(now)))
+
+
+def _settle(folder: Folder, ledger: Ledger, now: float) -> Ledger:
+    """Settle a folder that was restored or copied. Reports that were about to be sent may have been sent."""
+    ledger = replace(ledger.moved(now), time=max(0, int(now)))
+    for name in ledger.accounts:
+        # A damaged state concerns its own campaign only.
+        with contextlib.suppress(StateError):
+            held = State.read(folder, name)
+            if held is not None and held.prepared is not None:
+                replace(held, prepared=None).write(folder, name)
+    ledger.write(folder)
+    found = Ledger.read(folder)
+    if found.folder_mark != folder.folder_mark():
+        raise StateError(
+            f"{folder.path} is on a file system where a file that is opened again looks like another one "
+            "(inode, time of writing), so the client cannot notice copies and answers nothing: "
+            "move the folder to another file system"
+        )
+    _LOG.warning(
+        "%s was restored or copied, or writing it was interrupted: it is not known what was answered since, so "
+        "rounds that have begun are not answered, and reports that were about to be sent are dropped",
+        folder.path,
+    )
+    return found
 
 
 class _Outbox:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from untrackable.auditing.confidence import Matched
 from untrackable.auditing.mechanism_audit import Apart, Audit
 from untrackable.brackets import Bracket
-from untrackable.display.numbers import number, said, shown
+from untrackable.display.numbers import lower, number, said, shown, upper
 
 
 class Line(NamedTuple):
@@ -22,7 +22,7 @@ class Line(NamedTuple):
 
 def sampled(matched: Matched) -> str:
     """A sampled share with its interval."""
-    return f"{number(matched.sampled)} ({number(matched.lower)} to {number(matched.upper)})"
+    return f"{number(matched.sampled)} ({lower(matched.lower)} to {upper(matched.upper)})"
 
 
 def verdict(audit: Audit) -> list[str]:
@@ -40,7 +40,7 @@ def _recognition(audit: Audit) -> str:
             f"An observer with {each} cannot tell this person from {audit.crowd - 1:,} others with the same value: "
             f"the chance of picking the right one is 1/{audit.crowd:,}, as for a guess (exact)."
         )
-    limit = number(audit.recognised.upper)
+    limit = upper(audit.recognised.upper)
     if audit.linked is None or audit.linked.people != audit.crowd:
         return f"{who} with probability at most {limit} (upper; a guess: {number(guess)})."
     top = audit.linked.top1
@@ -49,7 +49,7 @@ def _recognition(audit: Audit) -> str:
         beyond = f"; an observer who matches this person alone cannot exceed {limit}, upper"
     return (
         f"{who} with probability {number(top.sampled)} (sampled; {100 * top.level:g} % interval "
-        f"{number(top.lower)} to {number(top.upper)}{beyond})."
+        f"{lower(top.lower)} to {upper(top.upper)}{beyond})."
     )
 
 
@@ -154,13 +154,13 @@ def _simulated(audit: Audit) -> Iterable[Line]:
         ]
         for what, matched, bound in shares:
             if matched is not None:
-                limit = "" if bound is None else f"proved to be at most {number(bound.upper)}"
+                limit = "" if bound is None else f"proved to be at most {upper(bound.upper)}"
                 yield Line(heading, what, sampled(matched), "sampled", limit)
     if changed is not None:
         heading = f"Finding changes of {changed.people:,} people, {changed.reports} reports"
         yield Line(heading, "found at 5 % false alarms", sampled(changed.found), "sampled", "")
         yield Line(heading, "right round named", sampled(changed.when), "sampled", "")
-        limit = f"proved to be at most {number(changed.auc_bound.upper)}"
+        limit = f"proved to be at most {upper(changed.auc_bound.upper)}"
         yield Line(heading, "area under the curve", sampled(changed.auc), "sampled", limit)
 
 
@@ -172,11 +172,11 @@ def _accuracy(audit: Audit) -> Iterable[Line]:
     yield Line(
         heading,
         "error radius, one round",
-        number(found.radius),
+        upper(found.radius),
         "upper",
         f"{100 * (1 - found.beta):g} %, one value",
     )
     yield Line(heading, "standard error, one round", number(found.standard_error), "exact", found.given)
     if audit.pools:
         radius = found.radius / math.sqrt(audit.reports)
-        yield Line(heading, f"error radius, {audit.reports} rounds pooled", number(radius), "upper", "")
+        yield Line(heading, f"error radius, {audit.reports} rounds pooled", upper(radius), "upper", "")

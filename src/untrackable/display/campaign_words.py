@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from untrackable import strict_json
+from untrackable.brackets import at_most
 from untrackable.protocol.campaign import Campaign
 
 
@@ -51,15 +52,17 @@ def _span(seconds: int) -> str:
 
 
 def _factor(exponent: float) -> str:
-    return f"{math.exp(exponent):.4g}" if exponent < 50 else f"e^{exponent:g}"
+    if exponent >= 50:
+        return f"e^{at_most(exponent)}"
+    return at_most(math.nextafter(math.exp(exponent), math.inf), 4) if exponent else "1"
 
 
 def _at(name: str, exponent: float, delta: float, verified: dict[str, Any] | None) -> str:
     """The exponent and the probability that goes with it, each with the kind of number it is."""
     if delta == 0:
-        return f"({name} = {exponent:g}, upper)"
-    certainty = "upper"
+        return f"({name} = {at_most(exponent)}, upper)"
+    certainty, declared = "upper", at_most(delta, 4)
     if verified is not None and verified["certainty"] == "exact":
         found = f"{verified['upper']:.4g}"
-        certainty = "exact" if found == f"{delta:.4g}" else f"upper; verified: {found}, exact"
-    return f"({name} = {exponent:g}), except with probability {delta:.4g} ({certainty})"
+        certainty = "exact" if found == declared else f"upper; verified: {found}, exact"
+    return f"({name} = {at_most(exponent)}), except with probability {declared} ({certainty})"

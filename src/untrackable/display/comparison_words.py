@@ -1,8 +1,7 @@
 """A comparison in plain words: what it shows, and a table with one row for each mechanism."""
 
 from untrackable.auditing.comparison import Comparison, Row
-from untrackable.brackets import Bracket
-from untrackable.display.numbers import number, said, shown
+from untrackable.display.numbers import cell, number, said, upper
 
 
 def verdict(comparison: Comparison) -> list[str]:
@@ -28,7 +27,7 @@ def verdict(comparison: Comparison) -> list[str]:
         sentences.append(
             f"The easiest to follow is {worst.name}: an observer tells one person from two with advantage "
             f"{said(worst.tracking.advantage)}, and picks a person out of {comparison.crowd:,} with probability at "
-            f"most {number(worst.recognised.upper)} (upper)."
+            f"most {upper(worst.recognised.upper)} (upper)."
         )
     return sentences
 
@@ -59,20 +58,15 @@ def cells(row: Row) -> tuple[str, ...]:
     """One row of the table."""
     return (
         row.name + ("" if row.lasts else " *"),
-        _cell(row.recognised),
-        _cell(row.tracking.advantage),
-        _cell(row.tracking.gamma),
-        _cell(row.tracking.pure),
-        _cell(row.noticed),
-        _cell(row.privacy.gamma),
-        _cell(row.privacy_any),
-        _cell(row.one_report),
+        cell(row.recognised),
+        cell(row.tracking.advantage),
+        cell(row.tracking.gamma),
+        cell(row.tracking.pure),
+        cell(row.noticed),
+        cell(row.privacy.gamma),
+        cell(row.privacy_any),
+        cell(row.one_report),
         number(row.standard_error),
         number(row.all_rounds),
-        f"≤ {number(row.radius)}",
+        f"≤ {upper(row.radius)}",
     )
-
-
-def _cell(bracket: Bracket) -> str:
-    text, certainty = shown(bracket)
-    return f"≤ {text}" if certainty == "upper" else text.split(" ±")[0]

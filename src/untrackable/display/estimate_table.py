@@ -5,6 +5,7 @@ from typing import Any
 
 from untrackable import checks
 from untrackable.answers.answer import Answer
+from untrackable.display.percentages import percent
 from untrackable.errors import ReportFileError
 from untrackable.estimation.estimate import Estimate, Ranked
 from untrackable.extras import extra
@@ -110,7 +111,7 @@ def table(
         nearest = _nearest(estimate, rows)
         found["consistent"] = [percent(nearest[row.value]) for row in rows]
     found["± error"] = [percent(row.standard_error) for row in rows]
-    found["interval"] = [f"{percent(row.lower)} … {percent(row.upper)}" for row in rows]
+    found["interval"] = [f"{percent(row.lower, 'down')} … {percent(row.upper, 'up')}" for row in rows]
     if width < _wide(found) + _SHORTEST_BAR + _MARK:
         del found["± error"]
     room = min(_LONGEST_BAR, width - _wide(found) - _MARK)
@@ -127,11 +128,6 @@ def table(
 def _wide(columns: dict[str, list[str]]) -> int:
     """How many characters the columns take, with the space between them."""
     return sum(2 + min(_LONGEST, max(map(len, (title, *cells)))) for title, cells in columns.items())
-
-
-def percent(share: float) -> str:
-    """A share as a percentage."""
-    return f"{100 * share:.2f} %" if abs(share) >= 1e-4 or share == 0 else f"{100 * share:.1e} %"
 
 
 def bar(row: Ranked, scale: float, width: int) -> str:

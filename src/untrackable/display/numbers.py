@@ -2,23 +2,36 @@
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from fractions import Fraction
 from typing import Any
 
 from untrackable.auditing.confidence import Matched
-from untrackable.brackets import Bracket
+from untrackable.brackets import Bracket, Side, rounded
 
-_DIGITS = 4
+_DIGITS, _POWER_DIGITS = 4, 3
+"""Significant digits of a number, and of one that is written with a power of ten."""
+_WHOLE: dict[Side, Callable[[float], int]] = {"up": math.ceil, "down": math.floor, "nearest": round}
 
 
-def number(value: float) -> str:
-    """A number for people: four digits, ∞ for infinity."""
+def number(value: float, side: Side = "nearest") -> str:
+    """A number for people: four digits, ∞ for infinity. Upper bounds are rounded up, lower ones down."""
     if math.isinf(value):
         return "∞"
     if value == 0 or 1e-3 <= abs(value) < 1e6:
-        text = f"{value:.{_DIGITS}g}"
-        return f"{value:,.0f}" if "e" in text else text
-    return f"{value:.2e}"
+        text = f"{rounded(value, _DIGITS, side):.{_DIGITS}g}"
+        return f"{_WHOLE[side](value):,}" if "e" in text else text
+    return f"{rounded(value, _POWER_DIGITS, side):.{_POWER_DIGITS - 1}e}"
+
+
+def upper(value: float) -> str:
+    """An upper bound for people, rounded up."""
+    return number(value, "up")
+
+
+def lower(value: float) -> str:
+    """A lower bound for people, rounded down."""
+    return number(value, "down")
 
 
 def shown(bracket: Bracket) -> tuple[str, str]:
@@ -27,12 +40,28 @@ def shown(bracket: Bracket) -> tuple[str, str]:
         case "exact":
             return number(bracket.upper), "exact"
         case "lower":
-            return number(bracket.lower), "lower"
+            return lower(bracket.lower), "lower"
         case "bracket" if math.isfinite(bracket.upper):
-            half = bracket.width / 2
-            return f"{number(bracket.lower + half)} ± {half:.1g}", "exact up to ±"
+            middle = number(bracket.lower + bracket.width / 2)
+            return f"{middle} ± {_reach(bracket, middle)}", "exact up to ±"
         case _:
-            return number(bracket.upper), "upper"
+            return upper(bracket.upper), "upper"
+
+
+def _reach(bracket: Bracket, middle: str) -> str:
+    """How far the ends are from the middle that is printed, its rounding included, rounded up."""
+    printed = Fraction(middle.replace(",", ""))
+    farthest = max(Fraction(bracket.upper) - printed, printed - Fraction(bracket.lower))
+    return f"{rounded(math.nextafter(float(farthest), math.inf), 1, 'up'):.1g}"
+
+
+def cell(bracket: Bracket) -> str:
+    """A bracket in a table: a number that is exact in all its digits, or an upper bound."""
+    if bracket.certainty == "lower":
+        return f"≥ {lower(bracket.lower)}"
+    nearest = number(bracket.upper)
+    exact = bracket.certainty == "exact" or (bracket.certainty == "bracket" and number(bracket.lower) == nearest)
+    return nearest if exact else f"≤ {upper(bracket.upper)}"
 
 
 def said(bracket: Bracket) -> str:

@@ -4,8 +4,7 @@ import dataclasses
 from typing import Any
 
 from untrackable import strict_json
-from untrackable.brackets import Bracket
-from untrackable.display.numbers import as_dict, number, said, shown
+from untrackable.display.numbers import as_dict, cell, number, said, upper
 from untrackable.planning.goals import FOREVER, Goals
 from untrackable.planning.plans import Option, Plan, Refusal
 from untrackable.planning.rounding import counted, rounded_up
@@ -94,9 +93,9 @@ def _answer(plan: Plan, best: Option) -> str:
         case "rounds":
             return f"{best.name} for {_rounds(best.goals)}."
     if best.goals.discovered is not None:
-        share = number(best.error_upper)
+        share = upper(best.error_upper)
         return f"{best.name}: it finds strings that at least {share} of all people hold (predicted)."
-    return f"{best.name}: frequencies are off by at most {number(best.error_upper)} (upper)."
+    return f"{best.name}: frequencies are off by at most {upper(best.error_upper)} (upper)."
 
 
 def _promises(best: Option) -> str:
@@ -108,7 +107,7 @@ def _promises(best: Option) -> str:
             "A string counts as found three standard errors above the threshold of one prefix."
         )
     return (
-        f"Error at most {number(best.error_upper)} (upper; {promise(best.goals)}). All reports ever, together: "
+        f"Error at most {upper(best.error_upper)} (upper; {promise(best.goals)}). All reports ever, together: "
         f"eps = {said(best.everlasting)} at delta = {best.goals.delta:g}. Tracking: "
         f"{best.goals.tolerance.measure} {said(best.tracked)}."
     )
@@ -135,7 +134,7 @@ def _answers(option: Option, unknown: str | None) -> str:
             return f"eps = {number(rounded_up(option.goals.eps or 0.0))}"
         case "rounds":
             return _rounds(option.goals)
-    return f"error at most {number(option.error_upper)}"
+    return f"error at most {upper(option.error_upper)}"
 
 
 def _paper(plan: Plan) -> list[str]:
@@ -143,15 +142,13 @@ def _paper(plan: Plan) -> list[str]:
     if found is None:
         return ["The paper's own parameter selection has no answer to these goals."]
     slots = (
-        f"L = {found.slots:,}, k²/L = {number(found.delta_upper)}"
-        if found.slots
-        else "L = 0: nothing can be stored"
+        f"L = {found.slots:,}, k²/L = {upper(found.delta_upper)}" if found.slots else "L = 0: nothing can be stored"
     )
     limit = number(plan.goals.tolerance.advantage_limit)
     return [
         f"The paper's own selection, as printed: eps' = {number(found.eps_report)}, {slots}. "
-        f"For k²/L within {limit} it needs {counted(found.people_upper)} people, {number(found.ratio_upper)} "
-        f"times as many as {plan.options[0].name} ({number(found.ratio_same_radius_upper)} times with the same "
+        f"For k²/L within {limit} it needs {counted(found.people_upper)} people, {upper(found.ratio_upper)} "
+        f"times as many as {plan.options[0].name} ({upper(found.ratio_same_radius_upper)} times with the same "
         "accuracy radius on both sides; its term L²/2^d is left out)."
     ]
 
@@ -165,10 +162,10 @@ def cells(option: Option) -> tuple[str, ...]:
         option.name,
         counted(goals.people or 0),
         "for ever" if goals.rounds == FOREVER else f"{goals.rounds:,}",
-        _cell(option.everlasting),
-        f"{about} {number(option.error_upper)}",
-        f"{about} {number(option.one_round_upper)}",
-        _cell(option.tracked),
+        cell(option.everlasting),
+        f"{about} {upper(option.error_upper)}",
+        f"{about} {upper(option.one_round_upper)}",
+        cell(option.tracked),
         _bytes(option.report_bytes),
         _bytes(option.state_bytes),
         ", ".join(f"{key}={_short(value)}" for key, value in parameters.items()),
@@ -245,8 +242,3 @@ def _bytes(count: int) -> str:
         if count >= size:
             return f"{count / size:.3g} {unit}"
     return f"{count} B"
-
-
-def _cell(bracket: Bracket) -> str:
-    text, certainty = shown(bracket)
-    return f"≤ {text}" if certainty == "upper" else text.split(" ±")[0]

@@ -6,6 +6,7 @@ from typing import Any
 from untrackable import checks
 from untrackable.encodings.encoding import Encoding
 from untrackable.encodings.normal_text import normalise
+from untrackable.encodings.shown_text import check_shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +19,7 @@ class Bit(Encoding):
     kind = "bit"
 
     def __post_init__(self) -> None:
-        checks.settle(self, zero=normalise("zero", self.zero), one=normalise("one", self.one))
+        checks.settle(self, zero=_name("zero", self.zero), one=_name("one", self.one))
         if self.zero == self.one:
             raise ValueError(f"zero and one must have different names, got {self.one!r} for both")
 
@@ -44,3 +45,7 @@ class Bit(Encoding):
     def describe(self) -> str:
         """The two names, in words for people."""
         return f"{self.zero} (0) or {self.one} (1); anything else is refused"
+
+
+def _name(parameter: str, given: object) -> str:
+    return check_shown(parameter, normalise(parameter, given))

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from untrackable import checks
 from untrackable.encodings.encoding import Encoding
 from untrackable.encodings.normal_text import normalise
+from untrackable.encodings.shown_text import check_shown
 
 LARGEST_LIST = 1 << 16
 """The largest number of names in a list."""
@@ -34,7 +35,7 @@ class Categories(Encoding):
         checks.choice("unknown", self.unknown, ("error", "other"))
         if isinstance(self.names, (str, bytes)) or not isinstance(self.names, Sequence):
             raise TypeError(f"names must be a list of strings, not {type(self.names).__name__}")
-        names = tuple(normalise("names", name) for name in self.names)
+        names = tuple(check_shown("names", normalise("names", name)) for name in self.names)
         if not 1 <= len(names) <= LARGEST_LIST:
             raise ValueError(f"names must have between 1 and {LARGEST_LIST} entries, got {len(names)}")
         places: dict[str, int] = {}

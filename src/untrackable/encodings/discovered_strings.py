@@ -13,6 +13,7 @@ from untrackable import checks
 from untrackable.encodings.encoding import Encoding
 from untrackable.encodings.normal_text import normalise
 from untrackable.encodings.salt import TooLong, check_hash_parameters, fresh_salt, parse_salt, too_long_words
+from untrackable.encodings.shown_text import check_shown
 from untrackable.mechanisms.splitmix import STEP, WORD, mixed
 
 if TYPE_CHECKING:
@@ -250,7 +251,8 @@ class DiscoveredStrings(Encoding):
 
 
 def _alphabet(given: object) -> str:
-    alphabet = normalise("alphabet", given)
+    # Each character stands alone here, so that there is no word around a joiner.
+    alphabet = check_shown("alphabet", normalise("alphabet", given), joiners=True)
     if alphabet != given:
         raise ValueError("alphabet must be in Unicode's composed form (NFC)")
     if len(set(alphabet)) < len(alphabet):

@@ -5,7 +5,7 @@ The number of people and the error play no part here. Parameters follow from pri
 
 from functools import lru_cache
 
-from untrackable.brackets import Bracket
+from untrackable.brackets import Bracket, at_least
 from untrackable.mechanisms.catalogue_entry import Entry
 from untrackable.mechanisms.demands import Unsuitable
 from untrackable.mechanisms.interface import Mechanism, Pair, Values
@@ -69,7 +69,8 @@ def trackable(mechanism: Mechanism, tracked: Bracket, goals: Goals) -> Unsuitabl
     """An observer can follow people better than is tolerable, or nothing rules it out."""
     measure, limit = goals.tolerance.measure, f"{goals.tolerance.limit:.4g}"
     if tracked.lower > goals.tolerance.limit:
-        why = f"Its reports can be followed: {measure} is at least {tracked.lower:.4g}, and {limit} is tolerable."
+        least = at_least(tracked.lower, 4)
+        why = f"Its reports can be followed: {measure} is at least {least}, and {limit} is tolerable."
     else:
         held = "any number of reports" if goals.observed is None else f"{goals.observed:,} reports"
         why = f"For an observer who holds {held}, no bound keeps {measure} within {limit}."

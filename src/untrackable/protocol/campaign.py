@@ -14,6 +14,7 @@ from typing import Any, Literal
 from untrackable import checks, strict_json
 from untrackable.encodings.encoding import Encoding
 from untrackable.encodings.encoding import from_json as encoding_from_json
+from untrackable.encodings.shown_text import check_shown
 from untrackable.errors import CampaignError, EncodingError, MechanismError
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.registry import from_json as mechanism_from_json
@@ -76,8 +77,9 @@ class Campaign:
     def __post_init__(self) -> None:
         if not isinstance(self.question, str):
             raise TypeError(f"question must be a string, not {type(self.question).__name__}")
-        if not 1 <= len(self.question) <= _LONGEST_QUESTION or not self.question.isprintable():
-            raise ValueError(f"question must have 1 to {_LONGEST_QUESTION} printable characters on one line")
+        if not 1 <= len(self.question) <= _LONGEST_QUESTION:
+            raise ValueError(f"question must have 1 to {_LONGEST_QUESTION} characters")
+        check_shown("question", self.question)
         for name, kind in (("encoding", Encoding), ("mechanism", Mechanism), ("guarantee", Guarantee)):
             if not isinstance(getattr(self, name), kind):
                 raise TypeError(f"{name} must be of type {kind.__name__}, not {type(getattr(self, name)).__name__}")

@@ -3,7 +3,8 @@
 1. `loss_on_lattice` convolves directly. It applies if all losses are multiples of one step, as with randomised
    response and inner products. All numbers are positive, so every digit of every tail is accurate.
 2. `loss_by_enumeration` lists all distinct outcomes. It applies if they are few enough.
-3. `loss_on_grid` does everything else with one FFT on a grid of losses. It bounds the effects of rounding,
+3. `loss_by_transform` does very many equal losses with one FFT on their lattice, where no loss is rounded.
+4. `loss_on_grid` does everything else with one FFT on a grid of losses. It bounds the effects of rounding,
    truncation and FFT noise, so the result is a rigorous bracket.
 """
 
@@ -25,6 +26,7 @@ from untrackable.theory.factor_products import (
     one_sided_masses,
     total_mass_error,
 )
+from untrackable.theory.lattice_transform import loss_by_transform, transform_points
 from untrackable.theory.loss_grid import loss_on_grid
 from untrackable.theory.losses import ROUNDING, LossTable
 
@@ -46,6 +48,8 @@ def total_loss(factors: Sequence[RepeatedFactor], gaussian: float, grid: int) ->
             return loss_on_lattice(factors, step)
         if enumerable(factors):
             return loss_by_enumeration(factors)
+        if step is not None and (points := transform_points(factors, step)):
+            return loss_by_transform(factors, step, points)
     return loss_on_grid(factors, gaussian, grid)
 
 

@@ -33,7 +33,7 @@ def loss_on_grid(factors: Sequence[RepeatedFactor], gaussian: float, grid: int) 
     have a known mean. Bernstein's inequality bounds how far their sum is from that mean: about h·√n for n draws and
     grid step h. Rounding in one direction only would cost h·n.
     """
-    low, high = _window(factors, gaussian)
+    low, high = loss_window(factors, gaussian)
     if not low <= high:  # No world has any finite loss left.
         return LossTable(np.zeros(1), np.zeros(1), np.zeros(1), *one_sided_masses(factors))
     narrowest = 1.01 * max(high - low, 1e-9) / grid
@@ -159,7 +159,7 @@ def _power(base: NDArray[np.complex128], exponent: int) -> NDArray[np.complex128
         base = base * base
 
 
-def _window(factors: Sequence[RepeatedFactor], gaussian: float) -> tuple[float, float]:
+def loss_window(factors: Sequence[RepeatedFactor], gaussian: float) -> tuple[float, float]:
     """An interval that the total loss leaves on either side with probability at most `RAREST`, in both worlds."""
     signs = (1,) if is_symmetric(factors) else (1, -1)
     ends = [max(_chernoff(factors, gaussian, sign, world) for world in WORLDS) for sign in signs]

@@ -66,6 +66,15 @@ def test_campaign_guarantee_and_bars(collector: Collector) -> None:
     assert "https://" not in text
 
 
+def test_texts_of_a_campaign_are_isolated_from_the_direction_of_others(collector: Collector) -> None:
+    asked = campaign(question="מה 1, 2?")
+    filled(collector.store, asked)
+    text = collector.http.get("/").text
+    assert "<h2><bdi>מה 1, 2?</bdi></h2>" in text
+    assert text.count("<bdi>") == text.count("</bdi>") == 14
+    assert text.count('<td class="label" dir="auto"') == 12
+
+
 def test_unpublished_or_few_reports_show_no_number(collector: Collector) -> None:
     hidden, few = campaign(question="Hidden?"), campaign(question="Few?")
     filled(collector.store, hidden)

@@ -19,6 +19,7 @@ from untrackable.auditing.evidence.report_digests import Progress
 from untrackable.auditing.evidence.report_streams import Factory, Streams, collect
 from untrackable.auditing.evidence.sign_tests import SignTest, identical, persistence, sharing
 from untrackable.auditing.evidence.similarities import halves
+from untrackable.brackets import at_least
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +95,7 @@ class ClientAudit:
             (self.eps, self.claimed_eps, f"all {self.reports} reports"),
             (self.eps_one, self.claimed_eps_one, "one report"),
         ):
-            bound = f"or {of}, eps is at least {found.lower:.3g} (lower, {sure})"
+            bound = f"or {of}, eps is at least {at_least(found.lower, 3)} (lower, {sure})"
             if claimed is None:
                 said.append(f"F{bound}.")
             else:
@@ -107,8 +108,8 @@ class ClientAudit:
                 )
         said.append(self._noise())
         said.append(
-            f"Tracking advantage between halves of {self.reports} reports: at least {self.tracking.lower:.3g} "
-            f"(lower, {sure})."
+            f"Tracking advantage between halves of {self.reports} reports: at least "
+            f"{at_least(self.tracking.lower, 3)} (lower, {sure})."
         )
         return tuple(said)
 

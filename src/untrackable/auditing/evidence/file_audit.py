@@ -17,6 +17,7 @@ from untrackable.auditing.evidence.people_sample import PeopleSample, Person, ar
 from untrackable.auditing.evidence.recorded_format import FORMATS, Format, RecordedFormat, UnreadableReport
 from untrackable.auditing.evidence.recorded_table import RecordedColumns, find_columns, open_recorded
 from untrackable.auditing.evidence.report_digests import Progress
+from untrackable.brackets import at_least
 from untrackable.errors import AuditError
 from untrackable.reports.table import CellBatch, CellTable
 
@@ -76,7 +77,7 @@ class FileAudit:
         if found.lower > 0:
             return (
                 f"People in this file can be followed: by {found.similarity}, one person's two windows are told "
-                f"from two people's with an advantage of at least {found.lower:.3g} (lower, {sure}; "
+                f"from two people's with an advantage of at least {at_least(found.lower, 3)} (lower, {sure}; "
                 f"{found.sampled:.3g} sampled), where 0 is guessing and 1 is certainty."
             )
         return (

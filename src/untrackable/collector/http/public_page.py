@@ -12,6 +12,7 @@ from untrackable.collector.http.service import Service
 from untrackable.collector.stores.records import StoredCampaign
 from untrackable.display.campaign_words import guarantee_words, schedule_words
 from untrackable.display.page_shell import page_template
+from untrackable.display.percentages import percent
 from untrackable.protocol.campaign import Campaign
 
 _BARS = 20
@@ -75,7 +76,7 @@ def _drawn(found: dict[str, Any], campaign: Campaign) -> dict[str, Any]:
         {
             "label": row["label"],
             "percent": f"{100 * row['frequency']:.2f} %",
-            "range": f"{100 * row['lower']:.2f} to {100 * row['upper']:.2f} %",
+            "range": f"{percent(row['lower'], 'down').removesuffix(' %')} to {percent(row['upper'], 'up')}",
             "bar": place(row["frequency"]),
             "from": place(row["lower"]),
             "length": round(place(row["upper"]) - place(row["lower"]), 2),

@@ -8,6 +8,7 @@ sends the hash function with every report.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -15,11 +16,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
 from untrackable.errors import StateError
-from untrackable.estimation.aggregators import FloatArray, Reports, Scope
+from untrackable.estimation.aggregators import Estimate, FloatArray, Reports, Scope
 from untrackable.framing import pack_integers, unpack_integers
 from untrackable.mechanisms.entropy import Entropy, below
 from untrackable.mechanisms.interface import After
 from untrackable.mechanisms.kept.kept_symbol import KeptSymbol, ShareAggregator, Step, constant_rows, steps_for
+from untrackable.mechanisms.kept.seed_collisions import SeedCollisions, seed_collisions, seeds_can_be_tried
 from untrackable.mechanisms.observed_rounds import ObservedRounds, round_number
 from untrackable.mechanisms.probabilities import Chance
 from untrackable.mechanisms.simulated_values import integer_population
@@ -156,20 +158,32 @@ class Loloha(KeptSymbol):
         """The probabilities that a report counts for its sender's value, and for another, over all seeds."""
         return self._kept.then(self._reported), 1 / self.symbols
 
+    def _tried(self) -> SeedCollisions | None:
+        """What all seeds together do to an estimate, if they are few enough to try every one."""
+        return _tried_seeds(self) if seeds_can_be_tried(self.values, self.symbols, self.seed_bits) else None
+
     def _collisions(self, beta: float, pairs: int) -> float:
-        """A bound on the bias of an estimate by collisions, if hash values are uniform and independent.
+        """By how much collisions may bias an estimate: exact for few seeds, else for uniform, independent hashes.
 
         A share c of the 2^b seeds, about 1/g, makes two values collide. That moves the frequency of one by
         (c - 1/g)·g/(g-1) of the other's. Hoeffding's inequality over the seeds bounds this for all pairs of values.
         """
+        if (tried := self._tried()) is not None:
+            return tried.bias
         return self.symbols / (self.symbols - 1) * mean_radius(1 << self.seed_bits, beta, statistics=pairs)
 
     def accuracy(
         self, people: int, *, beta: float = 0.05, round: int = 1, candidates: Sequence[Any] | None = None
     ) -> Accuracy:
-        """The error follows from the share of reports that count for a value, and from uneven collisions."""
-        noise = KeptSymbol.accuracy(self, people, beta=beta / 2)
-        return noise._replace(beta=beta, radius=noise.radius + self._collisions(beta / 2, self.values))
+        """By the share of reports that count for a value, and how unevenly values may collide.
+
+        Where every seed can be tried and they tell the values apart, collisions are corrected for exactly.
+        """
+        if (tried := self._tried()) is not None and tried.weights is not None:
+            people, worst = checks.integer("people", people, low=1), float(tried.others.max())
+            return Accuracy.of(people, beta, span=float(tried.span.max()), variance=worst)
+        found = KeptSymbol.accuracy(self, people, beta=beta / 2)
+        return found._replace(beta=beta, radius=found.radius + self._collisions(beta / 2, self.values))
 
     def _tracked_states(self, values: int) -> int:
         """One state for each symbol that values are hashed to. All share the seed, and each state counts it."""
@@ -286,6 +300,16 @@ class LolohaAggregator(ShareAggregator):
             raise ValueError(f"a report must have a symbol below {self._mechanism.symbols}")
         return reports
 
+    def _estimate_all(self, n: int, beta: float) -> Estimate:
+        """Corrected for the collisions of all seeds, where these are few and tell the values apart."""
+        tried = self._mechanism._tried()
+        if tried is None or tried.weights is None:
+            return super()._estimate_all(n, beta)
+        frequencies: FloatArray = tried.weights @ (self.counts / n)
+        held = np.clip(frequencies, 0, 1)
+        variance = np.maximum(tried.second @ held - held, 0.0)
+        return Estimate.of_means(frequencies, n, beta, np.sqrt(variance / n), span=float(tried.span.max()))
+
     def _tally(self, reports: Words) -> None:
         m = self._mechanism
         values = np.arange(m.values, dtype=np.uint64)[:, None]
@@ -293,6 +317,12 @@ class LolohaAggregator(ShareAggregator):
         for start in range(0, reports.size, size):
             seeds, symbols = m._parts(reports[start : start + size])
             self.counts += np.count_nonzero(m._hashes(seeds[None, :], values) == symbols, axis=1)
+
+
+@lru_cache(maxsize=16)
+def _tried_seeds(mechanism: Loloha) -> SeedCollisions:
+    there, _ = mechanism._shares()
+    return seed_collisions(mechanism._hashes, mechanism.values, mechanism.symbols, mechanism.seed_bits, there)
 
 
 def _keys(seeds: Words) -> Words:

@@ -1,0 +1,144 @@
+"""`untrackable policy`: show and change what a person allows, all campaigns together."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from untrackable.cli.help_layout import CommandGroup
+from untrackable.cli.terminal import one_line_errors, print_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from untrackable.client.policy import Policy
+
+DEFAULTS = {"eps": 1.0, "delta": 1e-6, "gamma": 0.0, "tracking_delta": 0.0}
+"""The limits of a folder in which nothing was answered yet."""
+_HELP = {
+    "eps": "Privacy budget over all campaigns.",
+    "delta": "Probability that eps fails.",
+    "gamma": "How far reports may be linkable.",
+    "tracking_delta": "Probability that gamma fails.",
+}
+
+
+def _home() -> str:
+    return str(Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "untrackable")
+
+
+FOLDER = click.option(
+    "--folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=_home,
+    envvar="UNTRACKABLE_FOLDER",
+    metavar="DIR",
+    show_default="~/.local/share/untrackable",
+    help="Data folder.",
+)
+
+
+def policy_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options for the limits of a policy; what is not given is as stored."""
+    for name in reversed(DEFAULTS):
+        option = f"--{name.replace('_', '-')}"
+        shown = f"stored, or {DEFAULTS[name]:g}"
+        command = click.option(option, type=float, show_default=shown, help=_HELP[name])(command)
+    return command
+
+
+def lowered_policy(folder: Path, given: Mapping[str, float | None]) -> Policy:
+    """The stored policy with the limits that are given; `PolicyRaised` if these allow more than it."""
+    from untrackable.client.stored_policy import stored_policy
+
+    stored = stored_policy(folder)
+    found = changed_policy(stored, given)
+    if stored is not None:
+        found.check_not_above(stored)
+    return found
+
+
+def changed_policy(stored: Policy | None, given: Mapping[str, float | None]) -> Policy:
+    """The stored policy, or else the default one, with the limits that are given."""
+    from untrackable.client.policy import Policy
+
+    limits = DEFAULTS if stored is None else {name: getattr(stored, name) for name in DEFAULTS}
+    return Policy(**{**limits, **{name: limit for name, limit in given.items() if limit is not None}})
+
+
+@click.group(cls=CommandGroup)
+def policy() -> None:
+    """Show or change what a person allows, all campaigns together.
+
+    The first answer stores the policy in the person's folder. A campaign that would exceed it is refused.
+
+    Example: untrackable policy show
+    """
+
+
+@contextmanager
+def _one_line_errors(folder: Path) -> Iterator[None]:
+    try:
+        with one_line_errors():
+            yield
+    except OSError as error:
+        raise click.ClickException(f"cannot use the folder {folder}: {error.strerror}") from None
+
+
+def _print(found: Policy | None, as_json: bool) -> None:
+    if as_json:
+        print_json({"policy": None if found is None else found.limits()})
+        return
+    if found is None:
+        click.echo("No policy is stored yet: the first answer stores one.")
+        return
+    click.echo("All reports to all campaigns together may at most be (upper):")
+    click.echo(f"  private       eps {found.eps!r}, delta {found.delta!r}")
+    click.echo(f"  untrackable   gamma {found.gamma!r}, tracking delta {found.tracking_delta!r}")
+
+
+@policy.command()
+@FOLDER
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def show(folder: Path, as_json: bool) -> None:
+    """Show the policy that is stored in a folder.
+
+    Example: untrackable policy show
+    """
+    from untrackable.client.stored_policy import stored_policy
+
+    with _one_line_errors(folder):
+        found = stored_policy(folder)
+    _print(found, as_json)
+
+
+@policy.command("set")
+@policy_options
+@FOLDER
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def set_(
+    eps: float | None,
+    delta: float | None,
+    gamma: float | None,
+    tracking_delta: float | None,
+    folder: Path,
+    as_json: bool,
+) -> None:
+    """Change the policy of a folder, also to allow more.
+
+    It limits campaigns that are answered from now on. What was spent stays spent, and campaigns that were joined
+    go on. Other limits stay as they are.
+
+    Example: untrackable policy set --eps 2
+    """
+    from untrackable.client.stored_policy import store_policy, stored_policy
+
+    given = {"eps": eps, "delta": delta, "gamma": gamma, "tracking_delta": tracking_delta}
+    with _one_line_errors(folder):
+        found = changed_policy(stored_policy(folder), given)
+        store_policy(folder, found)
+    _print(found, as_json)

@@ -1,0 +1,144 @@
+"""The policy is stored with the ledger: the first use decides, lowering is free, raising is a step of its own."""
+
+import math
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.client.samples import START, Clock, campaign, client, snapshot
+from tests.client.test_crashes import killed_at
+from untrackable.client.client import members
+from untrackable.client.ledger import Ledger
+from untrackable.client.policy import Policy
+from untrackable.client.private_folder import Folder
+from untrackable.client.stored_policy import store_policy, stored_policy
+from untrackable.errors import CampaignRefused, ClockBehind, PolicyRaised
+from untrackable.mechanisms.inner_product.deck import Deck
+from untrackable.protocol.campaign import Campaign
+
+OLD = Path(__file__).parent.parent / "version_0_1"
+SMALL = Deck(bits=2, slots=5, eps_report=0.01)
+
+
+def small(number: int) -> Campaign:
+    return campaign(SMALL, rounds=5, question=f"Number {number}?")
+
+
+def test_the_first_use_decides(tmp_path: Path) -> None:
+    clock, folder = Clock(), tmp_path / "c"
+    assert stored_policy(folder) is None
+    client(folder, small(0), clock).answer(1)
+    assert stored_policy(folder) == Policy(eps=1.0, delta=1e-6)
+    before = snapshot(folder)
+    for more in (
+        {"eps": 100.0},
+        {"delta": 1e-3},
+        {"gamma": 1.0},
+        {"tracking_delta": 0.5},
+        {"eps": 2.0, "delta": 0.0},
+    ):
+        for asked in (small(0), small(1)):
+            with pytest.raises(PolicyRaised, match=r"nothing was changed.*untrackable policy set --"):
+                client(folder, asked, clock, **more).answer(2)
+    assert {path: data for path, data in snapshot(folder).items() if path.name != "lock"} == {
+        path: data for path, data in before.items() if path.name != "lock"
+    }
+
+
+def test_lowering_is_always_allowed_and_stays(tmp_path: Path) -> None:
+    clock, folder = Clock(), tmp_path / "c"
+    client(folder, small(0), clock).answer(1)
+    client(folder, small(1), clock, eps=0.5).answer(1)
+    assert stored_policy(folder) == Policy(eps=0.5, delta=1e-6)
+    client(folder, small(1), clock, eps=0.25).answer(2)  # an answer to a campaign that was joined before
+    assert stored_policy(folder) == Policy(eps=0.25, delta=1e-6)
+    with pytest.raises(PolicyRaised, match=r"eps 0\.5 instead of 0\.25"):
+        client(folder, small(2), clock, eps=0.5).answer(1)
+
+
+def test_a_refused_campaign_does_not_lower_the_policy(tmp_path: Path) -> None:
+    clock, folder = Clock(), tmp_path / "c"
+    client(folder, campaign(), clock).answer(1)
+    with pytest.raises(CampaignRefused, match="your policy allows"):
+        client(folder, campaign(question="Another?"), clock, eps=0.001).answer(1)
+    assert stored_policy(folder) == Policy(eps=1.0, delta=1e-6)
+
+
+def test_raising_is_a_step_of_its_own(tmp_path: Path) -> None:
+    clock, folder = Clock(), tmp_path / "c"
+    asked = campaign(Deck(bits=2, slots=5, eps_report=0.6), rounds=5, eps=3.0)
+    client(folder, small(0), clock).answer(1)
+    with pytest.raises(PolicyRaised):
+        client(folder, asked, clock, eps=4.0).answer(1)
+    assert store_policy(folder, Policy(eps=4.0, delta=1e-6, pins=(asked.id,)), clock=clock) == Policy(
+        eps=1.0, delta=1e-6
+    )
+    assert stored_policy(folder) == Policy(eps=4.0, delta=1e-6)
+    client(folder, asked, clock, eps=4.0).answer(1)
+    assert len(members(folder)) == 2
+
+
+def test_limits_come_back_from_disk(tmp_path: Path) -> None:
+    for number, limits in enumerate(
+        [Policy(eps=0.1, delta=0.0), Policy(eps=1 / 3, delta=1e-300, gamma=math.inf, tracking_delta=1.0)]
+    ):
+        store_policy(tmp_path / str(number), replace(limits, pins=("a" * 64,)), clock=Clock())
+        assert stored_policy(tmp_path / str(number)) == limits
+
+
+def test_an_old_folder_stores_the_policy_that_is_used_first(tmp_path: Path) -> None:
+    folder = tmp_path / "c"
+    shutil.copytree(OLD / "client", folder)
+    folder.chmod(0o700)
+    for file in folder.iterdir():
+        file.chmod(0o600)
+    clock = Clock(START + 3 * 86_400)
+    assert stored_policy(folder) is None
+    client(folder, small(0), clock, eps=2.0).answer(1)
+    assert stored_policy(folder) == Policy(eps=2.0, delta=1e-6)
+    with pytest.raises(PolicyRaised):
+        client(folder, small(1), clock, eps=2.5).answer(1)
+
+
+def test_a_copied_folder_is_noticed_by_storing_a_policy_too(tmp_path: Path) -> None:
+    clock, folder, copy = Clock(START + 500), tmp_path / "c", tmp_path / "copy"
+    client(folder, small(0), clock).answer(1)
+    shutil.copytree(folder, copy)
+    clock.now = START + 2.5 * 86_400
+    store_policy(copy, Policy(eps=2.0, delta=1e-6), clock=clock)
+    opened = Folder(copy)
+    with opened.locked():
+        life = Ledger.read(opened).life(small(0).id)
+    assert life is not None
+    assert life.through == 3  # no round that has begun is answered from the copy
+    other = tmp_path / "other"
+    shutil.copytree(folder, other)
+    with pytest.raises(ClockBehind):
+        store_policy(other, Policy(eps=2.0, delta=1e-6), clock=Clock(START))
+    assert stored_policy(other) == Policy(eps=1.0, delta=1e-6)
+
+
+@pytest.mark.parametrize("torn", [False, True])
+def test_killed_while_storing_there_is_the_one_policy_or_the_other(
+    torn: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, before, after = Clock(), Policy(eps=1.0, delta=1e-6), Policy(eps=2.0, delta=1e-6)
+    number, seen = 0, []
+
+    def storing(folder: Path) -> Any:
+        return lambda step: store_policy(folder, after, clock=clock)
+
+    killed = True
+    while killed:
+        folder = tmp_path / str(number)
+        client(folder, small(0), clock).answer(1)
+        killed = killed_at(number, storing(folder), monkeypatch, torn)
+        seen.append(stored_policy(folder))
+        assert seen[-1] in (before, after)
+        number += 1
+    assert seen[0] == before
+    assert seen[-1] == after
+    assert number > 10

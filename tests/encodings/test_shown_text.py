@@ -1,0 +1,88 @@
+"""Names and questions cannot forge or hide what stands around them, and scripts that need joiners have them."""
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from untrackable import Bit, Categories, DiscoveredStrings
+from untrackable.encodings.encoding import from_json
+from untrackable.encodings.shown_text import check_shown, hidden_places
+from untrackable.errors import EncodingError
+
+ACTING = [
+    *range(0x20),
+    *range(0x7F, 0xA0),
+    0xAD,
+    0x61C,
+    *range(0x200E, 0x2010),
+    *range(0x2028, 0x202F),
+    *range(0x2060, 0x2070),
+    0xE000,
+    0xFEFF,
+    0xE0041,
+]
+"""Controls, line ends, everything that changes the direction of text, and what cannot be seen."""
+
+
+@pytest.mark.parametrize("code", [code for code in ACTING if unicodedata.category(chr(code)) != "Cn"])
+def test_acting_characters_are_refused_wherever_they_stand(code: int) -> None:
+    for text in (chr(code), f"a{chr(code)}b", f"می{chr(code)}خواهم"):
+        with pytest.raises(ValueError, match=f"must not contain control .* has U\\+{code:04X}$"):
+            check_shown("name", text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "naïve",
+        "Ελλάδα",
+        "日本語\u3000東京",
+        "שלום עולם",
+        "می\u200cخواهم",
+        "क्\u200dष",
+        "ক্\u200cষ",
+        "👩\u200d🔬",
+        "🏳\ufe0f\u200d🌈",
+        "👩🏽\u200d🔬",
+        "Fumez-vous\u00a0?",
+    ],
+)
+def test_words_of_all_scripts_are_shown(text: str) -> None:
+    assert check_shown("name", text) == text
+
+
+@pytest.mark.parametrize(
+    "text", ["y\u200des", "\u200cخ", "خ\u200c", "\u200d", "a \u200c b", "да\u200dнет", "👩\u200d"]
+)
+def test_joiners_that_no_script_needs_are_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"U\+200[CD]"):
+        check_shown("name", text)
+
+
+@given(st.text())
+def test_what_is_not_hidden_is_on_one_line(text: str) -> None:
+    hidden = set(hidden_places(text))
+    shown = "".join(mark for place, mark in enumerate(text) if place not in hidden)
+    assert len(shown.splitlines()) <= 1
+    assert not any(unicodedata.category(mark) in ("Cc", "Co", "Zl", "Zp") for mark in shown)
+
+
+FORGED = "a\n(exact) Nobody can be followed"
+
+
+def test_texts_of_encodings_are_checked_when_made_and_when_read() -> None:
+    for make in (
+        lambda: Categories(names=["a", FORGED]),
+        lambda: Bit(one=FORGED),
+        lambda: Bit(zero="\x1b[2J"),
+        lambda: DiscoveredStrings(alphabet="ab\u202e", longest=4, prefixes=(2, 4), bucket_bits=12, salt=bytes(16)),
+    ):
+        with pytest.raises(ValueError, match="must not contain control characters"):
+            make()
+    described = Categories(names=["a", "b"]).to_json()
+    with pytest.raises(EncodingError, match="names must not contain control characters"):
+        from_json({**described, "names": ["a", FORGED]})
+    assert DiscoveredStrings(alphabet="اب\u200c", longest=4, prefixes=(2, 4), bucket_bits=12, salt=bytes(16)).values
