@@ -1,8 +1,12 @@
 """Connections that send requests without waiting for answers take bounded memory, and others are answered."""
 
 import asyncio
+import contextlib
+import socket
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -70,6 +74,23 @@ def test_memory_is_bounded_and_others_are_answered(
     assert flood.opened >= 100
     assert flood.sent > 1 << 20
     assert most - before < MEGABYTES
+
+
+def test_unfinished_large_bodies_do_not_shut_others_out(running: tuple[ServerProcess, str]) -> None:
+    """Forty bodies of 1 MiB without their last byte are more than all that may wait to be stored."""
+    server, path = running
+    host, port = urlsplit(server.address).netloc.split(":")
+    unfinished = post(path, bytes(1 << 20))[:-1]
+    with ExitStack() as stack:
+        for _ in range(40):
+            plain = stack.enter_context(socket.create_connection((host, int(port)), timeout=30))
+            with contextlib.suppress(ConnectionError):  # The last ones are told to come again.
+                plain.sendall(unfinished)
+        answers = [
+            httpx.post(f"{server.address}{path}", content=fresh(count), headers=OCTETS, timeout=30).status_code
+            for count in (1, 90, 1, 10_000)
+        ]
+    assert answers == [204, 204, 204, 503]
 
 
 def test_beyond_the_backlog_of_all_the_next_request_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from starlette.types import Receive, Scope, Send
 
 from untrackable.collector.http.problems import Problem, Refused
 from untrackable.collector.http.service import Service
+from untrackable.collector.rounds.group_commit import SMALL_BODY
 
 MEDIA_TYPE = b"application/octet-stream"
 _HEADERS = [(b"cache-control", b"no-store")]
@@ -33,7 +34,7 @@ class ReportUpload:
 
         def hold(size: int) -> None:
             nonlocal held
-            writer.reserve(size)
+            writer.reserve(size, large=held + size > SMALL_BODY)
             held += size
 
         try:

@@ -22,6 +22,12 @@ from untrackable.errors import StoreUnavailable
 
 _log = logging.getLogger("untrackable.collector")
 
+SMALL_BODY = 2 << 10
+"""The largest body that may use the share of the memory that large bodies must leave free.
+
+The default number of connections with an unfinished body of this size do not fill that share."""
+_SMALL_SHARE = 4
+"""Large bodies leave one part in so many of the memory to small ones, if the largest body still fits."""
 Outcome = Refused | None
 """The result of storing a body: None if it is stored, or the reason why it is not."""
 _SLOW_SECONDS = 15.0
@@ -55,6 +61,7 @@ class Writer:
         self._waiting: deque[_Waiting] = deque()
         self._storing: list[_Waiting] = []
         self._held = 0
+        self._large_room = max(settings.largest_body, settings.room - settings.room // _SMALL_SHARE)
         self._wake = threading.Event()
         self._idle = False
         self._ending = False
@@ -64,9 +71,12 @@ class Writer:
         self._thread = threading.Thread(target=self._work, name="writer", daemon=True)
         self._thread.start()
 
-    def reserve(self, size: int) -> None:
-        """Reserve memory, or refuse. `release` gives it back."""
-        if self._held + size > self._settings.room or self._ending:
+    def reserve(self, size: int, *, large: bool = False) -> None:
+        """Reserve memory for a part of a body, or refuse. `release` gives it back.
+
+        A body above `SMALL_BODY` is `large` and may not use the share that is kept for small ones.
+        """
+        if self._held + size > (self._large_room if large else self._settings.room) or self._ending:
             raise Refused(Problem.BUSY, "the collector cannot take more reports now")
         self._held += size
         self._metrics.set_gauge("waiting_bytes", self._held)
@@ -196,19 +206,31 @@ class Writer:
 
 
 def _read(acceptance: CampaignAcceptance, bodies: list[_Waiting], now: float) -> AcceptedReports | None:
-    """Read all bodies at once. If that fails, read them one by one, so that each gets its own answer."""
+    """Read all bodies together, and give those that are refused their own answers."""
+    whole = []
+    for one in bodies:  # Two bodies that are cut off must not be taken for one whole report.
+        if one.body and not len(one.body) % acceptance.wire.size:
+            whole.append(one)
+        else:
+            _read_by_halves(acceptance, [one], now)
+    parts = _read_by_halves(acceptance, whole, now) if whole else []
+    if len(parts) < 2:
+        return parts[0] if parts else None
+    return AcceptedReports(
+        np.concatenate([part.rounds for part in parts]), np.concatenate([part.rows for part in parts])
+    )
+
+
+def _read_by_halves(acceptance: CampaignAcceptance, bodies: list[_Waiting], now: float) -> list[AcceptedReports]:
+    """Read bodies at once, or each half of them if that fails. One bad body of n costs about 2·log2(n) readings."""
     try:
-        return acceptance.read(b"".join([one.body for one in bodies]), now)
-    except Refused:
-        pass
-    good = []
-    for one in bodies:
-        try:
-            acceptance.read(one.body, now)
-            good.append(one.body)
-        except Refused as refused:
-            one.outcome = refused
-    return acceptance.read(b"".join(good), now) if good else None
+        return [acceptance.read(b"".join([one.body for one in bodies]), now)]
+    except Refused as refused:
+        if len(bodies) == 1:
+            bodies[0].outcome = refused
+            return []
+    half = len(bodies) // 2
+    return [part for some in (bodies[:half], bodies[half:]) for part in _read_by_halves(acceptance, some, now)]
 
 
 def _answer(group: list[_Waiting]) -> None:
