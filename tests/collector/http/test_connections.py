@@ -137,6 +137,7 @@ def test_what_is_cut_off_is_told_a_problem(running: tuple[str, str, str], sent: 
         head, body = answer(plain).split(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 %d " % expected.status)
     assert b"content-type: application/problem+json" in head
+    assert head.count(b"x-content-type-options: nosniff") == 1
     assert json.loads(body)["type"] == expected.uri
 
 
@@ -329,6 +330,7 @@ def test_beyond_so_many_connections_senders_are_asked_to_come_again(tmp_path: Pa
             assert said.startswith(b"HTTP/1.1 503 ")
             assert b"retry-after: 7\r\n" in said
             assert b"connection: close\r\n" in said
+            assert b"x-content-type-options: nosniff\r\n" in said
         for plain in (*idle, *more):
             plain.close()
         wait_until(lambda: httpx.get(f"{address}/healthz").status_code == 200)

@@ -7,7 +7,7 @@ from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
-from untrackable.collector.http.problems import Problem, response
+from untrackable.collector.http.problems import NO_SNIFFING, Problem, response
 from untrackable.collector.metrics import Metrics
 from untrackable.collector.settings import Settings
 from untrackable.protocol.campaign import LARGEST
@@ -106,7 +106,7 @@ class LimitedProtocol(HttpToolsProtocol):
         found = response(
             Problem.BUSY, "too many requests wait to be answered", retry_after=self.settings.retry_after
         )
-        found.headers["connection"] = "close"
+        found.raw_headers += [(b"connection", b"close"), NO_SNIFFING]
         await found(scope, receive, send)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -155,7 +155,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._backlog = size
 
     def _refuse_waiting(self) -> None:
-        """Forget the requests that wait here. The next one is told that the collector is busy, as the last answer."""
+        """Forget the requests that wait here. The next one gets the last answer: the collector is busy."""
         self._ignoring, self._unread = True, b""
         if self.pipeline:
             following, _ = self.pipeline.pop()
@@ -252,7 +252,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def _write_problem(self, problem: Problem, detail: str) -> None:
         found = response(problem, detail, retry_after=self.settings.retry_after)
-        head = b"".join(b"%s: %s\r\n" % pair for pair in found.raw_headers)
+        head = b"".join(b"%s: %s\r\n" % pair for pair in (*found.raw_headers, NO_SNIFFING))
         self.transport.write(STATUS_LINE[problem.status] + head + b"connection: close\r\n\r\n" + found.body)
 
     def _unanswered(self) -> bool:
