@@ -120,7 +120,7 @@ def create_app(
         exception_handlers=dict.fromkeys((Refused, StoreUnavailable, HTTPException), refused),
     )
     app.router.redirect_slashes = False
-    app.state.service = service
+    app.state.service, app.state.upload = service, upload
     return app
 
 

@@ -1,14 +1,17 @@
 """HTTP connections with limits on their number, on the size of a request, and on the time of request and answer."""
 
 import asyncio
+import functools
 from typing import Any, ClassVar, NoReturn
 
 from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
-from untrackable.collector.http.problems import NO_SNIFFING, Problem, response
+from untrackable.collector.http.problems import NO_SNIFFING, Problem, Refused, response
+from untrackable.collector.http.report_upload import ReportUpload
 from untrackable.collector.metrics import Metrics
+from untrackable.collector.rounds.group_commit import Outcome
 from untrackable.collector.settings import Settings
 from untrackable.protocol.campaign import LARGEST
 
@@ -24,6 +27,9 @@ _SPARE = 192
 """The number of refused connections that are kept open until their senders have read the refusal."""
 _REFUSED_SECONDS = 2.0
 """The longest time for which a refused connection is kept open."""
+_STORED = STATUS_LINE[204] + b"cache-control: no-store\r\n%s: %s\r\n\r\n" % NO_SNIFFING
+_STORED_LAST = _STORED[:-2] + b"connection: close\r\n\r\n"
+"""The answer to stored reports, and the same as the last answer of a connection."""
 
 
 class _Stopped(Exception):
@@ -46,6 +52,8 @@ class LimitedProtocol(HttpToolsProtocol):
 
     settings: ClassVar[Settings] = Settings()
     metrics: ClassVar[Metrics] = Metrics()
+    upload: ClassVar[ReportUpload | None] = None
+    """Takes small reports that have arrived whole. Other requests are answered by the application."""
     backlog: ClassVar[int] = 0
     """The memory for requests that wait on any connection, in bytes (upper)."""
     refused: ClassVar[int] = 0
@@ -64,6 +72,10 @@ class LimitedProtocol(HttpToolsProtocol):
         self._refusal = (Problem.MALFORMED_REQUEST, "the request is not HTTP")
         self._timer: asyncio.TimerHandle | None = None
         self._answering: RequestResponseCycle | None = None
+        self._tasks: Any = self.tasks
+        """All that uvicorn waits for when the server ends. It may be tasks or other futures."""
+        self._postponed: tuple[RequestResponseCycle, Any] | None = None
+        """The request that is answered once its body has arrived or the received bytes are all parsed."""
         self._unread, self._parsed = b"", 0
         """The last received bytes, and the number of them that are parsed already."""
         self._flow: _HeldFlow
@@ -137,6 +149,8 @@ class LimitedProtocol(HttpToolsProtocol):
             at = self._parsed
             self._parsed += _BODY_PIECE if self._head_complete else _PIECE
             self._feed(unread[at : self._parsed])
+        if self._postponed is not None:
+            self._begin_answer(*self._postponed)
         if self._parsed >= len(unread) or self.transport.is_closing():
             self._unread = b""
         if self.pipeline or self._unread:
@@ -161,7 +175,8 @@ class LimitedProtocol(HttpToolsProtocol):
             following, _ = self.pipeline.pop()
             self.pipeline.clear()
             following.body.clear()
-            self.pipeline.append((following, self._busy))
+            busy: Any = self._busy
+            self.pipeline.append((following, busy))
         self._count_backlog(_REQUEST_BYTES)
 
     def _feed(self, data: bytes) -> None:
@@ -199,11 +214,44 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._answering = cycle
+        if cycle.more_body and self.upload is not None:
+            self._postponed = cycle, app
+        else:
+            self._begin_answer(cycle, app)
+
+    def _begin_answer(self, cycle: RequestResponseCycle, app: Any) -> None:
+        """Store a small report without a task, or start the application in a task."""
+        self._postponed = None
+        if self.upload is not None and not cycle.more_body and not self.flow.write_paused:
+            stored = self.upload.submit(cycle.scope, cycle.body)
+            if stored is not None:
+                self._tasks.add(stored)
+                stored.add_done_callback(functools.partial(self._stored, cycle))
+                return
         super()._start_asgi_task(cycle, app)
+
+    def _stored(self, cycle: RequestResponseCycle, stored: "asyncio.Future[Outcome]") -> None:
+        """Answer a small report. uvicorn cancels it like a task if the collector ends and cannot wait longer."""
+        self._tasks.discard(stored)
+        if cycle.disconnected or self.transport.is_closing():
+            return
+        ending = "the collector is shutting down; it did not acknowledge this request"
+        refused = Refused(Problem.BUSY, ending) if stored.cancelled() else stored.result()
+        cycle.response_started = cycle.response_complete = True
+        if refused is not None:
+            self.metrics.count_problem(refused.problem)
+            self._write_problem(refused.problem, refused.detail, close=not cycle.keep_alive)
+        else:
+            self.transport.write(_STORED if cycle.keep_alive else _STORED_LAST)
+        if not cycle.keep_alive:
+            self.transport.close()
+        self.on_response_complete()
 
     def on_message_complete(self) -> None:
         """Note that the request is complete. If it is already answered, the next one is expected from now on."""
         super().on_message_complete()
+        if self._postponed is not None:
+            self._begin_answer(*self._postponed)
         self._waiting_since = self.loop.time() if self.cycle.response_complete else None
         self._arriving = self._head_complete = False
         self._head = self._size = 0
@@ -250,10 +298,11 @@ class LimitedProtocol(HttpToolsProtocol):
                 self.cycle.disconnected = True  # The application must not write anything more.
         self.transport.close()
 
-    def _write_problem(self, problem: Problem, detail: str) -> None:
+    def _write_problem(self, problem: Problem, detail: str, *, close: bool = True) -> None:
         found = response(problem, detail, retry_after=self.settings.retry_after)
         head = b"".join(b"%s: %s\r\n" % pair for pair in (*found.raw_headers, NO_SNIFFING))
-        self.transport.write(STATUS_LINE[problem.status] + head + b"connection: close\r\n\r\n" + found.body)
+        head += b"connection: close\r\n\r\n" if close else b"\r\n"
+        self.transport.write(STATUS_LINE[problem.status] + head + found.body)
 
     def _unanswered(self) -> bool:
         if self._head_complete:

@@ -30,6 +30,12 @@ _SMALL_SHARE = 4
 """Large bodies leave one part in so many of the memory to small ones, if the largest body still fits."""
 Outcome = Refused | None
 """The result of storing a body: None if it is stored, or the reason why it is not."""
+_NEVER = 1 << 62
+"""More bodies than ever wait."""
+_SYNCED_BYTES = 64 << 10
+"""The size of a group up to which its sync takes longer than its insertion."""
+_LONGEST_WAIT = 0.01
+"""The longest time to wait for more bodies. It is at most the time that storing the last group took."""
 _SLOW_SECONDS = 15.0
 """If a body waits longer than this, the collector reports that the store hangs."""
 _FAILED_SECONDS = 30.0
@@ -45,6 +51,8 @@ class _Waiting:
     acceptance: CampaignAcceptance
     body: bytes
     answer: "asyncio.Future[Outcome]"
+    reserved: int = 0
+    """The memory that is given back when the body is stored."""
     outcome: Outcome = None
     since: float = field(default_factory=time.monotonic)
 
@@ -63,7 +71,8 @@ class Writer:
         self._held = 0
         self._large_room = max(settings.largest_body, settings.room - settings.room // _SMALL_SHARE)
         self._wake = threading.Event()
-        self._idle = False
+        self._wanted = _NEVER
+        """The number of waiting bodies from which on the thread is woken."""
         self._ending = False
         self._failing = False
         self._failed_at = 0.0
@@ -88,9 +97,20 @@ class Writer:
 
     def write(self, acceptance: CampaignAcceptance, body: bytes) -> "asyncio.Future[Outcome]":
         """Queue a body. The future is done when all its reports are stored, or when none is, with the reason."""
+        return self._queue(acceptance, body, reserved=0)
+
+    def try_write(self, acceptance: CampaignAcceptance, body: bytes) -> "asyncio.Future[Outcome] | None":
+        """Reserve memory for a body and queue it, or return None if there is none. It is given back afterwards."""
+        size = len(body)
+        if self._held + size > self._settings.room or self._ending:
+            return None
+        self._held += size
+        return self._queue(acceptance, body, reserved=size)
+
+    def _queue(self, acceptance: CampaignAcceptance, body: bytes, reserved: int) -> "asyncio.Future[Outcome]":
         answer: asyncio.Future[Outcome] = self._loop.create_future()
-        self._waiting.append(_Waiting(acceptance, body, answer))
-        if self._idle:
+        self._waiting.append(_Waiting(acceptance, body, answer, reserved))
+        if len(self._waiting) >= self._wanted:
             self._wake.set()
         return answer
 
@@ -117,12 +137,9 @@ class Writer:
 
     def _work(self) -> None:
         while True:
-            self._idle = True
-            if not self._waiting and not self._ending:  # A body that arrives after this check sets `_wake`.
-                self._wake.wait()
-            self._idle = False
-            self._wake.clear()
+            self._wait_for(1, None)
             while self._waiting:
+                begun = time.monotonic()
                 group = self._storing = self._take()
                 try:
                     self._store_group(group)
@@ -131,9 +148,22 @@ class Writer:
                     for one in group:
                         one.outcome = Refused(Problem.INTERNAL, "the reports were not stored")
                 self._storing = []
-                self._loop.call_soon_threadsafe(_answer, group)
+                self._loop.call_soon_threadsafe(self._answer, group)
+                if sum(len(one.body) for one in group) <= _SYNCED_BYTES:
+                    # Most of the time was spent on the sync, and senders that are answered send again. Their next
+                    # reports are stored together with those that wait, which takes one sync instead of two.
+                    taken = min(time.monotonic() - begun, _LONGEST_WAIT)
+                    self._wait_for(len(group) + len(self._waiting), taken)
             if self._ending and not self._waiting:
                 return
+
+    def _wait_for(self, count: int, seconds: float | None) -> None:
+        """Wait until so many bodies wait, the time is over, or the collector ends."""
+        self._wanted = count
+        if len(self._waiting) < count and not self._ending:  # A body that arrives after this check sets `_wake`.
+            self._wake.wait(seconds)
+        self._wanted = _NEVER
+        self._wake.clear()
 
     def _take(self) -> list[_Waiting]:
         group: list[_Waiting] = []
@@ -199,6 +229,14 @@ class Writer:
             if one.outcome is None:
                 one.outcome = Refused(Problem.STORE_UNAVAILABLE, "the reports were not stored")
 
+    def _answer(self, group: list[_Waiting]) -> None:
+        """Tell the requests of a group what became of them, and give the memory back."""
+        for one in group:
+            self._held -= one.reserved
+            if not one.answer.done():
+                one.answer.set_result(one.outcome)
+        self._metrics.set_gauge("waiting_bytes", self._held)
+
     def _recovered(self) -> None:
         if self._failing:
             _log.warning("The store works again.")
@@ -231,9 +269,3 @@ def _read_by_halves(acceptance: CampaignAcceptance, bodies: list[_Waiting], now:
             return []
     half = len(bodies) // 2
     return [part for some in (bodies[:half], bodies[half:]) for part in _read_by_halves(acceptance, some, now)]
-
-
-def _answer(group: list[_Waiting]) -> None:
-    for one in group:
-        if not one.answer.done():
-            one.answer.set_result(one.outcome)
