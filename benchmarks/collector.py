@@ -1,11 +1,14 @@
 """Reports per second, acknowledged durably: against an endpoint that does nothing, and against raw bulk inserts.
 
-The load comes from wrk (`apt-get install wrk`), on the same cores as the server. What is compared is measured in
-turn on the same running server, and the median of the ratios is given, whatever else the machine does. Where the
-disk syncs slowly, few connections spend their time waiting for it; processor time says what a report costs beside.
+The load comes from wrk (`apt-get install wrk`) with one thread and connections that stay open, on the same cores
+as the server. The endpoint that does nothing is in the same process and answers before any layer of the collector.
+Both are measured in turn, and the median of the ratios is given, whatever else the machine does. Where the disk
+syncs slowly, few connections spend their time waiting for it; processor time says what a report costs beside. The
+last part says how long an honest sender waits while a hundred connections send without waiting for answers.
 """
 
 import functools
+import http.client
 import os
 import re
 import secrets
@@ -34,8 +37,8 @@ from untrackable.collector.settings import Settings
 from untrackable.collector.stores.store_address import open_store
 from untrackable.protocol.campaign import Campaign, Guarantee
 
-SECONDS = int(os.environ.get("SECONDS_EACH", "5"))
-TURNS = 3
+SECONDS = int(os.environ.get("SECONDS_EACH", "2"))
+TURNS = 9
 BATCH = 1000
 _HEADERS = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
 _LOAD = """
@@ -54,6 +57,12 @@ request = function()
   local headers = { ["Content-Type"] = "application/octet-stream" }
   return wrk.format("POST", "%(path)s", headers, ffi.string(body, count * size))
 end
+"""
+_FLOOD = """
+local report = "\\1\\1\\0\\0\\0" .. string.rep("n", 16) .. "\\2\\0"
+local headers = { ["Content-Type"] = "application/octet-stream" }
+init = function() many = string.rep(wrk.format("POST", "%(path)s", headers, report), 1000) end
+request = function() return many end
 """
 
 
@@ -132,6 +141,39 @@ def memory(pid: int) -> float:
     return int(found[1]) / 1000 if found else 0.0
 
 
+def flooded(address: str, pid: int, path: str) -> None:
+    """How long one honest sender waits, alone and beside a hundred connections that do not wait for answers."""
+    host = address.removeprefix("http://")
+
+    def waits() -> list[float]:
+        found: list[float] = []
+        end = time.perf_counter() + 3 * SECONDS
+        while time.perf_counter() < end:
+            begun = time.perf_counter()
+            connection = http.client.HTTPConnection(host, timeout=60)
+            report = b"\1\1\0\0\0" + secrets.token_bytes(16) + b"\2\0"
+            connection.request("POST", path, report, {"content-type": "application/octet-stream"})
+            assert connection.getresponse().status == 204  # noqa: S101
+            connection.close()
+            found.append(1000 * (time.perf_counter() - begun))
+        return sorted(found)
+
+    alone, before = waits(), memory(pid)
+    with tempfile.NamedTemporaryFile("w", suffix=".lua") as script:
+        script.write(_FLOOD % {"path": path})
+        script.flush()
+        command = ["wrk", "-t1", "-c100", f"-d{3 * SECONDS + 1}s", "-s", script.name, address]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as flood:  # noqa: S603
+            time.sleep(1)
+            beside, after = waits(), memory(pid)
+            answered = re.search(r"Requests/sec:\s+([\d.]+)", flood.communicate()[0])
+    for name, found in (("alone", alone), ("beside 100 connections that pipeline", beside)):
+        worst = found[len(found) * 99 // 100]
+        print(f"  an honest sender {name}: median {statistics.median(found):.1f} ms, p99 {worst:.1f} ms (sampled)")
+    rate = float(answered[1]) if answered else 0.0
+    print(f"  memory: {before:.0f} MB before and {after:.0f} MB beside them; they had {rate:,.0f} answers/s")
+
+
 def bulk(store: str, rows: int = 200_000) -> float:
     """Rows per second of one plain bulk insert, all in one transaction."""
     data = [(secrets.token_bytes(16), b"\2\0") for _ in range(rows)]
@@ -197,6 +239,8 @@ def measure(name: str, store: str, workers: int) -> None:
                     f"    processor time of the server for each: {costs[1]:.0f} µs, {costs[0]:.0f} µs doing "
                     f"nothing; ratio {costs[0] / costs[1]:.2f}"
                 )
+        if workers == 1:
+            flooded(address, pid, f"{path}/reports")
         raw = bulk(store)
         before = memory(pid)
         total, rate, worst = 0, 0.0, Load(0, "", "", 0, 0)
