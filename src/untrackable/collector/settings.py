@@ -20,7 +20,9 @@ class Settings:
     largest_body: int = 1 << 20
     """The largest body of a request."""
     room: int = 32 << 20
-    """The memory for reports that are not yet stored. If it is full, senders are asked to retry later."""
+    """The memory for reports that are not yet stored. If it is full, senders are asked to retry later.
+
+    Large bodies may use only a part of it, so that unfinished large bodies do not shut out small ones."""
     group: int = 4 << 20
     """The largest size of the reports that are stored in one transaction."""
     retry_after: int = 5

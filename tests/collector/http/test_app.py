@@ -332,7 +332,7 @@ def test_health_metrics_and_cross_origin(collector: Collector) -> None:
         assert problem(refused) == (400, "malformed-request")
         assert refused.headers["access-control-allow-origin"] == "*"
         assert "Access-Control-Request-Method" in refused.headers["vary"]
-    answer = collector.http.get("/campaigns", headers={"origin": "https://app.example"})
+    answer = collector.http.get(f"/campaigns/{asked.id}", headers={"origin": "https://app.example"})
     assert answer.headers["access-control-allow-origin"] == "*"
     assert answer.headers["access-control-expose-headers"] == "retry-after"
     for body, status in ((bodies(asked, 1)[0], 204), (b"x", 400)):
@@ -363,7 +363,7 @@ def test_answers_that_are_kept_take_bounded_room(collector: Collector, monkeypat
     one = f"/campaigns/{asked.id}/estimate"
     first = collector.http.get(one).json()
     for i in range(30):
-        assert len(collector.http.get(one, params={"beta": 0.01 + i / 1000}).json()["values"]) == 12
+        assert len(collector.http.get(one, params={"top": 20 + i}).json()["values"]) == 12
         assert 0 < sum(map(len, service._answers.values())) == service._answered <= 10_000
         assert all(len(key) == 32 for key in service._answers)
     assert collector.http.get(one).json() == first

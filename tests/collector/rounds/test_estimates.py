@@ -52,11 +52,11 @@ def test_hashed_strings_with_all_buckets(collector: Collector) -> None:
     values = encoding.encode_many([WORDS[i % 3] for i in range(600)])
     sent = answers(deck, values)
     asked = collected(collector, deck, {1: sent}, encoding)
-    found = collector.http.get(f"/campaigns/{asked.id}/estimate", params={"candidate": WORDS, "beta": 0.06}).json()
-    expected = encoding.candidates(deck.aggregator().add(sent).estimate(0.02), WORDS)
+    found = collector.http.get(f"/campaigns/{asked.id}/estimate", params={"candidate": WORDS, "beta": 0.3}).json()
+    expected = encoding.candidates(deck.aggregator().add(sent).estimate(0.3 / 3), WORDS)
     told = {row["label"]: row["frequency"] for row in found["values"]}
     assert told == dict(zip(WORDS, expected.frequencies.tolist(), strict=True))
-    assert found["beta"] == pytest.approx(0.06)
+    assert found["beta"] == pytest.approx(0.3)
     buckets = collector.http.get(f"/campaigns/{asked.id}/estimate", params={"top": 3}).json()["values"]
     assert {row["label"] for row in buckets} == {encoding.label(encoding.encode(word)) for word in WORDS[:3]}
 

@@ -20,7 +20,7 @@ from untrackable.collector.error_location import error_location
 from untrackable.collector.http import problems
 from untrackable.collector.http.cross_origin import CrossOrigin
 from untrackable.collector.http.management import ManagementApi
-from untrackable.collector.http.problems import Problem, Refused
+from untrackable.collector.http.problems import NO_SNIFFING, Problem, Refused
 from untrackable.collector.http.public_api import NO_STORE, PublicApi
 from untrackable.collector.http.public_page import PublicPage
 from untrackable.collector.http.report_upload import Disconnected, ReportUpload
@@ -122,7 +122,7 @@ def create_app(
         exception_handlers=dict.fromkeys((Refused, StoreUnavailable, HTTPException), refused),
     )
     app.router.redirect_slashes = False
-    app.state.service = service
+    app.state.service, app.state.upload = service, upload
     return app
 
 
@@ -170,6 +170,8 @@ class _Guard:
         async def noted(message: Message) -> None:
             nonlocal begun
             begun = True
+            if message["type"] == "http.response.start":
+                message = {**message, "headers": [*message["headers"], NO_SNIFFING]}
             await send(message)
 
         try:
@@ -179,9 +181,9 @@ class _Guard:
         except asyncio.CancelledError:  # The collector ends and does not wait for this request any longer.
             if not begun:
                 ending = Refused(Problem.BUSY, "the collector is shutting down; it stored nothing of this request")
-                await self._refusal(ending)(scope, receive, send)
+                await self._refusal(ending)(scope, receive, noted)
         except Exception as error:
             if not isinstance(error, (Refused, StoreUnavailable)):
                 _log.error("A request failed because of a fault: %s", error_location(error))
             if not begun:
-                await self._refusal(error)(scope, receive, send)
+                await self._refusal(error)(scope, receive, noted)

@@ -1,26 +1,50 @@
 """HTTP connections with limits on their number, on the size of a request, and on the time of request and answer."""
 
 import asyncio
+import functools
 from typing import Any, ClassVar, NoReturn
 
 from starlette.types import Receive, Scope, Send
+from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
-from untrackable.collector.http.problems import Problem, response
+from untrackable.collector.http.problems import NO_SNIFFING, Problem, Refused, response
+from untrackable.collector.http.report_upload import ReportUpload
 from untrackable.collector.metrics import Metrics
+from untrackable.collector.rounds.group_commit import Outcome
 from untrackable.collector.settings import Settings
 from untrackable.protocol.campaign import LARGEST
 
-_AT_ONCE = 64
-"""The largest number of requests that wait on one connection. Beyond it, nothing more is read."""
+_QUEUED = 8
+"""The number of requests that wait on one connection from which on nothing more is parsed."""
+_BACKLOG_BYTES = 16 << 20
+"""The largest total of the memory for requests that wait on connections. Beyond it, the next one is refused."""
+_REQUEST_BYTES = 8 << 10
+"""The memory of a parsed request that waits, not counting its bytes (upper)."""
 _PIECE, _BODY_PIECE = 1 << 10, 1 << 15
 """The number of bytes that are parsed at a time, outside and inside a body. A piece may hold several requests."""
-_SPARE = 64
-"""The number of connections above the limit that still get an answer. Connections above that are dropped unread."""
+_SPARE = 192
+"""The number of refused connections that are kept open until their senders have read the refusal."""
+_REFUSED_SECONDS = 2.0
+"""The longest time for which a refused connection is kept open."""
+_STORED = STATUS_LINE[204] + b"cache-control: no-store\r\n%s: %s\r\n\r\n" % NO_SNIFFING
+_STORED_LAST = _STORED[:-2] + b"connection: close\r\n\r\n"
+"""The answer to stored reports, and the same as the last answer of a connection."""
 
 
 class _Stopped(Exception):
     """The rest of the received bytes is ignored."""
+
+
+class _HeldFlow(FlowControl):
+    """Flow control that resumes reading only if no request waits. uvicorn would also resume for every answer."""
+
+    held = False
+
+    def resume_reading(self) -> None:
+        """Read again, unless requests wait on this connection."""
+        if not self.held:
+            super().resume_reading()
 
 
 class LimitedProtocol(HttpToolsProtocol):
@@ -28,6 +52,12 @@ class LimitedProtocol(HttpToolsProtocol):
 
     settings: ClassVar[Settings] = Settings()
     metrics: ClassVar[Metrics] = Metrics()
+    upload: ClassVar[ReportUpload | None] = None
+    """Takes small reports that have arrived whole. Other requests are answered by the application."""
+    backlog: ClassVar[int] = 0
+    """The memory for requests that wait on any connection, in bytes (upper)."""
+    refused: ClassVar[int] = 0
+    """The number of refused connections that are still open."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -42,55 +72,114 @@ class LimitedProtocol(HttpToolsProtocol):
         self._refusal = (Problem.MALFORMED_REQUEST, "the request is not HTTP")
         self._timer: asyncio.TimerHandle | None = None
         self._answering: RequestResponseCycle | None = None
-        self._unread = b""
-        """Received bytes that are parsed once some of the requests before them are answered."""
+        self._tasks: Any = self.tasks
+        """All that uvicorn waits for when the server ends. It may be tasks or other futures."""
+        self._postponed: tuple[RequestResponseCycle, Any] | None = None
+        """The request that is answered once its body has arrived or the received bytes are all parsed."""
+        self._unread, self._parsed = b"", 0
+        """The last received bytes, and the number of them that are parsed already."""
+        self._flow: _HeldFlow
+        self._backlog = 0
+        """This connection's share of the backlog."""
+        self._ignoring = False
+        """Whether everything that still arrives is ignored."""
+        self._refused = False
+        """Whether this connection is one too many."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start to wait for the first request of a new connection."""
         super().connection_made(transport)
-        self.metrics.set_gauge("connections", len(self.connections))
-        beyond = len(self.connections) - self.settings.connections
-        if beyond > _SPARE:
-            transport.abort()
+        self.flow = self._flow = _HeldFlow(transport)
+        if len(self.connections) > self.settings.connections:
+            self._refuse_connection()
             return
-        if beyond > 0:
-            self.app = self._full
+        self.metrics.set_gauge("connections", len(self.connections))
         self._waiting_since = self.loop.time()
         self._check_times()
 
-    async def _full(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def _refuse_connection(self) -> None:
+        """Answer at once without reading. The connection stays open until the sender had time to read the answer.
+
+        Closing it earlier could reset it, because unread bytes may have arrived, and the answer would be lost.
+        """
+        self.connections.discard(self)
+        self._refused = self._ignoring = True
+        self.metrics.count_problem(Problem.BUSY)
+        self._write_problem(Problem.BUSY, "the collector has too many connections")
+        LimitedProtocol.refused += 1
+        if LimitedProtocol.refused > _SPARE:
+            self.transport.close()
+        else:
+            self.transport.write_eof()
+            self._timer = self.loop.call_later(_REFUSED_SECONDS, self.transport.abort)
+
+    async def _busy(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request that waited on this connection while too many others waited elsewhere."""
         self.metrics.count_problem(Problem.BUSY)
         found = response(
-            Problem.BUSY, "the collector has too many connections", retry_after=self.settings.retry_after
+            Problem.BUSY, "too many requests wait to be answered", retry_after=self.settings.retry_after
         )
-        found.headers["connection"] = "close"
+        found.raw_headers += [(b"connection", b"close"), NO_SNIFFING]
         await found(scope, receive, send)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the timer, and tell the request being answered that its sender is gone."""
         if self._answering is not None and not self._answering.response_complete:
             self._answering.disconnected = True
+        if self._refused:
+            LimitedProtocol.refused -= 1
         super().connection_lost(exc)
         self.metrics.set_gauge("connections", len(self.connections))
         self._unread = b""
+        self._count_backlog(0)
         if self._timer is not None:
             self._timer.cancel()
 
     def data_received(self, data: bytes) -> None:
         """Take more bytes of one request or of several."""
-        self._unread += data
+        if self._ignoring:
+            return
+        # Reading is paused while bytes wait, so there is nothing to put together as a rule.
+        self._unread = self._unread[self._parsed :] + data if self._unread else data
+        self._parsed = 0
         self._read()
 
     def _read(self) -> None:
-        """Parse received bytes until too many requests wait. Then keep the rest and stop receiving."""
-        unread, at = self._unread, 0
-        while at < len(unread) and len(self.pipeline) < _AT_ONCE and not self.transport.is_closing():
-            size = _BODY_PIECE if self._head_complete else _PIECE
-            self._feed(unread[at : at + size])
-            at += size
-        self._unread = b"" if self.transport.is_closing() else unread[at:]
-        if self._unread:
-            self.flow.pause_reading()
+        """Parse received bytes until too many requests wait. Read more once all of them are being answered."""
+        unread = self._unread
+        while self._parsed < len(unread) and len(self.pipeline) < _QUEUED and not self.transport.is_closing():
+            at = self._parsed
+            self._parsed += _BODY_PIECE if self._head_complete else _PIECE
+            self._feed(unread[at : self._parsed])
+        if self._postponed is not None:
+            self._begin_answer(*self._postponed)
+        if self._parsed >= len(unread) or self.transport.is_closing():
+            self._unread = b""
+        if self.pipeline or self._unread:
+            self._flow.held = True
+            self._flow.pause_reading()
+            self._count_backlog(len(unread) + _REQUEST_BYTES * len(self.pipeline))
+            if LimitedProtocol.backlog > _BACKLOG_BYTES:
+                self._refuse_waiting()
+        elif self._flow.held:
+            self._flow.held = False
+            self._count_backlog(0)
+            self._flow.resume_reading()
+
+    def _count_backlog(self, size: int) -> None:
+        LimitedProtocol.backlog += size - self._backlog
+        self._backlog = size
+
+    def _refuse_waiting(self) -> None:
+        """Forget the requests that wait here. The next one gets the last answer: the collector is busy."""
+        self._ignoring, self._unread = True, b""
+        if self.pipeline:
+            following, _ = self.pipeline.pop()
+            self.pipeline.clear()
+            following.body.clear()
+            busy: Any = self._busy
+            self.pipeline.append((following, busy))
+        self._count_backlog(_REQUEST_BYTES)
 
     def _feed(self, data: bytes) -> None:
         if self._waiting_since is None:
@@ -127,11 +216,44 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._answering = cycle
+        if cycle.more_body and self.upload is not None:
+            self._postponed = cycle, app
+        else:
+            self._begin_answer(cycle, app)
+
+    def _begin_answer(self, cycle: RequestResponseCycle, app: Any) -> None:
+        """Store a small report without a task, or start the application in a task."""
+        self._postponed = None
+        if self.upload is not None and not cycle.more_body and not self.flow.write_paused:
+            stored = self.upload.submit(cycle.scope, cycle.body)
+            if stored is not None:
+                self._tasks.add(stored)
+                stored.add_done_callback(functools.partial(self._stored, cycle))
+                return
         super()._start_asgi_task(cycle, app)
+
+    def _stored(self, cycle: RequestResponseCycle, stored: "asyncio.Future[Outcome]") -> None:
+        """Answer a small report. uvicorn cancels it like a task if the collector ends and cannot wait longer."""
+        self._tasks.discard(stored)
+        if cycle.disconnected or self.transport.is_closing():
+            return
+        ending = "the collector is shutting down; it did not acknowledge this request"
+        refused = Refused(Problem.BUSY, ending) if stored.cancelled() else stored.result()
+        cycle.response_started = cycle.response_complete = True
+        if refused is not None:
+            self.metrics.count_problem(refused.problem)
+            self._write_problem(refused.problem, refused.detail, close=not cycle.keep_alive)
+        else:
+            self.transport.write(_STORED if cycle.keep_alive else _STORED_LAST)
+        if not cycle.keep_alive:
+            self.transport.close()
+        self.on_response_complete()
 
     def on_message_complete(self) -> None:
         """Note that the request is complete. If it is already answered, the next one is expected from now on."""
         super().on_message_complete()
+        if self._postponed is not None:
+            self._begin_answer(*self._postponed)
         self._waiting_since = self.loop.time() if self.cycle.response_complete else None
         self._arriving = self._head_complete = False
         self._head = self._size = 0
@@ -141,7 +263,7 @@ class LimitedProtocol(HttpToolsProtocol):
         super().on_response_complete()
         if self._waiting_since is not None:
             self._waiting_since = self.loop.time()
-        if self._unread:
+        if self._flow.held and not self._ignoring:
             self._read()
 
     def send_400_response(self, msg: str) -> None:
@@ -173,12 +295,16 @@ class LimitedProtocol(HttpToolsProtocol):
             return
         self.metrics.count_problem(problem)
         if self._unanswered():
-            found = response(problem, detail)
-            head = b"".join(b"%s: %s\r\n" % pair for pair in found.raw_headers)
-            self.transport.write(STATUS_LINE[problem.status] + head + b"connection: close\r\n\r\n" + found.body)
+            self._write_problem(problem, detail)
             if self._head_complete:
                 self.cycle.disconnected = True  # The application must not write anything more.
         self.transport.close()
+
+    def _write_problem(self, problem: Problem, detail: str, *, close: bool = True) -> None:
+        found = response(problem, detail, retry_after=self.settings.retry_after)
+        head = b"".join(b"%s: %s\r\n" % pair for pair in (*found.raw_headers, NO_SNIFFING))
+        head += b"connection: close\r\n\r\n" if close else b"\r\n"
+        self.transport.write(STATUS_LINE[problem.status] + head + found.body)
 
     def _unanswered(self) -> bool:
         if self._head_complete:

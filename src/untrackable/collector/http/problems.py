@@ -7,6 +7,8 @@ from starlette.responses import Response
 from untrackable import strict_json
 
 MEDIA_TYPE = "application/problem+json"
+NO_SNIFFING = (b"x-content-type-options", b"nosniff")
+"""The header of every response that keeps browsers from guessing another media type."""
 
 
 class Problem(Enum):

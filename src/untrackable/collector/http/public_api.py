@@ -18,6 +18,8 @@ NO_STORE = {"cache-control": "no-store"}
 """The header that keeps caches from storing an answer."""
 DEFAULT_TOP, MOST_TOP = 50, 1000
 """The default and the largest number of values in an estimate."""
+BETAS = (0.001, 0.01, 0.05, 0.1, 0.3)
+"""The allowed probabilities that the intervals miss. They are few, so that an estimate is computed few times."""
 MOST_ROUNDS = 10_000
 """The largest number of rounds that one request may pool."""
 
@@ -111,7 +113,7 @@ class PublicApi:
             api_keys.require_key(service.store, request.headers.get("authorization"), ("reader", "admin"))
         campaign = service.campaign(stored.id)
         top = _integer(request, "top", DEFAULT_TOP, 1, MOST_TOP)
-        beta = _number(request, "beta", 0.05)
+        beta = _beta(request)
         candidates = tuple(request.query_params.getlist("candidate"))
         if rounds is None:
             rounds = rounds_with_enough_reports(service.store, campaign, service.settings)
@@ -171,18 +173,13 @@ def _integer(request: Request, name: str, default: int, low: int, high: int) -> 
     return int(given)
 
 
-def _number(request: Request, name: str, default: float) -> float:
-    given = request.query_params.get(name)
-    if given is None:
-        return default
-    wrong = Refused(Problem.MALFORMED_REQUEST, f"{name} must be a number between 1e-12 and 0.3")
+def _beta(request: Request) -> float:
+    given = request.query_params.get("beta", "0.05")
     try:
-        number = float(given)
+        return BETAS[BETAS.index(float(given))]
     except ValueError:
-        raise wrong from None
-    if not 1e-12 <= number <= 0.3:
-        raise wrong
-    return number
+        allowed = ", ".join(map(str, BETAS))
+        raise Refused(Problem.MALFORMED_REQUEST, f"beta must be one of {allowed}") from None
 
 
 def _rounds(text: str) -> tuple[int, ...]:

@@ -1,15 +1,20 @@
 """`POST /campaigns/{id}/reports`: anybody may send reports. The collector reads nothing about the sender."""
 
+from asyncio import Future
 from collections.abc import Callable
+from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 from starlette.types import Receive, Scope, Send
 
 from untrackable.collector.http.problems import Problem, Refused
 from untrackable.collector.http.service import Service
+from untrackable.collector.rounds.group_commit import SMALL_BODY, Outcome
 
 MEDIA_TYPE = b"application/octet-stream"
 _HEADERS = [(b"cache-control", b"no-store")]
+_BEFORE_ID, _AFTER_ID = "/campaigns/", "/reports"
+"""The parts of the address before and after the campaign's id."""
 
 
 class Disconnected(Exception):
@@ -33,7 +38,7 @@ class ReportUpload:
 
         def hold(size: int) -> None:
             nonlocal held
-            writer.reserve(size)
+            writer.reserve(size, large=held + size > SMALL_BODY)
             held += size
 
         try:
@@ -45,6 +50,25 @@ class ReportUpload:
             raise outcome
         await send({"type": "http.response.start", "status": 204, "headers": _HEADERS})
         await send({"type": "http.response.body"})
+
+    def submit(self, scope: Any, body: bytearray) -> "Future[Outcome] | None":
+        """Queue a small body that has arrived whole. Returns None if this request needs to be handled as a task.
+
+        Nearly all requests are such bodies. They are stored without a task and without any layer in between.
+        """
+        path = scope["path"]
+        if scope["method"] != "POST" or not path.endswith(_AFTER_ID) or len(body) > SMALL_BODY:
+            return None
+        acceptance = self._service.cached_acceptance(path[len(_BEFORE_ID) : -len(_AFTER_ID)])
+        if acceptance is None or not path.startswith(_BEFORE_ID):
+            return None
+        typed = False
+        for name, value in scope["headers"]:
+            if name == b"content-type":
+                typed = value == MEDIA_TYPE
+            elif name == b"origin":
+                return None
+        return self._service.writer.try_write(acceptance, bytes(body)) if typed else None
 
 
 async def read_body(

@@ -140,9 +140,11 @@ def application(store: str, settings: Settings, counts: SharedCounters | None = 
     LimitedProtocol.settings, LimitedProtocol.metrics = settings, metrics
     if (parent := multiprocessing.parent_process()) is not None:
         threading.Thread(target=_end_with, args=(parent,), name="parent", daemon=True).start()
-    return create_app(
+    app = create_app(
         open_store(store, check=False), clock=time.time, settings=settings, metrics=metrics, give_up=_give_up
     )
+    LimitedProtocol.upload = app.state.upload
+    return app
 
 
 def _end_with(parent: Any) -> None:

@@ -22,8 +22,20 @@ from untrackable.errors import StoreUnavailable
 
 _log = logging.getLogger("untrackable.collector")
 
+SMALL_BODY = 2 << 10
+"""The largest body that may use the share of the memory that large bodies must leave free.
+
+The default number of connections with an unfinished body of this size do not fill that share."""
+_SMALL_SHARE = 4
+"""Large bodies leave one part in so many of the memory to small ones, if the largest body still fits."""
 Outcome = Refused | None
 """The result of storing a body: None if it is stored, or the reason why it is not."""
+_NEVER = 1 << 62
+"""More bodies than ever wait."""
+_SYNCED_BYTES = 64 << 10
+"""The size of a group up to which its sync takes longer than its insertion."""
+_LONGEST_WAIT = 0.01
+"""The longest time to wait for more bodies. It is at most the time that storing the last group took."""
 _SLOW_SECONDS = 15.0
 """If a body waits longer than this, the collector reports that the store hangs."""
 _FAILED_SECONDS = 30.0
@@ -39,6 +51,8 @@ class _Waiting:
     acceptance: CampaignAcceptance
     body: bytes
     answer: "asyncio.Future[Outcome]"
+    reserved: int = 0
+    """The memory that is given back when the body is stored."""
     outcome: Outcome = None
     since: float = field(default_factory=time.monotonic)
 
@@ -55,8 +69,10 @@ class Writer:
         self._waiting: deque[_Waiting] = deque()
         self._storing: list[_Waiting] = []
         self._held = 0
+        self._large_room = max(settings.largest_body, settings.room - settings.room // _SMALL_SHARE)
         self._wake = threading.Event()
-        self._idle = False
+        self._wanted = _NEVER
+        """The number of waiting bodies from which on the thread is woken."""
         self._ending = False
         self._failing = False
         self._failed_at = 0.0
@@ -64,9 +80,12 @@ class Writer:
         self._thread = threading.Thread(target=self._work, name="writer", daemon=True)
         self._thread.start()
 
-    def reserve(self, size: int) -> None:
-        """Reserve memory, or refuse. `release` gives it back."""
-        if self._held + size > self._settings.room or self._ending:
+    def reserve(self, size: int, *, large: bool = False) -> None:
+        """Reserve memory for a part of a body, or refuse. `release` gives it back.
+
+        A body above `SMALL_BODY` is `large` and may not use the share that is kept for small ones.
+        """
+        if self._held + size > (self._large_room if large else self._settings.room) or self._ending:
             raise Refused(Problem.BUSY, "the collector cannot take more reports now")
         self._held += size
         self._metrics.set_gauge("waiting_bytes", self._held)
@@ -78,9 +97,20 @@ class Writer:
 
     def write(self, acceptance: CampaignAcceptance, body: bytes) -> "asyncio.Future[Outcome]":
         """Queue a body. The future is done when all its reports are stored, or when none is, with the reason."""
+        return self._queue(acceptance, body, reserved=0)
+
+    def try_write(self, acceptance: CampaignAcceptance, body: bytes) -> "asyncio.Future[Outcome] | None":
+        """Reserve memory for a body and queue it, or return None if there is none. It is given back afterwards."""
+        size = len(body)
+        if self._held + size > self._settings.room or self._ending:
+            return None
+        self._held += size
+        return self._queue(acceptance, body, reserved=size)
+
+    def _queue(self, acceptance: CampaignAcceptance, body: bytes, reserved: int) -> "asyncio.Future[Outcome]":
         answer: asyncio.Future[Outcome] = self._loop.create_future()
-        self._waiting.append(_Waiting(acceptance, body, answer))
-        if self._idle:
+        self._waiting.append(_Waiting(acceptance, body, answer, reserved))
+        if len(self._waiting) >= self._wanted:
             self._wake.set()
         return answer
 
@@ -112,12 +142,9 @@ class Writer:
 
     def _work(self) -> None:
         while True:
-            self._idle = True
-            if not self._waiting and not self._ending:  # A body that arrives after this check sets `_wake`.
-                self._wake.wait()
-            self._idle = False
-            self._wake.clear()
+            self._wait_for(1, None)
             while self._waiting:
+                begun = time.monotonic()
                 group = self._storing = self._take()
                 try:
                     self._store_group(group)
@@ -126,9 +153,22 @@ class Writer:
                     for one in group:
                         one.outcome = Refused(Problem.INTERNAL, "the reports were not stored")
                 self._storing = []
-                self._loop.call_soon_threadsafe(_answer, group)
+                self._loop.call_soon_threadsafe(self._answer, group)
+                if sum(len(one.body) for one in group) <= _SYNCED_BYTES:
+                    # Most of the time was spent on the sync, and senders that are answered send again. Their next
+                    # reports are stored together with those that wait, which takes one sync instead of two.
+                    taken = min(time.monotonic() - begun, _LONGEST_WAIT)
+                    self._wait_for(len(group) + len(self._waiting), taken)
             if self._ending and not self._waiting:
                 return
+
+    def _wait_for(self, count: int, seconds: float | None) -> None:
+        """Wait until so many bodies wait, the time is over, or the collector ends."""
+        self._wanted = count
+        if len(self._waiting) < count and not self._ending:  # A body that arrives after this check sets `_wake`.
+            self._wake.wait(seconds)
+        self._wanted = _NEVER
+        self._wake.clear()
 
     def _take(self) -> list[_Waiting]:
         group: list[_Waiting] = []
@@ -194,6 +234,14 @@ class Writer:
             if one.outcome is None:
                 one.outcome = Refused(Problem.STORE_UNAVAILABLE, "the reports were not stored")
 
+    def _answer(self, group: list[_Waiting]) -> None:
+        """Tell the requests of a group what became of them, and give the memory back."""
+        for one in group:
+            self._held -= one.reserved
+            if not one.answer.done():
+                one.answer.set_result(one.outcome)
+        self._metrics.set_gauge("waiting_bytes", self._held)
+
     def _recovered(self) -> None:
         if self._failing:
             _log.warning("The store works again.")
@@ -201,22 +249,28 @@ class Writer:
 
 
 def _read(acceptance: CampaignAcceptance, bodies: list[_Waiting], now: float) -> AcceptedReports | None:
-    """Read all bodies at once. If that fails, read them one by one, so that each gets its own answer."""
+    """Read all bodies together, and give those that are refused their own answers."""
+    whole = []
+    for one in bodies:  # Two bodies that are cut off must not be taken for one whole report.
+        if one.body and not len(one.body) % acceptance.wire.size:
+            whole.append(one)
+        else:
+            _read_by_halves(acceptance, [one], now)
+    parts = _read_by_halves(acceptance, whole, now) if whole else []
+    if len(parts) < 2:
+        return parts[0] if parts else None
+    return AcceptedReports(
+        np.concatenate([part.rounds for part in parts]), np.concatenate([part.rows for part in parts])
+    )
+
+
+def _read_by_halves(acceptance: CampaignAcceptance, bodies: list[_Waiting], now: float) -> list[AcceptedReports]:
+    """Read bodies at once, or each half of them if that fails. One bad body of n costs about 2·log2(n) readings."""
     try:
-        return acceptance.read(b"".join([one.body for one in bodies]), now)
-    except Refused:
-        pass
-    good = []
-    for one in bodies:
-        try:
-            acceptance.read(one.body, now)
-            good.append(one.body)
-        except Refused as refused:
-            one.outcome = refused
-    return acceptance.read(b"".join(good), now) if good else None
-
-
-def _answer(group: list[_Waiting]) -> None:
-    for one in group:
-        if not one.answer.done():
-            one.answer.set_result(one.outcome)
+        return [acceptance.read(b"".join([one.body for one in bodies]), now)]
+    except Refused as refused:
+        if len(bodies) == 1:
+            bodies[0].outcome = refused
+            return []
+    half = len(bodies) // 2
+    return [part for some in (bodies[:half], bodies[half:]) for part in _read_by_halves(acceptance, some, now)]

@@ -1,0 +1,77 @@
+"""Bodies that are stored together do not suffer from each other."""
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+from tests.collector.http.test_app import problem
+from tests.collector.samples import bodies, campaign
+from tests.collector.servers import Collector, collecting
+from untrackable.collector.http.problems import Refused
+from untrackable.collector.rounds import group_commit as writer_module
+from untrackable.collector.settings import Settings
+from untrackable.collector.stores.records import Round
+from untrackable.collector.stores.store import Store
+
+
+@pytest.fixture
+def collector(store: Store) -> Iterator[Collector]:
+    with collecting(store) as found:
+        yield found
+
+
+def test_large_bodies_leave_room_for_small_ones(store: Store) -> None:
+    small = Settings(minimum_reports=10, sweep=3600.0, largest_body=30_000, room=40_000)
+    with collecting(store, small) as collector:
+        asked = collector.create(campaign())
+        service = collector.http.app.state.service  # type: ignore[attr-defined]
+        for _ in range(60):
+            service.writer.reserve(500, large=True)
+        with pytest.raises(Refused):
+            service.writer.reserve(1, large=True)
+        large, body = b"".join(bodies(asked, 200)), bodies(asked, 1)[0]
+        assert problem(collector.send(asked, large)) == (503, "busy")
+        assert collector.send(asked, body).status_code == 204
+        service.writer.release(service.writer._held)
+        assert collector.send(asked, large).status_code == 204
+
+
+def test_two_halves_of_a_report_are_not_a_report(collector: Collector) -> None:
+    """Even if the writer reads both bodies together."""
+    asked = collector.create(campaign())
+    service = collector.http.app.state.service  # type: ignore[attr-defined]
+    acceptance, (whole, other), loop = service.acceptance(asked.id), bodies(asked, 2), asyncio.new_event_loop()
+    waiting = [
+        writer_module._Waiting(acceptance, body, loop.create_future()) for body in (whole[:10], whole[10:], other)
+    ]
+    service.writer._store_group(waiting)
+    loop.close()
+    assert [one.outcome is None for one in waiting] == [False, False, True]
+    assert collector.store.count(Round(asked.id, 1)) == 1
+
+
+@pytest.mark.parametrize("place", [0, 100, 255])
+def test_a_bad_report_costs_the_good_ones_of_its_group_little(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch, place: int
+) -> None:
+    asked = collector.create(campaign())
+    service = collector.http.app.state.service  # type: ignore[attr-defined]
+    acceptance = service.acceptance(asked.id)
+    sent = bodies(asked, 256)
+    sent[place] = b"\2" + sent[place][1:]
+    read, readings = acceptance.read, 0
+
+    def counted(body: bytes, now: float) -> object:
+        nonlocal readings
+        readings += 1
+        return read(body, now)
+
+    monkeypatch.setattr(acceptance, "read", counted)
+    loop = asyncio.new_event_loop()
+    waiting = [writer_module._Waiting(acceptance, body, loop.create_future()) for body in sent]
+    service.writer._store_group(waiting)
+    loop.close()
+    assert [i for i, one in enumerate(waiting) if one.outcome is not None] == [place]
+    assert collector.store.count(Round(asked.id, 1)) == 255
+    assert readings <= 2 * 8 + 1
