@@ -62,6 +62,11 @@ def test_joiners_that_no_script_needs_are_refused(text: str) -> None:
         check_shown("name", text)
 
 
+def test_vowel_signs_may_stand_before_a_joiner_and_long_texts_are_read_once() -> None:
+    assert hidden_places("مِ\u200cخ") == []
+    assert hidden_places("خ\u200c" * 200_000) == [399_999]
+
+
 @given(st.text())
 def test_what_is_not_hidden_is_on_one_line(text: str) -> None:
     hidden = set(hidden_places(text))

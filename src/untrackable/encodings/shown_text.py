@@ -45,8 +45,10 @@ def _joins(text: str, place: int) -> bool:
     before, after = text[place - 1], text[place + 1]
     if unicodedata.combining(before) == _VIRAMA:
         return True
-    letters = [mark for mark in text[:place] if unicodedata.category(mark) != "Mn"]
-    if letters and all(unicodedata.bidirectional(mark) in ("AL", "R") for mark in (letters[-1], after)):
+    letter = place - 1
+    while letter and unicodedata.category(text[letter]) == "Mn":  # Vowel signs stand between a letter and a joiner.
+        letter -= 1
+    if all(unicodedata.bidirectional(mark) in ("AL", "R") for mark in (text[letter], after)):
         return True
     pictures = text[place] == _JOINER and unicodedata.category(after) == "So"
     return pictures and (unicodedata.category(before) in ("So", "Sk") or before == "\ufe0f")
