@@ -66,6 +66,18 @@ def test_campaign_guarantee_and_bars(collector: Collector) -> None:
     assert "https://" not in text
 
 
+def test_no_filled_bar_has_an_interval_that_starts_at_zero(collector: Collector) -> None:
+    """And no pale bar has an interval that excludes 0. There are filled and pale bars here."""
+    asked = campaign()
+    filled(collector.store, asked, people=9_000)
+    rows = collector.http.get("/").text.split("<tbody>")[1].split("<tr>")[1:]
+    for row in rows:
+        starts_at_zero = ", 0.00 to " in row
+        assert ("bar pale" in row) == starts_at_zero
+        assert ("number strong" in row) != starts_at_zero
+    assert {", 0.00 to " in row for row in rows} == {True, False}
+
+
 def test_unpublished_or_few_reports_show_no_number(collector: Collector) -> None:
     hidden, few = campaign(question="Hidden?"), campaign(question="Few?")
     filled(collector.store, hidden)

@@ -61,6 +61,11 @@ class PublicPage:
         return about
 
 
+def _percent(share: float) -> str:
+    """A share in percent. One above 0 is never shown as 0.00."""
+    return f"{100 * share:.2f}" if share >= 1e-4 or share == 0 else f"{100 * share:.1e}"
+
+
 def _drawn(found: dict[str, Any], campaign: Campaign) -> dict[str, Any]:
     """An estimate with the positions of its bars, in percent of the page's width."""
     values = found["values"]
@@ -75,7 +80,7 @@ def _drawn(found: dict[str, Any], campaign: Campaign) -> dict[str, Any]:
         {
             "label": row["label"],
             "percent": f"{100 * row['frequency']:.2f} %",
-            "range": f"{100 * row['lower']:.2f} to {100 * row['upper']:.2f} %",
+            "range": f"{_percent(row['lower'])} to {_percent(row['upper'])} %",
             "bar": place(row["frequency"]),
             "from": place(row["lower"]),
             "length": round(place(row["upper"]) - place(row["lower"]), 2),
