@@ -30,8 +30,8 @@ _TESTED = 1 << 22
 class Ranked(NamedTuple):
     """One of the most frequent values.
 
-    `lower` and `upper` hold for all values at once, and a value stands out if this interval excludes 0. `p_value` is
-    an upper bound. `passes_fdr` is by another procedure, which finds more: the false discovery rate.
+    `lower` and `upper` hold for all values at once, and a value stands out if this interval excludes 0. `p_value`
+    is an upper bound. `passes_fdr` is by another procedure, which finds more: the false discovery rate.
     """
 
     value: Any
