@@ -6,7 +6,8 @@ from typing import Any
 from untrackable import strict_json
 from untrackable.brackets import Bracket
 from untrackable.display.numbers import as_dict, number, said, shown
-from untrackable.planning.goals import FOREVER, Goals
+from untrackable.display.truth_words import truth_words
+from untrackable.planning.goals import FOREVER, USABLE_ERROR, Goals
 from untrackable.planning.plans import Option, Plan, Refusal
 from untrackable.planning.rounding import counted, rounded_up
 
@@ -18,6 +19,7 @@ COLUMNS = (
     "error of a figure",
     "error of one round",
     "followed",
+    "other answers",
     "report",
     "state",
     "parameters",
@@ -38,8 +40,13 @@ def asked(goals: Goals) -> str:
     held = "all reports" if goals.reports is None else f"{goals.reports:,} report{'s' * (goals.reports > 1)}"
     tolerance = goals.tolerance
     parts.append(f"{tolerance.measure} at most {number(tolerance.limit)} if an observer holds {held} of a person")
+    parts.append(f"matched among {goals.crowd:,} by other answers at most {number(goals.answer_limit)}")
     if goals.error is not None:
         parts.append(f"error at most {number(goals.error)}")
+    elif goals.unknown == "error":
+        parts.append(f"error at most {number(USABLE_ERROR)}, above which a figure says little")
+    if goals.unknown == "eps":
+        parts.append(f"eps at most {number(goals.largest_eps)}")
     return "; ".join(filter(None, parts)) + "."
 
 
@@ -67,7 +74,7 @@ def verdict(plan: Plan) -> list[str]:
     """The answer first, then what it rests on."""
     best = plan.recommended
     if best is None:
-        told = ["No mechanism meets these goals."]
+        told = [_unusable(plan)]
         told += [
             f"The nearest is {refusal.name}. It needs {_instead(refusal)}."
             for refusal in plan.refusals[:1]
@@ -77,10 +84,33 @@ def verdict(plan: Plan) -> list[str]:
     return [
         _answer(plan, best),
         _promises(best),
+        *_meaning(best),
         *_second(plan, best),
         *_paper(plan),
         "Asked for: " + asked(plan.goals),
     ]
+
+
+def _unusable(plan: Plan) -> str:
+    """The first line where nothing meets the goals: how large the error would be, if that is what is wrong."""
+    found = [r.error_upper for r in plan.refusals if r.error_upper is not None]
+    if not found:
+        return "No mechanism meets these goals."
+    wanted = number(plan.goals.error or USABLE_ERROR)
+    error = f"±{number(min(found))} (upper)" if min(found) < 1 else "more than ±1"
+    return (
+        f"Not usable: no mechanism meets these goals. The error would be {error}, and it must be at most ±{wanted}."
+    )
+
+
+def _meaning(best: Option) -> list[str]:
+    """What the parameters mean for a person, and for people with different answers."""
+    apart = best.other_answers
+    told = (
+        f"People with other answers are told apart with advantage {said(apart.advantage)}; "
+        f"matched among {best.goals.crowd:,}: {said(apart.matched)}."
+    )
+    return [told, *([] if best.truthfulness is None else [truth_words(*best.truthfulness)])]
 
 
 def _answer(plan: Plan, best: Option) -> str:
@@ -169,6 +199,7 @@ def cells(option: Option) -> tuple[str, ...]:
         f"{about} {number(option.error_upper)}",
         f"{about} {number(option.one_round_upper)}",
         _cell(option.tracked),
+        _cell(option.other_answers.advantage),
         _bytes(option.report_bytes),
         _bytes(option.state_bytes),
         ", ".join(f"{key}={_short(value)}" for key, value in parameters.items()),
@@ -199,7 +230,13 @@ def as_json(plan: Plan) -> dict[str, Any]:
         "unknown": plan.unknown,
         "options": [_option(option) for option in plan.options],
         "refusals": [
-            {"name": r.name, "binding": r.binding, "why": r.why, "nearest": [c._asdict() for c in r.nearest]}
+            {
+                "name": r.name,
+                "binding": r.binding,
+                "why": r.why,
+                "error_upper": r.error_upper,
+                "nearest": [c._asdict() for c in r.nearest],
+            }
             for r in plan.refusals
         ],
         "published": as_dict(plan.published),
@@ -222,6 +259,7 @@ def _option(option: Option) -> dict[str, Any]:
 def _goals(goals: Goals) -> dict[str, Any]:
     found = {f.name: getattr(goals, f.name) for f in dataclasses.fields(goals)}
     found["encoding"] = None if goals.encoding is None else goals.encoding.to_json()
+    found["matched_by_answer"] = goals.answer_limit
     return found
 
 

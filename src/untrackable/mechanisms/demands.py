@@ -10,13 +10,14 @@ from untrackable.errors import UntrackableError
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.tolerance import Tolerance
 
-Demand = Literal["accuracy", "tracking", "privacy", "horizon", "changes", "values"]
+Demand = Literal["accuracy", "tracking", "privacy", "horizon", "changes", "values", "answers"]
 
 
 class Unsuitable(UntrackableError):
     """A mechanism does not meet the demands: `binding` is the one that it misses, the message says why.
 
     Where it could be set all the same, `mechanism` is the result, with its `error` or its tracking (`tracked`).
+    `needed` is the eps that it would need, where that is larger than a plan goes by itself.
     """
 
     def __init__(
@@ -27,10 +28,12 @@ class Unsuitable(UntrackableError):
         mechanism: Mechanism | None = None,
         error: float | None = None,
         tracked: Bracket | None = None,
+        needed: float | None = None,
     ) -> None:
         super().__init__(why)
         self.binding: Demand = binding
         self.why, self.mechanism, self.error, self.tracked = why, mechanism, error, tracked
+        self.needed = needed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

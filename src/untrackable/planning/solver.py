@@ -10,7 +10,15 @@ from untrackable.mechanisms.demands import Budget, Unsuitable
 from untrackable.mechanisms.inner_product.budget import QUIET
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.planning.forecast import errors, people_needed
-from untrackable.planning.goals import FOREVER, LARGEST_EPS, LARGEST_PEOPLE, LARGEST_ROUNDS, Goals
+from untrackable.planning.goals import (
+    FOREVER,
+    LARGEST_EPS,
+    LARGEST_PEOPLE,
+    LARGEST_ROUNDS,
+    USABLE_ERROR,
+    Goals,
+)
+from untrackable.planning.rounding import shown_up
 from untrackable.planning.suitability import checked, meeting, trackable
 from untrackable.planning.tracking_check import tracking_lower
 from untrackable.theory.monotone_search import largest_integer, smallest_real
@@ -46,8 +54,8 @@ def solve(entry: Entry, goals: Goals) -> Solved:
         case "error":
             mechanism, tracked = meeting(entry, goals)
             error = errors(mechanism, goals, goals.people or 1).figure
-            if error >= 1:
-                raise _inaccurate(error, 1.0, mechanism)
+            if error > USABLE_ERROR:
+                raise _inaccurate(error, USABLE_ERROR, mechanism)
             return Solved(goals.replace(error=error), mechanism, tracked)
     mechanism, tracked = meeting(entry, goals)
     error = errors(mechanism, goals, goals.people or 1).figure
@@ -57,7 +65,9 @@ def solve(entry: Entry, goals: Goals) -> Solved:
 
 
 def _inaccurate(error: float, wanted: float, mechanism: Mechanism) -> Unsuitable:
-    why = f"Not accurate enough: the error would be {error:.3g}, and at most {wanted:.3g} is asked for."
+    why = f"Not accurate enough: the error would be ±{error:.3g}, and at most ±{wanted:.3g} is asked for."
+    if wanted == USABLE_ERROR:
+        why = f"Not usable here: the error would be ±{error:.3g}, and above ±{wanted:g} a figure says little."
     if error >= 1:
         why = "Not usable here: the error would exceed ±100 %."
     return Unsuitable("accuracy", why, mechanism=mechanism, error=error)
@@ -89,10 +99,19 @@ def _eps(entry: Entry, goals: Goals) -> Solved:
         return math.log(errors(mechanism, goals, people).figure / wanted)
 
     try:
-        solved = goals.replace(eps=smallest_real(excess, 1.0, low=_SMALLEST_EPS, high=LARGEST_EPS, close=1e-4))
+        eps = smallest_real(excess, 1.0, low=_SMALLEST_EPS, high=LARGEST_EPS, close=1e-4)
     except ValueError:
         raise _out_of_reach(wanted) from None
+    solved = _allowed(goals, eps)
     return Solved(solved, *meeting(entry, solved))
+
+
+def _allowed(goals: Goals, eps: float) -> Goals:
+    """The goals at the eps that was found, unless it is so large that somebody has to allow it."""
+    if eps > goals.largest_eps:
+        why = f"It would need eps = {shown_up(eps):.3g}, and a plan goes up to {goals.largest_eps:g} by itself."
+        raise Unsuitable("privacy", why, needed=eps)
+    return goals.replace(eps=eps)
 
 
 def _by_report(entry: Entry, goals: Goals) -> Solved:
@@ -110,7 +129,7 @@ def _by_report(entry: Entry, goals: Goals) -> Solved:
     if not found or min(found)[0] > LARGEST_EPS:
         raise _out_of_reach(wanted)
     eps, loud, width = min(found)
-    solved = goals.replace(eps=eps)
+    solved = _allowed(goals, eps)
     mechanism = entry.for_report(solved.budget, loud, width)
     return Solved(solved, mechanism, checked(entry, mechanism, solved))
 

@@ -10,6 +10,7 @@ from untrackable.mechanisms.catalogue_entry import Entry
 from untrackable.mechanisms.demands import Unsuitable
 from untrackable.mechanisms.interface import Mechanism, Pair, Values
 from untrackable.planning.goals import Goals
+from untrackable.planning.other_answers import ToldApart, told_apart
 from untrackable.planning.tracking_check import tracking
 
 _SEARCHED = 40
@@ -33,7 +34,27 @@ def checked(entry: Entry, mechanism: Mechanism, goals: Goals) -> Bracket:
         tracked = _of_changing(mechanism, goals, tracked)
     if tracked.upper > goals.tolerance.limit:
         raise trackable(mechanism, tracked, goals)
+    if goals.answer_limit < 1:
+        matched = apart_by_answers(mechanism, goals, tracked).matched
+        if matched.upper > goals.answer_limit:
+            raise _recognisable(mechanism, matched, goals)
     return tracked
+
+
+def apart_by_answers(mechanism: Mechanism, goals: Goals, tracked: Bracket) -> ToldApart:
+    """How well people with different answers are told apart, if their answers stay the same."""
+    held = goals.reports if mechanism.independent else None
+    return told_apart(mechanism, _privacy(mechanism, held, "fixed"), goals.tolerance, tracked)
+
+
+def _recognisable(mechanism: Mechanism, matched: Bracket, goals: Goals) -> Unsuitable:
+    """People stand out by their answers, because eps is too large."""
+    eps, limit = goals.eps or 0.0, f"{goals.answer_limit:.4g}"
+    if matched.lower > goals.answer_limit:
+        why = f"matched among {goals.crowd:,} is at least {matched.lower:.4g}, and {limit} is tolerable."
+    else:
+        why = f"at eps = {eps:.4g}, no bound keeps matched among {goals.crowd:,} within {limit}."
+    return Unsuitable("answers", f"People with different answers can be told apart: {why}", mechanism=mechanism)
 
 
 def everlasting(mechanism: Mechanism, goals: Goals) -> Pair:
@@ -44,7 +65,7 @@ def everlasting(mechanism: Mechanism, goals: Goals) -> Pair:
     return always
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=4)
 def _privacy(mechanism: Mechanism, reports: int | None, values: Values) -> Pair:
     """Kept for a moment: it is asked about more than once in a row, and its tables are large."""
     return mechanism.privacy(reports=reports, values=values)

@@ -52,7 +52,8 @@ def test_campaign_guarantee_and_bars(collector: Collector) -> None:
     text = collector.http.get("/").text
     assert "Which &lt;b&gt;page&lt;/b&gt; &amp; &#34;why&#34;?" in text
     assert asked.id in text
-    assert "Reports cannot be linked: two from one person look exactly like two from different people" in text
+    assert "Reports of one person look exactly like reports of two people with the same answer (exact)." in text
+    assert "People with different answers are hidden from each other only as far as the odds above say." in text
     assert "40,000 reports of round 1" in text
     assert text.count('class="whisker"') == 12
     estimate = DECK.aggregator().add_saved(collector.store.sums(Round(asked.id, 1)) or b"").estimate()
@@ -103,7 +104,10 @@ def test_a_guarantee_says_what_was_verified() -> None:
         (verdict(2e-7, 2e-7), "1e-06 (upper; verified: 2e-07, exact)"),
         ("{}", "1e-06 (upper)"),
     ):
-        first, second = guarantee_words(asked, found)
+        first, guess, meaning, second = guarantee_words(asked, found)
+        assert "right with probability at most 99.97 % (upper; 50 % is a coin toss)" in guess
+        assert meaning.startswith("This eps is large. Each answer is right with probability ")
+        assert "one person and two people with the same answer" in second
         assert (
             f"at most 2981 (eps = 8), except with probability {words}. This holds whatever a person answers"
             in first

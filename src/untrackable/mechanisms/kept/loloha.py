@@ -151,6 +151,8 @@ class Loloha(KeptSymbol):
     def _alphabet(self) -> int:
         return self.symbols
 
+    _symbols_are = "question"
+
     def _shares(self) -> tuple[float, float]:
         """A value that the sender does not hold is hashed to any symbol, over all seeds."""
         return self._kept.then(self._told), 1 / self.symbols

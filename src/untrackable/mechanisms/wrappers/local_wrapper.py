@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.mechanisms.local.local_interface import IntegerLocal, Local
+from untrackable.mechanisms.local.local_interface import IntegerLocal, Local, TruthfulLocal
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
+from untrackable.mechanisms.truthfulness import Truthfulness
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.integer_losses import LossLaw
 
@@ -39,6 +40,10 @@ class LocalWrapper(Mechanism):
     ) -> Accuracy:
         """That of one report of the base."""
         return self.base.accuracy(people, beta)
+
+    def truthfulness(self) -> Truthfulness | None:
+        """That of one report of the base, if the base can say."""
+        return self.base.truthfulness() if isinstance(self.base, TruthfulLocal) else None
 
     def independent_errors(self, values: int) -> int:
         """Every value of the base that an encoded value can be; of one bit, the two errors are the same."""
