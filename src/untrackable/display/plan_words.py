@@ -98,9 +98,8 @@ def _unusable(plan: Plan) -> str:
         return "No mechanism meets these goals."
     wanted = number(plan.goals.error or USABLE_ERROR)
     error = f"±{number(min(found))} (upper)" if min(found) < 1 else "more than ±1"
-    return (
-        f"Not usable: no mechanism meets these goals. The error would be {error}, and it must be at most ±{wanted}."
-    )
+    told = f"Not usable: the error would be {error}, and it must be at most ±{wanted}."
+    return f"{told} No mechanism meets these goals."
 
 
 def _meaning(best: Option) -> list[str]:

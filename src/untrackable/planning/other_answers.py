@@ -8,8 +8,10 @@ from untrackable.brackets import Bracket
 from untrackable.mechanisms.interface import Mechanism, Pair
 from untrackable.mechanisms.tolerance import Tolerance
 
-_SEARCHED = 12
+_SEARCHED = 6
 """Reports up to which the engine is asked. Beyond, its search over all splits takes longer than a plan may."""
+_NARROW = 64
+"""Bits of a report up to which the engine is asked about more than two."""
 
 
 class ToldApart(NamedTuple):
@@ -36,7 +38,7 @@ def told_apart(mechanism: Mechanism, privacy: Pair, tolerance: Tolerance, tracke
         Bracket(0.0, _matched_upper(mechanism, picked.upper, tolerance, tracked)),
     )
     reports = mechanism.enough_reports or tolerance.reports
-    if reports is None or reports > _SEARCHED:
+    if reports is None or reports > (_SEARCHED if mechanism.report_bits <= _NARROW else 2):
         return bound
     try:
         found = _by_engine(mechanism, reports, crowd)
