@@ -69,7 +69,7 @@ def plan(one_value: bool, encoding: str | None, as_json: bool, html: Path | None
     that meet the goals, with what is proved about them, and says why the others do not. An eps above 4 is computed
     only if --largest-eps allows it.
 
-    Example: untrackable plan --people 1000000 --values 2 --rounds 365 --eps 1
+    Example: untrackable plan --people 1000000 --values 2 --rounds 365 --eps 1 --pooled 7
              untrackable plan --values 1024 --rounds 52 --eps 2 --error 0.01
     """
     check_page(html)

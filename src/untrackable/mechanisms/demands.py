@@ -44,6 +44,7 @@ class Budget:
     answers as published; otherwise tracking is kept within the tolerance, and answers get the width of the smallest
     radius at beta. `levels` is among how many prefixes reports are divided where strings are discovered. `changes`:
     values may change. `for_ever`: privacy must not end. `every_round`: every round must tell the frequencies.
+    `by_engine`: the engine, and not only a bound, says how loud reports may be, where that takes little time.
     """
 
     values: int = 16
@@ -57,6 +58,7 @@ class Budget:
     changes: bool = False
     for_ever: bool = False
     every_round: bool = False
+    by_engine: bool = False
 
     def __post_init__(self) -> None:
         checks.settle(

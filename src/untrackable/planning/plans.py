@@ -98,7 +98,7 @@ class Plan:
 def plan(*, goals: Goals | None = None, progress: Progress = lambda what, done: None, **demands: Any) -> Plan:
     """Find the mechanisms that meet the goals, or say why none does; `demands` are the fields of `Goals`.
 
-    Example: plan(people=1_000_000, values=2, rounds=365, eps=1.0)
+    Example: plan(people=1_000_000, values=2, rounds=365, eps=1.0, pooled=7)
     """
     if goals is None:
         goals = Goals(**demands)

@@ -3,6 +3,8 @@
 The number of people and the error play no part here. Parameters follow from privacy, rounds and tracking alone.
 """
 
+import contextlib
+import dataclasses
 from functools import lru_cache
 
 from untrackable.brackets import Bracket
@@ -17,9 +19,18 @@ _SEARCHED = 40
 """Reports up to which the engine is asked about values that change."""
 
 
-def meeting(entry: Entry, goals: Goals) -> tuple[Mechanism, Bracket]:
-    """The mechanism set for the goals, and its tracking in their measure; or `Unsuitable`."""
+def meeting(entry: Entry, goals: Goals, *, by_engine: bool = True) -> tuple[Mechanism, Bracket]:
+    """The mechanism set for the goals, and its tracking in their measure; or `Unsuitable`.
+
+    Without `by_engine` it is set by bounds alone, which is quicker. With it, reports may be louder. If that is too
+    loud for another goal, the bound decides.
+    """
     mechanism = entry.for_budget(goals.budget)
+    if by_engine and not goals.changes:
+        louder = entry.for_budget(dataclasses.replace(goals.budget, by_engine=True))
+        if louder != mechanism:
+            with contextlib.suppress(Unsuitable):
+                return louder, checked(entry, louder, goals)
     return mechanism, checked(entry, mechanism, goals)
 
 
