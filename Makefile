@@ -30,7 +30,8 @@ chromium:
 # The documented proxy is tested with a real nginx.
 nginx:
 	@PATH="$$PATH:/usr/sbin"; command -v nginx >/dev/null && command -v openssl >/dev/null \
-		|| { echo "installing nginx"; apt-get update -qq && apt-get install --yes -qq nginx-light openssl >/dev/null; }
+		|| { echo "installing nginx"; apt-get update -qq && apt-get install --yes -qq nginx-light openssl >/dev/null \
+			&& { systemctl disable --now nginx >/dev/null 2>&1 || true; }; }
 
 bench: $(VENV)/.ready-dev
 	@for b in benchmarks/*.py; do $(BIN)/python $$b || exit 1; done

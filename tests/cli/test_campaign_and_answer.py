@@ -69,6 +69,26 @@ def test_a_new_campaign(made: Path, tmp_path: Path) -> None:
     assert json.loads(told.output)["id"] == Campaign.from_bytes(place.read_bytes()).id
 
 
+def test_a_new_campaign_says_how_accurate_it_will_be(tmp_path: Path) -> None:
+    few, many = (
+        run("campaign", "new", str(tmp_path / f"{n}.json"), *NEW, "--rounds", "30", "--people", n, "--json")
+        for n in ("100", "100000000")
+    )
+    assert (
+        json.loads(few.output)["accuracy"]["error_upper"] > 0.1 > json.loads(many.output)["accuracy"]["error_upper"]
+    )
+    told = run("campaign", "new", str(tmp_path / "told.json"), *NEW, "--rounds", "365").output
+    assert "NOT USABLE for one round: with 10,000 people in a round" in told
+
+
+def test_a_new_campaign_is_not_over(tmp_path: Path) -> None:
+    place = tmp_path / "over.json"
+    done = run("campaign", "new", str(place), *NEW, "--rounds", "30", "--first", "2020-01-31")
+    assert done.exit_code == 1
+    assert "the first round is over since 2020-02-01 00:00 UTC, so give a later --first" in done.output
+    assert not place.exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [

@@ -170,10 +170,19 @@ def test_top() -> None:
         assert row.lower == found.interval(simultaneous=True).lower[row.value]
         assert row.upper == found.interval(simultaneous=True).upper[row.value]
     strict = found.top(256, dependence="any")
-    assert sum(row.stands_out for row in strict) <= sum(row.stands_out for row in found.top(256))
+    assert sum(row.passes_fdr for row in strict) <= sum(row.passes_fdr for row in found.top(256))
     for bad in ({"k": 0}, {"k": 1, "fdr": 0.0}, {"k": 1, "fdr": 1.0}, {"k": 1, "dependence": "no"}):
         with pytest.raises(ValueError, match="must be"):
             found.top(**bad)
+
+
+def test_a_value_stands_out_if_its_interval_excludes_zero() -> None:
+    """The false discovery rate passes values whose interval includes 0; those do not stand out."""
+    values = np.repeat(np.arange(40), 200)
+    rows = estimated(Deck(bits=8, slots=1, eps_report=3.0, width=1), values).top(256)
+    assert any(row.passes_fdr and row.lower == 0 for row in rows)
+    for row in rows:
+        assert row.stands_out == (row.lower > 0)
 
 
 def test_top_is_the_same_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,7 +220,7 @@ def test_the_false_discovery_rate_is_kept() -> None:
     for part in reports:
         result = mechanism.aggregator().add(part).estimate()
         for level, kept in shares.items():
-            standing = [row.value for row in result.top(64, fdr=level) if row.stands_out]
+            standing = [row.value for row in result.top(64, fdr=level) if row.passes_fdr]
             kept.append(sum(value >= 8 for value in standing) / max(1, len(standing)))
             found += sum(value < 8 for value in standing) if level == rate else 0
     assert np.mean(shares[rate]) <= threshold

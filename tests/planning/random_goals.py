@@ -32,6 +32,8 @@ def random_goals(seed: int, unknown: str) -> Goals:
         "simultaneous": bool(rng.integers(2)),
         "changes": bool(rng.random() < 0.3),
         "pooled": int(rng.integers(1, rounds + 1)),
+        "matched_by_answer": 1.0,
+        "largest_eps": 64.0,
     }
     kind = int(rng.choice([0, 0, 1, 2]))
     tolerances: list[dict[str, Any]] = [

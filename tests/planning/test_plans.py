@@ -78,7 +78,7 @@ def test_nearest_changes_make_it_feasible(seed: int) -> None:
     for refusal in found.refusals:
         entry = CATALOGUE[refusal.name]
         for change in refusal.nearest:
-            if change.goal in ("people", "eps", "rounds"):
+            if change.goal in ("people", "eps", "rounds", "pooled"):
                 solve(entry, goals.replace(**{change.goal: change.value}))
             elif change.goal == "advantage":
                 solve(entry, goals.replace(advantage=min(1.0, float(change.value) * (1 + 1e-9))))
@@ -109,7 +109,7 @@ def test_values_that_change_leave_only_what_pays_nothing_for_it() -> None:
 
 
 def test_tracking_does_not_matter() -> None:
-    found = plan(people=10**6, values=16, rounds=20, eps=2.0, advantage=1.0)
+    found = plan(people=10**8, values=16, rounds=20, eps=2.0, advantage=1.0)
     best = found.recommended
     assert best is not None
     assert best.error_upper < 0.1 * next(o for o in found.options if o.name == "deck").error_upper
@@ -160,7 +160,8 @@ def test_discovered_strings_are_found_where_it_is_predicted() -> None:
     from untrackable import DiscoveredStrings, discover
 
     encoding = DiscoveredStrings(longest=4, prefixes=[2, 4], salt=bytes(16), alphabet="abcdefgh", bucket_bits=18)
-    option = plan(people=40_000, encoding=encoding, rounds=2, eps=6.0, beta=1e-6).recommended
+    asked = Goals(people=40_000, encoding=encoding, rounds=2, eps=6.0, beta=1e-6, matched_by_answer=1.0, error=0.9)
+    option = plan(goals=asked).recommended
     assert option is not None
     held = round(option.error_upper * 40_000)
     rng = np.random.default_rng(3)
@@ -180,8 +181,11 @@ def test_the_nearest_is_the_smallest_change() -> None:
     first = found.refusals[0]
     assert first.name == "bitwise"  # eps 1.29, where the deck needs 1.65
     changes = [change for refusal in found.refusals for change in refusal.nearest]
-    assert first.nearest[0].times == min(change.times for change in changes) < 1.3
-    assert verdict(found)[1].startswith("The nearest is bitwise. It needs eps 1.29")
+    assert first.times == min(change.times for change in changes) < 1.3
+    assert [change.goal for change in first.nearest] == ["rounds", "people", "eps"]
+    assert verdict(found)[0].startswith("Not usable: the error would be ±0.19")
+    assert verdict(found)[1].startswith("The nearest is bitwise. It needs at most ")
+    assert verdict(found)[1].endswith(", or eps 1.29.")
     for refusal in found.refusals[:2]:
         for change in refusal.nearest:
             value = change.value if change.goal != "eps" else float(change.value) * (1 + 1e-9)
@@ -233,7 +237,10 @@ def test_a_campaign_declares_what_its_plan_promises(rounds: int | str) -> None:
 def test_what_is_kept_for_each_value_may_tell_more_than_for_one(name: str, demands: dict[str, Any]) -> None:
     """Set to the limit for a fixed value, it is beyond it for values that change."""
     entry = CATALOGUE[name]
-    fixed, changing = (Goals(people=10**5, values=2, changes=changes, **demands) for changes in (False, True))
+    fixed, changing = (
+        Goals(people=10**5, values=2, changes=changes, matched_by_answer=1.0, **demands)
+        for changes in (False, True)
+    )
     mechanism, _ = meeting(entry, fixed)
     assert mechanism.tracking_upper(fixed.rounds, values=2).delta(0.0).upper > fixed.tolerance.limit  # type: ignore[arg-type]
     with pytest.raises(Unsuitable, match="no bound keeps advantage within"):

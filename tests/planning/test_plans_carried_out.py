@@ -42,6 +42,8 @@ def goals_of(seed: int) -> Goals:
         rounds=rounds,
         eps=float(rng.uniform(1, 8)),
         advantage=tolerance,
+        matched_by_answer=1.0,
+        error=0.999,
         beta=BETA,
         simultaneous=bool(rng.integers(2)),
         pooled=int(rng.integers(1, rounds + 1)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import re
 import time
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _NO_ANSWERS = "give the answers by --category, or by --categories FILE, or by --encoding JSON"
+_PEOPLE = 10_000
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 
 
@@ -77,6 +79,13 @@ def campaign() -> None:
     show_default=True,
     help="May answers change?",
 )
+@click.option(
+    "--people",
+    type=click.IntRange(min=1),
+    default=_PEOPLE,
+    show_default=True,
+    help="People in a round, to say how accurate it will be.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def new(
     file: Path,
@@ -94,11 +103,13 @@ def new(
     gamma: float,
     tracking_delta: float,
     values: Any,
+    people: int,
     as_json: bool,
 ) -> None:
     r"""Write a new campaign to a file and print its id.
 
-    Refuses a campaign that would not keep the privacy it declares.
+    Refuses a campaign that would not keep the privacy it declares, and one whose first round is over. Says how
+    accurate a round will be.
 
     Example: untrackable campaign new campaign.json --question "Do you smoke?" \
                  --category no --category yes --rounds 365
@@ -124,11 +135,18 @@ def new(
             mechanism = _mechanism(mechanism_json, encoding, rounds, eps, delta)
             draft = CampaignDraft(encoding=encoding, mechanism=mechanism, rounds=rounds, guarantee=declared)
         made = draft.campaign(question=question, first_round=_moment(first), round_seconds=_length(every))
+        if (end := made.first_round + made.round_seconds) <= time.time():
+            raise ValueError(f"the first round is over since {when(end)}, so give a later --first")
         verdict = verdict_of(made)
         if not verdict.holds:
             raise ValueError(f"this campaign would not keep what it declares: {'; '.join(verdict.problems)}")
+        from untrackable.display.campaign_accuracy import accuracy_words, campaign_accuracy
+
+        accurate = campaign_accuracy(made, people)
     write_page(file, made.to_bytes().decode())
-    _show(made, as_json)
+    _show(made, as_json, accuracy=dataclasses.asdict(accurate))
+    if not as_json:
+        click.echo(f"  accuracy   {accuracy_words(accurate)}")
 
 
 @campaign.command()
@@ -234,9 +252,10 @@ def when(second: float) -> str:
     return moment.strftime("%Y-%m-%d %H:%M UTC" if not moment.second else "%Y-%m-%d %H:%M:%S UTC")
 
 
-def _show(found: Campaign, as_json: bool) -> None:
+def _show(found: Campaign, as_json: bool, **further: Any) -> None:
+    """Print a campaign; `further` is added to its JSON."""
     if as_json:
-        print_json({"id": found.id, "campaign": found.to_json()})
+        print_json({"id": found.id, "campaign": found.to_json(), **further})
         return
     declared, length = found.guarantee, found.round_seconds
     unit = next(name for name, size in reversed(_UNITS.items()) if length % size == 0)
@@ -251,7 +270,8 @@ def _show(found: Campaign, as_json: bool) -> None:
         f"{'whatever the answers are' if declared.values == 'any' else 'if the answer never changes'};"
     )
     echo(
-        f"             one sender and two look alike: ({declared.gamma:g}, {declared.tracking_delta:g})-untrackable"
+        "             one person and two with the same answer look alike: "
+        f"({declared.gamma:g}, {declared.tracking_delta:g})-untrackable"
     )
 
 

@@ -87,7 +87,7 @@ def _print(outcome: DemoResult) -> None:
         padding=(0, 1, 0, 0),
         caption=f"│ truth, █ estimate, ╪ both, ─ interval. All {len(HOMEPAGES):,} intervals hold at once with "
         f"{1 - outcome.beta:.0%} (upper).\n"
-        "* Stands out from the noise; at most 5 % of them are expected to be false.",
+        "* Stands out from the noise: the interval excludes 0.",
         caption_justify="left",
     )
     width = min(50, console.width - 46) if console.width >= 66 else 0
@@ -100,7 +100,7 @@ def _print(outcome: DemoResult) -> None:
     for row in outcome.values:
         truth = float(outcome.truth[row["value"]])
         cells = [f"{row['label']}{' *' if row['stands_out'] else ''}", f"{truth:.3f}"]
-        cells += [f"{row[name]:.3f}" for name in ("frequency", "lower", "upper")]
+        cells += [f"{row['frequency']:.3f}", *(_end(row[name]) for name in ("lower", "upper"))]
         if width:
             cells.append(_bar(row["frequency"], row["lower"], row["upper"], truth, top, width))
         table.add_row(*cells)
@@ -116,6 +116,11 @@ def _print(outcome: DemoResult) -> None:
 
 def _rate(matched: Matched) -> str:
     return f"{matched.sampled:6.1%} matched (sampled; 95 % interval {matched.lower:.1%} to {matched.upper:.1%})"
+
+
+def _end(share: float) -> str:
+    """An end of an interval. One above 0 is never shown as 0.000."""
+    return f"{share:.3f}" if share >= 1e-3 or share == 0 else f"{share:.0e}"
 
 
 def _bar(value: float, lower: float, upper: float, truth: float, top: float, width: int) -> str:

@@ -35,7 +35,7 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 @click.option("--candidates", type=_FILE, metavar="FILE", help="Possible values, one per line.")
 @click.option("--consistent", is_flag=True, help="Also show the nearest possible shares (biased).")
 @click.option("--beta", type=_SHARE, default=0.05, show_default=True, help="Chance that any interval misses.")
-@click.option("--fdr", type=_SHARE, default=0.05, show_default=True, help="Expected share of false finds.")
+@click.option("--fdr", type=_SHARE, default=0.05, show_default=True, help="Rate of the test `by fdr`.")
 @round_options
 @click.option("--mechanism", metavar="NAME", help="The mechanism, if the file does not say.")
 @click.option("--parameter", "-p", "parameters", multiple=True, metavar="KEY=VALUE", help="Its parameter.")
@@ -91,7 +91,7 @@ def estimate(
                 beta=beta,
                 progress=told,
             )
-        _write(found, plot, out, top, fdr, consistent)
+        _write(found, plot, out, top, consistent)
     if as_json:
         from untrackable.display.estimate_table import as_dict
 
@@ -129,7 +129,7 @@ def _candidates(path: Path, files: tuple[Path, ...], mechanism: Any, encoding: A
     return [from_text(about.encoding, line) for line in listed]
 
 
-def _write(found: FileAnswer, plot: Path | None, out: Path | None, top: int, fdr: float, consistent: bool) -> None:
+def _write(found: FileAnswer, plot: Path | None, out: Path | None, top: int, consistent: bool) -> None:
     if out is not None:
         from untrackable.display.estimate_table import export
 
@@ -138,7 +138,7 @@ def _write(found: FileAnswer, plot: Path | None, out: Path | None, top: int, fdr
         from untrackable.display.estimate_figure import write
 
         try:
-            write(plot, found, top=top, fdr=fdr)
+            write(plot, found, top=top)
         except OSError as error:
             raise click.ClickException(f"cannot write {plot}: {error.strerror}") from None
 

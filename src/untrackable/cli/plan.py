@@ -48,11 +48,15 @@ class Rounds(click.ParamType):  # type: ignore[type-arg]
 @click.option("--encoding", metavar="JSON|FILE", help="Or any other kind of answer, as JSON.")
 @click.option("--rounds", type=Rounds(), metavar="N", help="How often to ask: a number or `forever`.")
 @click.option("--eps", type=float, help="Privacy of all reports ever sent, together.")
+@click.option("--largest-eps", type=float, default=4.0, show_default=True, help="Largest eps to solve for.")
 @click.option("--delta", type=float, default=1e-6, show_default=True, help="Probability that eps does not hold.")
 @click.option("--advantage", type=float, show_default="0.01", help="Observer's edge over a guess, at most.")
 @click.option("--matched", type=float, help="Or the chance of being picked out of a crowd.")
 @click.option("--crowd", type=int, default=1000, show_default=True, help="Size of the crowd to hide in.")
 @click.option("--untrackable", type=(float, float), metavar="G D", help="Or gamma and delta of linking reports.")
+@click.option(
+    "--matched-by-answer", type=float, show_default="0.05", help="Chance of being picked out by another answer."
+)
 @click.option("--reports", type=int, show_default="all", help="Reports that the observer holds.")
 @click.option("--error", type=float, help="Largest error of a published share.")
 @click.option("--beta", type=float, default=0.05, show_default=True, help="Probability of a larger error.")
@@ -70,9 +74,10 @@ def plan(one_value: bool, encoding: str | None, as_json: bool, html: Path | None
     """Choose a mechanism and its parameters for your goals.
 
     Give all but one of --people, --rounds, --eps and --error: the one left out is computed. Lists the mechanisms
-    that meet the goals, with what is proved about them, and says why the others do not.
+    that meet the goals, with what is proved about them, and says why the others do not. An eps above 4 is computed
+    only if --largest-eps allows it.
 
-    Example: untrackable plan --people 1000000 --values 2 --rounds 365 --eps 1
+    Example: untrackable plan --people 1000000 --values 2 --rounds 365 --eps 1 --pooled 7
              untrackable plan --values 1024 --rounds 52 --eps 2 --error 0.01
     """
     check_page(html)
@@ -162,17 +167,18 @@ def _print(found: Plan, again: list[str]) -> None:
     if found.options:
         console.print()
         wide = console.width >= 130
-        keep = [0, *_answer_column(found), 4, 6, 8] if not wide else range(len(plan_words.COLUMNS))
+        keep = [0, *_answer_column(found), 4, 6, 7, 9] if not wide else range(len(plan_words.COLUMNS))
         table = Table(
             box=box.SIMPLE_HEAD,
             padding=(0, 2, 0, 0),
             show_edge=False,
-            caption=f"best first; exact unless marked ≤ (upper); followed: {found.goals.tolerance.measure}; "
+            caption=f"best first; exact unless marked ≤ (upper); followed: {found.goals.tolerance.measure}, "
+            "by the same answer; other answers: advantage; "
             f"errors: {plan_words.promise(found.goals)}",
             caption_justify="left",
         )
         for i in keep:
-            table.add_column(plan_words.COLUMNS[i], justify="left" if i in (0, 9) else "right", overflow="fold")
+            table.add_column(plan_words.COLUMNS[i], justify="left" if i in (0, 10) else "right", overflow="fold")
         for option in found.options:
             cells = plan_words.cells(option)
             table.add_row(*(cells[i] for i in keep))

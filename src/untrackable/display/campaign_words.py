@@ -6,7 +6,11 @@ from typing import Any
 
 from untrackable import strict_json
 from untrackable.brackets import at_most
+from untrackable.display.truth_words import share, truth_words
 from untrackable.protocol.campaign import Campaign
+
+_LARGE = 4.0
+"""The eps above which a page says how often people tell the plain truth."""
 
 
 def guarantee_words(campaign: Campaign, verdict: str) -> list[str]:
@@ -20,20 +24,31 @@ def guarantee_words(campaign: Campaign, verdict: str) -> list[str]:
     )
     sentences = [
         "All reports that a person ever sends, taken together, change the odds between any two answers by a factor "
-        f"of at most {_factor(declared.eps)} {private}. {holds}"
+        f"of at most {_factor(declared.eps)} {private}. {holds}",
+        f"A guess between two answers, made from all these reports, is right with probability at most "
+        f"{share(_guessed(declared.eps, declared.delta))} (upper; 50 % is a coin toss).",
     ]
+    truth = campaign.mechanism.truthfulness()
+    if declared.eps > _LARGE and truth is not None:
+        sentences.append(f"This eps is large. {truth_words(*truth)}")
     if declared.gamma == 0 and declared.tracking_delta == 0:
         sentences.append(
-            "Reports cannot be linked: two from one person look exactly like two from different people with the "
-            "same answer (exact)."
+            "Reports of one person look exactly like reports of two people with the same answer (exact). "
+            "People with different answers are hidden from each other only as far as the odds above say."
         )
     else:
         found = verified.get("tracking_delta")
         sentences.append(
-            "Linking reports is limited: they change the odds between one person and two people by a factor of at "
-            f"most {_factor(declared.gamma)} {_at('gamma', declared.gamma, declared.tracking_delta, found)}."
+            "Linking reports is limited: they change the odds between one person and two people with the same "
+            f"answer by a factor of at most {_factor(declared.gamma)} "
+            f"{_at('gamma', declared.gamma, declared.tracking_delta, found)}."
         )
     return sentences
+
+
+def _guessed(eps: float, delta: float) -> float:
+    """(1 + TV)/2, where TV is at most (e^eps - 1 + 2·delta)/(e^eps + 1) for anything (eps, delta)-private."""
+    return min(1.0, 0.5 * (1 + math.tanh(eps / 2)) + delta / (1 + math.exp(min(eps, 700.0))))
 
 
 def schedule_words(campaign: Campaign) -> str:

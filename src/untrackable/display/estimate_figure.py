@@ -31,10 +31,10 @@ _COLORS = (BLUE, RED, AMBER, TEAL, VIOLET, GREY)
 _LONGEST, _FEWEST_ROUNDS = 28, 3
 
 
-def write(path: Path, answer: Answer, *, top: int = 20, fdr: float = 0.05) -> None:
+def write(path: Path, answer: Answer, *, top: int = 20) -> None:
     """Write the picture. The ending of the file's name chooses the format."""
     series = len(answer.rounds) >= _FEWEST_ROUNDS
-    rows = answer.best.top(top, fdr=fdr)
+    rows = answer.best.top(top)
     figure = Figure(figsize=(12 if series else 7.5, 1.6 + 0.24 * max(8, len(rows))), layout="constrained")
     if series:
         left, right = figure.subplots(1, 2, width_ratios=(5, 6))
@@ -59,7 +59,7 @@ def _bars(axes: Axes, answer: Answer, rows: list[Any]) -> None:
         f"share of people; error bars hold for all values at once\nexcept with probability {beta:.3g} (upper)"
     )
     pooled = "" if len(answer.rounds) == 1 else ", all rounds pooled" if answer.pooled else ", last round"
-    axes.set_title(f"{answer.best.n:,} reports{pooled}; grey does not stand out", fontsize=10)
+    axes.set_title(f"{answer.best.n:,} reports{pooled}; the interval of grey bars includes 0", fontsize=10)
     plain_axes(axes, "x")
 
 

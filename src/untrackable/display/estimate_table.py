@@ -17,6 +17,7 @@ _SPARKS = "▁▂▃▄▅▆▇█"
 _MOST_SPARKS = 20
 _SHORTEST_BAR, _LONGEST_BAR, _LONGEST, _MARK = 8, 24, 30, 10
 """How many characters a bar has, a value's name before it is wrapped, and the column of ✓."""
+_BY_RATE = "by fdr"
 
 
 def summary(answer: FileAnswer) -> list[str]:
@@ -38,7 +39,9 @@ def notes(answer: FileAnswer, *, fdr: float) -> list[str]:
         "frequency: unbiased, so it may be below 0; ± error: one standard error (estimated)",
         f"interval: holds for all values at once, except with probability {best.beta:.3g} (upper); "
         "█ up to its lower end, ▒ up to the estimate, ─ up to its upper end",
-        f"✓ stands out from noise; at most {fdr:.3g} of them are expected to be noise (p-values: {best.tail})",
+        "✓ found: the interval excludes 0",
+        f"{_BY_RATE}: a second test, which finds more; a share of {fdr:.3g} of its ✓ is expected to be noise "
+        f"(false discovery rate; p-values: {best.tail})",
     ]
     if answer.pooling:
         found.append(f"rounds: {answer.pooling}")
@@ -86,6 +89,7 @@ def _estimate(answer: Answer, estimate: Estimate, top: int, fdr: float, consiste
                 "upper": row.upper,
                 "p_value": row.p_value,
                 "stands_out": row.stands_out,
+                "passes_fdr": row.passes_fdr,
             }
             for row in rows
         ],
@@ -102,7 +106,7 @@ def _nearest(estimate: Estimate, rows: list[Ranked]) -> dict[Any, float]:
 def table(
     answer: Answer, *, top: int = 20, fdr: float = 0.05, consistent: bool = False, width: int = 80
 ) -> dict[str, list[str]]:
-    """Columns of the most frequent values that fit into the width; ✓ marks values that stand out."""
+    """Columns of the most frequent values that fit into the width; ✓ found: the interval excludes 0."""
     estimate = answer.best
     rows = estimate.top(top, fdr=fdr)
     found = {"value": [answer.label(row.value) for row in rows]}
@@ -119,9 +123,11 @@ def table(
         scale = max((max(row.upper, row.frequency) for row in rows), default=1.0) or 1.0
         found[""] = [bar(row, scale, room) for row in rows]
     found["found"] = ["✓" if row.stands_out else "" for row in rows]
+    further = {_BY_RATE: ["✓" if row.passes_fdr else "" for row in rows]}
     if len(answer.rounds) > 2:
-        sparks = {"over rounds": [spark(answer, row.value) for row in rows]}
-        found |= sparks if _wide(found | sparks) <= width else {}
+        further["over rounds"] = [spark(answer, row.value) for row in rows]
+    for title, cells in further.items():
+        found |= {title: cells} if _wide({**found, title: cells}) <= width else {}
     return found
 
 

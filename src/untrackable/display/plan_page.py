@@ -66,6 +66,13 @@ _FORMULAS = (
         "",
     ),
     (
+        "Other answers",
+        "reports of one person against those of two people with different answers, the worst split. Independent "
+        "reports: privacy itself. Otherwise the engine, or at most tracking and privacy together: "
+        "TV(P, Q) ≤ TV(P, P′) + TV(P′, Q), where P′ are two people with the same answer.",
+        "",
+    ),
+    (
         "Error",
         "span·√(ln(2m/β)/(2n)) for m values at once; pooled over independent rounds √(Σ w²·radius²), with weights "
         "of one over the variance.",

@@ -5,7 +5,8 @@ from typing import Any
 
 from untrackable import strict_json
 from untrackable.display.numbers import as_dict, cell, number, said, upper
-from untrackable.planning.goals import FOREVER, Goals
+from untrackable.display.truth_words import truth_words
+from untrackable.planning.goals import FOREVER, USABLE_ERROR, Goals
 from untrackable.planning.plans import Option, Plan, Refusal
 from untrackable.planning.rounding import counted, rounded_up
 
@@ -17,6 +18,7 @@ COLUMNS = (
     "error of a figure",
     "error of one round",
     "followed",
+    "other answers",
     "report",
     "state",
     "parameters",
@@ -37,8 +39,13 @@ def asked(goals: Goals) -> str:
     held = "all reports" if goals.reports is None else f"{goals.reports:,} report{'s' * (goals.reports > 1)}"
     tolerance = goals.tolerance
     parts.append(f"{tolerance.measure} at most {number(tolerance.limit)} if an observer holds {held} of a person")
+    parts.append(f"matched among {goals.crowd:,} by other answers at most {number(goals.answer_limit)}")
     if goals.error is not None:
         parts.append(f"error at most {number(goals.error)}")
+    elif goals.unknown == "error":
+        parts.append(f"error at most {number(USABLE_ERROR)}, above which a figure says little")
+    if goals.unknown == "eps":
+        parts.append(f"eps at most {number(goals.largest_eps)}")
     return "; ".join(filter(None, parts)) + "."
 
 
@@ -66,7 +73,7 @@ def verdict(plan: Plan) -> list[str]:
     """The answer first, then what it rests on."""
     best = plan.recommended
     if best is None:
-        told = ["No mechanism meets these goals."]
+        told = [_unusable(plan)]
         told += [
             f"The nearest is {refusal.name}. It needs {_instead(refusal)}."
             for refusal in plan.refusals[:1]
@@ -76,10 +83,32 @@ def verdict(plan: Plan) -> list[str]:
     return [
         _answer(plan, best),
         _promises(best),
+        *_meaning(best),
         *_second(plan, best),
         *_paper(plan),
         "Asked for: " + asked(plan.goals),
     ]
+
+
+def _unusable(plan: Plan) -> str:
+    """The first line where nothing meets the goals: how large the error would be, if that is what is wrong."""
+    found = [r.error_upper for r in plan.refusals if r.error_upper is not None]
+    if not found:
+        return "No mechanism meets these goals."
+    wanted = number(plan.goals.error or USABLE_ERROR)
+    error = f"±{number(min(found))} (upper)" if min(found) < 1 else "more than ±1"
+    told = f"Not usable: the error would be {error}, and it must be at most ±{wanted}."
+    return f"{told} No mechanism meets these goals."
+
+
+def _meaning(best: Option) -> list[str]:
+    """What the parameters mean for a person, and for people with different answers."""
+    apart = best.other_answers
+    told = (
+        f"People with other answers are told apart with advantage {said(apart.advantage)}; "
+        f"matched among {best.goals.crowd:,}: {said(apart.matched)}."
+    )
+    return [told, *([] if best.truthfulness is None else [truth_words(*best.truthfulness)])]
 
 
 def _answer(plan: Plan, best: Option) -> str:
@@ -166,6 +195,7 @@ def cells(option: Option) -> tuple[str, ...]:
         f"{about} {upper(option.error_upper)}",
         f"{about} {upper(option.one_round_upper)}",
         cell(option.tracked),
+        cell(option.other_answers.advantage),
         _bytes(option.report_bytes),
         _bytes(option.state_bytes),
         ", ".join(f"{key}={_short(value)}" for key, value in parameters.items()),
@@ -196,7 +226,13 @@ def as_json(plan: Plan) -> dict[str, Any]:
         "unknown": plan.unknown,
         "options": [_option(option) for option in plan.options],
         "refusals": [
-            {"name": r.name, "binding": r.binding, "why": r.why, "nearest": [c._asdict() for c in r.nearest]}
+            {
+                "name": r.name,
+                "binding": r.binding,
+                "why": r.why,
+                "error_upper": r.error_upper,
+                "nearest": [c._asdict() for c in r.nearest],
+            }
             for r in plan.refusals
         ],
         "published": as_dict(plan.published),
@@ -219,6 +255,7 @@ def _option(option: Option) -> dict[str, Any]:
 def _goals(goals: Goals) -> dict[str, Any]:
     found = {f.name: getattr(goals, f.name) for f in dataclasses.fields(goals)}
     found["encoding"] = None if goals.encoding is None else goals.encoding.to_json()
+    found["matched_by_answer"] = goals.answer_limit
     return found
 
 

@@ -30,7 +30,8 @@ _TESTED = 1 << 22
 class Ranked(NamedTuple):
     """One of the most frequent values.
 
-    `lower` and `upper` hold for all values at once. `p_value` is an upper bound.
+    `lower` and `upper` hold for all values at once, and a value stands out if this interval excludes 0. `p_value`
+    is an upper bound. `passes_fdr` is by another procedure, which finds more: the false discovery rate.
     """
 
     value: Any
@@ -40,6 +41,7 @@ class Ranked(NamedTuple):
     upper: float
     p_value: float
     stands_out: bool
+    passes_fdr: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -158,11 +160,12 @@ class Estimate:
         )
 
     def top(self, k: int, *, fdr: float = 0.05, dependence: Dependence = "positive") -> list[Ranked]:
-        """The k most frequent values, and whether each stands out from noise at a false discovery rate of `fdr`.
+        """The k most frequent values, which of them stand out, and which pass a false discovery rate of `fdr`.
 
-        This is Benjamini and Hochberg's procedure over all values. It needs p-values that are independent or
-        positively dependent. Those of one population are nearly independent, not exactly. `dependence="any"` needs
-        no assumption, but divides the rate by about ln(number of values).
+        A value stands out if the interval that holds for all values at once excludes 0. The rate is kept by
+        Benjamini and Hochberg's procedure over all values. It needs p-values that are independent or positively
+        dependent. Those of one population are nearly independent, not exactly. `dependence="any"` needs no
+        assumption, but divides the rate by about ln(number of values).
         """
         k = checks.integer("k", k, low=1)
         largest = self._largest(min(k, self.frequencies.size))
@@ -179,6 +182,7 @@ class Estimate:
                 float(self.standard_error[i]),
                 *single_interval(float(self.frequencies[i]), float(radius[i])),
                 float(p_value),
+                bool(self.frequencies[i] > radius[i]),
                 bool(p_value <= level),
             )
             for i, p_value in zip(largest.tolist(), self._p_values(largest), strict=True)

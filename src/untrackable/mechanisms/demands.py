@@ -10,13 +10,14 @@ from untrackable.errors import UntrackableError
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.tolerance import Tolerance
 
-Demand = Literal["accuracy", "tracking", "privacy", "horizon", "changes", "values"]
+Demand = Literal["accuracy", "tracking", "privacy", "horizon", "changes", "values", "answers"]
 
 
 class Unsuitable(UntrackableError):
     """A mechanism does not meet the demands: it misses `binding`, and the message says why.
 
     If it could be made all the same, `mechanism` is the result, with its `error` or its tracking (`tracked`).
+    `needed` is the eps that it would need, if that is larger than a plan goes by itself.
     """
 
     def __init__(
@@ -27,10 +28,12 @@ class Unsuitable(UntrackableError):
         mechanism: Mechanism | None = None,
         error: float | None = None,
         tracked: Bracket | None = None,
+        needed: float | None = None,
     ) -> None:
         super().__init__(why)
         self.binding: Demand = binding
         self.why, self.mechanism, self.error, self.tracked = why, mechanism, error, tracked
+        self.needed = needed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +44,8 @@ class Budget:
     `beta` asks for the answer width with the smallest error radius at that failure probability; without them, both
     are as published. `levels` is the number of prefixes that reports are divided among when strings are discovered.
     `changes` means that values may change, `for_ever` that privacy must not end, and `every_round` that every round
-    needs an estimate.
+    needs an estimate. `by_engine` means that the engine, and not only a bound, says how loud reports may be, where
+    that takes little time.
     """
 
     values: int = 16
@@ -55,6 +59,7 @@ class Budget:
     changes: bool = False
     for_ever: bool = False
     every_round: bool = False
+    by_engine: bool = False
 
     def __post_init__(self) -> None:
         checks.settle(

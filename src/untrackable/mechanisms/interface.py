@@ -26,6 +26,7 @@ from untrackable.mechanisms.changing_values import tracking_of_states
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.observed_rounds import LARGEST_ROUND, ObservedRounds, distinct_rounds, round_number
 from untrackable.mechanisms.registry import describe
+from untrackable.mechanisms.truthfulness import Truthfulness
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.experiment import Experiment, Mixture, Worst
 from untrackable.theory.integer_losses import LossLaw
@@ -163,6 +164,10 @@ class Mechanism(ABC):
 
         `candidates` are the values whose frequencies are estimated. They matter only if the error depends on them.
         """
+
+    def truthfulness(self) -> Truthfulness | None:
+        """How often one report, of the first round, is the plain truth (exact); None where that has no meaning."""
+        return None
 
     def independent_errors(self, values: int) -> int:
         """The number of different errors that a bound for all these values at once has to cover."""

@@ -29,6 +29,14 @@ LONGEST_STRING = _STEP * (MOST_LEVELS - 1)
 Unknown = Literal["people", "rounds", "eps", "error"]
 UNKNOWNS: tuple[Unknown, ...] = ("people", "rounds", "eps", "error")
 _QUESTIONS = ("encoding", "values", "bits", "strings")
+USABLE_ERROR = 0.1
+"""The largest error that is of any use, where the goals do not ask for another one."""
+_LARGE_EPS = 4.0
+"""The largest eps that a plan solves for, unless the goals allow more: beyond, little is hidden."""
+_TIMES_GUESSING = 50
+"""How many times likelier than by guessing a person may be picked out by a different answer: 0.05 of 1,000."""
+_BESIDE_TRACKING = 40
+"""The same, where the goals tolerate so much tracking that it takes up the rest."""
 _ADVANTAGE = 0.01
 """The tolerable advantage, unless another tolerance is given."""
 _PEOPLE = 10**6
@@ -48,6 +56,11 @@ class Goals:
     all values at once, or without `simultaneous` for any one. If strings are discovered, it is the frequency from
     which on they are found. Left out, it is as small as possible. With `changes`, privacy is for any sequence of
     values. `pooled` is how many rounds are pooled for one published figure.
+
+    Tracking is about people with the same answer. `matched_by_answer` is about people with different answers: the
+    largest probability of picking a person out of a `crowd` of them, by all reports together. Left out, it is 0.05
+    for a crowd of 1,000, or as much as the tolerated tracking allows anyway. If the plan solves for eps, it is at
+    most `largest_eps`.
     """
 
     people: int | None = None
@@ -62,7 +75,9 @@ class Goals:
     matched: float | None = None
     crowd: int = 1000
     untrackable: tuple[float, float] | None = None
+    matched_by_answer: float | None = None
     reports: int | None = None
+    largest_eps: float = _LARGE_EPS
     error: float | None = None
     beta: float = 0.05
     simultaneous: bool = True
@@ -76,6 +91,8 @@ class Goals:
             "eps": lambda v: _within("eps", checks.epsilon("eps", v), LARGEST_EPS),
             "error": lambda v: checks.open_probability("error", v),
             "reports": lambda v: checks.integer("reports", v, low=1),
+            "matched_by_answer": lambda v: checks.probability("matched_by_answer", v),
+            "largest_eps": lambda v: _within("largest_eps", checks.epsilon("largest_eps", v), LARGEST_EPS),
         }
         for name, check in optional.items():
             if getattr(self, name) is not None:
@@ -85,6 +102,11 @@ class Goals:
         elif self.rounds is not None:
             checks.settle(self, rounds=checks.integer("rounds", self.rounds, low=1, high=LARGEST_ROUNDS))
         self._settle_tolerance()
+        if self.matched_by_answer is not None and self.matched_by_answer < 1 / self.crowd:
+            raise ValueError(
+                f"matched_by_answer must be at least 1/crowd, {1 / self.crowd:g}, which guessing reaches, "
+                f"got {self.matched_by_answer}"
+            )
         checks.settle(
             self,
             delta=checks.open_probability("delta", self.delta),
@@ -198,6 +220,16 @@ class Goals:
             untrackable=self.untrackable,
             reports=self.observed,
         )
+
+    @property
+    def answer_limit(self) -> float:
+        """The largest tolerable probability of picking a person out of a crowd of people with other answers."""
+        if self.matched_by_answer is not None:
+            return self.matched_by_answer
+        beside = _BESIDE_TRACKING / self.crowd
+        if self.untrackable is not None:
+            beside *= math.exp(min(self.untrackable[0], _LARGE_EPS))
+        return min(1.0, max(_TIMES_GUESSING / self.crowd, self.tolerance.advantage_limit + beside))
 
     @property
     def budget(self) -> Budget:

@@ -7,17 +7,19 @@ from typing import NamedTuple
 from untrackable.mechanisms.catalogue_entry import Entry
 from untrackable.mechanisms.demands import Unsuitable
 from untrackable.planning.forecast import errors, people_needed
-from untrackable.planning.goals import FOREVER, Goals
+from untrackable.planning.goals import FOREVER, LARGEST_EPS, USABLE_ERROR, Goals
 from untrackable.planning.rounding import counted, shown_up
 from untrackable.planning.solver import solve
 from untrackable.planning.tracking_check import tracking
-from untrackable.theory.monotone_search import largest_integer
+from untrackable.theory.monotone_search import largest_integer, smallest_integer
 
 _FEW = 20
 _EVERYTHING = 0.999
 """Tracking that is as good as certain. To tolerate that is not worth proposing."""
-_SOMETHING = 0.5
-"""An error that is still useful, where the goals ask for the smallest."""
+_MOST_POOLED = 4096
+"""Rounds that are pooled at most for one figure, if there is no last round."""
+_FIRST = {"pooled": 0, "rounds": 1, "people": 2}
+"""The order of changes that make figures more accurate. Others come after them."""
 
 
 class Change(NamedTuple):
@@ -30,16 +32,24 @@ class Change(NamedTuple):
 
 
 def nearest(entry: Entry, goals: Goals, reason: Unsuitable) -> tuple[Change, ...]:
-    """Changes each of which would be enough alone, the smallest first."""
+    """Changes each of which would be enough alone: pooling, fewer rounds, more people, and then the smallest."""
     found = (change._replace(times=_times(change, goals)) for change in _changes(entry, goals, reason))
-    return tuple(sorted(found, key=lambda change: change.times))
+    accuracy = reason.binding in ("accuracy", "privacy")
+    return tuple(sorted(found, key=lambda c: (_FIRST.get(c.goal, 3) if accuracy else 0, c.times)))
 
 
 def _times(change: Change, goals: Goals) -> float:
     """The factor by which a change departs from the goal; infinite where the goal is no number, or 0."""
-    asked = {"people": goals.people, "eps": goals.eps, "rounds": goals.rounds, "reports": goals.observed}.get(
-        change.goal, goals.tolerance.limit if change.goal == goals.tolerance.measure else None
-    )
+    asked = {
+        "people": goals.people,
+        "eps": goals.eps,
+        "rounds": goals.rounds,
+        "reports": goals.observed,
+        "pooled": goals.pooled,
+        "largest_eps": goals.largest_eps,
+        "matched_by_answer": goals.answer_limit,
+        goals.tolerance.measure: goals.tolerance.limit,
+    }.get(change.goal)
     if not isinstance(asked, int | float) or not isinstance(change.value, int | float):
         return math.inf
     return max(asked / change.value, change.value / asked) if asked and change.value else math.inf
@@ -47,6 +57,8 @@ def _times(change: Change, goals: Goals) -> float:
 
 def _changes(entry: Entry, goals: Goals, reason: Unsuitable) -> tuple[Change, ...]:
     match reason.binding:
+        case "accuracy" if goals.unknown == "eps":
+            return _smaller_eps(entry, goals, None)
         case "accuracy":
             return _more_accurate(entry, goals, reason)
         case "tracking":
@@ -55,7 +67,48 @@ def _changes(entry: Entry, goals: Goals, reason: Unsuitable) -> tuple[Change, ..
             return _rounds(entry, goals) or (Change("rounds", "a number", "a last round"),)
         case "changes":
             return _unchanging(entry, goals)
+        case "privacy" if reason.needed is not None:
+            return _smaller_eps(entry, goals, reason.needed)
+        case "answers" if goals.unknown == "eps":
+            return _smaller_eps(entry, goals, None)
+        case "answers":
+            return _less_recognised(entry, goals)
     return ()
+
+
+def _smaller_eps(entry: Entry, goals: Goals, needed: float | None) -> tuple[Change, ...]:
+    """What it takes at the largest eps that a plan goes up to; or that a larger one is allowed."""
+    asked = goals.replace(eps=min(goals.largest_eps, _surely_hidden(goals)))
+    found: list[Change] = []
+    try:
+        solve(entry, asked)
+    except Unsuitable as reason:
+        found += _more_accurate(entry, asked, reason) if reason.binding == "accuracy" else ()
+    at = f" at eps {math.floor((asked.eps or 0.0) * 100) / 100:g}"
+    found = [change._replace(text=change.text + at) for change in found if change.goal != "eps"]
+    if needed is None:
+        return tuple(found)
+    allowed = goals.replace(largest_eps=min(LARGEST_EPS, needed * (1 + 1e-3)))
+    if entry.quick and _feasible(entry, allowed):
+        shown = shown_up(needed * (1 + 1e-6))
+        found.append(Change("largest_eps", shown, f"eps {shown:.3g} to be allowed"))
+    return tuple(found)
+
+
+def _less_recognised(entry: Entry, goals: Goals) -> tuple[Change, ...]:
+    """A smaller eps, or that people may be recognised by their answers."""
+    if goals.unknown == "eps" or goals.eps is None or not entry.quick:
+        return ()
+    smaller = _surely_hidden(goals)
+    if smaller < goals.eps and _feasible(entry, goals.replace(eps=smaller)):
+        return (Change("eps", smaller, f"eps {math.floor(smaller * 100) / 100:g}"),)
+    return ()
+
+
+def _surely_hidden(goals: Goals) -> float:
+    """An eps at which people are surely not recognised by their answers, beside the tracking that is tolerated."""
+    times = (goals.answer_limit - goals.delta - goals.tolerance.advantage_limit) * goals.crowd
+    return math.log(max(1.1, times))
 
 
 def _unchanging(entry: Entry, goals: Goals) -> tuple[Change, ...]:
@@ -67,8 +120,8 @@ def _unchanging(entry: Entry, goals: Goals) -> tuple[Change, ...]:
 
 def _more_accurate(entry: Entry, goals: Goals, reason: Unsuitable) -> tuple[Change, ...]:
     if goals.unknown == "error":
-        goals = goals.replace(error=_SOMETHING)
-    found: list[Change] = []
+        goals = goals.replace(error=USABLE_ERROR)
+    found: list[Change] = _pooled(goals, reason)
     if goals.people is not None and reason.mechanism is not None and reason.error is not None:
         with contextlib.suppress(ValueError):  # No number of people may be enough.
             people = people_needed(reason.mechanism, goals)
@@ -78,6 +131,24 @@ def _more_accurate(entry: Entry, goals: Goals, reason: Unsuitable) -> tuple[Chan
         if isinstance(goals.rounds, int):
             found += [change for change in _rounds(entry, goals) if change.value != FOREVER]
     return tuple(found)
+
+
+def _pooled(goals: Goals, reason: Unsuitable) -> list[Change]:
+    """More rounds pooled for one figure, if rounds are independent."""
+    made, people, wanted = reason.mechanism, goals.people, goals.error
+    if made is None or people is None or wanted is None or not made.independent:
+        return []
+    mechanism, error, count = made, wanted, people
+    most = goals.rounds if isinstance(goals.rounds, int) else _MOST_POOLED
+
+    def excess(pooled: int) -> float:
+        return math.log(errors(mechanism, goals.replace(pooled=pooled), count).figure / error)
+
+    try:
+        pooled = smallest_integer(excess, goals.pooled, low=goals.pooled, high=most)
+    except ValueError:
+        return []
+    return [Change("pooled", pooled, f"{pooled:,} rounds pooled for one figure")]
 
 
 def _eps(entry: Entry, goals: Goals) -> tuple[Change, ...]:
@@ -117,8 +188,8 @@ def _less_followed(entry: Entry, goals: Goals, reason: Unsuitable) -> tuple[Chan
             tolerance = goals.replace(reports=reports).tolerance
             return tracking(entry, mechanism, tolerance).upper - tolerance.limit
 
-        reports = largest_integer(excess, 1, low=1, high=most)
-        if _feasible(entry, goals.replace(reports=reports)):
+        reports = largest_integer(excess, 1, low=1, high=most) if excess(1) <= 0 else 0
+        if reports and _feasible(entry, goals.replace(reports=reports)):
             told = f"an observer who holds at most {reports} report{'s' * (reports > 1)}"
             found.append(Change("reports", reports, told))
     if reason.tracked is not None and reason.tracked.upper < _EVERYTHING:

@@ -6,6 +6,7 @@ from untrackable.encodings.bit import Bit
 from untrackable.encodings.encoding import Encoding
 from untrackable.encodings.number_ranges import LARGEST_COUNT, IntegerRange
 from untrackable.mechanisms.interface import Mechanism
+from untrackable.mechanisms.tracking_delta import tracking_delta_beyond_engine
 from untrackable.planning.goals import FOREVER, Goals
 from untrackable.planning.rounding import rounded_up
 from untrackable.protocol.campaign import Guarantee
@@ -35,12 +36,12 @@ def draft(goals: Goals, mechanism: Mechanism, salt: bytes) -> CampaignDraft:
 
 def _tracking_delta(goals: Goals, mechanism: Mechanism, gamma: float) -> float:
     """Of all rounds together, whatever the goals' measure and observer; rounded up, so that it holds anywhere."""
-    reports = max(2, goals.rounds) if isinstance(goals.rounds, int) else LAST_ROUND
+    reports = max(2, goals.rounds) if isinstance(goals.rounds, int) else None
+    values = goals.size if goals.changes else 1
     try:
-        pair = mechanism.tracking_upper(reports, values=goals.size if goals.changes else 1)
-        found = pair.delta(gamma).upper
-    except ValueError:  # There are too many reports to say anything.
-        return 1.0
+        found = mechanism.tracking_upper(reports or LAST_ROUND, values=values).delta(gamma).upper
+    except ValueError:  # There are too many reports for the engine.
+        found = tracking_delta_beyond_engine(mechanism, reports, values=values).upper
     return min(1.0, rounded_up(found))
 
 

@@ -11,13 +11,15 @@ from untrackable.encodings.salt import SHORTEST_SALT
 from untrackable.mechanisms.catalogue import CATALOGUE
 from untrackable.mechanisms.demands import Unsuitable
 from untrackable.mechanisms.interface import Mechanism
+from untrackable.mechanisms.truthfulness import Truthfulness
 from untrackable.planning.forecast import errors, report_bytes
 from untrackable.planning.goals import FOREVER, Goals, Unknown
 from untrackable.planning.nearest_changes import Change, nearest
+from untrackable.planning.other_answers import ToldApart
 from untrackable.planning.paper_selection import Published, published
 from untrackable.planning.planned_campaign import draft
 from untrackable.planning.solver import Solved, solve
-from untrackable.planning.suitability import everlasting
+from untrackable.planning.suitability import apart_by_answers, everlasting
 from untrackable.protocol.campaign_draft import CampaignDraft
 
 Progress = Callable[[str, float], None]
@@ -30,6 +32,8 @@ class Option:
     `everlasting` is eps at the goals' delta, `spent` delta at their eps; `tracked` is in the goals' measure, for
     the stated observer. `error_upper` is of a published figure and `one_round_upper` of one round alone. Both
     bounds fail with probability beta, and are of the last rounds, or of the first if there is no last round.
+    `other_answers` is how well people with different answers are told apart, and `truthfulness` how often one
+    report is the plain truth.
     """
 
     name: str
@@ -42,6 +46,8 @@ class Option:
     one_round_upper: float
     report_bytes: int
     state_bytes: int
+    other_answers: ToldApart
+    truthfulness: Truthfulness | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,6 +58,13 @@ class Refusal:
     binding: str
     why: str
     nearest: tuple[Change, ...]
+    error_upper: float | None = None
+    """The error that it would have, if that is what is wrong."""
+
+    @property
+    def times(self) -> float:
+        """The factor by which the smallest of the changes departs from a goal."""
+        return min((change.times for change in self.nearest), default=math.inf)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,7 +98,7 @@ class Plan:
 def plan(*, goals: Goals | None = None, progress: Progress = lambda what, done: None, **demands: Any) -> Plan:
     """Find the mechanisms that meet the goals, or say why none does; `demands` are the fields of `Goals`.
 
-    Example: plan(people=1_000_000, values=2, rounds=365, eps=1.0)
+    Example: plan(people=1_000_000, values=2, rounds=365, eps=1.0, pooled=7)
     """
     if goals is None:
         goals = Goals(**demands)
@@ -98,9 +111,10 @@ def plan(*, goals: Goals | None = None, progress: Progress = lambda what, done: 
         try:
             options.append(option(entry.name, solve(entry, goals)))
         except Unsuitable as reason:
-            refusals.append(Refusal(entry.name, reason.binding, reason.why, nearest(entry, goals, reason)))
+            changes = nearest(entry, goals, reason)
+            refusals.append(Refusal(entry.name, reason.binding, reason.why, changes, reason.error))
     options.sort(key=lambda o: _rank(o, goals.unknown))
-    refusals.sort(key=lambda r: (not r.nearest, r.nearest[0].times if r.nearest else math.inf))
+    refusals.sort(key=lambda r: (not r.nearest, r.times))
     best = published(options[0].goals) if options else None
     return Plan(goals, goals.unknown, tuple(options), tuple(refusals), best)
 
@@ -121,6 +135,8 @@ def option(name: str, solved: Solved) -> Option:
         predicted.one_round,
         report_bytes(mechanism),
         mechanism.state_bytes(),
+        apart_by_answers(mechanism, goals, solved.tracked),
+        mechanism.truthfulness(),
     )
 
 

@@ -117,7 +117,7 @@ def _line(
             told((i + len(units[-1]) / len(rounds)) / len(eps))
             asked = _at(goals, one, number)
             try:
-                mechanism = made.get((one, number)) or meeting(entry, asked)[0]
+                mechanism = made.get((one, number)) or meeting(entry, asked, by_engine=False)[0]
             except Unsuitable as reason:
                 why[-1].append(reason.why)
                 units[-1].append(None)

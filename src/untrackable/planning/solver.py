@@ -6,11 +6,19 @@ from typing import Any
 
 from untrackable.brackets import Bracket
 from untrackable.mechanisms.catalogue_entry import Entry
-from untrackable.mechanisms.demands import Unsuitable
+from untrackable.mechanisms.demands import Budget, Unsuitable
 from untrackable.mechanisms.inner_product.budget import QUIET
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.planning.forecast import errors, people_needed
-from untrackable.planning.goals import FOREVER, LARGEST_EPS, LARGEST_PEOPLE, LARGEST_ROUNDS, Goals
+from untrackable.planning.goals import (
+    FOREVER,
+    LARGEST_EPS,
+    LARGEST_PEOPLE,
+    LARGEST_ROUNDS,
+    USABLE_ERROR,
+    Goals,
+)
+from untrackable.planning.rounding import shown_up
 from untrackable.planning.suitability import checked, meeting, trackable
 from untrackable.planning.tracking_check import tracking_lower
 from untrackable.theory.monotone_search import largest_integer, smallest_real
@@ -18,6 +26,8 @@ from untrackable.theory.monotone_search import largest_integer, smallest_real
 _SMALLEST_EPS = 1e-6
 _QUIETEST, _LOUDEST = 1e-9, 36.0
 """The range of eps of one report."""
+_SPENT_WHOLLY = 10_000
+"""Rounds up to which what is left of the budget is spent as well. Beyond, one more round would spend it."""
 _FEW_ROUNDS = 40
 """Rounds up to which the engine is asked about a mechanism whose parameters do not follow the tolerance."""
 
@@ -44,8 +54,8 @@ def solve(entry: Entry, goals: Goals) -> Solved:
         case "error":
             mechanism, tracked = meeting(entry, goals)
             error = errors(mechanism, goals, goals.people or 1).figure
-            if error >= 1:
-                raise _inaccurate(error, 1.0, mechanism)
+            if error > USABLE_ERROR:
+                raise _inaccurate(error, USABLE_ERROR, mechanism)
             return Solved(goals.replace(error=error), mechanism, tracked)
     mechanism, tracked = meeting(entry, goals)
     error = errors(mechanism, goals, goals.people or 1).figure
@@ -55,7 +65,9 @@ def solve(entry: Entry, goals: Goals) -> Solved:
 
 
 def _inaccurate(error: float, wanted: float, mechanism: Mechanism) -> Unsuitable:
-    why = f"Not accurate enough: the error would be {error:.3g}, and at most {wanted:.3g} is asked for."
+    why = f"Not accurate enough: the error would be ±{error:.3g}, and at most ±{wanted:.3g} is asked for."
+    if wanted == USABLE_ERROR:
+        why = f"Not usable here: the error would be ±{error:.3g}, and above ±{wanted:g} a figure says little."
     if error >= 1:
         why = "Not usable here: the error would exceed ±100 %."
     return Unsuitable("accuracy", why, mechanism=mechanism, error=error)
@@ -87,36 +99,58 @@ def _eps(entry: Entry, goals: Goals) -> Solved:
         return math.log(errors(mechanism, goals, people).figure / wanted)
 
     try:
-        solved = goals.replace(eps=smallest_real(excess, 1.0, low=_SMALLEST_EPS, high=LARGEST_EPS, close=1e-4))
+        eps = smallest_real(excess, 1.0, low=_SMALLEST_EPS, high=LARGEST_EPS, close=1e-4)
     except ValueError:
         raise _out_of_reach(wanted) from None
+    solved = _allowed(goals, eps)
     return Solved(solved, *meeting(entry, solved))
+
+
+def _allowed(goals: Goals, eps: float) -> Goals:
+    """The goals at the eps that was found, unless it is so large that somebody has to allow it."""
+    if eps > goals.largest_eps:
+        why = f"It would need eps = {shown_up(eps):.3g}, and a plan goes up to {goals.largest_eps:g} by itself."
+        raise Unsuitable("privacy", why, needed=eps)
+    return goals.replace(eps=eps)
 
 
 def _by_report(entry: Entry, goals: Goals) -> Solved:
     """The error gives the eps of one report, and the engine what all such reports spend: no nested search."""
     wanted, people, budget = goals.error or 1.0, goals.people or 1, goals.budget
-    widths = [1, *range(min(goals.width, entry.widest), 1, -1)]
     found: list[tuple[float, float, int]] = []
-    for width in widths:
-
-        def excess(loudness: float, width: int = width) -> float:
-            return math.log(errors(entry.for_report(budget, loudness, width), goals, people).figure / wanted)
-
-        try:
-            loud = smallest_real(excess, 1.0, low=_QUIETEST, high=_LOUDEST)
-        except ValueError:
+    for width in _widths(entry, goals):
+        loud = _loud_enough(entry, goals, budget, width, people, wanted)
+        if loud is None:
             continue
         spent = entry.for_report(budget, loud, width).privacy().gamma(goals.delta).upper * (1 + 1e-12)
-        found.append((spent, loud, width))
+        found.append((max(spent, _SMALLEST_EPS), loud, width))  # A large delta may cover all that is spent.
         if len(found) == 2 and found[0][1] <= QUIET and found[0] < found[1]:
             break  # If the widest answer is no better, no other is.
     if not found or min(found)[0] > LARGEST_EPS:
         raise _out_of_reach(wanted)
     eps, loud, width = min(found)
-    solved = goals.replace(eps=eps)
+    solved = _allowed(goals, eps)
     mechanism = entry.for_report(solved.budget, loud, width)
     return Solved(solved, mechanism, checked(entry, mechanism, solved))
+
+
+def _widths(entry: Entry, goals: Goals) -> list[int]:
+    """The widths of an answer: one bit, and then the widest first."""
+    return [1, *range(min(goals.width, entry.widest), 1, -1)]
+
+
+def _loud_enough(
+    entry: Entry, goals: Goals, budget: Budget, width: int, people: int, wanted: float
+) -> float | None:
+    """The smallest eps of one report that reaches the error; None if there is none."""
+
+    def excess(loudness: float) -> float:
+        return math.log(errors(entry.for_report(budget, loudness, width), goals, people).figure / wanted)
+
+    try:
+        return smallest_real(excess, 1.0, low=_QUIETEST, high=_LOUDEST)
+    except ValueError:
+        return None
 
 
 def _out_of_reach(wanted: float) -> Unsuitable:
@@ -127,7 +161,7 @@ def _out_of_reach(wanted: float) -> Unsuitable:
 def _rounds(entry: Entry, goals: Goals) -> Solved:
     """The largest number of rounds at which the error is still reached; for ever, if it always is."""
     wanted, people = goals.error or 1.0, goals.people or 1
-    endless = goals.replace(rounds=FOREVER)
+    endless, mechanism = goals.replace(rounds=FOREVER), None
     try:
         mechanism, tracked = meeting(entry, endless)
     except Unsuitable as reason:
@@ -142,7 +176,45 @@ def _rounds(entry: Entry, goals: Goals) -> Solved:
         if mechanism.rounds_alike:
             return Solved(endless, mechanism, tracked)
 
+    if entry.set_for_report is not None and mechanism is None:
+        return _most_rounds_by_report(entry, goals)
     return _most_rounds(entry, goals, LARGEST_ROUNDS)
+
+
+def _most_rounds_by_report(entry: Entry, goals: Goals) -> Solved:
+    """The error gives the eps of one report, and the engine how many rounds of such reports the budget allows."""
+    wanted, people, eps = goals.error or 1.0, goals.people or 1, goals.eps or 1.0
+    _accurate_at_first(entry, goals)
+    best: tuple[int, float, int] | None = None
+    for width in _widths(entry, goals):
+        budget = at_rounds(goals, goals.pooled).budget
+        loud = _loud_enough(entry, at_rounds(goals, goals.pooled), budget, width, people, wanted)
+        if loud is None:
+            continue
+
+        def excess(rounds: int, loud: float = loud, width: int = width) -> float:
+            made = entry.for_report(at_rounds(goals, rounds).budget, loud, width)
+            return math.log(max(made.privacy().gamma(goals.delta).upper, _SMALLEST_EPS) / eps)
+
+        start = math.ceil((eps / loud) ** 2 / (4 * math.log(1 / goals.delta)))
+        try:
+            rounds = largest_integer(excess, start, low=goals.pooled, high=LARGEST_ROUNDS)
+        except (ValueError, Unsuitable):
+            continue
+        found = (rounds, loud, width)
+        if best is None or found[0] > best[0]:
+            best = found
+        elif width > 1 and best[1] <= QUIET:
+            break  # If the widest answer is no better, no other is.
+    if best is None:
+        return _most_rounds(entry, goals, LARGEST_ROUNDS)
+    solved = at_rounds(goals, best[0])
+    if best[0] <= _SPENT_WHOLLY:
+        mechanism, tracked = meeting(entry, solved)
+        if errors(mechanism, solved, people).figure <= wanted:
+            return Solved(solved, mechanism, tracked)
+    mechanism = entry.for_report(solved.budget, best[1], best[2])
+    return Solved(solved, mechanism, checked(entry, mechanism, solved))
 
 
 def _few_rounds(entry: Entry, goals: Goals, reason: Unsuitable) -> Solved:
@@ -169,13 +241,18 @@ def _most_rounds(entry: Entry, goals: Goals, high: int) -> Solved:
             return math.inf
         return math.log(errors(mechanism, asked, people).figure / wanted)
 
-    first = at_rounds(goals, lowest)
-    made, _ = meeting(entry, first)
-    error = errors(made, first, people).figure
-    if error > wanted:
-        raise _inaccurate(error, wanted, made)
+    _accurate_at_first(entry, goals)
     solved = at_rounds(goals, largest_integer(excess, lowest, low=lowest, high=high))
     return Solved(solved, *meeting(entry, solved))
+
+
+def _accurate_at_first(entry: Entry, goals: Goals) -> None:
+    """Refuse a mechanism that does not reach the error at the smallest number of rounds."""
+    wanted, first = goals.error or 1.0, at_rounds(goals, goals.pooled)
+    made, _ = meeting(entry, first)
+    error = errors(made, first, goals.people or 1).figure
+    if error > wanted:
+        raise _inaccurate(error, wanted, made)
 
 
 def at_rounds(goals: Goals, rounds: int) -> Goals:

@@ -3,6 +3,8 @@
 The number of people and the error play no part here. Parameters follow from privacy, rounds and tracking alone.
 """
 
+import contextlib
+import dataclasses
 from functools import lru_cache
 
 from untrackable.brackets import Bracket, at_least
@@ -10,15 +12,25 @@ from untrackable.mechanisms.catalogue_entry import Entry
 from untrackable.mechanisms.demands import Unsuitable
 from untrackable.mechanisms.interface import Mechanism, Pair, Values
 from untrackable.planning.goals import Goals
+from untrackable.planning.other_answers import ToldApart, told_apart
 from untrackable.planning.tracking_check import tracking
 
 _SEARCHED = 40
 """Reports up to which the engine is asked about values that change."""
 
 
-def meeting(entry: Entry, goals: Goals) -> tuple[Mechanism, Bracket]:
-    """The mechanism set for the goals, and its tracking in their measure; or `Unsuitable`."""
+def meeting(entry: Entry, goals: Goals, *, by_engine: bool = True) -> tuple[Mechanism, Bracket]:
+    """The mechanism set for the goals, and its tracking in their measure; or `Unsuitable`.
+
+    Without `by_engine` it is set by bounds alone, which is quicker. With it, reports may be louder. If that is too
+    loud for another goal, the bound decides.
+    """
     mechanism = entry.for_budget(goals.budget)
+    if by_engine and not goals.changes:
+        louder = entry.for_budget(dataclasses.replace(goals.budget, by_engine=True))
+        if louder != mechanism:
+            with contextlib.suppress(Unsuitable):
+                return louder, checked(entry, louder, goals)
     return mechanism, checked(entry, mechanism, goals)
 
 
@@ -33,7 +45,27 @@ def checked(entry: Entry, mechanism: Mechanism, goals: Goals) -> Bracket:
         tracked = _of_changing(mechanism, goals, tracked)
     if tracked.upper > goals.tolerance.limit:
         raise trackable(mechanism, tracked, goals)
+    if goals.answer_limit < 1:
+        matched = apart_by_answers(mechanism, goals, tracked).matched
+        if matched.upper > goals.answer_limit:
+            raise _recognisable(mechanism, matched, goals)
     return tracked
+
+
+def apart_by_answers(mechanism: Mechanism, goals: Goals, tracked: Bracket) -> ToldApart:
+    """How well people with different answers are told apart, if their answers stay the same."""
+    held = goals.reports if mechanism.independent else None
+    return told_apart(mechanism, _privacy(mechanism, held, "fixed"), goals.tolerance, tracked)
+
+
+def _recognisable(mechanism: Mechanism, matched: Bracket, goals: Goals) -> Unsuitable:
+    """People stand out by their answers, because eps is too large."""
+    eps, limit = goals.eps or 0.0, f"{goals.answer_limit:.4g}"
+    if matched.lower > goals.answer_limit:
+        why = f"matched among {goals.crowd:,} is at least {matched.lower:.4g}, and {limit} is tolerable."
+    else:
+        why = f"at eps = {eps:.4g}, no bound keeps matched among {goals.crowd:,} within {limit}."
+    return Unsuitable("answers", f"People with different answers can be told apart: {why}", mechanism=mechanism)
 
 
 def everlasting(mechanism: Mechanism, goals: Goals) -> Pair:
@@ -44,7 +76,7 @@ def everlasting(mechanism: Mechanism, goals: Goals) -> Pair:
     return always
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=4)
 def _privacy(mechanism: Mechanism, reports: int | None, values: Values) -> Pair:
     """Kept for a moment: it is asked about more than once in a row, and its tables are large."""
     return mechanism.privacy(reports=reports, values=values)

@@ -5,6 +5,7 @@ from functools import lru_cache
 from untrackable.brackets import Bracket
 from untrackable.mechanisms.catalogue_entry import Entry
 from untrackable.mechanisms.interface import Mechanism
+from untrackable.mechanisms.kept.kept_settings import ENGINE_REPORTS
 from untrackable.mechanisms.tolerance import Tolerance, measured
 
 _FEW = (2, 8, 20)
@@ -18,7 +19,14 @@ def tracking(entry: Entry, mechanism: Mechanism, tolerance: Tolerance) -> Bracke
     if entry.tuned and mechanism.enough_reports is None:
         held = tolerance.reports
         advantage = Bracket(mechanism.tracking_advantage_lower(held), mechanism.tracking_advantage_upper(held))
-        return tolerance.of_bounds(advantage, mechanism.tracking_ratio_upper(held))
+        bound = tolerance.of_bounds(advantage, mechanism.tracking_ratio_upper(held))
+        if bound.upper <= tolerance.limit or held is None or not 2 <= held <= ENGINE_REPORTS:
+            return bound
+        try:
+            found = _worst_split(mechanism, held, *tolerance.query)
+        except ValueError:  # The engine takes no such question.
+            return bound
+        return found if found.upper < bound.upper else bound
     if not tolerance.comparable:
         return tolerance.of(mechanism.tracking(reports=1))
     lower = tracking_lower(mechanism, tolerance)

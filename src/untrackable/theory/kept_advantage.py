@@ -94,6 +94,8 @@ def kept_symbol_advantage_upper(kept: float, tell: float, values: int, reports: 
     law of the kept symbol, P - Q = ½ Σ π_s·π_t·(A_s - A_t)·(B_s - B_t). So the distance is at most (1 - Σ
     π²)·TV(A_s, A_t)·TV(B_s, B_t).
     """
+    if reports < 2:
+        return 0.0
     lie = (1 - tell) / (values - 1)
     both = tell + lie
     distances = binomial_distances(reports, tell / both, lie / both)

@@ -52,7 +52,8 @@ def test_campaign_guarantee_and_bars(collector: Collector) -> None:
     text = collector.http.get("/").text
     assert "Which &lt;b&gt;page&lt;/b&gt; &amp; &#34;why&#34;?" in text
     assert asked.id in text
-    assert "Reports cannot be linked: two from one person look exactly like two from different people" in text
+    assert "Reports of one person look exactly like reports of two people with the same answer (exact)." in text
+    assert "People with different answers are hidden from each other only as far as the odds above say." in text
     assert "40,000 reports of round 1" in text
     assert text.count('class="whisker"') == 12
     estimate = DECK.aggregator().add_saved(collector.store.sums(Round(asked.id, 1)) or b"").estimate()
@@ -73,6 +74,18 @@ def test_texts_of_a_campaign_are_isolated_from_the_direction_of_others(collector
     assert "<h2><bdi>מה 1, 2?</bdi></h2>" in text
     assert text.count("<bdi>") == text.count("</bdi>") == 14
     assert text.count('<td class="label" dir="auto"') == 12
+
+
+def test_no_filled_bar_has_an_interval_that_starts_at_zero(collector: Collector) -> None:
+    """And no pale bar has an interval that excludes 0. There are filled and pale bars here."""
+    asked = campaign()
+    filled(collector.store, asked, people=9_000)
+    rows = collector.http.get("/").text.split("<tbody>")[1].split("<tr>")[1:]
+    for row in rows:
+        starts_at_zero = ", 0.00 to " in row
+        assert ("bar pale" in row) == starts_at_zero
+        assert ("number strong" in row) != starts_at_zero
+    assert {", 0.00 to " in row for row in rows} == {True, False}
 
 
 def test_unpublished_or_few_reports_show_no_number(collector: Collector) -> None:
@@ -100,7 +113,10 @@ def test_a_guarantee_says_what_was_verified() -> None:
         (verdict(2e-7, 2e-7), "1e-06 (upper; verified: 2e-07, exact)"),
         ("{}", "1e-06 (upper)"),
     ):
-        first, second = guarantee_words(asked, found)
+        first, guess, meaning, second = guarantee_words(asked, found)
+        assert "right with probability at most 99.97 % (upper; 50 % is a coin toss)" in guess
+        assert meaning.startswith("This eps is large. Each answer is right with probability ")
+        assert "one person and two people with the same answer" in second
         assert (
             f"at most 2981 (eps = 8), except with probability {words}. This holds whatever a person answers"
             in first

@@ -158,7 +158,7 @@ def _discovered(
             "standard_error": each.standard_error,
             "lower": each.lower,
             "upper": each.upper,
-            "stands_out": True,
+            "stands_out": each.lower > 0,
         }
         for each in found.strings[:top]
     ]

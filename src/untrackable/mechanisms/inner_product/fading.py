@@ -24,6 +24,7 @@ from untrackable.mechanisms.local.noisy_inner_product import (
 )
 from untrackable.mechanisms.observed_rounds import ObservedRounds, round_number
 from untrackable.mechanisms.simulated_values import integer_population, per_round
+from untrackable.mechanisms.truthfulness import Truthfulness
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.gaussian import gaussian_shift, largest_parameter
@@ -140,6 +141,10 @@ class Fading(Mechanism):
     ) -> Accuracy:
         """The accuracy of the round's noisy inner product."""
         return self.base(round).accuracy(people, beta)
+
+    def truthfulness(self) -> Truthfulness:
+        """That of the first round, which is the loudest."""
+        return self.base(1).truthfulness()
 
     def log_likelihood(self, reports: Reports, value: int, rounds: Sequence[int]) -> FloatArray:
         """The sum over independent reports, each with the noise of its round."""

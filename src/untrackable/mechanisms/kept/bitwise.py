@@ -17,6 +17,7 @@ from untrackable.mechanisms.interface import After, Mechanism, Pair, Values
 from untrackable.mechanisms.observed_rounds import ObservedRounds, round_number
 from untrackable.mechanisms.probabilities import Chance, coin, flip_chance, flip_eps, noise
 from untrackable.mechanisms.simulated_values import integer_population
+from untrackable.mechanisms.truthfulness import Truthfulness
 from untrackable.mechanisms.wrappers.fresh import everything_revealed
 from untrackable.theory import integer_kept_bit
 from untrackable.theory.accuracy import Accuracy
@@ -76,6 +77,10 @@ class Bitwise(Mechanism):
         """The accuracy of a bit that is flipped twice."""
         lie = self._lie
         return Accuracy.of_shares(people, beta, there=1 - lie, elsewhere=lie)
+
+    def truthfulness(self) -> Truthfulness:
+        """A report is the bit itself unless one of the two flips happens."""
+        return Truthfulness("answer", 1 - self._lie, 0.5)
 
     def log_likelihood(self, reports: Reports, value: int, rounds: Sequence[int]) -> FloatArray:
         """The log probability of the reports, all of which come from one kept bit."""

@@ -4,17 +4,23 @@ import math
 from collections.abc import Callable
 
 from untrackable.mechanisms.demands import Budget, Unsuitable
+from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.kept.bitwise import Bitwise
 from untrackable.mechanisms.kept.lgrr import Lgrr
 from untrackable.mechanisms.kept.unary import Preset, Unary
 from untrackable.mechanisms.tolerance import Tolerance
 from untrackable.theory.monotone_search import smallest_real
+from untrackable.theory.root_finding import falling_root
 
 _LOUDEST = 36.0
 """The largest eps of one report. With a larger one, randomised response is no longer random."""
 _NOISIEST = 1e9
-"""One over the smallest eps that the search tries."""
-_SHOWS = "The value that a client keeps shows through its reports, even with very much noise."
+"""One over the smallest eps that is tried."""
+ENGINE_REPORTS = 16
+"""Reports up to which the engine is asked how loud they may be: a tenth of a second for each question."""
+_CLOSE = 1e-3
+"""Relative width at which the search with the engine ends."""
+_SHOWS = "What a client keeps shows through its reports, however much noise is added."
 
 
 def bitwise(budget: Budget) -> Bitwise:
@@ -41,7 +47,7 @@ def unary(name: Preset, budget: Budget) -> Unary:
     def advantage(eps_second: float) -> float:
         return with_second(eps_second).tracking_advantage_upper(tolerance.reports)
 
-    return with_second(_loudest(advantage, tolerance, close=1e-4))
+    return with_second(_sharper(with_second, _loudest(advantage, tolerance, close=1e-4), budget))
 
 
 def lgrr(budget: Budget) -> Lgrr:
@@ -57,7 +63,29 @@ def lgrr(budget: Budget) -> Lgrr:
     def advantage(eps_second: float) -> float:
         return with_second(eps_second).tracking_advantage_upper(tolerance.reports)
 
-    return with_second(_loudest(advantage, tolerance, close=1e-4))
+    return with_second(_sharper(with_second, _loudest(advantage, tolerance, close=1e-4), budget))
+
+
+def _sharper(made: Callable[[float], Mechanism], bound: float, budget: Budget) -> float:
+    """The largest eps of the second step that the engine tolerates, from the one that the bound does.
+
+    The bound is kept where the engine takes too long, or knows no more.
+    """
+    tolerance = budget.tolerance
+    if not budget.by_engine or tolerance is None or tolerance.reports is None:
+        return bound
+    reports, limit = tolerance.reports, tolerance.limit
+    if not 2 <= reports <= ENGINE_REPORTS or not 0 < limit < 1 or bound >= _LOUDEST:
+        return bound
+
+    def height(eps_second: float) -> float:
+        followed = tolerance.of(made(eps_second).tracking(rounds=range(1, reports + 1))).upper
+        return math.log(limit / max(followed, 1e-300))
+
+    try:
+        return falling_root(height, bound, low=bound, high=_LOUDEST, tolerance=_CLOSE, keep="below").x
+    except ValueError:  # The engine is no sharper here, or takes no such question.
+        return bound
 
 
 def _truth(values: int, eps: float) -> float:

@@ -20,6 +20,7 @@ from untrackable.mechanisms.probabilities import (
     noisy_symbol,
     simulate_noisy_symbols,
 )
+from untrackable.mechanisms.truthfulness import Kind, Truthfulness
 from untrackable.mechanisms.wrappers.fresh import everything_revealed
 from untrackable.theory.accuracy import Accuracy, mean_radius
 from untrackable.theory.experiment import Experiment, Mixture
@@ -71,6 +72,8 @@ class KeptSymbol(Mechanism):
         """How well the clear part tells one person from two, if both sides have reports."""
         return []
 
+    _symbols_are: ClassVar[Kind] = "answer"
+    """What a symbol tells: an answer, or the answer to a question that is drawn, such as a hash."""
     _apart: ClassVar[Certainty] = "exact"
     """Exact if two values always have two different symbols. If they may share one, results are upper bounds."""
 
@@ -100,6 +103,13 @@ class KeptSymbol(Mechanism):
         """The error follows from the share of reports that count for a value."""
         there, elsewhere = self._shares()
         return Accuracy.of_shares(people, beta, there=there, elsewhere=elsewhere)
+
+    def truthfulness(self) -> Truthfulness:
+        """By the share of reports that show the symbol of the sender's value; symbols of values are answers."""
+        kept, told = self._kept, self._reported
+        others = self._alphabet() - 1
+        own = (1 - kept.lie) * (1 - told.lie) + kept.lie * told.lie / others
+        return Truthfulness(self._symbols_are, own, 1 / (others + 1))
 
     def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Experiment:
         """Fixed value: the observer sees the kept symbol, or `reports` reports of it.

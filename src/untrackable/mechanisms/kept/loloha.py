@@ -154,6 +154,8 @@ class Loloha(KeptSymbol):
     def _alphabet(self) -> int:
         return self.symbols
 
+    _symbols_are = "question"
+
     def _shares(self) -> tuple[float, float]:
         """The probabilities that a report counts for its sender's value, and for another, over all seeds."""
         return self._kept.then(self._reported), 1 / self.symbols

@@ -20,6 +20,7 @@ from untrackable.mechanisms.kept.kept_bits import Moved, Permanent, PositionCoun
 from untrackable.mechanisms.observed_rounds import round_number
 from untrackable.mechanisms.probabilities import Chance, chance_toward
 from untrackable.mechanisms.simulated_values import integer_population
+from untrackable.mechanisms.truthfulness import Truthfulness
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.kept_advantage import kept_bits_advantage_upper
 
@@ -125,6 +126,10 @@ class Unary(Permanent):
         """The error follows from the value's position alone."""
         there, elsewhere = self._shares()
         return Accuracy.of_shares(people, beta, there=there, elsewhere=elsewhere)
+
+    def truthfulness(self) -> Truthfulness:
+        """By the value's position, which is marked, and any other one, which is marked as well."""
+        return Truthfulness("marks", *self._shares())
 
     def _shares(self) -> tuple[float, float]:
         """The probabilities of a reported 1 at the value's position and elsewhere."""

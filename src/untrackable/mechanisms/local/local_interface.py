@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from untrackable.estimation.aggregators import Aggregator, FloatArray, Reports, Scope
 from untrackable.mechanisms.entropy import Entropy
+from untrackable.mechanisms.truthfulness import Truthfulness
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.experiment import Certainty
 from untrackable.theory.factor import Factor
@@ -52,6 +53,14 @@ class Local(Protocol):
 
     def aggregator(self, scope: Scope) -> Aggregator:
         """Empty sums for reports."""
+
+
+@runtime_checkable
+class TruthfulLocal(Protocol):
+    """A local mechanism whose report is the plain truth with a probability that it can tell."""
+
+    def truthfulness(self) -> Truthfulness | None:
+        """How often one report is the plain truth (exact)."""
 
 
 @runtime_checkable

@@ -22,6 +22,7 @@ from untrackable.mechanisms.local import multi_bit_reports
 from untrackable.mechanisms.local.multi_bit_reports import LARGEST_WIDTH
 from untrackable.mechanisms.local.multi_bit_sums import WideAggregator, WideCandidateAggregator
 from untrackable.mechanisms.probabilities import Chance, flip_chance, flip_eps, noisy_symbol, simulate_noisy_symbols
+from untrackable.mechanisms.truthfulness import Truthfulness
 from untrackable.theory.accuracy import Accuracy, inner_product_scale, inner_product_variance
 from untrackable.theory.experiment import Certainty
 from untrackable.theory.factor import Factor
@@ -165,6 +166,10 @@ class NoisyInnerProduct:
         wide = multi_bit_reports.report_bytes(self.bits, self.width) > 0
         shape = reports.shape[:-1] if wide else reports.shape
         return np.log(np.where(is_true, truth, other)).reshape(shape) - math.log(self._lists())
+
+    def truthfulness(self) -> Truthfulness:
+        """An answer is right unless it is flipped; pure noise gives each of the 2^w answers."""
+        return Truthfulness("question", 1 - self.flip.probability, 0.5**self.width)
 
     def accuracy(self, people: int, beta: float) -> Accuracy:
         """The error from one report per person. A report counts for a value if it has its true answer."""

@@ -9,6 +9,7 @@ from untrackable import checks
 from untrackable.estimation.aggregators import BitAggregator, FloatArray, Reports, Scope
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.probabilities import Chance, flip_chance, flip_eps
+from untrackable.mechanisms.truthfulness import Truthfulness
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.experiment import Certainty
 from untrackable.theory.factor import Factor
@@ -59,6 +60,10 @@ class RandomizedResponse:
         """The log probability of every report."""
         lie = self.flip.probability
         return np.log(np.where(np.equal(reports, value), 1 - lie, lie))
+
+    def truthfulness(self) -> Truthfulness:
+        """A report is the bit itself unless it is flipped."""
+        return Truthfulness("answer", 1 - self.flip.probability, 0.5)
 
     def accuracy(self, people: int, beta: float) -> Accuracy:
         """The error of a frequency, estimated from one report per person."""

@@ -13,6 +13,7 @@ from untrackable.mechanisms.entropy import Entropy, below
 from untrackable.mechanisms.local.level_aggregator import LevelAggregator
 from untrackable.mechanisms.local.level_layout import LevelLayout
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
+from untrackable.mechanisms.truthfulness import Truthfulness
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.experiment import Certainty
 from untrackable.theory.factor import Factor
@@ -108,6 +109,10 @@ class Levelled:
             mine = levels == np.uint64(level)
             total[mine] = self.base.log_likelihood(rest[mine], self.part(value, level))
         return total - math.log(self.levels)
+
+    def truthfulness(self) -> Truthfulness:
+        """That of the base, about a prefix of the value."""
+        return self.base.truthfulness()
 
     def accuracy(self, people: int, beta: float) -> Accuracy:
         """The error of the mean over all levels. It is that of the base, as each report is about some part."""

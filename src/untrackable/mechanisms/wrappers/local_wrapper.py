@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.mechanisms.local.local_interface import IntegerLocal, Local
+from untrackable.mechanisms.local.local_interface import IntegerLocal, Local, TruthfulLocal
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
+from untrackable.mechanisms.truthfulness import Truthfulness
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.integer_losses import LossLaw
 
@@ -39,6 +40,10 @@ class LocalWrapper(Mechanism):
     ) -> Accuracy:
         """The accuracy of one report of the base."""
         return self.base.accuracy(people, beta)
+
+    def truthfulness(self) -> Truthfulness | None:
+        """That of one report of the base, if the base can say."""
+        return self.base.truthfulness() if isinstance(self.base, TruthfulLocal) else None
 
     def independent_errors(self, values: int) -> int:
         """One error for every value of the base. With one bit, both values have the same error."""

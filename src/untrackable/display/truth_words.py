@@ -1,0 +1,26 @@
+"""What the noise of a mechanism means for one report, in plain words."""
+
+from typing import Literal
+
+
+def truth_words(kind: Literal["answer", "question", "marks"], own_share: float, noise_share: float) -> str:
+    """A sentence for people, about the fields of a mechanism's `truthfulness()`."""
+    own, noise = share(own_share), share(noise_share)
+    match kind:
+        case "answer":
+            return f"{own} of people answer truthfully in every report (exact; {noise} would be pure noise)."
+        case "question":
+            return f"Each answer is right with probability {own} (exact; {noise} would be pure noise)."
+        case "marks":
+            return f"Each report marks the true answer with probability {own}, and any other with {noise} (exact)."
+
+
+def share(number: float) -> str:
+    """A probability in percent: enough digits to tell it from 100 %."""
+    percent = 100 * number
+    for digits in (1, 2, 3, 4):
+        if float(f"{percent:.{digits}f}") < 100 or number == 1:
+            return (
+                f"{percent:.{digits}f}".rstrip("0").rstrip(".") + " %" if digits == 1 else f"{percent:.{digits}f} %"
+            )
+    return "above 99.9999 %"

@@ -1,0 +1,69 @@
+"""What a campaign will deliver, in words: accuracy for a number of people, and what its noise means."""
+
+import math
+
+import pytest
+
+from untrackable import Deck
+from untrackable.display.campaign_accuracy import accuracy_words, campaign_accuracy
+from untrackable.display.truth_words import share, truth_words
+from untrackable.encodings.categories import Categories
+from untrackable.mechanisms import Bitwise, Lgrr, Unary
+from untrackable.protocol.campaign import Campaign, Guarantee
+
+
+def asked(rounds: int) -> Campaign:
+    return Campaign(
+        question="Which?",
+        encoding=Categories(names=["a", "b", "c", "d"]),
+        mechanism=Deck.for_budget(bits=2, slots=rounds, eps=1.0, delta=1e-6),
+        rounds=rounds,
+        first_round=1_893_456_000,
+        round_seconds=86_400,
+        guarantee=Guarantee(eps=1.0, delta=1e-6, values="any", gamma=0.0, tracking_delta=0.0),
+    )
+
+
+def test_the_error_is_that_of_the_mechanism() -> None:
+    campaign = asked(10)
+    found = campaign_accuracy(campaign, 1_000_000)
+    assert found.error_upper == campaign.mechanism.accuracy(1_000_000, beta=0.05 / 4).radius
+    assert found.usable
+    assert "shares are off by at most ±" in accuracy_words(found)
+    assert found.people_needed is not None
+    assert campaign_accuracy(campaign, found.people_needed).usable
+    assert not campaign_accuracy(campaign, found.people_needed - 1).usable
+
+
+def test_a_useless_campaign_says_so_first() -> None:
+    words = accuracy_words(campaign_accuracy(asked(365), 100))
+    assert words.startswith("NOT USABLE for one round")
+    assert "people, or several rounds pooled" in words
+
+
+def test_truthfulness_is_the_law_of_one_report() -> None:
+    """By enumeration of what is kept and what is told."""
+    symbol = Lgrr(values=3, keep=0.7, tell=0.9).truthfulness()
+    assert symbol.own == pytest.approx(0.7 * 0.9 + 2 * (0.15 * 0.05))
+    assert (symbol.kind, symbol.noise) == ("answer", 1 / 3)
+    unary = Unary(values=4, keep=0.8, add=0.3, q=0.9, p=0.2).truthfulness()
+    assert unary.own == pytest.approx(0.8 * 0.9 + 0.2 * 0.2)
+    assert unary.noise == pytest.approx(0.3 * 0.9 + 0.7 * 0.2)
+    deck = Deck(bits=4, slots=2, eps_report=1.0, width=2).truthfulness()
+    assert deck is not None
+    assert deck.own == pytest.approx(math.e / (math.e + 3))
+    assert deck.noise == 0.25
+    bit = Bitwise(eps_state=1.0, eps_report=2.0).truthfulness()
+    one, two = 1 / (1 + math.exp(-1)), 1 / (1 + math.exp(-2))
+    assert bit.own == pytest.approx(one * two + (1 - one) * (1 - two))
+
+
+def test_words_and_shares() -> None:
+    assert truth_words("answer", 0.995, 1 / 30).startswith(
+        "99.5 % of people answer truthfully in every report (exact"
+    )
+    assert truth_words("question", 0.513, 0.5) == (
+        "Each answer is right with probability 51.3 % (exact; 50 % would be pure noise)."
+    )
+    assert "any other with 25 %" in truth_words("marks", 0.75, 0.25)
+    assert [share(x) for x in (1.0, 0.99997, 0.999999999)] == ["100 %", "99.997 %", "above 99.9999 %"]
