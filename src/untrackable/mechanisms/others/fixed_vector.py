@@ -147,15 +147,15 @@ class Questioned(LocalWrapper):
         """
         if self._fixed:
             return self._once._trackings(seen)
-        name_tag = persistent_factor(self.base.questions)
-        return [Experiment([name_tag] if 0 < j < seen.reports else []) for j in seen.tracking_splits()]
+        both_sides = 0 < seen.tracking_by_sides() < seen.reports
+        return [Experiment([persistent_factor(self.base.questions)] if both_sides else [])]
 
     def _detections(self, seen: ObservedRounds, after: After) -> Sequence[Experiment | Mixture]:
         """The question on both sides, and given that it is the same one, the answers after the change.
 
         The same client keeps its question; with fixed noise, it keeps one answer for each value.
         """
-        return [self._detection(seen.reports, j, after) for j in seen.detection_splits()]
+        return [self._detection(seen.reports, j, after) for j in seen.detection_by_sides()]
 
     def _detection(self, reports: int, split: int, after: After) -> Experiment | Mixture:
         if split == reports:

@@ -63,7 +63,8 @@ class Fresh(LocalWrapper):
         """The reports after the change, each a fresh chance to tell the two values apart."""
         apart = self.base.privacy_factor()
         return [
-            Experiment([(apart, seen.reports - j)], certainty=self.base.certainty) for j in seen.detection_splits()
+            Experiment([(apart, seen.reports - j)], certainty=self.base.certainty)
+            for j in seen.detection_by_sides()
         ]
 
     def new_state(self, value: int, source: Entropy) -> int:

@@ -102,13 +102,11 @@ class Stored(LocalWrapper):
 
     def _trackings(self, seen: ObservedRounds) -> list[Experiment | Mixture]:
         """A slot on both sides; exact with one slot, otherwise an upper bound that long reports attain."""
-        return [self._tracking(seen.reports, j) for j in seen.tracking_splits(1)]
-
-    def _tracking(self, reports: int, split: int) -> Experiment:
         if self.slots == 1:
-            both_sides = 0 < split < reports
-            return Experiment([self.base.repeat_factor()] if both_sides else [])
-        return stored_tracking(self.slots, reports, split)
+            # All reports are the same, so one on each side reveals as much as any number of them.
+            both_sides = 0 < seen.tracking_by_sides() < seen.reports
+            return [Experiment([self.base.repeat_factor()] if both_sides else [])]
+        return [stored_tracking(self.slots, seen.reports, j) for j in seen.tracking_splits(1)]
 
     @property
     def enough_reports(self) -> int | None:
@@ -125,7 +123,8 @@ class Stored(LocalWrapper):
         The same client keeps one set of slots for each value, so it looks like a fresh one.
         """
         base = self.base.privacy_factor()
-        return [stored_detection(base, self.slots, seen.reports, j) for j in seen.detection_splits(2)]
+        splits = seen.detection_by_sides() if self.slots == 1 else seen.detection_splits(2)
+        return [stored_detection(base, self.slots, seen.reports, j) for j in splits]
 
     def new_state(self, value: int, source: Entropy) -> list[int]:
         """A report of the base for each slot."""
