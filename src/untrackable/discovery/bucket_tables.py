@@ -69,11 +69,18 @@ class BucketTables:
         low, high = int(steps.min()), int(steps.max())
         counts = np.stack([np.bincount(row - low, minlength=high - low + 1) for row in steps])
         found = []
+        self.scale = _FINE / spread
+        """How many steps make an entry of 1."""
+        self.highest = _MOST
+        """The largest number of steps that an entry can have."""
+        self.caps: dict[float, NullDistributions] = {}
+        """How sums are distributed under each cap that was tried, in steps; infinity stands for no cap."""
         for cap in {int(min(high, cap * _FINE)) for cap in _CAPS}:
             capped = counts[:, : max(1, cap - low + 1)].copy()
             capped[:, -1] += counts[:, capped.shape[1] :].sum(axis=1)
             null = NullDistributions(capped, low)
             needed = max(null.threshold(i, len(steps), p) / (len(steps) - i) for i, p in tests.items())
+            self.caps[cap if cap < high else np.inf] = null
             found.append((_mean_below(needed / _FINE, cap / _FINE), -cap, null))
         _, cap, self.null = min(found, key=lambda entry: entry[:2])
         self.steps = np.minimum(steps, max(-cap, low), out=steps)

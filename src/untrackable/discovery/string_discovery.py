@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from untrackable import checks
 from untrackable.discovery.bucket_tables import BucketTables
 from untrackable.discovery.discovered import Discovered, FoundString
+from untrackable.discovery.findable_share import findable_share
 from untrackable.discovery.level_estimates import (
     LevelEstimates,
     entries_without,
@@ -92,6 +93,8 @@ def discover(
         alpha,
         passes,
         tried,
+        findable_share(encoding, levels, tables, kept, alpha * table_share(passes)),
+        encoding.longest,
     )
 
 
@@ -179,19 +182,27 @@ def _measured(
 ) -> list[FoundString]:
     """Frequencies with their errors, from the buckets of those levels that look at the whole string.
 
-    Other strings that were not found share its shorter prefixes, and would count for it.
+    Other strings that were not found share its shorter prefixes, and would count for it. So would another of these
+    strings in the same bucket, so that level is left out; where no level is left, the lower end is 0.
     """
     weights = StringWeights.of(encoding)
     measured = []
-    for (string, p_value), places in zip(strings.items(), _places(encoding, list(strings)), strict=True):
+    places = _places(encoding, list(strings))
+    sizes = np.array(encoding.prefixes)
+    for (string, p_value), own in zip(strings.items(), places, strict=True):
         length = encoding.length(string)
-        sizes = np.array(encoding.prefixes)
-        found = string_estimate(levels, entries, places, (sizes > length) | (sizes == encoding.longest))
+        whole = (sizes > length) | (sizes == encoding.longest)
+        alone = whole & (np.sum(places == own, axis=0) == 1)
+        lonely = string_estimate(levels, entries, own, alone)
+        found = lonely or string_estimate(levels, entries, own, whole)
         if found is None:  # No report was about the whole string.
             measured.append(FoundString(string, 0.0, 1.0, 0.0, 1.0, min(1.0, p_value)))
             continue
-        reach = small_beta_radius(found.deviation, alpha * weights.string(length))
-        low, high = max(0.0, found.frequency - reach), min(1.0, found.frequency + reach)
+        # The interval holds for each choice of levels that the other strings can lead to.
+        choices = (1 << int(whole.sum())) - 1
+        reach = small_beta_radius(found.deviation, alpha * weights.string(length) / choices)
+        low = max(0.0, found.frequency - reach) if lonely else 0.0
+        high = min(1.0, found.frequency + reach)
         measured.append(FoundString(string, found.frequency, found.standard_error, low, high, min(1.0, p_value)))
     return measured
 
