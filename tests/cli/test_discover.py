@@ -40,6 +40,7 @@ def test_a_table(reports: Path) -> None:
         "5,050 reports; 2 strings that people hold (any of them false: probability at most 0.05, upper)"
         in result.output
     )
+    assert "a string of 6 symbols held by fewer than" in result.output
     lines = [line.split() for line in result.output.splitlines()]
     assert [line[0] for line in lines if "%" in line][:2] == ["cabbag", "head"]
     assert result.output.count("may be noise") == 2
@@ -59,6 +60,16 @@ def test_json(reports: Path) -> None:
     read = json.loads(result.stdout)
     assert [entry["string"] for entry in read["strings"]] == ["cabbag", "head"]
     assert read["alpha"] == 0.01
+
+
+def test_settings_that_find_nothing_are_named(tmp_path: Path) -> None:
+    few = DiscoveredStrings(salt=bytes(16), alphabet="abcdefgh", longest=6, prefixes=[3, 6, 6], bucket_bits=9)
+    mechanism, path = Fresh(few.local(4.0)), tmp_path / "few.parquet"
+    (batch,) = mechanism.simulate(few.encode_many(["cabbag"] * 3000), rounds=1, seed=1)
+    write_reports(path, [(1, batch.reports[:, 0])], mechanism=mechanism, encoding=few)
+    result = CliRunner().invoke(main, ["discover", str(path)], env={"COLUMNS": "300"})
+    assert "a string of 6 symbols cannot be found with these settings, whatever share" in result.output
+    assert json.loads(CliRunner().invoke(main, ["discover", str(path), "--json"]).stdout)["findable"] is None
 
 
 def test_rounds_and_files_are_pooled_where_they_may(tmp_path: Path) -> None:

@@ -36,10 +36,10 @@ def test_small_tails_keep_their_digits() -> None:
 def test_steps_are_entries_in_one_scale_and_never_above_the_cap() -> None:
     rng = np.random.default_rng(2)
     entries = rng.normal(size=(3, 1 << 14))
-    plain = BucketTables(entries, 1e-9)
+    plain = BucketTables(entries, {0: 1e-9})
     assert np.corrcoef(plain.steps.reshape(-1), entries.reshape(-1))[0, 1] > 0.999
     entries[:, :3] = 40.0
-    heavy = BucketTables(entries, 1e-9)
+    heavy = BucketTables(entries, {0: 1e-9})
     assert heavy.steps.max() < 0.3 * 40 * 24
     assert np.all(heavy.steps[:, :3] == heavy.steps.max())
-    assert np.all(BucketTables(np.zeros((2, 4)), 1e-3).steps == 0)
+    assert np.all(BucketTables(np.zeros((2, 4)), {0: 1e-3}).steps == 0)

@@ -22,7 +22,7 @@ def test_search_keeps_exactly_what_reaches_every_threshold(
     encoding = DiscoveredStrings(
         salt=SALT, longest=longest, shortest=shortest, prefixes=prefixes, alphabet="abc", bucket_bits=8
     )
-    tables = BucketTables(np.random.default_rng(3).normal(size=(len(prefixes), 256)), 1e-4)
+    tables = BucketTables(np.random.default_rng(3).normal(size=(len(prefixes), 256)), {0: 1e-4})
     beam, space = 12, StringWeights.of(encoding)
     kept = search(encoding, tables, beam, lambda level, done: None)
     expected = []
@@ -58,7 +58,7 @@ def test_more_are_kept_where_going_on_is_cheap() -> None:
 
 def test_kept_prefixes_know_where_they_come_from() -> None:
     encoding = DiscoveredStrings(salt=SALT, longest=5, prefixes=(2, 4, 5), alphabet="abc", bucket_bits=8)
-    tables = BucketTables(np.random.default_rng(4).normal(size=(3, 256)), 1e-4)
+    tables = BucketTables(np.random.default_rng(4).normal(size=(3, 256)), {0: 1e-4})
     kept = search(encoding, tables, 30, lambda level, done: None)
     for before, after, size in zip(kept, kept[1:], encoding.prefixes, strict=False):
         assert np.array_equal(before.symbols[after.parents][:, :size], after.symbols[:, :size])

@@ -6,7 +6,6 @@ would miss with probability below 1e-6 over the draw of seeds.
 
 import json
 from collections.abc import Sequence
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -17,6 +16,7 @@ from untrackable.discovery import string_discovery
 from untrackable.discovery.bucket_tables import BucketTables
 from untrackable.discovery.discovered import Discovered
 from untrackable.discovery.prefix_search import KeptPrefixes
+from untrackable.discovery.string_evidence import Evidence
 from untrackable.mechanisms.local.level_aggregator import LevelAggregator
 
 SMALL = {"longest": 6, "shortest": 6, "prefixes": (3, 6, 6), "alphabet": "ab", "bucket_bits": 7}
@@ -59,21 +59,21 @@ def test_stated_rate_of_false_strings_is_kept(name: str) -> None:
 def test_with_one_test_of_the_mean_the_rate_would_not_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same test finds out a program that forgets how many strings there are, and that prefixes are shared."""
 
-    def naive(
-        encoding: DiscoveredStrings, tables: BucketTables, kept: list[KeptPrefixes]
-    ) -> string_discovery.Evidence:
+    def naive(encoding: DiscoveredStrings, tables: BucketTables, kept: list[KeptPrefixes]) -> Evidence:
         alone = tables.null.tail(0, len(kept), kept[-1].steps.sum(axis=1))
-        return string_discovery.Evidence(alone, alone)
+        return Evidence(alone, alone, alone)
 
-    monkeypatch.setattr(string_discovery, "_evidence", naive)
+    monkeypatch.setattr(string_discovery, "string_evidence", naive)
     wrong = small_runs(60, 0.1, POPULATIONS["one heavy"])
     assert binom.sf(wrong - 1, 60, 0.1) < 1e-6
 
 
-def test_passes_share_one_error_rate() -> None:
-    assert sum(Fraction(string_discovery.pass_share(k)).limit_denominator(10**6) for k in range(1, 40)) < 1
-    assert sum(string_discovery.pass_share(k) for k in range(1, 10_000)) == pytest.approx(1, abs=1e-4)
-    assert [string_discovery.pass_share(k) for k in (1, 2, 3, 4)] == pytest.approx([0.1, 0.5, 0.2, 1 / 15])
+def test_all_tables_of_all_passes_share_one_error_rate() -> None:
+    tables = [len(string_discovery.LIMITS) ** (k - 1) for k in range(1, 60)]
+    shares = [count * string_discovery.table_share(k) for k, count in enumerate(tables, 1)]
+    assert shares[:4] == pytest.approx([0.4, 0.4, 0.1, 0.05])
+    assert sum(shares) == pytest.approx(1, abs=1e-12)
+    assert sum(shares) <= 1 + 1e-12
 
 
 @pytest.fixture(scope="module")

@@ -79,6 +79,20 @@ def discover(
         _print(found)
 
 
+def _findable(found: Discovered) -> str:
+    """From which share on a string is found."""
+    of = f"a string of {found.longest} symbols"
+    if found.findable is None:
+        return (
+            f"{of} cannot be found with these settings, whatever share of people holds it: there are too few "
+            "buckets for so many possible strings; use more bucket_bits, or look at the whole string more often"
+        )
+    return (
+        f"{of} held by fewer than {100 * found.findable:.2g} % of people is more likely missed than found "
+        "(estimated); shorter strings need less"
+    )
+
+
 def _print(found: Discovered) -> None:
     from rich import box
     from rich.console import Console
@@ -110,6 +124,7 @@ def _print(found: Discovered) -> None:
     notes = [
         "std. error: estimated; all within: holds for all strings at once (upper)",
         "p-value: adjusted for all possible strings (upper)",
+        _findable(found),
     ]
     print_sentences(console, notes, indent="  ")
     console.print()

@@ -8,6 +8,7 @@ are all included. Entries above a cap count as the cap, so that collisions with 
 ones.
 """
 
+from collections.abc import Mapping
 from functools import reduce
 
 import numpy as np
@@ -19,7 +20,7 @@ Integers = NDArray[np.int64]
 
 _FINE = 24
 """How many steps make a standard deviation of a level."""
-_CAPS = (np.inf, 16.0, 12.0, 8.0, 7.0, 6.0, 5.5, 5.0, 4.5, 4.0, 3.5)
+_CAPS = (np.inf, 128.0, 96.0, 64.0, 48.0, 32.0, 24.0, 16.0, 12.0, 8.0, 7.0, 6.0, 5.5, 5.0, 4.5, 4.0, 3.5)
 """The caps that are tried, in standard deviations."""
 _MOST = 1 << 12
 """The largest entry in steps, whatever the cap."""
@@ -58,8 +59,8 @@ class NullDistributions:
 class BucketTables:
     """The entries of all buckets in capped whole steps, a row for each level and how their sums are distributed."""
 
-    def __init__(self, entries: FloatArray, smallest: float) -> None:
-        """Choose the cap with which the least frequency passes a test at `smallest` over all levels.
+    def __init__(self, entries: FloatArray, tests: Mapping[int, float]) -> None:
+        """Choose the cap with which the least frequency passes all tests: p-values to reach, by first level.
 
         The choice depends on the entries alone.
         """
@@ -68,11 +69,18 @@ class BucketTables:
         low, high = int(steps.min()), int(steps.max())
         counts = np.stack([np.bincount(row - low, minlength=high - low + 1) for row in steps])
         found = []
+        self.scale = _FINE / spread
+        """How many steps make an entry of 1."""
+        self.highest = _MOST
+        """The largest number of steps that an entry can have."""
+        self.caps: dict[float, NullDistributions] = {}
+        """How sums are distributed under each cap that was tried, in steps; infinity stands for no cap."""
         for cap in {int(min(high, cap * _FINE)) for cap in _CAPS}:
             capped = counts[:, : max(1, cap - low + 1)].copy()
             capped[:, -1] += counts[:, capped.shape[1] :].sum(axis=1)
             null = NullDistributions(capped, low)
-            needed = null.threshold(0, len(steps), smallest) / len(steps)
+            needed = max(null.threshold(i, len(steps), p) / (len(steps) - i) for i, p in tests.items())
+            self.caps[cap if cap < high else np.inf] = null
             found.append((_mean_below(needed / _FINE, cap / _FINE), -cap, null))
         _, cap, self.null = min(found, key=lambda entry: entry[:2])
         self.steps = np.minimum(steps, max(-cap, low), out=steps)

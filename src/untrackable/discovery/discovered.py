@@ -28,9 +28,11 @@ class Discovered:
     """Strings that people hold, the most frequent first, and leads: the next best strings, which may be noise.
 
     With probability at least 1 - alpha, each of `strings` is held by somebody. `n` is the number of reports. The
-    search looked at `tried` prefixes in `passes` passes. Leads are in the order of what all levels together say
-    about them. That order finds more of the frequent strings than their own estimates would, which come from the
-    levels that look at the whole string.
+    search looked at `tried` prefixes in `passes` passes. In the last one, a string of the greatest length, which is
+    `longest`, had to have a share of about `findable` to be found (estimated); None if no share was enough.
+
+    Leads are in the order of what all levels together say about them. That order finds more of the frequent strings
+    than their own estimates would, which come from the levels that look at the whole string.
     """
 
     strings: tuple[FoundString, ...]
@@ -39,6 +41,8 @@ class Discovered:
     alpha: float
     passes: int
     tried: int
+    findable: float | None
+    longest: int
 
     def best(self, k: int) -> list[FoundString]:
         """The k best strings, certain or not: first `strings`, then leads."""
@@ -50,4 +54,5 @@ class Discovered:
         for name in ("strings", "leads"):
             plain[name] = [found._asdict() for found in getattr(self, name)]
         certainty = {"p_value": "upper", "lower": "upper", "upper": "upper", "standard_error": "estimated"}
+        certainty["findable"] = "estimated"
         return strict_json.write(strict_json.finite({**plain, "certainty": certainty}))

@@ -1,18 +1,17 @@
-"""Discovery of strings from sums: search, accept what cannot be chance, take it out, and search again.
+"""Discovery of strings from sums: search, accept what cannot be chance, take out the clearest, and search again.
 
 A string u that nobody holds has a first level j at which nobody shares its prefix. From there on its buckets are
 uniform and independent of everything received. So the probability that the entries of levels j and above reach
 those of u is known exactly (`bucket_tables`). Nobody knows j, so u is accepted only if this p-value is small for
-every j at which more than one string remains to choose from. How small depends on how many strings there are. At j
-= 1 these are all strings (`string_weights`). At later j they are those that go on from a prefix that somebody
-shares, where the r-th most striking kept prefix gets a share of the error rate in proportion to 1/r. Every pass of
-the search gets a share (`pass_share`), and every level that is tested an equal part of that. All shares sum to at
-most one. So by the union bound, some string that nobody holds is accepted with probability at most α.
+every j at which more than one string remains to choose from (`string_evidence`). All tests share one error rate, so
+by the union bound some string that nobody holds is accepted with probability at most α.
+
+Later passes search tables from which strings were taken out. These strings pass a test that depends on the tables
+and on their own buckets alone, so the buckets of strings that nobody holds have no influence on later tables.
 docs/heavy-hitters.md has the proof.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 from untrackable import checks
 from untrackable.discovery.bucket_tables import BucketTables
 from untrackable.discovery.discovered import Discovered, FoundString
+from untrackable.discovery.findable_share import findable_share
 from untrackable.discovery.level_estimates import (
     LevelEstimates,
     entries_without,
@@ -27,6 +27,7 @@ from untrackable.discovery.level_estimates import (
     string_estimate,
 )
 from untrackable.discovery.prefix_search import KeptPrefixes, search
+from untrackable.discovery.string_evidence import levels_to_reach, string_evidence
 from untrackable.discovery.string_weights import StringWeights
 from untrackable.encodings.discovered_strings import DiscoveredStrings
 from untrackable.estimation.aggregators import Aggregator
@@ -36,6 +37,8 @@ Progress = Callable[[int, int, float], None]
 """Called with the pass, the level (both counted from 1) and how much of the level is done."""
 
 BEAM = 4096
+LIMITS = (1.0, 2.0**-7, 2.0**-14)
+"""How clear a string must be to be taken out, as a share of alpha; each pass chooses one of these."""
 LARGEST_BEAM = 1 << 20
 
 
@@ -60,26 +63,23 @@ def discover(
     beam = checks.integer("beam", beam, low=1, high=LARGEST_BEAM)
     entries = levels.entries()
     accepted: dict[str, float] = {}
+    taken: set[str] = set()
     left, passes, tried = entries, 0, 0
-    new: dict[str, float] = {}
-    while passes < 2 or new:
+    while True:
         passes += 1
-        if passes == 1 or new:  # Otherwise nothing was taken out, and the search would find the same.
-            tables = BucketTables(left, alpha * StringWeights.of(encoding).string(encoding.longest))
-            kept = search(encoding, tables, beam, _step(progress, passes))
-            tried += sum(level.tried for level in kept)
-            evidence = _evidence(encoding, tables, kept)
-            names = _names(encoding, kept[-1])
-        p_values = evidence.largest / pass_share(passes)
-        new = {
-            name: float(p_values[i])
-            for i in np.flatnonzero(p_values <= alpha)
-            if (name := names[i]) is not None and name not in accepted
-        }
-        accepted |= new
-        if new:
-            places = _places(encoding, list(accepted))
-            left = entries_without(levels, entries, places, fitted_frequencies(levels, entries, places))
+        tables = BucketTables(left, levels_to_reach(encoding, alpha * table_share(passes)))
+        kept = search(encoding, tables, beam, _step(progress, passes))
+        tried += sum(level.tried for level in kept)
+        evidence = string_evidence(encoding, tables, kept)
+        names = _names(encoding, kept[-1])
+        p_values = evidence.adjusted / table_share(passes)
+        accepted = {**_at_most(alpha, p_values, names), **accepted}
+        clear = _clear(evidence.own / table_share(passes), alpha, names, accepted)
+        if clear <= taken:
+            break
+        taken |= clear
+        places = _places(encoding, sorted(taken))
+        left = entries_without(levels, entries, places, fitted_frequencies(levels, entries, places))
     chosen = _leads(evidence.whole, names, _ancestors(kept), set(accepted), leads)
     strings = _measured(encoding, levels, entries, accepted, alpha)
     return Discovered(
@@ -93,15 +93,36 @@ def discover(
         alpha,
         passes,
         tried,
+        findable_share(encoding, levels, tables, kept, alpha * table_share(passes)),
+        encoding.longest,
     )
 
 
-def pass_share(passes: int) -> float:
-    """The share of the error rate for the k-th pass: 1/10, 1/2, and 2/(5(k-2)(k-1)) for k > 2. They sum to 1.
+def table_share(passes: int) -> float:
+    """The share of the error rate for each table that the k-th pass may have to search, s_k/3^(k-1).
 
-    The first pass finds the heaviest strings, for which little is enough. The second finds most of the others.
+    The k-th pass has one of 3^(k-1) tables, since every pass before it chose one of three limits. All tables of a
+    pass share s_1 = s_2 = 2/5 and s_k = 4/(5·2^k) for k > 2, which sum to 1 and leave most to the first two.
     """
-    return (0.1, 0.5)[passes - 1] if passes <= 2 else 0.4 / ((passes - 2) * (passes - 1))
+    of_pass = 0.4 if passes <= 2 else 0.8 * 0.5**passes
+    return of_pass * float(len(LIMITS)) ** (1 - passes)
+
+
+def _clear(own: FloatArray, alpha: float, names: list[str | None], accepted: dict[str, float]) -> set[str]:
+    """The strings to take out: all within a limit, the largest within which every string was accepted.
+
+    So what is taken out depends on which limit was chosen and on each string itself, but on no other string.
+    """
+    for limit in LIMITS:
+        clear = set(_at_most(alpha * limit, own, names))
+        if clear <= accepted.keys():
+            return clear
+    return set()
+
+
+def _at_most(alpha: float, p_values: FloatArray, names: list[str | None]) -> dict[str, float]:
+    """The strings whose p-value is at most `alpha`, with their p-values."""
+    return {name: float(p_values[i]) for i in np.flatnonzero(p_values <= alpha) if (name := names[i]) is not None}
 
 
 def _leads(
@@ -143,38 +164,6 @@ def _levels(encoding: DiscoveredStrings, sums: Aggregator) -> LevelEstimates:
     return LevelEstimates(estimates, counts / counts.sum(), 1 << encoding.bucket_bits)
 
 
-class Evidence(NamedTuple):
-    """Adjusted p-values of every kept string: the largest over all first levels, and that of all levels."""
-
-    largest: FloatArray
-    whole: FloatArray
-
-
-def _evidence(encoding: DiscoveredStrings, tables: BucketTables, kept: list[KeptPrefixes]) -> Evidence:
-    """The p-values from the entries at each level, each adjusted for all strings that the test could be about."""
-    strings, last = StringWeights.of(encoding), kept[-1]
-    count = len(kept)
-    weights = strings.prefix_weights(encoding.longest)[last.ends]
-    tests = sum(size < encoding.longest for size in encoding.prefixes[:-1]) + 1
-    largest = np.zeros(last.ends.size)
-    ancestors = np.arange(last.ends.size)
-    for first in range(count - 1, -1, -1):
-        sums = last.steps[:, first:].sum(axis=1, dtype=np.int64)
-        p_values = tables.null.tail(first, count, sums) * tests
-        if first == 0:
-            adjusted = p_values / weights
-        else:
-            ancestors = kept[first].parents[ancestors]
-            size = encoding.prefixes[first - 1]
-            shares = 1 / np.arange(1, kept[first - 1].ends.size + 1)
-            adjusted = p_values * shares.sum() / shares[ancestors] * strings.prefix(size) / weights
-            if size == encoding.longest:
-                continue  # The prefix is a whole string, so only one string is left.
-            adjusted[kept[first - 1].ends[ancestors] < size] = 0.0  # The same holds for prefixes that have ended.
-        largest = np.maximum(largest, adjusted)
-    return Evidence(largest, adjusted)
-
-
 def _names(encoding: DiscoveredStrings, prefixes: KeptPrefixes) -> list[str | None]:
     """The strings; None for bytes that are not UTF-8, which nobody can hold."""
     return [encoding.text((row[row > 0] - 1).tolist()) for row in prefixes.symbols]
@@ -193,19 +182,27 @@ def _measured(
 ) -> list[FoundString]:
     """Frequencies with their errors, from the buckets of those levels that look at the whole string.
 
-    Other strings that were not found share its shorter prefixes, and would count for it.
+    Other strings that were not found share its shorter prefixes, and would count for it. So would another of these
+    strings in the same bucket, so that level is left out; where no level is left, the lower end is 0.
     """
     weights = StringWeights.of(encoding)
     measured = []
-    for (string, p_value), places in zip(strings.items(), _places(encoding, list(strings)), strict=True):
+    places = _places(encoding, list(strings))
+    sizes = np.array(encoding.prefixes)
+    for (string, p_value), own in zip(strings.items(), places, strict=True):
         length = encoding.length(string)
-        sizes = np.array(encoding.prefixes)
-        found = string_estimate(levels, entries, places, (sizes > length) | (sizes == encoding.longest))
+        whole = (sizes > length) | (sizes == encoding.longest)
+        alone = whole & (np.sum(places == own, axis=0) == 1)
+        lonely = string_estimate(levels, entries, own, alone)
+        found = lonely or string_estimate(levels, entries, own, whole)
         if found is None:  # No report was about the whole string.
             measured.append(FoundString(string, 0.0, 1.0, 0.0, 1.0, min(1.0, p_value)))
             continue
-        reach = small_beta_radius(found.deviation, alpha * weights.string(length))
-        low, high = max(0.0, found.frequency - reach), min(1.0, found.frequency + reach)
+        # The interval holds for each choice of levels that the other strings can lead to.
+        choices = (1 << int(whole.sum())) - 1
+        reach = small_beta_radius(found.deviation, alpha * weights.string(length) / choices)
+        low = max(0.0, found.frequency - reach) if lonely else 0.0
+        high = min(1.0, found.frequency + reach)
         measured.append(FoundString(string, found.frequency, found.standard_error, low, high, min(1.0, p_value)))
     return measured
 

@@ -151,8 +151,8 @@ def _leaks(budget: Budget) -> Mechanism:
 
 
 _SPENT = "Every report spends privacy, so it needs a last round."
-_ONCE = "time k, beyond 2,048 reports k³ for detection; the number of values costs nothing"
-_AFRESH = "tracking constant, detection time k²; the number of values costs nothing"
+_ONCE = "next to nothing for any k"
+_AFRESH = "tracking constant, detection time k; the number of values costs nothing"
 
 CATALOGUE: dict[str, Entry] = {
     entry.name: entry
@@ -269,20 +269,20 @@ CATALOGUE: dict[str, Entry] = {
             "fixed-vector",
             FixedVector,
             lambda b: FixedVector(bits=b.bits, eps=b.eps),
-            "time k, memory constant",
+            _ONCE,
         ),
         Entry(
             "fixed-vector-fresh",
             lambda *, bits, eps: FixedVector(bits=bits, eps=eps, noise="fresh"),
             _leaks,
-            "time k to k², memory k",
+            "tracking constant; detection time and memory grow with k up to the engine's grid",
             most_values=None,
         ),
         Entry(
             "assigned",
             Assigned,
             lambda b: Assigned(bits=b.bits, eps=b.eps, people=b.people),
-            "time k, memory constant",
+            _ONCE,
         ),
         Entry("one-change", OneChange, _one_change, "next to nothing for any k", yes_no=True),
         Entry(

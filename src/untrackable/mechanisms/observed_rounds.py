@@ -1,6 +1,6 @@
 """The rounds whose reports an observer holds, and those of them that are the first person's."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import SupportsIndex
 
@@ -22,7 +22,7 @@ class ObservedRounds:
     """
 
     rounds: Sequence[int]
-    first: frozenset[int] | None
+    first: Collection[int] | None
     counted: bool
 
     @staticmethod
@@ -41,7 +41,7 @@ class ObservedRounds:
             raise ValueError("first goes with rounds; reports go with split")
         count = checks.integer("reports", reports, low=1)
         mine = None if split is None else range(1, checks.integer("split", split, low=0, high=count) + 1)
-        return ObservedRounds(range(1, count + 1), None if mine is None else frozenset(mine), counted=True)
+        return ObservedRounds(range(1, count + 1), mine, counted=True)
 
     @property
     def reports(self) -> int:
@@ -66,6 +66,17 @@ class ObservedRounds:
         if self.first is None:
             self._afford(tables * self.reports**3 // 6)
         return range(self.reports) if self.first is None else [len(self.first)]
+
+    def tracking_by_sides(self) -> int:
+        """The split, or 1: enough where all that matters is whether both sides have a report."""
+        return min(1, self.reports // 2) if self.first is None else len(self.first)
+
+    def detection_by_sides(self) -> Iterable[int]:
+        """The split, or 0 and 1: enough where one report before the change reveals as much as many.
+
+        More reports after the change reveal at least as much, so no later change is easier to notice.
+        """
+        return range(min(2, self.reports)) if self.first is None else [len(self.first)]
 
     def _afford(self, outcomes: int) -> None:
         if outcomes > LARGEST_SEARCH:

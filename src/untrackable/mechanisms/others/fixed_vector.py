@@ -148,8 +148,8 @@ class QuestionMechanism(LocalWrapper):
         """
         if self._fixed:
             return self._once._trackings(observed)
-        same_question = persistent_factor(self.base.questions)
-        return [Experiment([same_question] if 0 < j < observed.reports else []) for j in observed.tracking_splits()]
+        both_sides = 0 < observed.tracking_by_sides() < observed.reports
+        return [Experiment([persistent_factor(self.base.questions)] if both_sides else [])]
 
     def _detections(self, observed: ObservedRounds, after: After) -> Sequence[Experiment | Mixture]:
         """A fresh client draws a new question, which reveals the change unless it is the same by chance.
@@ -157,7 +157,7 @@ class QuestionMechanism(LocalWrapper):
         The same client keeps its question, so only the answers after the change reveal it. With fixed noise, it
         keeps one answer for each value.
         """
-        return [self._detection(observed.reports, j, after) for j in observed.detection_splits()]
+        return [self._detection(observed.reports, j, after) for j in observed.detection_by_sides()]
 
     def _detection(self, reports: int, split: int, after: After) -> Experiment | Mixture:
         if split == reports:

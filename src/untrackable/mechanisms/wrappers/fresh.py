@@ -68,7 +68,7 @@ class Fresh(LocalWrapper):
         apart = self.base.privacy_factor()
         return [
             Experiment([(apart, observed.reports - j)], certainty=self.base.certainty)
-            for j in observed.detection_splits()
+            for j in observed.detection_by_sides()
         ]
 
     def new_state(self, value: int, source: Entropy) -> int:

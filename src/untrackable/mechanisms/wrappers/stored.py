@@ -106,13 +106,11 @@ class Stored(LocalWrapper):
 
         It is exact with one slot. Otherwise it is an upper bound, which long reports attain.
         """
-        return [self._tracking(observed.reports, j) for j in observed.tracking_splits(1)]
-
-    def _tracking(self, reports: int, split: int) -> Experiment:
         if self.slots == 1:
-            both_sides = 0 < split < reports
-            return Experiment([self.base.repeat_factor()] if both_sides else [])
-        return stored_tracking(self.slots, reports, split)
+            # All reports are the same, so one on each side reveals as much as any number of them.
+            both_sides = 0 < observed.tracking_by_sides() < observed.reports
+            return [Experiment([self.base.repeat_factor()] if both_sides else [])]
+        return [stored_tracking(self.slots, observed.reports, j) for j in observed.tracking_splits(1)]
 
     @property
     def enough_reports(self) -> int | None:
@@ -129,7 +127,8 @@ class Stored(LocalWrapper):
         The same client keeps one set of slots for each value, so it looks like a fresh one.
         """
         base = self.base.privacy_factor()
-        return [stored_detection(base, self.slots, observed.reports, j) for j in observed.detection_splits(2)]
+        splits = observed.detection_by_sides() if self.slots == 1 else observed.detection_splits(2)
+        return [stored_detection(base, self.slots, observed.reports, j) for j in splits]
 
     def new_state(self, value: int, source: Entropy) -> list[int]:
         """A report of the base for each slot."""
