@@ -216,10 +216,10 @@ def test_migrations_are_applied_once_and_later_versions_are_refused(
         assert len(upgraded.campaigns()) == 1
         with upgraded._transaction(write=False) as run:
             assert run("SELECT note FROM campaigns").fetchone() == (None,)
-            assert run("SELECT version FROM versions ORDER BY version").fetchall() == [(1,), (2,)]
+            assert run("SELECT version FROM versions ORDER BY version").fetchall() == [(1,), (2,), (3,)]
         upgraded.close()
     monkeypatch.undo()
-    with pytest.raises(StoreError, match="schema version 2, but this program only knows version 1"):
+    with pytest.raises(StoreError, match="schema version 3, but this program only knows version 2"):
         open_store(url)
 
 

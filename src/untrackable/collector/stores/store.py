@@ -56,8 +56,8 @@ class Store(ABC):
 
     def __init__(self) -> None:
         self._idle: queue.LifoQueue[Any] = queue.LifoQueue()
-        self._tables: dict[Round, str] = {}
-        """The tables of rounds that were taking reports at the last check."""
+        self._keys: dict[Round, int] = {}
+        """The keys of rounds that were taking reports at the last check."""
 
     @abstractmethod
     def _connect(self) -> Any:
@@ -181,18 +181,18 @@ class Store(ABC):
     def add(self, reports: Mapping[Round, Rows]) -> None:
         """Store reports, each nonce of a round once. If a round takes no more, `RoundsClosed` is raised."""
         for _ in range(_TRIES):
-            if any(round not in self._tables for round in reports):
-                self._find_tables(reports)
+            if any(round not in self._keys for round in reports):
+                self._find_keys(reports)
             try:
-                self._insert({self._tables[round]: rows for round, rows in reports.items()})
+                self._insert({self._keys[round]: rows for round, rows in reports.items()})
                 return
             except MissingReportsTable:
                 for round in reports:
-                    self._tables.pop(round, None)
+                    self._keys.pop(round, None)
         raise StoreUnavailable(f"a round's table disappeared {_TRIES} times while reports were added")
 
-    def _find_tables(self, rounds: Iterable[Round]) -> None:
-        """Look up the tables of rounds, and create those that are missing."""
+    def _find_keys(self, rounds: Iterable[Round]) -> None:
+        """Look up the keys of rounds, and create the tables that are missing."""
         with self._transaction(write=True) as run:
             found = {}
             for round in sorted(rounds):  # Every process locks in this order, so that no two wait for each other.
@@ -201,15 +201,19 @@ class Store(ABC):
                 found[round] = (self._create(run, round) if key is None else key, state or "open")
             if closed := frozenset(round for round, (_, state) in found.items() if state != "open"):
                 raise RoundsClosed(closed)
-        self._tables |= {round: reports_table(key) for round, (key, _) in found.items()}
+        self._keys |= {round: key for round, (key, _) in found.items()}
 
     @abstractmethod
-    def _insert(self, tables: Mapping[str, Rows]) -> None:
-        """Add rows with new nonces in one transaction. Raise `MissingReportsTable` if a table does not exist."""
+    def _insert(self, reports: Mapping[int, Rows]) -> None:
+        """Add rows to rounds, by key, in one transaction. Raise `MissingReportsTable` if a table does not exist."""
 
     @abstractmethod
-    def _blocks(self, connection: Any, table: str, ordered: bool) -> Iterator[Sequence[tuple[bytes]]]:
-        """The reports of a table, in blocks of rows."""
+    def _read(self, connection: Any, key: int, *, stopped: bool, ordered: bool) -> Iterator[bytes]:
+        """The reports of a round, in blocks of bytes."""
+
+    @abstractmethod
+    def _count(self, connection: Any, key: int, *, stopped: bool) -> int:
+        """The number of reports of a round, each nonce once."""
 
     def reports(self, round: Round, *, ordered: bool = False) -> Iterator[bytes]:
         """The reports of a round that is not closed, in blocks of bytes. `ordered` sorts them by nonce."""
@@ -218,9 +222,7 @@ class Store(ABC):
             if key is None or state == "closed":
                 return
             self._allow_long_statements(run)
-            table = reports_table(key, stopped=state == "closing")
-            for rows in self._blocks(run.connection, table, ordered):
-                yield b"".join([row[0] for row in rows])
+            yield from self._read(run.connection, key, stopped=state == "closing", ordered=ordered)
 
     @abstractmethod
     def _allow_long_statements(self, run: StatementRunner) -> None:
@@ -233,8 +235,7 @@ class Store(ABC):
             if row is None or row[1] == "closed":
                 return 0 if row is None else int(row[2])
             self._allow_long_statements(run)
-            table = reports_table(row[0], stopped=row[1] == "closing")
-            return int(run(f"SELECT count(*) FROM {table}").fetchone()[0])  # noqa: S608
+            return self._count(run.connection, row[0], stopped=row[1] == "closing")
 
     # Rounds
 
@@ -260,7 +261,7 @@ class Store(ABC):
 
     def stop(self, round: Round) -> State:
         """Stop a round from taking reports, and return its state."""
-        self._tables.pop(round, None)  # Otherwise the next report would fail, and a database may log the failure.
+        self._keys.pop(round, None)  # Otherwise the next report would fail, and a database may log the failure.
         with self._transaction(write=True) as run:
             self._lock_round(run, round)
             key, state = self._key(run, round)
@@ -276,7 +277,10 @@ class Store(ABC):
         run(f"ALTER TABLE {reports_table(key)} RENAME TO {reports_table(key, stopped=True)}")
 
     def finish(self, round: Round, reports: int, sums: bytes) -> bool:
-        """Store the sums of a stopped round and drop its reports. False if that was done before."""
+        """Store the sums of a stopped round and drop its reports. False if that was done before.
+
+        `tidy` drops the reports of a large round piece by piece, so that others need not wait.
+        """
         with self._transaction(write=True) as run:
             self._lock_round(run, round)
             key, state = self._key(run, round)
@@ -289,7 +293,7 @@ class Store(ABC):
                     "INSERT INTO sums (campaign, round, piece, data) VALUES (?, ?, ?, ?)",
                     (*round, piece, sums[start : start + _PIECE]),
                 )
-            run(f"DROP TABLE {reports_table(key, stopped=True)}")
+            self._drop(run, key, reports)
             run("UPDATE rounds SET state = 'closed', reports = ? WHERE key = ?", (reports, key))
         return True
 
@@ -320,9 +324,13 @@ class Store(ABC):
     def _lock_round(self, run: StatementRunner, round: Round) -> None:
         """Keep other processes from creating, stopping or closing the round until this transaction ends."""
 
+    def _drop(self, run: StatementRunner, key: int, reports: int) -> None:
+        """Drop the reports of a round whose sums are stored."""
+        run(f"DROP TABLE {reports_table(key, stopped=True)}")
+
     @abstractmethod
     def tidy(self) -> None:
-        """Remove traces of the order in which reports came from the store's own files, where possible."""
+        """Remove what is left of closed rounds, and what tells the order in which reports came, where possible."""
 
     # Keys
 
