@@ -280,3 +280,25 @@ def test_a_log_that_somebody_reads_is_not_said_to_be_truncated(
     assert found() == []
     assert store.round(two) is not None
     store.close()
+
+
+def test_a_log_that_is_cut_or_deleted_while_no_server_runs_is_named_among_what_is_not_found(tmp_path: Path) -> None:
+    """If this is found one day, docs/operations.md should say so."""
+    for name, cut in (("cut", True), ("deleted", False)):
+        path = tmp_path / name / "x.db"
+        path.parent.mkdir()
+        store = SqliteStore.open(path)
+        known(store)
+        store.tidy()
+        store.add({ROUND: rows(5)})
+        log = path.with_name("x.db-wal")
+        copied = tmp_path / f"{name}.db"  # as a kill leaves it
+        copied.write_bytes(path.read_bytes())
+        if cut:
+            copied.with_name(f"{name}.db-wal").write_bytes(log.read_bytes()[: 32 + FRAME])
+        store.close()
+        again = open_store(f"sqlite:///{copied}")
+        assert again.count(ROUND) == 0
+        again.close()
+    documented = Path("docs/operations.md").read_text().split("What is not found:")[1]
+    assert "cut short, deleted or replaced" in documented.split("## Upgrade")[0]

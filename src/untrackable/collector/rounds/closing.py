@@ -22,8 +22,9 @@ def close_round(store: Store, campaign: Campaign, number: int, metrics: Metrics 
     """Close a round that may be closed already. If it is interrupted and run again, it gives the same sums.
 
     First the round stops taking reports. Then the sums are made from all of its reports. Then one transaction
-    stores the sums and deletes the reports. If values are too wide for sums of a fixed size, the sums contain the
-    reports themselves, without nonces and without their order.
+    stores the sums and deletes the reports; those of a large round are deleted afterwards, piece by piece. If
+    values are too wide for sums of a fixed size, the sums contain the reports themselves, without nonces and
+    without their order.
     """
     round = Round(campaign.id, number)
     if store.stop(round) == "closing":

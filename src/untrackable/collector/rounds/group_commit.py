@@ -15,6 +15,7 @@ from untrackable.collector.error_location import error_location
 from untrackable.collector.http.problems import Problem, Refused
 from untrackable.collector.metrics import Metrics
 from untrackable.collector.rounds.acceptance import AcceptedReports, CampaignAcceptance, group_by_round
+from untrackable.collector.rounds.failure_log import FailureLog
 from untrackable.collector.settings import Settings
 from untrackable.collector.stores.records import Round, RoundsClosed, Rows
 from untrackable.collector.stores.store import Store
@@ -76,6 +77,7 @@ class Writer:
         self._ending = False
         self._failing = False
         self._failed_at = 0.0
+        self._failures = FailureLog()
         self._loop = asyncio.get_running_loop()
         self._thread = threading.Thread(target=self._work, name="writer", daemon=True)
         self._thread.start()
@@ -198,7 +200,8 @@ class Writer:
             self._failed(group, error)
             return
         if arrived:
-            self._recovered()
+            self._failures.worked()
+            self._failing = False
         stored = [one for one in group if one.outcome is None]
         if stored:
             self._metrics.add("groups_committed")
@@ -227,8 +230,7 @@ class Writer:
 
     def _failed(self, group: Iterable[_Waiting], error: StoreUnavailable) -> None:
         self._metrics.add("store_failures")
-        if not self._failing:
-            _log.error("The store fails, so reports are refused until it works again: %s", error)
+        self._failures.failed(error)
         self._failing, self._failed_at = True, time.monotonic()
         for one in group:
             if one.outcome is None:
@@ -241,11 +243,6 @@ class Writer:
             if not one.answer.done():
                 one.answer.set_result(one.outcome)
         self._metrics.set_gauge("waiting_bytes", self._held)
-
-    def _recovered(self) -> None:
-        if self._failing:
-            _log.warning("The store works again.")
-        self._failing = False
 
 
 def _read(acceptance: CampaignAcceptance, bodies: list[_Waiting], now: float) -> AcceptedReports | None:

@@ -3,9 +3,9 @@
 import hashlib
 import random
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from typing import Any
+from operator import itemgetter
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from untrackable.collector.stores.postgres_connection import (
 )
 from untrackable.collector.stores.postgres_settings import check_settings, recheck_settings
 from untrackable.collector.stores.records import Round, Rows, State
+from untrackable.collector.stores.schema import reports_table
 from untrackable.collector.stores.store import BLOCK, MissingReportsTable, StatementRunner, Store
 from untrackable.errors import StoreError, StoreUnavailable
 from untrackable.extras import extra
@@ -138,20 +139,19 @@ class PostgresStore(Store):
     def _allow_long_statements(self, run: StatementRunner) -> None:
         allow_long_statements(run.connection)
 
-    def _insert(self, tables: Mapping[str, Rows]) -> None:
+    def _insert(self, reports: Mapping[int, Rows]) -> None:
         """Add rows in one transaction, unless the server's settings would write the reports into its log."""
         try:
             with self._borrowed() as connection:
                 reset_time_limits(connection)
                 recheck_settings(connection)
-                with nullcontext() if len(tables) == 1 else connection.transaction():
-                    for table in sorted(tables):
-                        rows = tables[table]
+                with nullcontext() if len(reports) == 1 else connection.transaction():
+                    for key, rows in sorted(reports.items(), key=itemgetter(0)):
                         arrays = (
                             _Nonces(_array(_UUID, rows[:, :NONCE])),
                             _Reports(_array(_BYTEA, rows[:, NONCE:])),
                         )
-                        connection.execute(sql.SQL(_ADD).format(sql.Identifier(table)), arrays)
+                        connection.execute(sql.SQL(_ADD).format(sql.Identifier(reports_table(key))), arrays)
         except errors.UndefinedTable:
             raise MissingReportsTable from None
         except psycopg.Error as error:
@@ -174,12 +174,17 @@ class PostgresStore(Store):
         run("SET LOCAL lock_timeout = '100ms'")
         super()._rename_table(run, key)
 
-    def _blocks(self, connection: Connection, table: str, ordered: bool) -> Iterator[Sequence[Any]]:
+    def _read(self, connection: Connection, key: int, *, stopped: bool, ordered: bool) -> Iterator[bytes]:
         with connection.cursor("reports", binary=True) as cursor:
             order = " ORDER BY nonce" if ordered else ""
-            cursor.execute(f"SELECT report FROM {table}{order}")  # noqa: S608
+            cursor.execute(f"SELECT report FROM {reports_table(key, stopped=stopped)}{order}")  # noqa: S608
             while rows := cursor.fetchmany(BLOCK):
-                yield rows
+                yield b"".join([row[0] for row in rows])
+
+    def _count(self, connection: Connection, key: int, *, stopped: bool) -> int:
+        table = sql.Identifier(reports_table(key, stopped=stopped))
+        found = connection.execute(sql.SQL("SELECT count(*) FROM {}").format(table)).fetchone()
+        return 0 if found is None else int(found[0])
 
     def size(self) -> int:
         """The size of all tables and their indexes."""

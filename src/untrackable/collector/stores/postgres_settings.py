@@ -1,7 +1,7 @@
 """Checks that a PostgreSQL server neither loses acknowledged reports nor records when a report came."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from untrackable.collector.stores.postgres_connection import Connection
@@ -13,45 +13,37 @@ _SAFE: Final = ("fsync", "full_page_writes")
 """Settings without which the server may lose acknowledged reports."""
 
 
-def _logs_statements(found: Mapping[str, str]) -> bool:
-    """Whether the server logs some statements."""
-    return (
-        found["log_statement"] in ("mod", "all")
-        or int(found["log_min_duration_statement"]) >= 0
-        or int(found["log_min_duration_sample"]) >= 0
-        or float(found["log_transaction_sample_rate"]) > 0
-    )
-
-
-def _logs_plans(found: Mapping[str, str]) -> bool:
-    """Whether the server logs some query plans. It does not without the extension auto_explain."""
-    return float(found.get("auto_explain.log_min_duration", "-1")) >= 0
-
-
-def _always(found: Mapping[str, str]) -> bool:
-    return True
-
-
-_LEAKING: Final[Mapping[str, tuple[str, Callable[[Mapping[str, str]], bool]]]] = {
-    "log_parameter_max_length": ("0", _logs_statements),
-    "log_parameter_max_length_on_error": ("0", _always),
-    "debug_print_parse": ("off", _always),
-    "debug_print_rewritten": ("off", _always),
-    "debug_print_plan": ("off", _always),
-    "pgaudit.log_parameter": ("off", _always),
-    "auto_explain.log_verbose": ("off", _logs_plans),
-    "auto_explain.log_parameter_max_length": ("0", _logs_plans),
+_QUIET: Final[Mapping[str, frozenset[str]]] = {
+    "log_statement": frozenset({"none"}),
+    "log_duration": frozenset({"off"}),
+    "log_min_duration_statement": frozenset({"-1"}),
+    "log_min_duration_sample": frozenset({"-1"}),
+    "log_transaction_sample_rate": frozenset({"0"}),
+    "log_parser_stats": frozenset({"off"}),
+    "log_planner_stats": frozenset({"off"}),
+    "log_executor_stats": frozenset({"off"}),
+    "log_statement_stats": frozenset({"off"}),
+    "log_min_messages": frozenset({"warning", "info", "notice", "error", "log", "fatal", "panic"}),
+    "log_parameter_max_length_on_error": frozenset({"0"}),
+    "debug_print_parse": frozenset({"off"}),
+    "debug_print_rewritten": frozenset({"off"}),
+    "debug_print_plan": frozenset({"off"}),
+    "debug_print_raw_parse": frozenset({"off"}),
+    "trace_sort": frozenset({"off"}),
+    "trace_locks": frozenset({"off"}),
+    "trace_lwlocks": frozenset({"off"}),
+    "wal_debug": frozenset({"off"}),
+    "auto_explain.log_min_duration": frozenset({"-1"}),
+    "pgaudit.log": frozenset({"none", ""}),
+    "pgaudit.role": frozenset({""}),
+    "pgaudit.log_parameter": frozenset({"off"}),
 }
-"""Settings that may write reports into the server's log: the value that prevents it, and when it matters."""
-_OTHERS: Final = (
-    "track_commit_timestamp",
-    "log_statement",
-    "log_min_duration_statement",
-    "log_min_duration_sample",
-    "log_transaction_sample_rate",
-    "auto_explain.log_min_duration",
-)
-"""Further settings that the checks need."""
+"""Settings that may write a line into the server's log for a statement or commit, and the values that prevent it.
+
+Every line has its time, so it would tell when a report came. Not all servers have all of these settings.
+"""
+_ADVISED: Final = {"log_min_messages": "warning", "pgaudit.log": "none", "pgaudit.role": "''"}
+"""The value to advise where several are allowed, or where it is empty."""
 
 
 def recheck_settings(connection: Connection) -> None:
@@ -68,7 +60,7 @@ def recheck_settings(connection: Connection) -> None:
 
 def check_settings(connection: Connection) -> None:
     """Raise `StoreUnavailable` if the server could lose acknowledged reports or record when a report came."""
-    names = [*_SAFE, *_LEAKING, *_OTHERS]
+    names = [*_SAFE, *_QUIET, "track_commit_timestamp"]
     found = dict(
         connection.execute("SELECT name, setting FROM pg_settings WHERE name = ANY(%s)", (names,)).fetchall()
     )
@@ -83,12 +75,12 @@ def check_settings(connection: Connection) -> None:
             "set track_commit_timestamp = off"
         )
     wrong = [
-        f"`ALTER ROLE … SET {name} = {right}`"
-        for name, (right, logs) in _LEAKING.items()
-        if found.get(name, right) != right and logs(found)
+        f"`ALTER ROLE … SET {name} = {_ADVISED.get(name, min(quiet))}`"
+        for name, quiet in _QUIET.items()
+        if name in found and found[name].lower() not in quiet
     ]
     if wrong:
         raise StoreUnavailable(
-            "PostgreSQL would write reports into its log, with the time: turn off the logging of parameters with "
-            + " and ".join(wrong)
+            "PostgreSQL would write reports into its log, or when they come: a superuser turns that off for the "
+            "collector's role with " + " and ".join(wrong)
         )

@@ -2,7 +2,8 @@
 
 Each round has a table of its own, `reports_<key>`, which is created with the first report. When the round stops
 taking reports, the table is renamed to `stopped_<key>`, so that a late writer no longer finds it. It is dropped
-when the round is closed. No column records when or from whom something came.
+when the round is closed. In SQLite, a large round also has a table `blocks_<key>`. No column records when or from
+whom something came.
 """
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
@@ -37,9 +38,16 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         )""",
     ),
     ("ALTER TABLE campaigns ADD COLUMN last_round BIGINT",),
+    # Version 3 changes no table. Older programs do not know `blocks_<key>`, so they must refuse the store.
+    (),
 )
 
 
 def reports_table(key: int, *, stopped: bool = False) -> str:
     """The name of the table with a round's reports."""
     return f"{'stopped' if stopped else 'reports'}_{int(key)}"
+
+
+def blocks_table(key: int) -> str:
+    """The name of the table with the blocks of a large round."""
+    return f"blocks_{int(key)}"

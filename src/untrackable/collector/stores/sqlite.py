@@ -3,14 +3,16 @@
 import os
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 from untrackable.collector.stores import integrity, sqlite_log
 from untrackable.collector.stores.records import Round, Rows
+from untrackable.collector.stores.schema import blocks_table, reports_table
+from untrackable.collector.stores.sqlite_blocks import BlockTables
 from untrackable.collector.stores.store import BLOCK, MissingReportsTable, StatementRunner, Store
 from untrackable.collector.stores.write_lock import WriteLock
 from untrackable.errors import StoreError, StoreUnavailable
@@ -30,6 +32,23 @@ _LOOKS, _LOOK_SECONDS = 3, 0.2
 Another process may just be writing it."""
 _TIDYING, _TIDYING_SECONDS = 10, 0.2
 """How often truncating the log is tried, and for how many seconds each time. Nobody can add reports meanwhile."""
+_TABLE_REPORTS = 1 << 18
+"""The number of reports that a round's table keeps before some of them move into blocks."""
+_TABLE_SHARE = 64
+"""A very large round keeps one of so many reports in its table, so that blocks are not rewritten too often."""
+_MOVED_PER_ADDED = 1.25
+"""How many reports move into blocks for each report that is added to a large round."""
+_DROPPED_AT_ONCE = 50_000
+"""The largest number of reports that are dropped in the transaction that closes their round."""
+
+
+@dataclass(slots=True)
+class _GrowingTable:
+    """About how many reports a round's table and its blocks have, and from which nonce on the next ones move."""
+
+    reports: int
+    in_blocks: int
+    next: bytes = b""
 
 
 class SqliteStore(Store):
@@ -51,6 +70,8 @@ class SqliteStore(Store):
         self._files = {path: _identity(path)}
         """The identities of the file, of the log and of its index when the store was opened."""
         self._lost: str | None = None
+        self._growing: dict[int, _GrowingTable] = {}
+        """The tables that this process adds reports to, by the key of their round."""
         self._write_lock = WriteLock(path.with_name(f"{path.name}-turn"))
 
     @staticmethod
@@ -208,19 +229,21 @@ class SqliteStore(Store):
     def _table_sql(self, table: str) -> str:
         return f"CREATE TABLE {table} (nonce BLOB PRIMARY KEY, report BLOB NOT NULL) WITHOUT ROWID"
 
-    def _insert(self, tables: Mapping[str, Rows]) -> None:
+    def _insert(self, reports: Mapping[int, Rows]) -> None:
         """Add rows in one transaction. A single statement lets this process's other threads run meanwhile."""
         try:
             with self._write_lock.held(), self._borrowed() as connection:
                 self._check_files()
-                if len(tables) == 1:
-                    for table, rows in tables.items():
-                        connection.execute(*_insertion(table, rows))
+                if len(reports) == 1:
+                    for key, rows in reports.items():
+                        connection.execute(*_insertion(reports_table(key), rows))
                 else:
                     with self._begin(connection, write=True):
-                        for table, rows in tables.items():
-                            connection.execute(*_insertion(table, rows))
+                        for key, rows in reports.items():
+                            connection.execute(*_insertion(reports_table(key), rows))
                 self._check_files()  # Somebody may have deleted them meanwhile.
+                for key, rows in reports.items():
+                    self._move_to_blocks(connection, key, rows.shape[0])
         except (sqlite3.Error, StoreUnavailable) as error:
             if "no such table: reports_" in str(error):
                 raise MissingReportsTable from None
@@ -228,10 +251,62 @@ class SqliteStore(Store):
                 raise
             raise StoreUnavailable(f"SQLite: {error}") from None
 
-    def _blocks(self, connection: sqlite3.Connection, table: str, ordered: bool) -> Iterator[Sequence[Any]]:
-        cursor = connection.execute(f"SELECT report FROM {table} ORDER BY nonce")  # noqa: S608
-        while rows := cursor.fetchmany(BLOCK):
-            yield rows
+    def _move_to_blocks(self, connection: sqlite3.Connection, key: int, added: int) -> None:
+        """Move reports of a large round into blocks, a few more than were added.
+
+        A failure is not reported, because all reports are stored already, and the next call tries again.
+        """
+        with suppress(sqlite3.Error, StoreUnavailable):
+            table = self._growing.get(key)
+            if table is None:
+                count = f"SELECT count(*) FROM {reports_table(key)}"  # noqa: S608
+                counted = int(connection.execute(count).fetchone()[0])
+                table = _GrowingTable(counted, _tables(key).reports_in_blocks(connection))
+                self._growing[key] = table
+            else:
+                table.reports += added
+            if table.reports > max(_TABLE_REPORTS, table.in_blocks // _TABLE_SHARE):
+                with self._begin(connection, write=True):
+                    wanted = int(_MOVED_PER_ADDED * added) + 1
+                    moved, table.next = _tables(key).move(connection, table.next, wanted)
+                table.reports, table.in_blocks = max(0, table.reports - moved), table.in_blocks + moved
+
+    def _read(self, connection: sqlite3.Connection, key: int, *, stopped: bool, ordered: bool) -> Iterator[bytes]:
+        tables = _tables(key, stopped=stopped)
+        if tables.exist(connection):
+            for rows in tables.read(connection):
+                yield rows[:, NONCE:].tobytes()
+            return
+        cursor = connection.execute(f"SELECT report FROM {tables.reports} ORDER BY nonce")  # noqa: S608
+        while found := cursor.fetchmany(BLOCK):
+            yield b"".join([row[0] for row in found])
+
+    def _count(self, connection: sqlite3.Connection, key: int, *, stopped: bool) -> int:
+        tables = _tables(key, stopped=stopped)
+        if tables.exist(connection):
+            return sum(rows.shape[0] for rows in tables.read(connection))
+        return int(connection.execute(f"SELECT count(*) FROM {tables.reports}").fetchone()[0])  # noqa: S608
+
+    def _drop(self, run: StatementRunner, key: int, reports: int) -> None:
+        if reports <= _DROPPED_AT_ONCE:
+            super()._drop(run, key, reports)
+            run(f"DROP TABLE IF EXISTS {blocks_table(key)}")
+
+    def _delete_closed(self) -> None:
+        """Delete the reports of large closed rounds in short transactions, so that others can write in between."""
+        with self._transaction(write=False) as run:
+            closed = run(
+                "SELECT DISTINCT rounds.key FROM rounds JOIN sqlite_master"
+                " ON name IN ('stopped_' || rounds.key, 'blocks_' || rounds.key) WHERE state = 'closed'"
+            ).fetchall()
+        for (key,) in closed:
+            self._growing.pop(key, None)
+            left = True
+            while left:
+                begun = time.monotonic()
+                with self._transaction(write=True) as run:
+                    left = _tables(key, stopped=True).delete_some(run.connection)
+                time.sleep(time.monotonic() - begun)
 
     def size(self) -> int:
         """The size of the file and of its log."""
@@ -242,11 +317,16 @@ class SqliteStore(Store):
         return found
 
     def tidy(self) -> None:
-        """Move the log into the file and truncate it, because the log shows the order in which reports came."""
+        """Delete what is left of closed rounds. Then move the log into the file and truncate it.
+
+        The log shows the order in which reports came.
+        """
         self._check_files()
+        self._delete_closed()
         connection = self._connect()
         try:
             connection.execute(f"PRAGMA busy_timeout = {1000 * _TIDYING_SECONDS:.0f}")
+            connection.execute("PRAGMA wal_checkpoint(PASSIVE)")  # Others can write meanwhile, unlike below.
             for _ in range(_TIDYING):
                 if not connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
                     return
@@ -265,6 +345,11 @@ def _identity(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
+
+
+def _tables(key: int, *, stopped: bool = False) -> BlockTables:
+    """The tables of a round, by its key."""
+    return BlockTables(reports_table(key, stopped=stopped), blocks_table(key))
 
 
 def _insertion(table: str, rows: Rows) -> tuple[str, tuple[bytes, int]]:

@@ -7,13 +7,13 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from untrackable.collector.stores.campaign_records import CampaignRecords
 from untrackable.collector.stores.key_records import KeyRecords
 from untrackable.collector.stores.records import (
     Round,
     RoundsClosed,
     Rows,
     State,
-    StoredCampaign,
     StoredRound,
 )
 from untrackable.collector.stores.schema import MIGRATIONS, reports_table
@@ -45,7 +45,7 @@ class StatementRunner:
         return self.connection.execute(sql.replace("?", self.placeholder), parameters)
 
 
-class Store(KeyRecords, ABC):
+class Store(CampaignRecords, KeyRecords, ABC):
     """Campaigns, reports, sums and keys. Every method is one transaction: done and durable, or not at all.
 
     Safe to use from several threads, and from several processes at once. What cannot be done now is
@@ -58,8 +58,8 @@ class Store(KeyRecords, ABC):
 
     def __init__(self) -> None:
         self._idle: queue.LifoQueue[Any] = queue.LifoQueue()
-        self._tables: dict[Round, str] = {}
-        """The tables of rounds that were taking reports at the last check."""
+        self._keys: dict[Round, int] = {}
+        """The keys of rounds that were taking reports at the last check."""
 
     @abstractmethod
     def _connect(self) -> Any:
@@ -157,38 +157,6 @@ class Store(KeyRecords, ABC):
 
     # Campaigns
 
-    def add_campaign(self, campaign: StoredCampaign) -> bool:
-        """Store a campaign. False if it is there already."""
-        with self._transaction(write=True) as run:
-            found = run(
-                "INSERT INTO campaigns (id, document, verdict, published) VALUES (?, ?, ?, ?)"
-                " ON CONFLICT (id) DO NOTHING RETURNING id",
-                (campaign.id, campaign.document, campaign.verdict, int(campaign.published)),
-            ).fetchone()
-        return found is not None
-
-    def campaigns(self) -> list[StoredCampaign]:
-        """All campaigns, sorted by id."""
-        with self._transaction(write=False) as run:
-            rows = run("SELECT id, document, verdict, published, last_round FROM campaigns ORDER BY id").fetchall()
-        return [_campaign(row) for row in rows]
-
-    def campaign(self, id: str) -> StoredCampaign | None:
-        """One campaign, or None."""
-        with self._transaction(write=False) as run:
-            row = run(
-                "SELECT id, document, verdict, published, last_round FROM campaigns WHERE id = ?", (id,)
-            ).fetchone()
-        return None if row is None else _campaign(row)
-
-    def publish(self, id: str, published: bool) -> bool:
-        """Set whether everyone may read the campaign's estimates. False if there is no such campaign."""
-        with self._transaction(write=True) as run:
-            found = run(
-                "UPDATE campaigns SET published = ? WHERE id = ? RETURNING id", (int(published), id)
-            ).fetchone()
-        return found is not None
-
     def end_campaign(self, id: str, round: int) -> int | None:
         """Let no round after this one take reports, and return the last one. None if there is no such campaign.
 
@@ -217,18 +185,18 @@ class Store(KeyRecords, ABC):
     def add(self, reports: Mapping[Round, Rows]) -> None:
         """Store reports, each nonce of a round once. If a round takes no more, `RoundsClosed` is raised."""
         for _ in range(_TRIES):
-            if any(round not in self._tables for round in reports):
-                self._find_tables(reports)
+            if any(round not in self._keys for round in reports):
+                self._find_keys(reports)
             try:
-                self._insert({self._tables[round]: rows for round, rows in reports.items()})
+                self._insert({self._keys[round]: rows for round, rows in reports.items()})
                 return
             except MissingReportsTable:
                 for round in reports:
-                    self._tables.pop(round, None)
+                    self._keys.pop(round, None)
         raise StoreUnavailable(f"a round's table disappeared {_TRIES} times while reports were added")
 
-    def _find_tables(self, rounds: Iterable[Round]) -> None:
-        """Look up the tables of rounds, and create those that are missing."""
+    def _find_keys(self, rounds: Iterable[Round]) -> None:
+        """Look up the keys of rounds, and create the tables that are missing."""
         with self._transaction(write=True) as run:
             found: dict[Round, tuple[int, State]] = {}
             wanted = {*rounds}
@@ -239,7 +207,7 @@ class Store(KeyRecords, ABC):
                     found[round] = self._found_or_created(run, round)
             if closed := frozenset(round for round, (_, state) in found.items() if state != "open"):
                 raise RoundsClosed(closed)
-        self._tables |= {round: reports_table(key) for round, (key, _) in found.items()}
+        self._keys |= {round: key for round, (key, _) in found.items()}
 
     def _found_or_created(self, run: StatementRunner, round: Round) -> tuple[int, State]:
         """The key and the state of a round. A new one is closed if its campaign has ended or was deleted."""
@@ -252,12 +220,16 @@ class Store(KeyRecords, ABC):
         return self._create(run, round), "open"
 
     @abstractmethod
-    def _insert(self, tables: Mapping[str, Rows]) -> None:
-        """Add rows with new nonces in one transaction. Raise `MissingReportsTable` if a table does not exist."""
+    def _insert(self, reports: Mapping[int, Rows]) -> None:
+        """Add rows to rounds, by key, in one transaction. Raise `MissingReportsTable` if a table does not exist."""
 
     @abstractmethod
-    def _blocks(self, connection: Any, table: str, ordered: bool) -> Iterator[Sequence[tuple[bytes]]]:
-        """The reports of a table, in blocks of rows."""
+    def _read(self, connection: Any, key: int, *, stopped: bool, ordered: bool) -> Iterator[bytes]:
+        """The reports of a round, in blocks of bytes."""
+
+    @abstractmethod
+    def _count(self, connection: Any, key: int, *, stopped: bool) -> int:
+        """The number of reports of a round, each nonce once."""
 
     def reports(self, round: Round, *, ordered: bool = False) -> Iterator[bytes]:
         """The reports of a round that is not closed, in blocks of bytes. `ordered` sorts them by nonce."""
@@ -266,9 +238,7 @@ class Store(KeyRecords, ABC):
             if key is None or state == "closed":
                 return
             self._allow_long_statements(run)
-            table = reports_table(key, stopped=state == "closing")
-            for rows in self._blocks(run.connection, table, ordered):
-                yield b"".join([row[0] for row in rows])
+            yield from self._read(run.connection, key, stopped=state == "closing", ordered=ordered)
 
     @abstractmethod
     def _allow_long_statements(self, run: StatementRunner) -> None:
@@ -281,8 +251,7 @@ class Store(KeyRecords, ABC):
             if row is None or row[1] == "closed":
                 return 0 if row is None else int(row[2])
             self._allow_long_statements(run)
-            table = reports_table(row[0], stopped=row[1] == "closing")
-            return int(run(f"SELECT count(*) FROM {table}").fetchone()[0])  # noqa: S608
+            return self._count(run.connection, row[0], stopped=row[1] == "closing")
 
     # Rounds
 
@@ -308,7 +277,7 @@ class Store(KeyRecords, ABC):
 
     def stop(self, round: Round) -> State:
         """Stop a round from taking reports, and return its state."""
-        self._tables.pop(round, None)  # Otherwise the next report would fail, and a database may log the failure.
+        self._keys.pop(round, None)  # Otherwise the next report would fail, and a database may log the failure.
         with self._transaction(write=True) as run:
             self._lock_round(run, round)
             key, state = self._key(run, round)
@@ -324,7 +293,10 @@ class Store(KeyRecords, ABC):
         run(f"ALTER TABLE {reports_table(key)} RENAME TO {reports_table(key, stopped=True)}")
 
     def finish(self, round: Round, reports: int, sums: bytes) -> bool:
-        """Store the sums of a stopped round and drop its reports. False if that was done before."""
+        """Store the sums of a stopped round and drop its reports. False if that was done before.
+
+        `tidy` drops the reports of a large round piece by piece, so that others need not wait.
+        """
         with self._transaction(write=True) as run:
             self._lock_round(run, round)
             key, state = self._key(run, round)
@@ -337,7 +309,7 @@ class Store(KeyRecords, ABC):
                     "INSERT INTO sums (campaign, round, piece, data) VALUES (?, ?, ?, ?)",
                     (*round, piece, sums[start : start + _PIECE]),
                 )
-            run(f"DROP TABLE {reports_table(key, stopped=True)}")
+            self._drop(run, key, reports)
             run("UPDATE rounds SET state = 'closed', reports = ? WHERE key = ?", (reports, key))
         return True
 
@@ -380,9 +352,13 @@ class Store(KeyRecords, ABC):
     def _lock_round(self, run: StatementRunner, round: Round) -> None:
         """Keep other processes from creating, stopping or closing the round until this transaction ends."""
 
+    def _drop(self, run: StatementRunner, key: int, reports: int) -> None:
+        """Drop the reports of a round whose sums are stored."""
+        run(f"DROP TABLE {reports_table(key, stopped=True)}")
+
     @abstractmethod
     def tidy(self) -> None:
-        """Remove traces of the order in which reports came from the store's own files, where possible."""
+        """Remove what is left of closed rounds, and what tells the order in which reports came, where possible."""
 
 
 def _version(run: StatementRunner) -> int:
@@ -393,7 +369,3 @@ def _version(run: StatementRunner) -> int:
             "a later version wrote it, so update this program"
         )
     return int(version)
-
-
-def _campaign(row: Any) -> StoredCampaign:
-    return StoredCampaign(row[0], bytes(row[1]), row[2], bool(row[3]), row[4])
