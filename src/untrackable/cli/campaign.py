@@ -84,7 +84,7 @@ def campaign() -> None:
     type=click.IntRange(min=1),
     default=_PEOPLE,
     show_default=True,
-    help="People in a round, to say how accurate it will be.",
+    help="People in a round.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def new(

@@ -50,13 +50,11 @@ class Rounds(click.ParamType):  # type: ignore[type-arg]
 @click.option("--eps", type=float, help="Privacy of all reports ever sent, together.")
 @click.option("--largest-eps", type=float, default=4.0, show_default=True, help="Largest eps to solve for.")
 @click.option("--delta", type=float, default=1e-6, show_default=True, help="Probability that eps does not hold.")
-@click.option("--advantage", type=float, show_default="0.01", help="Observer's edge over a guess, at most.")
+@click.option("--advantage", type=float, show_default="0.01", help="Observer's edge over a guess.")
 @click.option("--matched", type=float, help="Or the chance of being picked out of a crowd.")
 @click.option("--crowd", type=int, default=1000, show_default=True, help="Size of the crowd to hide in.")
 @click.option("--untrackable", type=(float, float), metavar="G D", help="Or gamma and delta of linking reports.")
-@click.option(
-    "--matched-by-answer", type=float, show_default="0.05", help="Chance of being picked out by another answer."
-)
+@click.option("--matched-by-answer", type=float, show_default="0.05", help="Picked out by another answer.")
 @click.option("--reports", type=int, show_default="all", help="Reports that the observer holds.")
 @click.option("--error", type=float, help="Largest error of a published share.")
 @click.option("--beta", type=float, default=0.05, show_default=True, help="Probability of a larger error.")
@@ -77,7 +75,7 @@ def plan(one_value: bool, encoding: str | None, as_json: bool, html: Path | None
     that meet the goals, with what is proved about them, and says why the others do not. An eps above 4 is computed
     only if --largest-eps allows it.
 
-    Example: untrackable plan --people 1000000 --values 2 --rounds 365 --eps 1 --pooled 7
+    Example: untrackable plan --people 10000000 --values 2 --rounds 365 --eps 1
              untrackable plan --values 1024 --rounds 52 --eps 2 --error 0.01
     """
     check_page(html)
