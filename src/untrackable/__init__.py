@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from untrackable.mechanisms.kept.rappor import Rappor as Rappor
     from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct as NoisyInnerProduct
     from untrackable.mechanisms.local.randomized_response import RandomizedResponse as RandomizedResponse
-    from untrackable.mechanisms.wrappers.dealt import Dealt as Dealt
+    from untrackable.mechanisms.wrappers.card_dealing import Dealt as Dealt
     from untrackable.mechanisms.wrappers.fresh import Fresh as Fresh
     from untrackable.mechanisms.wrappers.stored import Memoized as Memoized
     from untrackable.mechanisms.wrappers.stored import Stored as Stored
@@ -69,7 +69,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "Campaign": "protocol.campaign",
         "Categories": "encodings.categories",
         "Client": "client.client",
-        "Dealt": "mechanisms.wrappers.dealt",
+        "Dealt": "mechanisms.wrappers.card_dealing",
         "Deck": "mechanisms.inner_product.deck",
         "Directory": "protocol.campaign",
         "DiscoveredStrings": "encodings.discovered_strings",

@@ -13,7 +13,7 @@ from untrackable.auditing import link_attack
 from untrackable.auditing.link_attack import link, match
 from untrackable.mechanisms import Lgrr, Unary
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.theory.coordinate import Coin, Noise, tracking_factor
+from untrackable.theory.kept_bit import Coin, Noise, tracking_factor
 
 
 def test_ties_count_as_chance() -> None:

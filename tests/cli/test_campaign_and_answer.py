@@ -18,7 +18,7 @@ from untrackable import strict_json
 from untrackable.cli import main
 from untrackable.cli.answer import _sleep
 from untrackable.client import http_post
-from untrackable.client.member import Member
+from untrackable.client.membership import Member
 from untrackable.errors import StateError
 from untrackable.protocol.campaign import Campaign, Directory
 

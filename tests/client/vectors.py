@@ -12,7 +12,7 @@ from typing import Any
 from tests.client.samples import campaign
 from tests.vectors.make import stream
 from untrackable.client.ledger import Ledger, Life
-from untrackable.client.member import Member
+from untrackable.client.membership import Member
 from untrackable.client.private_folder import Folder, framed
 from untrackable.client.saved_state import State
 from untrackable.mechanisms.entropy import Recorded

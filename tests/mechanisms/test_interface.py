@@ -25,7 +25,7 @@ from untrackable.mechanisms.others.assigned import Assigned
 from untrackable.mechanisms.others.fixed_vector import FixedVector
 from untrackable.mechanisms.others.one_change import OneChange
 from untrackable.mechanisms.others.votes import Votes
-from untrackable.mechanisms.wrappers.dealt import Dealt
+from untrackable.mechanisms.wrappers.card_dealing import Dealt
 from untrackable.mechanisms.wrappers.stored import Memoized, Stored
 
 OTHERS: list[Mechanism] = [

@@ -12,8 +12,8 @@ from untrackable.mechanisms.catalogue import CATALOGUE
 from untrackable.mechanisms.demands import Unsuitable
 from untrackable.planning.goals import FOREVER, LARGEST_ROUNDS
 from untrackable.planning.plans import Option
-from untrackable.planning.solver import solve
 from untrackable.planning.tracking_check import tracking
+from untrackable.planning.unknown_goal import solve
 
 MORE = 1e-3
 SEEDS = range(8)

@@ -10,9 +10,9 @@ from untrackable.display import plan_words
 from untrackable.mechanisms.catalogue import CATALOGUE
 from untrackable.mechanisms.demands import Unsuitable
 from untrackable.planning.other_answers import told_apart
-from untrackable.planning.solver import solve
 from untrackable.planning.suitability import meeting
 from untrackable.planning.tracking_check import tracking
+from untrackable.planning.unknown_goal import solve
 
 KEPT = ["l-grr", "l-sue", "l-osue", "rnip", "memoized", "biloloha", "dbitflip"]
 

@@ -16,9 +16,9 @@ from untrackable.planning.forecast import errors
 from untrackable.planning.goals import FOREVER
 from untrackable.planning.planned_campaign import draft
 from untrackable.planning.plans import Plan
-from untrackable.planning.solver import solve
 from untrackable.planning.suitability import meeting
 from untrackable.planning.tracking_check import tracking
+from untrackable.planning.unknown_goal import solve
 
 CASES = [(seed, unknown) for unknown in UNKNOWNS for seed in range(4)]
 

@@ -5,7 +5,7 @@ import pytest
 from untrackable import Goals, plan
 from untrackable.mechanisms.catalogue import CATALOGUE
 from untrackable.mechanisms.demands import Unsuitable
-from untrackable.planning.solver import solve
+from untrackable.planning.unknown_goal import solve
 from untrackable.theory.kept_advantage import kept_symbol_advantage_upper
 
 

@@ -15,7 +15,7 @@ from untrackable.cli.terminal import print_json
 from untrackable.errors import DecodeError
 from untrackable.rappor_decode.candidate_map import CandidateMap
 from untrackable.rappor_decode.decode import accepted, decode
-from untrackable.rappor_decode.decoded import Decoded
+from untrackable.rappor_decode.decode_result import Decoded
 from untrackable.rappor_decode.rappor_files import Counts
 
 ALARM = 1e-10

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tests import oracles
 from untrackable import Bitwise, Rappor
 from untrackable.theory import Experiment, Factor, accuracy, composition, tracking_bounds
-from untrackable.theory.coordinate import Coin, Noise, partition_factor
 from untrackable.theory.enumeration import streams_factor
 from untrackable.theory.factor import response_factor
+from untrackable.theory.kept_bit import Coin, Noise, partition_factor
 
 EPS = (0.1, 0.7, 2.0)
 

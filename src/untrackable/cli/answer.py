@@ -16,7 +16,7 @@ from untrackable.cli.policy import FOLDER, lowered_policy, policy_options
 from untrackable.cli.terminal import echo, print_json
 
 if TYPE_CHECKING:
-    from untrackable.client.member import Member
+    from untrackable.client.membership import Member
     from untrackable.client.send_times import Moments
     from untrackable.encodings.encoding import Encoding
 
@@ -58,7 +58,7 @@ def answer(
     Example: untrackable answer campaign.json --pin 4f1d… < my-answer.txt
     """
     from untrackable.client.client import Client
-    from untrackable.client.member import Member
+    from untrackable.client.membership import Member
     from untrackable.errors import UntrackableError
 
     asked = campaigns.read(file)

@@ -13,7 +13,7 @@ from untrackable.mechanisms.catalogue import CATALOGUE
 from untrackable.mechanisms.catalogue_entry import Entry
 from untrackable.mechanisms.demands import Budget
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.mechanisms.wrappers.dealt import Dealt
+from untrackable.mechanisms.wrappers.card_dealing import Dealt
 from untrackable.mechanisms.wrappers.fresh import Fresh
 from untrackable.mechanisms.wrappers.stored import Memoized, Stored
 

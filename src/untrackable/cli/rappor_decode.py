@@ -11,7 +11,7 @@ from untrackable.cli.help_layout import PlainCommand
 from untrackable.cli.terminal import check_picture, echo, print_json, printable, progress, write_picture
 
 if TYPE_CHECKING:
-    from untrackable.rappor_decode.decoded import Decoded
+    from untrackable.rappor_decode.decode_result import Decoded
 
 _FILE = click.Path(path_type=Path)
 

@@ -7,7 +7,7 @@ from typing import Any
 from untrackable.accounting import client_check
 from untrackable.client import saved_state
 from untrackable.client.ledger import Ledger, Life, last_begun
-from untrackable.client.member import Clock, Member
+from untrackable.client.membership import Clock, Member
 from untrackable.client.policy import Policy
 from untrackable.client.private_folder import Folder
 from untrackable.client.saved_state import State

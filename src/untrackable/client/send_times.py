@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 
 from untrackable.client.delivery import Outcome
-from untrackable.client.member import MARGIN, Clock, Member
+from untrackable.client.membership import MARGIN, Clock, Member
 
 LONGEST = 3600.0
 """A report that is late is delayed by at most this many seconds more."""

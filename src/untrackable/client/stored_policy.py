@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from untrackable.client.ledger import Ledger
-from untrackable.client.member import Clock, opened_ledger
+from untrackable.client.membership import Clock, opened_ledger
 from untrackable.client.policy import Policy
 from untrackable.client.private_folder import Folder
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from untrackable.display.figure_style import BLUE, axis_label, plain_axes, save_figure
 from untrackable.extras import extra
-from untrackable.rappor_decode.decoded import Decoded
+from untrackable.rappor_decode.decode_result import Decoded
 
 with extra("plots"):
     from matplotlib.figure import Figure

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from untrackable.mechanisms.local.string_levels import Levelled
-    from untrackable.mechanisms.wrappers.dealt import Dealt
+    from untrackable.mechanisms.wrappers.card_dealing import Dealt
 
 LONGEST = 255
 """The largest number of symbols of a string."""
@@ -163,9 +163,9 @@ class DiscoveredStrings(Encoding):
 
     def deck(self, *, slots: int, eps: float, delta: float) -> "Dealt":
         """A deck of reports of encoded strings. All its reports together are (eps, delta)-private for ever."""
-        from untrackable.mechanisms.inner_product.budget import best_base
+        from untrackable.mechanisms.inner_product.budget_solver import best_base
         from untrackable.mechanisms.local.string_levels import Levelled
-        from untrackable.mechanisms.wrappers.dealt import Dealt
+        from untrackable.mechanisms.wrappers.card_dealing import Dealt
 
         base = best_base(bits=self.bucket_bits, slots=slots, eps=eps, delta=delta, accounting="exact")
         return Dealt(Levelled(base, self.levels), slots)

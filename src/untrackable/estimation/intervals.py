@@ -1,4 +1,4 @@
-"""Where an interval is computed: radii that hold with a stated probability, and the intervals around estimates.
+"""Error radii that hold with a stated probability, and the intervals around estimates.
 
 All radii are by Hoeffding's inequality, for every population; `untrackable.theory.accuracy` has the formula.
 """

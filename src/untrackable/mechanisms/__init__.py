@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from untrackable.mechanisms.others.one_change import OneChange as OneChange
     from untrackable.mechanisms.others.votes import Votes as Votes
     from untrackable.mechanisms.registry import from_json as from_json
-    from untrackable.mechanisms.wrappers.dealt import Dealt as Dealt
+    from untrackable.mechanisms.wrappers.card_dealing import Dealt as Dealt
     from untrackable.mechanisms.wrappers.fresh import Fresh as Fresh
     from untrackable.mechanisms.wrappers.stored import Memoized as Memoized
     from untrackable.mechanisms.wrappers.stored import Stored as Stored
@@ -45,7 +45,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "Bitwise": "kept.bitwise",
         "CountMeanSketch": "local.sketches",
         "DBitFlip": "kept.dbitflip",
-        "Dealt": "wrappers.dealt",
+        "Dealt": "wrappers.card_dealing",
         "Deck": "inner_product.deck",
         "Fading": "inner_product.fading",
         "FixedVector": "others.fixed_vector",

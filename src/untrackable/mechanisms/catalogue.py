@@ -8,7 +8,7 @@ from typing import Any
 from untrackable.mechanisms.catalogue_entry import Entry
 from untrackable.mechanisms.demands import Budget, Unsuitable
 from untrackable.mechanisms.inner_product import inner_product_settings
-from untrackable.mechanisms.inner_product.budget import largest_eps_report
+from untrackable.mechanisms.inner_product.budget_solver import largest_eps_report
 from untrackable.mechanisms.inner_product.deck import Deck
 from untrackable.mechanisms.inner_product.fading import Fading
 from untrackable.mechanisms.inner_product.rnip import InnerProduct

@@ -1,4 +1,4 @@
-"""The only source of a client's randomness. Everything else is a deterministic function of the bytes drawn here.
+"""Where mechanisms get their randomness. Otherwise a mechanism is a deterministic function of these bytes.
 
 The byte-level rules below are part of the client format: golden vectors pin them down, and a client in another
 language follows them bit for bit. All integers are big-endian.

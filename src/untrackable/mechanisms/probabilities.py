@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from untrackable.mechanisms.entropy import Entropy, below, word
-from untrackable.theory.coordinate import Coin, Noise
+from untrackable.theory.kept_bit import Coin, Noise
 
 _WHOLE = 1 << 64
 

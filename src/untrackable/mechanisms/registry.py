@@ -14,7 +14,7 @@ _HOMES = {
     "assigned": "others.assigned.Assigned",
     "bitwise": "kept.bitwise.Bitwise",
     "dbitflip": "kept.dbitflip.DBitFlip",
-    "dealt": "wrappers.dealt.Dealt",
+    "dealt": "wrappers.card_dealing.Dealt",
     "deck": "inner_product.deck.Deck",
     "fading": "inner_product.fading.Fading",
     "fixed-vector": "others.fixed_vector.FixedVector",

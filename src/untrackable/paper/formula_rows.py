@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from untrackable.kernels.transform import walsh_hadamard
-from untrackable.mechanisms.inner_product.budget import largest_eps_report
+from untrackable.mechanisms.inner_product.budget_solver import largest_eps_report
 from untrackable.mechanisms.inner_product.rnip import InnerProduct
 from untrackable.mechanisms.kept.bitwise import Bitwise
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct

@@ -9,8 +9,8 @@ from untrackable.mechanisms.demands import Unsuitable
 from untrackable.planning.forecast import errors, people_needed
 from untrackable.planning.goals import FOREVER, LARGEST_EPS, USABLE_ERROR, Goals
 from untrackable.planning.rounding import counted, shown_up
-from untrackable.planning.solver import solve
 from untrackable.planning.tracking_check import tracking
+from untrackable.planning.unknown_goal import solve
 from untrackable.theory.monotone_search import largest_integer, smallest_integer
 
 _FEW = 20

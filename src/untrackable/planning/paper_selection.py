@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from untrackable.mechanisms.inner_product.budget import largest_eps_report
+from untrackable.mechanisms.inner_product.budget_solver import largest_eps_report
 from untrackable.mechanisms.inner_product.rnip import InnerProduct
 from untrackable.planning.forecast import people_needed
 from untrackable.planning.goals import Goals

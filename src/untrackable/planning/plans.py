@@ -18,8 +18,8 @@ from untrackable.planning.nearest_changes import Change, nearest
 from untrackable.planning.other_answers import ToldApart
 from untrackable.planning.paper_selection import Published, published
 from untrackable.planning.planned_campaign import draft
-from untrackable.planning.solver import Solved, solve
 from untrackable.planning.suitability import apart_by_answers, everlasting
+from untrackable.planning.unknown_goal import Solved, solve
 from untrackable.protocol.campaign_draft import CampaignDraft
 
 Progress = Callable[[str, float], None]

@@ -12,7 +12,7 @@ from untrackable import checks
 from untrackable.estimation.aggregators import FloatArray
 from untrackable.mechanisms.kept.rappor import Rappor
 from untrackable.rappor_decode.candidate_map import CandidateMap, Progress, no_progress
-from untrackable.rappor_decode.decoded import Candidate, Correction, Decoded
+from untrackable.rappor_decode.decode_result import Candidate, Correction, Decoded
 from untrackable.rappor_decode.design import Design, design
 from untrackable.rappor_decode.hash_chance import hash_p_value
 from untrackable.rappor_decode.lasso import Indices, LassoChoice, WeightedDesign, lasso_path
@@ -178,7 +178,7 @@ def _by_chance(laid: Design, lasso: LassoChoice, shares: FloatArray, column: int
 
 
 def accepted(p_values: FloatArray, alpha: float, correction: Correction) -> NDArray[np.bool_]:
-    """Which hypotheses are rejected: p ≤ alpha/n, or Benjamini and Hochberg's step-up rule."""
+    """Which candidates are accepted: p ≤ alpha/n, or Benjamini and Hochberg's step-up rule."""
     n = p_values.size
     if correction == "bonferroni":
         result: NDArray[np.bool_] = p_values <= alpha / n

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from untrackable.extras import extra
 from untrackable.reports.header import Footer, Header
-from untrackable.reports.report_format import FOOTER_KEY, HEADER_KEY, REPORT, ROUND, Block
+from untrackable.reports.report_columns import FOOTER_KEY, HEADER_KEY, REPORT, ROUND, Block
 from untrackable.reports.storage_layout import StorageLayout
 from untrackable.reports.table import BATCH, CELL_BATCH, ArrayBatch, CellBatch, SourceFile
 

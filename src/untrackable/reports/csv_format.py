@@ -16,7 +16,7 @@ from untrackable.errors import UntrackableError
 from untrackable.extras import extra
 from untrackable.reports.csv_rows import LONGEST_LINE, RowParser, numbered_lines, split_line
 from untrackable.reports.header import Footer, Header
-from untrackable.reports.report_format import REPORT, ROUND, Block
+from untrackable.reports.report_columns import REPORT, ROUND, Block
 from untrackable.reports.storage_layout import WORD, StorageLayout
 from untrackable.reports.table import ArrayBatch, CellBatch, SourceFile
 

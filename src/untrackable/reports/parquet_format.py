@@ -13,7 +13,7 @@ from untrackable.reports.arrow_format import (
     schema_of,
 )
 from untrackable.reports.header import Footer, Header
-from untrackable.reports.report_format import FOOTER_KEY, HEADER_KEY, REPORT, ROUND, Block
+from untrackable.reports.report_columns import FOOTER_KEY, HEADER_KEY, REPORT, ROUND, Block
 from untrackable.reports.storage_layout import StorageLayout
 from untrackable.reports.table import SourceFile
 

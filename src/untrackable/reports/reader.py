@@ -14,7 +14,7 @@ from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.observed_rounds import LARGEST_ROUND, round_number
 from untrackable.reports.file_type import open_table, recognise
 from untrackable.reports.header import Footer, Header, agreed
-from untrackable.reports.report_format import REPORT, ROUND, SUMS
+from untrackable.reports.report_columns import REPORT, ROUND, SUMS
 from untrackable.reports.storage_layout import OutOfRangeError, StorageLayout, Stored, runs
 from untrackable.reports.table import ArrayBatch, SourceFile, Table
 

@@ -15,7 +15,7 @@ from untrackable.reports.arrow_format import FAILURES, metadata_text
 from untrackable.reports.atomic_file import whole_file
 from untrackable.reports.file_type import type_of
 from untrackable.reports.header import Header, agreed
-from untrackable.reports.report_format import FOOTER_KEY, HEADER_KEY, REPORT, ROUND, SUMS
+from untrackable.reports.report_columns import FOOTER_KEY, HEADER_KEY, REPORT, ROUND, SUMS
 from untrackable.reports.table import SourceFile
 
 with extra("files"):

@@ -15,7 +15,7 @@ from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.observed_rounds import round_number
 from untrackable.reports.atomic_file import whole_file
 from untrackable.reports.header import Header
-from untrackable.reports.report_format import Block, Format
+from untrackable.reports.report_columns import Block, Format
 from untrackable.reports.storage_layout import StorageLayout, Stored
 
 BLOCK_BYTES = 1 << 25

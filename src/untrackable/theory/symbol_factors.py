@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from untrackable.theory import coordinate
-from untrackable.theory.coordinate import Coin, Noise
+from untrackable.theory import kept_bit
 from untrackable.theory.factor import Factor, FloatArray
+from untrackable.theory.kept_bit import Coin, Noise
 
 Integers = NDArray[np.int64]
 
@@ -110,7 +110,7 @@ def detection_both_symbols_known(kept: Response) -> Factor:
 def tracking_factor(kept: Response, reported: Response, reports: int, split: int) -> Factor:
     """One person against two with the same value, by the true symbol's counts and the multiset of the others."""
     if kept.symbols == 2:
-        return coordinate.tracking_factor(kept.coin(), _noise(reported), reports, split)
+        return kept_bit.tracking_factor(kept.coin(), _noise(reported), reports, split)
     rows = _Others.of(kept.symbols - 1, reported.eps, split, reports - split)
     own = _Counts(rows.left[0], rows.left[1])
     worlds = _Worlds.of(kept, reported.eps, own, rows.sums)
@@ -128,7 +128,7 @@ def detection_factor(kept: Response, reported: Response, reports: int, split: in
     """
     if kept.symbols == 2:
         coin = kept.coin()
-        return coordinate.detection_factor(coin, coin.mirrored(), _noise(reported), reports, split)
+        return kept_bit.detection_factor(coin, coin.mirrored(), _noise(reported), reports, split)
     rows = _Others.of(kept.symbols - 2, reported.eps, split, reports - split)
     own, new, row = _shared_out(*rows.left)
     grown = log_power_minus_one(reported.eps, reports)

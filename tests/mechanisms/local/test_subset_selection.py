@@ -23,7 +23,7 @@ from untrackable.errors import StateError
 from untrackable.estimation.aggregators import Scope
 from untrackable.mechanisms.local.subset_selection import SubsetSelection, best_size
 from untrackable.mechanisms.registry import from_json
-from untrackable.mechanisms.wrappers.dealt import Dealt
+from untrackable.mechanisms.wrappers.card_dealing import Dealt
 from untrackable.mechanisms.wrappers.fresh import Fresh
 from untrackable.mechanisms.wrappers.stored import Memoized, Stored
 from untrackable.theory.enumeration import FiniteMechanism, Law, subsets

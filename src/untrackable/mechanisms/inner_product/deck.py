@@ -2,9 +2,9 @@
 
 from typing import Literal, Self
 
-from untrackable.mechanisms.inner_product.budget import Accounting, best_base, checked_base
+from untrackable.mechanisms.inner_product.budget_solver import Accounting, best_base, checked_base
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
-from untrackable.mechanisms.wrappers.dealt import Dealt
+from untrackable.mechanisms.wrappers.card_dealing import Dealt
 
 
 class Deck(Dealt):

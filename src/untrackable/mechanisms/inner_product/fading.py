@@ -14,6 +14,7 @@ from untrackable import checks
 from untrackable.errors import FadedAway, RoundPassed, StateError
 from untrackable.estimation.aggregators import Aggregator, FloatArray, Reports, Scope
 from untrackable.framing import pack_integers, unpack_integers
+from untrackable.mechanisms.checked_values import integer_population, per_round
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.interface import After, Mechanism, Values
 from untrackable.mechanisms.local.noisy_inner_product import (
@@ -23,7 +24,6 @@ from untrackable.mechanisms.local.noisy_inner_product import (
     smallest_eps,
 )
 from untrackable.mechanisms.observed_rounds import ObservedRounds, round_number
-from untrackable.mechanisms.simulated_values import integer_population, per_round
 from untrackable.mechanisms.truthfulness import Truthfulness
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.experiment import Experiment, Mixture

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from untrackable.mechanisms.demands import Budget, Unsuitable
-from untrackable.mechanisms.inner_product.budget import QUIET, best_base
+from untrackable.mechanisms.inner_product.budget_solver import QUIET, best_base
 from untrackable.mechanisms.inner_product.deck import Deck
 from untrackable.mechanisms.inner_product.fading import Fading
 from untrackable.mechanisms.inner_product.rnip import InnerProduct
@@ -11,7 +11,7 @@ from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.local.multi_bit_reports import LARGEST_WIDTH
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
 from untrackable.mechanisms.local.string_levels import Levelled
-from untrackable.mechanisms.wrappers.dealt import Dealt
+from untrackable.mechanisms.wrappers.card_dealing import Dealt
 from untrackable.mechanisms.wrappers.local_wrapper import LARGEST_SLOTS
 from untrackable.mechanisms.wrappers.stored import Memoized, Stored
 from untrackable.theory.collisions import fewest_slots

@@ -2,7 +2,7 @@
 
 from typing import Self
 
-from untrackable.mechanisms.inner_product.budget import Accounting, best_base, checked_base
+from untrackable.mechanisms.inner_product.budget_solver import Accounting, best_base, checked_base
 from untrackable.mechanisms.interface import Values
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
 from untrackable.mechanisms.wrappers.stored import Stored

@@ -12,16 +12,19 @@ from numpy.typing import ArrayLike, NDArray
 from untrackable import checks
 from untrackable.estimation.aggregators import BitAggregator, FloatArray, Reports, Scope
 from untrackable.framing import pack_integers, unpack_integers
+from untrackable.mechanisms.checked_values import integer_population
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.interface import After, Mechanism, Pair, Values
 from untrackable.mechanisms.observed_rounds import ObservedRounds, round_number
 from untrackable.mechanisms.probabilities import Chance, coin, flip_chance, flip_eps, noise
-from untrackable.mechanisms.simulated_values import integer_population
 from untrackable.mechanisms.truthfulness import Truthfulness
 from untrackable.mechanisms.wrappers.fresh import everything_revealed
 from untrackable.theory import integer_kept_bit
 from untrackable.theory.accuracy import Accuracy
-from untrackable.theory.coordinate import (
+from untrackable.theory.experiment import Experiment, Mixture
+from untrackable.theory.factor import Factor, response_factor
+from untrackable.theory.integer_losses import LossLaw
+from untrackable.theory.kept_bit import (
     Coin,
     Noise,
     bit_log_likelihood,
@@ -31,9 +34,6 @@ from untrackable.theory.coordinate import (
     tracking_factor,
     tracking_losses,
 )
-from untrackable.theory.experiment import Experiment, Mixture
-from untrackable.theory.factor import Factor, response_factor
-from untrackable.theory.integer_losses import LossLaw
 from untrackable.theory.tracking_bounds import permanent_state_upper
 
 _COUNTED = 10**6

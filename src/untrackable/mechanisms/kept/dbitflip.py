@@ -16,17 +16,17 @@ from numpy.typing import ArrayLike, NDArray
 from untrackable import checks
 from untrackable.errors import StateError
 from untrackable.estimation.aggregators import Estimate, Reports, Scope
+from untrackable.mechanisms.checked_values import integer_population
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.interface import After, Pair, Values
 from untrackable.mechanisms.kept.kept_bits import Moved, Permanent, PositionCounts, unpacked
 from untrackable.mechanisms.observed_rounds import ObservedRounds, round_number
 from untrackable.mechanisms.probabilities import Chance, chance_toward, flip_chance, flip_eps
-from untrackable.mechanisms.simulated_values import integer_population
 from untrackable.mechanisms.subsets import draw_subset, simulate_subsets
 from untrackable.theory.accuracy import Accuracy
-from untrackable.theory.coordinate import detection_factor, privacy_factor, tracking_factor
 from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor, persistent_factor
+from untrackable.theory.kept_bit import detection_factor, privacy_factor, tracking_factor
 
 LARGEST = 4096
 _FAIR = 1 << 63

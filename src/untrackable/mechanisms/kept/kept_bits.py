@@ -16,7 +16,9 @@ from untrackable.mechanisms.interface import After, Mechanism, Pair, Values, wor
 from untrackable.mechanisms.observed_rounds import ObservedRounds
 from untrackable.mechanisms.probabilities import Chance, coin, noise
 from untrackable.mechanisms.wrappers.fresh import everything_revealed
-from untrackable.theory.coordinate import (
+from untrackable.theory.experiment import Experiment, Mixture
+from untrackable.theory.factor import Factor, response_factor
+from untrackable.theory.kept_bit import (
     Coin,
     Noise,
     bit_log_likelihood,
@@ -25,8 +27,6 @@ from untrackable.theory.coordinate import (
     tracking_factor,
     tracking_losses,
 )
-from untrackable.theory.experiment import Experiment, Mixture
-from untrackable.theory.factor import Factor, response_factor
 
 FloatArray = NDArray[np.float64]
 Counts = NDArray[np.int64]

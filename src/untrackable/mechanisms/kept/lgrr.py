@@ -16,11 +16,11 @@ from untrackable import checks
 from untrackable.errors import StateError
 from untrackable.estimation.aggregators import FloatArray, Reports, Scope
 from untrackable.framing import pack_integers, unpack_integers
+from untrackable.mechanisms.checked_values import integer_population
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.kept.kept_symbol import KeptSymbol, ShareAggregator, Step, steps_for
 from untrackable.mechanisms.observed_rounds import round_number
 from untrackable.mechanisms.probabilities import Chance
-from untrackable.mechanisms.simulated_values import integer_population
 from untrackable.theory.kept_advantage import kept_symbol_advantage_upper
 from untrackable.theory.symbol_factors import log_power_minus_one, symbol_log_likelihood
 from untrackable.theory.tracking_bounds import permanent_state_upper

@@ -18,13 +18,13 @@ from untrackable import checks
 from untrackable.errors import StateError
 from untrackable.estimation.aggregators import Estimate, FloatArray, Reports, Scope
 from untrackable.framing import pack_integers, unpack_integers
+from untrackable.mechanisms.checked_values import integer_population
 from untrackable.mechanisms.entropy import Entropy, below
 from untrackable.mechanisms.interface import After
 from untrackable.mechanisms.kept.kept_symbol import KeptSymbol, ShareAggregator, Step, constant_rows, steps_for
 from untrackable.mechanisms.kept.seed_collisions import SeedCollisions, seed_collisions, seeds_can_be_tried
 from untrackable.mechanisms.observed_rounds import ObservedRounds, round_number
 from untrackable.mechanisms.probabilities import Chance
-from untrackable.mechanisms.simulated_values import integer_population
 from untrackable.mechanisms.splitmix import STEP, mixed_words
 from untrackable.theory.accuracy import Accuracy, mean_radius
 from untrackable.theory.experiment import Experiment, Mixture

@@ -1,11 +1,9 @@
 """RAPPOR (Erlingsson, Pihur, Korolova 2014): a client keeps a noisy Bloom filter and adds noise to every report."""
 
-import hashlib
-import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, ClassVar, Literal, NamedTuple, SupportsIndex
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,14 +13,13 @@ from untrackable.errors import StateError
 from untrackable.estimation.aggregators import Estimate, FloatArray, Reports, Scope
 from untrackable.mechanisms.entropy import Entropy, below
 from untrackable.mechanisms.interface import Pair, worst
+from untrackable.mechanisms.kept.bloom_filter import Value, bloom_positions, utf8_text
 from untrackable.mechanisms.kept.kept_bits import Moved, Permanent, PositionCounts, ordered, unpacked
 from untrackable.mechanisms.observed_rounds import ObservedRounds, round_number
 from untrackable.mechanisms.probabilities import Chance, chance_toward
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.experiment import Mixture
 from untrackable.theory.factor import Factor, persistent_factor
-
-Value = str | SupportsIndex
 
 _REMEMBERED = 1 << 21
 """A design with at most this many entries is cached."""
@@ -124,7 +121,7 @@ class Rappor(Permanent):
 
     def hashed(self, value: Value, cohort: int = 0) -> list[int]:
         """The position that each hash of a value sets. Two hashes may set the same one."""
-        return _hashed(_utf8(value), cohort, self.bloom_bits, self.hashes)
+        return bloom_positions(utf8_text(value), cohort, self.bloom_bits, self.hashes)
 
     @property
     def bit_rates(self) -> tuple[float, float]:
@@ -144,7 +141,7 @@ class Rappor(Permanent):
         The standard error is exact if all candidates are equally frequent.
         """
         candidates = range(16) if candidates is None else candidates
-        span, variance = _worst(self, tuple(_utf8(value).decode() for value in candidates))
+        span, variance = _worst(self, tuple(utf8_text(value).decode() for value in candidates))
         accuracy = Accuracy.of(people, beta, span=span, variance=variance)
         return accuracy._replace(given=f"of {len(candidates)} candidates that are equally frequent, the worst")
 
@@ -282,7 +279,7 @@ class _Fit:
         self.one, self.zero = m.bit_rates
         shape = (m.bloom_bits, m.hashes, m.cohorts)
         small = len(candidates) * m.cohorts * m.bloom_bits <= _REMEMBERED
-        design = (_design if small else _design.__wrapped__)(shape, tuple(map(_utf8, candidates)))
+        design = (_design if small else _design.__wrapped__)(shape, tuple(map(utf8_text, candidates)))
         self.blooms = design.blooms
         self.weights = m.cohorts * design.inverse / (self.one - self.zero)
         self._by_cohort = self.weights.reshape(len(candidates), m.cohorts, m.bloom_bits)
@@ -317,7 +314,7 @@ class _Design(NamedTuple):
 def _design(shape: tuple[int, int, int], candidates: tuple[bytes, ...]) -> _Design:
     """The design for (bloom_bits, hashes, cohorts). It is cached, because a search for the noise needs it often."""
     bloom_bits, hashes, cohorts = shape
-    positions = np.array([[_hashed(v, c, bloom_bits, hashes) for c in range(cohorts)] for v in candidates])
+    positions = np.array([[bloom_positions(v, c, bloom_bits, hashes) for c in range(cohorts)] for v in candidates])
     blooms = np.zeros((len(candidates), cohorts, bloom_bits))
     np.put_along_axis(blooms, positions, 1.0, axis=2)
     return _Design(blooms, _left_inverse(blooms.reshape(len(candidates), -1).T))
@@ -348,20 +345,3 @@ def _left_inverse(matrix: FloatArray) -> FloatArray:
     if np.linalg.norm(inverse) * size * rows * np.finfo(np.float64).eps >= 1:
         raise dependent
     return inverse
-
-
-def _hashed(text: bytes, cohort: int, bloom_bits: int, hashes: int) -> list[int]:
-    digest = hashlib.md5(cohort.to_bytes(4, "big") + text, usedforsecurity=False).digest()
-    return [byte % bloom_bits for byte in digest[:hashes]]
-
-
-def _utf8(value: Value) -> bytes:
-    """The text of a value in UTF-8. The text of an integer is its decimal digits."""
-    if isinstance(value, bool) or not isinstance(value, (str, SupportsIndex)):
-        raise TypeError("value must be a string or an integer")
-    try:
-        return (value if isinstance(value, str) else str(operator.index(value))).encode()
-    except UnicodeEncodeError:
-        raise ValueError(
-            "value must be text that UTF-8 can encode; the one given is not (it is not shown)"
-        ) from None

@@ -16,10 +16,10 @@ from scipy.optimize import brentq
 
 from untrackable import checks
 from untrackable.estimation.aggregators import Estimate, Scope
+from untrackable.mechanisms.checked_values import integer_population
 from untrackable.mechanisms.kept.kept_bits import Moved, Permanent, PositionCounts, ordered
 from untrackable.mechanisms.observed_rounds import round_number
 from untrackable.mechanisms.probabilities import Chance, chance_toward
-from untrackable.mechanisms.simulated_values import integer_population
 from untrackable.mechanisms.truthfulness import Truthfulness
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.kept_advantage import kept_bits_advantage_upper

@@ -16,13 +16,13 @@ from untrackable import checks
 from untrackable.errors import StateError
 from untrackable.estimation.aggregators import Aggregator, FloatArray, Reports, Scope
 from untrackable.framing import pack_integers, unpack_integers
+from untrackable.mechanisms.checked_values import integer_population, per_round
 from untrackable.mechanisms.entropy import Entropy, nonzero_vector
 from untrackable.mechanisms.interface import After, Mechanism, Pair, Values
 from untrackable.mechanisms.local.local_interface import Local
 from untrackable.mechanisms.local.noisy_inner_product import LARGEST_SIMULATED_BITS, NoisyInnerProduct
 from untrackable.mechanisms.observed_rounds import ObservedRounds, round_number
 from untrackable.mechanisms.probabilities import Chance, flip_eps
-from untrackable.mechanisms.simulated_values import integer_population, per_round
 from untrackable.mechanisms.wrappers.fresh import everything_revealed
 from untrackable.mechanisms.wrappers.local_wrapper import LocalWrapper
 from untrackable.mechanisms.wrappers.stored import Memoized

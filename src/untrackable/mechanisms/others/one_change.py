@@ -16,12 +16,12 @@ from untrackable import checks
 from untrackable.errors import RoundPassed, StateError
 from untrackable.estimation.aggregators import FloatArray, Reports, Scope
 from untrackable.framing import pack_integers, unpack_integers
+from untrackable.mechanisms.checked_values import integer_population, per_round
 from untrackable.mechanisms.entropy import Entropy, below
 from untrackable.mechanisms.interface import After, Mechanism, Pair, Values
 from untrackable.mechanisms.observed_rounds import ObservedRounds
 from untrackable.mechanisms.others.change_sums import SILENT, ChangeAggregator, intervals
 from untrackable.mechanisms.probabilities import Chance, flip_chance, flip_eps
-from untrackable.mechanisms.simulated_values import integer_population, per_round
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.change_signs import worst_sign_tracking_factor
 from untrackable.theory.experiment import Experiment, Mixture

@@ -15,12 +15,12 @@ from untrackable import checks
 from untrackable.errors import RoundPassed, StateError
 from untrackable.estimation.aggregators import BitAggregator, FloatArray, Reports, Scope
 from untrackable.framing import pack_integers, unpack_integers
+from untrackable.mechanisms.checked_values import integer_population
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.interface import After, Mechanism, Values
 from untrackable.mechanisms.local.randomized_response import RandomizedResponse
 from untrackable.mechanisms.observed_rounds import LARGEST_ROUND, ObservedRounds, distinct_rounds, round_number
 from untrackable.mechanisms.probabilities import Chance, flip_chance
-from untrackable.mechanisms.simulated_values import integer_population
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.experiment import Experiment, Mixture
 

@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 from untrackable import checks
 from untrackable.estimation.aggregators import Aggregator, FloatArray, Reports, Scope
 from untrackable.framing import pack_integers, unpack_integers
+from untrackable.mechanisms.checked_values import local_population, per_round
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.interface import After, Values
 from untrackable.mechanisms.local.local_interface import Local
 from untrackable.mechanisms.observed_rounds import ObservedRounds, round_number
-from untrackable.mechanisms.simulated_values import local_population, per_round
 from untrackable.mechanisms.wrappers.local_wrapper import LocalWrapper, local_base
 from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor

@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 from untrackable import checks
 from untrackable.estimation.aggregators import Aggregator, FloatArray, Reports, Scope
 from untrackable.framing import pack_integers, unpack_reports
+from untrackable.mechanisms.checked_values import local_population, per_round
 from untrackable.mechanisms.entropy import Entropy, below
 from untrackable.mechanisms.interface import After, Pair, Values
 from untrackable.mechanisms.local.local_interface import Local
 from untrackable.mechanisms.observed_rounds import ObservedRounds, round_number
-from untrackable.mechanisms.simulated_values import local_population, per_round
-from untrackable.mechanisms.wrappers import replay_likelihood
+from untrackable.mechanisms.wrappers import stored_likelihood
 from untrackable.mechanisms.wrappers.local_wrapper import LARGEST_SLOTS, LocalWrapper, local_base
 from untrackable.theory.collisions import (
     crossing_upper,
@@ -63,14 +63,14 @@ class Stored(LocalWrapper):
     def log_likelihood(self, reports: Reports, value: int, rounds: Sequence[int]) -> FloatArray:
         """The exact log probability. Equal reports may or may not come from the same slot."""
         (identities,), chances = self._identities(value, reports)
-        return replay_likelihood.log_likelihood(identities, chances, self.slots)
+        return stored_likelihood.log_likelihood(identities, chances, self.slots)
 
     def link_scores(self, first: Reports, second: Reports, value: int) -> FloatArray:
         """The exact scores. A report on both sides comes from one slot, or it is a coincidence."""
         (left, right), chances = self._identities(value, first, second)
-        return replay_likelihood.link_scores(left, right, chances, self.slots)
+        return stored_likelihood.link_scores(left, right, chances, self.slots)
 
-    def _identities(self, value: int, *sides: Reports) -> tuple[list[replay_likelihood.Identities], FloatArray]:
+    def _identities(self, value: int, *sides: Reports) -> tuple[list[stored_likelihood.Identities], FloatArray]:
         """A number for each report, the same for equal reports, and the log probability of each number."""
         wide = sides[0].ndim == 3
         flat = np.concatenate([side.reshape(-1, side.shape[-1]) if wide else side.reshape(-1) for side in sides])

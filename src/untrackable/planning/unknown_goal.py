@@ -7,7 +7,7 @@ from typing import Any
 from untrackable.brackets import Bracket
 from untrackable.mechanisms.catalogue_entry import Entry
 from untrackable.mechanisms.demands import Budget, Unsuitable
-from untrackable.mechanisms.inner_product.budget import QUIET
+from untrackable.mechanisms.inner_product.budget_solver import QUIET
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.planning.forecast import errors, people_needed
 from untrackable.planning.goals import (

@@ -8,7 +8,7 @@ import pytest
 from untrackable.mechanisms.inner_product import fading
 from untrackable.mechanisms.probabilities import Chance, coin
 from untrackable.theory import Factor
-from untrackable.theory.coordinate import Noise, privacy_factor
+from untrackable.theory.kept_bit import Noise, privacy_factor
 
 mpmath.mp.dps = 60
 

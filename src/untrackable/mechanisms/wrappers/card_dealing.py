@@ -11,11 +11,11 @@ from untrackable import checks
 from untrackable.errors import DeckEmpty, StateError
 from untrackable.estimation.aggregators import Aggregator, FloatArray, Reports, Scope
 from untrackable.framing import pack_integers, unpack_reports
+from untrackable.mechanisms.checked_values import local_population, per_round
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.interface import After, Charge, Values
 from untrackable.mechanisms.local.local_interface import Local
 from untrackable.mechanisms.observed_rounds import ObservedRounds, round_number
-from untrackable.mechanisms.simulated_values import local_population, per_round
 from untrackable.mechanisms.wrappers.local_wrapper import LARGEST_SLOTS, LocalWrapper, local_base
 from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor
