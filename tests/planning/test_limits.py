@@ -1,5 +1,6 @@
 """Plans over random goals go as far as the goals allow: a little more, of a parameter or an answer, breaks them."""
 
+import dataclasses
 import math
 from collections import Counter
 from typing import Any
@@ -89,7 +90,7 @@ def test_a_parameter_for_slightly_more_tracking_is_too_much(options: dict[str, l
         more = tolerating(goals, 1 + 4 * MORE)
         if entry.name not in SET_FOR_TRACKING or more is None or goals.tolerance.advantage_limit == 0:
             continue
-        louder = entry.for_budget(more.budget)
+        louder = entry.for_budget(dataclasses.replace(more.budget, by_engine=not goals.changes))
         if louder == option.mechanism:  # a whole number of slots, or as loud as can be
             continue
         assert louder.accuracy(1000).radius < option.mechanism.accuracy(1000).radius
