@@ -303,8 +303,8 @@ class SqliteStore(Store):
             self._growing.pop(key, None)
             left = True
             while left:
-                begun = time.monotonic()
                 with self._transaction(write=True) as run:
+                    begun = time.monotonic()
                     left = _tables(key, stopped=True).delete_some(run.connection)
                 time.sleep(time.monotonic() - begun)
 

@@ -26,7 +26,7 @@ _MOVE_BYTES = 64 << 20
 """Moving reports ends after blocks of so many bytes are rewritten, because nobody else can write meanwhile."""
 _DELETED_ROWS = 20_000
 """The number of reports that one transaction deletes from a round's table."""
-_DELETED_BLOCKS = 16
+_DELETED_BLOCKS = 48
 """The number of blocks that one transaction deletes."""
 _END = b"\xff" * (NONCE + 1)
 """A byte string that is larger than every nonce."""
