@@ -122,7 +122,7 @@ def test_words() -> None:
         (Bracket(0.0, 0.25), ("0.25", "upper")),
         (Bracket(0.0, math.inf), ("∞", "upper")),
         (Bracket(0.3, math.inf), ("0.3", "lower")),
-        (Bracket(0.25, 0.75), ("0.5 ± 0.2", "exact up to ±")),
+        (Bracket(0.25, 0.75), ("0.5 ± 0.3", "exact up to ±")),
         (Bracket(0.0, 1e-20, resolved=False), ("1.00e-20", "upper")),
         (Bracket.point(12345678.0), ("1.23e+07", "exact")),
         (Bracket.point(123456.0), ("123,456", "exact")),

@@ -32,6 +32,9 @@ def verify(campaign: Campaign) -> Verdict:
     problems = []
     if not campaign.mechanism.has_room_for(campaign.encoding.values):
         problems.append(f"the mechanism does not take all {campaign.encoding.values} values of the encoding")
+    last = campaign.mechanism.last_round
+    if last is not None and (campaign.rounds or LAST_ROUND) > last:
+        problems.append(f"the mechanism answers {last:,} rounds only, and the campaign has more")
     declared = campaign.guarantee
     delta = tracked = None
     try:

@@ -79,7 +79,10 @@ def _sharper(made: Callable[[float], Mechanism], bound: float, budget: Budget) -
         return bound
 
     def height(eps_second: float) -> float:
-        followed = tolerance.of(made(eps_second).tracking(rounds=range(1, reports + 1))).upper
+        try:
+            followed = tolerance.of(made(eps_second).tracking(rounds=range(1, reports + 1))).upper
+        except ValueError:  # The engine does not take noise this faint, so it counts as too faint.
+            followed = 1.0
         return math.log(limit / max(followed, 1e-300))
 
     try:
