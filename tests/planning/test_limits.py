@@ -9,6 +9,7 @@ import pytest
 
 from tests.planning.random_goals import LISTED, UNKNOWNS, followed, private, random_goals
 from untrackable import Fading, Goals, plan
+from untrackable.brackets import Bracket
 from untrackable.mechanisms.catalogue import CATALOGUE
 from untrackable.mechanisms.demands import Unsuitable
 from untrackable.planning.goals import FOREVER, LARGEST_ROUNDS
@@ -84,7 +85,9 @@ def tolerating(goals: Goals, more: float) -> Goals | None:
 def test_a_parameter_for_slightly_more_tracking_is_too_much(options: dict[str, list[Option]]) -> None:
     """Every mechanism that is set for a tolerance; by its bound, and by the engine where that is the bound."""
     tried: Counter[str] = Counter()
-    for option in options["error"]:
+    # Few plans for an unknown error have slots enough that slightly fewer of them make a difference.
+    slots = [option for unknown in UNKNOWNS for option in options[unknown] if option.name == "rnip"]
+    for option in [option for option in options["error"] if option.name != "rnip"] + slots:
         entry, goals = CATALOGUE[option.name], option.goals
         assert followed(option.mechanism, goals) <= goals.tolerance.limit + 1e-9
         more = tolerating(goals, 1 + 4 * MORE)
@@ -94,7 +97,11 @@ def test_a_parameter_for_slightly_more_tracking_is_too_much(options: dict[str, l
         if louder == option.mechanism:  # a whole number of slots, or as loud as can be
             continue
         assert louder.accuracy(1000).radius < option.mechanism.accuracy(1000).radius
-        assert tracking(entry, louder, goals.tolerance).upper > goals.tolerance.limit, (option.name, goals)
+        # The engine may know better than the bounds that a mechanism was set by.
+        advantage = Bracket(0.0, louder.tracking_advantage_upper(goals.observed))
+        by_bounds = goals.tolerance.of_bounds(advantage, louder.tracking_ratio_upper(goals.observed))
+        by_engine = tracking(entry, louder, goals.tolerance)
+        assert max(by_bounds.upper, by_engine.upper) > goals.tolerance.limit, (option.name, goals)
         if entry.name == "bitwise" and goals.advantage is not None and goals.observed is not None:
             assert followed(louder, goals) > goals.tolerance.limit
         tried[option.name] += 1
