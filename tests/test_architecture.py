@@ -22,7 +22,7 @@ USES: dict[str, set[str]] = {
     "estimation": {"kernels", "theory"},
     "mechanisms": {"kernels", "theory", "estimation"},
     "encodings": {"theory", "estimation", "mechanisms"},
-    "protocol": {"estimation", "mechanisms", "encodings"},
+    "protocol": {"theory", "estimation", "mechanisms", "encodings"},
     "accounting": {"theory", "mechanisms", "protocol"},
     "client": {"theory", "mechanisms", "protocol", "accounting"},
     "discovery": {"kernels", "estimation", "mechanisms", "encodings"},

@@ -3,6 +3,7 @@
 import math
 import operator
 from collections.abc import Iterable
+from fractions import Fraction
 from typing import SupportsFloat, SupportsIndex
 
 SMALLEST_EPSILON = 2.2e-19
@@ -80,6 +81,19 @@ def open_probability(name: str, given: SupportsFloat) -> float:
     if not 0 < number < 1:
         raise ValueError(f"{name} must be strictly between 0 and 1, got {number}")
     return number
+
+
+def chance(name: str, given: Fraction | SupportsFloat | str) -> Fraction:
+    """Return a probability as an exact fraction. It may be given as a fraction, a text such as "1/20", or 0.05."""
+    if isinstance(given, bool) or not isinstance(given, (str, SupportsFloat)):
+        raise TypeError(f"{name} must be a fraction, not {type(given).__name__}")
+    try:
+        exact = Fraction(given if isinstance(given, (int, str, Fraction)) else repr(float(given)))
+    except (ValueError, ZeroDivisionError, OverflowError):
+        raise ValueError(f"{name} must be a fraction such as 1/20, got {given}") from None
+    if not 0 <= exact <= 1:
+        raise ValueError(f"{name} must be between 0 and 1, got {given}")
+    return exact
 
 
 def choice(name: str, given: str, allowed: Iterable[str]) -> str:

@@ -56,7 +56,7 @@ def test_without_an_encoding_there_is_no_campaign() -> None:
         ({"rounds": True}, "rounds must be an integer, not bool"),
         ({"mechanism": {"mechanism": "nothing"}}, "mechanism must be one of"),
         ({"encoding": {"type": "nothing"}}, "type must be one of"),
-        ({"guarantee": {}}, "the guarantee must be a JSON object with exactly the fields eps, delta"),
+        ({"guarantee": {}}, "the guarantee must have exactly the fields eps, delta"),
         ({"guarantee": {**DRAFT.to_json()["guarantee"], "eps": -1}}, "eps must be at least 0"),
         ({"guarantee": {**DRAFT.to_json()["guarantee"], "more": 1}}, "exactly the fields"),
         (

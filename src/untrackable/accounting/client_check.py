@@ -12,21 +12,27 @@ from untrackable.accounting import verification
 from untrackable.brackets import at_most
 from untrackable.protocol.campaign import Campaign
 from untrackable.protocol.wire import LAST_ROUND
-from untrackable.theory.integer_losses import STEPS, LossLaw
+from untrackable.theory.attendance import AMONG
+from untrackable.theory.integer_attendance import attendance_law, recognition_upper
+from untrackable.theory.integer_losses import STEPS, LossLaw, composed
 from untrackable.theory.integer_slots import MOST_SLOTS
 
 _NEAREST, _FARTHEST = 1e-3, 80.0
 """Steps are chosen for gammas between these. Delta can be computed for other gammas too."""
+
+_ATTENDANCE_STEP = 2.0**-8
+"""The step on which attendance and reports are composed."""
 
 _ENGINE = "scipy"
 
 
 @dataclass(frozen=True, slots=True)
 class Recomputed:
-    """The recomputed deltas at the declared eps and gamma (upper), and all problems in words."""
+    """The recomputed deltas at the declared eps and gamma, the recognition (upper), and all problems in words."""
 
     delta_upper: float
     tracking_delta_upper: float
+    recognition_upper: float
     problems: tuple[str, ...]
 
 
@@ -34,7 +40,7 @@ def recompute(campaign: Campaign) -> Recomputed:
     """Check that the declared guarantee is no stronger than the truth, for all rounds of the campaign."""
     mechanism, declared = campaign.mechanism, campaign.guarantee
     if mechanism.stored_reports > MOST_SLOTS:
-        return Recomputed(1.0, 1.0, (f"it has more than {MOST_SLOTS:,} slots, the most that a client keeps",))
+        return Recomputed(1.0, 1.0, 1.0, (f"it has more than {MOST_SLOTS:,} slots, the most that a client keeps",))
     laws = [_privacy(campaign, reports, declared.eps / STEPS) for reports in {None, campaign.rounds}]
     deltas = [law.delta(declared.eps) for law in laws if law is not None]
     if not deltas:
@@ -50,12 +56,18 @@ def recompute(campaign: Campaign) -> Recomputed:
             f"it declares tracking_delta = {declared.tracking_delta:g} at gamma = {declared.gamma:g}, "
             f"{_unconfirmed(tracking)}"
         )
+    recognised = recognition(campaign)
+    if declared.recognition is not None and recognised > declared.recognition:
+        problems.append(
+            f"it declares that at most {declared.recognition:g} of people are recognised among {AMONG:,}, "
+            f"{_unconfirmed(recognised)}"
+        )
     if problems and _engine():
         # The full engine is sharper, above all for mechanisms that fade.
         sharper = _by_the_engine(campaign)
         if not sharper.problems:
             return sharper
-    return Recomputed(delta, tracking, tuple(problems))
+    return Recomputed(delta, tracking, recognised, tuple(problems))
 
 
 def _unconfirmed(bound: float) -> str:
@@ -70,7 +82,9 @@ def privacy(campaign: Campaign, reports: int | None, step: float) -> LossLaw:
 
 
 def _privacy(campaign: Campaign, reports: int | None, step: float) -> LossLaw | None:
-    return campaign.mechanism.integer_privacy(reports, values=campaign.guarantee.values, step=step or 1.0)
+    return campaign.mechanism.integer_privacy(
+        reports, values=campaign.guarantee.values, step=step or 1.0, participation=campaign.participation
+    )
 
 
 def tracking_delta(campaign: Campaign, reports: int | None, gamma: float) -> float:
@@ -104,6 +118,18 @@ def tracking(campaign: Campaign, reports: int | None, step: float) -> LossLaw:
     return law
 
 
+def recognition(campaign: Campaign) -> float:
+    """How often an observer of two places recognises a person among 1,000, by reports and attendance (upper)."""
+    attending, rounds = campaign.attending, campaign.rounds
+    if attending.one_network:
+        return 1 / AMONG
+    if rounds is None:
+        return 1.0
+    law = attendance_law(attending.blocks(rounds), attending.places)
+    reports = tracking(campaign, rounds, _ATTENDANCE_STEP)
+    return recognition_upper(composed((law, reports), _ATTENDANCE_STEP), AMONG)
+
+
 def _engine() -> bool:
     """Whether the full engine is installed."""
     try:
@@ -116,7 +142,9 @@ def _engine() -> bool:
 def _by_the_engine(campaign: Campaign) -> Recomputed:
     name = type(campaign.mechanism).__name__
     if not _engine():
-        return Recomputed(1.0, 1.0, (f"the guarantee of {name} cannot be recomputed without the full package",))
+        return Recomputed(
+            1.0, 1.0, 1.0, (f"the guarantee of {name} cannot be recomputed without the full package",)
+        )
     verdict = verification.verify(campaign)
     delta, tracking = (1.0 if end is None else end.upper for end in (verdict.delta, verdict.tracking_delta))
-    return Recomputed(delta, tracking, verdict.problems)
+    return Recomputed(delta, tracking, verdict.recognition.upper, verdict.problems)

@@ -7,18 +7,25 @@ side. The engine here is sharper and needs SciPy.
 from dataclasses import dataclass
 
 from untrackable.brackets import Bracket, at_most
+from untrackable.mechanisms import attended_tracking
 from untrackable.mechanisms.interface import Pair
 from untrackable.mechanisms.tracking_delta import tracking_delta_beyond_engine
 from untrackable.protocol.campaign import Campaign
 from untrackable.protocol.wire import LAST_ROUND
+from untrackable.theory.attendance import AMONG
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The recomputed deltas at the declared eps and gamma, and all problems with the guarantee, in words."""
+    """The recomputed deltas at the declared eps and gamma, the recognition, and all problems in words.
+
+    `recognition` counts reports and attendance: how often an observer of the declared places recognises a person
+    among 1,000. It is recomputed for every campaign, and compared where one is declared.
+    """
 
     delta: Bracket | None
     tracking_delta: Bracket | None
+    recognition: Bracket
     problems: tuple[str, ...]
 
     @property
@@ -61,7 +68,26 @@ def verify(campaign: Campaign) -> Verdict:
                 f"it declares tracking_delta = {declared.tracking_delta:g} at gamma = {declared.gamma:g}, "
                 f"and has up to {at_most(tracked.upper)}"
             )
-    return Verdict(delta, tracked, tuple(problems))
+    recognised = recognition(campaign)
+    if declared.recognition is not None and recognised.upper > declared.recognition:
+        problems.append(
+            f"it declares that at most {declared.recognition:g} of people are recognised among {AMONG:,}, "
+            f"and has up to {at_most(recognised.upper)}"
+        )
+    return Verdict(delta, tracked, recognised, tuple(problems))
+
+
+def recognition(campaign: Campaign) -> Bracket:
+    """How often an observer of two places recognises a person among 1,000, by reports and attendance together.
+
+    Where the engine knows no bound on what the reports say, people count as recognised (upper).
+    """
+    try:
+        return attended_tracking.recognition(
+            campaign.mechanism, campaign.attending, campaign.rounds, values=changing_values(campaign)
+        )
+    except ValueError:
+        return Bracket(0.0, 1.0)
 
 
 def tracking(campaign: Campaign) -> Pair:
@@ -82,7 +108,9 @@ def _reports(campaign: Campaign) -> int:
 def _privacy(campaign: Campaign) -> Bracket:
     """Delta for ever, if that is small enough; else delta of the campaign's rounds."""
     declared, mechanism = campaign.guarantee, campaign.mechanism
-    everlasting = mechanism.privacy(values=declared.values).delta(declared.eps)
+    share = campaign.participation
+    everlasting = mechanism.privacy(values=declared.values, participation=share).delta(declared.eps)
     if everlasting.upper <= declared.delta or campaign.rounds is None:
         return everlasting
-    return mechanism.privacy(reports=campaign.rounds, values=declared.values).delta(declared.eps)
+    rounds = mechanism.privacy(reports=campaign.rounds, values=declared.values, participation=share)
+    return rounds.delta(declared.eps)

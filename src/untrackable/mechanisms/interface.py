@@ -7,11 +7,10 @@ integers below 2^report_bits. Rounds are public and count from 1.
 """
 
 import math
-import operator
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self, SupportsIndex
+from fractions import Fraction
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,15 +18,16 @@ from numpy.typing import ArrayLike, NDArray
 from untrackable import checks, framing
 from untrackable.errors import ValueChangeRefused
 from untrackable.estimation.aggregators import Aggregator, FloatArray, Reports
-from untrackable.kernels.compilation import compiled
 from untrackable.mechanisms import entropy
 from untrackable.mechanisms.bare_client import BareClient
 from untrackable.mechanisms.changing_values import tracking_of_states
 from untrackable.mechanisms.entropy import Entropy
-from untrackable.mechanisms.observed_rounds import LARGEST_ROUND, ObservedRounds, distinct_rounds, round_number
+from untrackable.mechanisms.observed_rounds import ObservedRounds, round_number, round_numbers
 from untrackable.mechanisms.registry import describe
+from untrackable.mechanisms.simulated_batches import Batch, simulated_batches
 from untrackable.mechanisms.truthfulness import Truthfulness
 from untrackable.theory.accuracy import Accuracy
+from untrackable.theory.chance_of_answering import EVERY_ROUND, Chance, as_upper, mixed_over_counts
 from untrackable.theory.experiment import Experiment, Mixture, Worst
 from untrackable.theory.integer_losses import LossLaw
 
@@ -42,23 +42,6 @@ Charge = Literal["states", "rounds", "last round"]
 
 Pair = Experiment | Mixture | Worst
 """Two worlds that an observer tells apart. All three descriptions answer the same questions."""
-
-_BATCH = 1 << 21
-"""The most random words that one simulated batch draws."""
-_PER_ENTRY = 11
-"""Compiled kernels are worth loading if each entry of their tables serves 2^11 random words or more."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Batch:
-    """Reports of consecutive simulated clients: client `start + i` sends `reports[i, t]` at `rounds[t]`.
-
-    Reports wider than 64 bits, and reports of kept bits, have a third axis: their bytes, least significant first.
-    """
-
-    start: int
-    rounds: tuple[int, ...]
-    reports: Reports
 
 
 class Mechanism(ABC):
@@ -80,6 +63,8 @@ class Mechanism(ABC):
     """Whether a client's rounds may be pooled: they are independent given its values, and equally noisy."""
     independent: ClassVar[bool] = False
     """Whether a client's rounds are independent given its values, equally noisy or not."""
+    exchangeable: ClassVar[bool] = False
+    """Whether only the number of answered rounds matters to an observer, and not which rounds they are."""
     takes_strings: ClassVar[bool] = False
     """Whether a value may be text, without an encoding."""
     integer_law_is_sharp: ClassVar[bool] = True
@@ -188,9 +173,35 @@ class Mechanism(ABC):
     def aggregator(self, round: int = 1) -> Aggregator:
         """Empty sums for the reports of one round."""
 
+    def privacy(
+        self, *, reports: int | None = None, values: Values = "fixed", participation: Chance = EVERY_ROUND
+    ) -> Pair:
+        """Privacy for ever, or privacy of the first `reports` reports.
+
+        With a `participation` below 1, a client answers each round with that probability only, by a secret coin.
+        Then `reports` is the number of rounds, and what the observer sees of a round may be nothing.
+        """
+        checks.choice("values", values, ("fixed", "any"))
+        count = None if reports is None else checks.integer("reports", reports, low=1)
+        share = checks.chance("participation", participation)
+        if share == 0:
+            return Experiment()
+        return self._privacy(count, values) if share == 1 else self._privacy_by_chance(count, values, share)
+
     @abstractmethod
-    def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Pair:
-        """Privacy for ever, or privacy of the first `reports` reports."""
+    def _privacy(self, reports: int | None, values: Values) -> Pair:
+        """Privacy if every round is answered."""
+
+    def _privacy_by_chance(self, rounds: int | None, values: Values, participation: Fraction) -> Pair:
+        """Privacy if each round is answered with this probability.
+
+        If only the number of answers matters, it has the same law in both worlds; for ever, there are any number of
+        them. Otherwise the privacy of all rounds is a bound, because unanswered rounds only reveal less (upper).
+        """
+        if self.exchangeable and rounds is not None:
+            return mixed_over_counts(lambda count: self._privacy(count, values), rounds, participation)
+        everything = self._privacy(rounds, values)
+        return everything if self.exchangeable else as_upper(everything)
 
     def takes(self, round: int) -> tuple[int, ...]:
         """The rounds whose reports go into the sums of this round; empty if this round has no estimate."""
@@ -220,21 +231,12 @@ class Mechanism(ABC):
         `values` has one entry per client. Where values may change, it may have one row per client instead, with an
         entry for each round. `rounds` is the number of rounds, which are then 1 … rounds, or a list of rounds.
         """
-        numbers = _round_numbers(rounds)
+        numbers = round_numbers(rounds)
         array = self._population(values, len(numbers))
         seed = checks.integer("seed", seed, low=0)
         # Simulating nobody raises errors here rather than while the caller iterates.
         self._simulate(array[:0], numbers, np.random.default_rng(seed))
-        words = max(1, len(numbers) * self._words())
-        size = max(1, _BATCH // words)
-        compiled(array.shape[0] * words >> _PER_ENTRY)
-
-        def batches() -> Iterator[Batch]:
-            for start in range(0, array.shape[0], size):
-                rng = np.random.default_rng([seed, start])
-                yield Batch(start, numbers, self._simulate(array[start : start + size], numbers, rng))
-
-        return batches()
+        return simulated_batches(self._simulate, array, numbers, words=self._words(), seed=seed)
 
     def tracking(
         self,
@@ -300,8 +302,12 @@ class Mechanism(ABC):
         """The number of reports after which more of them reveal nothing more; None if there is no such number."""
         return 2 if self.independent else None
 
-    def integer_privacy(self, reports: int | None, *, values: Values, step: float) -> LossLaw | None:
+    def integer_privacy(
+        self, reports: int | None, *, values: Values, step: float, participation: Fraction = EVERY_ROUND
+    ) -> LossLaw | None:
         """`privacy` in whole numbers, with the standard library alone; None if only the full engine can compute it.
+
+        A mechanism may ignore `participation`, because rounds that are not answered can only reveal less.
 
         There are two engines because a client recomputes guarantees without SciPy, in whole numbers rounded to the
         safe side; the engine behind `privacy` is sharper.
@@ -379,13 +385,6 @@ class Mechanism(ABC):
     @abstractmethod
     def unpack_state(self, payload: bytes) -> Any:
         """The state that was packed as these bytes, after checks."""
-
-
-def _round_numbers(rounds: int | Sequence[int]) -> tuple[int, ...]:
-    if isinstance(rounds, (bool, SupportsIndex)):
-        return tuple(range(1, checks.integer("rounds", rounds, low=1, high=LARGEST_ROUND) + 1))
-    distinct_rounds(rounds)
-    return tuple(operator.index(number) for number in rounds)
 
 
 def worst(members: Sequence[Experiment | Mixture]) -> Pair:

@@ -1,5 +1,6 @@
 """The rounds whose reports an observer holds, and those of them that are the first person's."""
 
+import operator
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import SupportsIndex
@@ -106,3 +107,11 @@ def _subset(first: Iterable[SupportsIndex], numbers: list[int]) -> frozenset[int
     if not mine <= set(numbers):
         raise ValueError(f"first must be a subset of rounds, got {sorted(mine - set(numbers))} besides")
     return mine
+
+
+def round_numbers(rounds: int | Sequence[int]) -> tuple[int, ...]:
+    """The rounds 1 … rounds, or the listed ones, after checks."""
+    if isinstance(rounds, (bool, SupportsIndex)):
+        return tuple(range(1, checks.integer("rounds", rounds, low=1, high=LARGEST_ROUND) + 1))
+    distinct_rounds(rounds)
+    return tuple(operator.index(number) for number in rounds)

@@ -6,8 +6,9 @@ same way. The bytes are canonical: a document that this library would write diff
 
 import hashlib
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -20,15 +21,20 @@ from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.registry import from_json as mechanism_from_json
 from untrackable.mechanisms.registry import plain
 from untrackable.protocol.wire import LAST_ROUND
+from untrackable.theory.attendance import Attendance
 
-VERSION = 1
-"""The version of the documents."""
+VERSION = 2
+"""The version of campaigns. Those of version 1 say nothing about attendance, and stay as they are."""
+_DIRECTORY_VERSION = 1
+"""The version of directories."""
 LARGEST = 1 << 20
 """The largest size of a document, in bytes."""
 _LAST_SECOND = 1 << 40
 """The latest start of a campaign, in seconds since 1970."""
 _LONGEST_QUESTION = 1000
 """The largest number of characters of a question."""
+_LONGEST_FRACTION = 40
+"""The largest number of characters of a fraction."""
 _LONGEST_ROUND = 366 * 86400
 """The longest round, in seconds."""
 
@@ -38,7 +44,9 @@ class Guarantee:
     """A declared guarantee: all reports ever are (eps, delta)-private and (gamma, tracking_delta)-untrackable.
 
     `values` says when privacy holds: "fixed" for a value that never changes (clients refuse a change), or "any" for
-    any sequence of values (clients follow a change). Untrackability is for all rounds of the campaign together.
+    any sequence of values (clients follow a change). Untrackability is for all rounds of the campaign together, and
+    it is about what the reports say. `recognition` is about the rounds that people answer, too: an observer of two
+    places recognises a person among 1,000 with at most this probability. Campaigns of version 1 do not declare it.
     """
 
     eps: float
@@ -46,6 +54,7 @@ class Guarantee:
     values: Literal["fixed", "any"]
     gamma: float
     tracking_delta: float
+    recognition: float | None = None
 
     def __post_init__(self) -> None:
         checks.choice("values", self.values, ("fixed", "any"))
@@ -56,6 +65,21 @@ class Guarantee:
             gamma=_finite("gamma", self.gamma),
             tracking_delta=checks.probability("tracking_delta", self.tracking_delta),
         )
+        if self.recognition is not None:
+            checks.settle(self, recognition=checks.probability("recognition", self.recognition))
+
+    def to_json(self) -> dict[str, Any]:
+        """The guarantee as JSON, without what it does not declare."""
+        declared = {name: getattr(self, name) for name in Guarantee.__slots__}
+        return {name: plain(value) for name, value in declared.items() if value is not None}
+
+    @staticmethod
+    def from_json(given: object, *, attendance: bool) -> "Guarantee":
+        """The guarantee of this JSON. It has `recognition` just if the campaign is one with attendance."""
+        names = [name for name in Guarantee.__slots__ if attendance or name != "recognition"]
+        if not isinstance(given, dict) or set(given) != set(names):
+            raise CampaignError(f"the guarantee must have exactly the fields {', '.join(names)}")
+        return Guarantee(**given)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +87,8 @@ class Campaign:
     """A campaign: its question, encoding, mechanism, rounds and declared guarantee.
 
     Round t begins at `first_round` + (t-1)·`round_seconds`, in seconds since 1970 (UTC), and lasts `round_seconds`.
-    With `rounds` None the campaign has no last round.
+    With `rounds` None the campaign has no last round. `attendance` says how often clients answer, and for which
+    places the guarantee counts. Without it, clients answer every round, and the guarantee leaves attendance out.
     """
 
     question: str
@@ -73,6 +98,7 @@ class Campaign:
     round_seconds: int
     rounds: int | None
     guarantee: Guarantee
+    attendance: Attendance | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.question, str):
@@ -90,6 +116,17 @@ class Campaign:
         )
         if self.rounds is not None:
             checks.settle(self, rounds=checks.integer("rounds", self.rounds, low=1, high=LAST_ROUND))
+        check_attendance(self.attendance, self.guarantee)
+
+    @property
+    def attending(self) -> Attendance:
+        """The attendance, declared or not. Without a declared one, clients answer every round from anywhere."""
+        return Attendance() if self.attendance is None else self.attendance
+
+    @property
+    def participation(self) -> Fraction:
+        """The probability with which a client answers a round."""
+        return self.attending.participation
 
     @property
     def id(self) -> str:
@@ -107,15 +144,17 @@ class Campaign:
 
     def to_json(self) -> dict[str, Any]:
         """The document as a JSON object."""
+        attendance = {} if self.attendance is None else {"attendance": self.attendance.to_json()}
         return {
+            **attendance,
             "encoding": self.encoding.to_json(),
             "first_round": self.first_round,
-            "guarantee": {name: plain(getattr(self.guarantee, name)) for name in Guarantee.__slots__},
+            "guarantee": self.guarantee.to_json(),
             "mechanism": self.mechanism.to_json(),
             "question": self.question,
             "round_seconds": self.round_seconds,
             "rounds": self.rounds,
-            "version": VERSION,
+            "version": VERSION if attendance else 1,
         }
 
     def to_bytes(self) -> bytes:
@@ -125,10 +164,10 @@ class Campaign:
     @staticmethod
     def from_bytes(data: bytes) -> "Campaign":
         """Read a campaign. Unknown fields, unknown versions and bytes that are not canonical are errors."""
-        document = read_document("campaign", data, ("version", *Campaign.__slots__))
-        guarantee = document["guarantee"]
-        if not isinstance(guarantee, dict) or set(guarantee) != set(Guarantee.__slots__):
-            raise CampaignError(f"the guarantee must have exactly the fields {', '.join(Guarantee.__slots__)}")
+        names = [name for name in Campaign.__slots__ if name != "attendance"]
+        fields = {1: ("version", *names), VERSION: ("version", "attendance", *names)}
+        document = read_document("campaign", data, fields)
+        attended = document["version"] == VERSION
         try:
             campaign = Campaign(
                 question=document["question"],
@@ -137,7 +176,8 @@ class Campaign:
                 first_round=document["first_round"],
                 round_seconds=document["round_seconds"],
                 rounds=document["rounds"],
-                guarantee=Guarantee(**guarantee),
+                guarantee=Guarantee.from_json(document["guarantee"], attendance=attended),
+                attendance=attendance_from_json(document["attendance"]) if attended else None,
             )
         except RecursionError:
             raise CampaignError("the campaign is not valid: its parts are nested too deeply") from None
@@ -170,12 +210,12 @@ class Directory:
 
     def to_bytes(self) -> bytes:
         """Canonical JSON."""
-        return strict_json.canonical({"campaigns": list(self.ids), "version": VERSION})
+        return strict_json.canonical({"campaigns": list(self.ids), "version": _DIRECTORY_VERSION})
 
     @staticmethod
     def from_bytes(data: bytes) -> "Directory":
         """Read a directory. The same strict rules apply as for a campaign."""
-        ids = read_document("directory", data, ("version", "campaigns"))["campaigns"]
+        ids = read_document("directory", data, {_DIRECTORY_VERSION: ("version", "campaigns")})["campaigns"]
         if not isinstance(ids, list):
             raise CampaignError("campaigns must be a list of ids")
         directory = Directory(tuple(ids))
@@ -204,8 +244,30 @@ def check_id(given: object) -> str:
     return given
 
 
-def read_document(what: str, data: bytes, fields: tuple[str, ...]) -> dict[str, Any]:
-    """Read a JSON object of this version that has exactly these fields."""
+def check_attendance(attendance: Attendance | None, guarantee: Guarantee) -> None:
+    """Refuse attendance without a declared recognition, a recognition without attendance, and nobody answering."""
+    if not isinstance(attendance, Attendance | None):
+        raise TypeError(f"attendance must be of type Attendance, not {type(attendance).__name__}")
+    if (attendance is None) != (guarantee.recognition is None):
+        raise ValueError("a campaign has both attendance and a guarantee with recognition, or neither")
+    if attendance is not None and attendance.participation == 0:
+        raise ValueError("participation must be above 0: nobody would answer")
+
+
+def attendance_from_json(given: object) -> Attendance:
+    """The attendance of this JSON. Fractions are texts in lowest terms."""
+    if not isinstance(given, dict) or set(given) != set(Attendance.__slots__):
+        raise CampaignError(f"the attendance must have exactly the fields {', '.join(Attendance.__slots__)}")
+    if not isinstance(given["places"], list):
+        raise CampaignError("places must be a list of fractions")
+    for text in (given["participation"], *given["places"]):
+        if not isinstance(text, str) or len(text) > _LONGEST_FRACTION:
+            raise CampaignError(f"a fraction must be a text of at most {_LONGEST_FRACTION} characters")
+    return Attendance(**{**given, "places": tuple(given["places"])})
+
+
+def read_document(what: str, data: bytes, versions: Mapping[int, tuple[str, ...]]) -> dict[str, Any]:
+    """Read a JSON object of one of these versions, which has exactly the fields of its version."""
     if not isinstance(data, bytes) or len(data) > LARGEST:
         raise CampaignError(f"a {what} must be at most {LARGEST} bytes")
     try:
@@ -214,8 +276,10 @@ def read_document(what: str, data: bytes, fields: tuple[str, ...]) -> dict[str, 
         raise CampaignError(f"the {what} is not JSON: {error}") from None
     if not isinstance(document, dict):
         raise CampaignError(f"a {what} must be a JSON object")
-    if document.get("version") != VERSION or type(document["version"]) is not int:
-        raise CampaignError(f"the version of a {what} must be {VERSION}")
+    version = document.get("version")
+    if type(version) is not int or version not in versions:
+        raise CampaignError(f"the version of a {what} must be {' or '.join(map(str, versions))}")
+    fields = versions[version]
     if missing := [name for name in fields if name not in document]:
         raise CampaignError(f"the {what} lacks {', '.join(missing)}")
     if unknown := [name for name in document if name not in fields]:

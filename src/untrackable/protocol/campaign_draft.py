@@ -10,8 +10,9 @@ from untrackable.encodings.encoding import from_json as encoding_from_json
 from untrackable.errors import CampaignError, EncodingError, MechanismError
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.registry import from_json as mechanism_from_json
-from untrackable.protocol.campaign import Campaign, Guarantee
+from untrackable.protocol.campaign import Campaign, Guarantee, attendance_from_json, check_attendance
 from untrackable.protocol.wire import LAST_ROUND
+from untrackable.theory.attendance import Attendance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +26,7 @@ class CampaignDraft:
     mechanism: Mechanism
     rounds: int | None
     guarantee: Guarantee
+    attendance: Attendance | None = None
 
     def __post_init__(self) -> None:
         for name, kind in (("encoding", Encoding | None), ("mechanism", Mechanism), ("guarantee", Guarantee)):
@@ -32,28 +34,31 @@ class CampaignDraft:
                 raise TypeError(f"{name} must not be of type {type(getattr(self, name)).__name__}")
         if self.rounds is not None:
             checks.settle(self, rounds=checks.integer("rounds", self.rounds, low=1, high=LAST_ROUND))
+        check_attendance(self.attendance, self.guarantee)
 
     def to_json(self) -> dict[str, Any]:
         """The draft as JSON, from which `from_json` makes an equal one."""
+        attendance = {} if self.attendance is None else {"attendance": self.attendance.to_json()}
         return {
             "encoding": None if self.encoding is None else self.encoding.to_json(),
             "mechanism": self.mechanism.to_json(),
             "rounds": self.rounds,
-            "guarantee": {name: getattr(self.guarantee, name) for name in Guarantee.__slots__},
+            "guarantee": self.guarantee.to_json(),
+            **attendance,
         }
 
     @staticmethod
     def from_json(document: object) -> "CampaignDraft":
         """The draft that wrote this; a missing, unknown or wrong field is a `CampaignError`."""
-        fields = _object("a campaign draft", document, CampaignDraft.__slots__)
-        declared = _object("the guarantee", fields["guarantee"], Guarantee.__slots__)
-        encoding = fields["encoding"]
+        fields = _fields(document)
+        encoding, attendance = fields["encoding"], fields.get("attendance")
         try:
             return CampaignDraft(
                 encoding=None if encoding is None else encoding_from_json(encoding),
                 mechanism=mechanism_from_json(fields["mechanism"]),
                 rounds=fields["rounds"],
-                guarantee=Guarantee(**declared),
+                guarantee=Guarantee.from_json(fields["guarantee"], attendance=attendance is not None),
+                attendance=None if attendance is None else attendance_from_json(attendance),
             )
         except (TypeError, ValueError, OverflowError, EncodingError, MechanismError) as error:
             raise CampaignError(f"the campaign draft is not valid: {error}") from error
@@ -74,11 +79,16 @@ class CampaignDraft:
             round_seconds=round_seconds,
             rounds=self.rounds,
             guarantee=self.guarantee,
+            attendance=self.attendance,
         )
 
 
-def _object(what: str, given: object, fields: tuple[str, ...]) -> dict[str, Any]:
-    """A JSON object with exactly these fields."""
-    if not isinstance(given, dict) or set(given) != set(fields):
-        raise CampaignError(f"{what} must be a JSON object with exactly the fields {', '.join(fields)}")
+def _fields(given: object) -> dict[str, Any]:
+    """A JSON object with exactly the fields of a draft. Those of earlier versions have no attendance."""
+    names = [name for name in CampaignDraft.__slots__ if name != "attendance"]
+    if not isinstance(given, dict) or set(given) - {"attendance"} != set(names):
+        raise CampaignError(
+            f"a campaign draft must be a JSON object with exactly the fields {', '.join(names)}, "
+            "and with attendance if clients do not answer every round"
+        )
     return given

@@ -2,9 +2,11 @@
 
 from typing import Literal, Self
 
+from untrackable import checks
 from untrackable.mechanisms.inner_product.budget_solver import Accounting, best_base, checked_base
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
 from untrackable.mechanisms.wrappers.card_dealing import Dealt
+from untrackable.theory.chance_of_answering import EVERY_ROUND, Chance
 
 
 class Deck(Dealt):
@@ -39,12 +41,19 @@ class Deck(Dealt):
         accounting: Accounting = "exact",
         when_empty: Literal["stop", "replay"] = "stop",
         width: int | None = None,
+        participation: Chance = EVERY_ROUND,
     ) -> Self:
         """The deck with the largest eps_report that keeps all cards together (eps, delta)-private.
 
+        With a `participation` below 1, each card is sent with that probability only, so cards may be louder.
         Without a `width`, it is the one with the smallest error.
         """
-        base = best_base(bits=bits, slots=slots, eps=eps, delta=delta, accounting=accounting, width=width)
+        share = checks.chance("participation", participation)
+        if share < 1 and when_empty == "replay":
+            raise ValueError("participation must be 1 if cards are replayed: every card is sent in the end")
+        base = best_base(
+            bits=bits, slots=slots, eps=eps, delta=delta, accounting=accounting, width=width, participation=share
+        )
         return cls(bits=bits, slots=slots, eps_report=base.eps, when_empty=when_empty, width=base.width)
 
     @property

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from statistics import NormalDist
 from typing import Any, NamedTuple
@@ -26,6 +27,7 @@ from untrackable.mechanisms.local.noisy_inner_product import (
 from untrackable.mechanisms.observed_rounds import ObservedRounds, round_number
 from untrackable.mechanisms.truthfulness import Truthfulness
 from untrackable.theory.accuracy import Accuracy
+from untrackable.theory.chance_of_answering import EVERY_ROUND
 from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.gaussian import gaussian_shift, largest_parameter
 from untrackable.theory.integer_gaussian import with_gaussian_tail
@@ -161,20 +163,21 @@ class Fading(Mechanism):
         """Empty sums for one round."""
         return self.base(round).aggregator(Scope(self, round, pools=False))
 
-    def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Experiment:
+    def _privacy(self, reports: int | None, values: Values) -> Experiment:
         """The privacy of all rounds, or of the first `reports`, which reveal most.
 
         It is the same for any sequence of values. It is exact for rounds that are accounted for one by one; a
         Gaussian bounds all later ones (upper).
         """
-        checks.choice("values", values, ("fixed", "any"))
-        last = math.inf if reports is None else checks.integer("reports", reports, low=1)
+        last = math.inf if reports is None else reports
         return _all_rounds(self.bits, self.width, self.scale, self.power, last)
 
-    def integer_privacy(self, reports: int | None, *, values: Values, step: float) -> LossLaw:
+    def integer_privacy(
+        self, reports: int | None, *, values: Values, step: float, participation: Fraction = EVERY_ROUND
+    ) -> LossLaw:
         """The first rounds are composed one by one. A Gaussian shift bounds all later ones."""
         rounds = range(1, (HEAD if reports is None else min(HEAD, reports)) + 1)
-        shift = self.privacy(reports=reports).gaussian
+        shift = self._privacy(reports, values).gaussian
         spread = math.hypot(shift, *(self.eps_report(round) for round in rounds))
         laws = [self.base(round).integer_loss() for round in rounds]
         return with_gaussian_tail(laws, shift, step, spread=spread)

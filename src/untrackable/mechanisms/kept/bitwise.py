@@ -21,6 +21,7 @@ from untrackable.mechanisms.truthfulness import Truthfulness
 from untrackable.mechanisms.wrappers.fresh import everything_revealed
 from untrackable.theory import integer_kept_bit
 from untrackable.theory.accuracy import Accuracy
+from untrackable.theory.chance_of_answering import EVERY_ROUND
 from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor, response_factor
 from untrackable.theory.integer_losses import LossLaw
@@ -64,6 +65,7 @@ class Bitwise(Mechanism):
 
     report_bits = 1
     published = "[NV], Bitwise Everlasting Privacy"
+    exchangeable = True
     persists = "the kept bit, seen through the noise of every report"
     capacity = 2
 
@@ -106,23 +108,21 @@ class Bitwise(Mechanism):
         scope = Scope(self, round_number(round), pools=False)
         return BitAggregator(scope, truth=1 - self._lie, lie=self._lie)
 
-    def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Experiment:
+    def _privacy(self, reports: int | None, values: Values) -> Experiment:
         """Fixed value: the observer sees the kept bit, or `reports` reports of it (exact).
 
         Any sequence of values: a client keeps one state per value. No two mixtures of reports are further apart
         than two reports of different states, so `reports` randomised responses dominate (upper).
         """
-        checks.choice("values", values, ("fixed", "any"))
-        count = None if reports is None else checks.integer("reports", reports, low=1)
         if values == "any":
-            if count is None:
+            if reports is None:
                 return everything_revealed("upper")
-            return Experiment([(response_factor(flip_eps(self.report_flip)), count)], certainty="upper")
+            return Experiment([(response_factor(flip_eps(self.report_flip)), reports)], certainty="upper")
         kept = self._kept
-        if count is None:
+        if reports is None:
             eps = flip_eps(self.state_flip)
             return Experiment([Factor([kept.one, kept.zero], [kept.zero, kept.one], [eps, -eps])])
-        return Experiment([privacy_factor(kept, kept.mirrored(), self._noise, count)])
+        return Experiment([privacy_factor(kept, kept.mirrored(), self._noise, reports)])
 
     def _trackings(self, observed: ObservedRounds) -> list[Experiment | Mixture]:
         """The kept bit links the reports of one person (exact). The two values are mirror images."""
@@ -159,7 +159,9 @@ class Bitwise(Mechanism):
         p, q = [advantage, 1 - advantage, 0.0], [0.0, 1 - advantage, advantage]
         return Experiment([Factor(p, q, [math.inf, 0.0, -math.inf])], certainty="upper")
 
-    def integer_privacy(self, reports: int | None, *, values: Values, step: float) -> LossLaw:
+    def integer_privacy(
+        self, reports: int | None, *, values: Values, step: float, participation: Fraction = EVERY_ROUND
+    ) -> LossLaw:
         """The kept bit, or `reports` reports of it. When values change, one randomised response per report."""
         if values == "any":
             return integer_kept_bit.privacy_of_changing_values(self._thresholds, reports)

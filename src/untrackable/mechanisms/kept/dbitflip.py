@@ -103,7 +103,7 @@ class DBitFlip(Permanent):
         # 1/sets is below the smallest floating-point number.
         return [Factor([1.0, 0.0], [0.0, 1.0], [math.log(sets), -math.inf])]
 
-    def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Pair:
+    def _privacy(self, reports: int | None, values: Values) -> Pair:
         """Fixed value: the observer sees which of the two values the set contains (exact).
 
         The observer sees the kept bits, or `reports` reports of them. The worst set contains both values: two
@@ -114,15 +114,14 @@ class DBitFlip(Permanent):
         is no further apart than between two different states (upper). Without output perturbation, nothing is
         private.
         """
-        checks.choice("values", values, ("fixed", "any"))
         if values == "any":
-            return Permanent.privacy(self, reports=reports, values=values)
+            return Permanent._privacy(self, reports, values)
         one, zero = self._kept
         if reports is None:
             eps = flip_eps(self.state_flip)
             lost = Factor([one.one, one.zero], [zero.one, zero.zero], [eps, -eps])
         else:
-            lost = privacy_factor(one, zero, self._noise, checks.integer("reports", reports, low=1))
+            lost = privacy_factor(one, zero, self._noise, reports)
         gained = lost.reversed()
         both, either, neither = self._contained()
         return _mixed(

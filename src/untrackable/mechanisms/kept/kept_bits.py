@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from untrackable import checks
 from untrackable.estimation.aggregators import Aggregator, Reports, Scope
 from untrackable.framing import pack_integers, unpack_integers
 from untrackable.kernels.events import draw_events
@@ -50,6 +49,7 @@ class Permanent(Mechanism):
     """
 
     __slots__ = ()
+    exchangeable = True
     persists = "the kept pattern, seen through the noise of every report"
 
     @property
@@ -101,7 +101,7 @@ class Permanent(Mechanism):
         """One bit per position, and the clear part above them."""
         return self.positions + self.clear_bits
 
-    def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Pair:
+    def _privacy(self, reports: int | None, values: Values) -> Pair:
         """Fixed value: how well the two most different values can be told apart (exact).
 
         These share no position and set as many as they can. The observer sees the kept pattern, or `reports`
@@ -110,18 +110,16 @@ class Permanent(Mechanism):
         Any sequence of values: a client keeps one state per value, and each position of each of `reports` reports
         is no further apart than between two different states (upper).
         """
-        checks.choice("values", values, ("fixed", "any"))
-        count = None if reports is None else checks.integer("reports", reports, low=1)
         if values == "any":
-            if count is None:
+            if reports is None:
                 return everything_revealed("upper")
             position = max(abs(self._noise.ones), abs(self._noise.zeros))
-            return Experiment([(response_factor(position), self.positions * count)], certainty="upper")
+            return Experiment([(response_factor(position), self.positions * reports)], certainty="upper")
         one, zero = self._kept
-        if count is None:
+        if reports is None:
             lost = Factor([one.one, one.zero], [zero.one, zero.zero])
         else:
-            lost = privacy_factor(one, zero, self._noise, count)
+            lost = privacy_factor(one, zero, self._noise, reports)
         moved = {(a, b) for _, a, b in self._moved()}
         widest = [(a, b) for a, b in moved if not {(a + 1, b), (a, b + 1)} & moved]
         return worst([Experiment([(lost, a), (lost.reversed(), b)]) for a, b in sorted(widest)] or [Experiment()])

@@ -53,6 +53,7 @@ class KeptSymbol(Mechanism):
     """
 
     __slots__ = ()
+    exchangeable = True
     persists = "the kept symbol, seen through the noise of every report"
 
     keep: float
@@ -111,7 +112,7 @@ class KeptSymbol(Mechanism):
         own = (1 - kept.lie) * (1 - told.lie) + kept.lie * told.lie / others
         return Truthfulness(self._symbols_are, own, 1 / (others + 1))
 
-    def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Experiment:
+    def _privacy(self, reports: int | None, values: Values) -> Experiment:
         """Fixed value: the observer sees the kept symbol, or `reports` reports of it.
 
         If there are too many outcomes to enumerate, the kept symbol is an upper bound.
@@ -120,17 +121,15 @@ class KeptSymbol(Mechanism):
         next one is a mixture of reports of kept symbols in both worlds. Such mixtures are no further apart than
         reports of two different symbols (upper).
         """
-        checks.choice("values", values, ("fixed", "any"))
-        count = None if reports is None else checks.integer("reports", reports, low=1)
         if values == "any":
-            if count is None or self._reported.lie == 0:
+            if reports is None or self._reported.lie == 0:
                 return everything_revealed("upper")
-            return Experiment([(symbol_privacy_factor(self._reported), count)], certainty="upper")
-        if count is None or self._reported.lie == 0:
+            return Experiment([(symbol_privacy_factor(self._reported), reports)], certainty="upper")
+        if reports is None or self._reported.lie == 0:
             return Experiment([symbol_privacy_factor(self._kept)], certainty=self._apart)
-        if not can_enumerate(self._alphabet(), 2, [(0, count)]):
+        if not can_enumerate(self._alphabet(), 2, [(0, reports)]):
             return Experiment([symbol_privacy_factor(self._kept)], certainty="upper")
-        return Experiment([detection_factor(self._kept, self._reported, count, 0)], certainty=self._apart)
+        return Experiment([detection_factor(self._kept, self._reported, reports, 0)], certainty=self._apart)
 
     def _trackings(self, observed: ObservedRounds) -> list[Experiment | Mixture]:
         """The clear part and the kept symbol link the reports of one person (exact for few reports, else upper)."""
@@ -173,7 +172,7 @@ class KeptSymbol(Mechanism):
         if before == k:
             return [Experiment()]
         if before == 0 or k == 1:
-            return [self.privacy(reports=k)]
+            return [self._privacy(k, "fixed")]
         if not reported.lie:
             return [Experiment([*beside, detection_both_symbols_known(kept)], certainty=self._apart)]
         splits = observed.detection_splits()
@@ -183,7 +182,7 @@ class KeptSymbol(Mechanism):
         later = k - (before or 1)
         if can_enumerate_one_symbol_known(kept.symbols, later):
             known = Experiment([*beside, detection_one_symbol_known(kept, reported, later)], certainty="upper")
-            return [known] if before else [known, self.privacy(reports=k)]
+            return [known] if before else [known, self._privacy(k, "fixed")]
         return [Experiment([*beside, detection_both_symbols_known(kept)], certainty="upper")]
 
     def _noisy(self, symbol: int, lie: Chance, source: Entropy) -> int:

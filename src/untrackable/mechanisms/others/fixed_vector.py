@@ -88,6 +88,7 @@ class QuestionMechanism(LocalWrapper):
     """
 
     __slots__ = ()
+    exchangeable = True
     base: QuestionBase
     noise: BitNoise
 
@@ -113,7 +114,7 @@ class QuestionMechanism(LocalWrapper):
         """Empty sums for one round; a client's rounds share its question, so they do not merge."""
         return self.base.aggregator(Scope(self, round_number(round), pools=False))
 
-    def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Pair:
+    def _privacy(self, reports: int | None, values: Values) -> Pair:
         """Fixed noise: all reports are as private as one report of the base.
 
         Fresh noise: with probability ρ the two values have different answers, and each report is a randomised
@@ -121,15 +122,13 @@ class QuestionMechanism(LocalWrapper):
 
         Any sequence of values: as in `Memoized`. With fresh noise, one randomised response per report (upper).
         """
-        checks.choice("values", values, ("fixed", "any"))
-        count = None if reports is None else checks.integer("reports", reports, low=1)
         if values == "any":
             if self._fixed:
-                return self._once.privacy(reports=reports, values="any")
-            return everything_revealed("upper") if count is None else self._responses(count, "upper")
+                return self._once._privacy(reports, "any")
+            return everything_revealed("upper") if reports is None else self._responses(reports, "upper")
         if self._fixed:
             return Experiment([self.base.privacy_factor()], certainty=self.base.certainty)
-        return Mixture(self._fresh_answers(count))
+        return Mixture(self._fresh_answers(reports))
 
     def _responses(self, count: int, certainty: Certainty) -> Experiment:
         lie, eps = self.base.flip.probability, flip_eps(self.base.flip)

@@ -141,14 +141,13 @@ class OneChange(Mechanism):
         """The last rounds of the intervals that make up 1 … round."""
         return tuple(end for _, end in intervals(self._number(round)))
 
-    def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Pair:
+    def _privacy(self, reports: int | None, values: Values) -> Pair:
         """All rounds, or the first `reports`, for any two sequences of values (upper).
 
         At each level, the report of one change is compared with that of another (see docs). The bound on |ln P/Q|
         is attained if there are more rounds than changes. A fixed value is a sequence like any other.
         """
-        checks.choice("values", values, ("fixed", "any"))
-        last = self.rounds if reports is None else min(self.rounds, checks.integer("reports", reports, low=1))
+        last = self.rounds if reports is None else min(self.rounds, reports)
         return self._apart([min(self.changes, last >> h) for h in range(self.levels)])
 
     def _apart(self, revealed: list[int]) -> Mixture:

@@ -113,14 +113,13 @@ class Votes(Mechanism):
         """The updates at which bits are reported."""
         return self.updates[: self.estimates]
 
-    def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Experiment:
+    def _privacy(self, reports: int | None, values: Values) -> Experiment:
         """Fixed value: only the estimates count, because every true vote after the first update is no (exact).
 
         Any sequence of values: all votes that are truly yes for one of two people count too (upper). The answer is
         for all rounds, or for the first `reports`. It also holds if this person's votes decide about updates.
         """
-        checks.choice("values", values, ("fixed", "any"))
-        last = LARGEST_ROUND if reports is None else checks.integer("reports", reports, low=1)
+        last = LARGEST_ROUND if reports is None else reports
         estimates = sum(r <= last for r in self._estimated)
         if values == "fixed":
             return self._responses(0, estimates)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -17,9 +18,11 @@ from untrackable.mechanisms.interface import After, Charge, Values
 from untrackable.mechanisms.local.local_interface import Local
 from untrackable.mechanisms.observed_rounds import ObservedRounds, round_number
 from untrackable.mechanisms.wrappers.local_wrapper import LARGEST_SLOTS, LocalWrapper, local_base
+from untrackable.theory.attendance import answering_once
+from untrackable.theory.chance_of_answering import EVERY_ROUND, thinned_factor
 from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor
-from untrackable.theory.integer_losses import LossLaw
+from untrackable.theory.integer_losses import LossLaw, mixed
 from untrackable.theory.integer_slots import counted_slots
 
 
@@ -85,14 +88,31 @@ class Dealt(LocalWrapper):
         deck = (self._number(round) - 1) // self.slots
         return self.base.aggregator(Scope(self, deck, pools=True))
 
-    def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Experiment:
+    def _privacy(self, reports: int | None, values: Values) -> Experiment:
         """The privacy of all cards, or of the first `reports`. It is exact, and the same when values change.
 
         A card depends only on the value at the round in which it is first sent. Replays repeat it.
         """
-        checks.choice("values", values, ("fixed", "any"))
-        count = self.slots if reports is None else min(self.slots, checks.integer("reports", reports, low=1))
+        count = self.slots if reports is None else min(self.slots, reports)
         return Experiment([(self.base.privacy_factor(), count)], certainty=self.base.certainty)
+
+    def _privacy_by_chance(self, rounds: int | None, values: Values, participation: Fraction) -> Experiment:
+        """Each card may stay unsent, independently of the others. A replayed deck deals it again in later rounds.
+
+        A replayed deck without a last round sends every card in the end.
+        """
+        replayed = self.when_empty == "replay"
+        if rounds is None and replayed:
+            return self._privacy(None, values)
+        rounds = self.slots if rounds is None else rounds if replayed else min(rounds, self.slots)
+        turns, left = divmod(rounds, self.slots)
+        card = self.base.privacy_factor()
+        factors = [
+            (thinned_factor(card, answering_once(participation, times)), count)
+            for times, count in ((turns + 1, left), (turns, self.slots - left))
+            if times
+        ]
+        return Experiment(factors, certainty=self.base.certainty)
 
     def _trackings(self, observed: ObservedRounds) -> list[Experiment | Mixture]:
         """Nobody can tell one person from two, unless a replay puts a card on both sides."""
@@ -108,10 +128,16 @@ class Dealt(LocalWrapper):
         """0, unless cards are replayed."""
         return 1.0 if self.when_empty == "replay" and (reports is None or reports > self.slots) else 0.0
 
-    def integer_privacy(self, reports: int | None, *, values: Values, step: float) -> LossLaw | None:
-        """One law for every card, for all sequences of values."""
+    def integer_privacy(
+        self, reports: int | None, *, values: Values, step: float, participation: Fraction = EVERY_ROUND
+    ) -> LossLaw | None:
+        """One law for every card, for all sequences of values. Unless cards are replayed, one may be unsent."""
         one = self._integer_loss()
-        return None if one is None else one ** counted_slots(self.slots, reports)
+        if one is None:
+            return None
+        if self.when_empty == "stop":
+            one = mixed([(participation, one), (1 - participation, LossLaw.nothing())])
+        return one ** counted_slots(self.slots, reports)
 
     def integer_tracking(self, reports: int, *, values: int, step: float) -> LossLaw | None:
         """Nothing is revealed while the deck lasts. After that, everything counts as revealed."""

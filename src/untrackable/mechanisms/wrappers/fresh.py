@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
@@ -16,6 +17,7 @@ from untrackable.mechanisms.interface import After, Values
 from untrackable.mechanisms.local.local_interface import Local
 from untrackable.mechanisms.observed_rounds import ObservedRounds, round_number
 from untrackable.mechanisms.wrappers.local_wrapper import LocalWrapper, local_base
+from untrackable.theory.chance_of_answering import thinned
 from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor
 
@@ -51,13 +53,16 @@ class Fresh(LocalWrapper):
         round_number(round)
         return self.base.aggregator(Scope(self, 0, pools=True))
 
-    def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Experiment:
+    def _privacy(self, reports: int | None, values: Values) -> Experiment:
         """The same for a fixed value and for any sequence of values. Without a last report, all is revealed."""
-        checks.choice("values", values, ("fixed", "any"))
         if reports is None:
             return everything_revealed("exact")
-        count = checks.integer("reports", reports, low=1)
-        return Experiment([(self.base.privacy_factor(), count)], certainty=self.base.certainty)
+        return Experiment([(self.base.privacy_factor(), reports)], certainty=self.base.certainty)
+
+    def _privacy_by_chance(self, rounds: int | None, values: Values, participation: Fraction) -> Experiment:
+        """Each report may be missing, independently of the others."""
+        everything = self._privacy(rounds, values)
+        return everything if rounds is None else thinned(everything, participation)
 
     def _trackings(self, observed: ObservedRounds) -> list[Experiment | Mixture]:
         """Nobody can tell one person from two, because reports are independent given the value."""

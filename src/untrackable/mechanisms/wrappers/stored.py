@@ -40,6 +40,7 @@ class Stored(LocalWrapper):
     slots: int
 
     published = "[NV], the general transformation; RNIP is that of the noisy inner product"
+    exchangeable = True
     persists = "every stored report, word for word, whenever it is drawn again"
 
     def __post_init__(self) -> None:
@@ -84,19 +85,18 @@ class Stored(LocalWrapper):
         """Empty sums for one round. A client's rounds share slots, so they do not merge."""
         return self.base.aggregator(Scope(self, round_number(round), pools=False))
 
-    def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Pair:
+    def _privacy(self, reports: int | None, values: Values) -> Pair:
         """Fixed value: all slots (exact), or the distinct slots among `reports` draws (upper).
 
         Any sequence of values: a client keeps one set of slots per value. A repeated slot shows that the value did
         not change, so it counts as revealing everything. Otherwise each report counts as a new slot (upper).
         """
-        checks.choice("values", values, ("fixed", "any"))
         base = self.base.privacy_factor()
         if values == "fixed":
             if reports is None or self.slots == 1:
                 return Experiment([(base, self.slots)], certainty=self.base.certainty)
-            return stored_privacy(base, self.slots, checks.integer("reports", reports, low=1))
-        draws = self.slots + 1 if reports is None else checks.integer("reports", reports, low=1)
+            return stored_privacy(base, self.slots, reports)
+        draws = self.slots + 1 if reports is None else reports
         repeat = repeat_probability(self.slots, draws)
         gives_away = Factor([repeat, 0.0, 1 - repeat], [0.0, repeat, 1 - repeat])
         return Experiment([gives_away, (base, draws)], certainty="upper")

@@ -1,0 +1,49 @@
+"""Attendance in whole numbers: the law of its loss and how well people are recognised, on the safe side."""
+
+import math
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+
+from untrackable.theory.attendance import seen_laws
+from untrackable.theory.integer_losses import LossLaw, composed, log_ratio, mixed
+
+_FINER = 16
+"""The step of a law is this part of the loss of one stay that is seen."""
+_STEP = 2.0**-8
+"""The step on which different stays are composed."""
+_GAMMAS = 32
+"""Recognition is the smallest of bounds at this number of gammas for each unit, from 0 to ln(people)."""
+
+
+def attendance_law(stays: Iterable[tuple[Fraction, int]], places: Sequence[Fraction]) -> LossLaw:
+    """The law of ln(one person/several people) if one person answers; for (chance, count) pairs of stays.
+
+    It bounds the observer's success in recognising one person, and says nothing about the other direction.
+    """
+    return composed((_one_stay(chance, places) ** count for chance, count in stays if chance), _STEP)
+
+
+def _one_stay(chance: Fraction, places: Sequence[Fraction]) -> LossLaw:
+    one, several = seen_laws(chance, places)
+    found = [(p, p / q) for p, q in zip(one, several, strict=True) if p]
+    ratios = [ratio for _, ratio in found if ratio != 1]
+    if not ratios:
+        return LossLaw.nothing()
+    step = math.log1p(float(max(ratios) - 1)) / _FINER
+    return mixed((Fraction(1), _outcome(p, ratio).on(step)) for p, ratio in found)
+
+
+def _outcome(mass: Fraction, ratio: Fraction) -> LossLaw:
+    """One outcome of this probability, as a part of a law."""
+    if ratio == 1:
+        return LossLaw.of(Fraction(0), {0: mass})
+    if ratio > 1:
+        return LossLaw.of(log_ratio(ratio.numerator, ratio.denominator), {1: mass})
+    return LossLaw.of(log_ratio(ratio.denominator, ratio.numerator), {-1: mass})
+
+
+def recognition_upper(law: LossLaw, people: int) -> float:
+    """A bound on the probability of recognising a person among this many: the least of e^gamma/people + delta."""
+    most = math.ceil(math.log(people) * _GAMMAS)
+    gammas = [i / _GAMMAS for i in range(most + 1)]
+    return min(1.0, *(math.exp(gamma) / people * (1 + 1e-12) + law.delta(gamma) for gamma in gammas))
