@@ -6,10 +6,11 @@ computed like that, the full engine has to confirm the guarantee, and must be in
 
 import contextlib
 import importlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from untrackable.accounting import verification
-from untrackable.brackets import at_most
+from untrackable.brackets import at_most, rounded
+from untrackable.mechanisms.attended_tracking import RARE, most_reports
 from untrackable.protocol.campaign import Campaign
 from untrackable.protocol.wire import LAST_ROUND
 from untrackable.theory.attendance import AMONG
@@ -118,6 +119,12 @@ def tracking(campaign: Campaign, reports: int | None, step: float) -> LossLaw:
     return law
 
 
+def declaring_recognition(campaign: Campaign) -> Campaign:
+    """The same campaign that declares the smallest recognition, to three digits, that every client can confirm."""
+    found = min(1.0, rounded(recognition(campaign), 3, "up"))
+    return replace(campaign, guarantee=replace(campaign.guarantee, recognition=found))
+
+
 def recognition(campaign: Campaign) -> float:
     """How often an observer of two places recognises a person among 1,000, by reports and attendance (upper)."""
     attending, rounds = campaign.attending, campaign.rounds
@@ -126,8 +133,9 @@ def recognition(campaign: Campaign) -> float:
     if rounds is None:
         return 1.0
     law = attendance_law(attending.blocks(rounds), attending.places)
-    reports = tracking(campaign, rounds, _ATTENDANCE_STEP)
-    return recognition_upper(composed((law, reports), _ATTENDANCE_STEP), AMONG)
+    reports = most_reports(attending, rounds)
+    law = composed((law, tracking(campaign, reports, _ATTENDANCE_STEP)), _ATTENDANCE_STEP)
+    return min(1.0, recognition_upper(law, AMONG) + (RARE if reports < rounds else 0.0))
 
 
 def _engine() -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 
 from untrackable import strict_json
 from untrackable.brackets import at_most
+from untrackable.display.attendance_words import attendance_words
 from untrackable.display.truth_words import share, truth_words
 from untrackable.protocol.campaign import Campaign
 
@@ -43,7 +44,8 @@ def guarantee_words(campaign: Campaign, verdict: str) -> list[str]:
             f"answer by a factor of at most {_factor(declared.gamma)} "
             f"{_at('gamma', declared.gamma, declared.tracking_delta, found)}."
         )
-    return sentences
+    recognised = verified.get("recognition")
+    return sentences + attendance_words(campaign, 1.0 if recognised is None else recognised["upper"])
 
 
 def _guessed(eps: float, delta: float) -> float:

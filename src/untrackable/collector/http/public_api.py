@@ -60,12 +60,13 @@ class PublicApi:
     def guarantee(self, request: Request) -> Response:
         """The declared guarantee, and the result of its verification when the campaign was created."""
         stored = self._service.stored_campaign(request.path_params["campaign"])
-        campaign = self._service.campaign(stored.id)
+        campaign, verdict = self._service.campaign(stored.id), self._service.verdict(stored)
         return _json(
             {
-                "declared": campaign.to_json()["guarantee"],
-                "verified": strict_json.parse(stored.verdict),
-                "words": guarantee_words(campaign, stored.verdict),
+                "declared": campaign.guarantee.to_json(),
+                "attendance": campaign.attending.to_json(),
+                "verified": strict_json.parse(verdict),
+                "words": guarantee_words(campaign, verdict),
             }
         )
 
@@ -149,6 +150,7 @@ def estimated(
         content = {
             "rounds": list(rounds),
             "reports": found.reports,
+            "participation": str(campaign.participation),
             "beta": found.beta,
             "intervals": "upper, for all values at once",
             "values": found.rows,

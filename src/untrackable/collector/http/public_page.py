@@ -10,6 +10,7 @@ from untrackable.collector.http.problems import Refused
 from untrackable.collector.http.public_api import NO_STORE, estimated
 from untrackable.collector.http.service import Service
 from untrackable.collector.stores.records import StoredCampaign
+from untrackable.display.attendance_words import sample_words
 from untrackable.display.campaign_words import guarantee_words, schedule_words
 from untrackable.display.page_shell import page_template
 from untrackable.display.percentages import percent
@@ -44,7 +45,7 @@ class PublicPage:
             "question": campaign.question,
             "encoding": campaign.encoding.describe(),
             "schedule": schedule_words(campaign),
-            "guarantee": guarantee_words(campaign, stored.verdict),
+            "guarantee": guarantee_words(campaign, self._service.verdict(stored)),
             "why": "",
             "estimate": None,
         }
@@ -95,6 +96,7 @@ def _drawn(found: dict[str, Any], campaign: Campaign) -> dict[str, Any]:
     return {
         "rows": rows,
         "reports": f"{found['reports']:,}",
+        "sample": sample_words(campaign, found["reports"], len(numbers)),
         "span": span,
         "failing": f"{100 * found['beta']:g} %",
         "others": f"{others:,}" if others > 0 else "",

@@ -3,10 +3,11 @@
 from typing import Literal, Self
 
 from untrackable import checks
+from untrackable.checks import Chance
 from untrackable.mechanisms.inner_product.budget_solver import Accounting, best_base, checked_base
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
 from untrackable.mechanisms.wrappers.card_dealing import Dealt
-from untrackable.theory.chance_of_answering import EVERY_ROUND, Chance
+from untrackable.theory.chance_of_answering import EVERY_ROUND
 
 
 class Deck(Dealt):
