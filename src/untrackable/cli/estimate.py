@@ -41,6 +41,7 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 @click.option("--parameter", "-p", "parameters", multiple=True, metavar="KEY=VALUE", help="Its parameter.")
 @click.option("--preset", metavar="NAME", help="Published parameters of --mechanism.")
 @click.option("--encoding", metavar="JSON", help="What values mean, if the file does not say.")
+@click.option("--participation", default="1", metavar="SHARE", help="Each person's chance of answering a round.")
 @click.option("--plot", type=_OUT, metavar="FILE", help="Write a picture (.png, .svg or .pdf).")
 @click.option("--export", "out", type=_OUT, metavar="FILE", help="Write all values: .csv, .parquet, .arrow, .json.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
@@ -57,6 +58,7 @@ def estimate(
     parameters: tuple[str, ...],
     preset: str | None,
     encoding: str | None,
+    participation: str,
     plot: Path | None,
     out: Path | None,
     as_json: bool,
@@ -89,6 +91,7 @@ def estimate(
                 rounds=round_numbers(rounds),
                 candidates=None if candidates is None else _candidates(candidates, files, made, meant),
                 beta=beta,
+                participation=participation,
                 progress=told,
             )
         _write(found, plot, out, top, consistent)
