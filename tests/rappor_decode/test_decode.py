@@ -333,7 +333,7 @@ def test_what_cannot_be_decoded() -> None:
 
 
 def test_the_result_as_data(capsys: pytest.CaptureFixture[str]) -> None:
-    told: list[tuple[str, float]] = []
+    told: list[tuple[str, float | None]] = []
     decoded: Decoded = decode(
         PARAMS, small(), ["a", "b", "c", "d"], progress=lambda what, done: told.append((what, done))
     )

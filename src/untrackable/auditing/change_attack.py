@@ -9,9 +9,10 @@ from scipy.special import logsumexp
 
 from untrackable import checks
 from untrackable.auditing.confidence import Matched
-from untrackable.auditing.link_attack import Progress, area, share
+from untrackable.auditing.link_attack import area, share
 from untrackable.brackets import Bracket
 from untrackable.mechanisms.interface import Mechanism
+from untrackable.progress import Progress, no_progress
 
 FloatArray = NDArray[np.float64]
 
@@ -48,7 +49,7 @@ def find_changes(
     other: Any = 1,
     seed: int = 1,
     level: float = 0.95,
-    progress: Progress = lambda what, done: None,
+    progress: Progress = no_progress,
 ) -> Changed:
     """Simulate people who hold `value`; half of them change to `other` at a random report.
 

@@ -13,9 +13,9 @@ from untrackable import checks
 from untrackable.auditing.confidence import Matched, clopper_pearson
 from untrackable.brackets import Bracket
 from untrackable.mechanisms.interface import Mechanism
+from untrackable.progress import Progress, no_progress
 
 FloatArray = NDArray[np.float64]
-Progress = Callable[[str, float], None]
 
 LARGEST_ASSIGNMENT = 4000
 """Up to this many people are matched all at once. That takes the whole table of scores, and cubic time."""
@@ -59,7 +59,7 @@ def link(
     distribution: Sequence[float] | None = None,
     seed: int = 1,
     level: float = 0.95,
-    progress: Progress = lambda what, done: None,
+    progress: Progress = no_progress,
 ) -> Linked:
     """Simulate `people` who send `reports` reports from each of two places, and match them by likelihood.
 

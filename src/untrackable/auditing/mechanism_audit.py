@@ -8,9 +8,10 @@ import numpy as np
 
 from untrackable import checks
 from untrackable.auditing.change_attack import Changed, find_changes
-from untrackable.auditing.link_attack import Linked, Progress, link
+from untrackable.auditing.link_attack import Linked, link
 from untrackable.brackets import Bracket
 from untrackable.mechanisms.interface import Mechanism, Pair
+from untrackable.progress import Progress, no_progress
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.experiment import Experiment, Mixture, Worst
 from untrackable.theory.percentiles import Trackability
@@ -118,7 +119,7 @@ def audit(
     attack: bool = True,
     distribution: Sequence[float] | None = None,
     seed: int = 1,
-    progress: Progress = lambda what, done: None,
+    progress: Progress = no_progress,
 ) -> Audit:
     """Audit a mechanism against an observer who holds `reports` reports of a person.
 

@@ -17,7 +17,7 @@ from untrackable.cli.terminal import echo, print_json
 
 if TYPE_CHECKING:
     from untrackable.client.membership import Member
-    from untrackable.client.send_times import Moments
+    from untrackable.client.send_times import SendTimes
     from untrackable.encodings.encoding import Encoding
 
 _LONGEST_PAUSE, _RETRY_PAUSE = 3600.0, 600.0
@@ -99,14 +99,14 @@ def send(server: str, folder: Path, stay: bool, as_json: bool) -> None:
     """
     from untrackable.client.client import members
     from untrackable.client.http_post import Address
-    from untrackable.client.send_times import Moments
+    from untrackable.client.send_times import SendTimes
     from untrackable.errors import UntrackableError
 
-    wrong, moments = False, Moments(time.time) if stay else None
+    wrong, times = False, SendTimes(time.time) if stay else None
     while True:
         try:
             Address.of(server, "0" * 64).reached_by()  # a bad address is bad for every campaign
-            results = [_send_one(member, server, moments) for member in members(folder, clock=time.time)]
+            results = [_send_one(member, server, times) for member in members(folder, clock=time.time)]
         except (UntrackableError, ValueError) as error:
             raise click.ClickException(str(error)) from None
         except OSError as error:
@@ -129,16 +129,16 @@ def _sleep(seconds: float) -> None:
         slices -= 1
 
 
-def _send_one(member: Member, server: str, moments: Moments | None) -> dict[str, Any]:
+def _send_one(member: Member, server: str, times: SendTimes | None) -> dict[str, Any]:
     """Send what is due of one campaign and say how it went; an error does not keep others from being sent."""
     from untrackable.errors import ClockBehind, FolderBusy, UntrackableError
 
     later = None
     try:
-        if moments is None:
+        if times is None:
             outcome, due = member.send(server), member.due()
         else:
-            outcome, due = moments.tend(member, lambda: member.send(server))
+            outcome, due = times.tend(member, lambda: member.send(server))
         return {"campaign": member.campaign.id, "outcome": str(outcome), "next_report": due}
     except OSError as error:
         problem, later = error.strerror or type(error).__name__, time.time() + _RETRY_PAUSE

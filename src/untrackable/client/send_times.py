@@ -18,7 +18,7 @@ _GRACE = 30.0
 """Up to this many seconds after its sending time, a report does not count as late."""
 
 
-class Moments:
+class SendTimes:
     """The planned sending time of each campaign. It is forgotten when the process ends."""
 
     def __init__(self, clock: Clock = time.time) -> None:

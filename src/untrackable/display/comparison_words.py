@@ -1,6 +1,6 @@
 """A comparison in plain words: what it shows, and a table with one row for each mechanism."""
 
-from untrackable.auditing.comparison import Comparison, Row
+from untrackable.auditing.comparison import ComparedMechanism, Comparison
 from untrackable.display.numbers import cell, number, said, upper
 
 
@@ -54,7 +54,7 @@ def columns(comparison: Comparison) -> tuple[str, ...]:
     )
 
 
-def cells(row: Row) -> tuple[str, ...]:
+def cells(row: ComparedMechanism) -> tuple[str, ...]:
     """One row of the table."""
     return (
         row.name + ("" if row.lasts else " *"),

@@ -1,6 +1,6 @@
 """google/rappor's map.csv: which bits each candidate string sets in each cohort."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -10,17 +10,11 @@ from numpy.typing import NDArray
 
 from untrackable.errors import DecodeError
 from untrackable.mechanisms.kept.rappor import Rappor
+from untrackable.progress import Progress, no_progress
 from untrackable.rappor_decode.rappor_files import write
 from untrackable.reports.strict_csv import StrictCsv
 
-Progress = Callable[[str, float], object]
-"""Is called with what is being done and the share of it that is done."""
-
 _OFTEN = 1 << 9
-
-
-def no_progress(what: str, done: float) -> None:
-    """Show nothing."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

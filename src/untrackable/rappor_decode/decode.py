@@ -11,7 +11,8 @@ from scipy.stats import norm
 from untrackable import checks
 from untrackable.estimation.aggregators import FloatArray
 from untrackable.mechanisms.kept.rappor import Rappor
-from untrackable.rappor_decode.candidate_map import CandidateMap, Progress, no_progress
+from untrackable.progress import Progress, no_progress
+from untrackable.rappor_decode.candidate_map import CandidateMap
 from untrackable.rappor_decode.decode_result import Candidate, Correction, Decoded
 from untrackable.rappor_decode.design import Design, design
 from untrackable.rappor_decode.hash_chance import hash_p_value

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
 from untrackable.estimation.aggregators import FloatArray
-from untrackable.rappor_decode.candidate_map import Progress, no_progress
+from untrackable.progress import Progress, no_progress
 
 Indices = NDArray[np.int64]
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from untrackable.errors import DecodeError
 from untrackable.mechanisms.kept.rappor import Rappor, RapporAggregator
-from untrackable.reports.strict_csv import Row, StrictCsv
+from untrackable.reports.strict_csv import CsvRow, StrictCsv
 
 _HEADER = ["k", "h", "m", "p", "q", "f"]
 _LARGEST = (1 << 53) - 1
@@ -143,7 +143,7 @@ def _count(pending: list[str], cohorts: list[int], reports: NDArray[np.int64], b
         cohorts.clear()
 
 
-def _columns(file: StrictCsv, header: Row) -> tuple[int, int]:
+def _columns(file: StrictCsv, header: CsvRow) -> tuple[int, int]:
     names = [cell.strip().lower() for cell in header.cells]
     for name in ("irr", "rappor"):
         if names.count("cohort") == 1 and names.count(name) == 1:
@@ -166,7 +166,7 @@ def read_candidates(path: str | Path) -> list[str]:
     return found
 
 
-def _check_width(file: StrictCsv, row: Row, width: int) -> None:
+def _check_width(file: StrictCsv, row: CsvRow, width: int) -> None:
     if len(row.cells) != width:
         raise file.malformed(row.line, f"{len(row.cells)} columns instead of {width}")
 

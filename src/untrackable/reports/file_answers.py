@@ -14,7 +14,8 @@ from untrackable.encodings.discovered_strings import DiscoveredStrings
 from untrackable.encodings.encoding import Encoding
 from untrackable.errors import EncodingError, ReportFileError
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.reports.summing import Progress, ReadFile, sum_files
+from untrackable.progress import Progress
+from untrackable.reports.summing import ReadFile, sum_files
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -259,7 +259,7 @@ def test_clients_are_made_in_pairs_and_progress_is_told() -> None:
         return lambda: value
 
     told: list[float] = []
-    samples = collect(factory, [0, 1], 6, 3, lambda what, done=None: told.append(done or 0.0))
+    samples = collect(factory, [0, 1], 6, 3, lambda what, done: told.append(done or 0.0))
     assert made == [0, 0, 1, 1] * 3
     assert [sample.bits.shape for sample in samples] == [(6, 3, 1)] * 2
     assert told == sorted(told)

@@ -15,11 +15,11 @@ from untrackable.auditing.evidence.attack_bounds import (
     advantage_lower,
     value_leak,
 )
-from untrackable.auditing.evidence.report_digests import Progress
 from untrackable.auditing.evidence.report_streams import Factory, Streams, collect
 from untrackable.auditing.evidence.sign_tests import SignTest, identical, persistence, sharing
 from untrackable.auditing.evidence.similarities import halves
 from untrackable.brackets import at_least
+from untrackable.progress import Progress
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,7 +195,7 @@ def audit_client(
     rng = np.random.default_rng(checks.integer("seed", seed, low=0))
     samples = collect(factory, values, clients, reports, progress)
     if progress is not None:
-        progress("looking for leaks")
+        progress("looking for leaks", None)
     every, one = (
         value_leak(taken, level=level, delta=delta, seed=seed)
         for taken in (samples, [sample.between(0, 1) for sample in samples])

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from untrackable import checks
 from untrackable.auditing.evidence.attack_bounds import FEWEST_PEOPLE, Advantage, advantage_lower, disjoint_pairs
-from untrackable.auditing.evidence.people_sample import PeopleSample, Person, arrays, windows
-from untrackable.auditing.evidence.recorded_format import FORMATS, Format, RecordedFormat, UnreadableReport
+from untrackable.auditing.evidence.people_sample import BothWindows, PeopleSample, arrays, windows
+from untrackable.auditing.evidence.recorded_format import FORMATS, FormatName, RecordedFormat, UnreadableReport
 from untrackable.auditing.evidence.recorded_table import RecordedColumns, find_columns, open_recorded
-from untrackable.auditing.evidence.report_digests import Progress
 from untrackable.brackets import at_least
 from untrackable.errors import AuditError
+from untrackable.progress import Progress
 from untrackable.reports.table import CellBatch, CellTable
 
 SHOWN = 5
@@ -136,7 +136,7 @@ def audit_file(
     window: str | None = None,
     report: str | None = None,
     windows: tuple[str, str] | None = None,
-    format: Format = "auto",
+    format: FormatName = "auto",
     level: float = 0.99,
     people: int = 10_000,
     seed: int = 0,
@@ -170,7 +170,7 @@ def audit_file(
             + reading.complaint()
         )
     if progress is not None:
-        progress("looking for a way to follow people")
+        progress("looking for a way to follow people", None)
     tracking = _tracked(both, level, seed, mechanism, value)
     return FileAudit(
         path=os.fspath(path),
@@ -198,7 +198,7 @@ class _Reading:
         self,
         table: CellTable,
         columns: RecordedColumns,
-        format: Format,
+        format: FormatName,
         mechanism: LinkingMechanism | None,
         progress: Progress | None,
     ) -> None:
@@ -311,7 +311,7 @@ def _name(who: Any) -> bytes:
 
 
 def _tracked(
-    both: list[Person], level: float, seed: int, mechanism: LinkingMechanism | None, value: Any
+    both: list[BothWindows], level: float, seed: int, mechanism: LinkingMechanism | None, value: Any
 ) -> Advantage:
     if mechanism is None:
         return advantage_lower(*windows(both), level=level, seed=seed)

@@ -45,7 +45,7 @@ class PersonWindow:
             del self.hashes[max(self.hashes)]
 
 
-Person = tuple[PersonWindow, PersonWindow]
+BothWindows = tuple[PersonWindow, PersonWindow]
 """A person in the two windows."""
 
 
@@ -58,7 +58,7 @@ class PeopleSample:
     def __init__(self, most: int, *, width: int, seed: int, keep_raw: bool) -> None:
         self._most, self._width, self._keep = most, width, keep_raw
         self._key = seed.to_bytes(16, "little")
-        self._known: dict[bytes, Person] = {}
+        self._known: dict[bytes, BothWindows] = {}
         self._largest: list[tuple[int, bytes]] = []
         self.dropped = False
 
@@ -71,7 +71,7 @@ class PeopleSample:
             window = (person[0].count + person[1].count) % 2
         person[window].add(report, self._width, self._keep)
 
-    def _admit(self, pseudonym: bytes) -> Person | None:
+    def _admit(self, pseudonym: bytes) -> BothWindows | None:
         rank = digest(pseudonym, self._key)
         if len(self._known) >= self._most:
             self.dropped = True
@@ -88,12 +88,12 @@ class PeopleSample:
     def __len__(self) -> int:
         return len(self._known)
 
-    def in_both_windows(self) -> list[Person]:
+    def in_both_windows(self) -> list[BothWindows]:
         """The people who were seen in both windows."""
         return [person for person in self._known.values() if person[0].count and person[1].count]
 
 
-def windows(people: list[Person]) -> tuple[Window, Window]:
+def windows(people: list[BothWindows]) -> tuple[Window, Window]:
     """The two windows of these people as arrays."""
     width = max(window.ones.size for person in people for window in person)
     known: dict[int, int] = {}
@@ -120,7 +120,7 @@ def _window(people: list[PersonWindow], width: int, known: dict[int, int]) -> Wi
     return Window(counts, means, tokens)
 
 
-def arrays(people: list[Person], report_bits: int, *, as_bytes: bool) -> tuple[NDArray[Any], NDArray[Any]]:
+def arrays(people: list[BothWindows], report_bits: int, *, as_bytes: bool) -> tuple[NDArray[Any], NDArray[Any]]:
     """The raw reports of people who have enough in both windows, laid out as simulation does.
 
     From each person as many are taken as three quarters of the people have in a window.

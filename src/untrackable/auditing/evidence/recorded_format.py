@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from untrackable.auditing.evidence.report_digests import digest
 
-Format = Literal["auto", "integer", "hex", "bits", "text"]
-FORMATS: tuple[Format, ...] = ("auto", "integer", "hex", "bits", "text")
+FormatName = Literal["auto", "integer", "hex", "bits", "text"]
+FORMATS: tuple[FormatName, ...] = ("auto", "integer", "hex", "bits", "text")
 
 WIDEST = 4096
 """Bits of the longest report."""
@@ -34,11 +34,11 @@ class UnreadableReport(ValueError):
 class RecordedFormat:
     """How the reports of one file are read; `width` is their bits, or 0 for integers of any width."""
 
-    name: Format
+    name: FormatName
     width: int
 
     @staticmethod
-    def of(sample: Sequence[Any], asked: Format) -> "RecordedFormat":
+    def of(sample: Sequence[Any], asked: FormatName) -> "RecordedFormat":
         """The format that a file's first reports suggest, or the one asked for, with the width that most have."""
         texts = [cell for cell in sample if isinstance(cell, str)]
         if asked == "auto":
@@ -87,7 +87,7 @@ class RecordedFormat:
         return number
 
 
-def _guess(sample: Sequence[Any], texts: Sequence[str]) -> Format:
+def _guess(sample: Sequence[Any], texts: Sequence[str]) -> FormatName:
     if sample and 2 * len(texts) < len(sample):
         whole = sum(isinstance(cell, (bool, int, float)) for cell in sample)
         listed = sum(isinstance(cell, (list, bytes)) for cell in sample)

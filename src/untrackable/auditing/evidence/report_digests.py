@@ -1,17 +1,9 @@
 """Reports that are only compared for equality, as keyed or plain digests."""
 
 import hashlib
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-
-
-class Progress(Protocol):
-    """Is called with what is being done and, where known, the share of it that is done."""
-
-    def __call__(self, what: str, done: float | None = None) -> None:
-        """Show it."""
 
 
 def digest(data: bytes, key: bytes = b"") -> int:

@@ -7,8 +7,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from untrackable.auditing.evidence.report_digests import Progress, digest_bits
+from untrackable.auditing.evidence.report_digests import digest_bits
 from untrackable.errors import AuditError
+from untrackable.progress import Progress
 
 MOST_BITS = 1 << 30
 """Bits of all reports together that are held in memory, a byte each."""
