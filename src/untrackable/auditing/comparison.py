@@ -15,6 +15,7 @@ from untrackable.progress import Progress, no_progress
 from untrackable.theory.accuracy import Accuracy
 
 _MOST_VALUES = 4096
+"""The largest number of values: some mechanisms have a bit for each."""
 FOR_EVER, THESE_ROUNDS = "private for ever", "private for these rounds only"
 
 
