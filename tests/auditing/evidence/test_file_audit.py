@@ -233,7 +233,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     files = {
         "empty.csv": (b"", "is empty"),
         "header.csv": (b"user,report\n", "no row can be used"),
-        "windows.csv": (b"user,day,report\n", "no row is in any window"),
+        "windows.csv": (b"user,day,report\n", "no row says which window it is in"),
         "one.csv": (b"user,day,report\na,mon,1\n", "all rows are in one window"),
         "junk.bin": (bytes(range(256)) * 9, "is not CSV"),
         "line.txt": (b"no line ends here", "is not CSV"),
