@@ -29,7 +29,9 @@ _CLOCK_CHECK = 20.0
 @click.command(cls=PlainCommand)
 @click.argument("file", metavar="CAMPAIGN", type=campaigns.FILE)
 @click.option("--pin", "pins", multiple=True, metavar="SHA256", help="Trust this campaign id or directory digest.")
-@click.option("--directory", type=campaigns.FILE, metavar="FILE", help="Directory that lists it; pin its digest.")
+@click.option(
+    "--directory", type=campaigns.FILE, metavar="FILE", help="Directory with the campaign; pin its digest."
+)
 @policy_options
 @click.option("--leave", is_flag=True, help="Stop answering this campaign.")
 @FOLDER
@@ -49,8 +51,8 @@ def answer(
     """Answer a campaign's question on this person's device.
 
     The campaign is accepted only if it is pinned, keeps what it declares and fits the privacy budget. Reports start
-    with the next round. The answer is asked for without showing it, or read from standard input; it is never part
-    of the command line.
+    with the next round. The command asks for the answer without showing it, or reads it from standard input. The
+    answer is never part of the command line.
 
     The first answer stores the privacy budget in the folder. Later answers use it. They may lower it, but only
     `untrackable policy set` raises it.
@@ -91,9 +93,9 @@ def answer(
 def send(server: str, folder: Path, stay: bool, as_json: bool) -> None:
     """Send the reports that are due to a collector.
 
-    SERVER is the collector's address. Every answered campaign has one report in each round, sent at a random time.
-    Run this often, or once with --stay. A missed round is not made up for. A late report goes out at once, or with
-    --stay at a random time within the hour.
+    SERVER is the collector's address. Each campaign that was answered has one report in each round, sent at a
+    random time. Run this often, or once with --stay. A missed round is not made up for. A late report goes out at
+    once, or with --stay at a random time within the hour.
 
     Example: untrackable send https://collect.example --stay
     """
@@ -158,7 +160,7 @@ def _print_results(results: list[dict[str, Any]], as_json: bool) -> None:
         after = "no further report" if due is None else f"next report {campaigns.when(int(due))}"
         echo(f"campaign {result['campaign'][:12]}…: {result['outcome']}; {after}")
     if not results:
-        click.echo("no campaign has been answered: `untrackable answer` does that")
+        click.echo("no campaign has been answered; use `untrackable answer` first")
 
 
 def _answered(due: float | None) -> str:

@@ -65,7 +65,7 @@ def audit_client(
 ) -> None:
     r"""Test any client as a black box: what do its reports reveal?
 
-    Makes many clients, collects their reports and says how much these reveal at least. FACTORY(value) in MODULE
+    Makes many clients, collects their reports and says how much they reveal at least. FACTORY(value) in MODULE
     must return a client: a function that returns one report after another, or an object with .report(round). MODULE
     is in the current folder or installed. Reports are integers, strings, bytes, lists of integers, or tuples of
     these.

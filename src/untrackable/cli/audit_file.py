@@ -69,7 +69,7 @@ def audit_file(
 
     FILE is CSV, Parquet or Arrow and may be larger than memory. It has a column of pseudonyms (pseudonym, user,
     user_id or id), a column of reports (report or irr) and perhaps a column that says in which window a report was
-    seen (window, place, device or day). Without windows, a person's reports are split into two windows in turn. The
+    seen (window, place, device or day). Without such a column, a person's reports go to two windows in turn. The
     attack then tries to match the people of one window with those of the other. Pseudonyms and reports are never
     printed.
 

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 def paper(as_json: bool, plots: Path | None, seed: int) -> None:
     """Recompute the paper's numbers and show both side by side.
 
-    The paper is Naor and Vexler, "Can Two Walk Together". A number that differs names its entry in docs/errata.md.
-    Exits with 1 if a number differs without an entry.
+    The paper is Naor and Vexler, "Can Two Walk Together". If a number differs, its entry in docs/errata.md is
+    named. Exits with 1 if a number differs without an entry.
 
     Example: untrackable paper --plots figures
     """

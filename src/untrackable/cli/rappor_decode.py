@@ -27,7 +27,7 @@ _FILE = click.Path(path_type=Path)
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.05,
     show_default=True,
-    help="Largest probability that any string found is false.",
+    help="Chance that any string found is false.",
 )
 @click.option("--fdr", is_flag=True, help="Let --alpha be the expected share of false strings.")
 @click.option("--complete", is_flag=True, help="Assume that everyone holds one of the candidates.")

@@ -19,9 +19,9 @@ LevelProgress = Callable[[int, float], None]
 _TOGETHER = 1 << 20
 """How many prefixes are looked at together."""
 _MANY_CHILDREN = 1 << 14
-"""If a prefix has so many children, a level keeps `beam` prefixes; if it has fewer, a level keeps more."""
+"""If a prefix has this many children, a level keeps `beam` prefixes. If it has fewer, a level keeps more."""
 _WIDEST = 16
-"""A level keeps at most so many times `beam` prefixes."""
+"""A level keeps at most this many times `beam` prefixes."""
 
 
 @dataclass(frozen=True, slots=True)

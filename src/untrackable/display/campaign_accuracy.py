@@ -30,7 +30,7 @@ class CampaignAccuracy:
 
 
 def campaign_accuracy(campaign: Campaign, people: int) -> CampaignAccuracy:
-    """The accuracy of one round in which so many people answer."""
+    """The accuracy of one round in which this many people answer."""
     rounds = FOREVER if campaign.rounds is None else min(campaign.rounds, LARGEST_ROUNDS)
     goals = Goals(people=people, encoding=campaign.encoding, rounds=rounds, error=USABLE_ERROR)
     error = errors(campaign.mechanism, goals, people).one_round
@@ -42,7 +42,7 @@ def campaign_accuracy(campaign: Campaign, people: int) -> CampaignAccuracy:
 
 
 def accuracy_words(found: CampaignAccuracy) -> str:
-    """The same in a sentence."""
+    """The accuracy of a round in a sentence."""
     people = f"with {found.people:,} {'people' if found.people > 1 else 'person'} in a round"
     if found.predicted:
         told = f"{people}, strings of a share above {number(found.error_upper)} are found (predicted)"

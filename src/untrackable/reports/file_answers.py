@@ -59,7 +59,7 @@ def estimate_files(
     )
     counted = {number: sums for number, sums in found.sums.items() if sums.n}
     if found.question is None or not counted:
-        selected = "" if not found.reports else " of a round that was asked for and tells frequencies"
+        selected = "" if not found.reports else " in these rounds from which frequencies can be estimated"
         raise ReportFileError(
             f"{', '.join(str(file.path) for file in found.files)}: there are no reports{selected}"
         )

@@ -47,7 +47,7 @@ class Coin:
         return (self.gap - other.gap) / 2
 
     def mirrored(self) -> "Coin":
-        """The same coin with 0 and 1 exchanged."""
+        """This coin with 0 and 1 exchanged."""
         return Coin(self.zero, self.one, -self.gap)
 
 
