@@ -66,5 +66,5 @@ def _how(mechanism: object) -> str:
     method = getattr(type(mechanism), "_trackings", None) or getattr(type(mechanism), "tracking", None)
     base = getattr(mechanism, "base", None)
     about = base if base is not None and not callable(base) else None
-    told = (inspect.getdoc(type(mechanism)), inspect.getdoc(type(about)) if about else "", inspect.getdoc(method))
-    return " ".join(part.replace("`", "") for part in told if part)
+    parts = (inspect.getdoc(type(mechanism)), inspect.getdoc(type(about)) if about else "", inspect.getdoc(method))
+    return " ".join(part.replace("`", "") for part in parts if part)

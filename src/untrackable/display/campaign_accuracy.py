@@ -45,14 +45,14 @@ def accuracy_words(found: CampaignAccuracy) -> str:
     """The accuracy of a round in a sentence."""
     people = f"with {found.people:,} {'people' if found.people > 1 else 'person'} in a round"
     if found.predicted:
-        told = f"{people}, strings of a share above {number(found.error_upper)} are found (predicted)"
+        error = f"{people}, strings of a share above {number(found.error_upper)} are found (predicted)"
     else:
-        told = (
+        error = (
             f"{people}, shares are off by at most ±{number(found.error_upper)} "
             f"(upper; all answers at once, except with probability {found.beta:g})"
         )
     if found.usable:
-        return told
+        return error
     needed = "no number of people is enough" if found.people_needed is None else counted(found.people_needed)
     more = needed if found.people_needed is None else f"±{USABLE_ERROR:g} takes {needed} people"
-    return f"NOT USABLE for one round: {told}; {more}, or several rounds pooled"
+    return f"NOT USABLE for one round: {error}; {more}, or several rounds pooled"

@@ -27,7 +27,7 @@ from untrackable.rappor_decode.rivals import p_value_with_rivals
 _MOST = 500
 """The lasso chooses at most this many candidates."""
 _SHARE_OF_ROWS = 0.8
-"""It also chooses at most this many times as many candidates as there are bits, or a fit would explain anything."""
+"""It chooses at most this many candidates for each bit of a cohort. With more, a fit could explain anything."""
 _ROUNDS = 10
 """Candidates that pass the test join the fit, which is then repeated at most this many times."""
 

@@ -17,7 +17,7 @@ from untrackable.rappor_decode.rappor_files import Counts
 _ITERATIONS = 200
 """The largest number of iterations to find out whether the candidates cover everything."""
 _IN_SPAN = 1e-12
-"""They do if a mixture of them misses an even share of all bits by at most this mean square."""
+"""They do if a mixture of them equals a column of ones up to this mean squared error."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

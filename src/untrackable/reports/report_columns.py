@@ -16,7 +16,7 @@ SUMS = "sums"
 HEADER_KEY, FOOTER_KEY = "untrackable", "untrackable.seal"
 """Names of the entries in a file that hold its header and its footer.
 
-Despite the name, the seal is not cryptographic: it only shows that a file is complete and undamaged.
+Despite its name, the seal is not cryptographic: its checksum reveals damage, not tampering.
 """
 
 

@@ -81,8 +81,10 @@ class Reporting(Protocol):
         """Make the report of a round."""
 
 
-Client = Callable[[], Any] | Reporting
-Factory = Callable[[Any], Client]
+ClientUnderAudit = Callable[[], Any] | Reporting
+"""A client: a function that returns one report after another, or an object with `report(round)`."""
+Factory = Callable[[Any], ClientUnderAudit]
+"""A function that makes a client of a value."""
 
 
 def collect(
