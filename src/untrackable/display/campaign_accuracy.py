@@ -30,7 +30,7 @@ class CampaignAccuracy:
 
 
 def campaign_accuracy(campaign: Campaign, people: int) -> CampaignAccuracy:
-    """The accuracy of one round in which this many people answer."""
+    """The accuracy of one round in which so many people answer."""
     rounds = FOREVER if campaign.rounds is None else min(campaign.rounds, LARGEST_ROUNDS)
     goals = Goals(people=people, encoding=campaign.encoding, rounds=rounds, error=USABLE_ERROR)
     error = errors(campaign.mechanism, goals, people).one_round
@@ -42,17 +42,17 @@ def campaign_accuracy(campaign: Campaign, people: int) -> CampaignAccuracy:
 
 
 def accuracy_words(found: CampaignAccuracy) -> str:
-    """The accuracy of a round in a sentence."""
+    """The same in a sentence."""
     people = f"with {found.people:,} {'people' if found.people > 1 else 'person'} in a round"
     if found.predicted:
-        error = f"{people}, strings of a share above {number(found.error_upper)} are found (predicted)"
+        told = f"{people}, strings of a share above {number(found.error_upper)} are found (predicted)"
     else:
-        error = (
+        told = (
             f"{people}, shares are off by at most ±{number(found.error_upper)} "
             f"(upper; all answers at once, except with probability {found.beta:g})"
         )
     if found.usable:
-        return error
+        return told
     needed = "no number of people is enough" if found.people_needed is None else counted(found.people_needed)
     more = needed if found.people_needed is None else f"±{USABLE_ERROR:g} takes {needed} people"
-    return f"NOT USABLE for one round: {error}; {more}, or several rounds pooled"
+    return f"NOT USABLE for one round: {told}; {more}, or several rounds pooled"

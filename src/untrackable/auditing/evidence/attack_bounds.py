@@ -167,9 +167,10 @@ class ValueLeak:
 def eps_lower(samples: Sequence[Streams], *, level: float = 0.99, delta: float = 0.0, seed: int = 0) -> Epsilon:
     """A lower bound on eps from clients of two or more values, by the two values that differ most.
 
-    (eps, delta) privacy means P(event | a) ≤ e^eps·P(event | b) + delta, so eps ≥ ln((P(event | a) -
-    delta)/P(event | b)). This assumes that clients are independent, and that those of one value follow one law. A
-    quarter of the clients is used to fit scores, a quarter to choose an event, and the rest to test this event.
+    (eps, delta) privacy means P(event | a) ≤ e^eps·P(event | b) + delta, and so
+    eps ≥ ln((P(event | a) - delta)/P(event | b)). This assumes that clients are independent, and that those of one
+    value follow one law. A quarter of the clients is used to fit scores, a quarter to choose an event, and the rest
+    to test this event.
     """
     return value_leak(samples, level=level, delta=delta, seed=seed).eps
 

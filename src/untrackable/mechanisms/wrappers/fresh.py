@@ -52,7 +52,7 @@ class Fresh(LocalWrapper):
         return self.base.aggregator(Scope(self, 0, pools=True))
 
     def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Experiment:
-        """The privacy of independent reports, also when values change. Without a last report, all is revealed."""
+        """The same for a fixed value and for any sequence of values. Without a last report, all is revealed."""
         checks.choice("values", values, ("fixed", "any"))
         if reports is None:
             return everything_revealed("exact")
