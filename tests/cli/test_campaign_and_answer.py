@@ -130,14 +130,14 @@ def test_a_new_campaign_is_not_over(tmp_path: Path) -> None:
     place = tmp_path / "over.json"
     done = run("campaign", "new", str(place), *NEW, "--rounds", "30", "--first", "2020-01-31")
     assert done.exit_code == 1
-    assert "the first round is over since 2020-02-01 00:00 UTC, so give a later --first" in done.output
+    assert "the first round ended at 2020-02-01 00:00 UTC; give a later --first" in done.output
     assert not place.exists()
 
 
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["--question", "?", "--rounds", "3"], "give the answers by --category"),
+        (["--question", "?", "--rounds", "3"], "give the possible answers with one of --category"),
         ([*NEW, "--rounds", "3", "--every", "soon"], "--every must be"),
         ([*NEW, "--rounds", "3", "--first", "soon"], "--first must be"),
         ([*NEW, "--rounds", "3", "--mechanism", "{}"], "--mechanism: mechanism must be one of"),
@@ -148,7 +148,7 @@ def test_a_new_campaign_is_not_over(tmp_path: Path) -> None:
         ([*NEW, "--plan", "{"], "--plan must be JSON, or a file of it"),
         ([*NEW, "--plan", '{"campaign": null}'], "no mechanism meets the goals"),
         ([*NEW, "--plan", '{"rounds": 3}'], "--plan: must be what `untrackable plan --json` prints"),
-        ([*NEW, "--plan", "{}", "--eps", "1", "--tracking-delta", "0"], "what --eps, --tracking-delta would say"),
+        ([*NEW, "--plan", "{}", "--eps", "1", "--tracking-delta", "0"], "already sets --eps, --tracking-delta"),
         (["--question", "?", "--encoding", '{"type": "x"}', "--rounds", "3"], "--encoding: type must be one of"),
         ([*NEW, "--rounds", "3", "--eps", "-1"], "eps must be"),
         (

@@ -111,7 +111,7 @@ def tracking_step(gamma: float) -> float:
 
 
 def tracking(campaign: Campaign, reports: int | None, step: float) -> LossLaw:
-    """The same for every gamma, as a law. If it is unknown, the declared guarantee."""
+    """How well reports can be linked, for every gamma, as a law. If that is unknown, the declared guarantee."""
     count = LAST_ROUND if reports is None else reports
     law = campaign.mechanism.integer_tracking(count, values=verification.changing_values(campaign), step=step)
     if law is None:

@@ -54,7 +54,7 @@ class Question:
         self._candidates: list[Any] | None = None
         """The encoded candidates."""
         self.groups: tuple[tuple[str, ...], ...] = ()
-        """Hashed candidates by the bucket that they share. Those of a group cannot be told apart."""
+        """Hashed candidates by the bucket that they share. Those of a group cannot be distinguished."""
         if candidates is not None and self._hashed is not None:
             self.groups = self._hashed.grouped(dict.fromkeys(candidates))
             self._candidates = [self._hashed.encode(group[0]) for group in self.groups]
@@ -95,7 +95,7 @@ class Question:
     def noise_beta(self, beta: float) -> float:
         """How often noise may exceed the radii if the answer may fail with probability `beta`.
 
-        For candidates that are hashed two more events can make the answer fail, so that each gets a third.
+        For hashed candidates, two more events can make the answer fail. So each of the three gets a third.
         """
         return beta / 3 if self.groups else beta
 

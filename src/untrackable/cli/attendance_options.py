@@ -22,7 +22,7 @@ def attendance_options(command: _Command) -> _Command:
         click.option(
             "--participation",
             metavar="SHARE",
-            show_default="what --recognition allows",
+            show_default="the largest",
             help="Chance of answering a round.",
         ),
         click.option(

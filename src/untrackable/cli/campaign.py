@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from untrackable.protocol.campaign_draft import CampaignDraft
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-_NO_ANSWERS = "give the answers by --category, or by --categories FILE, or by --encoding JSON"
+_NO_ANSWERS = "give the possible answers with one of --category, --categories FILE and --encoding JSON"
 _PEOPLE = 10_000
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 
@@ -71,7 +71,7 @@ def campaign() -> None:
     show_default="Deck",
     help="The mechanism, as JSON.",
 )
-@click.option("--gamma", type=float, default=0.0, show_default=True, help="How far reports may be linkable.")
+@click.option("--gamma", type=float, default=0.0, show_default=True, help="How linkable reports may be.")
 @click.option(
     "--tracking-delta", type=float, default=0.0, show_default=True, help="Probability that gamma does not hold."
 )
@@ -127,7 +127,7 @@ def new(
                  --plan plan.json
     """
     if file.exists():
-        raise click.ClickException(f"{file} is there already; a campaign never changes, so give another name")
+        raise click.ClickException(f"{file} exists already; a campaign never changes, so choose another name")
     with one_line_errors():
         from untrackable.accounting.client_check import declaring_recognition
         from untrackable.accounting.verification import verify as verdict_of
@@ -159,7 +159,7 @@ def new(
         if planned is None and recognition is None:
             made = declaring_recognition(made)
         if (end := made.first_round + made.round_seconds) <= time.time():
-            raise ValueError(f"the first round is over since {when(end)}, so give a later --first")
+            raise ValueError(f"the first round ended at {when(end)}; give a later --first")
         verdict = verdict_of(made)
         if not verdict.holds:
             raise ValueError(f"this campaign would not keep what it declares: {'; '.join(verdict.problems)}")
@@ -243,7 +243,7 @@ def directory(file: Path, campaigns: tuple[Path, ...], as_json: bool) -> None:
 
 
 def read(file: Path) -> Campaign:
-    """The campaign in a file; what is wrong with it, as one line."""
+    """The campaign in a file. If it is malformed, one line says why."""
     from untrackable.errors import CampaignError
     from untrackable.protocol.campaign import Campaign
 
@@ -265,7 +265,7 @@ def read_directory(file: Path) -> Any:
 
 
 def when(second: float) -> str:
-    """A time for people, to the minute; whole seconds if the minute does not say it."""
+    """A time for people to read, to the minute, or to the second if it is not a full minute."""
     try:
         moment = datetime.datetime.fromtimestamp(second, datetime.UTC)
     except (OverflowError, ValueError, OSError):
@@ -302,7 +302,7 @@ def _show(found: Campaign, as_json: bool, **further: Any) -> None:
 
 
 def _encoding(categories: tuple[str, ...], listed: Path | None, given: str | None) -> Encoding | None:
-    """The one that is given, if any."""
+    """The encoding that the options give, if any."""
     from untrackable.encodings.categories import Categories
 
     if sum((bool(categories), listed is not None, given is not None)) > 1:
@@ -320,7 +320,7 @@ def _planned(given: str, encoding: Encoding | None) -> CampaignDraft:
     fixed = ("rounds", "mechanism_json", "eps", "delta", "gamma", "tracking_delta", "values", *attendance)
     if said := [name for name in fixed if source(name) is not click.core.ParameterSource.DEFAULT]:
         options = ", ".join("--" + name.removesuffix("_json").replace("_", "-") for name in said)
-        raise ValueError(f"the plan says what {options} would say: leave out one or the other")
+        raise ValueError(f"--plan already sets {options}; leave out one or the other")
 
     def drafted(document: Any) -> CampaignDraft:
         from untrackable.errors import CampaignError

@@ -45,9 +45,10 @@ def notes(answer: FileAnswer, *, fdr: float) -> list[str]:
         f"(false discovery rate; p-values: {best.tail})",
     ]
     if best.participation < 1:
+        people = rounded(best.people / len(answer.rounds), 2, "nearest")
         found.append(
-            f"those who answered are a random sample, each with probability {best.participation}: shares, errors and "
-            f"intervals are of everybody, about {rounded(best.people / len(answer.rounds), 2, 'nearest'):,.0f} people"
+            f"those who answered are a random sample, each with probability {best.participation}: shares, errors "
+            f"and intervals are of everybody, about {people:,.0f} people (estimated)"
         )
     if answer.pooling:
         found.append(f"rounds: {answer.pooling}")

@@ -224,19 +224,19 @@ class Estimate:
         return estimate_export.to_arrow(self, consistent=consistent)
 
     def to_pandas(self, *, consistent: bool = False) -> Any:
-        """The same as a pandas data frame, if pandas is installed."""
+        """The table of `to_arrow` as a pandas data frame, if pandas is installed."""
         from untrackable.estimation import estimate_export
 
         return estimate_export.to_pandas(self, consistent=consistent)
 
     def to_csv(self, path: str | Path, *, consistent: bool = False) -> None:
-        """The same as a CSV file with a header."""
+        """Write the table of `to_arrow` as a CSV file with a header."""
         from untrackable.estimation import estimate_export
 
         estimate_export.to_csv(self, Path(path), consistent=consistent)
 
     def to_json(self, *, consistent: bool = False) -> str:
-        """The same as a JSON object of columns, with n and beta."""
+        """The table of `to_arrow` as a JSON object of columns, with n and beta."""
         from untrackable.estimation import estimate_export
 
         return estimate_export.to_json(self, consistent=consistent)

@@ -32,7 +32,7 @@ _WORD = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Decoded:
+class WireReports:
     """Well-formed reports: their rounds, and their nonces and answers as bytes along the last axis."""
 
     rounds: NDArray[np.uint32]
@@ -76,7 +76,7 @@ class Wire:
         table["nonce"], table["payload"] = nonces, rows[:, :payload]
         return table.tobytes()
 
-    def decode(self, body: bytes) -> Decoded:
+    def decode(self, body: bytes) -> WireReports:
         """All reports of a body. If one is malformed, the error says which one and why, and none is returned."""
         count, rest = divmod(len(body), self.size)
         if rest or not count:
@@ -86,7 +86,7 @@ class Wire:
         self._refuse(table["round"] == 0, "round must be at least 1")
         unused = 8 * (self.size - _HEAD) - self.report_bits
         self._refuse(self._astray(table["payload"]), f"the last {unused} bits must be zero")
-        return Decoded(table["round"], table["nonce"], table["payload"])
+        return WireReports(table["round"], table["nonce"], table["payload"])
 
     @property
     def _layout(self) -> np.dtype[np.void]:

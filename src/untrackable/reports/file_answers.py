@@ -15,7 +15,8 @@ from untrackable.encodings.discovered_strings import DiscoveredStrings
 from untrackable.encodings.encoding import Encoding
 from untrackable.errors import EncodingError, ReportFileError
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.reports.summing import Progress, ReadFile, sum_files
+from untrackable.progress import Progress
+from untrackable.reports.summing import ReadFile, sum_files
 from untrackable.theory.chance_of_answering import EVERY_ROUND
 
 
@@ -62,7 +63,7 @@ def estimate_files(
     )
     counted = {number: sums for number, sums in found.sums.items() if sums.n}
     if found.question is None or not counted:
-        selected = "" if not found.reports else " of a round that was asked for and tells frequencies"
+        selected = "" if not found.reports else " in these rounds from which frequencies can be estimated"
         raise ReportFileError(
             f"{', '.join(str(file.path) for file in found.files)}: there are no reports{selected}"
         )

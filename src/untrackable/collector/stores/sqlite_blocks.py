@@ -3,7 +3,7 @@
 A table with one row per report is slow once it is large, because each new nonce changes another page of the file.
 Therefore a round's table only keeps some reports. The others are in blocks: each is one row with many reports,
 sorted by nonce, and covers the nonces from its own `first` up to the `first` of the next block. Reports move from
-the table into the blocks in the order of nonces, so nothing in the file tells their order of arrival. A block's
+the table into the blocks in the order of nonces, so nothing in the file reveals their order of arrival. A block's
 `additions` are a second, shorter row that saves rewriting the whole block each time.
 """
 
@@ -23,7 +23,7 @@ _BLOCK_ROWS = 8192
 _ADDITION_ROWS = 1024
 """The largest number of reports in a block's additions. Then they become part of the block."""
 _MOVE_BYTES = 64 << 20
-"""Moving reports ends after blocks of so many bytes are rewritten, because nobody else can write meanwhile."""
+"""Moving reports stops once this many bytes of blocks are rewritten, because nobody else can write meanwhile."""
 _DELETED_ROWS = 20_000
 """The number of reports that one transaction deletes from a round's table."""
 _DELETED_BLOCKS = 48

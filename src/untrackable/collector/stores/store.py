@@ -358,7 +358,7 @@ class Store(CampaignRecords, KeyRecords, ABC):
 
     @abstractmethod
     def tidy(self) -> None:
-        """Remove what is left of closed rounds, and what tells the order in which reports came, where possible."""
+        """Remove the rest of closed rounds and, where possible, what reveals the order in which reports came."""
 
 
 def _version(run: StatementRunner) -> int:
