@@ -1,4 +1,4 @@
-"""Private telemetry that cannot be used to follow people.
+"""Private telemetry whose reports cannot be used to follow people.
 
 Mechanisms, which turn a person's value into reports: `Deck`, `Fading`, `Bitwise`, `InnerProduct`, `Rappor`; and
 `Stored`, `Dealt`, `Fresh`, `Memoized` over a `RandomizedResponse` or a `NoisyInnerProduct`.

@@ -16,13 +16,13 @@ CASES = {
         asked(attendance=Attendance(Fraction(2, 7)), guarantee=declared(recognition=1.0)),
         1.0,
         "a share of 2/7 of all rounds",
-        "at most 100.00 %",
+        "at most 100 %",
     ),
     "every round": (
         asked(attendance=EVERY_DAY, guarantee=declared(recognition=1.0)),
         1.0,
         "People answer every round, so nobody is seen at two places in one round.",
-        "at most 100.00 %",
+        "at most 100 %",
     ),
 }
 

@@ -19,9 +19,10 @@ def attendance_words(campaign: Campaign, recognition_upper: float) -> list[str]:
         )
     if attending.one_network:
         return sentences
+    most = percent(recognition_upper, "up").replace("100.00 %", "100 %")
     sentences.append(
         f"An observer of {_many(len(attending.places))} places recognises a person among {_AMONG} with probability "
-        f"at most {percent(recognition_upper, 'up')}, by reports and attendance together (upper; guessing: 0.1 %)."
+        f"at most {most}, by reports and attendance together (upper; guessing: 0.1 %)."
     )
     if rounds is None:
         sentences.append("There is no last round, so whoever answers from several places is recognised in the end.")

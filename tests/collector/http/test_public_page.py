@@ -96,7 +96,7 @@ def test_a_verdict_of_before_gets_its_recognition(collector: Collector) -> None:
     assert found["verified"]["recognition"]["lower"] > 0.999999
     text = collector.http.get("/").text
     assert "People answer every round, so nobody is seen at two places in one round." in text
-    assert "at most 100.00 %, by reports and attendance together" in text
+    assert "at most 100 %, by reports and attendance together" in text
 
 
 def test_texts_of_a_campaign_are_isolated_from_the_direction_of_others(collector: Collector) -> None:
