@@ -32,10 +32,10 @@ def dominating_experiment(pair: WorldPair) -> Experiment:
     while deltas[-1] > _NEGLIGIBLE and gammas[-1] < _FARTHEST:
         gammas.append(max(_NEAREST, _RATIO * gammas[-1]))
         deltas.append(min(deltas[-1], pair.delta(gammas[-1]).upper))
-    return Experiment([_chords(np.array(gammas), np.array(deltas))], certainty="upper")
+    return Experiment([chords_factor(np.array(gammas), np.array(deltas))], certainty="upper")
 
 
-def _chords(gammas: FloatArray, deltas: FloatArray) -> Factor:
+def chords_factor(gammas: FloatArray, deltas: FloatArray) -> Factor:
     """The factor of the chords between these points. Points above the lower convex hull are left out."""
     alphas = np.exp(gammas)
     # The worlds look the same when exchanged, so δ cannot fall faster than this at 0. The upper ends of brackets
