@@ -1,0 +1,142 @@
+"""A crowd against the definition: all reports of everybody, as a multiset, enumerated."""
+
+import itertools
+import math
+from collections import defaultdict
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from untrackable.theory.crowd import CrowdParts, crowd_deltas, crowd_factor
+from untrackable.theory.experiment import Experiment
+
+Law = tuple[Fraction, ...]
+GAMMAS = (0.0, 0.05, 0.2, 0.5, 0.8, 1.2)
+
+
+def randomised_response(values: int, ratio: Fraction) -> list[Law]:
+    """The true value with probability e^eps/(e^eps + values - 1)."""
+    whole = ratio + values - 1
+    return [tuple((ratio if i == v else Fraction(1)) / whole for i in range(values)) for v in range(values)]
+
+
+def noisy_inner_product(bits: int, ratio: Fraction) -> list[Law]:
+    """A vector, and the noisy parity of the value's bits in it."""
+    truth = ratio / (ratio + 1) / 2**bits
+    lie = 1 / (ratio + 1) / 2**bits
+    return [
+        tuple(
+            truth if (v & s).bit_count() % 2 == answer else lie for s in range(2**bits) for answer in (0, 1)
+        )
+        for v in range(2**bits)
+    ]
+
+
+def parts_of(laws: list[Law], first: int, second: int) -> CrowdParts:
+    one, two = laws[first], laws[second]
+    ratio = max(max(a / b, b / a) for a, b in zip(one, two, strict=True))
+    distance = sum(abs(a - b) for a, b in zip(one, two, strict=True)) / 2
+    other = max(max(a, b) / c for law in laws for a, b, c in zip(one, two, law, strict=True))
+    return CrowdParts(float(ratio), float(distance), float(other))
+
+
+def multisets(people: list[Law], share: Fraction) -> dict[tuple[int, ...], Fraction]:
+    """The law of the sorted reports of these people, each of whom answers with this probability."""
+    found: dict[tuple[int, ...], Fraction] = {(): Fraction(1)}
+    for law in people:
+        longer: dict[tuple[int, ...], Fraction] = defaultdict(Fraction)
+        for seen, chance in found.items():
+            if share < 1:
+                longer[seen] += chance * (1 - share)
+            for report, mass in enumerate(law):
+                longer[tuple(sorted((*seen, report)))] += chance * mass * share
+        found = longer
+    return found
+
+
+def delta(one: dict[tuple[int, ...], Fraction], two: dict[tuple[int, ...], Fraction], gamma: float) -> float:
+    ratio = math.exp(gamma)
+    return math.fsum(max(0.0, float(one.get(seen, 0)) - ratio * float(two.get(seen, 0))) for seen in one)
+
+
+CASES = [
+    (randomised_response(3, Fraction(27, 10)), 5, Fraction(1)),
+    (randomised_response(3, Fraction(27, 10)), 4, Fraction(1, 3)),
+    (randomised_response(2, Fraction(7)), 6, Fraction(1)),
+    (randomised_response(4, Fraction(3)), 4, Fraction(1, 2)),
+    (noisy_inner_product(2, Fraction(4)), 3, Fraction(1)),
+    (noisy_inner_product(2, Fraction(4)), 3, Fraction(1, 2)),
+]
+
+
+@pytest.mark.parametrize(("laws", "people", "share"), CASES)
+def test_the_bound_holds_whatever_the_others_hold(laws: list[Law], people: int, share: Fraction) -> None:
+    parts = parts_of(laws, 0, 1)
+    bounds = crowd_deltas(parts, people, np.array(GAMMAS), share)
+    worst = np.zeros(len(GAMMAS))
+    for others in itertools.combinations_with_replacement(range(len(laws)), people - 1):
+        rest = [laws[v] for v in others]
+        one, two = multisets([laws[0], *rest], share), multisets([laws[1], *rest], share)
+        for i, gamma in enumerate(GAMMAS):
+            worst[i] = max(worst[i], delta(one, two, gamma), delta(two, one, gamma))
+    assert np.all(worst <= bounds * (1 + 1e-9))
+    assert worst[0] > 0.5 * bounds[0]
+
+
+def pair(parts: CrowdParts, people: int, share: Fraction) -> tuple[list[float], list[float]]:
+    """The probabilities of all numbers of reports, in both worlds."""
+    first, third, absent = parts.chances(share)
+    left = max(0.0, 1 - 2 * first - third - absent)
+    near, far = parts.other_ratio, parts.other_ratio / parts.ratio
+    one, two = [], []
+    for a, b, c, e in itertools.product(range(people + 1), repeat=4):
+        f = people - a - b - c - e
+        if f < 0:
+            continue
+        ways = math.factorial(people) // math.prod(math.factorial(i) for i in (a, b, c, e, f))
+        mass = ways * first ** (a + b) * third**c * absent**e * left**f / people
+        one.append(mass * (near * a + far * b + near * c + e))
+        two.append(mass * (far * a + near * b + near * c + e))
+    return one, two
+
+
+@pytest.mark.parametrize("share", [Fraction(1), Fraction(1, 4)])
+@pytest.mark.parametrize(("laws", "people"), [(laws, people) for laws, people, _ in CASES[::2]])
+def test_few_people_are_counted_exactly(laws: list[Law], people: int, share: Fraction) -> None:
+    parts = parts_of(laws, 0, 1)
+    one, two = pair(parts, people, share)
+    assert math.fsum(one) == pytest.approx(1)
+    exact = [math.fsum(max(0.0, p - math.exp(g) * q) for p, q in zip(one, two, strict=True)) for g in GAMMAS]
+    assert crowd_deltas(parts, people, np.array(GAMMAS), share) == pytest.approx(exact, rel=1e-6, abs=1e-15)
+
+
+@pytest.mark.parametrize("rounds", [1, 2])
+def test_rounds_multiply(rounds: int) -> None:
+    laws = randomised_response(3, Fraction(27, 10))
+    parts = parts_of(laws, 0, 1)
+    one, two = pair(parts, 4, Fraction(1, 2))
+    exact: list[tuple[float, float]] = [(1.0, 1.0)]
+    for _ in range(rounds):
+        exact = [(a * p, b * q) for a, b in exact for p, q in zip(one, two, strict=True) if p or q]
+    found = Experiment([(crowd_factor(parts, 4, Fraction(1, 2)), rounds)], certainty="upper")
+    for gamma in GAMMAS:
+        truth = math.fsum(max(0.0, p - math.exp(gamma) * q) for p, q in exact)
+        assert truth * (1 - 1e-9) <= found.delta(gamma).upper <= truth * 1.02 + 1e-12
+
+
+def test_many_people_are_bounded_closely() -> None:
+    """Against samples of the pair itself: above them, except for noise, and by a tenth at most."""
+    parts, people, share = CrowdParts(16.0, 15 / 31 * 0.9, 16.0), 20_000, Fraction(1, 3)
+    first, third, absent = parts.chances(share)
+    rng = np.random.default_rng(7)
+    left = 1 - 2 * first - third - absent
+    a, b, c, e, _ = rng.multinomial(people, [first, first, third, absent, left], size=2_000_000).T
+    near, far = parts.other_ratio, parts.other_ratio / parts.ratio
+    one, two = near * a + far * b + near * c + e, far * a + near * b + near * c + e
+    gammas = parts.shift(people, share) * np.array([0.0, 0.5, 1.0, 2.0])
+    bounds = crowd_deltas(parts, people, gammas, share)
+    for gamma, bound in zip(gammas, bounds, strict=True):
+        lost = np.maximum(0.0, one - math.exp(gamma) * two) / people
+        noise = lost.std() / math.sqrt(lost.size)
+        assert lost.mean() - 6 * noise <= bound <= lost.mean() * 1.1 + 6 * noise
