@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.client.samples import START, Clock, campaign, client, snapshot
+from tests.client.samples import START, Clock, campaign, client, policy, snapshot
 from tests.client.test_crashes import killed_at
 from untrackable.client.client import members
 from untrackable.client.ledger import Ledger
-from untrackable.client.policy import Policy
 from untrackable.client.private_folder import Folder
 from untrackable.client.stored_policy import store_policy, stored_policy
 from untrackable.errors import CampaignRefused, ClockBehind, PolicyRaised
@@ -31,7 +30,7 @@ def test_the_first_use_decides(tmp_path: Path) -> None:
     clock, folder = Clock(), tmp_path / "c"
     assert stored_policy(folder) is None
     client(folder, small(0), clock).answer(1)
-    assert stored_policy(folder) == Policy(eps=1.0, delta=1e-6)
+    assert stored_policy(folder) == policy(eps=1.0, delta=1e-6)
     before = snapshot(folder)
     for more in (
         {"eps": 100.0},
@@ -52,9 +51,9 @@ def test_lowering_is_always_allowed_and_stays(tmp_path: Path) -> None:
     clock, folder = Clock(), tmp_path / "c"
     client(folder, small(0), clock).answer(1)
     client(folder, small(1), clock, eps=0.5).answer(1)
-    assert stored_policy(folder) == Policy(eps=0.5, delta=1e-6)
+    assert stored_policy(folder) == policy(eps=0.5, delta=1e-6)
     client(folder, small(1), clock, eps=0.25).answer(2)  # an answer to a campaign that was joined before
-    assert stored_policy(folder) == Policy(eps=0.25, delta=1e-6)
+    assert stored_policy(folder) == policy(eps=0.25, delta=1e-6)
     with pytest.raises(PolicyRaised, match=r"eps 0\.5 instead of 0\.25"):
         client(folder, small(2), clock, eps=0.5).answer(1)
 
@@ -64,7 +63,7 @@ def test_a_refused_campaign_does_not_lower_the_policy(tmp_path: Path) -> None:
     client(folder, campaign(), clock).answer(1)
     with pytest.raises(CampaignRefused, match="your policy allows"):
         client(folder, campaign(question="Another?"), clock, eps=0.001).answer(1)
-    assert stored_policy(folder) == Policy(eps=1.0, delta=1e-6)
+    assert stored_policy(folder) == policy(eps=1.0, delta=1e-6)
 
 
 def test_raising_is_a_step_of_its_own(tmp_path: Path) -> None:
@@ -73,17 +72,17 @@ def test_raising_is_a_step_of_its_own(tmp_path: Path) -> None:
     client(folder, small(0), clock).answer(1)
     with pytest.raises(PolicyRaised):
         client(folder, asked, clock, eps=4.0).answer(1)
-    assert store_policy(folder, Policy(eps=4.0, delta=1e-6, pins=(asked.id,)), clock=clock) == Policy(
+    assert store_policy(folder, policy(eps=4.0, delta=1e-6, pins=(asked.id,)), clock=clock) == policy(
         eps=1.0, delta=1e-6
     )
-    assert stored_policy(folder) == Policy(eps=4.0, delta=1e-6)
+    assert stored_policy(folder) == policy(eps=4.0, delta=1e-6)
     client(folder, asked, clock, eps=4.0).answer(1)
     assert len(members(folder)) == 2
 
 
 def test_limits_come_back_from_disk(tmp_path: Path) -> None:
     for number, limits in enumerate(
-        [Policy(eps=0.1, delta=0.0), Policy(eps=1 / 3, delta=1e-300, gamma=math.inf, tracking_delta=1.0)]
+        [policy(eps=0.1, delta=0.0), policy(eps=1 / 3, delta=1e-300, gamma=math.inf, tracking_delta=1.0)]
     ):
         store_policy(tmp_path / str(number), replace(limits, pins=("a" * 64,)), clock=Clock())
         assert stored_policy(tmp_path / str(number)) == limits
@@ -98,7 +97,7 @@ def test_an_old_folder_stores_the_policy_that_is_used_first(tmp_path: Path) -> N
     clock = Clock(START + 3 * 86_400)
     assert stored_policy(folder) is None
     client(folder, small(0), clock, eps=2.0).answer(1)
-    assert stored_policy(folder) == Policy(eps=2.0, delta=1e-6)
+    assert stored_policy(folder) == policy(eps=2.0, delta=1e-6)
     with pytest.raises(PolicyRaised):
         client(folder, small(1), clock, eps=2.5).answer(1)
 
@@ -108,7 +107,7 @@ def test_a_copied_folder_is_noticed_by_storing_a_policy_too(tmp_path: Path) -> N
     client(folder, small(0), clock).answer(1)
     shutil.copytree(folder, copy)
     clock.now = START + 2.5 * 86_400
-    store_policy(copy, Policy(eps=2.0, delta=1e-6), clock=clock)
+    store_policy(copy, policy(eps=2.0, delta=1e-6), clock=clock)
     opened = Folder(copy)
     with opened.locked():
         life = Ledger.read(opened).life(small(0).id)
@@ -117,15 +116,15 @@ def test_a_copied_folder_is_noticed_by_storing_a_policy_too(tmp_path: Path) -> N
     other = tmp_path / "other"
     shutil.copytree(folder, other)
     with pytest.raises(ClockBehind):
-        store_policy(other, Policy(eps=2.0, delta=1e-6), clock=Clock(START))
-    assert stored_policy(other) == Policy(eps=1.0, delta=1e-6)
+        store_policy(other, policy(eps=2.0, delta=1e-6), clock=Clock(START))
+    assert stored_policy(other) == policy(eps=1.0, delta=1e-6)
 
 
 @pytest.mark.parametrize("torn", [False, True])
 def test_killed_while_storing_there_is_the_one_policy_or_the_other(
     torn: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clock, before, after = Clock(), Policy(eps=1.0, delta=1e-6), Policy(eps=2.0, delta=1e-6)
+    clock, before, after = Clock(), policy(eps=1.0, delta=1e-6), policy(eps=2.0, delta=1e-6)
     number, seen = 0, []
 
     def storing(folder: Path) -> Any:

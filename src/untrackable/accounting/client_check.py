@@ -20,7 +20,7 @@ from untrackable.theory.integer_slots import MOST_SLOTS
 _NEAREST, _FARTHEST = 1e-3, 80.0
 """Steps are chosen for gammas between these. Delta can be computed for other gammas too."""
 
-_ATTENDANCE_STEP = 2.0**-8
+ATTENDANCE_STEP = 2.0**-8
 """The step on which attendance and reports are composed."""
 
 _ENGINE = "scipy"
@@ -126,8 +126,8 @@ def recognition(campaign: Campaign) -> float:
     if rounds is None:
         return 1.0
     law = attendance_law(attending.blocks(rounds), attending.places)
-    reports = tracking(campaign, rounds, _ATTENDANCE_STEP)
-    return recognition_upper(composed((law, reports), _ATTENDANCE_STEP), AMONG)
+    reports = tracking(campaign, rounds, ATTENDANCE_STEP)
+    return recognition_upper(composed((law, reports), ATTENDANCE_STEP), AMONG)
 
 
 def _engine() -> bool:
