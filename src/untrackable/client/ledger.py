@@ -161,7 +161,7 @@ class Ledger:
     count: int = 0
     time: int = 0
     policy: Policy | None = None
-    network: tuple[bytes, bytes] | None = None
+    network: tuple[bytes, bytes] | None = field(default=None, repr=False)
 
     def life(self, campaign: str) -> Life | None:
         """The present life in a campaign, if any."""
