@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from tests.client.samples import START, Clock, campaign, client, policy, snapshot
+from tests.client.samples import START, Clock, Server, campaign, client, policy, send, snapshot
 from tests.client.test_crashes import killed_at
 from untrackable.client.client import members
 from untrackable.client.ledger import Ledger
+from untrackable.client.policy import Policy
 from untrackable.client.private_folder import Folder
 from untrackable.client.stored_policy import store_policy, stored_policy
 from untrackable.errors import CampaignRefused, ClockBehind, PolicyRaised
@@ -29,19 +30,20 @@ def small(number: int) -> Campaign:
 def test_the_first_use_decides(tmp_path: Path) -> None:
     clock, folder = Clock(), tmp_path / "c"
     assert stored_policy(folder) is None
-    client(folder, small(0), clock).answer(1)
-    assert stored_policy(folder) == policy(eps=1.0, delta=1e-6)
+    client(folder, small(0), clock, recognition=0.5).answer(1)
+    assert stored_policy(folder) == policy(eps=1.0, delta=1e-6, recognition=0.5)
     before = snapshot(folder)
     for more in (
         {"eps": 100.0},
         {"delta": 1e-3},
         {"gamma": 1.0},
         {"tracking_delta": 0.5},
+        {"recognition": 0.9},
         {"eps": 2.0, "delta": 0.0},
     ):
         for asked in (small(0), small(1)):
             with pytest.raises(PolicyRaised, match=r"nothing was changed.*untrackable policy set --"):
-                client(folder, asked, clock, **more).answer(2)
+                client(folder, asked, clock, **{"recognition": 0.5, **more}).answer(2)
     assert {path: data for path, data in snapshot(folder).items() if path.name != "lock"} == {
         path: data for path, data in before.items() if path.name != "lock"
     }
@@ -82,7 +84,10 @@ def test_raising_is_a_step_of_its_own(tmp_path: Path) -> None:
 
 def test_limits_come_back_from_disk(tmp_path: Path) -> None:
     for number, limits in enumerate(
-        [policy(eps=0.1, delta=0.0), policy(eps=1 / 3, delta=1e-300, gamma=math.inf, tracking_delta=1.0)]
+        [
+            policy(eps=0.1, delta=0.0, recognition=0.001),
+            policy(eps=1 / 3, delta=1e-300, gamma=math.inf, tracking_delta=1.0),
+        ]
     ):
         store_policy(tmp_path / str(number), replace(limits, pins=("a" * 64,)), clock=Clock())
         assert stored_policy(tmp_path / str(number)) == limits
@@ -141,3 +146,36 @@ def test_killed_while_storing_there_is_the_one_policy_or_the_other(
     assert seen[0] == before
     assert seen[-1] == after
     assert number > 10
+
+
+def test_a_policy_of_an_earlier_version_limits_recognition_from_now_on(tmp_path: Path) -> None:
+    """It has no such limit on disk. Campaigns that were joined go on, and others must fit the default."""
+    clock, folder, server = Clock(), tmp_path / "c", Server()
+    everyday = campaign()
+    client(folder, everyday, clock).answer(1)
+    opened = Folder(folder)
+    with opened.locked():
+        ledger = Ledger.read(opened)
+        content = ledger.content()
+        del content["policy"]["recognition"]
+        old = Ledger.from_content(content)
+        old.write(opened)
+    default = Policy(eps=1.0, delta=1e-6)
+    assert old.policy == stored_policy(folder) == default
+    assert default.recognition == 0.01
+    clock.late_in(1)
+    client(folder, everyday, clock, recognition=0.01).answer(2)
+    (member,) = members(folder, clock=clock)
+    assert send(member, server, clock) == "ACCEPTED"
+    with pytest.raises(PolicyRaised, match=r"recognition 1\.0 instead of 0\.01"):
+        client(folder, small(0), clock).answer(1)
+    with pytest.raises(CampaignRefused, match="attendance"):
+        client(folder, small(0), clock, recognition=0.01).answer(1)
+    store_policy(folder, policy(), clock=clock)
+    client(folder, small(0), clock, eps=1.0).answer(1)
+
+
+@pytest.mark.parametrize("recognition", [0.0, 0.0009, 1.1, -1])
+def test_recognition_is_between_a_guess_and_certainty(recognition: float) -> None:
+    with pytest.raises(ValueError, match="recognition must be"):
+        policy(recognition=recognition)
