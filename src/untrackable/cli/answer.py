@@ -31,7 +31,7 @@ _CLOCK_CHECK = 20.0
 @click.option("--pin", "pins", multiple=True, metavar="SHA256", help="Trust this campaign id or directory digest.")
 @click.option("--directory", type=campaigns.FILE, metavar="FILE", help="Directory that lists it; pin its digest.")
 @policy_options
-@click.option("--one-network", is_flag=True, help="Only send from the first network that is used.")
+@click.option("--one-network", is_flag=True, help="Send from one network only, the first one.")
 @click.option("--leave", is_flag=True, help="Stop answering this campaign.")
 @FOLDER
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")

@@ -24,7 +24,7 @@ _HELP = {
     "delta": "Probability that eps fails.",
     "gamma": "How far reports may be linkable.",
     "tracking_delta": "Probability that gamma fails.",
-    "recognition": "Probability of being recognised among 1,000.",
+    "recognition": "Chance of being recognised.",
 }
 
 
