@@ -27,7 +27,7 @@ from untrackable.cli import main
 from untrackable.client import network
 from untrackable.client.client import Client, members
 from untrackable.client.http_post import Address, Ready, Reply
-from untrackable.client.ledger import Ledger
+from untrackable.client.ledger import Ledger, Life
 from untrackable.client.network import Attachment, Look
 from untrackable.client.policy import Policy
 from untrackable.client.private_folder import Folder
@@ -238,6 +238,12 @@ def test_attendance_is_charged_for_nothing_then(tmp_path: Path) -> None:
     assert ledger_of(tmp_path / "c").recognition() == 0.001
     (life,) = ledger_of(tmp_path / "c").accounts[asked.id].lives
     assert (life.rounds_anywhere, life.rounds_settled) == (0, None)
+
+
+def test_a_campaign_that_asks_for_it_is_charged_like_that_in_every_ledger() -> None:
+    asked = small(attendance=Attendance(one_network=True))
+    assert Ledger().joined(asked, Life("name", 3, 30, 2)).recognition() == 0.001
+    assert Ledger().joined(small(), Life("name", 3, 30, 2)).recognition() == 1.0
 
 
 def test_beside_a_campaign_that_is_answered_anywhere_it_is_charged(tmp_path: Path) -> None:

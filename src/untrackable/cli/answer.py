@@ -51,9 +51,9 @@ def answer(
 ) -> None:
     """Answer a campaign's question on this person's device.
 
-    The campaign is accepted only if it is pinned, keeps what it declares and fits the privacy budget. Reports
-    start with the next round. The answer is asked for without showing it, or read from standard input; it is never
-    part of the command line.
+    The campaign is accepted only if it is pinned, keeps what it declares and fits the privacy budget. Reports start
+    with the next round. The answer is asked for without showing it, or read from standard input; it is never part
+    of the command line.
 
     The first answer stores the privacy budget in the folder. Later answers use it. They may lower it, but only
     `untrackable policy set` raises it.

@@ -99,11 +99,11 @@ def _at_the_same_times(campaigns: Sequence[AttendedRounds]) -> tuple[_Stays, ...
 
 def _one_after_the_other(campaigns: Sequence[AttendedRounds]) -> tuple[_Stays, ...]:
     """The stays of one campaign after those of another. At the remembered network only, they reveal nothing."""
-    return tuple(
-        _Stays(chance, chance, count)
-        for campaign in campaigns
-        for chance, count in campaign.stays(campaign.anywhere or 0)
-    )
+    counts: dict[Fraction, int] = {}
+    for campaign in campaigns:
+        for chance, count in campaign.stays(campaign.anywhere or 0):
+            counts[chance] = counts.get(chance, 0) + count
+    return tuple(_Stays(chance, chance, count) for chance, count in counts.items())
 
 
 def _networks(stays: Sequence[_Stays], places: _Places) -> list[int]:

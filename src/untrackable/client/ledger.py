@@ -177,6 +177,8 @@ class Ledger:
     def joined(self, campaign: Campaign, life: Life) -> "Ledger":
         """The ledger with a new life in a campaign. Earlier lives answer no further round."""
         before = self.accounts.get(campaign.id, Account(campaign.to_bytes(), ()))
+        if campaign.attending.one_network:
+            life = replace(life, settled=life.first - 1)
         return self._with(replace(before, lives=(*(old for old in before.ended(self.time) if old.rounds), life)))
 
     def marked(self, campaign: str, round: int) -> "Ledger":
@@ -294,8 +296,8 @@ class Ledger:
     def read(folder: Folder) -> "Ledger":
         """The ledger on disk, or a new one if none was ever written.
 
-        It has no mark if it is one behind the lock's count. An older ledger is an error, and so is a state that
-        the ledger does not list.
+        It has no mark if it is one behind the lock's count. An older ledger is an error, and so is a state that the
+        ledger does not list.
         """
         content, written = folder.read(NAME, "the ledger"), folder.lock.count
         states = sorted(path.name.removesuffix(".state") for path in folder.path.glob("*.state"))

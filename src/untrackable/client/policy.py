@@ -26,8 +26,8 @@ class Policy:
     default, ten times the chance of a guess, refuses campaigns that are answered in every one of more than three
     rounds.
 
-    `pins` are the SHA-256 of campaigns or of directories of campaigns, built into the application. A client
-    accepts only these, so a server cannot give one person a campaign of their own.
+    `pins` are the SHA-256 of campaigns or of directories of campaigns, built into the application. A client accepts
+    only these, so a server cannot give one person a campaign of their own.
     """
 
     eps: float
