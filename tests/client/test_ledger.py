@@ -8,7 +8,8 @@ import pytest
 
 from tests.client.samples import Clock, campaign, client, policy
 from untrackable.accounting.client_check import recompute, tracking_step
-from untrackable.client.ledger import Account, Ledger, Life
+from untrackable.client.ledger import Account, Ledger
+from untrackable.client.life import Life
 from untrackable.client.policy import Policy
 from untrackable.errors import CampaignRefused
 from untrackable.mechanisms.inner_product.deck import Deck

@@ -27,7 +27,8 @@ from untrackable.cli import main
 from untrackable.client import network
 from untrackable.client.client import Client, members
 from untrackable.client.http_post import Address, Ready, Reply
-from untrackable.client.ledger import Ledger, Life
+from untrackable.client.ledger import Ledger
+from untrackable.client.life import Life
 from untrackable.client.network import Attachment, Look
 from untrackable.client.policy import Policy
 from untrackable.client.private_folder import Folder

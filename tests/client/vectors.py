@@ -12,7 +12,8 @@ from typing import Any
 
 from tests.client.samples import campaign
 from tests.vectors.make import stream
-from untrackable.client.ledger import Ledger, Life
+from untrackable.client.ledger import Ledger
+from untrackable.client.life import Life
 from untrackable.client.membership import Member
 from untrackable.client.private_folder import Folder, framed
 from untrackable.client.round_keys import SIZE, Ratchet

@@ -6,7 +6,8 @@ from typing import Any
 
 from untrackable.accounting import client_check
 from untrackable.client import saved_state
-from untrackable.client.ledger import Ledger, Life, last_begun
+from untrackable.client.ledger import Ledger
+from untrackable.client.life import Life, last_begun
 from untrackable.client.membership import Clock, Member
 from untrackable.client.policy import Policy
 from untrackable.client.private_folder import Folder

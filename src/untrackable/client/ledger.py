@@ -17,6 +17,7 @@ from typing import Any
 from untrackable.accounting import client_check
 from untrackable.brackets import at_most
 from untrackable.client.attended_rounds import AttendedRounds, recognition
+from untrackable.client.life import Life, last_begun
 from untrackable.client.network import AllowedNetwork
 from untrackable.client.policy import Policy
 from untrackable.client.private_folder import Folder
@@ -29,58 +30,6 @@ VERSION = 2
 NAME = "ledger"
 
 _WHAT_TO_DO = "put the later one back, or start in another folder and subtract what was spent here from the policy"
-
-
-@dataclass(frozen=True, slots=True)
-class Life:
-    """One state's time in a campaign: it may answer rounds first … last.
-
-    It has answered no round after `through`. It has not tried to send a report of any round after `tried`. Rounds
-    after `settled` are answered from the remembered network only; None if all are answered from anywhere.
-    """
-
-    name: str
-    first: int
-    last: int | None
-    through: int
-    tried: int = 0
-    settled: int | None = None
-
-    @property
-    def rounds(self) -> int | None:
-        """The number of rounds that it may answer in all; None if there is no last one."""
-        return None if self.last is None else max(0, self.last - self.first + 1)
-
-    @property
-    def over(self) -> bool:
-        """Whether it answers no further round."""
-        return self.last is not None and self.through >= self.last
-
-    @property
-    def rounds_anywhere(self) -> int | None:
-        """The number of rounds that it may answer from anywhere; None if there is no last one."""
-        if self.settled is None:
-            return self.rounds
-        last = self.settled if self.last is None else min(self.last, self.settled)
-        return max(0, last - self.first + 1)
-
-    @property
-    def rounds_settled(self) -> int | None:
-        """The number of rounds that it may answer from the remembered network only; None if they have no end."""
-        if self.settled is None:
-            return 0
-        return None if self.rounds is None else self.rounds - (self.rounds_anywhere or 0)
-
-    def ended(self, begun: int) -> "Life":
-        """The same life, but without any further round: it ends with the last round that was answered or begun."""
-        through = max(self.through, begun)
-        last = through if self.last is None else min(self.last, through)
-        return replace(self, last=last, through=max(self.through, last))
-
-    def to_json(self) -> list[Any]:
-        """The life as it is on disk."""
-        settled = [] if self.settled is None else [self.settled]
-        return [self.name, self.first, self.last, self.through, self.tried, *settled]
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,20 +331,12 @@ def _document(name: str, document: bytes) -> bytes:
     return document
 
 
-def _lives(content: list[list[Any]]) -> tuple[Life, ...]:
-    if not content:
-        raise ValueError("an account without a life")
-    return tuple(
-        Life(str(life[0]), int(life[1]), life[2], int(life[3]), int(life[4]), life[5] if len(life) > 5 else None)
-        for life in content
-    )
-
-
 def _sum(counts: list[int | None]) -> int | None:
     """The sum of all counts; None if one of them has no end."""
     return None if None in counts else sum(count or 0 for count in counts)
 
 
-def last_begun(campaign: Campaign, now: float) -> int:
-    """The last round that has begun; 0 if none has."""
-    return max(0, int((now - campaign.first_round) // campaign.round_seconds) + 1)
+def _lives(content: list[list[Any]]) -> tuple[Life, ...]:
+    if not content:
+        raise ValueError("an account without a life")
+    return tuple(Life.from_json(life) for life in content)

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from untrackable.client import delivery, http_post, network, saved_state
 from untrackable.client.delivery import Outcome
-from untrackable.client.ledger import Ledger, Life, last_begun
+from untrackable.client.ledger import Ledger
+from untrackable.client.life import Life, last_begun
 from untrackable.client.network import AllowedNetwork, Attachment
 from untrackable.client.private_folder import Folder
 from untrackable.client.round_keys import Ratchet
