@@ -263,6 +263,12 @@ class Store(CampaignRecords, KeyRecords, ABC):
             ).fetchall()
         return [StoredRound(*row) for row in rows]
 
+    def first_key(self, campaign: str) -> int | None:
+        """The first key of a campaign's rounds. No key is used again after the campaign is deleted."""
+        with self._transaction(write=False) as run:
+            key = run("SELECT min(key) FROM rounds WHERE campaign = ?", (campaign,)).fetchone()[0]
+        return None if key is None else int(key)
+
     def round(self, round: Round) -> StoredRound | None:
         """One round, or None if it never had a report."""
         with self._transaction(write=False) as run:
