@@ -181,7 +181,9 @@ class LimitedProtocol(HttpToolsProtocol):
         stored = self.upload.store(known.last.acceptance, data[len(known.head) :])
         if stored is None:
             return False
-        self._unset_keepalive_if_required()
+        if self.timeout_keep_alive_task is not None:
+            self.timeout_keep_alive_task.cancel()
+            self.timeout_keep_alive_task = None
         cycle.response_started = cycle.response_complete = False
         self._answer_once_stored(cycle, stored)
         return True

@@ -160,10 +160,18 @@ class Writer:
                         one.outcome = Refused(Problem.INTERNAL, "the reports were not stored")
                 self._storing = []
                 self._loop.call_soon_threadsafe(self._answer, group)
+                taken = time.monotonic() - begun
+                self._rearrange()
                 if sum(len(one.body) for one in group) <= _SYNCED_BYTES:
-                    self._wait_for_more(len(group), time.monotonic() - begun)
+                    self._wait_for_more(len(group), taken)
             if self._ending and not self._waiting:
                 return
+
+    def _rearrange(self) -> None:
+        try:
+            self._store.rearrange()
+        except Exception as error:
+            _log.error("Stored reports could not be rearranged because of a fault: %s", error_location(error))
 
     def _wait_for_more(self, answered: int, taken: float) -> None:
         """Wait for the next bodies of the senders that were just answered, if they are likely to come soon.
