@@ -11,7 +11,7 @@ import pytest
 
 from tests.collector.stores.test_sqlite_blocks import by_nonce, tables
 from tests.collector.stores.test_store import ID, ROUND, kept, known, payloads, rows
-from untrackable.collector.stores import growing_table, sqlite_checkpoints
+from untrackable.collector.stores import growing_table, sqlite, sqlite_checkpoints
 from untrackable.collector.stores.records import Round, RoundsClosed, Rows
 from untrackable.collector.stores.sqlite import SqliteStore
 from untrackable.errors import StoreError
@@ -118,6 +118,27 @@ def test_groups_do_not_grow_without_end_if_they_cannot_be_spread(
             store.rearrange()
     assert tables(store)["reports_1"] > 200  # From 200 reports in groups on, a row for each.
     assert kept(store) == payloads(np.concatenate(given))
+
+
+def test_groups_of_many_rounds_do_not_take_memory_without_end(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite, "_GROUPED_REPORTS", 150)
+    for number in range(1, 21):
+        store.add({Round(ID, number): by_nonce(rows(20, number))})
+        store.rearrange()
+        assert sum(table.grouped for table in store._growing.values()) <= 150
+    assert [store.count(Round(ID, number)) for number in range(1, 21)] == [20] * 20
+
+
+def test_rounds_that_another_process_has_stopped_are_forgotten(store: SqliteStore) -> None:
+    store.add({ROUND: by_nonce(rows(20, 1)), Round(ID, 2): by_nonce(rows(20, 2))})
+    other = SqliteStore.open(store.path)
+    other.stop(ROUND)
+    other.close()
+    store.tidy()
+    assert list(store._growing) == [2]
+    assert store._growing[2].grouped == 0
 
 
 def test_a_program_that_does_not_know_groups_refuses_the_store(

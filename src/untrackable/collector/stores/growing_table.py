@@ -45,6 +45,11 @@ class GrowingTable:
         grouped = _nonces(grouped_rows(connection, tables.reports))
         return GrowingTable(tables, reports, tables.reports_in_blocks(connection), set(grouped))
 
+    @property
+    def grouped(self) -> int:
+        """The number of nonces in groups."""
+        return len(self._grouped)
+
     def takes_group(self, rows: Rows) -> bool:
         """Whether these rows become a group, which takes one statement."""
         return rows.shape[0] <= _GROUP_REPORTS and len(self._grouped) < 2 * _GROUPED_REPORTS

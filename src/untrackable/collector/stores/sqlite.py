@@ -35,6 +35,8 @@ _LOOKS, _LOOK_SECONDS = 3, 0.2
 Another process may just be writing it."""
 _TIDYING, _TIDYING_SECONDS = 10, 0.2
 """How often truncating the log is tried, and for how many seconds each time. Nobody can add reports meanwhile."""
+_GROUPED_REPORTS = 1 << 15
+"""The largest number of reports in groups of all rounds, because a process keeps their nonces in memory."""
 _DROPPED_AT_ONCE = 50_000
 """The largest number of reports that are dropped in the transaction that closes their round."""
 
@@ -61,7 +63,7 @@ class SqliteStore(Store):
         self._growing: dict[int, GrowingTable] = {}
         """The tables that this process adds reports to, by the key of their round."""
         self._adding = threading.Lock()
-        """Held by the thread that changes one of these tables."""
+        """Held by the thread that writes reports."""
         self._checkpoints = Checkpoints(self._log, self._connect)
         self._write_lock = WriteLock(path.with_name(f"{path.name}-turn"))
 
@@ -224,7 +226,7 @@ class SqliteStore(Store):
     def _insert(self, reports: Mapping[int, Rows]) -> None:
         """Add rows in one transaction. `rearrange` puts them where they stay."""
         try:
-            with self._adding, self._write_lock.held(), self._borrowed() as connection:
+            with self._alone(), self._borrowed() as connection:
                 tables = {key: self._table(connection, key) for key in reports}
                 alone = len(reports) == 1 and all(tables[key].takes_group(rows) for key, rows in reports.items())
                 with nullcontext() if alone else self._begin(connection, write=True):
@@ -242,6 +244,12 @@ class SqliteStore(Store):
                 raise
             raise StoreUnavailable(f"SQLite: {error}") from None
 
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Write alone. Whoever waits goes on at once, where SQLite itself would only try again now and then."""
+        with self._adding, self._write_lock.held():
+            yield
+
     def _table(self, connection: sqlite3.Connection, key: int) -> GrowingTable:
         """The table of a round that takes reports."""
         if key not in self._growing:
@@ -253,8 +261,12 @@ class SqliteStore(Store):
 
         A failure is not reported, because all reports are stored already, and the next call tries again.
         """
-        for key, table in list(self._growing.items()):
+        growing = list(self._growing.items())
+        crowded = sum(table.grouped for _, table in growing) > _GROUPED_REPORTS
+        for key, table in growing:
             try:
+                if crowded and table.grouped:
+                    self._change(key, GrowingTable.spread)
                 while table.has_work():
                     self._change(key, GrowingTable.work)
             except StoreUnavailable:
@@ -263,7 +275,7 @@ class SqliteStore(Store):
 
     def _change(self, key: int, work: Callable[[GrowingTable, sqlite3.Connection], Callable[[], None]]) -> None:
         """Run work on the table of a round in a transaction."""
-        with self._adding, self._write_lock.held(), self._borrowed() as connection:
+        with self._alone(), self._borrowed() as connection:
             with self._begin(connection, write=True):
                 note_done = work(self._table(connection, key), connection)
             note_done()
@@ -296,16 +308,19 @@ class SqliteStore(Store):
             self._growing.pop(key, None)
             left = True
             while left:
-                with self._transaction(write=True) as run:
+                with self._alone(), self._transaction(write=True) as run:
                     begun = time.monotonic()
                     left = _tables(key, stopped=True).delete_some(run.connection)
                 time.sleep(time.monotonic() - begun)
+                self._checkpoints.start_if_needed()
 
     def _spread_groups(self) -> None:
         """Leave no groups in any table, because they show which reports were stored together."""
         with self._transaction(write=False) as run:
             keys = [row[0] for row in run("SELECT key FROM rounds WHERE state = 'open'").fetchall()]
             grouped = [key for key in keys if has_groups(run.connection, reports_table(key))]
+        for key in set(self._growing) - set(keys):  # Another process has stopped these rounds.
+            self._growing.pop(key, None)
         for key in grouped:
             try:
                 self._change(key, GrowingTable.spread)

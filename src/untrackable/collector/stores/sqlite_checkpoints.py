@@ -23,14 +23,21 @@ class Checkpoints:
     def __init__(self, log: Path, connect: Callable[[], sqlite3.Connection]) -> None:
         self._log, self._connect = log, connect
         self._thread: threading.Thread | None = None
+        self._starting = threading.Lock()
         self._looked = 0.0
 
     def start_if_needed(self) -> None:
         """Start to move a long log into the file. Wait for it if the log is very long."""
         now = time.monotonic()
-        if now - self._looked < _PAUSE:
+        if now - self._looked < _PAUSE or not self._starting.acquire(blocking=False):
             return
-        self._looked = now
+        try:
+            self._looked = now
+            self._start()
+        finally:
+            self._starting.release()
+
+    def _start(self) -> None:
         size = 0
         with suppress(OSError):
             size = self._log.stat().st_size
@@ -43,9 +50,9 @@ class Checkpoints:
 
     def wait(self) -> None:
         """Wait until a thread that was started is done."""
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
+        thread = self._thread
+        if thread is not None:
+            thread.join()
 
     def _run(self) -> None:
         """Move the log into the file. Others can write meanwhile. What fails is tried again later."""
