@@ -150,14 +150,13 @@ class SqliteStore(Store):
                 isolation_level=None,
                 check_same_thread=False,
             )
-            connection.execute("PRAGMA page_size = 1024")  # Each report rewrites a page, so small pages are faster.
             mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
             for setting in (
                 "synchronous = FULL",
                 "secure_delete = ON",
                 "foreign_keys = ON",
                 f"journal_size_limit = {LOG_BYTES}",  # Writing over an old log is synced faster than a growing one.
-                "wal_autocheckpoint = 65536",  # `Checkpoints` comes first.
+                "wal_autocheckpoint = 16384",  # As a rule, `Checkpoints` comes first.
                 "cache_size = -16384",
                 "trusted_schema = OFF",
             ):

@@ -23,7 +23,7 @@ _BLOCK_ROWS = 8192
 """The largest number of reports in a block, and the largest number that is moved at a time."""
 _ADDITION_ROWS = 1024
 """The largest number of reports in a block's additions. Then they become part of the block."""
-_MOVE_BYTES = 2 << 20
+_MOVE_BYTES = 4 << 20
 """Moving reports ends after blocks of so many bytes are rewritten, because nobody else can write meanwhile."""
 _DELETED_ROWS = 20_000
 """The number of reports that one transaction deletes from a round's table."""
