@@ -137,6 +137,15 @@ def test_a_repeated_head_is_not_parsed_again_and_each_body_is_stored(monkeypatch
     assert answers == [b"204"] * 3
 
 
+def test_a_connection_that_does_not_repeat_its_heads_is_parsed_from_then_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    varied = [POST.replace(b"host: x", b"host: %d" % i) for i in range(6)]
+    upload, answers = asyncio.run(converse(monkeypatch, *varied, body(b"a01"), body(b"a02")))
+    assert answers == [b"204"] * 8
+    assert upload.parsed == 8
+
+
 def test_a_repeated_head_with_a_body_that_is_not_taken_goes_to_the_application(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -28,6 +28,8 @@ _SPARE = 192
 """The number of refused connections that are kept open until their senders have read the refusal."""
 _REFUSED_SECONDS = 2.0
 """The longest time for which a refused connection is kept open."""
+_OTHER_HEADS = 4
+"""The number of other heads on a connection from which on no head is kept, because it does not repeat them."""
 _STORED = STATUS_LINE[204] + b"cache-control: no-store\r\n%s: %s\r\n\r\n" % NO_SNIFFING
 _STORED_LAST = _STORED[:-2] + b"connection: close\r\n\r\n"
 """The answer to stored reports, and the same as the last answer of a connection."""
@@ -100,6 +102,8 @@ class LimitedProtocol(HttpToolsProtocol):
         self._small: _SmallReport | None = None
         """The last small report among the bytes that are being parsed."""
         self._known: _KnownHead | None = None
+        self._other_heads = 0
+        """How often a request did not have the head of the one before."""
         self._flow: _HeldFlow
         self._backlog = 0
         """This connection's share of the backlog."""
@@ -167,13 +171,17 @@ class LimitedProtocol(HttpToolsProtocol):
         self._unread = self._unread[self._parsed :] + data if self._unread else data
         self._parsed = 0
         self._read()
-        if idle and self._small is not None and not self.pipeline and not self._arriving:
+        repeating = self._other_heads < _OTHER_HEADS
+        if repeating and idle and self._small is not None and not self.pipeline and not self._arriving:
             self._known = _known_head(data, self._small)
 
     def _repeats(self, data: bytes) -> bool:
         """Store a small report with the same head as the last one. False if these bytes must be parsed."""
         known = self._known
-        if known is None or len(data) != known.size or not data.startswith(known.head):
+        if known is None:
+            return False
+        if len(data) != known.size or not data.startswith(known.head):
+            self._other_heads += 1
             return False
         cycle = known.last.cycle
         if not cycle.response_complete or not cycle.keep_alive or self.flow.write_paused or self.upload is None:
