@@ -107,7 +107,7 @@ class Wire:
 
 @lru_cache(maxsize=64)
 def _layout(payload: int) -> np.dtype[np.void]:
-    """The layout of a report whose answer has so many bytes."""
+    """The layout of a report whose answer has this many bytes."""
     return np.dtype([("version", "u1"), ("round", "<u4"), ("nonce", "u1", (NONCE,)), ("payload", "u1", (payload,))])
 
 

@@ -28,7 +28,7 @@ SMALL_BODY = 2 << 10
 
 The default number of connections with an unfinished body of this size do not fill that share."""
 _SMALL_SHARE = 4
-"""Large bodies leave one part in so many of the memory to small ones, if the largest body still fits."""
+"""Large bodies leave one part in this many of the memory to small ones, if the largest body still fits."""
 Outcome = Refused | None
 """The result of storing a body: None if it is stored, or the reason why it is not."""
 _NEVER = 1 << 62
@@ -186,7 +186,7 @@ class Writer:
             self._in_vain = _GROUPS_WITHOUT_WAIT
 
     def _wait_for(self, count: int, seconds: float | None) -> bool:
-        """Wait until so many bodies wait, the time is over, or the collector ends. Whether so many wait."""
+        """Wait until this many bodies wait, the time is over, or the collector ends. Returns whether they do."""
         self._wanted = count
         if len(self._waiting) < count and not self._ending:  # A body that arrives after this check sets `_wake`.
             self._wake.wait(seconds)

@@ -16,7 +16,7 @@ _GROUPED_REPORTS = 8192
 _TABLE_REPORTS = 1 << 17
 """The number of reports that a round's table keeps before some of them move into blocks."""
 _TABLE_SHARE = 64
-"""A very large round keeps one of so many reports in its table, so that blocks are not rewritten too often."""
+"""A very large round keeps one in this many reports in its table. Otherwise blocks are rewritten too often."""
 _MOVED_PER_ADDED = 1.25
 """How many reports move into blocks for each report that is added to a large round."""
 

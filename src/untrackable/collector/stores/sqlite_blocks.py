@@ -24,7 +24,7 @@ _BLOCK_ROWS = 8192
 _ADDITION_ROWS = 1024
 """The largest number of reports in a block's additions. Then they become part of the block."""
 _MOVE_BYTES = 4 << 20
-"""Moving reports ends after blocks of so many bytes are rewritten, because nobody else can write meanwhile."""
+"""Moving reports stops once this many bytes of blocks are rewritten, because nobody else can write meanwhile."""
 _DELETED_ROWS = 20_000
 """The number of reports that one transaction deletes from a round's table."""
 _DELETED_BLOCKS = 16
