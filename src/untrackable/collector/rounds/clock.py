@@ -32,7 +32,7 @@ class ClockJumpDetector:
         return self._doubted is None or now - self._doubted < _PATIENCE
 
     def trusted_time(self) -> float | None:
-        """The time, if the clock has run steadily or jumped forward so long ago that it is trusted again; else None.
+        """The time, if the clock has run steadily, or jumped so long ago that it is trusted again; else None.
 
         The clock may jump at any moment, so callers use this time and do not look at the clock again.
         """
