@@ -37,7 +37,18 @@ def made(tmp_path: Path) -> Path:
     """A campaign of 30 days."""
     place = tmp_path / "campaign.json"
     done = run(
-        "campaign", "new", str(place), *NEW, "--rounds", "30", "--every", "1d", "--first", "2027-01-31T12:00"
+        "campaign",
+        "new",
+        str(place),
+        *NEW,
+        "--rounds",
+        "30",
+        "--every",
+        "1d",
+        "--first",
+        "2027-01-31T12:00",
+        "--participation",
+        "1",
     )
     assert done.exit_code == 0, done.output
     return place
@@ -71,6 +82,51 @@ def test_a_new_campaign(made: Path, tmp_path: Path) -> None:
     assert json.loads(told.output)["id"] == Campaign.from_bytes(place.read_bytes()).id
 
 
+def test_a_new_campaign_is_answered_by_chance(tmp_path: Path) -> None:
+    """As often as recognition allows; a person may say how often, and what is declared follows."""
+    place = tmp_path / "chance.json"
+    shown = run("campaign", "new", str(place), *NEW, "--rounds", "365").output
+    assert "Each person answers about one round in 19, as a secret coin decides." in shown
+    assert "recognised among 1,000 people: at most 0.00195" in shown
+    made = Campaign.from_bytes(place.read_bytes())
+    assert str(made.participation) == "1/19"
+    checked = run("campaign", "verify", str(place)).output
+    assert "recognised among 1,000 people, attendance included: 0.00194" in checked
+    assert strict_json.parse(run("campaign", "verify", str(place), "--json").output.encode())["recognition"]
+    every = tmp_path / "every.json"
+    shown = run("campaign", "new", str(every), *NEW, "--rounds", "30", "--participation", "1").output
+    assert "at most 1\n" in shown
+    assert "People answer every round" in shown
+    week = tmp_path / "week.json"
+    run("campaign", "new", str(week), *NEW, "--rounds", "365", "--persistence", "7", "--places", "0.8,0.2")
+    attending = Campaign.from_bytes(week.read_bytes()).attending
+    assert (attending.persistence, [str(share) for share in attending.places]) == (7, ["4/5", "1/5"])
+    assert attending.participation < made.participation
+    one = tmp_path / "one.json"
+    run("campaign", "new", str(one), *NEW, "--rounds", "365", "--one-network")
+    assert Campaign.from_bytes(one.read_bytes()).attending.one_network
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["--participation", "0"], "nobody would answer"),
+        (["--participation", "1/0"], "participation must be a fraction such as 1/20, got 1/0"),
+        (["--participation", "often"], "participation must be a fraction such as 1/20"),
+        (["--places", "1,1"], "places must be shares of at most 1 in all, got 2"),
+        (["--places", "1/2"], "places must be 2 to 64 shares"),
+        (["--recognition", "0.0005"], "recognition must be above 0.001"),
+        (["--participation", "1/2", "--recognition", "0.002"], "declares that at most 0.002 of people are"),
+    ],
+)
+def test_attendance_that_cannot_be(options: list[str], reason: str, tmp_path: Path) -> None:
+    place = tmp_path / "none.json"
+    done = run("campaign", "new", str(place), *NEW, "--rounds", "365", *options)
+    assert done.exit_code == 1
+    assert reason in done.output
+    assert not place.exists()
+
+
 def test_a_new_campaign_says_how_accurate_it_will_be(tmp_path: Path) -> None:
     few, many = (
         run("campaign", "new", str(tmp_path / f"{n}.json"), *NEW, "--rounds", "30", "--people", n, "--json")
@@ -87,14 +143,14 @@ def test_a_new_campaign_is_not_over(tmp_path: Path) -> None:
     place = tmp_path / "over.json"
     done = run("campaign", "new", str(place), *NEW, "--rounds", "30", "--first", "2020-01-31")
     assert done.exit_code == 1
-    assert "the first round is over since 2020-02-01 00:00 UTC, so give a later --first" in done.output
+    assert "the first round ended at 2020-02-01 00:00 UTC; give a later --first" in done.output
     assert not place.exists()
 
 
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["--question", "?", "--rounds", "3"], "give the answers by --category"),
+        (["--question", "?", "--rounds", "3"], "give the possible answers with one of --category"),
         ([*NEW, "--rounds", "3", "--every", "soon"], "--every must be"),
         ([*NEW, "--rounds", "3", "--first", "soon"], "--first must be"),
         ([*NEW, "--rounds", "3", "--mechanism", "{}"], "--mechanism: mechanism must be one of"),
@@ -105,7 +161,7 @@ def test_a_new_campaign_is_not_over(tmp_path: Path) -> None:
         ([*NEW, "--plan", "{"], "--plan must be JSON, or a file of it"),
         ([*NEW, "--plan", '{"campaign": null}'], "no mechanism meets the goals"),
         ([*NEW, "--plan", '{"rounds": 3}'], "--plan: must be what `untrackable plan --json` prints"),
-        ([*NEW, "--plan", "{}", "--eps", "1", "--tracking-delta", "0"], "what --eps, --tracking-delta would say"),
+        ([*NEW, "--plan", "{}", "--eps", "1", "--tracking-delta", "0"], "already sets --eps, --tracking-delta"),
         (["--question", "?", "--encoding", '{"type": "x"}', "--rounds", "3"], "--encoding: type must be one of"),
         ([*NEW, "--rounds", "3", "--eps", "-1"], "eps must be"),
         (
@@ -315,6 +371,8 @@ def _two_campaigns(tmp_path: Path, folder: str) -> list[Campaign]:
             "3",
             "--first",
             "2027-01-31",
+            "--participation",
+            "1",
         )
         found.append(Campaign.from_bytes(place.read_bytes()))
         pinned = ["--folder", folder, "--pin", found[-1].id]

@@ -35,7 +35,7 @@ from untrackable.client.client import Client, members
 from untrackable.client.folder_lock import Lock
 from untrackable.client.membership import _SEARCHED, Member
 from untrackable.client.policy import Policy
-from untrackable.client.send_times import Moments
+from untrackable.client.send_times import SendTimes
 from untrackable.errors import CampaignRefused
 from untrackable.mechanisms.inner_product.deck import Deck
 from untrackable.mechanisms.inner_product.fading import Fading
@@ -185,7 +185,7 @@ def test_a_round_that_is_not_answered_leaves_no_trace(
         used.append("post")
         raise AssertionError
 
-    moments, was = Moments(clock), everything(folder)
+    moments, was = SendTimes(clock), everything(folder)
     for round in range(2 if before else 1, 4):
         assert round not in answered
         for share in (0.0, 0.01, 0.3, 0.7, 0.94, 0.96, 0.9999):
@@ -215,7 +215,7 @@ def test_nothing_is_made_up_for_on_waking_up(tmp_path: Path) -> None:
     someone, clock, answered = joined_with(
         tmp_path, lambda rounds: {2, 3} <= set(rounds) and 5 not in rounds and rounds[-1] > 5
     )
-    server, moments = Server(), Moments(clock)
+    server, moments = Server(), SendTimes(clock)
 
     def tend() -> str:
         return moments.tend(someone, lambda: _outcome(someone, server, clock))[0].name
@@ -379,7 +379,7 @@ def test_the_default_policy_refuses_to_answer_more_than_three_rounds_in_a_row(tm
             someone.answer(1)
         for words in (
             "attendance, which is the rounds that you answer and the places that you answer from",
-            "recognised among 1,000 people to 0.0162 (upper)" if rounds == 4 else "people to 1 (upper)",
+            "recognised among 1,000 people to 0.016" if rounds == 4 else "people to 1 (upper)",
             "your policy allows 0.01",
             "a smaller participation or fewer rounds, or answering from one network only",
         ):

@@ -5,21 +5,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from untrackable import checks
-from untrackable.auditing.link_attack import Progress
 from untrackable.auditing.mechanism_audit import Apart
 from untrackable.brackets import Bracket
 from untrackable.mechanisms.catalogue import CATALOGUE
 from untrackable.mechanisms.catalogue_entry import Entry
 from untrackable.mechanisms.demands import Budget, Unsuitable
 from untrackable.mechanisms.interface import Mechanism
+from untrackable.progress import Progress, no_progress
 from untrackable.theory.accuracy import Accuracy
 
 _MOST_VALUES = 4096
+"""The largest number of values: some mechanisms have a bit for each."""
 FOR_EVER, THESE_ROUNDS = "private for ever", "private for these rounds only"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Row:
+class ComparedMechanism:
     """One mechanism: privacy, tracking, recognition in a crowd, and the errors of one round and of all rounds."""
 
     name: str
@@ -56,7 +57,7 @@ class Comparison:
     reports: int
     people: int
     crowd: int
-    rows: tuple[Row, ...]
+    rows: tuple[ComparedMechanism, ...]
     left_out: dict[str, str]
 
 
@@ -68,7 +69,7 @@ def compare(
     reports: int = 20,
     people: int = 100_000,
     crowd: int = 1000,
-    progress: Progress = lambda what, done: None,
+    progress: Progress = no_progress,
 ) -> Comparison:
     """Set every mechanism to the same privacy for ever, and compute how well people can be tracked."""
     values = checks.integer("values", values, low=2, high=_MOST_VALUES)
@@ -85,14 +86,14 @@ def compare(
     return Comparison(values, budget.eps, budget.delta, reports, budget.people, crowd, tuple(rows), left_out)
 
 
-def _row(entry: Entry, mechanism: Mechanism, reports: int, budget: Budget, crowd: int) -> Row:
+def _row(entry: Entry, mechanism: Mechanism, reports: int, budget: Budget, crowd: int) -> ComparedMechanism:
     rounds, half = range(1, reports + 1), range(1, reports // 2 + 1)
     when = None if entry.lasts else reports
     one = mechanism.privacy(reports=1)
     estimated = rounds if mechanism.independent else (1, reports)
     candidates = range(budget.values)
     errors = [mechanism.accuracy(budget.people, round=round, candidates=candidates) for round in estimated]
-    return Row(
+    return ComparedMechanism(
         entry.name,
         repr(mechanism),
         entry.lasts,

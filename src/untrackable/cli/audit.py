@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 @click.option(
     "--crowd", type=click.IntRange(min=2), default=1000, show_default=True, help="Size of the crowd to hide in."
 )
-@click.option("--distribution", metavar="W,…", help="Also follow people who differ: weights of values.")
+@click.option("--distribution", metavar="W,…", help="Also attack people with values of these weights.")
 @click.option("--no-attack", is_flag=True, help="Skip the simulated attacks.")
 @click.option(
     "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Random seed of the simulations."

@@ -44,8 +44,8 @@ def compare(
 ) -> None:
     """Compare all mechanisms at the same level of privacy.
 
-    Sets every mechanism so that all reports ever sent have the same eps and delta. Lists those first whose reports
-    are hardest to follow, with the error of their estimates.
+    Sets every mechanism so that all reports ever sent have the same eps and delta. Lists the mechanisms,
+    the hardest to follow first, with the error of their estimates.
 
     Example: untrackable compare --eps 1 --reports 30 --html compare.html
              untrackable compare --values 2

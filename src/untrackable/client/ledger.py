@@ -220,8 +220,14 @@ class Ledger:
             account for account in self.accounts.values() if any(life.rounds != 0 for life in account.lives)
         ]
         step = client_check.ATTENDANCE_STEP
-        reports = (law for account in accounts for _, law in account.tracking(step))
-        return recognition([account.attended() for account in accounts], reports, step)
+        reports = [
+            client_check.attended_reports(account.campaign, life.rounds, step)
+            for account in accounts
+            for life in account.lives
+            if life.rounds != 0
+        ]
+        found = recognition([account.attended() for account in accounts], (law for law, _ in reports), step)
+        return found if found == 1 / AMONG else min(1.0, found + sum(rare for _, rare in reports))
 
     def _tracking(self, gamma: float) -> float:
         """Delta at gamma of one person against two, for all lives; sharper if only one life can be tracked."""

@@ -1,7 +1,14 @@
-"""A comparison in plain words: what it shows, and a table with one row for each mechanism."""
+"""A comparison in plain words: what it shows, the caption, and a table with one row for each mechanism."""
 
-from untrackable.auditing.comparison import Comparison, Row
+from untrackable.auditing.comparison import ComparedMechanism, Comparison
 from untrackable.display.numbers import cell, number, said, upper
+
+CAPTION = (
+    "Accuracy against tracking",
+    "Further down is harder to follow, further left is more accurate. All keep the same privacy for ever, except "
+    "those that are private for these rounds only.",
+)
+"""The title and the caption of the chart."""
 
 
 def verdict(comparison: Comparison) -> list[str]:
@@ -54,7 +61,7 @@ def columns(comparison: Comparison) -> tuple[str, ...]:
     )
 
 
-def cells(row: Row) -> tuple[str, ...]:
+def cells(row: ComparedMechanism) -> tuple[str, ...]:
     """One row of the table."""
     return (
         row.name + ("" if row.lasts else " *"),
