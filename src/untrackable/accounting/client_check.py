@@ -119,7 +119,11 @@ def tracking(campaign: Campaign, reports: int | None, step: float) -> LossLaw:
 
 
 def recognition(campaign: Campaign) -> float:
-    """How often an observer of two places recognises a person among 1,000, by reports and attendance (upper)."""
+    """How often an observer of the places recognises a person among 1,000, by reports and attendance (upper).
+
+    The law of the reports is that of two people. With more places, and reports that can be linked, only the full
+    engine knows a bound.
+    """
     attending, rounds = campaign.attending, campaign.rounds
     if attending.one_network:
         return 1 / AMONG
@@ -127,6 +131,8 @@ def recognition(campaign: Campaign) -> float:
         return 1.0
     law = attendance_law(attending.blocks(rounds), attending.places)
     reports = tracking(campaign, rounds, _ATTENDANCE_STEP)
+    if len(attending.places) > 2 and reports.delta(0.0) > 0:
+        return verification.recognition(campaign).upper if _engine() else 1.0
     return recognition_upper(composed((law, reports), _ATTENDANCE_STEP), AMONG)
 
 

@@ -20,8 +20,10 @@ HALF_AND_HALF = (Fraction(1, 2), Fraction(1, 2))
 AMONG = 1000
 """The number of people among whom somebody is to be recognised, unless another number is given."""
 _MOST_PLACES = 64
-_MOST_STAYS = 100
+_MOST_STAYS = 64
 """The largest number of lengths of a stay that are tried, and that are tried again around the worst one."""
+_CERTAIN = 0.999
+"""From this probability of being recognised on, no worse persistence is looked for."""
 _EXACT_DIGITS, _DIGITS = 8192, 512
 """Probabilities of long stays have at most this many binary digits if they are exact, and if they are rounded."""
 
@@ -89,7 +91,7 @@ class Attendance:
         """The length of stays, from 1 to all rounds, that makes people easiest to recognise, and that recognition.
 
         Stays that fit into the rounds a whole number of times are tried first, then all lengths around the worst.
-        If there are very many of them, some are left out.
+        If there are very many of them, some are left out. The search ends once people are certainly recognised.
         """
         rounds = checks.integer("rounds", rounds, low=1)
         if self.one_network or self.participation == 0:
@@ -99,11 +101,15 @@ class Attendance:
         def worst(stays: Iterable[int]) -> int:
             for stay in stays:
                 found[stay] = found.get(stay) or self.with_persistence(stay).recognition(rounds, people)
+                if found[stay].lower >= _CERTAIN:
+                    break
             return max(found, key=lambda stay: found[stay].upper)
 
         few = range(1, math.isqrt(rounds) + 1)
         whole = _thinned_out(sorted({*few, *(rounds // count for count in few)}))
-        near = whole.index(worst(whole))
+        near = whole.index(stay := worst(whole))
+        if found[stay].lower >= _CERTAIN:
+            return stay, found[stay]
         least, most = whole[max(0, near - 2)], whole[min(len(whole) - 1, near + 2)]
         stay = worst(_thinned_out(range(least, most + 1)))
         return stay, found[stay]
