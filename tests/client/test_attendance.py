@@ -128,7 +128,7 @@ def test_due_is_the_moment_of_the_coins_rounds(tmp_path: Path) -> None:
 def test_the_search_for_the_next_round_is_bounded(tmp_path: Path) -> None:
     """A campaign that is hardly ever answered: the result is when to ask again, and nothing goes out then."""
     clock, server = Clock(), Server()
-    asked = sometimes(Fading(bits=2, eps=1.0, delta=1e-6), f"1/{10**37}", rounds=None)
+    asked = sometimes(Fading(bits=2, eps=1.0, delta=1e-6), f"1/{10**18}", rounds=None)
     someone = joined(tmp_path / "c", clock, asked)
     assert someone.due() == START + _SEARCHED * DAY
     clock.now = START + _SEARCHED * DAY

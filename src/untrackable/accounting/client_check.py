@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from untrackable.accounting import verification
 from untrackable.brackets import at_most, rounded
-from untrackable.mechanisms.attended_tracking import RARE, most_reports
+from untrackable.mechanisms.attended_tracking import MISSED, most_reports
 from untrackable.protocol.campaign import Campaign
 from untrackable.protocol.wire import LAST_ROUND
 from untrackable.theory.attendance import AMONG
@@ -126,7 +126,11 @@ def declaring_recognition(campaign: Campaign) -> Campaign:
 
 
 def recognition(campaign: Campaign) -> float:
-    """How often an observer of two places recognises a person among 1,000, by reports and attendance (upper)."""
+    """How often an observer of the places recognises a person among 1,000, by reports and attendance (upper).
+
+    The law of the reports is that of two people. With more places, and reports that can be linked, only the full
+    engine knows a bound.
+    """
     attending, rounds = campaign.attending, campaign.rounds
     if attending.one_network:
         return 1 / AMONG
@@ -134,6 +138,8 @@ def recognition(campaign: Campaign) -> float:
         return 1.0
     law = attendance_law(attending.blocks(rounds), attending.places)
     reports, rare = attended_reports(campaign, rounds, ATTENDANCE_STEP)
+    if len(attending.places) > 2 and reports.delta(0.0) > 0:
+        return verification.recognition(campaign).upper if _engine() else 1.0
     return min(1.0, recognition_upper(composed((law, reports), ATTENDANCE_STEP), AMONG) + rare)
 
 
@@ -142,10 +148,10 @@ def attended_reports(campaign: Campaign, rounds: int | None, step: float) -> tup
 
     With that probability, there are more reports than the law counts.
     """
-    if rounds is None:
-        return tracking(campaign, None, step), 0.0
+    if rounds is None or not campaign.mechanism.exchangeable:
+        return tracking(campaign, rounds, step), 0.0
     reports = most_reports(campaign.attending, rounds)
-    return tracking(campaign, reports, step), RARE if reports < rounds else 0.0
+    return tracking(campaign, reports, step), MISSED if reports < rounds else 0.0
 
 
 def _engine() -> bool:

@@ -6,14 +6,16 @@ from fractions import Fraction
 from untrackable.brackets import Bracket
 from untrackable.mechanisms.interface import Mechanism, Pair
 from untrackable.theory.attendance import AMONG, Attendance
-from untrackable.theory.dominating_experiment import dominating_experiment
+from untrackable.theory.dominating_experiment import dominating_experiment, repeated_splits
 from untrackable.theory.experiment import Experiment
 from untrackable.theory.factor import Factor
 
 _CERTAIN = 0.99
 """From this probability of being recognised by attendance alone, reports make no difference that matters."""
-RARE = 1e-9
-"""The probability of more reports than are counted. It is added to delta."""
+_RARE = 1e-12
+"""More reports than are counted have at most this probability."""
+MISSED = 1e-9
+"""The probability with which the observer is told everything instead. It is the larger one, by much."""
 
 
 def attended_tracking(mechanism: Mechanism, attendance: Attendance, rounds: int | None, *, values: int = 1) -> Pair:
@@ -22,6 +24,14 @@ def attended_tracking(mechanism: Mechanism, attendance: Attendance, rounds: int 
     It is exact if the reports cannot be linked. Else the observer is granted that the reports are split in the
     worst way, and that there are as many of them as there may be (upper). Without a last round, everybody who
     answers from several places is recognised in the end.
+
+    The bound holds because one pair of worlds, D, dominates the reports of every attendance that one person can
+    have: fewer reports are more reports with some left out, and D dominates every split. So whatever the attendance
+    is, an observer of it and of D can simulate the reports. With more places, D is split once for each further
+    place. Let T be any test, β the probability of more reports than D stands for, and δ that of attendance and D at
+    some gamma. Then P(T) - e^γ·Q(T) ≤ β + δ, which is at most m + (1-m)·δ if m·(1-δ) ≥ β. As m is 1,000 times β,
+    this can only fail where δ is above 0.999, by less than the engine rounds up. If it matters which rounds are
+    answered, and not only how many, D stands for all of them.
     """
     if attendance.one_network:
         return Experiment()
@@ -30,11 +40,11 @@ def attended_tracking(mechanism: Mechanism, attendance: Attendance, rounds: int 
     seen = attendance.experiment(rounds)
     if mechanism.tracking_advantage_upper(rounds) == 0:
         return seen
-    most = most_reports(attendance, rounds)
+    most = most_reports(attendance, rounds) if mechanism.exchangeable else rounds
     reports = dominating_experiment(mechanism.tracking_upper(max(2, most), values=values))
-    missed = RARE if most < rounds else 0.0
+    missed = MISSED if most < rounds else 0.0
     more = Factor([missed, 0.0, 1 - missed], [0.0, missed, 1 - missed])
-    return seen + reports + Experiment([more], certainty="upper")
+    return seen + repeated_splits(reports, len(attendance.places) - 1) + Experiment([more], certainty="upper")
 
 
 def recognition(
@@ -50,7 +60,7 @@ def recognition(
 
 
 def most_reports(attendance: Attendance, rounds: int) -> int:
-    """A number of reports, from all places together, that is exceeded with a probability of at most 1e-9.
+    """A number of reports, from all places together, that is exceeded with a probability of at most 1e-12.
 
     It holds for one person and for several. Of all sums of independent chances with the same mean, the binomial one
     exceeds a number above the mean most often (Hoeffding 1956), and Chernoff's bound holds for it. Where people
@@ -64,7 +74,7 @@ def most_reports(attendance: Attendance, rounds: int) -> int:
     low, high = math.ceil(trials * chance) + 1, trials
     while low < high:
         middle = (low + high) // 2
-        low, high = (low, middle) if _tail(trials, chance, middle + 1) <= RARE else (middle + 1, high)
+        low, high = (low, middle) if _tail(trials, chance, middle + 1) <= _RARE else (middle + 1, high)
     return min(low, rounds)
 
 
