@@ -10,12 +10,11 @@ from dataclasses import dataclass, replace
 
 from untrackable.accounting import verification
 from untrackable.brackets import at_most, rounded
-from untrackable.mechanisms.attended_tracking import RARE, most_reports
+from untrackable.mechanisms.attended_tracking import RARE, integer_recognition, most_reports
 from untrackable.protocol.campaign import Campaign
 from untrackable.protocol.wire import LAST_ROUND
 from untrackable.theory.attendance import AMONG
-from untrackable.theory.integer_attendance import attendance_law, recognition_upper
-from untrackable.theory.integer_losses import STEPS, LossLaw, composed
+from untrackable.theory.integer_losses import STEPS, LossLaw
 from untrackable.theory.integer_slots import MOST_SLOTS
 
 _NEAREST, _FARTHEST = 1e-3, 80.0
@@ -127,14 +126,9 @@ def declaring_recognition(campaign: Campaign) -> Campaign:
 
 def recognition(campaign: Campaign) -> float:
     """How often an observer of two places recognises a person among 1,000, by reports and attendance (upper)."""
-    attending, rounds = campaign.attending, campaign.rounds
-    if attending.one_network:
-        return 1 / AMONG
-    if rounds is None:
-        return 1.0
-    law = attendance_law(attending.blocks(rounds), attending.places)
-    reports, rare = attended_reports(campaign, rounds, ATTENDANCE_STEP)
-    return min(1.0, recognition_upper(composed((law, reports), ATTENDANCE_STEP), AMONG) + rare)
+    return integer_recognition(
+        campaign.attending, campaign.rounds, lambda reports, step: tracking(campaign, reports, step)
+    )
 
 
 def attended_reports(campaign: Campaign, rounds: int | None, step: float) -> tuple[LossLaw, float]:

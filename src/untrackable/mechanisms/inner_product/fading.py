@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
+from untrackable.checks import Chance
 from untrackable.errors import FadedAway, RoundPassed, StateError
 from untrackable.estimation.aggregators import Aggregator, FloatArray, Reports, Scope
 from untrackable.framing import pack_integers, unpack_integers
@@ -27,7 +28,7 @@ from untrackable.mechanisms.local.noisy_inner_product import (
 from untrackable.mechanisms.observed_rounds import ObservedRounds, round_number
 from untrackable.mechanisms.truthfulness import Truthfulness
 from untrackable.theory.accuracy import Accuracy
-from untrackable.theory.chance_of_answering import EVERY_ROUND
+from untrackable.theory.chance_of_answering import EVERY_ROUND, thinned_factor
 from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.gaussian import gaussian_shift, largest_parameter
 from untrackable.theory.integer_gaussian import with_gaussian_tail
@@ -106,6 +107,35 @@ class Fading(Mechanism):
                 f"scale must keep all rounds ({self.eps}, {self.delta})-private, {self.scale} is too large"
             )
 
+    @classmethod
+    def for_budget(
+        cls,
+        *,
+        bits: int,
+        eps: float,
+        delta: float,
+        power: float = 0.75,
+        width: int = 1,
+        participation: Chance = EVERY_ROUND,
+        rounds: int | None = None,
+    ) -> Self:
+        """The loudest mechanism whose first `rounds` rounds, or all for ever, are (eps, delta)-private.
+
+        With a `participation` below 1, each round is answered with that probability only, so reports may be
+        louder. The mechanism's own `eps` is then larger: that of all rounds for ever, if all were answered.
+        """
+        share = checks.chance("participation", participation)
+        if share == 0:
+            raise ValueError("participation must be above 0: nobody would answer")
+        quiet = cls(bits=bits, eps=eps, delta=delta, power=power, width=width)
+        if share == 1 and rounds is None:
+            return quiet
+        last = math.inf if rounds is None else checks.integer("rounds", rounds, low=1)
+        scale = max(quiet.scale, _scale(quiet.bits, quiet.width, quiet.eps, quiet.delta, quiet.power, last, share))
+        everything = _all_rounds(quiet.bits, quiet.width, scale, quiet.power, math.inf)
+        own = max(quiet.eps, _rounded(everything.gamma(quiet.delta).upper, up=True))
+        return cls(bits=bits, eps=own, delta=delta, power=power, scale=scale, width=width)
+
     def _plainly_private(self) -> bool:
         """Whether eps covers the largest loss of the first rounds plus the loss of the others, except for delta.
 
@@ -171,6 +201,11 @@ class Fading(Mechanism):
         """
         last = math.inf if reports is None else reports
         return _all_rounds(self.bits, self.width, self.scale, self.power, last)
+
+    def _privacy_by_chance(self, rounds: int | None, values: Values, participation: Fraction) -> Experiment:
+        """Each round may be missing, independently of the others."""
+        last = math.inf if rounds is None else rounds
+        return _all_rounds(self.bits, self.width, self.scale, self.power, last, participation)
 
     def integer_privacy(
         self, reports: int | None, *, values: Values, step: float, participation: Fraction = EVERY_ROUND
@@ -260,18 +295,22 @@ class Fading(Mechanism):
 
 
 @lru_cache(maxsize=4)
-def _all_rounds(bits: int, width: int, scale: float, power: float, last: float) -> Experiment:
+def _all_rounds(
+    bits: int, width: int, scale: float, power: float, last: float, share: Fraction = EVERY_ROUND
+) -> Experiment:
     """Privacy of rounds 1 … last: the first `HEAD` are exact, and a Gaussian shift dominates the others."""
     head = int(min(HEAD, last))
     rounds = [NoisyInnerProduct(bits=bits, eps=scale * t**-power, width=width) for t in range(1, head + 1)]
-    factors = [round.privacy_factor() for round in rounds]
+    factors = [thinned_factor(round.privacy_factor(), share) for round in rounds]
     if last <= HEAD:
         return Experiment(factors)
-    shift = _tail_shift(bits, scale, power, last, width)
+    shift = _tail_shift(bits, scale, power, last, width, share)
     return Experiment(factors, gaussian=shift, certainty="upper", grid=1 << 16)
 
 
-def _tail_shift(bits: int, scale: float, power: float, last: float, width: int = 1) -> float:
+def _tail_shift(
+    bits: int, scale: float, power: float, last: float, width: int = 1, share: Fraction = EVERY_ROUND
+) -> float:
     """μ of the Gaussian that dominates rounds HEAD+1 … last together: √Σ μ(eps_t)², as Gaussians compose.
 
     One noisy inner product of parameter ε tells two values apart by three outcomes, of probabilities ρp, ρq and
@@ -279,14 +318,16 @@ def _tail_shift(bits: int, scale: float, power: float, last: float, width: int =
     other one. Its trade-off curve has three pieces, with vertices at (ρq, 1-ρp) and, mirrored, at (1-ρp, ρq). That
     of N(0, 1) against N(μ, 1) is convex and its own mirror image, so it is below the whole curve as soon as it
     passes below the first vertex, for which μ(ε) = Φ⁻¹(1-ρq) - Φ⁻¹(1-ρp) is enough. What is left is a bound on
-    μ(ε)/ε for all rounds of the tail, whose first has the largest ε.
+    μ(ε)/ε for all rounds of the tail, whose first has the largest ε. If a round is answered with probability r
+    only, its outcomes are the same with rρ in place of ρ.
     """
     largest = scale * (HEAD + 1) ** -power
-    slope = _slope_of_one(bits, largest) if width == 1 else _slope_of_more(bits, width, largest)
+    differ = NoisyInnerProduct(bits=bits, eps=1.0, width=width).differing() * float(share)
+    slope = _slope_of_one(differ, largest) if width == 1 else _slope_of_more(differ, width, largest)
     return (1 + 1e-9) * scale * math.sqrt(_squares(power, HEAD, last)) * slope
 
 
-def _slope_of_more(bits: int, width: int, largest: float) -> float:
+def _slope_of_more(differ: float, width: int, largest: float) -> float:
     """A bound on μ(ε)/ε for all ε up to the largest, ε₀; answers of several bits.
 
     μ(ε) is the integral of (Φ⁻¹)′ from 1-ρp to 1-ρq: at most ρ(p-q) times its maximum M there. As ε grows, p grows
@@ -294,7 +335,7 @@ def _slope_of_more(bits: int, width: int, largest: float) -> float:
     at one of the ends. With g = 2^w, p-q = (e^ε-1)/(e^ε+g-1), where (e^ε-1)/ε grows with ε and 1/(e^ε+g-1) is at
     most 1/g; so μ(ε)/ε ≤ ρ·M(ε₀)·(e^ε₀-1)/(ε₀·g).
     """
-    symbols, differ = 1 << width, NoisyInnerProduct(bits=bits, eps=1.0, width=width).differing()
+    symbols = 1 << width
     other = 1 / (math.exp(largest) + symbols - 1)
     truth = 1 / (1 + (symbols - 1) * math.exp(-largest))
     ends = (float(ndtri(1 - differ * truth)), float(ndtri(1 - differ * other)))
@@ -302,12 +343,11 @@ def _slope_of_more(bits: int, width: int, largest: float) -> float:
     return differ * steepest * math.expm1(largest) / (largest * symbols)
 
 
-def _slope_of_one(bits: int, largest: float) -> float:
+def _slope_of_one(differ: float, largest: float) -> float:
     """The same for one bit, where μ(ε) = Φ⁻¹(c + ρh) - Φ⁻¹(c - ρh), with c = 1 - ρ/2 and h = tanh(ε/2)/2.
 
     As (Φ⁻¹)′ is convex, μ(ε)/h grows with ε, and h ≤ ε/4; so for all smaller ε, μ(ε) ≤ ε·μ(ε₀)/(4h(ε₀)).
     """
-    differ = NoisyInnerProduct(bits=bits, eps=1.0, width=1).differing()
     half = math.tanh(largest / 2) / 2
     centre = 1 - differ / 2
     if differ * half > 1e-4:
@@ -334,23 +374,33 @@ def _spent(bits: int, width: int, eps: float, power: float, scale: float) -> flo
 
 
 @lru_cache(maxsize=64)
-def _scale(bits: int, width: int, eps: float, delta: float, power: float) -> float:
-    """The largest first-round eps for which all rounds together are (eps, delta)-private, rounded down."""
+def _scale(
+    bits: int,
+    width: int,
+    eps: float,
+    delta: float,
+    power: float,
+    last: float = math.inf,
+    share: Fraction = EVERY_ROUND,
+) -> float:
+    """The largest first-round eps for which rounds 1 … last together are (eps, delta)-private, rounded down."""
 
     def spent(scale: float) -> float:
-        return _spent(bits, width, eps, power, scale)
+        return _all_rounds(bits, width, scale, power, last, share).delta(eps).upper
 
     def rough(scale: float) -> float:
         """A rough value of what is spent, between the two ends of a coarse grid's bracket."""
-        ends = _all_rounds(bits, width, scale, power, math.inf).with_grid(_ROUGH)._delta(eps, "forward")
+        ends = _all_rounds(bits, width, scale, power, last, share).with_grid(_ROUGH)._delta(eps, "forward")
         return math.sqrt(ends[0] * ends[1])
 
     # If every round were a Gaussian with its own variance, this shift would spend delta. It is close to the answer.
-    variance = NoisyInnerProduct(bits=bits, eps=1.0, width=width).differing() * 2 / (1 << width)
-    guess = gaussian_shift(delta, eps) / math.sqrt(variance * _squares(power, 0, math.inf))
+    variance = NoisyInnerProduct(bits=bits, eps=1.0, width=width).differing() * 2 / (1 << width) * float(share)
+    guess = gaussian_shift(delta, eps) / math.sqrt(variance * _squares(power, 0, last))
     found = largest_parameter(spent, guess, eps=eps, delta=delta, high=_LARGEST_SCALE, tolerance=1e-8, rough=rough)
-    if found == _LARGEST_SCALE:
-        return found
-    # Seven significant digits, rounded down, are easy to compare and never spend too much.
-    digits = 6 - math.floor(math.log10(found))
-    return math.floor(found * math.pow(10, digits)) / math.pow(10, digits)
+    return found if found == _LARGEST_SCALE else _rounded(found, up=False)
+
+
+def _rounded(number: float, *, up: bool) -> float:
+    """Seven significant digits, which are easy to compare. They are rounded to the side that never overspends."""
+    unit = math.pow(10, 6 - math.floor(math.log10(number)))
+    return (math.ceil if up else math.floor)(number * unit) / unit
