@@ -10,12 +10,11 @@ from dataclasses import dataclass, replace
 
 from untrackable.accounting import verification
 from untrackable.brackets import at_most, rounded
-from untrackable.mechanisms.attended_tracking import MISSED, most_reports
+from untrackable.mechanisms.attended_tracking import MISSED, integer_recognition, most_linked
 from untrackable.protocol.campaign import Campaign
 from untrackable.protocol.wire import LAST_ROUND
 from untrackable.theory.attendance import AMONG
-from untrackable.theory.integer_attendance import attendance_law, recognition_upper
-from untrackable.theory.integer_losses import STEPS, LossLaw, composed
+from untrackable.theory.integer_losses import STEPS, LossLaw
 from untrackable.theory.integer_slots import MOST_SLOTS
 
 _NEAREST, _FARTHEST = 1e-3, 80.0
@@ -131,16 +130,15 @@ def recognition(campaign: Campaign) -> float:
     The law of the reports is that of two people. With more places, and reports that can be linked, only the full
     engine knows a bound.
     """
-    attending, rounds = campaign.attending, campaign.rounds
-    if attending.one_network:
-        return 1 / AMONG
-    if rounds is None:
-        return 1.0
-    law = attendance_law(attending.blocks(rounds), attending.places)
-    reports, rare = attended_reports(campaign, rounds, ATTENDANCE_STEP)
-    if len(attending.places) > 2 and reports.delta(0.0) > 0:
-        return verification.recognition(campaign).upper if _engine() else 1.0
-    return min(1.0, recognition_upper(composed((law, reports), ATTENDANCE_STEP), AMONG) + rare)
+    found = integer_recognition(
+        campaign.mechanism,
+        campaign.attending,
+        campaign.rounds,
+        lambda reports, step: tracking(campaign, reports, step),
+    )
+    if found == 1 and len(campaign.attending.places) > 2 and _engine():
+        return verification.recognition(campaign).upper
+    return found
 
 
 def attended_reports(campaign: Campaign, rounds: int | None, step: float) -> tuple[LossLaw, float]:
@@ -148,9 +146,9 @@ def attended_reports(campaign: Campaign, rounds: int | None, step: float) -> tup
 
     With that probability, there are more reports than the law counts.
     """
-    if rounds is None or not campaign.mechanism.exchangeable:
-        return tracking(campaign, rounds, step), 0.0
-    reports = most_reports(campaign.attending, rounds)
+    if rounds is None:
+        return tracking(campaign, None, step), 0.0
+    reports = most_linked(campaign.mechanism, campaign.attending, rounds)
     return tracking(campaign, reports, step), MISSED if reports < rounds else 0.0
 
 

@@ -298,7 +298,7 @@ def _show(found: Campaign, as_json: bool, **further: Any) -> None:
         echo(f"             attendance included, recognised among 1,000 people: at most {declared.recognition:g}")
     from untrackable.display.attendance_words import participation_words
 
-    echo(f"  attendance {participation_words(found)}")
+    echo(f"  attendance {participation_words(found.participation, found.attending.one_network)}")
 
 
 def _encoding(categories: tuple[str, ...], listed: Path | None, given: str | None) -> Encoding | None:

@@ -12,7 +12,7 @@ from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.tolerance import Tolerance
 from untrackable.theory.chance_of_answering import EVERY_ROUND
 
-Demand = Literal["accuracy", "tracking", "privacy", "horizon", "changes", "values", "answers"]
+Demand = Literal["accuracy", "tracking", "privacy", "horizon", "changes", "values", "answers", "attendance"]
 
 
 class Unsuitable(UntrackableError):

@@ -16,6 +16,7 @@ from untrackable.checks import Chance
 from untrackable.theory.chance_of_answering import log_of
 from untrackable.theory.experiment import Experiment
 from untrackable.theory.factor import Factor
+from untrackable.theory.monotone_search import smallest_integer
 
 HALF_AND_HALF = (Fraction(1, 2), Fraction(1, 2))
 """Two places, each of them half of the time: the two shares that reveal most."""
@@ -28,6 +29,8 @@ _CERTAIN = 0.999
 """From this probability of being recognised on, no worse persistence is looked for."""
 _EXACT_DIGITS, _DIGITS = 8192, 512
 """Probabilities of long stays have at most this many binary digits if they are exact, and if they are rounded."""
+_SELDOM = 10**6
+"""A participation is at least one over this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,18 +155,17 @@ def largest_participation(
     if limit <= 1 / people:
         raise ValueError(f"recognition must be above {1 / people:g}, which a guess among {people:,} people has")
 
-    def kept(number: int) -> bool:
+    def excess(number: int) -> float:
         attending = Attendance(Fraction(1, number), tuple(places), persistence)  # type: ignore[arg-type]
-        return attending.recognition(rounds, people).upper <= limit
+        return math.log(attending.recognition(rounds, people).upper / limit)
 
-    number = 1
-    while not kept(number):
-        number *= 2
-    low = number // 2
-    while number - low > 1:
-        middle = (low + number) // 2
-        low, number = (low, middle) if kept(middle) else (middle, number)
-    return Fraction(1, number)
+    near = math.isqrt(checks.integer("rounds", rounds, low=1) * persistence)
+    try:
+        return Fraction(1, smallest_integer(excess, near, low=1, high=_SELDOM))
+    except ValueError:
+        raise ValueError(
+            f"recognition must be larger: one answer in {_SELDOM:,} rounds exceeds {recognition:g}"
+        ) from None
 
 
 def answering_once(participation: Fraction, rounds: int) -> Fraction:

@@ -87,8 +87,14 @@ def fading(budget: Budget) -> Fading:
 
 
 def fading_of_report(budget: Budget, eps_report: float, width: int) -> Fading:
-    """Reports for ever, with a first round of this eps. An unknown budget becomes one that is never spent."""
+    """Reports for ever, with a first round of this eps. An unknown budget becomes one that is never spent.
+
+    If clients do not answer every round, all rounds together may spend more than the budget.
+    """
     eps = min(budget.eps, _NO_LIMIT)
+    if budget.participation < 1 and eps < _NO_LIMIT:
+        unlimited = Fading(bits=budget.bits, eps=_NO_LIMIT, delta=budget.delta, scale=eps_report, width=width)
+        eps = max(eps, unlimited.privacy().gamma(budget.delta).upper * (1 + 1e-6))
     return Fading(bits=budget.bits, eps=eps, delta=budget.delta, scale=eps_report, width=width)
 
 
