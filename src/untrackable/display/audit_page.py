@@ -13,8 +13,13 @@ _CAPTIONS = {
     "recognised": (
         "Picked out of a crowd",
         "How often an observer who knows a person's reports from one place picks that person out of a crowd by "
-        "reports from another place. The line is a proved limit for anyone who matches this person alone. The "
-        "diamond is an attack that was carried out, with its interval (sampled).",
+        "what reports from another place say. The line is a proved limit for anyone who matches this person alone. "
+        "The diamond is an attack that was carried out, with its interval (sampled).",
+    ),
+    "attended": (
+        "Picked out by attendance alone",
+        "The same without reading any report: by the rounds that a person answers from each place. Nobody answers "
+        "one round from two places, so one person and two leave different traces.",
     ),
     "gammas": (
         "Worst case by number of reports",
@@ -40,7 +45,8 @@ _CAPTIONS = {
     "comparison": (
         "Accuracy against tracking",
         "Further down is harder to follow, further left is more accurate. All keep the same privacy for ever, "
-        "except those that are private for these rounds only.",
+        "except those that are private for these rounds only. Attendance is counted if clients do not answer every "
+        "round; people who do are recognised by it, whatever the mechanism.",
     ),
 }
 
@@ -50,6 +56,13 @@ _FORMULAS = (
         "P: reports of one person who holds u. Q: the reports in J come from one person, the others from another, "
         "and both hold u. Each report has its own round.",
         "Naor, Vexler, definition of untrackable, with the product measure",
+    ),
+    (
+        "Attendance",
+        "P: one person, who answers each round with probability r, from the place where they are. Q: a different "
+        "person at each place. In one round, answers at both of two places with shares a and b have probability 0 "
+        "or r²·a·b, at the first alone r·a or r·a·(1 − r·b), at none 1 − r·(a + b) or (1 − r·a)·(1 − r·b).",
+        "",
     ),
     ("Loss", "ln P/Q of what is observed; gamma at delta = 0 is its largest absolute value.", ""),
     (
@@ -93,16 +106,15 @@ def audit_page(audit: Audit, mechanism: object, name: str, command: list[str]) -
 def comparison_page(comparison: Comparison, command: list[str]) -> str:
     """The page of a comparison."""
     error = f"standard error after {comparison.reports} rounds, {comparison.people:,} people"
+    attended = comparison.attendance.participation < 1
+    picked = f"picked out of {comparison.crowd:,} by {'reports and attendance' if attended else 'reports'}, at most"
+    rows = [row.drawn(attended) for row in sorted(comparison.rows, key=lambda row: row.lasts)]
     cells = [("", [comparison_words.cells(row) for row in comparison.rows])]
     return chart_page(
         title="Which mechanism is accurate and hard to follow, at the same level of privacy?",
         lead=comparison_words.verdict(comparison),
         pictures=[("comparison", *_CAPTIONS["comparison"])],
-        specs={
-            "comparison": comparison_chart(
-                [row.drawn() for row in sorted(comparison.rows, key=lambda row: row.lasts)], error
-            )
-        },
+        specs={"comparison": comparison_chart(rows, error, picked)},
         tables=[("All mechanisms", comparison_words.columns(comparison), cells)],
         missing=dict(comparison.left_out),
         missing_heading="Left out, and why",

@@ -1,7 +1,9 @@
 """A comparison in plain words: what it shows, and a table with one row for each mechanism."""
 
 from untrackable.auditing.comparison import Comparison, Row
+from untrackable.display.audited_attendance_words import answering, stays
 from untrackable.display.numbers import cell, number, said, upper
+from untrackable.display.truth_words import share
 
 
 def verdict(comparison: Comparison) -> list[str]:
@@ -13,8 +15,9 @@ def verdict(comparison: Comparison) -> list[str]:
     if hidden:
         best = min(hidden, key=lambda r: r.all_rounds)
         sentences.append(
-            f"Reports cannot be linked with {_listed([r.name for r in hidden])} (exact). The most accurate of them "
-            f"is {best.name}: standard error {number(best.all_rounds)} after {comparison.reports} rounds (exact)."
+            f"Reports cannot be linked with {_listed([r.name for r in hidden])} (exact), "
+            f"{_attended(comparison, best)}. The most accurate of them is {best.name}: standard error "
+            f"{number(best.all_rounds)} after {comparison.reports} rounds (exact)."
         )
     temporary = "" if all(r.lasts for r in comparison.rows) else ", or where marked * for those of these rounds"
     sentences.append(
@@ -25,11 +28,23 @@ def verdict(comparison: Comparison) -> list[str]:
     if followed:
         worst = max(followed, key=lambda r: (r.recognised.upper, r.tracking.advantage.upper))
         sentences.append(
-            f"The easiest to follow is {worst.name}: an observer tells one person from two with advantage "
-            f"{said(worst.tracking.advantage)}, and picks a person out of {comparison.crowd:,} with probability at "
-            f"most {upper(worst.recognised.upper)} (upper)."
+            f"The easiest to follow by reports is {worst.name}: an observer with {comparison.reports} of them "
+            f"tells one person from two with advantage {said(worst.tracking.advantage)}, and picks a person out of "
+            f"{comparison.crowd:,} with probability at most {upper(worst.recognised.upper)} (upper)."
         )
     return sentences
+
+
+def _attended(comparison: Comparison, row: Row) -> str:
+    """What attendance adds where reports cannot be linked."""
+    often, matched = answering(comparison.attendance, comparison.reports), comparison.matched
+    if comparison.attendance.participation == 1:
+        told = f"an attack matched {share(matched.alone.sampled)} of {matched.people:,} (sampled)"
+        return f"but people who answer every round are recognised by attendance, whatever the mechanism: {told}"
+    return (
+        f"and with attendance included a person is recognised among {comparison.crowd:,} with probability at most "
+        f"{upper(row.attended.upper)} (upper), if {often} and {stays(comparison.attendance)}"
+    )
 
 
 def _listed(names: list[str]) -> str:
@@ -41,6 +56,7 @@ def columns(comparison: Comparison) -> tuple[str, ...]:
     return (
         "mechanism",
         f"recognised among {comparison.crowd:,}",
+        "with attendance",
         "tracking advantage",
         f"gamma({comparison.delta:g})",
         "worst gamma",
@@ -59,6 +75,7 @@ def cells(row: Row) -> tuple[str, ...]:
     return (
         row.name + ("" if row.lasts else " *"),
         cell(row.recognised),
+        cell(row.attended),
         cell(row.tracking.advantage),
         cell(row.tracking.gamma),
         cell(row.tracking.pure),
