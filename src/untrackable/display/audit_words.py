@@ -153,8 +153,8 @@ def lines(audit: Audit) -> list[Line]:
 def _attendance(audit: Audit) -> Iterable[Line]:
     found, crowd = audit.attended, f"{audit.crowd:,}"
     heading = f"Attendance, {audit.rounds:,} rounds"
-    often = answering(found.attendance, audit.rounds)
-    model = f"places {shares(found.attendance)}; {stays(found.attendance)}"
+    often = answering(found.attendance.participation, audit.rounds)
+    model = f"places {shares(found.attendance.places)}; {stays(found.attendance.persistence)}"
     yield Line(
         heading,
         f"recognised among {crowd}, at most",

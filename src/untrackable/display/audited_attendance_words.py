@@ -1,12 +1,12 @@
 """What attendance reveals, in the words of audits and comparisons."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
 
 from untrackable.auditing.attendance_attack import AttendanceMatched
 from untrackable.auditing.attendance_audit import Attended
 from untrackable.display.numbers import number, upper
 from untrackable.display.truth_words import share
-from untrackable.theory.attendance import Attendance
 
 _CERTAIN = 0.99
 """From this probability on, people are said to be given away."""
@@ -15,7 +15,7 @@ _CERTAIN = 0.99
 def attendance_words(found: Attended, crowd: int) -> str:
     """How well people are recognised by attendance, alone and with reports, and under which model."""
     attendance, rounds = found.attendance, found.rounds
-    often = answering(attendance, rounds)
+    often = answering(attendance.participation, rounds)
     if found.alone.lower >= _CERTAIN:
         given_away = "Attendance gives people away, whatever their reports say"
         return f"{given_away}: {certain_words(often, crowd, found.matched)}."
@@ -23,7 +23,7 @@ def attendance_words(found: Attended, crowd: int) -> str:
     sentence = (
         f"By the rounds alone, a person is picked out of {crowd:,} with probability at most "
         f"{upper(found.alone.upper)} (upper{attack}; a guess: {number(1 / crowd)}), if {often} and "
-        f"{stays(attendance)}"
+        f"{stays(attendance.persistence)}"
     )
     longer = [f"for {stay.persistence} rounds {upper(stay.recognised.upper)}" for stay in found.longer]
     if found.worst.recognised.upper > found.alone.upper:
@@ -39,23 +39,23 @@ def certain_words(often: str, crowd: int, matched: AttendanceMatched | None) -> 
     return f"{told}; an attack matched {share(matched.alone.sampled)} of {matched.people:,} people (sampled)"
 
 
-def answering(attendance: Attendance, rounds: int) -> str:
+def answering(participation: Fraction, rounds: int) -> str:
     """How often people answer."""
-    if attendance.participation == 1:
+    if participation == 1:
         return f"people answer all {rounds:,} rounds"
-    return f"people answer each of {rounds:,} rounds with probability {attendance.participation}"
+    return f"people answer each of {rounds:,} rounds with probability {participation}"
 
 
-def stays(attendance: Attendance) -> str:
+def stays(persistence: int) -> str:
     """How long people stay at a place."""
-    if attendance.persistence == 1:
+    if persistence == 1:
         return "their places are independent from round to round"
-    return f"their places are kept for {attendance.persistence:,} rounds and then drawn anew"
+    return f"their places are kept for {persistence:,} rounds and then drawn anew"
 
 
-def shares(attendance: Attendance) -> str:
+def shares(places: Sequence[Fraction]) -> str:
     """The time that people spend at each place."""
-    return " and ".join(str(part) for part in attendance.places)
+    return " and ".join(str(part) for part in places)
 
 
 def stay_rows(found: Attended) -> Iterator[tuple[str, float]]:

@@ -37,13 +37,13 @@ def verdict(comparison: Comparison) -> list[str]:
 
 def _attended(comparison: Comparison, row: Row) -> str:
     """What attendance adds where reports cannot be linked."""
-    often, matched = answering(comparison.attendance, comparison.reports), comparison.matched
+    often, matched = answering(comparison.attendance.participation, comparison.reports), comparison.matched
     if comparison.attendance.participation == 1:
         told = f"an attack matched {share(matched.alone.sampled)} of {matched.people:,} (sampled)"
         return f"but people who answer every round are recognised by attendance, whatever the mechanism: {told}"
     return (
         f"and with attendance included a person is recognised among {comparison.crowd:,} with probability at most "
-        f"{upper(row.attended.upper)} (upper), if {often} and {stays(comparison.attendance)}"
+        f"{upper(row.attended.upper)} (upper), if {often} and {stays(comparison.attendance.persistence)}"
     )
 
 

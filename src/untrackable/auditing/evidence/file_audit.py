@@ -14,8 +14,15 @@ from numpy.typing import NDArray
 from untrackable import checks
 from untrackable.auditing.evidence.attack_bounds import FEWEST_PEOPLE, Advantage, advantage_lower, disjoint_pairs
 from untrackable.auditing.evidence.people_sample import PeopleSample, Person, arrays, windows
+from untrackable.auditing.evidence.recorded_attendance import (
+    MOST_ROUNDS,
+    RecordedAttendance,
+    SeenRounds,
+    follow_by_attendance,
+    round_label,
+)
 from untrackable.auditing.evidence.recorded_format import FORMATS, Format, RecordedFormat, UnreadableReport
-from untrackable.auditing.evidence.recorded_table import RecordedColumns, find_columns, open_recorded
+from untrackable.auditing.evidence.recorded_table import ROUNDS, RecordedColumns, find_columns, open_recorded
 from untrackable.auditing.evidence.report_digests import Progress
 from untrackable.brackets import at_least
 from untrackable.errors import AuditError
@@ -46,7 +53,8 @@ class FileAudit:
 
     `rows` are all data rows, of which `malformed` were left out (`examples` are the first few, with their line or
     row number) and `elsewhere` were in other windows. `people` were seen in both windows, and sent `reports` there;
-    `sampled` says whether they are a uniform sample of the file's pseudonyms.
+    `sampled` says whether they are a uniform sample of the file's pseudonyms. `tracking` is by what the reports
+    say, `attendance` by the rounds in which people were seen; `attendance_missing` says why it is None.
     """
 
     path: str
@@ -64,15 +72,17 @@ class FileAudit:
     level: float
     mechanism: str | None
     tracking: Advantage
+    attendance: RecordedAttendance | None
+    attendance_missing: str
 
     @property
     def verdict(self) -> str:
         """In plain words."""
-        return " ".join([self.finding, *self.notes])
+        return " ".join([self.finding, self.attendance_finding, *self.notes])
 
     @property
     def finding(self) -> str:
-        """Whether people can be followed."""
+        """Whether people can be followed by their reports."""
         found, sure = self.tracking, f"{100 * self.level:.12g} %"
         if found.lower > 0:
             return (
@@ -85,6 +95,13 @@ class FileAudit:
             f"{found.sampled:.3g} (sampled), no more than luck may give with {found.different.trials:,} pairs of "
             "people. Another attack may do better."
         )
+
+    @property
+    def attendance_finding(self) -> str:
+        """Whether people can be followed by the rounds in which they were seen."""
+        if self.attendance is None:
+            return f"Attendance was not looked at: {self.attendance_missing}."
+        return self.attendance.finding
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -125,6 +142,8 @@ class FileAudit:
             "advantage_lower": self.tracking.lower,
             "advantage_sampled": self.tracking.sampled,
             "tracking": self.tracking.as_dict(),
+            "attendance": None if self.attendance is None else self.attendance.as_dict(),
+            "attendance_missing": self.attendance_missing or None,
             "verdict": self.verdict,
         }
 
@@ -135,6 +154,7 @@ def audit_file(
     pseudonym: str | None = None,
     window: str | None = None,
     report: str | None = None,
+    round: str | None = None,
     windows: tuple[str, str] | None = None,
     format: Format = "auto",
     level: float = 0.99,
@@ -147,7 +167,8 @@ def audit_file(
     """Measure how well the people in a CSV, Parquet or Arrow file can be followed, by an attack on held-out people.
 
     With a mechanism, and the value that everyone is taken to hold, its likelihood ratio is the attack: one person
-    if above 1. Memory is in proportion to `people`, not to rows. `seed` decides who is sampled and held out.
+    if above 1. If the file says in which round (or when) a report was seen, people are also followed by attendance
+    alone. Memory is in proportion to `people`, not to rows. `seed` decides who is sampled and held out.
     """
     checks.choice("format", format, FORMATS)
     level = checks.open_probability("level", level)
@@ -156,7 +177,7 @@ def audit_file(
     if mechanism is not None and not callable(getattr(mechanism, "link_scores", None)):
         raise TypeError(f"mechanism must have link_scores, {type(mechanism).__name__} has not")
     table = open_recorded(Path(path))
-    columns = find_columns(table, pseudonym, window, report)
+    columns = find_columns(table, pseudonym, window, report, round)
     reading = _Reading(table, columns, format, mechanism, progress)
     if columns.window is not None:
         windows = reading.two_windows(windows)
@@ -172,6 +193,7 @@ def audit_file(
     if progress is not None:
         progress("looking for a way to follow people")
     tracking = _tracked(both, level, seed, mechanism, value)
+    attendance, missing = _attended(both, columns, len(reading.rounds), level, seed)
     return FileAudit(
         path=os.fspath(path),
         unit=table.unit,
@@ -188,6 +210,8 @@ def audit_file(
         level=level,
         mechanism=None if mechanism is None else repr(mechanism),
         tracking=tracking,
+        attendance=attendance,
+        attendance_missing=missing,
     )
 
 
@@ -208,6 +232,8 @@ class _Reading:
         self.format = RecordedFormat("text", 0)
         self.rows = self.malformed = self.elsewhere = 0
         self.examples: list[tuple[int, str]] = []
+        self.rounds: dict[str, int] = {}
+        """The rounds that were seen, numbered; one more than `MOST_ROUNDS` if there are too many."""
 
     def two_windows(self, asked: tuple[str, str] | None) -> tuple[str, str]:
         """The two windows that were asked for, or the two with the most rows."""
@@ -281,6 +307,8 @@ class _Reading:
             if _missing(cells[1]):
                 return "the window is missing"
             window = which.get(str(cells[1]))
+        if self._columns.round is not None and _missing(cells[2]):
+            return "the round is missing"
         try:
             report = self.format.read(sent)
         except UnreadableReport as error:
@@ -290,8 +318,14 @@ class _Reading:
         if which and window is None:
             self.elsewhere += 1
         else:
-            found.add(_name(who), window, report)
+            found.add(_name(who), window, report, self._round(cells))
         return ""
+
+    def _round(self, cells: Sequence[Any]) -> int | None:
+        """The number of a row's round, if there are rounds and not too many."""
+        if self._columns.round is None or len(self.rounds) > MOST_ROUNDS:
+            return None
+        return self.rounds.setdefault(round_label(cells[2], self._columns.round), len(self.rounds))
 
     def _batches(self, what: str, columns: list[str]) -> Iterator[CellBatch]:
         for batch in self._table.cells(columns):
@@ -308,6 +342,22 @@ def _missing(cell: Any) -> bool:
 
 def _name(who: Any) -> bytes:
     return who if isinstance(who, bytes) else str(who).encode("utf-8", "surrogatepass")
+
+
+def _attended(
+    both: list[Person], columns: RecordedColumns, rounds: int, level: float, seed: int
+) -> tuple[RecordedAttendance | None, str]:
+    """What attendance alone says; or None, and the reason."""
+    if columns.window is None:
+        return None, "the file has no column of windows, so that all reports may come from one place"
+    if columns.round is None:
+        return None, f"the file has no column of rounds or times ({', '.join(ROUNDS)})"
+    if rounds > MOST_ROUNDS:
+        return None, f"the file has more than {MOST_ROUNDS:,} different rounds"
+    first, second = (SeenRounds.of([person[i].rounds for person in both], rounds) for i in (0, 1))
+    if not (first.seen.any(axis=0) & second.seen.any(axis=0)).any():
+        return None, "no round was seen in both windows"
+    return follow_by_attendance(first, second, level=level, seed=seed), ""
 
 
 def _tracked(
