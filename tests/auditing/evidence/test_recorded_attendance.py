@@ -68,6 +68,7 @@ def test_people_who_answer_one_round_in_twenty_are_not(tmp_path: Path) -> None:
     assert found.attendance.tracking.lower < 0.21
     assert found.attendance.matched.lower < 2 / 600
     assert found.attendance.matched.sampled < 0.02
+    assert "but nobody is found by it in a crowd: of 600 people" in found.verdict
     longer = audit_file(write(tmp_path / "b.csv", Attendance(Fraction(1, 20)), people=600, rounds=20))
     assert longer.attendance is not None
     assert longer.attendance.tracking.lower == 0.0

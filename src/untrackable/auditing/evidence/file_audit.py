@@ -91,7 +91,7 @@ class FileAudit:
                 f"{found.sampled:.3g} sampled), where 0 is guessing and 1 is certainty."
             )
         return (
-            "No way to follow the people in this file was found: the chosen attack had an advantage of "
+            "No way to follow the people in this file by their reports was found: the chosen attack had an advantage of "
             f"{found.sampled:.3g} (sampled), no more than luck may give with {found.different.trials:,} pairs of "
             "people. Another attack may do better."
         )

@@ -120,12 +120,14 @@ class RecordedAttendance:
             f"(sampled; {sure} interval {100 * matched.lower:.3g} % to {100 * matched.upper:.3g} %; a guess: "
             f"{100 / matched.people:.2g} %)"
         )
+        told = (
+            f"{self.rounds:,} rounds tell one person from two with an advantage of at least "
+            f"{at_least(tracking.lower, 3)} (lower, {sure}; {tracking.sampled:.3g} sampled)"
+        )
+        if tracking.lower > 0 and matched.lower > 1 / matched.people:
+            return f"Attendance gives people away, whatever their reports say: the {told}; {first}."
         if tracking.lower > 0:
-            return (
-                f"Attendance gives people away, whatever their reports say: the {self.rounds:,} rounds tell one "
-                f"person from two with an advantage of at least {at_least(tracking.lower, 3)} (lower, {sure}; "
-                f"{tracking.sampled:.3g} sampled); {first}."
-            )
+            return f"By attendance alone, {told}, but nobody is found by it in a crowd: {first}."
         return (
             f"By attendance alone, in {self.rounds:,} rounds, no way to follow people was found: an advantage of "
             f"{tracking.sampled:.3g} (sampled), no more than luck may give; {first}."
@@ -143,7 +145,7 @@ class RecordedAttendance:
 
 
 def follow_by_attendance(first: SeenRounds, second: SeenRounds, *, level: float, seed: int) -> RecordedAttendance:
-    """Tell one person from two by attendance, and match people. Rates are learned from people who are not tested."""
+    """Tell one person from two by attendance, and match people. Rates are learned from others than are tested."""
 
     def fitted(one: SeenRounds, two: SeenRounds) -> dict[str, AttendanceScore]:
         return {"attendance": AttendanceScore(one, two)}
