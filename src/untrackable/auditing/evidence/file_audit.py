@@ -91,9 +91,9 @@ class FileAudit:
                 f"{found.sampled:.3g} sampled), where 0 is guessing and 1 is certainty."
             )
         return (
-            "No way to follow the people in this file by their reports was found: the chosen attack had an advantage of "
-            f"{found.sampled:.3g} (sampled), no more than luck may give with {found.different.trials:,} pairs of "
-            "people. Another attack may do better."
+            "No way to follow the people in this file by their reports was found: the chosen attack had an "
+            f"advantage of {found.sampled:.3g} (sampled), no more than luck may give with "
+            f"{found.different.trials:,} pairs of people. Another attack may do better."
         )
 
     @property
