@@ -4,21 +4,26 @@ from pathlib import Path
 
 import numpy as np
 
+from untrackable.auditing.confidence import Matched
 from untrackable.demo.demo_run import DemoResult
-from untrackable.demo.homepage_question import DAYS, ROUNDS, homepage_deck
-from untrackable.display.figure_style import AMBER, BLUE, INK, RED, plain_axes, save_figure
+from untrackable.demo.homepage_question import DAYS, ROUNDS, recognised_if_kept
+from untrackable.demo.observer import LINKED
+from untrackable.display.figure_style import AMBER, BLUE, INK, plain_axes, save_figure
+from untrackable.display.percentages import percent
 from untrackable.extras import extra
-from untrackable.mechanisms.inner_product.rnip import InnerProduct
 
 with extra("plots"):
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+_LEFT = 0.04
+"""The left end of the axis of shares, in percent: below that of a guess."""
+
 
 def write(path: Path, outcome: DemoResult) -> None:
     """Write the figure. The suffix of the file chooses the format."""
     figure = Figure(figsize=(11, 4.6), layout="constrained")
-    left, right = figure.subplots(1, 2, width_ratios=(3, 2))
+    left, right = figure.subplots(1, 2, width_ratios=(1, 1))
     _learned(left, outcome)
     _followed(right, outcome)
     save_figure(figure, path)
@@ -31,7 +36,7 @@ def _learned(axes: Axes, outcome: DemoResult) -> None:
     held = [outcome.truth[row["value"]] for row in outcome.values]
     beyond = np.maximum(0, [value - lower, upper - value])
     axes.errorbar(places, value, yerr=beyond, fmt=".", color=BLUE, capsize=2, label=f"estimate, {DAYS} days pooled")
-    axes.plot(places, held, "_", ms=14, mew=1.6, color=INK, label="truth", zorder=1)
+    axes.plot(places, held, "_", ms=11, mew=1.6, color=INK, label="truth", zorder=1)
     axes.set_xticks(places, [row["label"] for row in outcome.values], rotation=45, ha="right")
     level = f"{1 - outcome.beta:.0%}"
     axes.set(ylabel="share of people", title=f"What the collector learns (all bars hold at once, {level}, upper)")
@@ -40,25 +45,41 @@ def _learned(axes: Axes, outcome: DemoResult) -> None:
 
 
 def _followed(axes: Axes, outcome: DemoResult) -> None:
-    """The exact advantage of an observer who tells one person from two."""
-    reports = list(range(2, ROUNDS + 1))
-    cards = homepage_deck()
-    stored = InnerProduct(bits=cards.bits, slots=cards.slots, eps_report=cards.eps_report, width=cards.width)
-    for mechanism, color, name, at in (
-        (outcome.rappor, RED, "RAPPOR\n", (2.3, 0.8)),
-        (stored, AMBER, "the same cards, replayed\nat random: RNIP ", (9.0, 0.4)),
-        (outcome.campaign.mechanism, BLUE, "Deck ", (13.0, 0.04)),
-    ):
-        edge = [mechanism.tracking(reports=k).advantage() for k in reports]
-        known = max(bracket.width for bracket in edge) / 2
-        certainty = "upper" if edge[-1].certainty == "upper" else f"exact to ±{known:.1g}" if known else "exactly 0"
-        axes.plot(reports, [bracket.upper for bracket in edge], color=color, lw=2.2, clip_on=False)
-        axes.text(*at, f"{name}({certainty})", color=color, fontsize=9)
+    """The shares of people who were matched, one row for each kind of client."""
+    rows = len(outcome.followed)
+    for row, followed in enumerate(outcome.followed):
+        for lift, color, name, matched in (
+            (0.13, AMBER, "by their reports", followed.by_reports),
+            (-0.13, BLUE, "by attendance alone", followed.by_attendance),
+        ):
+            _mark(axes, rows - 1 - row + lift, matched, color, name if row == 0 else None)
+    axes.axvline(100 / LINKED, color=INK, lw=1, ls=":")
+    axes.text(100 / LINKED, rows - 0.42, "a guess ", fontsize=9, ha="right", va="top")
+    axes.set_yticks(range(rows), [followed.name.replace(", ", ",\n") for followed in reversed(outcome.followed)])
     axes.set(
-        xlabel="reports the observer holds",
-        ylabel="advantage (0: a guess, 1: certainty)",
-        title="One person or two? The best observer's edge",
-        ylim=(0, 1),
+        xscale="log",
+        xlim=(_LEFT, 300),
+        ylim=(-0.95, rows - 0.4),
+        xlabel=f"people matched between home and work, of {LINKED:,}, after {ROUNDS} days (sampled)",
+        title="Can people be followed?",
     )
-    axes.set_xticks(range(2, ROUNDS + 1, 3))
+    axes.set_xticks([0.1, 1, 10, 100], ["0.1 %", "1 %", "10 %", "100 %"])
+    axes.minorticks_off()
+    axes.legend(frameon=False, fontsize=9, loc="lower right", bbox_to_anchor=(0.98, 0.08))
+    axes.text(
+        _LEFT * 1.15,
+        -0.9,
+        "Attendance counts as if places were independent from day to day. Places kept for\n"
+        f"a week: at most {percent(recognised_if_kept(7), 'up')}; for a month: at most "
+        f"{percent(recognised_if_kept(30), 'up')} (upper).",
+        fontsize=8,
+        va="bottom",
+    )
     plain_axes(axes)
+
+
+def _mark(axes: Axes, height: float, matched: Matched, color: str, name: str | None) -> None:
+    shares = [max(_LEFT, 100 * share) for share in (matched.sampled, matched.lower, matched.upper)]
+    beyond = [[shares[0] - shares[1]], [shares[2] - shares[0]]]
+    axes.errorbar(shares[:1], [height], xerr=beyond, fmt="o", color=color, capsize=2, label=name)
+    axes.text(shares[2] * 1.25, height, f"{100 * matched.sampled:.3g} %", color=color, fontsize=9, va="center")
