@@ -138,8 +138,8 @@ def _print_followed(console: Console, outcome: DemoResult) -> None:
         "The collector above uses Deck, one day in twenty, with the same eps as RAPPOR for all reports ever sent. "
         "Its campaign declares that an observer of two places recognises a person among 1,000 with probability at "
         f"most {_share(RECOGNITION)}, by reports and attendance together (upper), if where people are is "
-        f"independent from day to day. With places kept for a week: at most {percent(recognised_if_kept(7), 'up')}, "
-        f"for a month: {percent(recognised_if_kept(30), 'up')} (upper).\n"
+        f"independent from day to day. With places kept for a week: {percent(recognised_if_kept(7), 'up')}, for a "
+        f"month: {percent(recognised_if_kept(30), 'up')} (upper).\n"
     )
 
 

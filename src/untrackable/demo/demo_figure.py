@@ -16,14 +16,14 @@ with extra("plots"):
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_LEFT = 0.04
+_LEFT = 0.05
 """The left end of the axis of shares, in percent: below that of a guess."""
 
 
 def write(path: Path, outcome: DemoResult) -> None:
     """Write the figure. The suffix of the file chooses the format."""
     figure = Figure(figsize=(11, 4.6), layout="constrained")
-    left, right = figure.subplots(1, 2, width_ratios=(1, 1))
+    left, right = figure.subplots(1, 2)
     _learned(left, outcome)
     _followed(right, outcome)
     save_figure(figure, path)
@@ -39,7 +39,7 @@ def _learned(axes: Axes, outcome: DemoResult) -> None:
     axes.plot(places, held, "_", ms=11, mew=1.6, color=INK, label="truth", zorder=1)
     axes.set_xticks(places, [row["label"] for row in outcome.values], rotation=45, ha="right")
     level = f"{1 - outcome.beta:.0%}"
-    axes.set(ylabel="share of people", title=f"What the collector learns (all bars hold at once, {level}, upper)")
+    axes.set(ylabel="share of people", title=f"What the collector learns (bars: {level} at once, upper)")
     axes.legend(frameon=False, fontsize=9)
     plain_axes(axes)
 
@@ -54,23 +54,23 @@ def _followed(axes: Axes, outcome: DemoResult) -> None:
         ):
             _mark(axes, rows - 1 - row + lift, matched, color, name if row == 0 else None)
     axes.axvline(100 / LINKED, color=INK, lw=1, ls=":")
-    axes.text(100 / LINKED, rows - 0.42, "a guess ", fontsize=9, ha="right", va="top")
+    axes.text(100 / LINKED * 1.1, rows - 0.55, "a guess", fontsize=9, va="center")
     axes.set_yticks(range(rows), [followed.name.replace(", ", ",\n") for followed in reversed(outcome.followed)])
     axes.set(
         xscale="log",
-        xlim=(_LEFT, 300),
+        xlim=(_LEFT, 350),
         ylim=(-0.95, rows - 0.4),
-        xlabel=f"people matched between home and work, of {LINKED:,}, after {ROUNDS} days (sampled)",
+        xlabel=f"matched between home and work, among {LINKED:,}, {ROUNDS} days (sampled)",
         title="Can people be followed?",
     )
     axes.set_xticks([0.1, 1, 10, 100], ["0.1 %", "1 %", "10 %", "100 %"])
     axes.minorticks_off()
-    axes.legend(frameon=False, fontsize=9, loc="lower right", bbox_to_anchor=(0.98, 0.08))
+    axes.legend(frameon=False, fontsize=9, loc="center right", bbox_to_anchor=(1.0, 0.3))
     axes.text(
         _LEFT * 1.15,
         -0.9,
-        "Attendance counts as if places were independent from day to day. Places kept for\n"
-        f"a week: at most {percent(recognised_if_kept(7), 'up')}; for a month: at most "
+        "By attendance, if places are independent from day to day; if they are kept\n"
+        f"for a week, one day in twenty: at most {percent(recognised_if_kept(7), 'up')}, for a month: "
         f"{percent(recognised_if_kept(30), 'up')} (upper).",
         fontsize=8,
         va="bottom",

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from functools import lru_cache
 
 from untrackable.theory.attendance import seen_laws
 from untrackable.theory.integer_losses import LossLaw, composed, log_ratio, mixed
@@ -20,7 +21,13 @@ def attendance_law(stays: Iterable[tuple[Fraction, int]], places: Sequence[Fract
 
     It bounds the observer's success in recognising one person, and says nothing about the other direction.
     """
-    return composed((_one_stay(chance, places) ** count for chance, count in stays if chance), _STEP)
+    return composed((_equal_stays(chance, count, tuple(places)) for chance, count in stays if chance), _STEP)
+
+
+@lru_cache(maxsize=32)
+def _equal_stays(chance: Fraction, count: int, places: tuple[Fraction, ...]) -> LossLaw:
+    """Several stays with the same chance. Kept, because a process may run many clients of one campaign."""
+    return _one_stay(chance, places) ** count
 
 
 def _one_stay(chance: Fraction, places: Sequence[Fraction]) -> LossLaw:
@@ -42,6 +49,7 @@ def _outcome(mass: Fraction, ratio: Fraction) -> LossLaw:
     return LossLaw.of(log_ratio(ratio.denominator, ratio.numerator), {-1: mass})
 
 
+@lru_cache(maxsize=32)
 def recognition_upper(law: LossLaw, people: int) -> float:
     """A bound on the probability of recognising a person among this many: the least of e^gamma/people + delta."""
     most = math.ceil(math.log(people) * _GAMMAS)
