@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     "--clients", type=click.IntRange(min=1), default=3000, show_default=True, help="People with a real client."
 )
 @click.option(
-    "--simulated", type=click.IntRange(min=100), default=500_000, show_default=True, help="Simulated people."
+    "--simulated", type=click.IntRange(min=100), default=1_000_000, show_default=True, help="Simulated people."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 @click.option(
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 def demo(once: bool, clients: int, simulated: int, as_json: bool, plot: Path | None, seed: int) -> None:
     """See everything work: people, a collector and an observer.
 
-    Starts a collector on this machine and asks 503,000 people which of 1,024 homepages is theirs. They answer about
-    one day in twenty. Shows the estimates beside the truth, and how often an observer can match people at home with
-    people at work: with RAPPOR every day, with Deck every day, and with Deck one day in twenty. The collector keeps
+    Starts a collector on this machine and asks 1,003,000 people which of 1,024 homepages is theirs. They answer
+    about one day in twenty. Shows the estimates beside the truth, and how often an observer can match people at
+    home with people at work: with RAPPOR every day, Deck every day, and Deck one day in twenty. The collector keeps
     running for your browser until Ctrl-C.
 
     Example: untrackable demo --once --plot demo.png

@@ -22,7 +22,7 @@ _LEFT = 0.05
 
 def write(path: Path, outcome: DemoResult) -> None:
     """Write the figure. The suffix of the file chooses the format."""
-    figure = Figure(figsize=(11, 4.6), layout="constrained")
+    figure = Figure(figsize=(11, 4.8), layout="constrained")
     left, right = figure.subplots(1, 2)
     _learned(left, outcome)
     _followed(right, outcome)
@@ -59,27 +59,35 @@ def _followed(axes: Axes, outcome: DemoResult) -> None:
     axes.set(
         xscale="log",
         xlim=(_LEFT, 350),
-        ylim=(-0.95, rows - 0.4),
-        xlabel=f"matched between home and work, among {LINKED:,}, {ROUNDS} days (sampled)",
+        ylim=(-0.5, rows - 0.4),
         title="Can people be followed?",
     )
+    matched = f"matched between home and work, among {LINKED:,}, in {ROUNDS} days (sampled)"
+    axes.set_xlabel(f"{matched}\n{_model()}", loc="right", fontsize=9)
     axes.set_xticks([0.1, 1, 10, 100], ["0.1 %", "1 %", "10 %", "100 %"])
     axes.minorticks_off()
-    axes.legend(frameon=False, fontsize=9, loc="center right", bbox_to_anchor=(1.0, 0.3))
-    axes.text(
-        _LEFT * 1.15,
-        -0.9,
-        "By attendance, if places are independent from day to day; if they are kept\n"
-        f"for a week, one day in twenty: at most {percent(recognised_if_kept(7), 'up')}, for a month: "
-        f"{percent(recognised_if_kept(30), 'up')} (upper).",
-        fontsize=8,
-        va="bottom",
-    )
+    axes.legend(frameon=False, fontsize=9, loc="center right", bbox_to_anchor=(1.0, 0.2))
     plain_axes(axes)
+
+
+def _model() -> str:
+    """The model under which attendance hides people, and what other models give."""
+    week, month = (percent(recognised_if_kept(days), "up") for days in (7, 30))
+    return (
+        "Deck, one day in twenty: if places are independent from day to day;\n"
+        f"if they are kept for a week, at most {week}, for a month, {month} (upper)"
+    )
 
 
 def _mark(axes: Axes, height: float, matched: Matched, color: str, name: str | None) -> None:
     shares = [max(_LEFT, 100 * share) for share in (matched.sampled, matched.lower, matched.upper)]
     beyond = [[shares[0] - shares[1]], [shares[2] - shares[0]]]
     axes.errorbar(shares[:1], [height], xerr=beyond, fmt="o", color=color, capsize=2, label=name)
-    axes.text(shares[2] * 1.25, height, f"{100 * matched.sampled:.3g} %", color=color, fontsize=9, va="center")
+    axes.text(
+        shares[2] * 1.25,
+        height,
+        f"{100 * matched.sampled:.2g} %" if matched.sampled < 0.1 else f"{100 * matched.sampled:.3g} %",
+        color=color,
+        fontsize=9,
+        va="center",
+    )
