@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 @click.option(
     "--rounds",
     type=click.IntRange(min=2),
-    show_default="as many as --reports",
-    help="Rounds of the campaign, for attendance.",
+    show_default="that of --reports",
+    help="Number of rounds, for attendance.",
 )
 @attendance_arguments
 @click.option("--no-attack", is_flag=True, help="Skip the simulated attacks.")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.option("--pseudonym", metavar="COLUMN", show_default="found by name", help="Column of the pseudonyms.")
 @click.option("--window", metavar="COLUMN", show_default="found by name", help="Column of the windows.")
 @click.option("--report", metavar="COLUMN", show_default="found by name", help="Column of the reports.")
-@click.option("--round", metavar="COLUMN", show_default="found by name", help="Column of the rounds or times.")
+@click.option("--round", metavar="COLUMN", show_default="found by name", help="Column of the rounds.")
 @click.option("--windows", metavar="A,B", show_default="the largest", help="The two windows to compare.")
 @click.option(
     "--format",

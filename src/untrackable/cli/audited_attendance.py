@@ -13,7 +13,7 @@ _OPTIONS = (
         default="1",
         show_default=True,
         metavar="R",
-        help="Probability with which a client answers a round.",
+        help="Chance with which a client answers a round.",
     ),
     click.option(
         "--places",

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.command(cls=PlainCommand)
 @click.option("--once", is_flag=True, help="Exit when done; otherwise the collector keeps running.")
 @click.option(
-    "--clients", type=click.IntRange(min=1), default=3000, show_default=True, help="People with a real client."
+    "--clients", type=click.IntRange(min=1), default=2000, show_default=True, help="People with a real client."
 )
 @click.option(
     "--simulated", type=click.IntRange(min=100), default=1_000_000, show_default=True, help="Simulated people."
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 def demo(once: bool, clients: int, simulated: int, as_json: bool, plot: Path | None, seed: int) -> None:
     """See everything work: people, a collector and an observer.
 
-    Starts a collector on this machine and asks 1,003,000 people which of 1,024 homepages is theirs. They answer
+    Starts a collector on this machine and asks 1,002,000 people which of 1,024 homepages is theirs. They answer
     about one day in twenty. Shows the estimates beside the truth, and how often an observer can match people at
     home with people at work: with RAPPOR every day, Deck every day, and Deck one day in twenty. The collector keeps
     running for your browser until Ctrl-C.
