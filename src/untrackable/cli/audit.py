@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 @click.option(
     "--rounds",
     type=click.IntRange(min=2),
-    show_default="that of --reports",
+    show_default="as --reports",
     help="Number of rounds, for attendance.",
 )
 @attendance_arguments

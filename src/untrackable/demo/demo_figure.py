@@ -62,8 +62,8 @@ def _followed(axes: Axes, outcome: DemoResult) -> None:
         ylim=(-0.5, rows - 0.4),
         title="Can people be followed?",
     )
-    matched = f"matched between home and work, among {LINKED:,}, in {ROUNDS} days (sampled)"
-    axes.set_xlabel(f"{matched}\n{_model()}", loc="right", fontsize=9)
+    caption = f"matched between home and work, among {LINKED:,}, in {ROUNDS} days (sampled)"
+    axes.set_xlabel(f"{caption}\n{_model()}", loc="right", fontsize=9)
     axes.set_xticks([0.1, 1, 10, 100], ["0.1 %", "1 %", "10 %", "100 %"])
     axes.minorticks_off()
     axes.legend(frameon=False, fontsize=9, loc="center right", bbox_to_anchor=(1.0, 0.2))
