@@ -85,7 +85,9 @@ def _attended(audit: Audit) -> Spec:
         {"line": "guessing", "x": p.rounds, "y": 1 / audit.crowd, "low": 1 / audit.crowd, "certainty": "exact"}
         for p in (found.curve[0], found.curve[-1])
     ]
-    chart = _lines(rows, "rounds", "picked out of a crowd", scale=alt.Scale(type="log", domain=[least, 1]))
+    chart = _lines(
+        rows, "rounds", "picked out of a crowd", scale=alt.Scale(type="log", domain=[least, 1], nice=False)
+    )
     if found.matched is None:
         return chart_spec(chart)
     return chart_spec(alt.layer(chart, *_carried_out(found.rounds, found.matched.alone, least)))

@@ -40,7 +40,8 @@ def _recognition(audit: Audit) -> str:
     if audit.recognised.upper <= guess * (1 + 1e-6):
         return (
             f"An observer with {each} cannot tell this person from {audit.crowd - 1:,} others with the same value "
-            f"by what they say: the chance of picking the right one is 1/{audit.crowd:,}, as for a guess (exact)."
+            f"by what the reports say: the chance of picking the right one is 1/{audit.crowd:,}, as for a guess "
+            "(exact)."
         )
     limit = upper(audit.recognised.upper)
     if audit.linked is None or audit.linked.people != audit.crowd:
