@@ -67,7 +67,8 @@ def test_the_collector_is_left_running_for_a_browser(tmp_path: Path) -> None:
         run.send_signal(signal.SIGINT)
         assert run.wait(60) == 0
     assert "(exact)" in text
-    assert "(sampled; 95 % interval" in text
+    assert "sampled; 95 % interval" in " ".join(text.split())
+    assert "Deck, one day in twenty" in text
     assert "independent from day to day" in " ".join(text.split())
     assert "upper" in text
     assert "Which homepage is yours?" in page

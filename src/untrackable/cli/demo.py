@@ -123,11 +123,10 @@ def _print_followed(console: Console, outcome: DemoResult) -> None:
     console.print(
         f"[bold]Can people be followed?[/bold] {LINKED:,} people with the same homepage are at home on {home} of "
         f"{ROUNDS} days, and at work on {work}. An observer matches those seen at home with those seen at work. "
-        f"A guess is right for {_share(1 / LINKED)} of them."
+        f"A guess is right for {_share(1 / LINKED)} of them. Shares are sampled; 95 % intervals are in brackets."
     )
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 2, 0, 0))
-    table.add_column("matched (sampled; 95 % interval)", no_wrap=True)
-    for title in ("by their reports", "by attendance alone"):
+    for title in ("matched", "by their reports", "by attendance alone"):
         table.add_column(title, no_wrap=True)
     for name, *shares in outcome.followed:
         table.add_row(name, *(_rate(matched) for matched in shares))
@@ -144,11 +143,13 @@ def _print_followed(console: Console, outcome: DemoResult) -> None:
 
 
 def _rate(matched: Matched) -> str:
-    return f"{_share(matched.sampled):>7} ({_share(matched.lower)} to {_share(matched.upper)})"
+    share, lower, upper = (_share(end) for end in (matched.sampled, matched.lower, matched.upper))
+    return f"{share:>6} ({lower.removesuffix(' %')} to {upper.removesuffix(' %')})"
 
 
 def _share(share: float) -> str:
-    return f"{100 * share:.3g} %" if share >= 1e-3 else f"{100 * share:.2f} %"
+    digits = 3 if share >= 0.1 else 2
+    return f"{100 * share:.{digits}g} %" if share >= 1e-3 else f"{100 * share:.2f} %"
 
 
 def _end(share: float) -> str:
