@@ -13,7 +13,7 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "untrackable"
 FILES = sorted(SOURCE.rglob("*.py"))
 
-BASICS = {"errors", "checks", "brackets", "extras", "framing", "lazy_names", "old_names", "strict_json"}
+BASICS = {"errors", "checks", "brackets", "extras", "framing", "lazy_names", "old_names", "progress", "strict_json"}
 """Small modules at the root that every package may use."""
 
 USES: dict[str, set[str]] = {
@@ -26,8 +26,8 @@ USES: dict[str, set[str]] = {
     "accounting": {"theory", "mechanisms", "protocol"},
     "client": {"theory", "mechanisms", "protocol", "accounting"},
     "discovery": {"kernels", "estimation", "mechanisms", "encodings"},
-    "answers": {"estimation", "mechanisms", "encodings"},
-    "reports": {"estimation", "mechanisms", "encodings", "discovery", "answers"},
+    "answers": {"theory", "estimation", "mechanisms", "encodings"},
+    "reports": {"theory", "estimation", "mechanisms", "encodings", "discovery", "answers"},
     "rappor_decode": {"estimation", "mechanisms", "reports"},
     "auditing": {"theory", "mechanisms", "reports"},
     "planning": {"theory", "mechanisms", "encodings", "protocol"},
@@ -39,7 +39,7 @@ USES: dict[str, set[str]] = {
     },
     "demo": {"theory", "mechanisms", "encodings", "protocol", "client", "auditing", "collector", "display"},
     "cli": {
-        "mechanisms", "encodings", "protocol", "accounting", "client", "discovery", "answers", "reports",
+        "theory", "mechanisms", "encodings", "protocol", "accounting", "client", "discovery", "answers", "reports",
         "rappor_decode", "auditing", "planning", "paper", "display", "collector", "demo",
     },
 }  # fmt: skip

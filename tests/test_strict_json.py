@@ -30,9 +30,9 @@ def test_what_is_written_is_read_again(document: Any) -> None:
     [
         ("", "Expecting value"),
         ("{} {}", "Extra data"),
-        ("NaN", "NaN is no number"),
-        ("[1, Infinity]", "Infinity is no number"),
-        ("-Infinity", "-Infinity is no number"),
+        ("NaN", "NaN is not a number in JSON"),
+        ("[1, Infinity]", "Infinity is not a number in JSON"),
+        ("-Infinity", "-Infinity is not a number in JSON"),
         ("1e999", "too large"),
         ("-1e999", "too large"),
         ('{"a": 1, "b": 2, "a": 1}', "a key occurs twice"),

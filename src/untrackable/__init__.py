@@ -1,4 +1,4 @@
-"""Private telemetry that cannot be used to follow people.
+"""Private telemetry whose reports cannot be used to follow people.
 
 Mechanisms, which turn a person's value into reports: `Deck`, `Fading`, `Bitwise`, `InnerProduct`, `Rappor`; and
 `Stored`, `Dealt`, `Fresh`, `Memoized` over a `RandomizedResponse` or a `NoisyInnerProduct`.
@@ -12,6 +12,7 @@ Encodings, from what people hold to integers and back: `Bit`, `IntegerRange`, `B
 `discover` finds frequent strings that nobody listed.
 `audit` examines a mechanism, `compare` all of them at the same privacy, `audit_file` recorded reports, and
 `audit_client` an implementation as a black box. `plan` turns `Goals` into a mechanism and its parameters.
+`attendance` says what the rounds that people answer reveal by themselves.
 A number with a lower and an upper end is a `Bracket`.
 
 More names are in the packages: all mechanisms in `untrackable.mechanisms`, encodings in `untrackable.encodings`,
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from untrackable.reports.file_answers import estimate_files as estimate_files
     from untrackable.reports.reader import read_reports as read_reports
     from untrackable.reports.writer import write_reports as write_reports
+    from untrackable.theory.attendance import attendance as attendance
 
 __version__ = "0.2.0"
 
@@ -86,6 +88,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "RandomizedResponse": "mechanisms.local.randomized_response",
         "Rappor": "mechanisms.kept.rappor",
         "Stored": "mechanisms.wrappers.stored",
+        "attendance": "theory.attendance",
         "audit": "auditing.mechanism_audit",
         "audit_client": "auditing.evidence.client_audit",
         "audit_file": "auditing.evidence.file_audit",

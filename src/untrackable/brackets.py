@@ -15,7 +15,7 @@ ROUNDINGS = {"up": ROUND_CEILING, "down": ROUND_FLOOR, "nearest": ROUND_HALF_EVE
 
 
 def rounded(number: float, digits: int, side: Side) -> float:
-    """A number with so many significant decimal digits: no smaller, no larger, or the nearest one."""
+    """A number with this many significant decimal digits: no smaller, no larger, or the nearest one."""
     return float(Context(prec=digits, rounding=ROUNDINGS[side]).plus(shortest_decimal(number)))
 
 

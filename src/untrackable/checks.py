@@ -6,6 +6,9 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import SupportsFloat, SupportsIndex
 
+Chance = Fraction | float | str
+"""A probability as people write it: a fraction, a number, or a text such as "1/20"."""
+
 SMALLEST_EPSILON = 2.2e-19
 """With a smaller epsilon, randomised response with 64-bit probabilities would round to a fair coin."""
 
@@ -83,7 +86,7 @@ def open_probability(name: str, given: SupportsFloat) -> float:
     return number
 
 
-def chance(name: str, given: Fraction | SupportsFloat | str) -> Fraction:
+def chance(name: str, given: Chance) -> Fraction:
     """Return a probability as an exact fraction. It may be given as a fraction, a text such as "1/20", or 0.05."""
     if isinstance(given, bool) or not isinstance(given, (str, SupportsFloat)):
         raise TypeError(f"{name} must be a fraction, not {type(given).__name__}")

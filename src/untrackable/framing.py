@@ -35,7 +35,7 @@ def unframe_state(mechanism: object, data: bytes) -> bytes:
 
 
 def frame_sums(mechanism: object, *payload: bytes) -> bytes:
-    """The same for sums, which are not secret and may be large, so their parts are joined only once."""
+    """Sums as bytes that only the same mechanism opens. They may be large, so their parts are joined only once."""
     return _frame(_SUMS, mechanism, *payload)
 
 
@@ -45,7 +45,7 @@ def unframe_sums(mechanism: object, data: bytes) -> memoryview:
 
 
 def frame_counts(mechanism: object, *payload: bytes) -> bytes:
-    """The same for counts of candidates, with letters of their own so that nothing takes them for sums."""
+    """Counts of candidates as bytes, with letters of their own so that nothing takes them for sums."""
     return _frame(_COUNTS, mechanism, *payload)
 
 

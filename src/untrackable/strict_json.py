@@ -33,7 +33,7 @@ def canonical(data: Any) -> bytes:
 
 
 def finite(data: Any) -> Any:
-    """The same, with NaN and infinities as strings: JSON has no numbers for them."""
+    """The data with NaN and infinities as strings, because JSON has no numbers for them."""
     if data is None or isinstance(data, (str, int)):
         return data
     if isinstance(data, float):
@@ -44,7 +44,7 @@ def finite(data: Any) -> Any:
 
 
 def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number in JSON")
 
 
 def _finite_number(text: str) -> float:

@@ -145,7 +145,7 @@ def test_a_mechanism_of_ones_own() -> None:
     assert found.tracking.advantage.upper == pytest.approx(7 / 8)
     assert found.recognised.upper == pytest.approx(8 / 100)
     assert found.everlasting is None
-    assert "no privacy" in found.missing["privacy of all reports, fixed values"]
+    assert "no method privacy" in found.missing["privacy of all reports, fixed values"]
     assert found.linked is None
     assert "Tagged: can its reports be followed?" in audit_page(found, Tagged(), "Tagged", ["audit", "mine:Tagged"])
     with pytest.raises(TypeError, match="mechanism must have a method tracking"):

@@ -97,9 +97,9 @@ def test_values_may_be_text(module: str) -> None:
     ("where", "status", "message"),
     [
         ("{}", 2, "must be MODULE:FACTORY"),
-        ("{}.py:honest", 2, "name the module and not its file"),
+        ("{}.py:honest", 2, "give the name of the module, not of its file"),
         ("{}:nothing", 1, "has no nothing"),
-        ("{}:thing", 1, "is not callable: it is of type int"),
+        ("{}:thing", 1, "must be callable, but it is of type int"),
         ("{}:failing", 1, "the factory raised RuntimeError"),
         ("{}:floating", 1, "not float"),
         ("no_such_module:honest", 1, "there is no module no_such_module"),
@@ -135,7 +135,7 @@ def test_file_in_words(file: Path) -> None:
     assert "801 rows, 1 malformed" in run.stdout
     assert "line 12: 2 columns instead of 3" in run.stdout
     assert "200 people with 800 reports in both windows (a and b)" in run.stdout
-    assert "not about the definition" in run.stdout
+    assert "about the file as it is" in run.stdout
     assert HIDDEN not in run.output
 
 
@@ -168,9 +168,9 @@ def test_file_by_the_law_of_a_mechanism(file: Path) -> None:
     [
         (["--mechanism", "nothing", "--value", "x"], 1, "mechanism must be one of"),
         (["--windows", "a"], 2, "two windows with a comma"),
-        (["--windows", "a,z"], 1, "no row is in the window 'z'"),
+        (["--windows", "a,z"], 1, "there are no rows in the window 'z'"),
         (["--pseudonym", "who"], 1, "no pseudonym column called who: the first line names 3 columns"),
-        (["--report", "user", "--format", "integer"], 1, "no usable row"),
+        (["--report", "user", "--format", "integer"], 1, "no row can be used"),
         (["--format", "octal"], 2, "'octal' is not one of"),
         (["--level", "1"], 2, "--level"),
         (["--value", "x"], 2, "need --mechanism"),
@@ -191,7 +191,7 @@ def test_bad_file_arguments(file: Path, arguments: list[str], status: int, messa
         (b"", "is empty"),
         (b"PAR1 and nothing more", "damaged or truncated within its 21 bytes"),
         (b"ARROW1 and nothing more", "damaged or truncated within its 23 bytes"),
-        (bytes(range(256)), "is not CSV"),
+        (bytes(range(256)), "must be Parquet, Arrow or CSV"),
     ],
 )
 def test_bad_files(content: bytes, message: str, tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ def test_other_commands_find_the_store_of_the_file(file: Path, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("prot = 8000", "there is no setting 'prot'; there are connections, early, grace, host,"),
+        ("prot = 8000", "there is no setting 'prot'; the settings are connections, early, grace, host,"),
         ("minimum_reports = 5", "there is no setting 'minimum_reports'"),
         ("json = true", "there is no setting 'json'"),
         ("config = 'x'", "there is no setting 'config'"),

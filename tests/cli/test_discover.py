@@ -37,7 +37,7 @@ def test_a_table(reports: Path) -> None:
     result = CliRunner().invoke(main, ["discover", str(reports), "--leads", "2"], env={"COLUMNS": "140"})
     assert result.exit_code == 0, result.output
     assert (
-        "5,050 reports; 2 strings that people hold (any of them false: probability at most 0.05, upper)"
+        "5,050 reports; 2 strings that people hold (the probability that any is false is at most 0.05, upper)"
         in result.output
     )
     assert "a string of 6 symbols held by fewer than" in result.output
@@ -68,7 +68,7 @@ def test_settings_that_find_nothing_are_named(tmp_path: Path) -> None:
     (batch,) = mechanism.simulate(few.encode_many(["cabbag"] * 3000), rounds=1, seed=1)
     write_reports(path, [(1, batch.reports[:, 0])], mechanism=mechanism, encoding=few)
     result = CliRunner().invoke(main, ["discover", str(path)], env={"COLUMNS": "300"})
-    assert "a string of 6 symbols cannot be found with these settings, whatever share" in result.output
+    assert "a string of 6 symbols cannot be found with these settings, even if everyone" in result.output
     assert json.loads(CliRunner().invoke(main, ["discover", str(path), "--json"]).stdout)["findable"] is None
 
 

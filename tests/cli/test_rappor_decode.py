@@ -30,7 +30,7 @@ def files(tmp_path: Path) -> list[str]:
 def test_in_words(files: list[str]) -> None:
     run = CliRunner().invoke(main, ["rappor-decode", *files[:3]])
     assert run.exit_code == 0, run.output
-    assert "4 of 6 candidates found in 20,000 reports" in run.stdout
+    assert "4 of 6 candidates were found in 20,000 reports" in run.stdout
     assert "Everlasting eps is infinite: f = 0" in run.stdout
     assert "[bold]" in run.stdout
     assert "sampled" in run.stdout

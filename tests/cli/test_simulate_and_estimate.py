@@ -201,7 +201,7 @@ def test_a_damaged_file_is_no_answer(reports: Path) -> None:
     [
         (("--rounds", "x"), "rounds must be written 1-7,9"),
         (("--rounds", "1-99999999"), "fewer than a million"),
-        (("--rounds", "7"), "no reports of a round that was asked for"),
+        (("--rounds", "7"), "no reports in these rounds"),
         (("--plot", "x.txt"), "must end in one of .png"),
         (("--export", "no/x.csv"), "in a folder that exists"),
         (("--candidates", "no.txt"), "cannot read no.txt"),

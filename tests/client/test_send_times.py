@@ -8,7 +8,7 @@ from tests.client.samples import DAY, HOME, NOWHERE, START, Clock, Server, campa
 from untrackable.client.client import Client
 from untrackable.client.delivery import Outcome
 from untrackable.client.network import Attachment
-from untrackable.client.send_times import LONGEST, Moments
+from untrackable.client.send_times import LONGEST, SendTimes
 
 
 class Staying:
@@ -16,7 +16,7 @@ class Staying:
 
     def __init__(self, clock: Clock) -> None:
         self.clock, self.server, self.place = clock, Server(), HOME
-        self.moments = Moments(clock)
+        self.send_times = SendTimes(clock)
         self.times: list[float] = []
 
     def tend(self, member: Client) -> tuple[str, float | None]:
@@ -26,7 +26,7 @@ class Staying:
                 self.times.append(self.clock.now)
             return found
 
-        outcome, due = self.moments.tend(member, go)
+        outcome, due = self.send_times.tend(member, go)
         return outcome.name, due
 
 

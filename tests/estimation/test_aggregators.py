@@ -274,7 +274,7 @@ def test_client_reports_are_estimated() -> None:
 
 def test_rappor_candidates_must_be_told_apart() -> None:
     aggregator = RAPPOR.aggregator().add([0, 1, 2])
-    with pytest.raises(ValueError, match="candidates cannot be told apart"):
+    with pytest.raises(ValueError, match="candidates cannot be estimated"):
         aggregator.estimate(candidates=["Ada", "Grace", "Ada"])
     with pytest.raises(ValueError, match="f must be below 1"):
         Rappor(bloom_bits=13, hashes=2, f=1.0, p=0.25, q=0.75).aggregator().add([0, 1]).estimate(candidates=["Ada"])

@@ -62,7 +62,7 @@ def test_the_accuracy_of_rappor_is_that_of_least_squares() -> None:
         assert found.standard_error == pytest.approx(math.sqrt(variances.max() / 1000), rel=1e-9)
     with pytest.raises(TypeError, match="string or an integer"):
         rappor.accuracy(1000, candidates=[False, True, 2, 3, 4])
-    with pytest.raises(ValueError, match="cannot be told apart"):
+    with pytest.raises(ValueError, match="candidates cannot be estimated"):
         rappor.accuracy(1000, candidates=[1, 2, "1"])
 
 

@@ -9,8 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from untrackable.cli import main
-from untrackable.paper import formula_rows, rappor_rows, reproduce
-from untrackable.paper import row as paper_row
+from untrackable.paper import formula_rows, paper_statement, rappor_rows, reproduce
 
 pytestmark = pytest.mark.xdist_group("paper")
 ERRATA = (Path(__file__).parent.parent.parent / "docs" / "errata.md").read_text(encoding="utf-8")
@@ -24,7 +23,7 @@ def found() -> reproduce.Reproduction:
 def test_all_worst_cases_to_nine_digits(found: reproduce.Reproduction) -> None:
     worst = [row for row in found.rows if row.statement.startswith("tight γ for")]
     assert len(worst) == 14
-    for row, point in zip(worst, paper_row.published()["worst_case"], strict=True):
+    for row, point in zip(worst, paper_statement.published()["worst_case"], strict=True):
         assert float(row.ours) == pytest.approx(point["gamma"], rel=1e-12)
         assert row.verdict == "pass"
     assert float(worst[0].published) == 7.714008349934885
@@ -65,7 +64,7 @@ def test_every_difference_has_its_erratum_and_every_erratum_its_difference(found
 def test_published_values_are_only_compared_with(monkeypatch: pytest.MonkeyPatch) -> None:
     """A misprint in the data changes the verdict and nothing of ours."""
     before = [(row.ours, row.verdict) for row in (*rappor_rows.worst_cases(), *rappor_rows.confidence_rows())]
-    data = copy.deepcopy(paper_row.published())
+    data = copy.deepcopy(paper_statement.published())
     data["worst_case"][3]["gamma"] *= 1 + 1e-8
     data["confidence"][0]["level"] += 1e-9
     data["remarks"]["gamma_after_6_reports_at_least"] = 56
@@ -105,7 +104,9 @@ def test_command_line(found: reproduce.Reproduction, monkeypatch: pytest.MonkeyP
 
 
 def test_an_unexplained_difference_fails(found: reproduce.Reproduction, monkeypatch: pytest.MonkeyPatch) -> None:
-    wrong = paper_row.Row(section="S", statement="s", published="1", ours="2", kind="exact", verdict="differs")
+    wrong = paper_statement.PaperStatement(
+        section="S", statement="s", published="1", ours="2", kind="exact", verdict="differs"
+    )
     broken = reproduce.Reproduction([*found.rows, wrong], found.points)
     monkeypatch.setattr(reproduce, "reproduce", lambda seed, progress: broken)
     assert CliRunner().invoke(main, ["paper", "--json"]).exit_code == 1

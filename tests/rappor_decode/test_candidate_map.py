@@ -62,7 +62,7 @@ def test_maps_round_trip(tmp_path: Path, names: list[str]) -> None:
 def test_a_candidate_listed_again(tmp_path: Path) -> None:
     row = "a,1,2,5,6\n"
     assert read_map(put(tmp_path, row + row), SMALL).repeated == 1
-    with pytest.raises(DecodeError, match="line 3: the candidate of line 1 again, with other bits"):
+    with pytest.raises(DecodeError, match="line 3: this candidate is also in line 1, with other bits"):
         read_map(put(tmp_path, row + "b,1,2,5,6\na,1,3,5,6\n"), SMALL)
 
 
@@ -72,9 +72,9 @@ def test_a_candidate_listed_again(tmp_path: Path) -> None:
         ("", "is empty"),
         ("a,1,2,5\n", "line 1: 4 columns instead of 5"),
         ("a,1,2,5,6\nb,1,2,5,x\n", "line 2: column 5 must be a whole number"),
-        ("a,1,2,5,6\nb,1,2,4,5\n", "line 2: column 4 is about cohort 1 and must be between 5 and 8, got 4"),
-        ("a,0,2,5,6\n", "line 1: column 2 is about cohort 0 and must be between 1 and 4, got 0"),
-        ('a,1,2,5,6\n"b\nc",1,2,5,9\n', "line 2: column 5 is about cohort 1"),
+        ("a,1,2,5,6\nb,1,2,4,5\n", "line 2: column 4 is a bit of cohort 1 and must be between 5 and 8, got 4"),
+        ("a,0,2,5,6\n", "line 1: column 2 is a bit of cohort 0 and must be between 1 and 4, got 0"),
+        ('a,1,2,5,6\n"b\nc",1,2,5,9\n', "line 2: column 5 is a bit of cohort 1"),
         ('a,1,2,5,6\n"b"c,1,2,5,6\n', "line 2: a quotation mark is left open or misplaced"),
     ],
 )

@@ -58,5 +58,5 @@ def test_what_cannot_be_decoded() -> None:
     params = Rappor(bloom_bits=2, hashes=1, f=1, p=0.25, q=0.75)
     with pytest.raises(DecodeError, match="f must be below 1"):
         denoise(params, Counts(np.array([1]), np.array([[1, 0]])))
-    with pytest.raises(DecodeError, match="1 cohorts and 2 bits, as the parameters are, not of 2 and 2"):
+    with pytest.raises(DecodeError, match="1 cohorts and 2 bits, as the parameters do, not 2 and 2"):
         denoise(params, Counts(np.array([1, 1]), np.array([[1, 0], [1, 0]])))

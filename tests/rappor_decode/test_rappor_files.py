@@ -128,8 +128,8 @@ def test_malformed_params(tmp_path: Path, text: str | bytes, message: str) -> No
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "has 0 rows, where there are 2 cohorts"),
-        ("9,1,2,3,4\n", "has 1 rows, where there are 2 cohorts"),
+        ("", "has 0 rows, but there are 2 cohorts"),
+        ("9,1,2,3,4\n", "has 1 rows, but there are 2 cohorts"),
         ("9,1,2,3,4\n9,1,2,3,4\n9,1,2,3,4\n", "line 3: there are more rows than the 2 cohorts"),
         ("9,1,2,3,4\n9,1,2,3\n", "line 2: 4 columns instead of 5"),
         ("9,1,2,3,4\n9,1,2,3,10\n", "line 2: the count of bit 3 must be between 0 and 9, got 10"),
@@ -164,7 +164,7 @@ def test_malformed_reports(tmp_path: Path, text: str, message: str) -> None:
 
 
 def test_malformed_candidates_and_missing_files(tmp_path: Path) -> None:
-    with pytest.raises(DecodeError, match="line 2: an empty line"):
+    with pytest.raises(DecodeError, match="line 2: the line is empty"):
         read_candidates(put(tmp_path, "a\n\nb\n"))
     with pytest.raises(DecodeError, match="is empty"):
         read_candidates(put(tmp_path, ""))

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from untrackable.errors import DecodeError, ReportFileError
-from untrackable.reports.strict_csv import Row, StrictCsv
+from untrackable.reports.strict_csv import CsvRow, StrictCsv
 
 
 def given(folder: Path, content: bytes) -> StrictCsv:
@@ -16,7 +16,7 @@ def given(folder: Path, content: bytes) -> StrictCsv:
 
 def test_rows_and_lines(tmp_path: Path) -> None:
     file = given(tmp_path, b'a,"b\nc"\r\nd,e\n\n\n')
-    assert list(file.rows()) == [Row(1, ["a", "b\nc"]), Row(3, ["d", "e"])]
+    assert list(file.rows()) == [CsvRow(1, ["a", "b\nc"]), CsvRow(3, ["d", "e"])]
     assert list(file.lines()) == [(1, 'a,"b\n'), (2, 'c"\r\n'), (3, "d,e\n"), (4, "\n"), (5, "\n")]
 
 
@@ -33,7 +33,7 @@ def test_rows_and_lines(tmp_path: Path) -> None:
 def test_malformed_rows(content: bytes, message: str, tmp_path: Path) -> None:
     file = given(tmp_path, content)
     rows = file.rows()
-    assert next(rows) == Row(1, ["a"])  # what comes before is read
+    assert next(rows) == CsvRow(1, ["a"])  # what comes before is read
     with pytest.raises(ReportFileError, match=f"given.csv, {message}"):
         list(rows)
 

@@ -69,7 +69,7 @@ def test_sums_of_one_round_from_several_machines_are_added_up(tmp_path: Path) ->
     assert "60 reports" in summary(found)[0]
     with pytest.raises(ReportFileError, match="given twice"):
         estimate_files([files[0], files[0]])
-    with pytest.raises(ReportFileError, match="no reports of a round that was asked for"):
+    with pytest.raises(ReportFileError, match="no reports in these rounds"):
         estimate_files(files, rounds=[2])
 
 

@@ -6,10 +6,11 @@ computed like that, the full engine has to confirm the guarantee, and must be in
 
 import contextlib
 import importlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from untrackable.accounting import verification
-from untrackable.brackets import at_most
+from untrackable.brackets import at_most, rounded
+from untrackable.mechanisms.attended_tracking import RARE, most_reports
 from untrackable.protocol.campaign import Campaign
 from untrackable.protocol.wire import LAST_ROUND
 from untrackable.theory.attendance import AMONG
@@ -20,7 +21,7 @@ from untrackable.theory.integer_slots import MOST_SLOTS
 _NEAREST, _FARTHEST = 1e-3, 80.0
 """Steps are chosen for gammas between these. Delta can be computed for other gammas too."""
 
-_ATTENDANCE_STEP = 2.0**-8
+ATTENDANCE_STEP = 2.0**-8
 """The step on which attendance and reports are composed."""
 
 _ENGINE = "scipy"
@@ -110,12 +111,18 @@ def tracking_step(gamma: float) -> float:
 
 
 def tracking(campaign: Campaign, reports: int | None, step: float) -> LossLaw:
-    """The same for every gamma, as a law. If it is unknown, the declared guarantee."""
+    """How well reports can be linked, for every gamma, as a law. If that is unknown, the declared guarantee."""
     count = LAST_ROUND if reports is None else reports
     law = campaign.mechanism.integer_tracking(count, values=verification.changing_values(campaign), step=step)
     if law is None:
         return LossLaw.declared(campaign.guarantee.gamma, campaign.guarantee.tracking_delta)
     return law
+
+
+def declaring_recognition(campaign: Campaign) -> Campaign:
+    """The same campaign that declares the smallest recognition, to three digits, that every client can confirm."""
+    found = min(1.0, rounded(recognition(campaign), 3, "up"))
+    return replace(campaign, guarantee=replace(campaign.guarantee, recognition=found))
 
 
 def recognition(campaign: Campaign) -> float:
@@ -126,8 +133,19 @@ def recognition(campaign: Campaign) -> float:
     if rounds is None:
         return 1.0
     law = attendance_law(attending.blocks(rounds), attending.places)
-    reports = tracking(campaign, rounds, _ATTENDANCE_STEP)
-    return recognition_upper(composed((law, reports), _ATTENDANCE_STEP), AMONG)
+    reports, rare = attended_reports(campaign, rounds, ATTENDANCE_STEP)
+    return min(1.0, recognition_upper(composed((law, reports), ATTENDANCE_STEP), AMONG) + rare)
+
+
+def attended_reports(campaign: Campaign, rounds: int | None, step: float) -> tuple[LossLaw, float]:
+    """How well the reports of this many rounds can be linked, and the probability that the law does not hold.
+
+    With that probability, there are more reports than the law counts.
+    """
+    if rounds is None:
+        return tracking(campaign, None, step), 0.0
+    reports = most_reports(campaign.attending, rounds)
+    return tracking(campaign, reports, step), RARE if reports < rounds else 0.0
 
 
 def _engine() -> bool:

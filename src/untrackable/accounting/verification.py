@@ -5,6 +5,7 @@ side. The engine here is sharper and needs SciPy.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 from untrackable.brackets import Bracket, at_most
 from untrackable.mechanisms import attended_tracking
@@ -32,6 +33,16 @@ class Verdict:
     def holds(self) -> bool:
         """Whether the declared guarantee is no stronger than the truth."""
         return not self.problems
+
+    def to_json(self) -> dict[str, Any]:
+        """The recomputed numbers, each with the kind of number it is."""
+        ends = {name: getattr(self, name) for name in ("delta", "tracking_delta", "recognition")}
+        return {name: None if end is None else bracket_json(end) for name, end in ends.items()}
+
+
+def bracket_json(bracket: Bracket) -> dict[str, Any]:
+    """A bracket as JSON."""
+    return {"lower": bracket.lower, "upper": bracket.upper, "certainty": bracket.certainty}
 
 
 def verify(campaign: Campaign) -> Verdict:

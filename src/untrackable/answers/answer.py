@@ -45,7 +45,7 @@ class Answer:
         return self.question.label(value)
 
     def labelled(self, estimate: Estimate) -> Estimate:
-        """The same estimate with the names of its values, to be exported."""
+        """An estimate with the names of its values, for export."""
         values = range(estimate.frequencies.size) if estimate.values is None else estimate.values
         return dataclasses.replace(estimate, values=[self.label(value) for value in values])
 

@@ -6,12 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from untrackable import checks
+from untrackable.checks import Chance
 from untrackable.encodings.capacity import check_room
 from untrackable.encodings.encoding import Encoding
 from untrackable.encodings.hashed_strings import HashedStrings
 from untrackable.estimation.aggregators import Aggregator
 from untrackable.estimation.estimate import Estimate
 from untrackable.mechanisms.interface import Mechanism
+from untrackable.theory.chance_of_answering import EVERY_ROUND
 
 MOST_LISTED = 1 << 16
 """If sums need a list, all values of an encoding are listed up to this number."""
@@ -26,7 +29,8 @@ class Question:
 
     `candidates` are values that people may hold, before encoding. Without them, all values of the encoding are
     estimated; if the sums need a list, there may be at most `most_listed` of them. `unused_values` says whether
-    values of the mechanism that the encoding does not use are estimated too.
+    values of the mechanism that the encoding does not use are estimated too. `participation` is the probability
+    with which each person answered a round; estimates are of everybody.
     """
 
     def __init__(
@@ -37,16 +41,20 @@ class Question:
         *,
         most_listed: int = MOST_LISTED,
         unused_values: bool = False,
+        participation: Chance = EVERY_ROUND,
     ) -> None:
         if encoding is not None:
             check_room(mechanism, encoding)
         self.mechanism, self.encoding = mechanism, encoding
         self._most_listed, self._unused_values = most_listed, unused_values
+        self.participation = checks.chance("participation", participation)
+        if self.participation == 0:
+            raise ValueError("participation must be above 0: nobody would have answered")
         self._hashed = encoding if isinstance(encoding, HashedStrings) else None
         self._candidates: list[Any] | None = None
         """The encoded candidates."""
         self.groups: tuple[tuple[str, ...], ...] = ()
-        """Hashed candidates by the bucket that they share. Those of a group cannot be told apart."""
+        """Hashed candidates by the bucket that they share. Those of a group cannot be distinguished."""
         if candidates is not None and self._hashed is not None:
             self.groups = self._hashed.grouped(dict.fromkeys(candidates))
             self._candidates = [self._hashed.encode(group[0]) for group in self.groups]
@@ -78,6 +86,8 @@ class Question:
         `named` then gives an answer whose intervals fail with probability at most `beta`.
         """
         estimate = sums.estimate(self.noise_beta(beta), self._values(sums))
+        if self.participation < 1:
+            estimate = estimate.of_everybody(self.participation)
         if self.encoding is None or estimate.values is not None or self._unused_values:
             return estimate
         return _first_values(estimate, self.encoding.values)
@@ -85,7 +95,7 @@ class Question:
     def noise_beta(self, beta: float) -> float:
         """How often noise may exceed the radii if the answer may fail with probability `beta`.
 
-        For candidates that are hashed two more events can make the answer fail, so that each gets a third.
+        For hashed candidates, two more events can make the answer fail. So each of the three gets a third.
         """
         return beta / 3 if self.groups else beta
 

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from untrackable import checks
 from untrackable.auditing.confidence import Matched
-from untrackable.auditing.link_attack import FloatArray, Progress, ranks_of_own, share
+from untrackable.auditing.link_attack import FloatArray, ranks_of_own, share
 from untrackable.brackets import Bracket
 from untrackable.mechanisms.interface import Mechanism
+from untrackable.progress import Progress, no_progress
 from untrackable.theory.attendance import AMONG, Attendance, answering_once
 
 Seen = NDArray[np.bool_]
@@ -51,7 +52,7 @@ def match_by_attendance(
     value: Any = 0,
     seed: int = 1,
     level: float = 0.95,
-    progress: Progress = lambda what, done: None,
+    progress: Progress = no_progress,
 ) -> AttendanceMatched:
     """Simulate people who answer some rounds from two places, and match them by the rounds they answered.
 

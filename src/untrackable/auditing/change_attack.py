@@ -9,14 +9,17 @@ from scipy.special import logsumexp
 
 from untrackable import checks
 from untrackable.auditing.confidence import Matched
-from untrackable.auditing.link_attack import Progress, area, share
+from untrackable.auditing.link_attack import area, share
 from untrackable.brackets import Bracket
 from untrackable.mechanisms.interface import Mechanism
+from untrackable.progress import Progress, no_progress
 
 FloatArray = NDArray[np.float64]
 
 FALSE_ALARMS = 0.05
+"""The attack's threshold is such that this share of people without a change is suspected."""
 _CERTAIN = 1e6
+"""The log-likelihood ratio of a change that reports prove. It is finite, so that sums of scores stay numbers."""
 _GRID = 1 << 14
 """Grid points of the engine. They are enough for a bound that is compared with a simulation."""
 
@@ -25,10 +28,10 @@ _GRID = 1 << 14
 class Changed:
     """How well the attack found changes (sampled), and a bound for any attack (from the engine).
 
-    `found` is the share of changes that are detected, at the threshold with 5 % false alarms. `auc` is the
-    probability that a person whose value changed has a higher score than one whose value did not. `when` is the
-    share of changes whose round is found exactly. `auc_bound` holds even for an observer who knows the round of the
-    possible change.
+    `found` is the share of changes that the attack finds, with 5 % false alarms. `auc` is the probability that a
+    person whose value changed has a higher score than a person whose value did not. `when` is the share of changes
+    for which the attack names the right round. `auc_bound` is a bound on `auc`. It even holds for an observer who
+    knows in which round the value may have changed.
     """
 
     people: int
@@ -48,12 +51,12 @@ def find_changes(
     other: Any = 1,
     seed: int = 1,
     level: float = 0.95,
-    progress: Progress = lambda what, done: None,
+    progress: Progress = no_progress,
 ) -> Changed:
-    """Simulate people who hold `value`; half of them change to `other` at a random report.
+    """Simulate people of whom half change from `value` to `other` at a random time, and look for the changes.
 
-    After the change, reports come from a fresh client. The observer knows both values and scores each person by the
-    likelihood ratio, averaged over all possible times of the change.
+    After the change, a fresh client sends the reports. The observer knows both values. The score of a person is the
+    likelihood ratio of a change, averaged over all times at which it may have happened.
     """
     people, reports = checks.integer("people", people, low=8), checks.integer("reports", reports, low=2)
     # Simulation draws from [seed, number of the first client], so this stream is independent of it.
@@ -83,7 +86,7 @@ def find_changes(
 
 
 def _ratios(mechanism: Mechanism, sent: NDArray[Any], value: Any, other: Any, progress: Progress) -> FloatArray:
-    """ln(changed after t reports/unchanged) for t = 1 … k-1."""
+    """The log-likelihood ratios of a change after t reports against no change, for t = 1 … k-1."""
     rounds = list(range(1, sent.shape[1] + 1))
     unchanged = mechanism.log_likelihood(sent, value, rounds)
     ratios = []
@@ -97,7 +100,7 @@ def _ratios(mechanism: Mechanism, sent: NDArray[Any], value: Any, other: Any, pr
 
 
 def _bound(mechanism: Mechanism, reports: int) -> Bracket:
-    """The mean over all times of the area below the curve, for an observer who knows the time."""
+    """The area under the curve for an observer who knows the time of the change, averaged over all times."""
     rounds = range(1, reports + 1)
     pairs = (mechanism.detection(rounds=rounds, first=range(1, t + 1)) for t in range(1, reports))
     areas = [pair.with_grid(_GRID).auc() for pair in pairs]

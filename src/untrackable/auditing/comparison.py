@@ -7,24 +7,26 @@ from typing import Any
 
 from untrackable import checks
 from untrackable.auditing.attendance_attack import AttendanceMatched, match_by_attendance
-from untrackable.auditing.link_attack import Progress
 from untrackable.auditing.mechanism_audit import LARGEST_CROWD, Apart
 from untrackable.brackets import Bracket
+from untrackable.checks import Chance
 from untrackable.mechanisms import attended_tracking
 from untrackable.mechanisms.catalogue import CATALOGUE
 from untrackable.mechanisms.catalogue_entry import Entry
 from untrackable.mechanisms.demands import Budget, Unsuitable
 from untrackable.mechanisms.interface import Mechanism
+from untrackable.progress import Progress, no_progress
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.attendance import HALF_AND_HALF, Attendance
-from untrackable.theory.chance_of_answering import EVERY_ROUND, Chance
+from untrackable.theory.chance_of_answering import EVERY_ROUND
 
 _MOST_VALUES = 4096
+"""The largest number of values: some mechanisms have a bit for each."""
 FOR_EVER, THESE_ROUNDS = "private for ever", "private for these rounds only"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Row:
+class ComparedMechanism:
     """One mechanism: privacy, tracking, recognition in a crowd, and the errors of one round and of all rounds.
 
     `recognised` is by what the reports say, `attended` by reports and attendance together.
@@ -71,7 +73,7 @@ class Comparison:
     crowd: int
     attendance: Attendance
     matched: AttendanceMatched
-    rows: tuple[Row, ...]
+    rows: tuple[ComparedMechanism, ...]
     left_out: dict[str, str]
 
 
@@ -86,7 +88,7 @@ def compare(
     participation: Chance = EVERY_ROUND,
     places: Sequence[Chance] = HALF_AND_HALF,
     persistence: int = 1,
-    progress: Progress = lambda what, done: None,
+    progress: Progress = no_progress,
 ) -> Comparison:
     """Set every mechanism to the same privacy for ever, and compute how well people can be tracked.
 
@@ -121,7 +123,7 @@ def compare(
 
 def _row(
     entry: Entry, mechanism: Mechanism, reports: int, budget: Budget, crowd: int, attendance: Attendance
-) -> Row:
+) -> ComparedMechanism:
     rounds, half = range(1, reports + 1), range(1, reports // 2 + 1)
     when = None if entry.lasts else reports
     one = mechanism.privacy(reports=1)
@@ -129,7 +131,7 @@ def _row(
     candidates, share = range(budget.values), attendance.participation
     answers = max(1, round(budget.people * share))
     errors = [mechanism.accuracy(answers, round=number, candidates=candidates) for number in estimated]
-    return Row(
+    return ComparedMechanism(
         entry.name,
         repr(mechanism),
         entry.lasts,

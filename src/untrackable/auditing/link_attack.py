@@ -13,30 +13,32 @@ from untrackable import checks
 from untrackable.auditing.confidence import Matched, clopper_pearson
 from untrackable.brackets import Bracket
 from untrackable.mechanisms.interface import Mechanism
+from untrackable.progress import Progress, no_progress
 
 FloatArray = NDArray[np.float64]
-Progress = Callable[[str, float], None]
 
 LARGEST_ASSIGNMENT = 4000
-"""Up to this many people are matched all at once. That takes the whole table of scores, and cubic time."""
+"""Up to this many people are also matched all at once. That takes the whole table of scores, and cubic time."""
 _SCORES = 1 << 22
-"""With more people, this many scores are kept at a time."""
+"""With more people, about this many scores are kept at a time."""
 _STRANGERS = 1 << 22
-"""The number of pairs of two different people whose scores are compared with people's own."""
+"""About this many pairs of two different people are scored, to compare with each person's own score."""
 _SHORT = 5
+"""The length of the short list of best matches: `top5` is the share of people whose right match is on it."""
 _IMPOSSIBLE = -1e9
+"""The score of an impossible match. It is finite, because the assignment needs finite scores."""
 
 
 @dataclass(frozen=True, slots=True)
 class Linked:
     """How well the attack recognised people (sampled), and bounds from the engine.
 
-    `top1` and `top5` are the shares of people for whom the right match came first, or among the first five. Each
-    person is matched alone, and ties are broken at random. `assignment` is the share of right matches if all people
-    are matched at once; None for more than `LARGEST_ASSIGNMENT` people. `auc` is the probability that a person's
-    own reports score higher than another's. `top1_bound`, `top5_bound` and `auc_bound` hold if all values are equal
-    and each person is matched alone; they are None for a distribution of values. An attack that matches all people
-    at once may do better.
+    `top1` and `top5` are the shares of people whose right match came first, or among the first five. Each person is
+    matched alone, and ties are broken at random. `assignment` is the share of right matches if all people are
+    matched at once. It is None for more than `LARGEST_ASSIGNMENT` people. `auc` is the probability that a person's
+    own reports score higher than those of another person. `top1_bound`, `top5_bound` and `auc_bound` hold if all
+    people hold the same value and each is matched alone. They are None for a distribution of values. An attack that
+    matches all people at once may do better.
     """
 
     people: int
@@ -59,7 +61,7 @@ def link(
     distribution: Sequence[float] | None = None,
     seed: int = 1,
     level: float = 0.95,
-    progress: Progress = lambda what, done: None,
+    progress: Progress = no_progress,
 ) -> Linked:
     """Simulate `people` who send `reports` reports from each of two places, and match them by likelihood.
 
@@ -77,7 +79,7 @@ def link(
         sent.append(batch.reports)
         progress("reports", min(1.0, (batch.start + len(batch.reports)) / people))
     both = np.concatenate(sent)
-    # The columns are shuffled, so that the order does not reveal the right one where scores tie.
+    # The columns are shuffled, because their order must not reveal the right match where scores tie.
     order = rng.permutation(people)
     first, second = both[:, :reports], both[order, reports:]
     rows = _rows(mechanism, first, second, value, weights)
@@ -143,7 +145,7 @@ def _rows(
     alone = logsumexp(left, axis=0), logsumexp(right, axis=0)
 
     def mixed(some: slice) -> FloatArray:
-        """The log of Σ π(u)·P(a, b | u) over Σ π(u)·P(a | u) times Σ π(u)·P(b | u)."""
+        """ln[Σ π(u)·P(a, b | u) / (Σ π(u)·P(a | u) · Σ π(u)·P(b | u))], summed over the values u."""
         total = np.full((left[:, some].shape[1], second.shape[0]), -np.inf)
         for i, v in enumerate(held):
             scores = mechanism.link_scores(first[some], second, v)
@@ -154,20 +156,20 @@ def _rows(
 
 
 def ranks_of_own(scores: FloatArray, places: NDArray[np.int64]) -> FloatArray:
-    """For each row, the number of columns that score higher than its own, and that score the same, with its own."""
+    """For each row, how many columns score higher than the right one, and how many score the same as it."""
     own = scores[np.arange(len(places)), places][:, None]
     return np.array([(scores > own).sum(axis=1), (scores == own).sum(axis=1)], dtype=np.float64)
 
 
 def share(hits: FloatArray, level: float) -> Matched:
-    """The Clopper-Pearson interval, as if people were independent, although they share a crowd."""
+    """The share with its Clopper-Pearson interval, as if people were independent, although they share a crowd."""
     people = hits.size
     lower, upper = clopper_pearson(float(hits.sum()), people, level)
     return Matched(people, float(hits.mean()), lower, upper, level)
 
 
 def _strangers(scores: FloatArray, places: NDArray[np.int64], rng: np.random.Generator) -> FloatArray:
-    """Scores of rows against columns of other people: all of them, or a random sample for many people."""
+    """Scores of people against other people: all scores, or a random sample if there are many."""
     columns = scores.shape[1]
     each = min(columns - 1, max(1, _STRANGERS // columns))
     steps = np.arange(1, columns) if each == columns - 1 else rng.integers(1, columns, size=(len(places), each))
@@ -176,9 +178,9 @@ def _strangers(scores: FloatArray, places: NDArray[np.int64], rng: np.random.Gen
 
 
 def area(own: FloatArray, others: FloatArray, level: float) -> Matched:
-    """The share of other people's scores below each person's own, with the empirical Bernstein interval.
+    """The area under the curve: the mean share of other people's scores that are below a person's own.
 
-    The interval (Maurer and Pontil 2009) is as if people were independent.
+    It has the empirical Bernstein interval (Maurer and Pontil 2009), which assumes independent people.
     """
     ordered = np.sort(others)
     below, upto = (np.searchsorted(ordered, own, side) for side in ("left", "right"))
@@ -197,8 +199,8 @@ def _assigned(scores: FloatArray, places: NDArray[np.int64], level: float) -> Ma
 def _bounds(mechanism: Mechanism, value: Any, people: int, reports: int) -> tuple[Bracket, Bracket, Bracket]:
     """The best power at false positive rates 1/M and 5/M, and the area below the curve.
 
-    An attack that picks one of M candidates is a test of one person against two. If the reports are somebody
-    else's, all M candidates are alike, and each is picked with probability 1/M.
+    An attack that picks one of M candidates is a test of one person against two. If none of the candidates is the
+    right person, all M are alike, and the attack picks each with probability 1/M.
     """
     pair = mechanism.tracking_of(value, rounds=range(1, 2 * reports + 1), first=range(1, reports + 1))
     return pair.power(1 / people), pair.power(min(1.0, _SHORT / people)), pair.auc()

@@ -10,13 +10,15 @@ from untrackable import checks
 from untrackable.auditing.attendance_attack import AttendanceMatched, match_by_attendance
 from untrackable.auditing.attendance_audit import Attended, Stay, longer_stays, recognition_curve
 from untrackable.auditing.change_attack import Changed, find_changes
-from untrackable.auditing.link_attack import Linked, Progress, link
+from untrackable.auditing.link_attack import Linked, link
 from untrackable.brackets import Bracket
+from untrackable.checks import Chance
 from untrackable.mechanisms import attended_tracking
 from untrackable.mechanisms.interface import Mechanism, Pair
+from untrackable.progress import Progress, no_progress
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.attendance import HALF_AND_HALF, Attendance
-from untrackable.theory.chance_of_answering import EVERY_ROUND, Chance, as_upper
+from untrackable.theory.chance_of_answering import EVERY_ROUND, as_upper
 from untrackable.theory.experiment import Experiment, Mixture, Worst
 from untrackable.theory.percentiles import Trackability
 
@@ -27,22 +29,25 @@ LARGEST_CROWD = 10_000
 _MOST_POINTS = 8
 """The curves are drawn at this many numbers of reports."""
 _GAMMAS = 41
+"""The curve of delta is drawn at this many gammas."""
 _LEVELS = tuple(i / 20 for i in range(1, 20))
+"""The curve of τ is drawn at these probabilities."""
 _RATES = 201
+"""The trade-off of the best observer is drawn at this many false positive rates."""
 _CERTAIN = 0.99
 """From this probability of being recognised by attendance alone, the attack does not read reports as well."""
 
 
 @runtime_checkable
 class Auditable(Protocol):
-    """The least that an audit needs: the tracking experiment. Further methods of a mechanism are audited too."""
+    """An object with the one method that an audit needs. Other methods of a mechanism are used if it has them."""
 
     def tracking(self, *, reports: int, split: int) -> Pair:
         """One person against two people, of whom the first sent `split` of the reports."""
 
 
 class Apart(NamedTuple):
-    """How far apart two worlds are: the largest loss, gamma at the audit's delta, and the largest advantage."""
+    """How well two worlds can be distinguished: the largest loss, gamma at the audit's delta, and the advantage."""
 
     pure: Bracket
     gamma: Bracket
@@ -65,7 +70,7 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Curves:
-    """The curves of the page: for each, a list of x and a list of brackets."""
+    """The curves of the page. Each has a tuple of x and a tuple of brackets."""
 
     points: tuple[Point, ...]
     gammas: tuple[float, ...]
@@ -78,16 +83,16 @@ class Curves:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Audit:
-    """The results of an audit. Numbers are brackets, or say sampled; `missing` says why a number is None.
+    """The results of an audit. Numbers are brackets, or say that they are sampled.
 
-    `everlasting` is about all reports ever sent, `lasting` about the first `rounds`; each is for a fixed value, and
-    with `_any` for any sequence of values. Both count that some rounds are not answered. `attended` is about which
-    rounds are answered, and from where. All else is about what the reports say. `tracking` is for the worst split
-    of `reports`. `tracking_colliding` is also for the worst value, if values are not alike (RAPPOR's hashes may
-    collide). `recognised` bounds the probability that one half of a person's reports picks out the other half in a
-    crowd. `detection_fresh` and
-    `detection_same` are about a change of value, after which a fresh client or the same one reports. `linked` is an
-    attack on people with equal values, `linked_apart` on people with different values.
+    If a number is None, `missing` says why. `everlasting` is about all reports ever sent, `lasting` about the
+    first `rounds`. Both are for a value that never changes; with `_any`, they are for any sequence of values. They
+    count that some rounds are not answered. `attended` is about which rounds are answered, and from where; all else
+    is about what the reports say. `tracking` is for the worst split of the reports. `tracking_colliding` is also
+    for the worst value, where values differ: RAPPOR's hashes may collide. `recognised` bounds the probability that
+    an observer who knows half of a person's reports picks out the other half in a crowd. `detection_fresh` and
+    `detection_same` are about a change of value: a fresh client sends the reports after it, or the same one.
+    `linked` is an attack on people with equal values, `linked_apart` on people with different values.
     """
 
     mechanism: str
@@ -133,7 +138,7 @@ def audit(
     places: Sequence[Chance] = HALF_AND_HALF,
     persistence: int = 1,
     seed: int = 1,
-    progress: Progress = lambda what, done: None,
+    progress: Progress = no_progress,
 ) -> Audit:
     """Audit a mechanism against an observer who holds `reports` reports of a person.
 
@@ -222,7 +227,7 @@ def audit(
 
 
 class _Questions:
-    """The questions of an audit to one mechanism. If one has no answer, `missing` says why."""
+    """The questions that an audit asks a mechanism. If one has no answer, `missing` says why."""
 
     def __init__(self, mechanism: Auditable, delta: float, attendance: Attendance) -> None:
         self.mechanism, self.delta, self.attendance = mechanism, delta, attendance
@@ -237,25 +242,25 @@ class _Questions:
             return None
 
     def split(self, reports: int, split: int) -> Pair:
-        """The first `split` reports against the others."""
+        """Tracking with the first `split` reports on one side and the others on the other side."""
         if isinstance(self.mechanism, Mechanism):
             return self.mechanism.tracking(rounds=range(1, reports + 1), first=range(1, split + 1))
         return self.mechanism.tracking(reports=reports, split=split)
 
     def halved(self, reports: int) -> Pair:
-        """The same number of reports on each side. If `reports` is odd, one is left out."""
+        """Tracking with half of the reports on each side. If `reports` is odd, one is left out."""
         return self.split(reports - reports % 2, reports // 2)
 
     def halves(self, reports: int) -> Iterable[Experiment | Mixture]:
-        """Every split up to the even one, for τ."""
+        """Tracking with each split up to half, which τ is about."""
         for split in range(1, reports // 2 + 1):
             pair = self.split(reports, split)
             if isinstance(pair, Worst):
-                raise TypeError("τ is about one pair of worlds; this mechanism gives the worst of several")
+                raise TypeError("τ needs a single pair of worlds, but this mechanism gives the worst of several")
             yield pair
 
     def worst(self, reports: int) -> Pair:
-        """The worst split."""
+        """Tracking with the worst split."""
         if isinstance(self.mechanism, Mechanism):
             return self.mechanism.tracking(rounds=range(1, reports + 1))
         return Worst([*self.halves(reports)]) if reports > 1 else Experiment()
@@ -328,7 +333,7 @@ class _Questions:
     def curves(
         self, reports: int, crowd: int, worst: Pair, half: Pair, tau: Trackability | None, progress: Progress
     ) -> Curves:
-        """Guarantees for several numbers of reports, and the curves of the last one."""
+        """Guarantees for several numbers of reports, and the other curves for the largest number."""
         numbers = sorted({*np.linspace(2, reports, _MOST_POINTS).round().astype(int).tolist(), reports})
         points = []
         for number in numbers:
@@ -353,7 +358,7 @@ class _Questions:
 
 def _method(mechanism: object, name: str) -> Callable[..., Any]:
     def absent(*_: object, **__: object) -> Any:
-        raise AttributeError(f"this mechanism has no {name}")
+        raise AttributeError(f"this mechanism has no method {name}")
 
     return getattr(mechanism, name, absent)
 

@@ -29,7 +29,7 @@ JOBS = {
 @click.group(cls=JobGroup, jobs=JOBS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="untrackable")
 def main() -> None:
-    """Ask many people the same question again and again, without being able to follow anyone.
+    """Collect private statistics from many people, again and again.
 
     `untrackable COMMAND --help` explains a command and shows an example.
 

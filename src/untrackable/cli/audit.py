@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 @click.option(
     "--crowd", type=click.IntRange(min=2), default=1000, show_default=True, help="Size of the crowd to hide in."
 )
-@click.option("--distribution", metavar="W,…", help="Also follow people who differ: weights of values.")
+@click.option("--distribution", metavar="W,…", help="Also attack people with values of these weights.")
 @click.option(
     "--rounds",
     type=click.IntRange(min=2),

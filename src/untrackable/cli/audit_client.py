@@ -1,4 +1,4 @@
-"""`untrackable audit-client`: make many clients of any implementation and say what their reports give away."""
+"""`untrackable audit-client`: make many clients of any implementation, and find out what their reports reveal."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 @click.command("audit-client", cls=PlainCommand)
 @click.argument("where", metavar="MODULE:FACTORY")
-@click.option("--value", "values", multiple=True, required=True, help="A value to hold; give two or more.")
+@click.option(
+    "--value", "values", multiple=True, required=True, help="A value that clients hold; give two or more."
+)
 @click.option("--text", is_flag=True, help="Pass values as text even if they look like integers.")
 @click.option("--reports", type=click.IntRange(min=2), required=True, metavar="K", help="Reports from each client.")
 @click.option("--claimed-eps", type=click.FloatRange(min=0), help="The eps claimed for all K reports together.")
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     type=click.FloatRange(0, 1),
     default=0.0,
     show_default=True,
-    help="The delta claimed with both.",
+    help="The delta claimed with either eps.",
 )
 @click.option(
     "--clients", type=click.IntRange(min=64), default=2000, show_default=True, help="Clients made for each value."
@@ -63,9 +65,10 @@ def audit_client(
 ) -> None:
     r"""Test any client as a black box: what do its reports reveal?
 
-    Makes many clients, collects their reports and says what they give away at least. FACTORY(value) in MODULE must
-    return a client: a function that returns one report after another, or an object with .report(round). MODULE is
-    in the current folder or installed. Reports are integers, strings, bytes, lists of integers, or tuples of these.
+    Makes many clients, collects their reports and says how much they reveal at least. FACTORY(value) in MODULE
+    must return a client: a function that returns one report after another, or an object with .report(round). MODULE
+    is in the current folder or installed. Reports are integers, strings, bytes, lists of integers, or tuples of
+    these.
 
     Example: untrackable audit-client mine:make_client --value 0 --value 1 \
                  --reports 20 --claimed-eps 2
@@ -83,7 +86,9 @@ def audit_client(
     except (UntrackableError, TypeError, ValueError) as error:
         raise click.ClickException(str(error)) from None
     if as_json:
-        print_json(found.as_dict())
+        from untrackable.display.client_audit_words import verdict
+
+        print_json({**found.as_dict(), "verdict": " ".join(verdict(found))})
     else:
         _print(where, found)
     if check and (found.refuted or found.shares_randomness):
@@ -96,7 +101,8 @@ def _factory(where: str) -> Callable[[Any], Any]:
         raise click.BadParameter("must be MODULE:FACTORY, such as mine:make_client", param_hint="MODULE:FACTORY")
     if name.endswith(".py") or "/" in name:
         raise click.BadParameter(
-            "name the module and not its file: mine:make_client for mine.py", param_hint="MODULE:FACTORY"
+            "give the name of the module, not of its file: mine:make_client for mine.py",
+            param_hint="MODULE:FACTORY",
         )
     sys.path.insert(0, str(Path.cwd()))
     try:
@@ -110,10 +116,10 @@ def _factory(where: str) -> Callable[[Any], Any]:
         sys.path.remove(str(Path.cwd()))
     for part in attribute.split("."):
         if not hasattr(found, part):
-            raise click.ClickException(f"{name} has no {attribute}")
+            raise click.ClickException(f"the module {name} has no {attribute}")
         found = getattr(found, part)
     if not callable(found):
-        raise click.ClickException(f"{where} is not callable: it is of type {type(found).__name__}")
+        raise click.ClickException(f"{where} must be callable, but it is of type {type(found).__name__}")
     return found  # type: ignore[no-any-return]
 
 
@@ -122,10 +128,12 @@ def _print(where: str, found: ClientAudit) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from untrackable.display.client_audit_words import verdict
+
     console = Console(highlight=False)
     console.print(
         f"\n[bold]{where}[/bold]: {found.clients:,} clients of each of {found.values} values, "
-        f"{found.reports} reports of each client\n"
+        f"{found.reports} reports from each client\n"
     )
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for title in ("", "lower", "sampled", "claimed", "by"):
@@ -150,7 +158,7 @@ def _print(where: str, found: ClientAudit) -> None:
             f"  {name + ':':26} {answer} ({test.positive} of {test.decided} signs, p = {test.p_value:.2g})"
         )
     console.print()
-    for sentence in found.sentences:
+    for sentence in verdict(found):
         console.print(f"  {sentence}", soft_wrap=not console.is_terminal)
     console.print()
 

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 @click.command("audit-file", cls=PlainCommand)
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--pseudonym", metavar="COLUMN", show_default="found by name", help="Column of the pseudonyms.")
-@click.option("--window", metavar="COLUMN", show_default="found by name", help="Column of the windows.")
-@click.option("--report", metavar="COLUMN", show_default="found by name", help="Column of the reports.")
-@click.option("--round", metavar="COLUMN", show_default="found by name", help="Column of the rounds.")
+@click.option("--pseudonym", metavar="COLUMN", show_default="found by name", help="Column with the pseudonyms.")
+@click.option("--window", metavar="COLUMN", show_default="found by name", help="Column with the windows.")
+@click.option("--report", metavar="COLUMN", show_default="found by name", help="Column with the reports.")
+@click.option("--round", metavar="COLUMN", show_default="found by name", help="Column with the rounds.")
 @click.option("--windows", metavar="A,B", show_default="the largest", help="The two windows to compare.")
 @click.option(
     "--format",
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     type=click.IntRange(min=16),
     default=10_000,
     show_default=True,
-    help="Look at so many people at most.",
+    help="Largest number of people to look at.",
 )
 @click.option(
     "--seed",
@@ -70,7 +70,7 @@ def audit_file(
 
     FILE is CSV, Parquet or Arrow and may be larger than memory. It has a column of pseudonyms (pseudonym, user,
     user_id or id), a column of reports (report or irr) and perhaps a column that says in which window a report was
-    seen (window, place, device or day). Without windows, a person's reports are split into two windows in turn. The
+    seen (window, place, device or day). Without such a column, a person's reports go to two windows in turn. The
     attack then tries to match the people of one window with those of the other. If the file also says in which
     round a report was seen (round, date, day, time or timestamp), it tries the same by the rounds alone. Pseudonyms
     and reports are never printed.
@@ -96,7 +96,9 @@ def audit_file(
     except (UntrackableError, TypeError, ValueError) as error:
         raise click.ClickException(str(error)) from None
     if as_json:
-        print_json(found.as_dict())
+        from untrackable.display.file_audit_words import verdict
+
+        print_json({**found.as_dict(), "verdict": " ".join(verdict(found))})
     else:
         _print(found)
 
@@ -112,13 +114,15 @@ def _print(found: FileAudit) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from untrackable.display.file_audit_words import verdict
+
     console = Console(highlight=False)
     tracking, wrap = found.tracking, not console.is_terminal
     windows = "alternate reports" if found.windows is None else " and ".join(found.windows)
     about = (
         f"{found.path}: {found.rows:,} rows, {found.malformed:,} malformed",
         f"{found.people:,} people with {found.reports:,} reports in both windows ({windows}), "
-        f"of {found.pseudonyms:,} pseudonyms{' that are a uniform sample' if found.sampled else ''}; "
+        f"out of {found.pseudonyms:,} pseudonyms{' (a uniform sample)' if found.sampled else ''}; "
         f"reports are {found.format}",
     )
     console.print()
@@ -135,6 +139,6 @@ def _print(found: FileAudit) -> None:
             interval = f"{share.lower:.3f} … {share.upper:.3f}"
             table.add_row(f"windows of {whose}, by {by}", f"{share.trials:,}", f"{share.sampled:.3f}", interval)
     console.print(table)
-    for sentence in (found.finding, found.attendance_finding, *found.notes):
+    for sentence in verdict(found):
         console.print(f"  {printable(sentence)}", soft_wrap=wrap, markup=False)
     console.print()

@@ -11,17 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from untrackable.cli.attendance_options import attendance_of, attendance_options
 from untrackable.cli.help_layout import CommandGroup
 from untrackable.cli.terminal import echo, one_line_errors, print_json, read_encoding, read_json, write_page
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from untrackable.encodings.encoding import Encoding
     from untrackable.mechanisms.interface import Mechanism
     from untrackable.protocol.campaign import Campaign
     from untrackable.protocol.campaign_draft import CampaignDraft
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-_NO_ANSWERS = "give the answers by --category, or by --categories FILE, or by --encoding JSON"
+_NO_ANSWERS = "give the possible answers with one of --category, --categories FILE and --encoding JSON"
 _PEOPLE = 10_000
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 
@@ -68,7 +71,7 @@ def campaign() -> None:
     show_default="Deck",
     help="The mechanism, as JSON.",
 )
-@click.option("--gamma", type=float, default=0.0, show_default=True, help="How far reports may be linkable.")
+@click.option("--gamma", type=float, default=0.0, show_default=True, help="How linkable reports may be.")
 @click.option(
     "--tracking-delta", type=float, default=0.0, show_default=True, help="Probability that gamma does not hold."
 )
@@ -79,6 +82,7 @@ def campaign() -> None:
     show_default=True,
     help="May answers change?",
 )
+@attendance_options
 @click.option(
     "--people",
     type=click.IntRange(min=1),
@@ -103,13 +107,19 @@ def new(
     gamma: float,
     tracking_delta: float,
     values: Any,
+    participation: str | None,
+    recognition: float | None,
+    places: str,
+    persistence: int,
+    one_network: bool,
     people: int,
     as_json: bool,
 ) -> None:
     r"""Write a new campaign to a file and print its id.
 
     Refuses a campaign that would not keep the privacy it declares, and one whose first round is over. Says how
-    accurate a round will be.
+    accurate a round will be. Without --participation, people answer as often as --recognition allows: the
+    probability that somebody who watches two places recognises a person among 1,000.
 
     Example: untrackable campaign new campaign.json --question "Do you smoke?" \
                  --category no --category yes --rounds 365
@@ -117,8 +127,9 @@ def new(
                  --plan plan.json
     """
     if file.exists():
-        raise click.ClickException(f"{file} is there already; a campaign never changes, so give another name")
+        raise click.ClickException(f"{file} exists already; a campaign never changes, so choose another name")
     with one_line_errors():
+        from untrackable.accounting.client_check import declaring_recognition
         from untrackable.accounting.verification import verify as verdict_of
         from untrackable.protocol.campaign import Guarantee
         from untrackable.protocol.campaign_draft import CampaignDraft
@@ -131,12 +142,24 @@ def new(
                 raise ValueError(_NO_ANSWERS)
             if rounds is None:
                 raise ValueError("give --rounds, or a --plan that says how many")
-            declared = Guarantee(eps=eps, delta=delta, values=values, gamma=gamma, tracking_delta=tracking_delta)
-            mechanism = _mechanism(mechanism_json, encoding, rounds, eps, delta)
-            draft = CampaignDraft(encoding=encoding, mechanism=mechanism, rounds=rounds, guarantee=declared)
+            attending = attendance_of(participation, recognition, places, persistence, one_network, rounds=rounds)
+            declared = Guarantee(
+                eps=eps,
+                delta=delta,
+                values=values,
+                gamma=gamma,
+                tracking_delta=tracking_delta,
+                recognition=recognition or 1.0,
+            )
+            mechanism = _mechanism(mechanism_json, encoding, rounds, eps, delta, attending.participation)
+            draft = CampaignDraft(
+                encoding=encoding, mechanism=mechanism, rounds=rounds, guarantee=declared, attendance=attending
+            )
         made = draft.campaign(question=question, first_round=_moment(first), round_seconds=_length(every))
+        if planned is None and recognition is None:
+            made = declaring_recognition(made)
         if (end := made.first_round + made.round_seconds) <= time.time():
-            raise ValueError(f"the first round is over since {when(end)}, so give a later --first")
+            raise ValueError(f"the first round ended at {when(end)}; give a later --first")
         verdict = verdict_of(made)
         if not verdict.holds:
             raise ValueError(f"this campaign would not keep what it declares: {'; '.join(verdict.problems)}")
@@ -175,12 +198,8 @@ def verify(file: Path, as_json: bool) -> None:
 
     verdict = verdict_of(found)
     if as_json:
-        ends = {"delta": verdict.delta, "tracking_delta": verdict.tracking_delta}
-        numbers = {
-            name: None if end is None else {"lower": end.lower, "upper": end.upper, "certainty": end.certainty}
-            for name, end in ends.items()
-        }
-        print_json({"id": found.id, "holds": verdict.holds, "problems": list(verdict.problems), **numbers})
+        problems = list(verdict.problems)
+        print_json({"id": found.id, "holds": verdict.holds, "problems": problems, **verdict.to_json()})
     else:
         declared = found.guarantee
         echo(f"campaign {found.id}")
@@ -189,6 +208,8 @@ def verify(file: Path, as_json: bool) -> None:
             f"  tracking delta at gamma = {declared.gamma:g}: {verdict.tracking_delta}, "
             f"declared {declared.tracking_delta:g}"
         )
+        said = "nothing declared" if declared.recognition is None else f"declared {declared.recognition:g}"
+        echo(f"  recognised among 1,000 people, attendance included: {verdict.recognition}, {said}")
         for problem in verdict.problems:
             echo(f"  wrong: {problem}")
         echo("it keeps what it declares" if verdict.holds else "it does NOT keep what it declares")
@@ -222,7 +243,7 @@ def directory(file: Path, campaigns: tuple[Path, ...], as_json: bool) -> None:
 
 
 def read(file: Path) -> Campaign:
-    """The campaign in a file; what is wrong with it, as one line."""
+    """The campaign in a file. If it is malformed, one line says why."""
     from untrackable.errors import CampaignError
     from untrackable.protocol.campaign import Campaign
 
@@ -244,7 +265,7 @@ def read_directory(file: Path) -> Any:
 
 
 def when(second: float) -> str:
-    """A time for people, to the minute; whole seconds if the minute does not say it."""
+    """A time for people to read, to the minute, or to the second if it is not a full minute."""
     try:
         moment = datetime.datetime.fromtimestamp(second, datetime.UTC)
     except (OverflowError, ValueError, OSError):
@@ -273,10 +294,15 @@ def _show(found: Campaign, as_json: bool, **further: Any) -> None:
         "             one person and two with the same answer look alike: "
         f"({declared.gamma:g}, {declared.tracking_delta:g})-untrackable"
     )
+    if declared.recognition is not None:
+        echo(f"             attendance included, recognised among 1,000 people: at most {declared.recognition:g}")
+    from untrackable.display.attendance_words import participation_words
+
+    echo(f"  attendance {participation_words(found)}")
 
 
 def _encoding(categories: tuple[str, ...], listed: Path | None, given: str | None) -> Encoding | None:
-    """The one that is given, if any."""
+    """The encoding that the options give, if any."""
     from untrackable.encodings.categories import Categories
 
     if sum((bool(categories), listed is not None, given is not None)) > 1:
@@ -290,21 +316,26 @@ def _encoding(categories: tuple[str, ...], listed: Path | None, given: str | Non
 def _planned(given: str, encoding: Encoding | None) -> CampaignDraft:
     """The draft of a plan, with the encoding that is given, if any."""
     source = click.get_current_context().get_parameter_source
-    fixed = ("rounds", "mechanism_json", "eps", "delta", "gamma", "tracking_delta", "values")
+    attendance = ("participation", "recognition", "places", "persistence", "one_network")
+    fixed = ("rounds", "mechanism_json", "eps", "delta", "gamma", "tracking_delta", "values", *attendance)
     if said := [name for name in fixed if source(name) is not click.core.ParameterSource.DEFAULT]:
         options = ", ".join("--" + name.removesuffix("_json").replace("_", "-") for name in said)
-        raise ValueError(f"the plan says what {options} would say: leave out one or the other")
+        raise ValueError(f"--plan already sets {options}; leave out one or the other")
 
     def drafted(document: Any) -> CampaignDraft:
+        from untrackable.errors import CampaignError
         from untrackable.protocol.campaign_draft import CampaignDraft
 
         if isinstance(document, dict) and "campaign" in document:
             document = document["campaign"]
             if document is None:
                 raise ValueError("no mechanism meets the goals of this plan, so it has no campaign")
-        if not isinstance(document, dict) or set(document) != set(CampaignDraft.__slots__):
-            raise ValueError("must be what `untrackable plan --json` prints, or the campaign in it")
-        draft = CampaignDraft.from_json(document)
+        try:
+            draft = CampaignDraft.from_json(document)
+        except CampaignError as error:
+            raise ValueError(
+                f"must be what `untrackable plan --json` prints, or the campaign in it: {error}"
+            ) from None
         if encoding is not None:
             return draft.with_encoding(encoding)
         if draft.encoding is None:
@@ -315,12 +346,14 @@ def _planned(given: str, encoding: Encoding | None) -> CampaignDraft:
     return found
 
 
-def _mechanism(given: str | None, encoding: Encoding, rounds: int, eps: float, delta: float) -> Mechanism:
+def _mechanism(
+    given: str | None, encoding: Encoding, rounds: int, eps: float, delta: float, participation: Fraction
+) -> Mechanism:
     from untrackable.mechanisms.inner_product.deck import Deck
     from untrackable.mechanisms.registry import from_json
 
     if given is None:
-        return Deck.for_budget(bits=encoding.bits, slots=rounds, eps=eps, delta=delta)
+        return Deck.for_budget(bits=encoding.bits, slots=rounds, eps=eps, delta=delta, participation=participation)
     found: Mechanism = read_json("--mechanism", given, from_json)
     return found
 

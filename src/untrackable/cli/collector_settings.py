@@ -60,7 +60,7 @@ def settings_in_file(file: Path, command: click.Command) -> dict[str, Any]:
     for key, value in _contents(file).items():
         if key not in options:
             known = ", ".join(sorted(options))
-            raise click.ClickException(f"{file}: there is no setting {key!r}; there are {known}")
+            raise click.ClickException(f"{file}: there is no setting {key!r}; the settings are {known}")
         found[options[key].name or key] = _checked(file, key, value, options[key])
     return found
 
@@ -98,7 +98,7 @@ def store_address() -> str:
 
 
 def unknown_variables(command: click.Command) -> list[str]:
-    """Environment variables that look like settings and are none."""
+    """Environment variables that look like settings but are not."""
     known = {_variable(f"--{name}") for name in _options(command)} | {*_OTHER_VARIABLES}
     return sorted(name for name in os.environ if name.startswith(_PREFIX) and name not in known)
 

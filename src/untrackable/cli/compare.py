@@ -56,9 +56,9 @@ def compare(
 ) -> None:
     """Compare all mechanisms at the same level of privacy.
 
-    Sets every mechanism so that all reports ever sent have the same eps and delta. Lists those first whose reports
-    are hardest to follow, with the error of their estimates. People who answer every round are recognised by that
-    alone; with a participation, see which mechanisms hide them.
+    Sets every mechanism so that all reports ever sent have the same eps and delta. Lists the mechanisms,
+    the hardest to follow first, with the error of their estimates. People who answer every round are recognised by
+    that alone; with a participation, see which mechanisms hide them.
 
     Example: untrackable compare --eps 1 --reports 30 --html compare.html
              untrackable compare --values 2 --participation 1/5

@@ -27,7 +27,9 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 
 @click.command(cls=PlainCommand)
 @click.argument("files", type=click.Path(path_type=Path), nargs=-1, required=True)
-@click.option("--alpha", type=_SHARE, default=0.05, show_default=True, help="Probability that any string is false.")
+@click.option(
+    "--alpha", type=_SHARE, default=0.05, show_default=True, help="Chance that any string found is false."
+)
 @click.option(
     "--leads", type=click.IntRange(min=0), default=5, show_default=True, help="Uncertain strings to show."
 )
@@ -62,7 +64,7 @@ def discover(
         from untrackable.reports.file_answers import discover_files
 
         meant = read_encoding(encoding)
-        with progress() as told:
+        with progress() as show:
             found = discover_files(
                 files,
                 encoding=meant,
@@ -71,7 +73,7 @@ def discover(
                 alpha=alpha,
                 leads=leads,
                 beam=beam,
-                progress=told,
+                progress=show,
             )
     if as_json:
         print_json(strict_json.parse(found.to_json()))
@@ -80,12 +82,12 @@ def discover(
 
 
 def _findable(found: Discovered) -> str:
-    """From which share on a string is found."""
+    """The smallest share at which a string is probably found."""
     of = f"a string of {found.longest} symbols"
     if found.findable is None:
         return (
-            f"{of} cannot be found with these settings, whatever share of people holds it: there are too few "
-            "buckets for so many possible strings; use more bucket_bits, or look at the whole string more often"
+            f"{of} cannot be found with these settings, even if everyone holds it: there are too few buckets for "
+            "the number of possible strings; use more bucket_bits, or look at the whole string more often"
         )
     return (
         f"{of} held by fewer than {100 * found.findable:.2g} % of people is more likely missed than found "
@@ -101,8 +103,8 @@ def _print(found: Discovered) -> None:
 
     console = Console(highlight=False)
     said = (
-        f"{found.n:,} reports; {len(found.strings)} strings that people hold (any of them false: "
-        f"probability at most {found.alpha:g}, upper); looked at {found.tried:,} prefixes in {found.passes} passes"
+        f"{found.n:,} reports; {len(found.strings)} strings that people hold (the probability that any is false is "
+        f"at most {found.alpha:g}, upper); looked at {found.tried:,} prefixes in {found.passes} passes"
     )
     print_sentences(console, [said])
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))

@@ -35,12 +35,15 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 @click.option("--candidates", type=_FILE, metavar="FILE", help="Possible values, one per line.")
 @click.option("--consistent", is_flag=True, help="Also show the nearest possible shares (biased).")
 @click.option("--beta", type=_SHARE, default=0.05, show_default=True, help="Chance that any interval misses.")
-@click.option("--fdr", type=_SHARE, default=0.05, show_default=True, help="Rate of the test `by fdr`.")
+@click.option("--fdr", type=_SHARE, default=0.05, show_default=True, help="False discovery rate for `by fdr`.")
 @round_options
 @click.option("--mechanism", metavar="NAME", help="The mechanism, if the file does not say.")
-@click.option("--parameter", "-p", "parameters", multiple=True, metavar="KEY=VALUE", help="Its parameter.")
+@click.option(
+    "--parameter", "-p", "parameters", multiple=True, metavar="KEY=VALUE", help="Parameter of --mechanism."
+)
 @click.option("--preset", metavar="NAME", help="Published parameters of --mechanism.")
 @click.option("--encoding", metavar="JSON", help="What values mean, if the file does not say.")
+@click.option("--participation", default="1", metavar="SHARE", help="Each person's chance of answering a round.")
 @click.option("--plot", type=_OUT, metavar="FILE", help="Write a picture (.png, .svg or .pdf).")
 @click.option("--export", "out", type=_OUT, metavar="FILE", help="Write all values: .csv, .parquet, .arrow, .json.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
@@ -57,13 +60,14 @@ def estimate(
     parameters: tuple[str, ...],
     preset: str | None,
     encoding: str | None,
+    participation: str,
     plot: Path | None,
     out: Path | None,
     as_json: bool,
 ) -> None:
-    """Estimate from files of reports how many people hold what.
+    """Estimate how many people hold each value, from reports.
 
-    FILES are Parquet, Arrow, CSV or NumPy; the content tells which. Reports of several files are counted together.
+    FILES are Parquet, Arrow, CSV or NumPy; the content says which. Reports of several files are counted together.
     Files that `untrackable simulate`, `untrackable export` or the library wrote say how their reports were made. A
     damaged or truncated file is an error: nothing is estimated from the rest of it.
 
@@ -80,7 +84,7 @@ def estimate(
 
         made = None if mechanism is None else _resolve(mechanism, parameters, preset)
         meant = read_encoding(encoding)
-        with progress() as told:
+        with progress() as show:
             found = estimate_files(
                 files,
                 mechanism=made,
@@ -89,7 +93,8 @@ def estimate(
                 rounds=round_numbers(rounds),
                 candidates=None if candidates is None else _candidates(candidates, files, made, meant),
                 beta=beta,
-                progress=told,
+                participation=participation,
+                progress=show,
             )
         _write(found, plot, out, top, consistent)
     if as_json:

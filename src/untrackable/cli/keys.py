@@ -41,7 +41,7 @@ def keys() -> None:
 def new(role: str, store: str, as_json: bool) -> None:
     """Make a key and print it.
 
-    It is shown only this once: the store keeps a digest of it.
+    The key is shown only this once. The store keeps a digest of it.
 
     Example: untrackable keys new --role reader --store sqlite:///reports.db
     """

@@ -23,7 +23,7 @@ _FEWEST_DIGITS = 8
 
 @click.group(cls=CommandGroup)
 def manage() -> None:
-    """Add campaigns to a collector, publish, end and delete them.
+    """Add, publish, end and delete the campaigns of a collector.
 
     These commands work on the collector's store. All but delete can also be done over HTTP with an admin key.
 
@@ -37,7 +37,7 @@ def manage() -> None:
 @STORE
 @JSON
 def add(file: Path, published: bool, store: str, as_json: bool) -> None:
-    r"""Add a campaign, so that the collector takes its reports.
+    r"""Add a campaign. The collector then takes its reports.
 
     The collector first recomputes what the campaign declares, and refuses it if that does not hold. A campaign that
     was added before stays as it is; --published then publishes it.
@@ -121,7 +121,7 @@ def list_(store: str, as_json: bool) -> None:
 
 @manage.command()
 @click.argument("id")
-@click.option("--not", "hide", is_flag=True, help="Take the estimates back: reading them needs a key.")
+@click.option("--not", "hide", is_flag=True, help="Unpublish: reading the estimates then needs a key.")
 @STORE
 @JSON
 def publish(id: str, hide: bool, store: str, as_json: bool) -> None:
@@ -177,9 +177,9 @@ def close(id: str, round: int, store: str, as_json: bool) -> None:
 def end(id: str, store: str, as_json: bool) -> None:
     """End a campaign: no further round takes reports.
 
-    The round that takes reports now is the last one, and is closed as usual. The collector notices it at once. A
-    campaign that has ended cannot go on; its sums and estimates stay. ID is the campaign's id; its first 8 digits
-    are enough.
+    The round that takes reports now is the last one, and is closed as usual. The collector notices at once. A
+    campaign that has ended cannot be resumed. Its sums and estimates stay. ID is the campaign's id; its first 8
+    digits are enough.
 
     Example: untrackable manage end 5d41402a
     """
@@ -199,13 +199,13 @@ def end(id: str, store: str, as_json: bool) -> None:
 
 @manage.command()
 @click.argument("id")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @STORE
 @JSON
 def delete(id: str, yes: bool, store: str, as_json: bool) -> None:
     """Delete a campaign with all its reports and sums.
 
-    Nothing of it can be read afterwards, except in backups. ID is the campaign's id; its first 8 digits are enough.
+    Afterwards nothing of it can be read, except in backups. ID is the campaign's id; its first 8 digits are enough.
 
     Example: untrackable manage delete 5d41402a --yes
     """

@@ -44,7 +44,7 @@ def resolve(
     given = dict(_key_and_value(text) for text in parameters)
     if ":" in name:
         if preset is not None:
-            raise ValueError(f"a preset needs a mechanism of the catalogue; {name} is none")
+            raise ValueError(f"a preset needs a mechanism of the catalogue, and {name} is not one")
         return _import_mechanism(name, given)
     if name not in CATALOGUE:
         raise ValueError(f"mechanism must be one of {', '.join(CATALOGUE)}, or MODULE:NAME; got {name!r}")

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from untrackable.brackets import Bracket
+    from untrackable.paper.paper_statement import PaperStatement
     from untrackable.paper.reproduce import Reproduction
-    from untrackable.paper.row import Row
 
 
 @click.command(cls=PlainCommand)
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 def paper(as_json: bool, plots: Path | None, seed: int) -> None:
     """Recompute the paper's numbers and show both side by side.
 
-    The paper is Naor and Vexler, "Can Two Walk Together". A number that differs names its entry in docs/errata.md.
-    Exits with 1 if a number differs without an entry.
+    The paper is Naor and Vexler, "Can Two Walk Together". If a number differs, its entry in docs/errata.md is
+    named. Exits with 1 if a number differs without an entry.
 
     Example: untrackable paper --plots figures
     """
@@ -81,7 +81,7 @@ def _print(found: Reproduction, written: list[Path]) -> None:
 
     console = Console()
     percentiles = {row.statement for row in found.rows if row.section.endswith("τ") and " for " in row.statement}
-    by_section: dict[str, list[Row]] = {}
+    by_section: dict[str, list[PaperStatement]] = {}
     for row in found.rows:
         if row.statement not in percentiles:
             by_section.setdefault(row.section, []).append(row)
@@ -97,7 +97,7 @@ def _print(found: Reproduction, written: list[Path]) -> None:
         console.print(f"wrote {path}")
 
 
-def _section(console: Console, section: str, rows: list[Row]) -> None:
+def _section(console: Console, section: str, rows: list[PaperStatement]) -> None:
     from rich import box
     from rich.table import Table
 
@@ -167,5 +167,5 @@ def _five(number: float) -> str:
     return f"{number:.3f}" if number < 9.9995 else f"{number:.2f}"
 
 
-def _verdict(row: Row) -> str:
+def _verdict(row: PaperStatement) -> str:
     return "[green]pass[/green]" if row.verdict == "pass" else f"[yellow]differs[/yellow] {row.erratum}"

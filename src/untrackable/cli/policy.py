@@ -1,4 +1,4 @@
-"""`untrackable policy`: show and change what a person allows, all campaigns together."""
+"""`untrackable policy`: show and change a person's limits for all campaigns together."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 
     from untrackable.client.policy import Policy
 
-DEFAULTS = {"eps": 1.0, "delta": 1e-6, "gamma": 0.0, "tracking_delta": 0.0}
+DEFAULTS = {"eps": 1.0, "delta": 1e-6, "gamma": 0.0, "tracking_delta": 0.0, "recognition": 0.01}
 """The limits of a folder in which nothing was answered yet."""
 _HELP = {
-    "eps": "Privacy budget over all campaigns.",
+    "eps": "Privacy budget, all campaigns.",
     "delta": "Probability that eps fails.",
-    "gamma": "How far reports may be linkable.",
+    "gamma": "How linkable reports may be.",
     "tracking_delta": "Probability that gamma fails.",
+    "recognition": "Chance of being recognised.",
 }
 
 
@@ -43,7 +44,7 @@ FOLDER = click.option(
 
 
 def policy_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options for the limits of a policy; what is not given is as stored."""
+    """The options for the limits of a policy. A limit that is not given stays as stored."""
     for name in reversed(DEFAULTS):
         option = f"--{name.replace('_', '-')}"
         shown = f"stored, or {DEFAULTS[name]:g}"
@@ -72,7 +73,7 @@ def changed_policy(stored: Policy | None, given: Mapping[str, float | None]) -> 
 
 @click.group(cls=CommandGroup)
 def policy() -> None:
-    """Show or change what a person allows, all campaigns together.
+    """Show or change a person's limits for all campaigns together.
 
     The first answer stores the policy in the person's folder. A campaign that would exceed it is refused.
 
@@ -96,9 +97,10 @@ def _print(found: Policy | None, as_json: bool) -> None:
     if found is None:
         click.echo("No policy is stored yet: the first answer stores one.")
         return
-    click.echo("All reports to all campaigns together may at most be (upper):")
+    click.echo("Limits for all reports to all campaigns together (upper):")
     click.echo(f"  private       eps {found.eps!r}, delta {found.delta!r}")
     click.echo(f"  untrackable   gamma {found.gamma!r}, tracking delta {found.tracking_delta!r}")
+    click.echo(f"  recognised    with probability {found.recognition!r} among 1,000 people, attendance included")
 
 
 @policy.command()
@@ -125,19 +127,26 @@ def set_(
     delta: float | None,
     gamma: float | None,
     tracking_delta: float | None,
+    recognition: float | None,
     folder: Path,
     as_json: bool,
 ) -> None:
-    """Change the policy of a folder, also to allow more.
+    """Change the policy of a folder. Only this can raise it.
 
-    It limits campaigns that are answered from now on. What was spent stays spent, and campaigns that were joined
-    go on. Other limits stay as they are.
+    The new limits apply to campaigns that are answered from now on. What was spent stays spent, and campaigns that
+    were joined continue. Limits that are not given stay as they are.
 
     Example: untrackable policy set --eps 2
     """
     from untrackable.client.stored_policy import store_policy, stored_policy
 
-    given = {"eps": eps, "delta": delta, "gamma": gamma, "tracking_delta": tracking_delta}
+    given = {
+        "eps": eps,
+        "delta": delta,
+        "gamma": gamma,
+        "tracking_delta": tracking_delta,
+        "recognition": recognition,
+    }
     with _one_line_errors(folder):
         found = changed_policy(stored_policy(folder), given)
         store_policy(folder, found)

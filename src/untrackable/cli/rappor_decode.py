@@ -27,10 +27,10 @@ _FILE = click.Path(path_type=Path)
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.05,
     show_default=True,
-    help="Probability that any string is false.",
+    help="Chance that any string found is false.",
 )
-@click.option("--fdr", is_flag=True, help="Let alpha be the expected share of false strings.")
-@click.option("--complete", is_flag=True, help="Everyone holds one of the candidates.")
+@click.option("--fdr", is_flag=True, help="Let --alpha be the expected share of false strings.")
+@click.option("--complete", is_flag=True, help="Assume that everyone holds one of the candidates.")
 @click.option(
     "--level",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
@@ -97,7 +97,11 @@ def rappor_decode(
 
         write_picture(plot, lambda path: write(path, found))
     if as_json:
-        print_json(found.as_dict())
+        from untrackable.display import decoded_words
+
+        print_json(
+            {**found.as_dict(), "verdict": decoded_words.verdict(found), "notes": decoded_words.notes(found)}
+        )
         return
     _print(found)
     if plot is not None:
@@ -110,23 +114,25 @@ def _print(found: Decoded) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from untrackable.display import decoded_words
+
     console = Console(highlight=False)
     wrap = not console.is_terminal
     console.print()
-    for sentence in found.verdict():
+    for sentence in decoded_words.verdict(found):
         console.print(printable(sentence), soft_wrap=wrap, markup=False)
     table = Table(
         box=box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
-        caption="sampled; intervals and p-values are for each string alone; strings not found failed the test",
+        caption="All numbers are sampled. Intervals and p-values are for each string alone.",
         caption_justify="left",
     )
-    for title in found.columns():
+    for title in decoded_words.columns(found):
         table.add_column(title, justify="left" if title == "string" else "right", overflow="fold")
-    for row in found.table():
+    for row in decoded_words.cells(found):
         table.add_row(*(Text(printable(cell)) for cell in row))
     if found.candidates:
         console.print(table)
-    for note in found.notes:
+    for note in decoded_words.notes(found):
         console.print(f"  {printable(note)}", soft_wrap=wrap, markup=False)
     console.print()

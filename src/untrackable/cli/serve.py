@@ -46,7 +46,7 @@ STORE = setting(
     type=click.FloatRange(min=0),
     default=60.0,
     show_default=True,
-    help="Seconds that a report may be too early.",
+    help="Seconds by which a report may be early.",
 )
 @setting(
     "--sweep",
@@ -61,7 +61,7 @@ STORE = setting(
     default=None,
     show_default="never",
     metavar="DAYS",
-    help="Delete sums after so many days.",
+    help="Delete sums after this many days.",
 )
 @setting(
     "--largest-body",
@@ -75,7 +75,7 @@ STORE = setting(
     type=click.IntRange(min=1),
     default=3000,
     show_default=True,
-    help="Open connections of each process.",
+    help="Most open connections per process.",
 )
 @setting(
     "--request-seconds",
@@ -97,10 +97,10 @@ def serve(store: str, host: str, port: int, workers: int, as_json: bool, **chose
     """Run a collector that takes reports over HTTP.
 
     Creates the store if there is none, and closes each round after it ends. A report that was acknowledged is on
-    disk. Stop it with Ctrl-C or SIGTERM. For TLS, put a proxy in front of it: see docs/operations.md.
+    disk. Stop the collector with Ctrl-C or SIGTERM. For TLS, put a proxy in front of it: see docs/operations.md.
 
     Every option can also be an environment variable (UNTRACKABLE_PORT for --port) or a line of a TOML file (port =
-    8000). An option comes before a variable, a variable before the file, and the file before the default.
+    8000). An option overrides a variable, a variable overrides the file, and the file overrides the default.
 
     Example: untrackable serve --store sqlite:///reports.db --port 8000
     """

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @click.option("--people", type=click.IntRange(min=0), show_default="all of --values", help="Number of people.")
 @click.option("--rounds", type=click.IntRange(min=1), default=1, show_default=True, help="Reports of each person.")
 @click.option("--values", default="zipf:1.3", show_default=True, metavar="WHAT", help="What they hold: see above.")
-@click.option("--encoding", metavar="JSON", help="What values mean: JSON, or a file of it.")
+@click.option("--encoding", metavar="JSON", help="What values mean, as JSON or a JSON file.")
 @click.option(
     "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="The same seed gives the same file."
 )
@@ -47,8 +47,8 @@ def simulate(
     either, its parameters are chosen to suit the question. The ending of FILE chooses the format: .parquet, .arrow,
     .arrows (a stream), .csv, .csv.gz or .npz.
 
-    --values says what people hold: `uniform`, `zipf:EXPONENT`, either with `:K` for the first K values only, or a
-    CSV file of value,count.
+    --values says what people hold: `uniform`, `zipf:EXPONENT`, or a CSV file with lines value,count. After the
+    first two, `:K` uses only the first K values.
 
     With an --encoding for strings to be discovered, MECHANISM is fresh, memoized, deck or rnip without bits=…, and
     --values is a file.

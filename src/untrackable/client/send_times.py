@@ -13,13 +13,13 @@ from untrackable.client.delivery import Outcome
 from untrackable.client.membership import MARGIN, Clock, Member
 
 LONGEST = 3600.0
-"""A report that is late is delayed by at most this many seconds more."""
+"""A late report is sent after a random delay of at most this many seconds."""
 _GRACE = 30.0
-"""Up to this many seconds after its sending time, a report does not count as late."""
+"""A report counts as late if its sending time passed more than this many seconds ago."""
 
 
-class Moments:
-    """The planned sending time of each campaign. It is forgotten when the process ends."""
+class SendTimes:
+    """The planned sending time of each campaign, which is forgotten when the process ends."""
 
     def __init__(self, clock: Clock = time.time) -> None:
         self._clock = clock
@@ -50,9 +50,10 @@ class Moments:
 
     @staticmethod
     def _delay(member: Member, now: float) -> float:
-        """A random delay, uniform over an hour, or over the rest of the round except for its end.
+        """A random delay, uniform over an hour, or less if the round ends soon.
 
-        At the end of a round, it is uniform over half of the time left.
+        Then it is uniform over the rest of the round without its last part, or over half of the rest if the round
+        is in its last part.
         """
         campaign = member.campaign
         left = campaign.round_seconds - (now - campaign.first_round) % campaign.round_seconds

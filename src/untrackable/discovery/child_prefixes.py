@@ -14,7 +14,7 @@ Words = NDArray[np.uint64]
 Integers = NDArray[np.int64]
 
 _ONE_THREAD = 1 << 17
-"""Up to so many children, one thread is faster than several."""
+"""Up to this many children, one thread is faster than several."""
 
 
 def striking_children(

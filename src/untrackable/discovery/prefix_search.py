@@ -13,15 +13,15 @@ from untrackable.encodings.discovered_strings import DiscoveredStrings
 from untrackable.mechanisms.splitmix import STEP, mixed_words
 
 Words = NDArray[np.uint64]
-Progress = Callable[[int, float], None]
+LevelProgress = Callable[[int, float], None]
 """Called with the level, counted from 1, and how much of it is done."""
 
 _TOGETHER = 1 << 20
 """How many prefixes are looked at together."""
 _MANY_CHILDREN = 1 << 14
-"""If a prefix has so many children, a level keeps `beam` prefixes; if it has fewer, a level keeps more."""
+"""If a prefix has this many children, a level keeps `beam` prefixes. If it has fewer, a level keeps more."""
 _WIDEST = 16
-"""A level keeps at most so many times `beam` prefixes."""
+"""A level keeps at most this many times `beam` prefixes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,9 @@ class KeptPrefixes:
     tried: int
 
 
-def search(encoding: DiscoveredStrings, tables: BucketTables, beam: int, progress: Progress) -> list[KeptPrefixes]:
+def search(
+    encoding: DiscoveredStrings, tables: BucketTables, beam: int, progress: LevelProgress
+) -> list[KeptPrefixes]:
     """At every level, the prefixes whose sum of entries is less likely by chance than level_width·weight.
 
     So a level keeps on average at most `level_width` prefixes that nobody shares.
@@ -86,7 +88,7 @@ def _next_level(
     level: int,
     limits: NDArray[np.int64],
     weights: NDArray[np.float64],
-    progress: Progress,
+    progress: LevelProgress,
 ) -> KeptPrefixes:
     """The children of all prefixes whose sum of entries reaches the limit of their length."""
     start = encoding.prefixes[level - 1] if level else 0
@@ -131,7 +133,7 @@ class _ChildGroup:
 
 
 def _child_groups(
-    encoding: DiscoveredStrings, before: KeptPrefixes, start: int, level: int, progress: Progress
+    encoding: DiscoveredStrings, before: KeptPrefixes, start: int, level: int, progress: LevelProgress
 ) -> Iterator[_ChildGroup]:
     """All children. Strings that have ended stay the same, other prefixes go on by every sequence of symbols."""
     size = encoding.prefixes[level]

@@ -26,14 +26,14 @@ from untrackable.discovery.level_estimates import (
     fitted_frequencies,
     string_estimate,
 )
-from untrackable.discovery.prefix_search import KeptPrefixes, search
+from untrackable.discovery.prefix_search import KeptPrefixes, LevelProgress, search
 from untrackable.discovery.string_evidence import levels_to_reach, string_evidence
 from untrackable.discovery.string_weights import StringWeights
 from untrackable.encodings.discovered_strings import DiscoveredStrings
 from untrackable.estimation.aggregators import Aggregator
 from untrackable.estimation.intervals import FloatArray, small_beta_radius
 
-Progress = Callable[[int, int, float], None]
+PassProgress = Callable[[int, int, float], None]
 """Called with the pass, the level (both counted from 1) and how much of the level is done."""
 
 BEAM = 4096
@@ -49,7 +49,7 @@ def discover(
     alpha: float = 0.05,
     leads: int = 10,
     beam: int = BEAM,
-    progress: Progress | None = None,
+    progress: PassProgress | None = None,
 ) -> Discovered:
     """Find the frequent strings that people hold, with no list to choose from.
 
@@ -207,7 +207,7 @@ def _measured(
     return measured
 
 
-def _step(progress: Progress | None, passes: int) -> Callable[[int, float], None]:
+def _step(progress: PassProgress | None, passes: int) -> LevelProgress:
     def step(level: int, done: float) -> None:
         if progress:
             progress(passes, level, done)

@@ -1,4 +1,4 @@
-"""An audit in plain words: the verdict, and a table in which every number says how certain it is."""
+"""An audit in plain words: the verdict, the captions, and a table in which every number says how certain it is."""
 
 import math
 from collections.abc import Iterable
@@ -9,6 +9,76 @@ from untrackable.auditing.mechanism_audit import Apart, Audit
 from untrackable.brackets import Bracket
 from untrackable.display.audited_attendance_words import answering, attendance_words, shares, stay_rows, stays
 from untrackable.display.numbers import lower, number, said, shown, upper
+
+CAPTIONS = {
+    "recognised": (
+        "Picked out of a crowd",
+        "How often an observer who knows a person's reports from one place picks that person out of a crowd by "
+        "what reports from another place say. The line is a proved limit for anyone who matches this person alone. "
+        "The diamond is an attack that was carried out, with its interval (sampled).",
+    ),
+    "attended": (
+        "Picked out by attendance alone",
+        "The same without reading any report: by the rounds that a person answers from each place. Nobody answers "
+        "one round from two places, so one person and two leave different traces.",
+    ),
+    "gammas": (
+        "Worst case by number of reports",
+        "No set of reports is more than e^gamma times likelier from one person than from two, or the other way "
+        "round, for the worst split. One line always holds, the other except with probability delta. Infinite "
+        "values are not drawn.",
+    ),
+    "deltas": (
+        "How often gamma does not hold",
+        "delta against gamma for the worst split of all reports: the probability with which an observer may be "
+        "surer than gamma allows. At gamma = 0 it is the advantage.",
+    ),
+    "taus": (
+        "What an observer typically sees",
+        "How likely each τ is: the largest log-likelihood ratio over all splits up to half, for reports of one "
+        "person or of two.",
+    ),
+    "roc": (
+        "The best observer's trade-off",
+        "How often reports of one person are recognised as such, against how often reports of two people are taken "
+        "for one person's. Half of the reports are on each side.",
+    ),
+}
+"""The title and the caption of each chart of an audit."""
+
+FORMULAS = (
+    (
+        "One person or two",
+        "P: reports of one person who holds u. Q: the reports in J come from one person, the others from another, "
+        "and both hold u. Each report has its own round.",
+        "Naor, Vexler, definition of untrackable, with the product measure",
+    ),
+    (
+        "Attendance",
+        "P: one person, who answers each round with probability r, from the place where they are. Q: a different "
+        "person at each place. In one round, answers at both of two places with shares a and b have probability 0 "
+        "or r²·a·b, at the first alone r·a or r·a·(1 − r·b), at none 1 − r·(a + b) or (1 − r·a)·(1 − r·b).",
+        "",
+    ),
+    ("Loss", "ln P/Q of what is observed; gamma at delta = 0 is its largest absolute value.", ""),
+    (
+        "delta(gamma)",
+        "max over sets T of P(T) − e^gamma·Q(T), or with P and Q exchanged; advantage = delta(0).",
+        "",
+    ),
+    (
+        "Recognised among M",
+        "min over gamma of delta(gamma) + e^gamma/M: picking one of M is a test with false positive rate 1/M.",
+        "Neyman, Pearson 1933",
+    ),
+    (
+        "τ",
+        "the largest absolute loss over one stream of P and one of Q for each split 1 … ⌊k/2⌋.",
+        "Naor, Vexler, appendix",
+    ),
+    ("Error radius", "span·√(ln(2/β)/(2n)).", "Hoeffding 1963"),
+)
+"""Name, formula and source of the numbers in audits and comparisons."""
 
 
 class Line(NamedTuple):

@@ -6,6 +6,7 @@ from typing import Any
 
 from untrackable import strict_json
 from untrackable.brackets import at_most
+from untrackable.display.attendance_words import attendance_words
 from untrackable.display.truth_words import share, truth_words
 from untrackable.protocol.campaign import Campaign
 
@@ -43,7 +44,8 @@ def guarantee_words(campaign: Campaign, verdict: str) -> list[str]:
             f"answer by a factor of at most {_factor(declared.gamma)} "
             f"{_at('gamma', declared.gamma, declared.tracking_delta, found)}."
         )
-    return sentences
+    recognised = verified.get("recognition")
+    return sentences + attendance_words(campaign, 1.0 if recognised is None else recognised["upper"])
 
 
 def _guessed(eps: float, delta: float) -> float:
@@ -56,6 +58,16 @@ def schedule_words(campaign: Campaign) -> str:
     begins = datetime.fromtimestamp(campaign.first_round, UTC).strftime("%d %B %Y, %H:%M UTC").lstrip("0")
     many = "without end" if campaign.rounds is None else f"{campaign.rounds:,} in all"
     return f"A round every {_span(campaign.round_seconds)} from {begins}, {many}."
+
+
+def end_words(campaign: Campaign, last_round: int | None, now: float) -> str:
+    """Whether the campaign has ended, or ends early, as a sentence; or nothing. Somebody may set its last round."""
+    last = campaign.rounds if last_round is None else last_round
+    if last == 0:
+        return "This campaign was ended before its first round."
+    if last is not None and now >= campaign.begins(last + 1):
+        return f"This campaign has ended: round {last:,} was its last one."
+    return "" if last_round is None or last_round == campaign.rounds else f"Round {last:,} is its last one."
 
 
 def _span(seconds: int) -> str:

@@ -1,9 +1,17 @@
-"""A comparison in plain words: what it shows, and a table with one row for each mechanism."""
+"""A comparison in plain words: what it shows, the caption, and a table with one row for each mechanism."""
 
-from untrackable.auditing.comparison import Comparison, Row
+from untrackable.auditing.comparison import ComparedMechanism, Comparison
 from untrackable.display.audited_attendance_words import answering, stays
 from untrackable.display.numbers import cell, number, said, upper
 from untrackable.display.truth_words import share
+
+CAPTION = (
+    "Accuracy against tracking",
+    "Further down is harder to follow, further left is more accurate. All keep the same privacy for ever, except "
+    "those that are private for these rounds only. Attendance is counted if clients do not answer every round; "
+    "people who do are recognised by it, whatever the mechanism.",
+)
+"""The title and the caption of the chart."""
 
 
 def verdict(comparison: Comparison) -> list[str]:
@@ -37,7 +45,7 @@ def verdict(comparison: Comparison) -> list[str]:
     return sentences
 
 
-def _attended(comparison: Comparison, row: Row) -> str:
+def _attended(comparison: Comparison, row: ComparedMechanism) -> str:
     """What attendance adds where reports cannot be linked."""
     often, matched = answering(comparison.attendance.participation, comparison.reports), comparison.matched
     if comparison.attendance.participation == 1:
@@ -72,7 +80,7 @@ def columns(comparison: Comparison) -> tuple[str, ...]:
     )
 
 
-def cells(row: Row) -> tuple[str, ...]:
+def cells(row: ComparedMechanism) -> tuple[str, ...]:
     """One row of the table."""
     return (
         row.name + ("" if row.lasts else " *"),

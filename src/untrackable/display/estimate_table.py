@@ -5,6 +5,7 @@ from typing import Any
 
 from untrackable import checks
 from untrackable.answers.answer import Answer
+from untrackable.brackets import rounded
 from untrackable.display.percentages import percent
 from untrackable.errors import ReportFileError
 from untrackable.estimation.estimate import Estimate, Ranked
@@ -43,6 +44,12 @@ def notes(answer: FileAnswer, *, fdr: float) -> list[str]:
         f"{_BY_RATE}: a second test, which finds more; a share of {fdr:.3g} of its ✓ is expected to be noise "
         f"(false discovery rate; p-values: {best.tail})",
     ]
+    if best.participation < 1:
+        people = rounded(best.people / len(answer.rounds), 2, "nearest")
+        found.append(
+            f"those who answered are a random sample, each with probability {best.participation}: shares, errors "
+            f"and intervals are of everybody, about {people:,.0f} people (estimated)"
+        )
     if answer.pooling:
         found.append(f"rounds: {answer.pooling}")
     open_to_damage = "has no checksum: some damage to it cannot be noticed"
@@ -74,6 +81,7 @@ def _estimate(answer: Answer, estimate: Estimate, top: int, fdr: float, consiste
     nearest = _nearest(estimate, rows) if consistent else {}
     return {
         "reports": estimate.n,
+        "participation": str(estimate.participation),
         "beta": estimate.beta,
         "intervals": "upper, simultaneous",
         "p_values": estimate.tail,

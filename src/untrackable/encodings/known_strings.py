@@ -84,6 +84,7 @@ def estimate_candidates(
         reach=reach,
         values=[string if isinstance(string, str) else tuple(string) for string in strings],
         complete=False,
+        participation=estimate.participation,
     )
 
 

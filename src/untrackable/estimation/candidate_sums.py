@@ -70,7 +70,7 @@ class CandidateAggregator(Aggregator):
         return CandidateCounts(self, candidates)
 
     def _empty_copy(self) -> Self:
-        """The same sums without reports."""
+        """Empty sums of this kind."""
         made = copy.copy(self)
         made.n, made._kept = 0, tuple(Columns(columns.filled.shape[0]) for columns in self._kept)
         return made
@@ -130,7 +130,7 @@ class CandidateAggregator(Aggregator):
             mine.append(theirs.filled)
 
     def _packed(self) -> bytes:
-        """The number of reports with b = 0, then all vectors, sorted so that their order tells nothing."""
+        """The number of reports with b = 0, then all vectors, sorted so that their order reveals nothing."""
         head = np.array([self._kept[0].filled.shape[1]], dtype="<u8").tobytes()
         ordered = (vectors.filled[:, np.lexsort(vectors.filled)] for vectors in self._kept)
         return head + b"".join(vectors.T.astype("<u8").tobytes() for vectors in ordered)

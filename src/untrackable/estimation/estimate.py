@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,6 +18,7 @@ from untrackable.estimation.intervals import (
     radii_of_means,
     single_interval,
 )
+from untrackable.estimation.sampling import with_sampling
 from untrackable.theory.significance import Dependence, binomial_tail, discovery_level, mean_tail, radius_tail
 from untrackable.theory.simplex import nearest_frequencies
 
@@ -55,7 +57,8 @@ class Estimate:
     a value that nobody holds: a frequency is then span·(count/n - chance), and p-values are exact binomial tails.
     `reach` gives the radius for any beta where hashing adds to the error. `deviation` is s in the radius
     s·√(ln(2/beta)/2) where reports have different weights; otherwise s is span/√n. `values` names the values;
-    without it they are 0, 1, …. The estimate is not `complete` if there are other values.
+    without it they are 0, 1, …. The estimate is not `complete` if there are other values. With a `participation`
+    below 1, those who answered are a random sample, and the estimate is of everybody.
     """
 
     frequencies: FloatArray
@@ -70,6 +73,7 @@ class Estimate:
     deviation: FloatArray | None = field(default=None, kw_only=True)
     values: Sequence[Any] | None = field(default=None, kw_only=True)
     complete: bool = field(default=True, kw_only=True)
+    participation: Fraction = field(default=Fraction(1), kw_only=True)
 
     @staticmethod
     def of_means(
@@ -104,6 +108,21 @@ class Estimate:
             values=values,
             complete=complete,
         )
+
+    def of_everybody(self, participation: Fraction) -> "Estimate":
+        """The same estimate if each person answered with this probability, by a coin that depends on nothing else.
+
+        The frequencies of those who answered are then unbiased estimates of everybody's. The standard error grows
+        by that of the sample. The radii stay: they bound means of n terms by their whole span, and Hoeffding's
+        inequality also holds for terms of people drawn at random without replacement (Hoeffding 1963, theorem 4).
+        """
+        error = with_sampling(self.standard_error, self.frequencies, self.n, participation)
+        return replace(self, standard_error=error, participation=participation)
+
+    @property
+    def people(self) -> float:
+        """The number of people who take part in a round, estimated from how many of them answered."""
+        return float(self.n / self.participation)
 
     def interval(self, *, simultaneous: bool = False) -> Interval:
         """Where each frequency lies, or where all of them lie at once, except with probability `beta` (upper).
@@ -205,19 +224,19 @@ class Estimate:
         return estimate_export.to_arrow(self, consistent=consistent)
 
     def to_pandas(self, *, consistent: bool = False) -> Any:
-        """The same as a pandas data frame, if pandas is installed."""
+        """The table of `to_arrow` as a pandas data frame, if pandas is installed."""
         from untrackable.estimation import estimate_export
 
         return estimate_export.to_pandas(self, consistent=consistent)
 
     def to_csv(self, path: str | Path, *, consistent: bool = False) -> None:
-        """The same as a CSV file with a header."""
+        """Write the table of `to_arrow` as a CSV file with a header."""
         from untrackable.estimation import estimate_export
 
         estimate_export.to_csv(self, Path(path), consistent=consistent)
 
     def to_json(self, *, consistent: bool = False) -> str:
-        """The same as a JSON object of columns, with n and beta."""
+        """The table of `to_arrow` as a JSON object of columns, with n and beta."""
         from untrackable.estimation import estimate_export
 
         return estimate_export.to_json(self, consistent=consistent)

@@ -121,6 +121,7 @@ class Rounds:
             deviation=deviation,
             values=estimates[0].values,
             complete=estimates[0].complete,
+            participation=estimates[0].participation,
         )
 
     def window(self, last: int, *, beta: float = 0.05) -> Estimate:

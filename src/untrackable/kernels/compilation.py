@@ -35,7 +35,7 @@ def compiled(work: int) -> ModuleType | None:
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """The same entries in the form that the kernels expect: contiguous and read-only."""
+    """The entries of an array in the form that the kernels expect: contiguous and read-only."""
     view = np.ascontiguousarray(array).view()
     view.flags.writeable = False
     return view

@@ -12,7 +12,7 @@ from untrackable.theory.factor import Factor
 
 _CERTAIN = 0.99
 """From this probability of being recognised by attendance alone, reports make no difference that matters."""
-_RARE = 1e-9
+RARE = 1e-9
 """The probability of more reports than are counted. It is added to delta."""
 
 
@@ -32,7 +32,7 @@ def attended_tracking(mechanism: Mechanism, attendance: Attendance, rounds: int 
         return seen
     most = most_reports(attendance, rounds)
     reports = dominating_experiment(mechanism.tracking_upper(max(2, most), values=values))
-    missed = _RARE if most < rounds else 0.0
+    missed = RARE if most < rounds else 0.0
     more = Factor([missed, 0.0, 1 - missed], [0.0, missed, 1 - missed])
     return seen + reports + Experiment([more], certainty="upper")
 
@@ -64,7 +64,7 @@ def most_reports(attendance: Attendance, rounds: int) -> int:
     low, high = math.ceil(trials * chance) + 1, trials
     while low < high:
         middle = (low + high) // 2
-        low, high = (low, middle) if _tail(trials, chance, middle + 1) <= _RARE else (middle + 1, high)
+        low, high = (low, middle) if _tail(trials, chance, middle + 1) <= RARE else (middle + 1, high)
     return min(low, rounds)
 
 

@@ -25,7 +25,7 @@ def integer_population(values: ArrayLike, below: int, rounds: int, *, may_change
 
 
 def local_population(base: "Local", values: ArrayLike, rounds: int, *, may_change: bool) -> NDArray[Any]:
-    """The same for the values of a local mechanism.
+    """The values of a population for a local mechanism, checked but not copied.
 
     Values of `Levelled` have their parts along a last axis. The result is then an array with one record `parts` for
     each value.

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks, framing
+from untrackable.checks import Chance
 from untrackable.errors import ValueChangeRefused
 from untrackable.estimation.aggregators import Aggregator, FloatArray, Reports
 from untrackable.mechanisms import entropy
@@ -27,7 +28,7 @@ from untrackable.mechanisms.registry import describe
 from untrackable.mechanisms.simulated_batches import Batch, simulated_batches
 from untrackable.mechanisms.truthfulness import Truthfulness
 from untrackable.theory.accuracy import Accuracy
-from untrackable.theory.chance_of_answering import EVERY_ROUND, Chance, as_upper, mixed_over_counts
+from untrackable.theory.chance_of_answering import EVERY_ROUND, as_upper, mixed_over_counts
 from untrackable.theory.experiment import Experiment, Mixture, Worst
 from untrackable.theory.integer_losses import LossLaw
 

@@ -30,7 +30,7 @@ class ObservedRounds:
     def of(
         rounds: Iterable[int] | None, first: Iterable[int] | None, reports: int | None, split: int | None
     ) -> "ObservedRounds":
-        """The same from rounds and the first person's rounds, or from the numbers of both."""
+        """From rounds and those of the first person, or from the number of reports and of the first person's."""
         if reports is None and rounds is not None:
             if split is not None:
                 raise ValueError("split goes with reports; rounds go with first")

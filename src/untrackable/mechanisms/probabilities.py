@@ -42,7 +42,7 @@ class Chance:
 
 
 def coin(chance: Chance) -> Coin:
-    """The event as a coin. Its complement and its bias are computed from the integers, so that nothing cancels."""
+    """The event as a coin. Its complement and its bias are computed from the integers, so no digits cancel."""
     rest = _WHOLE - chance.threshold
     return Coin(chance.probability, rest / _WHOLE, (chance.threshold - rest) / _WHOLE)
 
@@ -78,7 +78,7 @@ def flip_eps(flip: Chance, symbols: int = 2) -> float:
 
 
 def noisy_symbol(symbol: int, symbols: int, lie: Chance, entropy: Entropy) -> int:
-    """The symbol, or any other one if a lie is drawn. The distance to the other one, modulo g, is drawn second."""
+    """The symbol, or a random other one if it is a lie. Whether it is a lie is drawn first."""
     if not lie.happens(entropy):
         return symbol
     return (symbol + 1 + below(symbols - 1, entropy)) % symbols
@@ -87,7 +87,7 @@ def noisy_symbol(symbol: int, symbols: int, lie: Chance, entropy: Entropy) -> in
 def simulate_noisy_symbols(
     given: NDArray[np.uint64], symbols: int, lie: Chance, rng: np.random.Generator
 ) -> NDArray[np.uint64]:
-    """The same for every position of an array."""
+    """`noisy_symbol` for every position of an array."""
     lies = lie.simulate(rng, given.shape)
     steps = rng.integers(1, symbols, size=given.shape, dtype=np.uint64)
     return (given + np.where(lies, steps, np.uint64(0))) % np.uint64(symbols)

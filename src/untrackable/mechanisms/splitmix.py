@@ -19,7 +19,7 @@ def mixed(word: int) -> int:
 
 
 def mixed_words(words: "NDArray[np.uint64]") -> "NDArray[np.uint64]":
-    """The same for an array."""
+    """`mixed` for every word of an array."""
     # NumPy is imported here so that a client can do without it.
     import numpy as np
 

@@ -97,7 +97,7 @@ class Tolerance:
         return measured(pair, *self.query)
 
     def of_bounds(self, advantage: Bracket, ratio: float) -> Bracket:
-        """The same, computed from bounds on the advantage and on the largest log-likelihood ratio."""
+        """The tracking in this measure, from bounds on the advantage and on the largest log-likelihood ratio."""
         if self.advantage is not None:
             return Bracket(advantage.lower, min(1.0, advantage.upper))
         if self.matched is not None:

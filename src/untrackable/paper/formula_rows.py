@@ -11,18 +11,18 @@ from untrackable.mechanisms.inner_product.budget_solver import largest_eps_repor
 from untrackable.mechanisms.inner_product.rnip import InnerProduct
 from untrackable.mechanisms.kept.bitwise import Bitwise
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
-from untrackable.paper.row import Row, format_number, verdict
+from untrackable.paper.paper_statement import PaperStatement, format_number, verdict
 from untrackable.theory import accuracy, chaining, composition, tracking_bounds
 from untrackable.theory.collisions import cross_probability
 from untrackable.theory.enumeration import FiniteMechanism, projection_gap
 
 
-def definition_row() -> Row:
+def definition_row() -> PaperStatement:
     """The printed definition for fresh randomised response and T = {00, 11}."""
     truth = math.e / (1 + math.e)
     fresh = FiniteMechanism([1], lambda value: {value: 1.0}, lambda state, round: {1: truth, 0: 1 - truth})
     gap = projection_gap(fresh.streams(1, [1, 2]), 1, {(0, 0), (1, 1)}, 0.0)
-    return Row(
+    return PaperStatement(
         section="Definition of untrackable",
         statement="δ that fresh randomised response (ε = 1) needs at γ = 0, T = {00, 11}",
         published="0",
@@ -33,12 +33,12 @@ def definition_row() -> Row:
     )
 
 
-def chaining_rows() -> Iterator[Row]:
+def chaining_rows() -> Iterator[PaperStatement]:
     """The tight bound on chaining, which randomised response attains, and its simpler corollary."""
     for one, other in ((1.0, 1.0), (0.5, 2.0)):
         printed = math.log((math.exp(one + other) + 1) / (math.exp(one) + math.exp(other)))
         chained = chaining.Channel(chaining.response_channel(one).law @ chaining.response_channel(other).law).eps(0)
-        yield Row(
+        yield PaperStatement(
             section="Chaining",
             statement=f"tight bound, ε₁ = {one:g}, ε₂ = {other:g}: attained by randomised response",
             published=format_number(printed),
@@ -48,7 +48,7 @@ def chaining_rows() -> Iterator[Row]:
             kind="exact",
             verdict=verdict(math.isclose(printed, chained, rel_tol=1e-9)),
         )
-        yield Row(
+        yield PaperStatement(
             section="Chaining",
             statement=f"corollary ½ε₁ε₂, ε₁ = {one:g}, ε₂ = {other:g}: above the tight bound",
             published=format_number(one * other / 2),
@@ -60,7 +60,7 @@ def chaining_rows() -> Iterator[Row]:
         )
 
 
-def bitwise_rows() -> Iterator[Row]:
+def bitwise_rows() -> Iterator[PaperStatement]:
     """Bitwise Everlasting Privacy at ε₁ = 0.1, ε₂ = 1 and ten reports."""
     eps_state, eps_report, reports = 0.1, 1.0, 10
     mechanism = Bitwise(eps_state=eps_state, eps_report=eps_report)
@@ -78,7 +78,7 @@ def bitwise_rows() -> Iterator[Row]:
             "E6",
         ),
     ):
-        yield Row(
+        yield PaperStatement(
             section="Bitwise",
             statement=f"untrackable for {reports} reports, {where}: {name}",
             published=format_number(bound),
@@ -91,7 +91,7 @@ def bitwise_rows() -> Iterator[Row]:
         )
     odd = Bitwise(eps_state=eps_state, eps_report=5.0).tracking(reports=3).pure()
     lower = tracking_bounds.bitwise_printed_lower(3, eps_state, 5.0)
-    yield Row(
+    yield PaperStatement(
         section="Bitwise",
         statement="the same lower bound for odd k: ε₁ = 0.1, ε₂ = 5, 3 reports",
         published=format_number(lower),
@@ -112,7 +112,7 @@ def bitwise_rows() -> Iterator[Row]:
         yield _radius("Bitwise", f"error for n = 10⁶, β = 0.05, {where}: {name}", printed, sharp)
 
 
-def _bitwise_estimator(eps_state: float, eps_report: float) -> Row:
+def _bitwise_estimator(eps_state: float, eps_report: float) -> PaperStatement:
     """The expectation of the printed estimator for 1,000 people who all hold 0. The true frequency of 0 is 1."""
     people = 1000
     state, report = 1 / (math.exp(eps_state) + 1), 1 / (math.exp(eps_report) + 1)
@@ -122,7 +122,7 @@ def _bitwise_estimator(eps_state: float, eps_report: float) -> Row:
     printed, mean = (
         (math.exp(eps_state + eps_report) + 1 - factor * total) / scale for total in (people * ones, ones)
     )
-    return Row(
+    return PaperStatement(
         section="Bitwise",
         statement="expectation of the printed estimator (sum of reports), 1,000 people who all hold 0",
         published="1",
@@ -133,13 +133,13 @@ def _bitwise_estimator(eps_state: float, eps_report: float) -> Row:
     )
 
 
-def inner_product_rows() -> Iterator[Row]:
+def inner_product_rows() -> Iterator[PaperStatement]:
     """RNIP with 16 bits, 730 slots and everlasting (1, 1e-6)-privacy."""
     bits, slots, eps, delta, reports = 16, 730, 1.0, 1e-6, 20
     where = "d = 16, L = 730"
     printed = largest_eps_report(bits=bits, slots=slots, eps=eps, delta=delta, accounting="paper")
     spent = InnerProduct(bits=bits, slots=slots, eps_report=printed, width=1).privacy().delta(eps)
-    yield Row(
+    yield PaperStatement(
         section="RNIP",
         statement=f"ε′ = ε/(2√(2L ln 1/δ)) = {printed:.5f} is (1, 1e-6)-private, {where}",
         published="δ ≤ 1e-06",
@@ -148,7 +148,7 @@ def inner_product_rows() -> Iterator[Row]:
         verdict=verdict(spent.upper <= delta),
     )
     exact = largest_eps_report(bits=bits, slots=slots, eps=eps, delta=delta, accounting="exact")
-    yield Row(
+    yield PaperStatement(
         section="RNIP",
         statement=f"largest ε′ for everlasting (1, 1e-6), {where}",
         published=f"{printed:.5f}",
@@ -162,7 +162,7 @@ def inner_product_rows() -> Iterator[Row]:
     split = reports // 2
     cross = cross_probability(slots, reports, split)
     bound = reports**2 / slots + slots**2 / 2**bits
-    yield Row(
+    yield PaperStatement(
         section="RNIP",
         statement=f"δ of tracking at γ = 0 for {reports} reports, k²/L + L²/2^d, {where}",
         published=format_number(bound),
@@ -193,12 +193,12 @@ def inner_product_rows() -> Iterator[Row]:
     yield _equal("RNIP", "the estimates sum to", 1.0, float(walsh_hadamard(sums).sum() * 3.7 + 8 / 8))
 
 
-def _selection() -> Row:
+def _selection() -> PaperStatement:
     bits, radius, people, beta = 16, 0.05, 10**10, 0.05
     needed = accuracy.inner_product_eps_printed(bits, radius, people, beta)
     corollary = accuracy.inner_product_radius_printed_simple(bits, needed, people, beta)
     sharp = accuracy.inner_product_radius(bits, needed, people, beta)
-    return Row(
+    return PaperStatement(
         section="RNIP",
         statement=f"ε′ = {needed:.5f}, selected for α = {radius:g} (d = 16, n = 10¹⁰), reaches by the corollary",
         published=f"α = {radius:g}",
@@ -209,13 +209,13 @@ def _selection() -> Row:
     )
 
 
-def _selected() -> Row:
+def _selected() -> PaperStatement:
     """The complete parameter selection, as printed and with the sharp radius."""
     printed, sharp = (
         accuracy.inner_product_selection(16, 1.0, 1e-6, 0.05, 10**10, 0.05, 10, printed=form)
         for form in (True, False)
     )
-    return Row(
+    return PaperStatement(
         section="RNIP",
         statement="the same carried on to everlasting (1, 1e-6): ε′, L and δ = k²/L for 10 reports",
         published=f"{printed.eps_report:.5f}, {printed.slots}, {printed.delta:.3f}",
@@ -226,7 +226,7 @@ def _selected() -> Row:
     )
 
 
-def _xor() -> Row:
+def _xor() -> PaperStatement:
     one, other = 0.3, 0.2
     printed = 2 * one * other - one - other + 1
     exact = sum(
@@ -234,7 +234,7 @@ def _xor() -> Row:
         for s, t in itertools.product((0, 1), repeat=2)
         if s ^ t
     )
-    return Row(
+    return PaperStatement(
         section="RNIP",
         statement="probability that the XOR of Ber(0.3) and Ber(0.2) is 1",
         published=format_number(printed),
@@ -247,7 +247,7 @@ def _xor() -> Row:
     )
 
 
-def _zero_value() -> Row:
+def _zero_value() -> PaperStatement:
     """The estimate of u = 0, which the lemma leaves out. It is as good as that of any other value."""
     bits, lie = 4, NoisyInnerProduct(bits=4, eps=0.5, width=1).flip.probability
     values = 1 << bits
@@ -256,13 +256,13 @@ def _zero_value() -> Row:
     return _equal("RNIP", "expected estimate of u = 0 when everyone holds 0", 1.0, estimate)
 
 
-def general_rows() -> Iterator[Row]:
+def general_rows() -> Iterator[PaperStatement]:
     """Theorems on permanent states, many people, undetectability and composition, evaluated for Bitwise."""
     mechanism = Bitwise(eps_state=0.5, eps_report=0.4)
     reports, people = 12, 5
     printed = tracking_bounds.many_people_permanent_printed_upper(people, reports, 0.4)
     sharp = tracking_bounds.many_people_permanent_upper(people, reports, 0.4)
-    yield Row(
+    yield PaperStatement(
         section="Many people",
         statement=f"permanent state, ε = 0.4, {people} people, {reports} reports: ⌈log₂ n⌉⌊k/2⌋ε",
         published=format_number(printed),
@@ -277,7 +277,7 @@ def general_rows() -> Iterator[Row]:
     delta = mechanism.tracking(reports=reports).delta(gamma).upper
     total, bound = tracking_bounds.undetectability_upper(gamma, delta, eps, mechanism.privacy().delta(eps).upper)
     exact = mechanism.detection(reports=reports).delta(total)
-    yield Row(
+    yield PaperStatement(
         section="Undetectability",
         statement=f"δ at γ + ε = {total:g} from untrackable and everlasting, {reports} reports",
         published=format_number(bound),
@@ -290,7 +290,7 @@ def general_rows() -> Iterator[Row]:
     one = mechanism.tracking(reports=reports, split=reports // 2)
     together = one + one + one
     advanced = composition.advanced(one.pure(), 0.0, 3, 0.1)
-    yield Row(
+    yield PaperStatement(
         section="Composition",
         statement="γ of three untrackable mechanisms together, advanced composition with δ′ = 0.1",
         published=format_number(advanced.eps),
@@ -302,8 +302,8 @@ def general_rows() -> Iterator[Row]:
     )
 
 
-def _equal(section: str, statement: str, printed: float, exact: float) -> Row:
-    return Row(
+def _equal(section: str, statement: str, printed: float, exact: float) -> PaperStatement:
+    return PaperStatement(
         section=section,
         statement=statement,
         published=format_number(printed),
@@ -315,8 +315,8 @@ def _equal(section: str, statement: str, printed: float, exact: float) -> Row:
     )
 
 
-def _radius(section: str, statement: str, printed: float, sharp: float) -> Row:
-    return Row(
+def _radius(section: str, statement: str, printed: float, sharp: float) -> PaperStatement:
+    return PaperStatement(
         section=section,
         statement=statement,
         published=format_number(printed),

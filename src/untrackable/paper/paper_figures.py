@@ -5,8 +5,8 @@ from pathlib import Path
 from untrackable.display.figure_style import BLUE, GREEN, RED, plain_axes, save_figure
 from untrackable.extras import extra
 from untrackable.paper import rappor_rows
+from untrackable.paper.paper_statement import published
 from untrackable.paper.rappor_rows import PercentilePoint
-from untrackable.paper.row import published
 
 with extra("plots"):
     from matplotlib.axes import Axes

@@ -10,7 +10,7 @@ from scipy.special import xlog1py, xlogy
 
 from untrackable.brackets import Bracket
 from untrackable.mechanisms.kept.rappor import Rappor
-from untrackable.paper.row import Row, format_bracket, format_number, published, verdict
+from untrackable.paper.paper_statement import PaperStatement, format_bracket, format_number, published, verdict
 from untrackable.theory import composition, tracking_bounds
 from untrackable.theory.experiment import Experiment
 from untrackable.theory.factor import FloatArray
@@ -27,12 +27,12 @@ def mechanism() -> Rappor:
     return Rappor(**published()["rappor"])
 
 
-def worst_cases() -> Iterator[Row]:
+def worst_cases() -> Iterator[PaperStatement]:
     """The figure of tight untrackability parameters, compared to the last printed digit."""
     data, rappor = published(), mechanism()
     for point in data["worst_case"]:
         gamma = rappor.tracking(reports=point["reports"]).pure()
-        yield Row(
+        yield PaperStatement(
             section="RAPPOR, worst case",
             statement=f"tight γ for {point['reports']} reports",
             published=repr(point["gamma"]),
@@ -43,7 +43,7 @@ def worst_cases() -> Iterator[Row]:
             verdict=verdict(math.isclose(gamma, point["gamma"], rel_tol=1e-9)),
         )
     printed = _printed_worst_case(rappor, 2)
-    yield Row(
+    yield PaperStatement(
         section="RAPPOR, worst case",
         statement="the same for 2 reports from C₀ and C₁ as they are printed",
         published=format_number(data["worst_case"][0]["gamma"]),
@@ -56,7 +56,7 @@ def worst_cases() -> Iterator[Row]:
     )
     six, fifteen = (rappor.tracking(reports=k).pure() for k in (6, 15))
     remarks = data["remarks"]
-    yield Row(
+    yield PaperStatement(
         section="RAPPOR, worst case",
         statement="no better than 50-untrackable after 6 reports",
         published=f"≥ {remarks['gamma_after_6_reports_at_least']}",
@@ -64,7 +64,7 @@ def worst_cases() -> Iterator[Row]:
         kind="exact",
         verdict=verdict(six >= remarks["gamma_after_6_reports_at_least"]),
     )
-    yield Row(
+    yield PaperStatement(
         section="RAPPOR, worst case",
         statement="almost 300 at 15 reports",
         published=f"≈ {remarks['gamma_at_15_reports_almost']}",
@@ -77,12 +77,12 @@ def worst_cases() -> Iterator[Row]:
     yield from _composed(rappor, remarks)
 
 
-def _composed(rappor: Rappor, remarks: dict[str, Any]) -> Iterator[Row]:
+def _composed(rappor: Rappor, remarks: dict[str, Any]) -> Iterator[PaperStatement]:
     """The coefficient of ⌊k/2⌋ by basic composition, and the far larger bound by advanced composition."""
     bit = max(abs(math.log(rappor.p / rappor.q)), abs(math.log((1 - rappor.p) / (1 - rappor.q))))
     coefficient = rappor.bloom_bits * bit
     printed = remarks["rappor_linear_coefficient"]
-    yield Row(
+    yield PaperStatement(
         section="RAPPOR, worst case",
         statement="basic composition: coefficient of ⌊k/2⌋, 128·ln 2",
         published=str(printed),
@@ -97,7 +97,7 @@ def _composed(rappor: Rappor, remarks: dict[str, Any]) -> Iterator[Row]:
         one = tracking_bounds.permanent_state_upper(reports, bit)
         basic = composition.basic(one, 0.0, rappor.bloom_bits).eps
         advanced = composition.advanced(one, 0.0, rappor.bloom_bits, 1e-6).eps
-        yield Row(
+        yield PaperStatement(
             section="RAPPOR, worst case",
             statement=f"advanced composition is worse than basic for {reports} reports (δ′ = 1e-6)",
             published="explodes in k",
@@ -181,11 +181,11 @@ def percentile_points(seed: int = 1, progress: Callable[[str], None] = lambda _:
     return points
 
 
-def percentile_rows(points: list[PercentilePoint]) -> Iterator[Row]:
+def percentile_rows(points: list[PercentilePoint]) -> Iterator[PaperStatement]:
     """Each plotted point beside the exact signed quantile, the absolute one and the sampled one."""
     for point in points:
         value, low, high = point.plotted
-        yield Row(
+        yield PaperStatement(
             section="RAPPOR, percentiles of τ",
             statement=f"{'median' if point.level == 0.5 else '90th percentile'} for {point.reports} reports",
             published=f"{value:.4f} [{low:.4f}, {high:.4f}]",
@@ -201,9 +201,9 @@ def percentile_rows(points: list[PercentilePoint]) -> Iterator[Row]:
     yield from _remarks(points)
 
 
-def _variant_row(points: list[PercentilePoint]) -> Row:
+def _variant_row(points: list[PercentilePoint]) -> PaperStatement:
     inside = sum(p.plotted[1] <= p.absolute.upper and p.absolute.lower <= p.plotted[2] for p in points)
-    return Row(
+    return PaperStatement(
         section="RAPPOR, percentiles of τ",
         statement="plotted intervals that contain the quantile of τ as it is defined, with absolute values",
         published=f"{len(points)} of {len(points)}",
@@ -214,12 +214,12 @@ def _variant_row(points: list[PercentilePoint]) -> Row:
     )
 
 
-def _remarks(points: list[PercentilePoint]) -> Iterator[Row]:
+def _remarks(points: list[PercentilePoint]) -> Iterator[PaperStatement]:
     remarks = published()["remarks"]
     exact = {(point.level, point.reports): point.signed for point in points}
     ten, seven = remarks["median_around_5_after_reports"], remarks["percentile_90_of_5_after_reports"]
     median, tail = exact[0.5, ten], exact[0.9, seven]
-    yield Row(
+    yield PaperStatement(
         section="RAPPOR, percentiles of τ",
         statement=f"median around 5 after {ten} reports",
         published="≈ 5",
@@ -227,7 +227,7 @@ def _remarks(points: list[PercentilePoint]) -> Iterator[Row]:
         kind=_kind(median),
         verdict=verdict(median.lower > 4.5 and median.upper < 5.5),
     )
-    yield Row(
+    yield PaperStatement(
         section="RAPPOR, percentiles of τ",
         statement=f"90th percentile reaches 5 after {seven} reports",
         published="≥ 5",
@@ -242,11 +242,11 @@ def _kind(bracket: Bracket) -> Literal["exact", "bracket"]:
     return "exact" if bracket.certainty == "exact" else "bracket"
 
 
-def confidence_rows() -> Iterator[Row]:
+def confidence_rows() -> Iterator[PaperStatement]:
     """The printed confidence levels of two intervals between order statistics."""
     for printed in published()["confidence"]:
         level = confidence_level(printed["draws"], printed["quantile"], printed["lower"], printed["upper"])
-        yield Row(
+        yield PaperStatement(
             section="RAPPOR, percentiles of τ",
             statement=f"confidence of [ν_{printed['lower']}, ν_{printed['upper']}], quantile {printed['quantile']}",
             published=str(printed["level"]),

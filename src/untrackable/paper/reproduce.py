@@ -4,14 +4,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from untrackable.paper import formula_rows, rappor_rows
-from untrackable.paper.row import Row
+from untrackable.paper.paper_statement import PaperStatement
 
 
 @dataclass(frozen=True, slots=True)
 class Reproduction:
     """Every statement of the paper with its verdict, and the points of the percentile figure."""
 
-    rows: list[Row]
+    rows: list[PaperStatement]
     points: list[rappor_rows.PercentilePoint]
 
 

@@ -10,6 +10,7 @@ address that they are sent to names the campaign. docs/wire-format.md explains e
 """
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +33,7 @@ _WORD = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Decoded:
+class WireReports:
     """Well-formed reports: their rounds, and their nonces and answers as bytes along the last axis."""
 
     rounds: NDArray[np.uint32]
@@ -76,7 +77,7 @@ class Wire:
         table["nonce"], table["payload"] = nonces, rows[:, :payload]
         return table.tobytes()
 
-    def decode(self, body: bytes) -> Decoded:
+    def decode(self, body: bytes) -> WireReports:
         """All reports of a body. If one is malformed, the error says which one and why, and none is returned."""
         count, rest = divmod(len(body), self.size)
         if rest or not count:
@@ -86,14 +87,11 @@ class Wire:
         self._refuse(table["round"] == 0, "round must be at least 1")
         unused = 8 * (self.size - _HEAD) - self.report_bits
         self._refuse(self._astray(table["payload"]), f"the last {unused} bits must be zero")
-        return Decoded(table["round"], table["nonce"], table["payload"])
+        return WireReports(table["round"], table["nonce"], table["payload"])
 
     @property
     def _layout(self) -> np.dtype[np.void]:
-        payload = self.size - _HEAD
-        return np.dtype(
-            [("version", "u1"), ("round", "<u4"), ("nonce", "u1", (NONCE,)), ("payload", "u1", (payload,))]
-        )
+        return _layout(self.size - _HEAD)
 
     def _astray(self, payloads: Reports) -> NDArray[np.bool_]:
         """Which reports have unused bits set."""
@@ -105,6 +103,12 @@ class Wire:
     def _refuse(wrong: NDArray[np.bool_], rule: str) -> None:
         if wrong.any():
             raise WireError(f"report {int(wrong.argmax())} of the body: {rule}")
+
+
+@lru_cache(maxsize=64)
+def _layout(payload: int) -> np.dtype[np.void]:
+    """The layout of a report whose answer has this many bytes."""
+    return np.dtype([("version", "u1"), ("round", "<u4"), ("nonce", "u1", (NONCE,)), ("payload", "u1", (payload,))])
 
 
 def of(mechanism: Mechanism) -> Wire:

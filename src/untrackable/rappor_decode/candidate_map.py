@@ -1,6 +1,6 @@
 """google/rappor's map.csv: which bits each candidate string sets in each cohort."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -10,24 +10,19 @@ from numpy.typing import NDArray
 
 from untrackable.errors import DecodeError
 from untrackable.mechanisms.kept.rappor import Rappor
+from untrackable.progress import Progress, no_progress
 from untrackable.rappor_decode.rappor_files import write
 from untrackable.reports.strict_csv import StrictCsv
 
-Progress = Callable[[str, float], object]
-"""Is called with what is being done and the share of it that is done."""
-
 _OFTEN = 1 << 9
-
-
-def no_progress(what: str, done: float) -> None:
-    """Show nothing."""
+"""Progress is shown each time this many candidates have been hashed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CandidateMap:
-    """`positions[i, c]` are the bits that the hashes of candidate i set in cohort c, from 0.
+    """Candidate strings and their bits. `positions[i, c]` are the bits that candidate i sets in cohort c, from 0.
 
-    `repeated` counts candidates that were given again.
+    `repeated` is how often a candidate was given again.
     """
 
     names: tuple[str, ...]
@@ -42,7 +37,7 @@ class CandidateMap:
 
     @classmethod
     def of(cls, params: Rappor, candidates: Sequence[str], *, progress: Progress = no_progress) -> Self:
-        """Hash candidates as the published clients do; those given more than once count once."""
+        """Hash candidates as the published clients do. A candidate that is given more than once counts once."""
         if isinstance(candidates, str) or not all(isinstance(name, str) for name in candidates):
             raise TypeError("candidates must be a sequence of strings")
         names = tuple(dict.fromkeys(candidates))
@@ -66,16 +61,16 @@ class CandidateMap:
         """Refuse a map that was made for other parameters."""
         shape = params.cohorts, params.hashes
         if self.positions.shape[1:] != shape:
-            raise DecodeError(f"the map must be of {shape[0]} cohorts and {shape[1]} hashes, as the parameters are")
+            raise DecodeError(f"the map must have {shape[0]} cohorts and {shape[1]} hashes, as the parameters do")
         if self.positions.size and not 0 <= self.positions.min() <= self.positions.max() < params.bloom_bits:
-            raise DecodeError(f"the map must have bits below {params.bloom_bits}, as the parameters have")
+            raise DecodeError(f"the map must only have bits below {params.bloom_bits}, as the parameters do")
 
 
 def read_map(path: str | Path, params: Rappor) -> CandidateMap:
-    """map.csv: a candidate, then for each cohort its bits, each as cohort·k + bit + 1.
+    """Read map.csv. Each row is a candidate, then its bits in each cohort, written as cohort·k + bit + 1.
 
-    A cell may be empty where two hashes of a cohort set the same bit. A candidate that is there again with the same
-    bits counts once; with others it is an error.
+    A cell may be empty where two hashes of a cohort set the same bit. A candidate may be repeated with the same
+    bits, and then counts once. With other bits, it is an error.
     """
     file = StrictCsv(path, DecodeError)
     width = params.cohorts * params.hashes
@@ -96,12 +91,12 @@ def read_map(path: str | Path, params: Rappor) -> CandidateMap:
             first = int(starts[wrong[0]])
             raise file.malformed(
                 line,
-                f"column {wrong[0] + 2} is about cohort {wrong[0] // params.hashes} and must be between "
+                f"column {wrong[0] + 2} is a bit of cohort {wrong[0] // params.hashes} and must be between "
                 f"{first} and {first + params.bloom_bits - 1}, got {digits[wrong[0]]}",
             )
         if name in seen:
             if not np.array_equal(seen[name][1], bits):
-                raise file.malformed(line, f"the candidate of line {seen[name][0]} again, with other bits")
+                raise file.malformed(line, f"this candidate is also in line {seen[name][0]}, with other bits")
             repeated += 1
         else:
             seen[name] = line, bits.astype(np.int32)

@@ -1,4 +1,7 @@
-"""Which candidate strings people hold, and how many people hold each: lasso, least squares, p-values."""
+"""Finds which candidate strings people hold, and how many people hold each.
+
+A lasso makes a first choice, least squares estimates the chosen candidates, and a test says which are really there.
+"""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -11,8 +14,9 @@ from scipy.stats import norm
 from untrackable import checks
 from untrackable.estimation.aggregators import FloatArray
 from untrackable.mechanisms.kept.rappor import Rappor
-from untrackable.rappor_decode.candidate_map import CandidateMap, Progress, no_progress
-from untrackable.rappor_decode.decode_result import Candidate, Correction, Decoded
+from untrackable.progress import Progress, no_progress
+from untrackable.rappor_decode.candidate_map import CandidateMap
+from untrackable.rappor_decode.decode_result import Candidate, Correction, Decoded, Unusual
 from untrackable.rappor_decode.design import Design, design
 from untrackable.rappor_decode.hash_chance import hash_p_value
 from untrackable.rappor_decode.lasso import Indices, LassoChoice, WeightedDesign, lasso_path
@@ -21,9 +25,11 @@ from untrackable.rappor_decode.regression import Fit, least_squares
 from untrackable.rappor_decode.rivals import p_value_with_rivals
 
 _MOST = 500
+"""The lasso chooses at most this many candidates."""
 _SHARE_OF_ROWS = 0.8
+"""It chooses at most this many candidates for each bit of a cohort. With more, a fit could explain anything."""
 _ROUNDS = 10
-_NOTABLE = 1.2
+"""Candidates that pass the test join the fit, which is then repeated at most this many times."""
 
 
 def decode(
@@ -37,29 +43,26 @@ def decode(
     level: float = 0.95,
     progress: Progress = no_progress,
 ) -> Decoded:
-    """Decode counts of reports, one of each person, into the strings that people hold.
+    """Find the strings that people hold, from counts of reports with one report from each person.
 
-    `alpha` bounds the probability of a false string, or with `correction="fdr"` the expected share of them. Unless
-    `unlisted`, everyone holds one of the candidates. `level` is the confidence of each interval.
+    `alpha` bounds the probability that any string found is false. With `correction="fdr"`, it bounds the expected
+    share of false ones. If `unlisted` is False, everyone holds one of the candidates. `level` is the confidence of
+    each interval.
     """
     alpha, level = checks.open_probability("alpha", alpha), checks.open_probability("level", level)
     checks.choice("correction", correction, ("bonferroni", "fdr"))
-    notes: list[str] = []
+    differing = 0
     if isinstance(candidates, CandidateMap):
         listed = candidates
-        _compare(listed, params, notes, progress)
+        differing = len(listed.differing(params, progress=progress))
     else:
         listed = CandidateMap.of(params, candidates, progress=progress)
     laid = design(params, counts, listed)
-    _note(laid, listed, counts, notes)
-    background = unlisted
-    if laid.covers_everything():
-        background = False
-        if unlisted:
-            notes.append("the candidates cover all bits evenly, so no share of unlisted strings can be estimated")
+    covered = laid.covers_everything()
+    background = unlisted and not covered
     rows, tested = laid.matrix.shape
     most = max(1, min(_MOST, int(_SHARE_OF_ROWS * rows)))
-    # Of the candidates that nobody holds, about one is chosen.
+    # At this penalty, the lasso chooses about one of the candidates that nobody holds.
     penalty = max(0.0, float(norm.isf(1 / tested)))
     level_shares = np.full(rows, float(laid.people @ laid.shares / laid.people.sum()))
     lasso = lasso_path(
@@ -69,20 +72,9 @@ def decode(
         most=most,
         progress=progress,
     )
-    if lasso.columns.size and lasso.penalty > penalty:
-        notes.append(f"more than {most} candidates seemed to be there: the penalty stayed at {lasso.penalty:.3g}")
     rule = partial(accepted, alpha=alpha, correction=correction)
     outcome = _test(laid, lasso, level_shares, background, rule, penalty, most, progress)
     fit, p_values, found = outcome.fit, outcome.p_values, outcome.found
-    if outcome.hidden:
-        notes.append(
-            f"{outcome.hidden:,} candidates cannot be told from mixtures of others, and count as not found"
-        )
-    if fit.dispersion > _NOTABLE:
-        notes.append(
-            f"bits vary {fit.dispersion:.3g} times as much as noise does (sampled): strings that were not found "
-            "are common, or people reported more than once"
-        )
     allocated, allocated_error = fit.together(found)
     return Decoded(
         params=params,
@@ -101,7 +93,15 @@ def decode(
         explained=fit.explained,
         missing=fit.missing,
         everlasting_eps_exact=params.privacy().pure(),
-        notes=tuple(notes),
+        unusual=Unusual(
+            differing=differing,
+            repeated=listed.repeated,
+            empty_cohorts=int(np.count_nonzero(counts.reports == 0)),
+            same_bits=sum(len(group) for group in laid.members if len(group) > 1),
+            covered=covered and unlisted,
+            stopped_at=most if lasso.columns.size and lasso.penalty > penalty else None,
+            indistinct=outcome.indistinct,
+        ),
         p_values={
             listed.names[i]: float(p_values[group]) for group, members in enumerate(laid.members) for i in members
         },
@@ -109,12 +109,12 @@ def decode(
 
 
 class _Tested(NamedTuple):
-    """The fit with the candidates found, all p-values, which were found, and how many cannot be told apart."""
+    """The fit of the candidates found, all p-values, which were found, and how many look like mixtures."""
 
     fit: Fit
     p_values: FloatArray
     found: NDArray[np.bool_]
-    hidden: int
+    indistinct: int
 
 
 def _test(
@@ -127,9 +127,10 @@ def _test(
     most: int,
     progress: Progress,
 ) -> _Tested:
-    """Test all candidates. Those that pass although the lasso left them out join the fit, which is then repeated.
+    """Test all candidates.
 
-    Candidates that pass in the end are tested once more beside their rivals, and estimated without the failed ones.
+    A candidate that the lasso left out may pass; it then joins the fit, and the fit is repeated. Candidates that
+    pass in the end are tested once more, beside their rivals. The last fit is without those that failed.
     """
     chosen, start = lasso.columns, shares
     for number in range(_ROUNDS):
@@ -148,22 +149,22 @@ def _test(
     p_values = fit.p_values.copy()
     for column in np.flatnonzero(passing & inside).tolist():
         p_values[column] = np.maximum(p_values[column], p_value_with_rivals(laid, fit, column, penalty))
-    hidden = fit.untestable | np.isnan(p_values)
-    p_values[hidden] = 1.0
+    indistinct = fit.untestable | np.isnan(p_values)
+    p_values[indistinct] = 1.0
     if background:
         seeming = np.flatnonzero(rule(p_values) & inside).tolist()
         for number, column in enumerate(seeming):
             progress("comparing with chance", number / len(seeming))
             p_values[column] = max(p_values[column], _by_chance(laid, lasso, start, column, most))
     found = rule(p_values) & inside
-    # Candidates that were not found still hold a share between them, which must not go to those that were.
+    # Some people hold candidates that were not found. Their share must not go to the candidates that were.
     rest = laid.evenly() if background else laid.mean_of(np.flatnonzero(~found))
     final = least_squares(laid, fit.columns[found[fit.columns]], shares, background=rest)
-    return _Tested(final, p_values, found, int(np.count_nonzero(hidden)))
+    return _Tested(final, p_values, found, int(np.count_nonzero(indistinct)))
 
 
 def _by_chance(laid: Design, lasso: LassoChoice, shares: FloatArray, column: int, most: int) -> float:
-    """The p-value of a candidate from its hashes, in a fit that was made as if it were not listed."""
+    """The p-value of a candidate from its hashes, in a fit without the candidate."""
     others = laid.without(column)
     stay = lasso.columns != column
     columns = lasso.columns[stay]
@@ -197,7 +198,7 @@ def _described(
     listed: CandidateMap,
     level: float,
 ) -> tuple[Candidate, ...]:
-    """Those found, and those chosen as well if they can be estimated."""
+    """The candidates that were found, and those that the lasso chose, if they can be estimated."""
     width = float(norm.isf((1 - level) / 2))
     shown = np.union1d(fit.columns, chosen)
     shown = shown[~np.isnan(fit.proportions[shown])]
@@ -220,24 +221,3 @@ def _described(
             )
         )
     return tuple(described)
-
-
-def _compare(listed: CandidateMap, params: Rappor, notes: list[str], progress: Progress) -> None:
-    """Note if the map is not what the clients' hashing gives; it is used as it is."""
-    differing = listed.differing(params, progress=progress)
-    if differing:
-        notes.append(
-            f"the map differs from the hashing of the published clients for {len(differing):,} of "
-            f"{len(listed.names):,} candidates (an older version, basic RAPPOR, or damage); it is used as it is"
-        )
-
-
-def _note(laid: Design, listed: CandidateMap, counts: Counts, notes: list[str]) -> None:
-    if listed.repeated:
-        notes.append(f"{listed.repeated:,} candidates are listed again, and count once")
-    empty = int(np.count_nonzero(counts.reports == 0))
-    if empty:
-        notes.append(f"{empty:,} of {counts.reports.size:,} cohorts have no reports")
-    same = sum(len(group) for group in laid.members if len(group) > 1)
-    if same:
-        notes.append(f"{same:,} candidates set the same bits as another in every cohort, and are decoded as one")

@@ -1,23 +1,21 @@
-"""The result of decoding, in words, as a table and as data."""
+"""The result of decoding: the candidates that were chosen, with estimates and p-values."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-import numpy as np
-
 from untrackable.mechanisms.kept.rappor import Rappor
 
 Correction = Literal["bonferroni", "fdr"]
-"""The correction of p-values for their number: Bonferroni, or Benjamini and Hochberg for false discoveries."""
+"""How p-values are corrected for their number: Bonferroni, or Benjamini and Hochberg for false discoveries."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A candidate that was chosen: its estimates are sampled, and raw, so that they may be negative.
+    """A candidate that was chosen. Its estimates are sampled and not cut off, so they may be negative.
 
-    `alike` are candidates with the same bits in every cohort: they were decoded as one. The interval is for this
-    candidate alone, cut to 0 … 1.
+    `alike` are other candidates with the same bits in every cohort, decoded together with this one. The interval is
+    for this candidate alone. It is cut to 0 … 1.
     """
 
     name: str
@@ -32,13 +30,34 @@ class Candidate:
     found: bool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unusual:
+    """What was unusual about the candidates and the data. Nothing was, if all fields have their defaults.
+
+    `differing`: candidates whose bits in the map are not those that the published clients set. `repeated`:
+    candidates that were listed again. `empty_cohorts`: cohorts without reports. `same_bits`: candidates that set
+    the same bits as another. `covered`: the share of unlisted strings was asked for, but cannot be estimated.
+    `stopped_at`: the search stopped early, since it would have chosen more candidates than this. `indistinct`:
+    candidates that look like mixtures of others.
+    """
+
+    differing: int = 0
+    repeated: int = 0
+    empty_cohorts: int = 0
+    same_bits: int = 0
+    covered: bool = False
+    stopped_at: int | None = None
+    indistinct: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """The `candidates` that were chosen, the most frequent first; `found` are those that passed the test.
+    """The `candidates` that were chosen, the most frequent first. `found` are those that passed the test.
 
-    `allocated` is the share of people who hold a string that was found; `dispersion` by how much bits vary more
-    than noise does (1 if they do not), which the errors include. Of the variance between bits `explained` is due to
-    those found, `missing` to something that is neither them nor noise. `p_values` are of all listed candidates.
+    `allocated` is the share of people who hold a string that was found. `dispersion` is the variance of the bits
+    over that of noise, at least 1; the errors take it into account. `explained` is the part of the variance between
+    bits that the strings found explain; `missing` is the part that neither they nor noise explain. `p_values` has
+    all listed candidates.
     """
 
     params: Rappor
@@ -57,7 +76,7 @@ class Decoded:
     explained: float
     missing: float
     everlasting_eps_exact: float
-    notes: tuple[str, ...]
+    unusual: Unusual
     p_values: Mapping[str, float] = field(repr=False)
 
     @property
@@ -65,48 +84,8 @@ class Decoded:
         """The candidates that passed the test."""
         return tuple(candidate for candidate in self.candidates if candidate.found)
 
-    def verdict(self) -> list[str]:
-        """The answer in words."""
-        rule = (
-            f"of which a share of {self.alpha:g} is expected to be false at most (Benjamini–Hochberg, approximate)"
-            if self.correction == "fdr"
-            else f"a false one among them with probability {self.alpha:g} at most (Bonferroni, approximate)"
-        )
-        said = [f"{len(self.found):,} of {self.listed:,} candidates found in {self.reports:,} reports, {rule}."]
-        if self.found:
-            said.append(
-                f"They account for {self.allocated:.1%} ± {self.allocated_error:.1%} of the people (sampled; one "
-                f"standard error); the others hold rarer candidates or strings that are not listed."
-            )
-        if self.everlasting_eps_exact == np.inf:
-            said.append(
-                "Everlasting eps is infinite: f = 0, so that a client's reports, averaged, tell its Bloom filter."
-            )
-        else:
-            said.append(f"Everlasting eps of these parameters: {self.everlasting_eps_exact:.3g} (exact).")
-        return said
-
-    def columns(self) -> list[str]:
-        """Titles of the table."""
-        return ["string", "count", "± s.e.", "proportion", f"{100 * self.level:g} % interval", "p-value", "found"]
-
-    def table(self) -> list[list[str]]:
-        """A row for each candidate that was chosen."""
-        return [
-            [
-                " = ".join((one.name, *one.alike)),
-                f"{one.count:,.0f}",
-                f"{one.count_error:,.0f}",
-                f"{one.proportion:.4f}",
-                f"{one.lower:.4f} … {one.upper:.4f}",
-                f"{one.p_value:.2g}" if one.p_value > 0 else "< 1e-300",
-                "yes" if one.found else "no",
-            ]
-            for one in self.candidates
-        ]
-
     def as_dict(self) -> dict[str, Any]:
-        """Everything, for JSON."""
+        """The result as JSON data, without the p-values of candidates that were not chosen."""
         p = self.params
         return {
             "params": {"k": p.bloom_bits, "h": p.hashes, "m": p.cohorts, "p": p.p, "q": p.q, "f": p.f},
@@ -128,6 +107,4 @@ class Decoded:
             "variance_explained_sampled": self.explained,
             "variance_missing_sampled": self.missing,
             "everlasting_eps_exact": self.everlasting_eps_exact,
-            "verdict": self.verdict(),
-            "notes": list(self.notes),
         }

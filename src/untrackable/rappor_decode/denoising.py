@@ -12,9 +12,9 @@ from untrackable.rappor_decode.rappor_files import Counts
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Denoised:
-    """Unbiased counts by cohort and bit, and their variances, unbiased as well, given who is in which cohort.
+    """Unbiased counts by cohort and bit, and unbiased variances, given who is in which cohort.
 
-    Both are raw: a count may be negative, or above the cohort's size; so may a variance that follows from it.
+    Neither is cut off: a count may be negative or larger than its cohort, and then so may its variance.
     """
 
     counts: FloatArray
@@ -22,14 +22,14 @@ class Denoised:
 
     @property
     def standard_errors(self) -> FloatArray:
-        """Square roots of the variances, those below zero taken as zero."""
+        """Square roots of the variances. A negative variance counts as zero."""
         return np.sqrt(np.maximum(0.0, self.variances))
 
 
 def denoise(params: Rappor, counts: Counts) -> Denoised:
-    """(count - p01·N)/(p11 - p01), with p11 = q(1 - f/2) + p·f/2 and p01 = p(1 - f/2) + q·f/2.
+    """Remove the noise: (count - p01·N)/(p11 - p01), with p11 = q(1 - f/2) + p·f/2 and p01 = p(1 - f/2) + q·f/2.
 
-    Of N people t have the bit set, so the count has variance t·p11(1 - p11) + (N - t)·p01(1 - p01).
+    If t of N people have the bit set, the count has variance t·p11(1 - p11) + (N - t)·p01(1 - p01).
     """
     check(params, counts)
     one, zero = params.bit_rates
@@ -41,13 +41,15 @@ def denoise(params: Rappor, counts: Counts) -> Denoised:
 
 
 def check(params: Rappor, counts: Counts) -> None:
-    """Refuse counts of other parameters, and parameters whose reports reveal nothing."""
+    """Refuse counts that do not fit the parameters, and parameters whose reports reveal nothing."""
     shape = params.cohorts, params.bloom_bits
     if counts.bits.shape != shape:
         raise DecodeError(
-            f"the counts must be of {shape[0]} cohorts and {shape[1]} bits, as the parameters are, "
-            f"not of {counts.bits.shape[0]} and {counts.bits.shape[1]}"
+            f"the counts must have {shape[0]} cohorts and {shape[1]} bits, as the parameters do, "
+            f"not {counts.bits.shape[0]} and {counts.bits.shape[1]}"
         )
     one, zero = params.bit_rates
     if one == zero:
-        raise DecodeError("f must be below 1 to decode anything: with f = 1 reports do not depend on the value")
+        raise DecodeError(
+            "f must be below 1: with f = 1, reports do not depend on the value, so there is nothing to decode"
+        )

@@ -15,15 +15,18 @@ from untrackable.rappor_decode.denoising import denoise
 from untrackable.rappor_decode.rappor_files import Counts
 
 _ITERATIONS = 200
+"""The largest number of iterations to find out whether the candidates cover everything."""
 _IN_SPAN = 1e-12
+"""They do if a mixture of them equals a column of ones up to this mean squared error."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Design:
     """A row for each bit of each cohort that has reports, a column for each group of candidates with equal bits.
 
-    `shares` are de-noised, of `people` reports each; `members[g]` are the candidates of column g, and
-    `positions[g, c]` the bits that its hashes set in cohort c.
+    `shares` has the share of people who set the bit of each row, with the noise removed; `people` has the number of
+    reports that it comes from. `members[g]` are the candidates of column g. `positions[g, c]` are the bits that
+    their hashes set in cohort c.
     """
 
     matrix: csc_array
@@ -42,7 +45,7 @@ class Design:
     def variances(self, shares: FloatArray) -> FloatArray:
         """The variance of each row if these were the true shares: r(1 - r)/N/(p11 - p01)² for a reported rate r.
 
-        A share is never taken as closer to 0 or 1 than one report in a cohort can show.
+        A share counts as no closer to 0 or 1 than one report in a cohort can show.
         """
         one, zero = self.rates
         rate = zero + (one - zero) * np.clip(shares, 0.0, 1.0)
@@ -51,7 +54,7 @@ class Design:
         return result
 
     def noise(self, shares: FloatArray) -> FloatArray:
-        """The part of the variances that is noise: what remains if it is known who is in which cohort."""
+        """The part of the variances that is due to noise. The rest is due to which people are in which cohort."""
         one, zero = self.rates
         held = np.clip(shares, 0.0, 1.0)
         spread = held * one * (1 - one) + (1 - held) * zero * (1 - zero)
@@ -70,7 +73,7 @@ class Design:
         return mean
 
     def without(self, column: int) -> "Design":
-        """The same design without one candidate."""
+        """This design without one candidate."""
         others = np.delete(np.arange(self.matrix.shape[1]), column)
         return replace(
             self,
@@ -82,7 +85,7 @@ class Design:
     def covers_everything(self) -> bool:
         """Whether a string that is not listed looks, on average, like a mixture of those that are.
 
-        That is so where each bit is a candidate of its own (basic RAPPOR): there is no telling them apart.
+        An example is basic RAPPOR, where each bit is a candidate. Unlisted strings then cannot be recognised.
         """
         rows, columns = self.matrix.shape
         if columns > rows:
@@ -124,7 +127,7 @@ def _groups(rows: NDArray[np.int64]) -> tuple[tuple[int, ...], ...]:
 
 
 def _columns(rows: NDArray[np.int64], height: int) -> csc_array:
-    """Zeros and ones; hashes that collide set a bit once."""
+    """A matrix of zeros and ones. Two hashes that collide set one bit."""
     starts = np.arange(rows.shape[0] + 1) * rows.shape[1]
     matrix = csc_array((np.ones(rows.size), rows.reshape(-1), starts), shape=(height, rows.shape[0]))
     matrix.sum_duplicates()

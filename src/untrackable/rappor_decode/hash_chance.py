@@ -1,11 +1,11 @@
-"""How easily a string that nobody holds seems to be there, because its bits fall where other strings set theirs.
+"""How easily a string that nobody holds seems to be held, because other strings set its bits.
 
 The bits of a string are as good as random: hash i of cohort c is uniform over the bits, independently of all
 other strings. So if nobody holds a candidate, its bits are independent of the counts and of the other candidates,
-whatever people do hold, listed or not. Take g[cohort, bit] from a fit that the candidate had no part in. Its
-score T, the sum of g over its cohorts and hashes, is then a sum of independent draws: one from row c of g for
-each hash of cohort c. The p-value is the probability that such a sum is at least T. It is computed, not sampled,
-and holds for unlisted strings of any share.
+whatever people hold instead. Take a score g[cohort, bit] for each bit from a fit without the candidate. The
+candidate's score T is the sum of g over its cohorts and hashes. It is then a sum of independent draws, one from
+row c of g for each hash of cohort c. The p-value is the probability that such a sum is at least T. It is computed,
+not sampled, and holds however many people hold unlisted strings.
 """
 
 import numpy as np
@@ -17,14 +17,15 @@ from untrackable.estimation.aggregators import FloatArray
 _SHIFT = 0.05
 """All roundings together raise the sum by at most this part of its standard deviation."""
 _MOST_POINTS = 1 << 21
+"""The largest number of points of the grid on which sums are rounded, which limits memory."""
 _FFT_ERROR = 1e-11
-"""An upper bound on what the transforms' rounding can have done to a tail."""
+"""An upper bound on the error that rounding in the transforms makes in a tail."""
 
 
 def hash_p_value(scores: FloatArray, positions: NDArray[np.int64]) -> float:
-    """P(T of random bits ≥ T of these bits), an upper bound: roundings are all toward a larger value.
+    """P(T of random bits ≥ T of these bits). It is an upper bound, since all rounding makes it larger.
 
-    `scores[c, b]` is what bit b of cohort c says, `positions[c, i]` the bit that hash i sets there.
+    `scores[c, b]` is the score of bit b in cohort c. `positions[c, i]` is the bit that hash i sets there.
     """
     cohorts, bits = scores.shape
     hashes = positions.shape[1]

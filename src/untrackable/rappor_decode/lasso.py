@@ -1,8 +1,8 @@
 """Non-negative lasso with a sparse design: a first choice of candidates.
 
-Minimises ½·Σ w·(y - β₀ - Xβ)² + λ·Σ s_j·β_j over β ≥ 0, where s_j² = Σ w·(x_j - mean)². With w the inverse
-variance of y, the gradient of a candidate that nobody holds is s_j times a standard normal variable: λ is in
-standard errors.
+It minimises ½·Σ w·(y - β₀ - Xβ)² + λ·Σ s_j·β_j over β ≥ 0, where s_j² = Σ w·(x_j - mean)². If w is the inverse
+variance of y, the gradient of a candidate that nobody holds is s_j times a standard normal variable. So λ, the
+penalty, is in standard errors.
 """
 
 from dataclasses import dataclass
@@ -12,23 +12,27 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
 from untrackable.estimation.aggregators import FloatArray
-from untrackable.rappor_decode.candidate_map import Progress, no_progress
+from untrackable.progress import Progress, no_progress
 
 Indices = NDArray[np.int64]
 
 _STEPS = 25
+"""The penalty goes down to its goal in this many steps."""
 _TOLERANCE = 1e-3
 """The gradient of a candidate that is left out may exceed the penalty by this part of a standard error."""
 _SMALLEST = 1e-5
-"""The last sweep's largest step is at most this part of a standard error."""
+"""Sweeps end when the largest step of one is below this part of a standard error."""
 _SWEEPS = 10_000
+"""Sweeps end after this many in any case."""
 _AT_ONCE = 256
+"""At most this many candidates become active before the active ones are fitted again."""
 _FLAT = 1e-9
+"""A column whose variance is at most this part of the total weight counts as constant, and is never chosen."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LassoChoice:
-    """The candidates with a positive coefficient, the largest first, and the penalty they were chosen at."""
+    """The candidates with a positive coefficient, the largest first, and the penalty at which they were chosen."""
 
     columns: Indices
     coefficients: FloatArray
@@ -37,7 +41,7 @@ class LassoChoice:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WeightedDesign:
-    """A design with weights: products of its columns, less their means where there is a background β₀."""
+    """A design with weights, and products of its columns. With a background β₀, their means are removed."""
 
     matrix: csc_array
     weights: FloatArray
@@ -45,11 +49,11 @@ class WeightedDesign:
 
     @property
     def total(self) -> float:
-        """Sum of the weights."""
+        """The sum of the weights."""
         return float(self.weights.sum())
 
     def against(self, response: FloatArray) -> FloatArray:
-        """Product of every column and a response."""
+        """The product of each column with a response."""
         heavy = self.weights * response
         if self.background:
             heavy = heavy - self.weights * (heavy.sum() / self.total)
@@ -57,7 +61,7 @@ class WeightedDesign:
         return result
 
     def gram(self, columns: Indices) -> FloatArray:
-        """Products of some columns with each other."""
+        """The products of some columns with each other."""
         part = self.matrix[:, columns]
         heavy = part.multiply(self.weights[:, None])
         product: FloatArray = (part.T @ heavy).toarray()
@@ -67,7 +71,7 @@ class WeightedDesign:
         return product
 
     def squares(self) -> FloatArray:
-        """Products of each column with itself; zero for one that is all ones, if there is a background."""
+        """The product of each column with itself. With a background, it is 0 for a column of ones."""
         sums: FloatArray = self.matrix.T @ self.weights
         return np.maximum(0.0, sums - sums**2 / self.total) if self.background else sums
 
@@ -81,9 +85,9 @@ def lasso_path(
     near: LassoChoice | None = None,
     progress: Progress = no_progress,
 ) -> LassoChoice:
-    """Follow the penalty down to `penalty`, or to where more than `most` candidates would be chosen.
+    """Lower the penalty step by step to `penalty`; stop early where more than `most` candidates would be chosen.
 
-    With a solution of a problem that is `near`, go to the penalty at once from there.
+    If the solution of a similar problem is given as `near`, start there and go to `penalty` in one step.
     """
     squares = design.squares()
     usable = squares > _FLAT * design.total
@@ -125,7 +129,7 @@ def lasso_path(
 
 
 def _descend(gram: FloatArray, products: FloatArray, penalties: FloatArray, start: FloatArray) -> FloatArray:
-    """Cyclic coordinate descent: each coefficient in turn to its best value, the others as they are."""
+    """Cyclic coordinate descent: set each coefficient in turn to its best value, given the others."""
     coefficients = start.copy()
     diagonal = np.diagonal(gram).copy()
     scale = np.sqrt(diagonal)

@@ -1,4 +1,4 @@
-"""google/rappor's params.csv, counts.csv and reports.csv: read strictly, and written back the same."""
+"""google/rappor's files params.csv, counts.csv and reports.csv: strict readers, and writers."""
 
 import csv
 import itertools
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from untrackable.errors import DecodeError
 from untrackable.mechanisms.kept.rappor import Rappor, RapporAggregator
-from untrackable.reports.strict_csv import Row, StrictCsv
+from untrackable.reports.strict_csv import CsvRow, StrictCsv
 
 _HEADER = ["k", "h", "m", "p", "q", "f"]
 _LARGEST = (1 << 53) - 1
@@ -38,7 +38,7 @@ class Counts:
 
     @staticmethod
     def of(sums: RapporAggregator) -> "Counts":
-        """The counts of reports that were aggregated here."""
+        """The counts in sums of reports."""
         return Counts(sums.cohorts.copy(), sums.counts.copy())
 
     @property
@@ -48,7 +48,7 @@ class Counts:
 
 
 def read_params(path: str | Path) -> Rappor:
-    """The parameters in params.csv: a header k,h,m,p,q,f and one row. f = 0 is allowed."""
+    """Read params.csv: a header k,h,m,p,q,f and one row. f = 0 is allowed."""
     file = StrictCsv(path, DecodeError)
     found = list(itertools.islice(file.rows(), 3))
     if not found:
@@ -79,7 +79,7 @@ def write_params(path: str | Path, params: Rappor) -> None:
 
 
 def read_counts(path: str | Path, params: Rappor) -> Counts:
-    """counts.csv: a row for each cohort with its number of reports, then how many of them have each bit set."""
+    """Read counts.csv: a row for each cohort with its number of reports, then the number that have each bit set."""
     file = StrictCsv(path, DecodeError)
     table = np.zeros((params.cohorts, params.bloom_bits + 1), dtype=np.int64)
     number = 0
@@ -92,7 +92,7 @@ def read_counts(path: str | Path, params: Rappor) -> Counts:
         for i, cell in enumerate(row.cells[1:]):
             table[number - 1, i + 1] = file.whole(row.line, f"the count of bit {i}", cell, low=0, high=people)
     if number < params.cohorts:
-        raise DecodeError(f"{path} has {number} rows, where there are {params.cohorts} cohorts")
+        raise DecodeError(f"{path} has {number} rows, but there are {params.cohorts} cohorts")
     return Counts(table[:, 0], table[:, 1:])
 
 
@@ -102,10 +102,10 @@ def write_counts(path: str | Path, counts: Counts) -> None:
 
 
 def read_reports(path: str | Path, params: Rappor) -> Counts:
-    """Count reports.csv: a header, then user_id, cohort, bloom, prr, irr, the last character of irr being bit 0.
+    """Count the reports in reports.csv: a header, then rows of user_id, cohort, bloom, prr, irr.
 
-    The columns `cohort` and `irr` (or `rappor`) are found by name. Where the header lacks these names and has five
-    columns, they are the second and the last. Nothing else is read.
+    The last character of irr is bit 0. The columns `cohort` and `irr` (or `rappor`) are found by name. If the
+    header lacks these names and has five columns, they are the second and the last. Nothing else is read.
     """
     file = StrictCsv(path, DecodeError)
     rows = file.rows()
@@ -131,6 +131,7 @@ def read_reports(path: str | Path, params: Rappor) -> Counts:
 
 
 _BATCH = 1 << 14
+"""Reports are counted in batches of this size."""
 
 
 def _count(pending: list[str], cohorts: list[int], reports: NDArray[np.int64], bits: NDArray[np.int64]) -> None:
@@ -143,7 +144,7 @@ def _count(pending: list[str], cohorts: list[int], reports: NDArray[np.int64], b
         cohorts.clear()
 
 
-def _columns(file: StrictCsv, header: Row) -> tuple[int, int]:
+def _columns(file: StrictCsv, header: CsvRow) -> tuple[int, int]:
     names = [cell.strip().lower() for cell in header.cells]
     for name in ("irr", "rappor"):
         if names.count("cohort") == 1 and names.count(name) == 1:
@@ -154,19 +155,19 @@ def _columns(file: StrictCsv, header: Row) -> tuple[int, int]:
 
 
 def read_candidates(path: str | Path) -> list[str]:
-    """Candidate strings, one on each line, taken as they are: blanks count, an empty line is an error."""
+    """Read candidate strings, one on each line. Blanks count, and an empty line is an error."""
     file, found = StrictCsv(path, DecodeError), []
     for number, text in file.lines():
         candidate = text.removesuffix("\n").removesuffix("\r")
         if not candidate:
-            raise file.malformed(number, "an empty line; each line is a candidate")
+            raise file.malformed(number, "the line is empty; each line must be a candidate")
         found.append(candidate)
     if not found:
         raise file.empty("a candidate on each line was expected")
     return found
 
 
-def _check_width(file: StrictCsv, row: Row, width: int) -> None:
+def _check_width(file: StrictCsv, row: CsvRow, width: int) -> None:
     if len(row.cells) != width:
         raise file.malformed(row.line, f"{len(row.cells)} columns instead of {width}")
 

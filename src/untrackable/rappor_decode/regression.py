@@ -1,4 +1,4 @@
-"""Least squares on the chosen candidates, with standard errors and a one-sided p-value for every candidate."""
+"""Least squares for the chosen candidates, with standard errors and a one-sided p-value for every candidate."""
 
 from dataclasses import dataclass
 
@@ -16,21 +16,23 @@ from untrackable.rappor_decode.lasso import Indices
 _DEPENDENT = 1e-8
 """A column is a mixture of others if they explain all but this share of its square."""
 _BLOCK = 1 << 12
+"""This many candidates are added to the model at a time, each alone, which limits memory."""
 _NOTABLE = 3.0
-"""Standard deviations by which residuals may vary more than noise does."""
+"""Residuals may vary more than noise does by this many standard deviations before that is notable."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fit:
-    """Least squares with a background (a column for all other strings, if any) and the candidates `columns`.
+    """Least squares of the candidates `columns` and a background, which is a column for all other strings, if any.
 
-    For every candidate: its proportion (by itself beside `columns`, if it is not one of them), its variance and
-    the p-value of nobody holding it. Untestable ones, which are mixtures of the others, have p-value 1 and no
-    proportion. `dispersion` is by how much the residuals vary more than noise does, at least 1.
+    Each candidate has a proportion, a variance and a p-value, under the hypothesis that nobody holds it. A
+    candidate that is not one of `columns` gets them as if it alone were added. A candidate that is a mixture of
+    others cannot be tested: its p-value is 1, and it has no proportion. `dispersion` is the variance of the
+    residuals over that of noise, at least 1.
 
-    Variances are analytic: the larger of that of noise and chance, times the dispersion, and of `own`, which the
-    residuals of the candidate's own bits say. So a string that is there in some cohorts and not in others does not
-    pass. Where the dispersion is `notable`, residuals are not normal: p-values are of Student's t of the own bits.
+    There are two analytic variances, and the larger one counts: that of noise and chance times the dispersion, and
+    `own`, from the residuals of the candidate's own bits. So a string that seems to be held in some cohorts only
+    does not pass. If the dispersion is `notable`, residuals are not normal, and p-values come from Student's t.
     """
 
     columns: Indices
@@ -51,7 +53,7 @@ class Fit:
 
     @property
     def untestable(self) -> NDArray[np.bool_]:
-        """Candidates that cannot be told from mixtures of those in the model."""
+        """Candidates that look like mixtures of those in the model."""
         return np.isnan(self.proportions)
 
     def together(self, which: NDArray[np.bool_]) -> tuple[float, float]:
@@ -62,7 +64,7 @@ class Fit:
 
 
 def least_squares(design: Design, chosen: Indices, shares: FloatArray, *, background: FloatArray | None) -> Fit:
-    """Weighted by the inverse variances that go with `shares`; of dependent columns the later ones are dropped."""
+    """Fit with the inverse variances at `shares` as weights. A column that depends on earlier ones is dropped."""
     weights = 1 / design.variances(shares)
     lead = int(background is not None)
     columns = model(design, chosen, background)
@@ -86,18 +88,16 @@ def least_squares(design: Design, chosen: Indices, shares: FloatArray, *, backgr
     held = np.maximum(0.0, solution[lead:])
     rows = inverse[lead:]
     covariance = rows @ _spread(design, columns, weights, fitted, held, lead) @ rows.T
-    covariance -= (
-        np.diag(held) - np.outer(held, held)
-    ) / design.total  # The people who reported are the whole population.
+    # The people who reported are the whole population, so who they are is not a matter of chance.
+    covariance -= (np.diag(held) - np.outer(held, held)) / design.total
     covariance *= dispersion
     seen = (columns.T @ columns.multiply((weights**2 * rest**2)[:, None])).toarray()
     own[chosen] = np.einsum("ij,jk,ik->i", rows, seen, rows)
     bits = np.diff(design.matrix.indptr)
     own *= np.where(bits > 1, bits / np.maximum(1, bits - 1), 0.0)
     variances[chosen] = np.diagonal(covariance)
-    variances = np.maximum(
-        np.maximum(variances, own), (0.5 / design.total) ** 2
-    )  # It is never finer than half a person.
+    # A standard error is never smaller than half a person.
+    variances = np.maximum(np.maximum(variances, own), (0.5 / design.total) ** 2)
     return Fit(
         columns=chosen,
         background=background,
@@ -120,7 +120,7 @@ def least_squares(design: Design, chosen: Indices, shares: FloatArray, *, backgr
 def p_value(
     value: FloatArray, variance: FloatArray, own: FloatArray, bits: NDArray[np.int32], notable: bool
 ) -> FloatArray:
-    """One-sided, of a value above 0; 1 for those that cannot be tested."""
+    """The one-sided p-value of a value above 0. It is 1 for candidates that cannot be tested."""
     with np.errstate(divide="ignore"):
         found = norm.sf(value / np.sqrt(variance))
         if notable:
@@ -137,7 +137,7 @@ def model(design: Design, chosen: Indices, background: FloatArray | None) -> csc
 
 
 def independent(gram: FloatArray) -> Indices:
-    """Columns that are no mixtures of earlier ones, by Cholesky's decomposition one column at a time."""
+    """The columns that are not mixtures of earlier ones, by a Cholesky decomposition, one column at a time."""
     size = gram.shape[0]
     lower = np.zeros((size, size))
     kept: list[int] = []
@@ -158,9 +158,9 @@ def _added(
     rest: FloatArray,
     inverse: FloatArray,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Each candidate were it alone added to the model: its proportion, its variance, and that of its own bits.
+    """The proportion of each candidate if it alone were added to the model, and its two variances.
 
-    The proportion of one that is a mixture of the model's is NaN.
+    A candidate that is a mixture of those in the model has the proportion NaN.
     """
     heavy = csr_array(columns.multiply(weights[:, None]).T)
     turned = design.matrix.T
@@ -183,8 +183,8 @@ def _spread(
 ) -> FloatArray:
     """Covariance of the products of the model's columns with the shares.
 
-    Reports of a cohort are independent; the bits of one are noisy independently, given the filter. Over the values
-    that people hold, bits that one value sets come and go together.
+    Reports are independent. Given its Bloom filter, the noise of each bit of a report is independent. But the bits
+    that one value sets are correlated: a person holds the value and sets all of them, or does not.
     """
     background = max(0.0, float((fitted - model[:, lead:] @ held).mean())) if lead else 0.0
     alone = design.noise(fitted) + background / design.people

@@ -1,4 +1,4 @@
-"""Rivals of a candidate, which could explain the counts instead of it, and its p-value beside them."""
+"""The rivals of a candidate, which could explain the counts instead, and its p-value beside them."""
 
 import math
 
@@ -9,12 +9,14 @@ from untrackable.rappor_decode.design import Design
 from untrackable.rappor_decode.regression import Fit, independent, model, p_value
 
 _RIVALS = 16
+"""The largest number of rivals that are added to the model."""
 
 
 def p_value_with_rivals(design: Design, fit: Fit, column: int, penalty: float) -> float:
-    """The p-value of a candidate of the model when its rivals are in it too; NaN if it cannot be told from them.
+    """The p-value of a candidate in the model once its rivals are added; NaN if they cannot be distinguished.
 
-    Rivals are those that the residuals ask for, by more than the penalty, once the candidate is taken out.
+    When the candidate is taken out of the model, the residuals point to other candidates. Those that they point to
+    by more than the penalty are the rivals.
     """
     lead = int(fit.background is not None)
     index = lead + int(np.flatnonzero(fit.columns == column)[0])

@@ -35,12 +35,12 @@ _LONGEST_HEADER = 1 << 26
 
 
 def write(file: IO[bytes], header: Header, blocks: Iterator[Block]) -> None:
-    """A comment, the names of the columns, a line for each report."""
+    """Write a comment, the names of the columns, and a line for each report."""
     _write(file, header, blocks, compressed=False)
 
 
 def write_compressed(file: IO[bytes], header: Header, blocks: Iterator[Block]) -> None:
-    """The same with gzip."""
+    """Write the text of `write`, compressed with gzip."""
     _write(file, header, blocks, compressed=True)
 
 

@@ -8,13 +8,16 @@ from typing import Any
 from untrackable import checks
 from untrackable.answers.answer import Answer, answer
 from untrackable.answers.question import Question
+from untrackable.checks import Chance
 from untrackable.discovery.discovered import Discovered
 from untrackable.discovery.string_discovery import BEAM, discover
 from untrackable.encodings.discovered_strings import DiscoveredStrings
 from untrackable.encodings.encoding import Encoding
 from untrackable.errors import EncodingError, ReportFileError
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.reports.summing import Progress, ReadFile, sum_files
+from untrackable.progress import Progress
+from untrackable.reports.summing import ReadFile, sum_files
+from untrackable.theory.chance_of_answering import EVERY_ROUND
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -38,13 +41,15 @@ def estimate_files(
     rounds: Sequence[int] | None = None,
     candidates: Sequence[Any] | None = None,
     beta: float = 0.05,
+    participation: Chance = EVERY_ROUND,
     progress: Progress | None = None,
 ) -> FileAnswer:
     """Estimate frequencies from files of reports, of all rounds or of `rounds`. Each file is read to its end.
 
     `mechanism`, `encoding` and `assume_round` are for files that do not say them. `candidates` are what people may
     hold, as the encoding takes it: they are needed for hashed strings, and if there are too many values to
-    estimate. Intervals fail with probability at most `beta`.
+    estimate. Intervals fail with probability at most `beta`. `participation` is the probability with which each
+    person answered a round; estimates are of everybody.
     """
     beta = checks.open_probability("beta", beta)
     found = sum_files(
@@ -53,12 +58,12 @@ def estimate_files(
         encoding=encoding,
         assume_round=assume_round,
         rounds=rounds,
-        ask=lambda made, meant: Question(made, meant, candidates),
+        ask=lambda made, meant: Question(made, meant, candidates, participation=participation),
         progress=progress,
     )
     counted = {number: sums for number, sums in found.sums.items() if sums.n}
     if found.question is None or not counted:
-        selected = "" if not found.reports else " of a round that was asked for and tells frequencies"
+        selected = "" if not found.reports else " in these rounds from which frequencies can be estimated"
         raise ReportFileError(
             f"{', '.join(str(file.path) for file in found.files)}: there are no reports{selected}"
         )

@@ -14,7 +14,7 @@ from untrackable.encodings.encoding import from_json as encoding_from_json
 from untrackable.errors import EncodingError, MechanismError, ReportFileError
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.registry import from_json as mechanism_from_json
-from untrackable.reports.storage_layout import Stored, runs
+from untrackable.reports.storage_layout import StoredReports, runs
 
 VERSION = 1
 _FOOTER = re.compile(r"reports=(\d{20}) crc32=([0-9a-f]{8})")
@@ -61,7 +61,7 @@ class Footer:
         self._rounds = 0
         self._run = (0, 0)
 
-    def add(self, rounds: NDArray[np.int64], reports: Stored) -> None:
+    def add(self, rounds: NDArray[np.int64], reports: StoredReports) -> None:
         """Add the next reports, with the round of each."""
         self.count += len(reports)
         self._reports = zlib.crc32(np.ascontiguousarray(reports).data, self._reports)

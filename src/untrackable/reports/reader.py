@@ -15,7 +15,7 @@ from untrackable.mechanisms.observed_rounds import LARGEST_ROUND, round_number
 from untrackable.reports.file_type import open_table, recognise
 from untrackable.reports.header import Footer, Header, agreed
 from untrackable.reports.report_columns import REPORT, ROUND, SUMS
-from untrackable.reports.storage_layout import OutOfRangeError, StorageLayout, Stored, runs
+from untrackable.reports.storage_layout import OutOfRangeError, StorageLayout, StoredReports, runs
 from untrackable.reports.table import ArrayBatch, SourceFile, Table
 
 _ROUND_LAYOUT = StorageLayout(63)
@@ -25,7 +25,7 @@ class Piece(NamedTuple):
     """Reports of one round, the numbers of their rows or lines, and the share of the file that has been read."""
 
     round: int
-    reports: Stored
+    reports: StoredReports
     rows: Sequence[int] | NDArray[np.int64]
     done: float
 
@@ -89,7 +89,7 @@ class ReportFile:
         return rounds.astype(np.int64, copy=False)
 
 
-def _by_round(rounds: NDArray[np.int64], reports: Stored, number: int, done: float) -> Iterator[Piece]:
+def _by_round(rounds: NDArray[np.int64], reports: StoredReports, number: int, done: float) -> Iterator[Piece]:
     """Pieces of one round each. If rounds are in order, nothing is copied."""
     rows: Sequence[int] | NDArray[np.int64] = range(number, number + len(reports))
     found = runs(rounds)

@@ -1,6 +1,6 @@
 """Files with the simulated reports of a whole population, streamed."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,10 @@ from untrackable.encodings.capacity import check_room
 from untrackable.encodings.discovered_strings import DiscoveredStrings
 from untrackable.encodings.encoding import Encoding
 from untrackable.mechanisms.interface import Mechanism
+from untrackable.progress import Progress
 from untrackable.reports.population import MOST_PEOPLE, Population
 from untrackable.reports.writer import Written, check_ending, write_reports
 
-Progress = Callable[[str, float | None], None]
 """Is called with what is being done and, where known, the share of it that is done."""
 
 

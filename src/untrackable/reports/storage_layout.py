@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Stored = NDArray[Any]
+StoredReports = NDArray[Any]
 """Reports in a file's layout: integers, or rows of bytes."""
 
 WORD = 64
@@ -45,11 +45,11 @@ class StorageLayout:
         return np.dtype(np.uint8) if self.in_bytes else np.dtype(f"<u{self.size}")
 
     @property
-    def empty(self) -> Stored:
+    def empty(self) -> StoredReports:
         """An array without reports."""
         return np.empty((0, self.size) if self.in_bytes else 0, dtype=self.dtype)
 
-    def stored(self, reports: NDArray[Any] | Iterable[int]) -> Stored:
+    def stored(self, reports: NDArray[Any] | Iterable[int]) -> StoredReports:
         """Reports as simulation yields them for one round, or as clients send them, in this layout."""
         if not isinstance(reports, np.ndarray):
             reports = self._integers([operator.index(report) for report in reports])
@@ -64,7 +64,7 @@ class StorageLayout:
             raise ValueError(f"reports of {self.bits} bits must be rows of {self.size} bytes, not one integer each")
         return self.checked(reports)
 
-    def checked(self, reports: NDArray[Any]) -> Stored:
+    def checked(self, reports: NDArray[Any]) -> StoredReports:
         """Reports that were read, in this layout; the first that does not fit is an `OutOfRangeError`."""
         if self.in_bytes:
             self._no_surplus(reports)
@@ -76,7 +76,7 @@ class StorageLayout:
             raise OutOfRangeError(int(np.argmax(wrong)), f"a report must have {self.bits} bits and no more")
         return reports.astype(self.dtype, copy=False)
 
-    def for_sums(self, reports: Stored, *, in_bytes: bool) -> NDArray[Any]:
+    def for_sums(self, reports: StoredReports, *, in_bytes: bool) -> NDArray[Any]:
         """Reports as sums take them."""
         if in_bytes == self.in_bytes:
             return reports
@@ -84,7 +84,7 @@ class StorageLayout:
             return np.ascontiguousarray(reports).view(np.uint8).reshape(-1, self.size)[:, : -(-self.bits // 8)]
         return as_words(reports)
 
-    def ordered(self, reports: Stored) -> Stored:
+    def ordered(self, reports: StoredReports) -> StoredReports:
         """Sorted, so that nothing shows in which order they came."""
         if not self.in_bytes:
             return np.sort(reports)

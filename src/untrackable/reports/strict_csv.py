@@ -10,7 +10,7 @@ from untrackable.reports.csv_rows import RowParser, not_utf8, numbered_lines
 from untrackable.reports.table import SourceFile
 
 
-class Row(NamedTuple):
+class CsvRow(NamedTuple):
     """The line that a row begins on, from 1, and its cells."""
 
     line: int
@@ -41,7 +41,7 @@ class StrictCsv:
                 raise self.malformed(number, "there is a zero byte in it")
             yield number, text
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[CsvRow]:
         """Rows of the file; a quoted cell may go on over several lines. Blank lines are only allowed at the end."""
         blank = 0
         with closing(self._raw_lines()) as lines:
@@ -54,7 +54,7 @@ class StrictCsv:
                         continue
                     if blank:
                         raise self.malformed(blank, "a blank line between rows")
-                    yield Row(line, cells)
+                    yield CsvRow(line, cells)
 
     def whole(self, line: int, name: str, cell: str, *, low: int, high: int) -> int:
         """A cell that is an integer between two bounds."""

@@ -12,14 +12,14 @@ from untrackable.encodings.encoding import Encoding
 from untrackable.errors import ReportFileError
 from untrackable.estimation.aggregators import Aggregator
 from untrackable.mechanisms.interface import Mechanism
+from untrackable.progress import Progress
 from untrackable.reports.file_type import is_parquet
 from untrackable.reports.reader import Piece, ReportFile, read_reports
-from untrackable.reports.storage_layout import StorageLayout, Stored
+from untrackable.reports.storage_layout import StorageLayout, StoredReports
 
 if TYPE_CHECKING:
     from untrackable.reports.sums_file import SumsFile
 
-Progress = Callable[[str, float | None], None]
 """Called with what is being done and, if known, how much of it is done, from 0 to 1."""
 
 MOST_SUMS = 1 << 24
@@ -209,7 +209,7 @@ def _add(result: FileSums, file: ReportFile, piece: Piece, number: int) -> None:
         raise file.refused(int(piece.rows[place]), error) from None
 
 
-def _first_refused(mechanism: Mechanism, number: int, layout: StorageLayout, reports: Stored) -> int:
+def _first_refused(mechanism: Mechanism, number: int, layout: StorageLayout, reports: StoredReports) -> int:
     """The first report that sums refuse, found by halving."""
     low, high = 0, len(reports)
     while high - low > 1:

@@ -15,8 +15,8 @@ from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.observed_rounds import round_number
 from untrackable.reports.atomic_file import whole_file
 from untrackable.reports.header import Header
-from untrackable.reports.report_columns import Block, Format
-from untrackable.reports.storage_layout import StorageLayout, Stored
+from untrackable.reports.report_columns import Block, FormatWriter
+from untrackable.reports.storage_layout import StorageLayout, StoredReports
 
 BLOCK_BYTES = 1 << 25
 """The number of bytes of reports that are sorted and written together."""
@@ -71,7 +71,7 @@ def write_reports(
     """
     path = Path(path)
     module, name = _ENDINGS[check_ending(path)].split(".")
-    write: Format = getattr(import_module(f"untrackable.reports.{module}"), name)
+    write: FormatWriter = getattr(import_module(f"untrackable.reports.{module}"), name)
     blocks = _Blocks(StorageLayout(mechanism.report_bits), pieces)
     try:
         with whole_file(path, mode=mode) as file:
@@ -92,7 +92,7 @@ class _Blocks:
         self.reports, self.rounds = 0, set[int]()
 
     def __iter__(self) -> Iterator[Block]:
-        held: dict[int, list[Stored]] = {}
+        held: dict[int, list[StoredReports]] = {}
         count = 0
         for number, given in self._pieces:
             reports = self._layout.stored(given)
@@ -109,7 +109,7 @@ class _Blocks:
         if count:
             yield self._block(held)
 
-    def _block(self, held: dict[int, list[Stored]]) -> Block:
+    def _block(self, held: dict[int, list[StoredReports]]) -> Block:
         numbers = sorted(held)
         parts = [self._layout.ordered(np.concatenate(held[number])) for number in numbers]
         rounds = np.repeat(np.array(numbers, dtype=np.int64), [len(part) for part in parts])

@@ -12,6 +12,7 @@ from typing import Any
 
 from untrackable import checks
 from untrackable.brackets import Bracket
+from untrackable.checks import Chance
 from untrackable.theory.experiment import Experiment
 from untrackable.theory.factor import Factor
 
@@ -116,12 +117,42 @@ class Attendance:
 
 def attendance(
     rounds: int,
-    participation: Fraction | float | str = 1,
-    places: Sequence[Fraction | float | str] = HALF_AND_HALF,
+    participation: Chance = 1,
+    places: Sequence[Chance] = HALF_AND_HALF,
     persistence: int = 1,
 ) -> Experiment:
     """What attendance alone reveals over some rounds: one person against a different person at each place."""
     return Attendance(participation, tuple(places), persistence).experiment(rounds)  # type: ignore[arg-type]
+
+
+def largest_participation(
+    rounds: int,
+    recognition: float,
+    *,
+    places: Sequence[Chance] = HALF_AND_HALF,
+    persistence: int = 1,
+    people: int = AMONG,
+) -> Fraction:
+    """The largest participation 1/n at which attendance alone keeps recognition within this limit.
+
+    `ValueError` if the limit cannot be kept, because a guess is as good.
+    """
+    limit = checks.probability("recognition", recognition) * (1 + 1e-6)
+    if limit <= 1 / people:
+        raise ValueError(f"recognition must be above {1 / people:g}, which a guess among {people:,} people has")
+
+    def kept(number: int) -> bool:
+        attending = Attendance(Fraction(1, number), tuple(places), persistence)  # type: ignore[arg-type]
+        return attending.recognition(rounds, people).upper <= limit
+
+    number = 1
+    while not kept(number):
+        number *= 2
+    low = number // 2
+    while number - low > 1:
+        middle = (low + number) // 2
+        low, number = (low, middle) if kept(middle) else (middle, number)
+    return Fraction(1, number)
 
 
 def answering_once(participation: Fraction, rounds: int) -> Fraction:

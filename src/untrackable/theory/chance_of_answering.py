@@ -16,9 +16,6 @@ from untrackable.theory.dominating_experiment import dominating_experiment
 from untrackable.theory.experiment import Experiment, Mixture, Worst
 from untrackable.theory.factor import Factor, FloatArray
 
-Chance = Fraction | float | str
-"""A probability as people write it: a fraction, a number, or a text such as "1/20"."""
-
 EVERY_ROUND = Fraction(1)
 """The participation of a client that answers every round."""
 

@@ -149,7 +149,7 @@ class _Masses:
             square *= square
 
     def reflected(self) -> "_Masses":
-        """The same masses on the negated integers."""
+        """These masses on the negated integers."""
         return _Masses(1 - self.low - self.mass.size, self.mass[::-1], self.trimmed)
 
     def spread(self, low: int, high: int) -> FloatArray:

@@ -81,7 +81,7 @@ class Experiment(WorldPair):
         )
 
     def with_grid(self, grid: int) -> "Experiment":
-        """The same pair of worlds on a finer or coarser grid. An exact evaluation does not change."""
+        """This pair of worlds on a finer or coarser grid. An exact evaluation does not change."""
         finer = copy(self)
         finer._forget()
         finer.grid = checks.integer("grid", grid, low=1 << 10, high=1 << 26)
@@ -177,7 +177,7 @@ class Mixture(WorldPair):
             experiment._forget()
 
     def with_grid(self, grid: int) -> "Mixture":
-        """The same mixture with its components on a finer or coarser grid."""
+        """This mixture with its components on a finer or coarser grid."""
         return Mixture([(p, q, e.with_grid(grid)) for p, q, e in self.components])
 
     def _pure(self) -> Ends:
@@ -256,7 +256,7 @@ class Worst(WorldPair):
     __radd__ = __add__
 
     def with_grid(self, grid: int) -> "Worst":
-        """The same with its members on a finer or coarser grid."""
+        """This pair with its members on a finer or coarser grid."""
         return Worst([member.with_grid(grid) for member in self.members])
 
     def roc(self, points: int = 201) -> Roc:

@@ -49,11 +49,11 @@ class Factor:
         object.__setattr__(self, "error", error)
 
     def reversed(self) -> "Factor":
-        """The same observation with the two worlds exchanged."""
+        """This observation with the two worlds exchanged."""
         return Factor(self.q, self.p, -self.loss, error=self.error)
 
     def merged(self) -> "Factor":
-        """The same factor with outcomes of equal loss pooled, which leaves the sufficient statistic.
+        """This factor with outcomes of equal loss pooled, which leaves the sufficient statistic.
 
         Losses are equal if they agree in the first 48 binary digits. Losses of different sign are never pooled.
         """

@@ -8,12 +8,12 @@ from functools import lru_cache
 from untrackable.theory.attendance import seen_laws
 from untrackable.theory.integer_losses import LossLaw, composed, log_ratio, mixed
 
-_FINER = 16
+_FINER = 32
 """The step of a law is this part of the loss of one stay that is seen."""
 _STEP = 2.0**-8
 """The step on which different stays are composed."""
-_GAMMAS = 32
-"""Recognition is the smallest of bounds at this number of gammas for each unit, from 0 to ln(people)."""
+_NARROWER = 60
+"""The number of steps of the search for the best gamma. Each makes the interval a third smaller."""
 
 
 def attendance_law(stays: Iterable[tuple[Fraction, int]], places: Sequence[Fraction]) -> LossLaw:
@@ -51,7 +51,16 @@ def _outcome(mass: Fraction, ratio: Fraction) -> LossLaw:
 
 @lru_cache(maxsize=32)
 def recognition_upper(law: LossLaw, people: int) -> float:
-    """A bound on the probability of recognising a person among this many: the least of e^gamma/people + delta."""
-    most = math.ceil(math.log(people) * _GAMMAS)
-    gammas = [i / _GAMMAS for i in range(most + 1)]
-    return min(1.0, *(math.exp(gamma) / people * (1 + 1e-12) + law.delta(gamma) for gamma in gammas))
+    """A bound on the probability of recognising a person among this many: the least of e^gamma/people + delta.
+
+    It holds for every gamma. Delta is a convex function of e^gamma, so a search by thirds finds the least.
+    """
+
+    def bound(ratio: float) -> float:
+        return ratio / people * (1 + 1e-12) + law.delta(math.log(ratio))
+
+    low, high = 1.0, float(people)
+    for _ in range(_NARROWER):
+        left, right = low + (high - low) / 3, high - (high - low) / 3
+        low, high = (low, right) if bound(left) <= bound(right) else (left, high)
+    return min(1.0, bound(low), bound(high))

@@ -18,14 +18,17 @@ MOST_REPORTS = 256
 """Up to this many reports, every outcome is counted. With more, the observer is granted the kept bit itself."""
 
 MOST_TRACKED = 128
-"""The same limit for tracking, which has many more outcomes."""
+"""The limit is lower for tracking, which has many more outcomes."""
 
 MOST_TERMS = 1 << 16
 """At most this many terms of the advantage are summed, one for four reports. The last bounds all further ones."""
 
 _WORD = 1 << 64
+"""Probabilities are whole numbers over this."""
 _UNIT = 1 << 192
+"""The terms of the advantage are whole numbers over this, rounded up."""
 _HAIR = 2.0**-46
+"""The relative room for the rounding of floating-point numbers."""
 _DOTS = sorted({0, STEPS, *(round(1.1**n) for n in range(math.floor(math.log(LONGEST, 1.1)) + 1))})
 """Delta is computed at these steps. It is convex, so straight lines between them are close to it."""
 
@@ -93,7 +96,7 @@ def tracking_delta(bit: KeptBit, reports: int, gamma: float) -> float:
 
 @lru_cache(maxsize=64)
 def tracking_law(bit: KeptBit, reports: int, step: float) -> LossLaw:
-    """The same for every gamma, as a law that can be composed with others (upper)."""
+    """The tracking delta for every gamma, as a law that can be composed with others (upper)."""
     gammas = [position * step for position in _DOTS]
     if reports <= MOST_TRACKED:
         deltas = _splits(bit, reports, gammas)
@@ -106,7 +109,7 @@ def tracking_law(bit: KeptBit, reports: int, step: float) -> LossLaw:
 
 @lru_cache(maxsize=64)
 def tracking_law_of_changing_values(bit: KeptBit, reports: int, step: float) -> LossLaw:
-    """The same when the value changes: each value has its own kept bit, so two laws are composed (upper)."""
+    """The tracking law when values change. Each value has its own kept bit, so two laws are composed (upper)."""
     largest = reports // 2 * response(bit.report_lie).step
     # A coarser step keeps the two laws short.
     step_of_each = max(step, min(largest, LONGEST * step) / STEPS)

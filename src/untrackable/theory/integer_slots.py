@@ -93,7 +93,7 @@ def occupancy(draws: int, slots: int) -> list[float]:
 
 
 def _occupancies(draws: int, slots: int) -> Iterator[list[float]]:
-    """The same after 0, 1, …, `draws` draws."""
+    """The occupancies after 0, 1, …, `draws` draws."""
     law = [1.0]
     yield law
     for _ in range(draws):

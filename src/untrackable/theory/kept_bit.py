@@ -47,7 +47,7 @@ class Coin:
         return (self.gap - other.gap) / 2
 
     def mirrored(self) -> "Coin":
-        """The same coin with 0 and 1 exchanged."""
+        """This coin with 0 and 1 exchanged."""
         return Coin(self.zero, self.one, -self.gap)
 
 
@@ -78,12 +78,12 @@ class Noise:
             return from_ones + np.where(ones < reports, (reports - ones) * self.zeros, 0.0)
 
 
-Person = tuple[Coin, tuple[int, ...]]
+Sender = tuple[Coin, tuple[int, ...]]
 """One person of a world: the law of the person's coordinate, and the indices of the person's cells."""
 
 
 def coordinate_factor(
-    cells: Sequence[int], first: Sequence[Person], second: Sequence[Person], noise: Noise
+    cells: Sequence[int], first: Sequence[Sender], second: Sequence[Sender], noise: Noise
 ) -> Factor:
     """World `first` against world `second` for one coordinate, where `cells` are the numbers of reports n_c.
 
@@ -141,7 +141,7 @@ def remembered_flip_factor(coin: Coin, noise: Noise, reports: int, split: int) -
         one, zero = np.log(coin.one), np.log(coin.zero)
         far = np.logaddexp(zero, one + before + after) - np.logaddexp(one + before, zero + after)
     loss = np.where(np.abs(close) < 0.5, close, far)
-    person: list[Person] = [(coin, (0, 1))]
+    person: list[Sender] = [(coin, (0, 1))]
     return table.factor(person, person, loss, mirrored=(1,))
 
 
@@ -218,7 +218,7 @@ class _Table:
             )
 
     def factor(
-        self, first: Sequence[Person], second: Sequence[Person], loss: FloatArray, mirrored: tuple[int, ...] = ()
+        self, first: Sequence[Sender], second: Sequence[Sender], loss: FloatArray, mirrored: tuple[int, ...] = ()
     ) -> Factor:
         """The factor of two worlds, with the given losses wherever both worlds can produce the outcome."""
         from scipy.special import gammaln
@@ -237,7 +237,7 @@ class _Table:
         error = 8 * float(np.finfo(np.float64).eps) * sum(math.lgamma(n + 1) for n in self.sizes)
         return Factor(_normalised(orders + log_p), _normalised(orders + log_q), loss, error=error)
 
-    def _log_likelihood(self, world: Sequence[Person], mirrored: tuple[int, ...] = ()) -> FloatArray:
+    def _log_likelihood(self, world: Sequence[Sender], mirrored: tuple[int, ...] = ()) -> FloatArray:
         """The log probability of one particular stream with these numbers of ones.
 
         In the `mirrored` cells the coordinate is inverted.

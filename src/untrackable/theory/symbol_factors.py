@@ -89,7 +89,7 @@ def tracking_both_symbols_known(kept: Response) -> Factor:
 
 
 def detection_both_symbols_known(kept: Response) -> Factor:
-    """The same for a change of value, where two people keep (s, t) with probability π_s·π'_t (upper)."""
+    """Detection of a change if the observer knows both kept symbols; Q keeps (s, t) with π_s·π'_t (upper)."""
     truth, other = kept.truth, kept.other
     if other == 0:
         return Factor([1.0, 0.0], [0.0, 1.0])
@@ -157,7 +157,7 @@ def tracking_one_symbol_known(kept: Response, reported: Response, reports: int) 
 
 
 def detection_one_symbol_known(kept: Response, reported: Response, reports: int) -> Factor:
-    """The same for a change of value: the observer knows the kept symbol before it and has `reports` after it."""
+    """Detection of a change, if the observer knows the kept symbol before it and has `reports` after it."""
     return _known_factor(kept, reported, reports, (kept.other, 1 - kept.other))
 
 

@@ -52,7 +52,7 @@ def partitions_upper(first_people: int, second_people: int, gamma: float) -> flo
 
 
 def partitions_permanent_upper(first_people: int, second_people: int, reports: int, eps_report: float) -> float:
-    """The same for a permanent state, and at most k·ε, since no attribution can cost more than all k reports."""
+    """`partitions_upper` for a permanent state, and at most k·ε: no attribution costs more than all k reports."""
     through_one = many_people_permanent_upper(first_people, reports, eps_report) + many_people_permanent_upper(
         second_people, reports, eps_report
     )

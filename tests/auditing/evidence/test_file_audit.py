@@ -14,6 +14,7 @@ from pyarrow import feather
 
 from untrackable import Deck, InnerProduct, Memoized, RandomizedResponse, Rappor
 from untrackable.auditing.evidence.file_audit import audit_file
+from untrackable.display.file_audit_words import verdict
 from untrackable.errors import AuditError
 from untrackable.mechanisms.interface import Mechanism
 
@@ -61,7 +62,7 @@ def test_rappor_is_followed_nearly_as_well_as_can_be(tmp_path: Path) -> None:
     assert exact.lower - 0.08 < by_law.tracking.lower < exact.upper
     assert by_law.tracking.same.trials == 1000
     assert by_law.mechanism == repr(RAPPOR)
-    assert "can be followed" in by_law.verdict
+    assert "can be followed" in " ".join(verdict(by_law))
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "feather", "arrows"])
@@ -85,8 +86,8 @@ def test_deck_is_not_followed_in_any_kind_of_file(suffix: str, tmp_path: Path) -
         assert found.windows is None
         assert found.people == 1000
         assert found.reports == 8000
-    assert "No way to follow" in found.verdict
-    assert "different values" in found.verdict
+    assert "No way to follow" in " ".join(verdict(found))
+    assert "different values" in " ".join(verdict(found))
 
 
 def test_repeats_give_away_whoever_replays(tmp_path: Path) -> None:
@@ -120,7 +121,7 @@ def test_sample_of_people_is_kept_whole(tmp_path: Path) -> None:
     found = audit_file(path, people=300)
     assert (found.pseudonyms, found.people, found.reports) == (300, 300, 1800)
     assert found.sampled
-    assert "uniform sample of 300 pseudonyms" in found.verdict
+    assert "uniform sample of 300 pseudonyms" in " ".join(verdict(found))
     assert audit_file(path, people=300, seed=1).tracking != found.tracking
     assert audit_file(path, people=300) == found
 
@@ -145,9 +146,9 @@ def test_windows(tmp_path: Path) -> None:
     found = audit_file(path)
     assert found.windows == ("tue", "wed")
     assert found.elsewhere == 100
-    assert "100 rows are in other windows" in found.verdict
+    assert "100 rows are in other windows" in " ".join(verdict(found))
     assert audit_file(path, windows=("mon", "wed")).elsewhere == 200
-    with pytest.raises(AuditError, match="no row is in the window 'sun'"):
+    with pytest.raises(AuditError, match="no rows in the window 'sun'"):
         audit_file(path, windows=("mon", "sun"))
     with pytest.raises(ValueError, match="must differ"):
         audit_file(path, windows=("mon", "mon"))
@@ -168,7 +169,7 @@ def test_malformed_rows_are_counted_and_named_by_line(tmp_path: Path) -> None:
         9: (f"{HIDDEN},,{0:08b}", "the window is missing"),
         12: (f"{HIDDEN},home,", "the report is missing"),
         20: (f"{HIDDEN},home,{HIDDEN}", "the report is not a row of 0 and 1"),
-        30: (f"{HIDDEN},home,0000", "the report has 4 bits, where most have 8"),
+        30: (f"{HIDDEN},home,0000", "the report has 4 bits, but most have 8"),
         40: (f'{HIDDEN},home,"{0:08b}', "a quotation mark is left open or misplaced"),
         50: (f"{HIDDEN}\udcff,home,{0:08b}", "not UTF-8"),
         60: (f"{HIDDEN},home,{0:08b},1", "4 columns instead of 3"),
@@ -182,8 +183,8 @@ def test_malformed_rows_are_counted_and_named_by_line(tmp_path: Path) -> None:
     assert found.malformed == len(wrong)
     assert found.rows == 400
     assert found.examples == tuple((line, reason) for line, (_, reason) in list(wrong.items())[:5])
-    assert "9 of 400 rows are malformed" in found.verdict
-    assert "line 4: 2 columns instead of 3" in found.verdict
+    assert "9 of 400 rows are malformed" in " ".join(verdict(found))
+    assert "line 4: 2 columns instead of 3" in " ".join(verdict(found))
     assert HIDDEN not in str(found)
     assert HIDDEN not in str(found.as_dict())
     # one by one, to see the reasons that come later
@@ -198,7 +199,7 @@ def test_malformed_rows_of_parquet_have_row_numbers(tmp_path: Path) -> None:
     cases: list[tuple[Callable[[int], Any], Any, str]] = [
         (lambda i: i % 9, -5, "the report is negative"),
         (lambda i: [i % 2, 1, 0], [1, 2, 0], "the report is not a list of 0 and 1"),
-        (lambda i: bytes([i % 9, 1]), b"x", "the report has 8 bits, where most have 16"),
+        (lambda i: bytes([i % 9, 1]), b"x", "the report has 8 bits, but most have 16"),
         (lambda i: float(i % 9), 0.5, "the report is not an integer"),
         (lambda i: f"{i % 9:04x}", "xyz", "the report is not hexadecimal"),
     ]
@@ -231,8 +232,8 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     pq.write_table(table.slice(0, 0), tmp_path / "norows.parquet")
     files = {
         "empty.csv": (b"", "is empty"),
-        "header.csv": (b"user,report\n", "no usable row"),
-        "windows.csv": (b"user,day,report\n", "no row is in any window"),
+        "header.csv": (b"user,report\n", "no row can be used"),
+        "windows.csv": (b"user,day,report\n", "no row says which window it is in"),
         "one.csv": (b"user,day,report\na,mon,1\n", "all rows are in one window"),
         "junk.bin": (bytes(range(256)) * 9, "is not CSV"),
         "line.txt": (b"no line ends here", "is not CSV"),
@@ -243,7 +244,10 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         "damaged.feather": (damaged(arrow), "damaged"),
         "bare.csv": (f"{HIDDEN},1\n{HIDDEN},2\n".encode(), "no pseudonym column called .* names 2 columns"),
         "columns.csv": (b"user,told\na,1\n", "no report column called report or irr"),
-        "negative.csv": (b"user,report\n" + b"a,-1\n" * 40, "no usable row; 40 of 40 rows are malformed .line 2"),
+        "negative.csv": (
+            b"user,report\n" + b"a,-1\n" * 40,
+            "no row can be used; 40 of 40 rows are malformed .line 2",
+        ),
         "few.csv": (b"user,report\na,1\na,2\n", "in both windows: 1, where at least 16"),
     }
     for name, (content, message) in files.items():
@@ -255,7 +259,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     for name, message in (
         ("missing.csv", "No such file"),
         (".", "Is a directory"),
-        ("norows.parquet", "no usable row"),
+        ("norows.parquet", "no row can be used"),
     ):
         with pytest.raises(AuditError, match=message):
             audit_file(tmp_path / name)
@@ -269,8 +273,8 @@ def test_bad_arguments(tmp_path: Path) -> None:
         audit_file(path, format="octal")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="people must be at least 16"):
         audit_file(path, people=3)
-    with pytest.raises(TypeError, match="mechanism must have link_scores"):
+    with pytest.raises(TypeError, match="mechanism must have a method link_scores"):
         audit_file(path, mechanism=object())  # type: ignore[arg-type]
     wide = audit_file(path, mechanism=Deck(bits=6, slots=4, eps_report=1.0, width=1), value=0)
     assert wide.malformed == 72
-    assert "more than the mechanism's 7 bits" in wide.verdict
+    assert "more bits than the mechanism's 7" in " ".join(verdict(wide))

@@ -24,6 +24,7 @@ from untrackable.auditing.evidence.recorded_attendance import (
     follow_by_attendance,
     round_label,
 )
+from untrackable.display.file_audit_words import verdict
 from untrackable.errors import AuditError
 from untrackable.theory.attendance import Attendance
 
@@ -55,8 +56,10 @@ def test_people_who_answer_every_day_are_found_and_reports_do_not_help(tmp_path:
     assert found.attendance.tracking.different.hits == 0
     assert found.attendance.matched.people == 300
     assert found.attendance.matched.sampled > 0.99
-    assert "Attendance gives people away, whatever their reports say: the 40 rounds" in found.verdict
-    assert "of 300 people who were held out, 100 % were matched right (sampled; 99 % interval" in found.verdict
+    assert "Attendance gives people away, whatever their reports say: the 40 rounds" in " ".join(verdict(found))
+    assert "Of 300 people who were held out, 100 % were matched right (sampled; 99 % interval" in " ".join(
+        verdict(found)
+    )
     assert found.as_dict()["attendance"]["advantage_lower"] == found.attendance.tracking.lower
 
 
@@ -68,11 +71,11 @@ def test_people_who_answer_one_round_in_twenty_are_not(tmp_path: Path) -> None:
     assert found.attendance.tracking.lower < 0.21
     assert found.attendance.matched.lower < 2 / 600
     assert found.attendance.matched.sampled < 0.02
-    assert "but nobody is found by it in a crowd: of 600 people" in found.verdict
+    assert "but nobody is found by it in a crowd. Of 600 people" in " ".join(verdict(found))
     longer = audit_file(write(tmp_path / "b.csv", Attendance(Fraction(1, 20)), people=600, rounds=20))
     assert longer.attendance is not None
     assert longer.attendance.tracking.lower == 0.0
-    assert "By attendance alone, in 20 rounds, no way to follow people was found" in longer.verdict
+    assert "By attendance alone, in 20 rounds, no way to follow people was found" in " ".join(verdict(longer))
 
 
 def test_nobody_is_accused_more_often_than_stated() -> None:
@@ -182,10 +185,12 @@ def test_files_without_what_attendance_needs(tmp_path: Path) -> None:
     assert whole.attendance is None
     assert whole.attendance_missing == "no round was seen in both windows"
     bare = audit_file(lines(tmp_path / "b.csv", "user,place,report", [(u, w, r) for u, w, _, r in rows]))
-    assert "Attendance was not looked at: the file has no column of rounds or times (round, date" in bare.verdict
+    assert "Attendance was not looked at: the file has no column of rounds or times (round, date" in " ".join(
+        verdict(bare)
+    )
     assert bare.as_dict()["attendance"] is None
     alone = lines(tmp_path / "c.csv", "user,round,report", [(u, t, r) for u, _, t, r in rows])
-    assert "no column of windows" in audit_file(alone).verdict
+    assert "no column of windows" in " ".join(verdict(audit_file(alone)))
     with pytest.raises(AuditError, match="rounds are of use only beside a window column"):
         audit_file(alone, round="round")
     with pytest.raises(AuditError, match="no round column called moon"):

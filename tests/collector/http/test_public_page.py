@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +15,12 @@ from tests.collector.stores.test_faults import on_now
 from untrackable.brackets import Bracket
 from untrackable.collector.http.management import create_campaign
 from untrackable.collector.rounds.closing import close_round
-from untrackable.collector.stores.records import Round
+from untrackable.collector.stores.records import Round, StoredCampaign
 from untrackable.collector.stores.store import Store
 from untrackable.collector.stores.store_address import open_store
-from untrackable.display.campaign_words import guarantee_words
+from untrackable.display.campaign_words import end_words, guarantee_words
 from untrackable.protocol.campaign import Campaign, Guarantee
+from untrackable.theory.attendance import Attendance
 
 
 @pytest.fixture
@@ -67,6 +69,36 @@ def test_campaign_guarantee_and_bars(collector: Collector) -> None:
     assert "https://" not in text
 
 
+def test_attendance_and_who_the_reports_are_of(collector: Collector) -> None:
+    """A page and the API say how often people answer; shares are of everybody."""
+    declared = Guarantee(eps=8.0, delta=1e-6, values="any", gamma=0.0, tracking_delta=0.0, recognition=0.0025)
+    asked = campaign(guarantee=declared, attendance=Attendance(Fraction(1, 8)))
+    filled(collector.store, asked)
+    text = collector.http.get("/").text
+    assert "Each person answers about one round in 8, as a secret coin decides." in text
+    assert "about 320,000 people in a round (estimated)" in text
+    found = collector.http.get(f"/campaigns/{asked.id}/guarantee").json()
+    assert found["attendance"]["participation"] == "1/8"
+    assert found["verified"]["recognition"]["upper"] <= 0.0025
+    estimate = collector.http.get(f"/campaigns/{asked.id}/rounds/1/estimate").json()
+    assert estimate["participation"] == "1/8"
+    alone = DECK.aggregator().add_saved(collector.store.sums(Round(asked.id, 1)) or b"").estimate()
+    first = estimate["values"][0]
+    assert first["standard_error"] > alone.standard_error[first["value"]]
+
+
+def test_a_verdict_of_before_gets_its_recognition(collector: Collector) -> None:
+    """Versions that did not count attendance stored no number for it."""
+    asked = campaign()
+    verdict = json.dumps({"delta": None, "tracking_delta": None})
+    collector.store.add_campaign(StoredCampaign(asked.id, asked.to_bytes(), verdict, published=True))
+    found = collector.http.get(f"/campaigns/{asked.id}/guarantee").json()
+    assert found["verified"]["recognition"]["lower"] > 0.999999
+    text = collector.http.get("/").text
+    assert "People answer every round, so nobody is seen at two places in one round." in text
+    assert "at most 100 %, by reports and attendance together" in text
+
+
 def test_texts_of_a_campaign_are_isolated_from_the_direction_of_others(collector: Collector) -> None:
     asked = campaign(question="מה 1, 2?")
     filled(collector.store, asked)
@@ -86,6 +118,28 @@ def test_no_filled_bar_has_an_interval_that_starts_at_zero(collector: Collector)
         assert ("bar pale" in row) == starts_at_zero
         assert ("number strong" in row) != starts_at_zero
     assert {", 0.00 to " in row for row in rows} == {True, False}
+
+
+def test_a_campaign_that_has_ended_says_so(collector: Collector) -> None:
+    asked = campaign()
+    create_campaign(collector.store, asked.to_bytes(), published=True)
+    assert "ended" not in collector.http.get("/").text
+    collector.store.end_campaign(asked.id, 2)
+    assert "Round 2 is its last one." in collector.http.get("/").text
+    collector.clock.now = asked.begins(3) - 1
+    assert "ended" not in collector.http.get("/").text
+    collector.clock.now = asked.begins(3)
+    assert "This campaign has ended: round 2 was its last one." in collector.http.get("/").text
+
+
+def test_the_end_of_a_campaign_in_words() -> None:
+    asked = campaign()
+    assert asked.rounds is not None
+    over = asked.begins(asked.rounds + 1)
+    assert end_words(asked, None, over - 1) == ""
+    assert end_words(asked, asked.rounds, over - 1) == ""
+    assert end_words(asked, None, over) == f"This campaign has ended: round {asked.rounds} was its last one."
+    assert end_words(asked, 0, asked.begins(1) - 1) == "This campaign was ended before its first round."
 
 
 def test_unpublished_or_few_reports_show_no_number(collector: Collector) -> None:
@@ -113,7 +167,8 @@ def test_a_guarantee_says_what_was_verified() -> None:
         (verdict(2e-7, 2e-7), "1e-06 (upper; verified: 2e-07, exact)"),
         ("{}", "1e-06 (upper)"),
     ):
-        first, guess, meaning, second = guarantee_words(asked, found)
+        first, guess, meaning, second, *attendance = guarantee_words(asked, found)
+        assert attendance[0].startswith("People answer every round")
         assert "right with probability at most 99.97 % (upper; 50 % is a coin toss)" in guess
         assert meaning.startswith("This eps is large. Each answer is right with probability ")
         assert "one person and two people with the same answer" in second

@@ -237,7 +237,7 @@ def test_impossible_reports_are_refused_with_nothing_added(bits: int, width: int
     zero = multi_bit_reports.joined([0, *range(1, width)], 0, bits)
     twice = multi_bit_reports.joined([1, 1, *(1 << i for i in range(2, width))], 1, bits)
     for bad in ([-1], [1 << total], [*good, zero], [*good, twice], [*good, 1]):
-        with pytest.raises(ValueError, match=rf"a report must be below 2\^{total}, its {width} vectors"):
+        with pytest.raises(ValueError, match=rf"a report must be below 2\^{total}, and its {width} vectors"):
             sums.add(bad)
     for bad in ([*good, zero], [*good, twice]):
         with pytest.raises(ValueError, match="linearly independent"):

@@ -1,7 +1,8 @@
-"""Bounds from below on what reports give away, by attacks on held-out people. Nothing is assumed of the mechanism.
+"""Lower bounds on what reports reveal, by attacks on held-out people. They assume nothing about the mechanism.
 
-An attack is chosen on one half of the people and tried once on the other, so its rates are binomial and their
-Clopper-Pearson bounds exact. The one assumption is that people (clients) are independent of each other.
+One half of the people is used to choose an attack, which is then tried once on the other half. So its rates are
+binomial, and their Clopper-Pearson bounds are exact. The only assumption is that people, or clients, are
+independent of each other.
 """
 
 import itertools
@@ -21,17 +22,17 @@ from untrackable.auditing.evidence.value_scores import scorers
 from untrackable.errors import AuditError
 
 FEWEST_PEOPLE = 16
-"""With fewer, too few are left to choose an attack on or to try it on."""
+"""With fewer people, there are too few to choose an attack, or too few to try it on."""
 
 FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advantage:
-    """Tracking advantage: `lower` holds with confidence `level`; `sampled` is the attack's result.
+    """The tracking advantage of an attack: `lower` holds with confidence `level`, `sampled` is what was observed.
 
-    `same` and `different`: how often pairs of one person, and of two people, were called one person, each with a
-    two-sided interval at `level`.
+    `same` is how often the attack said "one person" about two windows of one person, `different` how often it said
+    so about two people. Each has a two-sided interval at `level`.
     """
 
     similarity: str
@@ -43,7 +44,7 @@ class Advantage:
 
     @staticmethod
     def of(similarity: str, same: NDArray[np.bool_], different: NDArray[np.bool_], level: float) -> "Advantage":
-        """From the attack's answers about independent pairs of one person, and of two people."""
+        """Compute it from the attack's answers about independent pairs, of one person and of two people."""
         hits, alarms = int(same.sum()), int(different.sum())
         error = (1 - level) / 2
         lower = float(lower_bound(hits, same.size, error) - upper_bound(alarms, different.size, error))
@@ -57,7 +58,7 @@ class Advantage:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """The bound as JSON data."""
         return {**asdict(self), "same": self.same._asdict(), "different": self.different._asdict()}
 
 
@@ -78,11 +79,12 @@ Score = Callable[[Seen, Seen], FloatArray]
 
 
 def advantage_lower(first: Window, second: Window, *, level: float = 0.99, seed: int = 0) -> Advantage:
-    """A lower bound on the tracking advantage: total variation between one person's two windows and two people's.
+    """A lower bound on the tracking advantage, the total variation between two windows of one person and of two.
 
-    Row i of both windows is person i. Assumes that people are independent draws from one population, and nothing
-    else. A quarter of the people fits the similarities, a quarter chooses one and its threshold; of the rest half
-    give a pair of their own windows, and the others, two by two and each used once, a pair of two people.
+    Row i of both windows is person i. The only assumption is that people are independent draws from one population.
+    The first quarter of the people is used to fit the similarities, the second to choose one and its threshold. The
+    rest is used for the test: half of them give a pair of their own windows, and the others, each used once, give
+    pairs of two people.
     """
     return held_out_advantage(first, second, similarities, level=level, seed=seed)
 
@@ -116,7 +118,7 @@ def held_out_parts(people: int, seed: int) -> tuple[Index, Index, Index]:
 
 
 def disjoint_pairs(people: Index) -> tuple[Index, Index, Index]:
-    """Half of the people are paired with themselves; the others two by two, each used once."""
+    """Pair half of the people with themselves, and the others with each other, each used once."""
     same, others = people[: people.size // 2], people[people.size // 2 :]
     half = others.size // 2
     return same, others[:half], others[half : 2 * half]
@@ -125,9 +127,10 @@ def disjoint_pairs(people: Index) -> tuple[Index, Index, Index]:
 def _threshold(
     similarity: Score[Seen], first: Seen, second: Seen, level: float, trials: int
 ) -> tuple[float, float]:
-    """The bound to expect of `trials` same-person pairs, and the threshold that promises it.
+    """The bound to expect from `trials` pairs of one person, and the threshold that gives it.
 
-    Pairs of two people overlap here (everyone with the next few), as only the choice depends on them.
+    Here pairs of two people may overlap: everyone is paired with the next few. Only the choice depends on them, and
+    not the bound.
     """
     people = first.counts.size
     everyone = np.arange(people)
@@ -143,9 +146,9 @@ def _threshold(
 
 
 def _cuts(scores: FloatArray) -> FloatArray:
-    """Thresholds worth trying: midway between neighbouring scores, at most a few hundred."""
+    """At most a few hundred thresholds to try, midway between neighbouring scores."""
     levels = np.unique(scores)
-    # Scores that differ by rounding are one: a cut between them would depend on how the sums were ordered.
+    # Scores that differ only by rounding count as one. A cut between them would depend on the order of the sums.
     apart = np.diff(levels) > 1e-9 * (1 + np.abs(levels[1:]))
     levels = levels[np.concatenate(([True], apart))]
     if levels.size > 256:
@@ -160,10 +163,11 @@ def _at_least(scores: FloatArray, cuts: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Epsilon:
-    """A lower bound on eps at `delta`, by one event: `lower` holds with confidence `level`.
+    """A lower bound on eps at `delta`, from one event: `lower` holds with confidence `level`.
 
-    `inside` and `outside`: how often clients of the one value and of the other showed the event. `score` is what
-    the event is about. `sampled` is the ratio that was seen, infinite if the others never showed it.
+    `inside` is how often the event happened with clients of one value, `outside` with clients of the other. The
+    event is that the score called `score` is large. `sampled` is the log of the observed ratio. It is infinite if
+    the event never happened with the other value.
     """
 
     score: str
@@ -175,40 +179,41 @@ class Epsilon:
     outside: Share
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """The bound as JSON data."""
         return {**asdict(self), "inside": self.inside._asdict(), "outside": self.outside._asdict()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueLeak:
-    """How much reports reveal about the value: the bound on eps, and the share of held-out values guessed right."""
+    """How much reports reveal about the value: a bound on eps, and the share of held-out values guessed right."""
 
     eps: Epsilon
     recovered: Share
 
 
 def eps_lower(samples: Sequence[Streams], *, level: float = 0.99, delta: float = 0.0, seed: int = 0) -> Epsilon:
-    """A lower bound on eps from clients of two values (of more: of the two that are easiest to tell apart).
+    """A lower bound on eps from clients of two or more values, by the two values that differ most.
 
-    (eps, delta) privacy means P(event | a) ≤ e^eps·P(event | b) + delta, so that
-    eps ≥ ln((P(event | a) - delta)/P(event | b)). Assumes that clients are independent and those of one value
-    alike. A quarter of the clients fits scores, a quarter chooses one event, which alone is tried on the others.
+    (eps, delta) privacy means P(event | a) ≤ e^eps·P(event | b) + delta, and so
+    eps ≥ ln((P(event | a) - delta)/P(event | b)). This assumes that clients are independent, and that those of one
+    value follow one law. A quarter of the clients is used to fit scores, a quarter to choose an event, and the rest
+    to test this event.
     """
     return value_leak(samples, level=level, delta=delta, seed=seed).eps
 
 
 def value_leak(samples: Sequence[Streams], *, level: float = 0.99, delta: float = 0.0, seed: int = 0) -> ValueLeak:
-    """`eps_lower`, and the share of held-out clients whose value is recovered."""
+    """The bound of `eps_lower`, and the share of held-out clients whose value is guessed right."""
     level = checks.open_probability("level", level)
     delta = checks.probability("delta", delta)
     if len(samples) < 2:
-        raise ValueError(f"samples must be of at least two values, got {len(samples)}")
+        raise ValueError(f"there must be samples of at least two values, got {len(samples)}")
     rng = np.random.default_rng(checks.integer("seed", seed, low=0))
     fit, choose, test = [], [], []
     for sample in samples:
         clients = sample.tokens.shape[0]
         if clients < FEWEST_PEOPLE:
-            raise AuditError(f"at least {FEWEST_PEOPLE} clients of each value are needed, there are {clients}")
+            raise AuditError(f"each value needs at least {FEWEST_PEOPLE} clients, but one has {clients}")
         order = rng.permutation(clients)
         fit.append(sample.take(order[: clients // 4]))
         choose.append(sample.take(order[clients // 4 : clients // 2]))
@@ -256,13 +261,13 @@ def _ratio(table: FloatArray, a: int, b: int) -> FloatArray:
 
 
 def _guess(table: FloatArray, rng: np.random.Generator) -> Index:
-    """The likeliest value of each client; ties are broken at random."""
+    """The likeliest value of each client. Ties are broken at random."""
     best = table == table.max(axis=1, keepdims=True)
     return np.asarray(np.argmax(best * rng.random(table.shape), axis=1), dtype=np.int64)
 
 
 def _event(inside: FloatArray, outside: FloatArray, trials: int, level: float, delta: float) -> tuple[float, float]:
-    """The bound to expect of the best event {score ≥ cut} on `trials` clients of either value, and the cut."""
+    """The bound to expect from the best event {score ≥ cut} with `trials` clients of each value, and the cut."""
     cuts = _cuts(inside)
     error = (1 - level) / 2
     least = lower_bound(_at_least(inside, cuts) * trials, trials, error) - delta

@@ -1,4 +1,4 @@
-"""Audits a client as a black box: make many, collect their reports, and bound from below what these give away."""
+"""Audits a client as a black box: makes many, collects their reports, and finds out how much these reveal."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,20 +15,19 @@ from untrackable.auditing.evidence.attack_bounds import (
     advantage_lower,
     value_leak,
 )
-from untrackable.auditing.evidence.report_digests import Progress
 from untrackable.auditing.evidence.report_streams import Factory, Streams, collect
 from untrackable.auditing.evidence.sign_tests import SignTest, identical, persistence, sharing
 from untrackable.auditing.evidence.similarities import halves
-from untrackable.brackets import at_least
+from untrackable.progress import Progress
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientAudit:
-    """The result of `audit_client`. Each bound holds with confidence `level`; none of them is an upper bound.
+    """The result of `audit_client`. Each bound is a lower bound and holds with confidence `level`.
 
-    `eps` is from all reports of a client, `eps_one` from its first; `tracking` is from its first half against its
-    second. `recovered` and `recovered_one` are shares of held-out clients whose value was guessed; guessing without
-    looking at reports gets `chance`.
+    `eps` is about all reports of a client, `eps_one` about its first. `tracking` compares the first half of its
+    reports with the second. `recovered` and `recovered_one` are the shares of held-out clients whose value was
+    guessed right, from all reports and from the first.
     """
 
     values: int
@@ -49,12 +48,12 @@ class ClientAudit:
 
     @property
     def refuted(self) -> bool:
-        """Whether the claimed eps, of all reports or of one, is below what was found."""
+        """Whether a claimed eps, of all reports or of one, is below the bound that was found."""
         return _above(self.eps.lower, self.claimed_eps) or _above(self.eps_one.lower, self.claimed_eps_one)
 
     @property
     def chance(self) -> float:
-        """Share of values that are guessed without looking at reports."""
+        """The share of values that a guess without any report gets right."""
         return 1 / self.values
 
     @property
@@ -64,69 +63,16 @@ class ClientAudit:
 
     @property
     def averages_out(self) -> bool:
-        """Whether nothing is found to persist and many reports still reveal more than one: noise is fresh."""
+        """Whether noise is fresh: nothing seems to persist, and many reports reveal more than one does."""
         return not self.persists and self.recovered.lower > self.recovered_one.upper
 
     @property
     def shares_randomness(self) -> bool:
-        """Whether clients are not independent; then the other bounds do not hold."""
+        """Whether clients are not independent. Then the bounds do not hold."""
         return self.identical or self.sharing.found
 
-    @property
-    def verdict(self) -> str:
-        """In plain words."""
-        return " ".join(self.sentences)
-
-    @property
-    def sentences(self) -> tuple[str, ...]:
-        """The verdict, sentence by sentence."""
-        sure = f"{100 * self.level:.12g} %"
-        said = []
-        if self.shares_randomness:
-            how = (
-                "all clients of a value send the same reports, one after the other"
-                if self.identical
-                else "clients made one after the other agree more than distant ones"
-            )
-            said.append(
-                f"SHARED RANDOMNESS: {how}. Clients are not independent, so no bound below is to be relied on."
-            )
-        for found, claimed, of in (
-            (self.eps, self.claimed_eps, f"all {self.reports} reports"),
-            (self.eps_one, self.claimed_eps_one, "one report"),
-        ):
-            bound = f"or {of}, eps is at least {at_least(found.lower, 3)} (lower, {sure})"
-            if claimed is None:
-                said.append(f"F{bound}.")
-            else:
-                fate = "CLAIM REFUTED" if found.lower > claimed else "The claim is not refuted"
-                said.append(f"{fate}: f{bound}, claimed {claimed:.4g}.")
-            if found.outside.hits == 0 and found.inside.sampled > 0.5:
-                said.append(
-                    f"What {found.inside.sampled:.0%} of the clients of one value showed, none of "
-                    f"{found.outside.trials} of another did: eps may well be infinite."
-                )
-        said.append(self._noise())
-        said.append(
-            f"Tracking advantage between halves of {self.reports} reports: at least "
-            f"{at_least(self.tracking.lower, 3)} (lower, {sure})."
-        )
-        return tuple(said)
-
-    def _noise(self) -> str:
-        if self.persists:
-            return "Something persists in a client: its reports hang together."
-        if not self.averages_out:
-            return "Nothing was found to persist in a client."
-        fate = "NOISE IS NOT PERMANENT" if self.refuted else "Noise is fresh in every report"
-        return (
-            f"{fate}: nothing was found to persist in a client, and {self.reports} reports reveal the value of "
-            f"{self.recovered.sampled:.1%} of the clients (sampled; {self.recovered.lower:.1%} or more), one "
-            f"report of {self.recovered_one.sampled:.1%}. Such noise is private only as long as reports are few."
-        )
-
     def as_dict(self) -> dict[str, Any]:
-        """For JSON; names say lower or sampled."""
+        """The result as JSON data. Names say which numbers are lower bounds and which are sampled."""
         return {
             "values": self.values,
             "clients_per_value": self.clients,
@@ -151,7 +97,6 @@ class ClientAudit:
             "shares_randomness": self.shares_randomness,
             "sharing": self.sharing.as_dict(),
             "identical_streams": self.identical,
-            "verdict": self.verdict,
         }
 
 
@@ -172,18 +117,19 @@ def audit_client(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> ClientAudit:
-    """Audit clients made by `factory(value)`, with no knowledge of how they work.
+    """Audit clients made by `factory(value)`, without knowing how they work.
 
-    A client is called for one report after another, or has `.report(round)`, which is called for rounds 1, 2, ….
-    `clients` are made for each value, in turn. Claims are about all `reports` together, and about one. `seed`
-    decides which clients are held out, not what clients send. Assumes independent clients, which it also tests.
+    A client is a function that returns one report after another, or an object with `.report(round)`, which is
+    called for rounds 1, 2, …. `clients` is the number of clients for each value. `claimed_eps` is about all
+    `reports` together, `claimed_eps_one` about one. `seed` decides which clients are held out, not what clients
+    send. The bounds assume that clients are independent, which is tested too.
     """
     if not callable(factory):
         raise TypeError(f"factory must be callable, not {type(factory).__name__}")
     if isinstance(values, (str, bytes)) or not isinstance(values, Sequence):
         raise TypeError(f"values must be a sequence of values, not {type(values).__name__}")
     if len(values) < 2:
-        raise ValueError(f"values must be at least two, to be told apart, got {len(values)}")
+        raise ValueError(f"there must be at least two values, got {len(values)}")
     reports = checks.integer("reports", reports, low=2)
     clients = checks.integer("clients", clients, low=4 * FEWEST_PEOPLE)
     level = checks.open_probability("level", level)
@@ -195,7 +141,7 @@ def audit_client(
     rng = np.random.default_rng(checks.integer("seed", seed, low=0))
     samples = collect(factory, values, clients, reports, progress)
     if progress is not None:
-        progress("looking for leaks")
+        progress("looking for leaks", None)
     every, one = (
         value_leak(taken, level=level, delta=delta, seed=seed)
         for taken in (samples, [sample.between(0, 1) for sample in samples])
@@ -220,7 +166,7 @@ def audit_client(
 
 
 def _tracking(samples: Sequence[Streams], level: float, seed: int) -> Advantage:
-    """The largest bound of all values, each at a level such that all of them hold together."""
+    """The largest bound over all values. Each has a higher level, so all bounds hold together at this level."""
     each = 1 - (1 - level) / len(samples)
     found = [advantage_lower(*halves(sample), level=each, seed=seed) for sample in samples]
     return max(found, key=lambda advantage: (advantage.lower, advantage.sampled))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from untrackable import checks
 from untrackable.auditing.evidence.attack_bounds import FEWEST_PEOPLE, Advantage, advantage_lower, disjoint_pairs
-from untrackable.auditing.evidence.people_sample import PeopleSample, Person, arrays, windows
+from untrackable.auditing.evidence.people_sample import BothWindows, PeopleSample, arrays, windows
 from untrackable.auditing.evidence.recorded_attendance import (
     MOST_ROUNDS,
     RecordedAttendance,
@@ -21,40 +21,43 @@ from untrackable.auditing.evidence.recorded_attendance import (
     follow_by_attendance,
     round_label,
 )
-from untrackable.auditing.evidence.recorded_format import FORMATS, Format, RecordedFormat, UnreadableReport
+from untrackable.auditing.evidence.recorded_format import FORMATS, FormatName, RecordedFormat, UnreadableReport
 from untrackable.auditing.evidence.recorded_table import ROUNDS, RecordedColumns, find_columns, open_recorded
-from untrackable.auditing.evidence.report_digests import Progress
-from untrackable.brackets import at_least
 from untrackable.errors import AuditError
+from untrackable.progress import Progress
 from untrackable.reports.table import CellBatch, CellTable
 
 SHOWN = 5
-"""How many malformed rows are named one by one."""
+"""This many malformed rows are described one by one."""
 
 _SAMPLE = 1000
+"""The format is guessed from this many reports."""
 _MOST_WINDOWS = 100_000
+"""A file with more windows is refused, since counting them takes memory."""
 _BLOCK = 64
+"""A mechanism scores this many people against this many at a time, although only the diagonal is used."""
 
 
 class LinkingMechanism(Protocol):
-    """A mechanism that knows how likely two rows of reports are one person's."""
+    """A mechanism that can compute how likely it is that two rows of reports are from one person."""
 
     @property
     def report_bits(self) -> int:
-        """Width of a report."""
+        """The width of a report in bits."""
 
     def link_scores(self, first: NDArray[Any], second: NDArray[Any], value: Any) -> NDArray[np.float64]:
-        """ln(one user/two users) for every pair of a row of `first` and a row of `second`."""
+        """ln(one person/two people) for every pair of a row of `first` and a row of `second`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileAudit:
-    """The result of `audit_file`; `tracking.lower` holds with confidence `level` if people are independent.
+    """The result of `audit_file`. If people are independent, `tracking.lower` holds with confidence `level`.
 
-    `rows` are all data rows, of which `malformed` were left out (`examples` are the first few, with their line or
-    row number) and `elsewhere` were in other windows. `people` were seen in both windows, and sent `reports` there;
-    `sampled` says whether they are a uniform sample of the file's pseudonyms. `tracking` is by what the reports
-    say, `attendance` by the rounds in which people were seen; `attendance_missing` says why it is None.
+    Of `rows` data rows, `malformed` were left out, and `elsewhere` were in other windows. `examples` has the first
+    few malformed rows: their line or row number, and what is wrong. `people` is the number of people with reports
+    in both windows, and `reports` the number of their reports. `sampled` says whether the `pseudonyms` that were
+    looked at are a uniform sample of those in the file. `tracking` is by what the reports say, `attendance` by the
+    rounds in which people were seen; if it is None, `attendance_missing` says why.
     """
 
     path: str
@@ -75,56 +78,8 @@ class FileAudit:
     attendance: RecordedAttendance | None
     attendance_missing: str
 
-    @property
-    def verdict(self) -> str:
-        """In plain words."""
-        return " ".join([self.finding, self.attendance_finding, *self.notes])
-
-    @property
-    def finding(self) -> str:
-        """Whether people can be followed by their reports."""
-        found, sure = self.tracking, f"{100 * self.level:.12g} %"
-        if found.lower > 0:
-            return (
-                f"People in this file can be followed: by {found.similarity}, one person's two windows are told "
-                f"from two people's with an advantage of at least {at_least(found.lower, 3)} (lower, {sure}; "
-                f"{found.sampled:.3g} sampled), where 0 is guessing and 1 is certainty."
-            )
-        return (
-            "No way to follow the people in this file by their reports was found: the chosen attack had an "
-            f"advantage of {found.sampled:.3g} (sampled), no more than luck may give with "
-            f"{found.different.trials:,} pairs of people. Another attack may do better."
-        )
-
-    @property
-    def attendance_finding(self) -> str:
-        """Whether people can be followed by the rounds in which they were seen."""
-        if self.attendance is None:
-            return f"Attendance was not looked at: {self.attendance_missing}."
-        return self.attendance.finding
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Remarks that a reader of the result should know."""
-        said = []
-        if self.malformed:
-            where = "; ".join(f"{self.unit} {number}: {reason}" for number, reason in self.examples)
-            more = "" if self.malformed <= len(self.examples) else "; …"
-            said.append(
-                f"{self.malformed:,} of {self.rows:,} rows are malformed and were left out ({where}{more})."
-            )
-        if self.elsewhere:
-            said.append(f"{self.elsewhere:,} rows are in other windows and were not used.")
-        if self.sampled:
-            said.append(f"A uniform sample of {self.pseudonyms:,} pseudonyms was looked at.")
-        said.append(
-            "People may hold different values and send different numbers of reports, by which they can be followed "
-            "too: this is about the file, not about the definition, which is for equal values."
-        )
-        return tuple(said)
-
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """The result as JSON data."""
         return {
             "file": self.path,
             "rows": self.rows,
@@ -144,7 +99,6 @@ class FileAudit:
             "tracking": self.tracking.as_dict(),
             "attendance": None if self.attendance is None else self.attendance.as_dict(),
             "attendance_missing": self.attendance_missing or None,
-            "verdict": self.verdict,
         }
 
 
@@ -156,7 +110,7 @@ def audit_file(
     report: str | None = None,
     round: str | None = None,
     windows: tuple[str, str] | None = None,
-    format: Format = "auto",
+    format: FormatName = "auto",
     level: float = 0.99,
     people: int = 10_000,
     seed: int = 0,
@@ -166,32 +120,33 @@ def audit_file(
 ) -> FileAudit:
     """Measure how well the people in a CSV, Parquet or Arrow file can be followed, by an attack on held-out people.
 
-    With a mechanism, and the value that everyone is taken to hold, its likelihood ratio is the attack: one person
-    if above 1. If the file says in which round (or when) a report was seen, people are also followed by attendance
-    alone. Memory is in proportion to `people`, not to rows. `seed` decides who is sampled and held out.
+    With a `mechanism` and the `value` that everyone is assumed to hold, the attack uses the mechanism's likelihood
+    ratio, and says "one person" if it is above 1. If the file says in which round (or when) a report was seen,
+    people are also followed by attendance alone. Memory grows with `people`, the largest number of people to look
+    at, and not with the rows. `seed` decides which people are sampled and which are held out.
     """
     checks.choice("format", format, FORMATS)
     level = checks.open_probability("level", level)
     people = checks.integer("people", people, low=FEWEST_PEOPLE)
     seed = checks.integer("seed", seed, low=0, high=(1 << 64) - 1)
     if mechanism is not None and not callable(getattr(mechanism, "link_scores", None)):
-        raise TypeError(f"mechanism must have link_scores, {type(mechanism).__name__} has not")
+        raise TypeError(f"mechanism must have a method link_scores, {type(mechanism).__name__} has none")
     table = open_recorded(Path(path))
     columns = find_columns(table, pseudonym, window, report, round)
     reading = _Reading(table, columns, format, mechanism, progress)
     if columns.window is not None:
         windows = reading.two_windows(windows)
     elif windows is not None:
-        raise ValueError("windows were named, but there is no window column")
+        raise ValueError("windows were given, but the file has no window column")
     found = reading.collect(windows, people, seed)
     both = found.in_both_windows()
     if len(both) < FEWEST_PEOPLE:
         raise AuditError(
-            f"pseudonyms with reports in both windows: {len(both)}, where at least {FEWEST_PEOPLE} are needed"
+            f"at least {FEWEST_PEOPLE} pseudonyms must have reports in both windows, but only {len(both)} do"
             + reading.complaint()
         )
     if progress is not None:
-        progress("looking for a way to follow people")
+        progress("looking for a way to follow people", None)
     tracking = _tracked(both, level, seed, mechanism, value)
     attendance, missing = _attended(both, columns, len(reading.rounds), level, seed)
     return FileAudit(
@@ -216,13 +171,13 @@ def audit_file(
 
 
 class _Reading:
-    """One file being read; it counts malformed rows on the way."""
+    """Reads one file, and counts rows and malformed rows on the way."""
 
     def __init__(
         self,
         table: CellTable,
         columns: RecordedColumns,
-        format: Format,
+        format: FormatName,
         mechanism: LinkingMechanism | None,
         progress: Progress | None,
     ) -> None:
@@ -241,18 +196,18 @@ class _Reading:
         for batch in self._batches("counting windows", [str(self._columns.window)]):
             counts.update(str(cells[0]) for cells in batch.rows if cells and not _missing(cells[0]))
             if len(counts) > _MOST_WINDOWS:
-                raise AuditError(f"the window column has more than {_MOST_WINDOWS:,} different windows")
+                raise AuditError(f"the window column must have at most {_MOST_WINDOWS:,} different windows")
         if asked is not None:
             for window in asked:
                 if window not in counts:
-                    raise AuditError(f"no row is in the window {window!r}")
+                    raise AuditError(f"there are no rows in the window {window!r}")
             if asked[0] == asked[1]:
                 raise ValueError("the two windows must differ")
             return asked
         if not counts:
-            raise AuditError("no row is in any window")
+            raise AuditError("no row says which window it is in")
         if len(counts) < 2:
-            raise AuditError("all rows are in one window; two are needed to follow anyone")
+            raise AuditError("all rows are in one window; following people takes two")
         first, second = sorted(window for window, _ in counts.most_common(2))
         return first, second
 
@@ -268,17 +223,19 @@ class _Reading:
                 break
         self.format = RecordedFormat.of(sample[:_SAMPLE], self._asked)
         if self._bits is not None and self.format.name == "text":
-            raise AuditError("reports are text; a mechanism's are integers, hexadecimal or bits")
+            raise AuditError(
+                "the reports are text, but reports of a mechanism are integers, hexadecimal digits or bits"
+            )
         found = PeopleSample(people, width=self.format.width, seed=seed, keep_raw=self._bits is not None)
         which = {window: index for index, window in enumerate(windows or ())}
         for batch in itertools.chain(begun, batches):
             self._add(batch, which, found)
         if self.malformed == self.rows:
-            raise AuditError(f"there is no usable row{self.complaint()}")
+            raise AuditError(f"no row can be used{self.complaint()}")
         return found
 
     def complaint(self) -> str:
-        """The first malformed row, as the end of an error."""
+        """How many rows are malformed, and the first of them, for the end of an error message."""
         if not self.malformed:
             return ""
         number, reason = self.examples[0]
@@ -296,7 +253,7 @@ class _Reading:
                     self.examples.append((number, problem))
 
     def _add_row(self, cells: Sequence[Any], which: dict[str, int], found: PeopleSample) -> str:
-        """Count a report; what is wrong with the row, if anything is."""
+        """Add the report of a row. The result says what is wrong with the row, and is empty if nothing is."""
         who, sent = cells[0], cells[-1]
         if _missing(who):
             return "the pseudonym is missing"
@@ -314,7 +271,7 @@ class _Reading:
         except UnreadableReport as error:
             return str(error)
         if self._bits is not None and report.bit_length() > self._bits:
-            return f"the report has more than the mechanism's {self._bits} bits"
+            return f"the report has more bits than the mechanism's {self._bits}"
         if which and window is None:
             self.elsewhere += 1
         else:
@@ -337,7 +294,7 @@ class _Reading:
 def _missing(cell: Any) -> bool:
     if isinstance(cell, str):
         return not cell
-    return cell is None or cell == b"" or cell != cell  # the last: not a number
+    return cell is None or cell == b"" or cell != cell  # Only NaN differs from itself.
 
 
 def _name(who: Any) -> bytes:
@@ -345,7 +302,7 @@ def _name(who: Any) -> bytes:
 
 
 def _attended(
-    both: list[Person], columns: RecordedColumns, rounds: int, level: float, seed: int
+    both: list[BothWindows], columns: RecordedColumns, rounds: int, level: float, seed: int
 ) -> tuple[RecordedAttendance | None, str]:
     """What attendance alone says; or None, and the reason."""
     if columns.window is None:
@@ -361,7 +318,7 @@ def _attended(
 
 
 def _tracked(
-    both: list[Person], level: float, seed: int, mechanism: LinkingMechanism | None, value: Any
+    both: list[BothWindows], level: float, seed: int, mechanism: LinkingMechanism | None, value: Any
 ) -> Advantage:
     if mechanism is None:
         return advantage_lower(*windows(both), level=level, seed=seed)
@@ -369,8 +326,8 @@ def _tracked(
     widest = max((report.bit_length() for person in both for window in person for report in window.raw), default=0)
     if widest + 16 < mechanism.report_bits:
         raise AuditError(
-            f"the mechanism's reports have {mechanism.report_bits} bits, those of the file at most {widest}: "
-            "they are not of this mechanism, or of other parameters"
+            f"reports of this mechanism have {mechanism.report_bits} bits, but those in the file have at most "
+            f"{widest}: they come from another mechanism or from other parameters"
         )
     wide = mechanism.report_bits > 64
     if simulate is not None:

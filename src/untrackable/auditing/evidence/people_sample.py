@@ -1,4 +1,4 @@
-"""A uniform sample of the people in a stream of rows, and what is remembered about each, in bounded memory."""
+"""A uniform sample of the people in a stream of rows, and what is kept about each person, in bounded memory."""
 
 import heapq
 from typing import Any
@@ -13,14 +13,17 @@ from untrackable.auditing.evidence.report_streams import FEW
 from untrackable.auditing.evidence.similarities import Window
 
 MOST_HASHES = 64
-"""Different reports remembered of a person in a window: those of the smallest digests, the same in both windows."""
+"""This many different reports of a person are kept for each window: those with the smallest digests.
+
+The choice depends on the report alone, so the same reports are kept in both windows.
+"""
 
 MOST_RAW = 256
-"""Reports kept as they are of a person in a window, where they are kept at all."""
+"""If raw reports are kept, this many are kept of a person for each window."""
 
 
 class PersonWindow:
-    """A person in a window: the number of reports, how often each bit was 1, some digests, and rounds as bits."""
+    """The reports of a person in one window: number, how often each bit was 1, some digests, and rounds as bits."""
 
     __slots__ = ("count", "hashes", "ones", "raw", "rounds")
 
@@ -32,7 +35,7 @@ class PersonWindow:
         self.rounds = 0
 
     def add(self, report: int, width: int, keep: bool) -> None:
-        """One more report."""
+        """Add a report."""
         self.count += 1
         wanted = width or max(1, report.bit_length())
         if self.ones.size < wanted:
@@ -46,25 +49,25 @@ class PersonWindow:
             del self.hashes[max(self.hashes)]
 
 
-Person = tuple[PersonWindow, PersonWindow]
-"""A person in the two windows."""
+BothWindows = tuple[PersonWindow, PersonWindow]
+"""The reports of one person in the two windows."""
 
 
 class PeopleSample:
-    """At most `most` pseudonyms: those whose keyed digests are smallest, which is a uniform sample.
+    """A uniform sample of at most `most` pseudonyms: those with the smallest keyed digests.
 
-    A pseudonym that was dropped never comes back, so all reports of those who stay have been counted.
+    A pseudonym that was dropped never comes back, so all reports of the pseudonyms in the sample are counted.
     """
 
     def __init__(self, most: int, *, width: int, seed: int, keep_raw: bool) -> None:
         self._most, self._width, self._keep = most, width, keep_raw
         self._key = seed.to_bytes(16, "little")
-        self._known: dict[bytes, Person] = {}
+        self._known: dict[bytes, BothWindows] = {}
         self._largest: list[tuple[int, bytes]] = []
         self.dropped = False
 
     def add(self, pseudonym: bytes, window: int | None, report: int, round: int | None = None) -> None:
-        """One report; without a window, a person's reports go to the two windows in turn."""
+        """Add a report. Without a window, a person's reports go to the two windows in turn."""
         person = self._known.get(pseudonym) or self._admit(pseudonym)
         if person is None:
             return
@@ -74,7 +77,7 @@ class PeopleSample:
         if round is not None:
             person[window].rounds |= 1 << round
 
-    def _admit(self, pseudonym: bytes) -> Person | None:
+    def _admit(self, pseudonym: bytes) -> BothWindows | None:
         rank = digest(pseudonym, self._key)
         if len(self._known) >= self._most:
             self.dropped = True
@@ -91,12 +94,12 @@ class PeopleSample:
     def __len__(self) -> int:
         return len(self._known)
 
-    def in_both_windows(self) -> list[Person]:
-        """The people who were seen in both windows."""
+    def in_both_windows(self) -> list[BothWindows]:
+        """The people who have reports in both windows."""
         return [person for person in self._known.values() if person[0].count and person[1].count]
 
 
-def windows(people: list[Person]) -> tuple[Window, Window]:
+def windows(people: list[BothWindows]) -> tuple[Window, Window]:
     """The two windows of these people as arrays."""
     width = max(window.ones.size for person in people for window in person)
     known: dict[int, int] = {}
@@ -123,10 +126,11 @@ def _window(people: list[PersonWindow], width: int, known: dict[int, int]) -> Wi
     return Window(counts, means, tokens)
 
 
-def arrays(people: list[Person], report_bits: int, *, as_bytes: bool) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The raw reports of people who have enough in both windows, laid out as simulation does.
+def arrays(people: list[BothWindows], report_bits: int, *, as_bytes: bool) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The raw reports of people who have enough in both windows, in the layout of simulated reports.
 
-    From each person as many are taken as three quarters of the people have in a window.
+    For each window, everyone has the same number of reports. It is chosen so that three quarters of the people have
+    at least this many.
     """
     taken = [int(np.quantile([len(person[i].raw) for person in people], 0.25)) for i in (0, 1)]
     kept = [person for person in people if all(len(person[i].raw) >= taken[i] for i in (0, 1))]

@@ -14,7 +14,6 @@ from untrackable.auditing.confidence import Matched
 from untrackable.auditing.evidence.attack_bounds import Advantage, held_out_advantage, held_out_parts
 from untrackable.auditing.evidence.similarities import FloatArray, Index
 from untrackable.auditing.link_attack import share
-from untrackable.brackets import at_least
 
 MOST_ROUNDS = 4096
 """The largest number of different rounds of a file in which attendance is looked at."""
@@ -111,30 +110,8 @@ class RecordedAttendance:
     tracking: Advantage
     matched: Matched
 
-    @property
-    def finding(self) -> str:
-        """Whether people can be followed by the rounds in which they were seen."""
-        tracking, matched, sure = self.tracking, self.matched, f"{100 * self.matched.level:.12g} %"
-        first = (
-            f"of {matched.people:,} people who were held out, {100 * matched.sampled:.3g} % were matched right "
-            f"(sampled; {sure} interval {100 * matched.lower:.3g} % to {100 * matched.upper:.3g} %; a guess: "
-            f"{100 / matched.people:.2g} %)"
-        )
-        told = (
-            f"{self.rounds:,} rounds tell one person from two with an advantage of at least "
-            f"{at_least(tracking.lower, 3)} (lower, {sure}; {tracking.sampled:.3g} sampled)"
-        )
-        if tracking.lower > 0 and matched.lower > 1 / matched.people:
-            return f"Attendance gives people away, whatever their reports say: the {told}; {first}."
-        if tracking.lower > 0:
-            return f"By attendance alone, {told}, but nobody is found by it in a crowd: {first}."
-        return (
-            f"By attendance alone, in {self.rounds:,} rounds, no way to follow people was found: an advantage of "
-            f"{tracking.sampled:.3g} (sampled), no more than luck may give; {first}."
-        )
-
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """The result as JSON data."""
         return {
             "rounds": self.rounds,
             "advantage_lower": self.tracking.lower,

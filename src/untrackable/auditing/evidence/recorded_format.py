@@ -1,4 +1,4 @@
-"""How a recorded report is written: as an integer, hexadecimal digits, bits, or text that is only compared."""
+"""Reads recorded reports: integers, hexadecimal digits, bits, or text, which is only compared."""
 
 import re
 from collections import Counter
@@ -11,35 +11,35 @@ from numpy.typing import NDArray
 
 from untrackable.auditing.evidence.report_digests import digest
 
-Format = Literal["auto", "integer", "hex", "bits", "text"]
-FORMATS: tuple[Format, ...] = ("auto", "integer", "hex", "bits", "text")
+FormatName = Literal["auto", "integer", "hex", "bits", "text"]
+FORMATS: tuple[FormatName, ...] = ("auto", "integer", "hex", "bits", "text")
 
 WIDEST = 4096
-"""Bits of the longest report."""
+"""The largest width of a report in bits."""
 
 TEXT_BITS = 32
-"""Width of the digest that stands for a text."""
+"""The width in bits of the digest that stands for a text."""
 
 _ENOUGH = 0.9
-"""Share of a file's first reports that must look like a format."""
+"""A format is recognised if at least this share of a file's first reports look like it."""
 
 _HEX = re.compile(r"(?:0[xX])?([0-9a-fA-F]+)")
 
 
 class UnreadableReport(ValueError):
-    """A report that is not of the file's format; the message never shows it."""
+    """A report that does not have the format of its file. The message never shows the report."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedFormat:
-    """How the reports of one file are read; `width` is their bits, or 0 for integers of any width."""
+    """The format of the reports in one file. `width` is in bits, and 0 for integers, which may have any width."""
 
-    name: Format
+    name: FormatName
     width: int
 
     @staticmethod
-    def of(sample: Sequence[Any], asked: Format) -> "RecordedFormat":
-        """The format that a file's first reports suggest, or the one asked for, with the width that most have."""
+    def of(sample: Sequence[Any], asked: FormatName) -> "RecordedFormat":
+        """The format that a file's first reports suggest, or the one asked for, with the most frequent width."""
         texts = [cell for cell in sample if isinstance(cell, str)]
         if asked == "auto":
             asked = _guess(sample, texts)
@@ -54,7 +54,7 @@ class RecordedFormat:
         return RecordedFormat(asked, TEXT_BITS if asked == "text" else width)
 
     def read(self, cell: Any) -> int:
-        """A report as an integer: digits are written highest first; the first of a list or of bytes is lowest."""
+        """Read a report as an integer. Digits have the highest first; lists and bytes have the lowest first."""
         if self.name == "text":
             return _as_text(cell)
         if self.name == "integer" or isinstance(cell, (bool, int, float)):
@@ -83,11 +83,11 @@ class RecordedFormat:
         if width > WIDEST:
             raise UnreadableReport(f"the report has more than {WIDEST} bits")
         if width != self.width:
-            raise UnreadableReport(f"the report has {width} bits, where most have {self.width}")
+            raise UnreadableReport(f"the report has {width} bits, but most have {self.width}")
         return number
 
 
-def _guess(sample: Sequence[Any], texts: Sequence[str]) -> Format:
+def _guess(sample: Sequence[Any], texts: Sequence[str]) -> FormatName:
     if sample and 2 * len(texts) < len(sample):
         whole = sum(isinstance(cell, (bool, int, float)) for cell in sample)
         listed = sum(isinstance(cell, (list, bytes)) for cell in sample)

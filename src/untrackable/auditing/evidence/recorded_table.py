@@ -1,4 +1,4 @@
-"""A file of reports that were recorded elsewhere, opened as a table, and its columns by their usual names."""
+"""Opens a file of reports that were recorded elsewhere as a table, and finds its columns by their usual names."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,6 +8,7 @@ from untrackable.errors import AuditError
 from untrackable.reports.file_type import open_cells, recognise
 from untrackable.reports.table import CellTable, SourceFile
 
+# The usual names of the columns. The first that a file has is used.
 PSEUDONYMS = ("pseudonym", "user", "user_id", "id")
 WINDOWS = ("window", "place", "device", "day")
 REPORTS = ("report", "irr")
@@ -15,7 +16,7 @@ ROUNDS = ("round", "date", "day", "time", "timestamp")
 
 
 class RecordedColumns(NamedTuple):
-    """The names of the columns to read; there may be none for the window and for the round."""
+    """The names of the columns to read. Those for the window and for the round may be missing."""
 
     pseudonym: str
     window: str | None
@@ -24,26 +25,28 @@ class RecordedColumns(NamedTuple):
 
     @property
     def present(self) -> list[str]:
-        """Those that there are, in this order."""
+        """The names of the columns that are there, in this order."""
         return [name for name in self if name is not None]
 
 
 def open_recorded(path: Path) -> CellTable:
-    """A CSV, Parquet or Arrow file as a table, recognised by its content."""
+    """Open a CSV, Parquet or Arrow file as a table. Its content says which it is."""
     file = SourceFile(path, AuditError)
     found = recognise(file)
     tabular = found in ("parquet", "arrow", "stream")
     if not tabular and path.suffix in (".parquet", ".arrow", ".feather", ".ipc"):
-        raise AuditError(f"{path} is not what its name says: it does not begin as a {path.suffix[1:]} file does")
+        raise AuditError(f"{path} is not a {path.suffix[1:]} file, although its name says so")
     if not tabular and found != "text":
-        raise AuditError(f"{path} is not CSV (lines of text, the first one naming columns), Parquet or Arrow")
+        raise AuditError(
+            f"{path} must be Parquet, Arrow or CSV (lines of text, the first of which names the columns)"
+        )
     return open_cells(file, found, any_separator=True)
 
 
 def find_columns(
     table: CellTable, pseudonym: str | None, window: str | None, report: str | None, round: str | None = None
 ) -> RecordedColumns:
-    """The columns that were asked for, or those with a usual name. Rounds are read only beside windows."""
+    """The columns with the given names, or else those with a usual name. Rounds are read only beside windows."""
     who = _find(table, "pseudonym", pseudonym, PSEUDONYMS)
     what = _find(table, "report", report, REPORTS)
     when = _find(table, "window", window, WINDOWS) if window is not None or _usual(table, WINDOWS) else None

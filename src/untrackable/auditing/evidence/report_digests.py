@@ -1,24 +1,16 @@
-"""Reports that are only compared for equality, as keyed or plain digests."""
+"""Digests of reports and pseudonyms that are only compared."""
 
 import hashlib
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 
-class Progress(Protocol):
-    """Is called with what is being done and, where known, the share of it that is done."""
-
-    def __call__(self, what: str, done: float | None = None) -> None:
-        """Show it."""
-
-
 def digest(data: bytes, key: bytes = b"") -> int:
-    """64 bits: equal for equal bytes; for different bytes equal only by accident."""
+    """A digest of 64 bits. Different bytes have equal digests only by accident."""
     return int.from_bytes(hashlib.blake2b(data, digest_size=8, key=key).digest(), "little")
 
 
 def digest_bits(data: bytes) -> NDArray[np.uint8]:
-    """32 bits for a part of a report that has no bits of its own: equal for equal bytes, unrelated otherwise."""
+    """A digest of 32 bits, for a part of a report that is not made of bits."""
     return np.unpackbits(np.frombuffer(hashlib.blake2b(data, digest_size=4).digest(), dtype=np.uint8))

@@ -1,4 +1,4 @@
-"""Reports of many clients of any kind, brought into one form: bits, and equal numbers for equal reports."""
+"""Reports of many clients of any kind, in one form: as bits, and as numbers that are equal for equal reports."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -7,14 +7,15 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from untrackable.auditing.evidence.report_digests import Progress, digest_bits
+from untrackable.auditing.evidence.report_digests import digest_bits
 from untrackable.errors import AuditError
+from untrackable.progress import Progress
 
 MOST_BITS = 1 << 30
-"""Bits of all reports together that are held in memory, a byte each."""
+"""The largest number of bits of all reports together. They are held in memory, one byte for each bit."""
 
 KINDS = 64
-"""A part of a report with at most this many possibilities is taken as its kind."""
+"""A part of a report with at most this many possible values counts as the report's kind."""
 
 FEW = 64
 """If there are at most this many different reports, each gets a column of its own beside the bits."""
@@ -22,10 +23,11 @@ FEW = 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Streams:
-    """Clients of one value: `bits` is clients × reports × bits, `tokens` clients × reports.
+    """The reports of clients with one value. `bits` is clients × reports × bits, `tokens` is clients × reports.
 
-    Two reports have the same token exactly if they are equal; tokens count from 0 and are below `distinct`. `kinds`
-    sorts reports by a part that has few possibilities, such as a cohort: clients × reports, below `of_kinds`.
+    Equal reports, and only these, have equal tokens, which are numbers from 0 to `distinct` - 1. `kinds`
+    (clients × reports) has a number from 0 to `of_kinds` - 1 for a part that has few possible values, such as the
+    cohort.
     """
 
     bits: NDArray[np.uint8]
@@ -35,25 +37,25 @@ class Streams:
     of_kinds: int = 1
 
     def take(self, clients: NDArray[np.int64]) -> "Streams":
-        """Some of the clients."""
+        """The reports of some of the clients."""
         return self._cut(clients)
 
     def between(self, start: int, stop: int) -> "Streams":
-        """Some consecutive reports of every client."""
+        """Consecutive reports of every client, from `start` up to `stop`."""
         return self._cut((slice(None), slice(start, stop)))
 
     def _cut(self, which: Any) -> "Streams":
         return Streams(self.bits[which], self.tokens[which], self.distinct, self.kinds[which], self.of_kinds)
 
     def means(self) -> NDArray[np.float64]:
-        """How often each bit is 1 and, where reports are few, how often each report is sent; per client."""
+        """For each client, how often each bit is 1. With few possible reports, also how often each is sent."""
         shares: NDArray[np.float64] = self.bits.mean(axis=1, dtype=np.float64)
         if self.distinct > FEW:
             return shares
         return np.concatenate([shares, self.frequencies()], axis=1)
 
     def frequencies(self) -> NDArray[np.float64]:
-        """Share of each report among a client's."""
+        """For each client, the share of each possible report."""
         clients, reports = self.tokens.shape
         index = np.arange(clients)[:, None] * self.distinct + self.tokens
         counts = np.bincount(index.reshape(-1), minlength=clients * self.distinct)
@@ -61,7 +63,7 @@ class Streams:
 
 
 def from_bits(samples: Sequence[NDArray[np.uint8]]) -> list[Streams]:
-    """Reports that are already bits, clients × reports × bits for every value."""
+    """Streams of reports that are bits already. Each sample is clients × reports × bits, for one value."""
     packed = [np.packbits(bits, axis=2) for bits in samples]
     rows = np.concatenate([rows.reshape(-1, rows.shape[2]) for rows in packed])
     known, numbers = np.unique(rows, axis=0, return_inverse=True)
@@ -76,11 +78,13 @@ class Reporting(Protocol):
     """A client that makes the report of a given round."""
 
     def report(self, round: int) -> Any:
-        """The report of a round."""
+        """Make the report of a round."""
 
 
-Client = Callable[[], Any] | Reporting
-Factory = Callable[[Any], Client]
+ClientUnderAudit = Callable[[], Any] | Reporting
+"""A client: a function that returns one report after another, or an object with `report(round)`."""
+Factory = Callable[[Any], ClientUnderAudit]
+"""A function that makes a client of a value."""
 
 
 def collect(
@@ -102,7 +106,7 @@ def collect(
                         _fits(parts, len(values) * clients * reports)
                     elif shape != _shape(parts):
                         raise AuditError(
-                            "reports must all have the same shape: the same kinds and lengths of parts"
+                            "all reports must have the same shape: parts of the same types and lengths"
                         )
                     heard[which].append(parts)
         if progress is not None:
@@ -111,7 +115,7 @@ def collect(
 
 
 def _ask(factory: Factory, value: Any, reports: int) -> list[Any]:
-    """The reports of one new client. Of what it raises only the class is named, as the rest may show the value."""
+    """The reports of one new client. An error names only the class of an exception; the rest may show the value."""
     try:
         client = factory(value)
     except Exception as error:
@@ -119,7 +123,7 @@ def _ask(factory: Factory, value: Any, reports: int) -> list[Any]:
     ask = getattr(client, "report", None)
     if not callable(ask) and not callable(client):
         raise TypeError(
-            "factory must return a callable that gives one report after another, or an object with "
+            "factory must return a function that returns one report after another, or an object with "
             f".report(round), not {type(client).__name__}"
         )
     sent = []
@@ -153,7 +157,7 @@ def _parts(report: Any) -> tuple[Part, ...]:
 
 
 def _array(report: Any) -> NDArray[np.signedinteger[Any]]:
-    """Whole numbers in as little memory as they need."""
+    """The numbers as an array that takes little memory."""
     try:
         given = np.asarray(report)
     except ValueError:
@@ -188,10 +192,10 @@ def _fits(parts: tuple[Part, ...], total: int) -> None:
             case _:
                 bits += part.size
     if not bits:
-        raise AuditError("reports are empty: there is nothing to audit")
+        raise AuditError("the reports are empty, so there is nothing to audit")
     if bits * total > MOST_BITS:
         raise ValueError(
-            f"{total} reports of {bits} bits or more are too much to hold; ask for fewer clients or reports"
+            f"{total} reports of {bits} bits or more do not fit in memory; use fewer clients or reports"
         )
 
 
@@ -217,7 +221,7 @@ def _encode(heard: list[list[tuple[Part, ...]]], clients: int, reports: int) -> 
 
 
 def _kinds(everything: list[tuple[Part, ...]]) -> NDArray[np.int64]:
-    """Numbers for the different values of the integer part that has fewest, if they are more than one and few."""
+    """The kind of each report, from the integer part with the fewest different values, if it has more than one."""
     best: NDArray[np.int64] = np.zeros(len(everything), dtype=np.int64)
     fewest = KINDS + 1
     for i, part in enumerate(everything[0] if len(everything[0]) > 1 else ()):

@@ -1,8 +1,8 @@
-"""Two exact sign tests on clients of one value: does a client keep anything, do two clients share randomness?
+"""Two exact sign tests with clients of one value. Does a client keep anything? Do two clients share randomness?
 
-Both look at quadruples (a, b; c, d) of rows of numbers and the sign of ⟨a - c, b - d⟩, which is positive where b
-goes with a and d with c. If nothing goes together, exchanging b and d changes nothing but that sign, so it is a
-fair coin, whatever the law of the rows; every client is used once, so the coins are independent.
+Both tests look at quadruples (a, b; c, d) of rows of numbers and at the sign of ⟨a - c, b - d⟩. It is positive if b
+resembles a and d resembles c. Without any such connection, exchanging b and d changes only the sign. The sign is
+then a fair coin, whatever the law of the rows. Every client is used once, so the coins are independent.
 """
 
 from collections.abc import Sequence
@@ -16,12 +16,12 @@ from scipy.stats import binomtest
 from untrackable.auditing.evidence.report_streams import Streams
 
 ALARM = 1e-6
-"""The largest probability that a test finds something where there is nothing."""
+"""The largest probability of a false alarm: that a test finds something where there is nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignTest:
-    """How many of the `decided` quadruples had a positive sign; `p_value` is exact and one-sided."""
+    """The number of quadruples with a positive sign, among those `decided`. `p_value` is exact and one-sided."""
 
     positive: int
     decided: int
@@ -29,23 +29,23 @@ class SignTest:
 
     @staticmethod
     def of(products: NDArray[np.float64]) -> "SignTest":
-        """From the products; those that are zero decide nothing."""
+        """The test of these products. A product of zero decides nothing."""
         positive, decided = int(np.sum(products > 0)), int(np.count_nonzero(products))
         p = binomtest(positive, decided, alternative="greater").pvalue if decided else 1.0
         return SignTest(positive=positive, decided=decided, p_value=float(p))
 
     @property
     def found(self) -> bool:
-        """Whether chance is excluded: fair coins give such a result with probability at most ALARM."""
+        """Whether the result is hardly due to chance: fair coins give it with probability at most ALARM."""
         return self.p_value <= ALARM
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """The test as JSON data."""
         return {**asdict(self), "found": self.found, "alarm": ALARM}
 
 
 def persistence(samples: Sequence[Streams], rng: np.random.Generator) -> SignTest:
-    """Do means of a client's first and second half of reports go together more than with another client's?"""
+    """Do the two halves of a client's reports resemble each other more than those of two clients do?"""
     products = []
     for sample in samples:
         clients, reports = sample.tokens.shape
@@ -57,7 +57,7 @@ def persistence(samples: Sequence[Streams], rng: np.random.Generator) -> SignTes
 
 
 def sharing(samples: Sequence[Streams]) -> SignTest:
-    """Do clients that were made one right after the other agree, report by report, more than distant ones?"""
+    """Do clients made one right after the other agree, report by report, more than other clients do?"""
     products = []
     for sample in samples:
         pairs = sample.tokens.shape[0] // 2
@@ -69,7 +69,7 @@ def sharing(samples: Sequence[Streams]) -> SignTest:
 
 
 def identical(samples: Sequence[Streams]) -> bool:
-    """Whether all clients of a value sent the same reports although a client's reports vary."""
+    """Whether all clients of a value sent the same reports, although the reports of a client vary."""
     return any(
         bool(np.all(sample.tokens == sample.tokens[0])) and bool(np.any(sample.tokens[0] != sample.tokens[0, 0]))
         for sample in samples
@@ -77,6 +77,6 @@ def identical(samples: Sequence[Streams]) -> bool:
 
 
 def _cleaned(products: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Sums that would be zero but for rounding are zero."""
+    """The products, with 0 for those that differ from 0 only by rounding."""
     together = np.concatenate(products)
     return np.where(np.abs(together) < 1e-9, 0.0, together)

@@ -1,4 +1,4 @@
-"""How similar the reports of two windows are: what an observer can use without knowing the mechanism."""
+"""How similar the reports of two windows are. An observer can compute this without knowing the mechanism."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,15 +14,15 @@ Index = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
 _STRONGEST = 0.999
-"""Larger correlations are lowered to this one, so that no single bit decides alone."""
+"""Larger correlations are lowered to this one. Otherwise a single bit could decide alone."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Window:
     """The reports of each person in one window.
 
-    `counts`: reports per person. `means`: people × bits, how often each bit is 1. `tokens`: people × different
-    reports, how often each was sent; columns mean the same in both windows.
+    `counts` has the number of reports of each person. `means` (people × bits) says how often each bit is 1.
+    `tokens` (people × different reports) says how often each report was sent. Both windows have the same columns.
     """
 
     counts: NDArray[np.int64]
@@ -30,12 +30,12 @@ class Window:
     tokens: csr_array
 
     def take(self, people: Index) -> "Window":
-        """Some of the people."""
+        """The window of some of the people."""
         return Window(self.counts[people], self.means[people], self.tokens[people])
 
 
 def halves(sample: Streams) -> tuple[Window, Window]:
-    """The first half of each client's reports as one window and the rest as the other."""
+    """Two windows: the first half of each client's reports, and the rest."""
     reports = sample.tokens.shape[1]
     middle = (reports + 1) // 2
     return _window(sample.between(0, middle)), _window(sample.between(middle, reports))
@@ -51,38 +51,38 @@ def _window(part: Streams) -> Window:
 
 
 class Similarity(Protocol):
-    """A score for pairs (person i in the first window, person j in the second); higher is more alike."""
+    """A score for a person in the first window and a person in the second. A higher score means more alike."""
 
     def __call__(self, first: Window, second: Window) -> FloatArray:
-        """Scores of row against row."""
+        """The scores of row i of the first window against row i of the second."""
 
 
 class Repeats:
-    """Share of reports that are exactly equal in both windows; rarer reports count for more if `rare`."""
+    """The share of reports that are exactly equal in both windows. If `rare`, rarer reports count for more."""
 
     def __init__(self, fit: Sequence[Window], *, rare: bool) -> None:
         seen = np.sum([window.tokens.sum(axis=0) for window in fit], axis=0, dtype=np.float64).reshape(-1)
         self._weights = np.log((np.sum(seen) + seen.size) / (seen + 1)) if rare else np.ones(seen.size)
 
     def __call__(self, first: Window, second: Window) -> FloatArray:
-        """Weighted size of the common part, over the smaller number of reports."""
+        """The weighted number of common reports, divided by the smaller number of reports."""
         common = first.tokens.minimum(second.tokens)
         return np.asarray(common @ self._weights / np.minimum(first.counts, second.counts))
 
 
 class Agreement:
-    """Mean squared difference of how often each bit is 1, with its sign changed."""
+    """Minus the mean squared difference of how often each bit is 1."""
 
     def __call__(self, first: Window, second: Window) -> FloatArray:
-        """0 for equal means."""
+        """The scores; 0 if the means are equal."""
         return np.asarray(-np.square(first.means - second.means).mean(axis=1))
 
 
 class LearnedAgreement:
-    """Naive Bayes, bit by bit: correlated normals (one person) against independent ones (two people).
+    """Naive Bayes, bit by bit: correlated normals for one person against independent ones for two people.
 
-    Learned from people seen in both windows: each bit's mean and spread in each window, and its correlation
-    between them, ρ; the score is Σ ln(density with ρ / density with 0).
+    People with reports in both windows give each bit's mean and spread in each window, and its correlation ρ
+    between the windows. The score is Σ ln(density with ρ / density with 0).
     """
 
     def __init__(self, fit: Sequence[Window]) -> None:
@@ -96,7 +96,7 @@ class LearnedAgreement:
         self._rho = np.where(rho > 2 / np.sqrt(people), rho, 0.0)
 
     def __call__(self, first: Window, second: Window) -> FloatArray:
-        """Log-likelihood ratio of the model."""
+        """The log-likelihood ratios of the model."""
         left, right, rho = self._scaled(first, 0), self._scaled(second, 1), self._rho
         squares = rho**2 / (2 * (1 - rho**2))
         score = (left * right) @ (rho / (1 - rho**2)) - (left**2 + right**2) @ squares
@@ -108,7 +108,7 @@ class LearnedAgreement:
 
 
 def similarities(first: Window, second: Window) -> dict[str, Similarity]:
-    """Every similarity, fitted where it needs fitting to people of whom both windows are given."""
+    """Every similarity by name. Those that need fitting are fitted to these people."""
     fit = (first, second)
     return {
         "exact repeats": Repeats(fit, rare=False),

@@ -1,4 +1,4 @@
-"""Scores for the value behind a client's reports, learned from clients whose value is known."""
+"""Scores that say which value is behind a client's reports, learned from clients whose value is known."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -13,14 +13,14 @@ from untrackable.auditing.evidence.report_streams import FEW, Streams
 FloatArray = NDArray[np.float64]
 
 _BINS = 12
-"""A bit with more different shares than this is cut into bins of about equal weight."""
+"""If a bit has more different shares of ones than this, they are put into bins of about equal weight."""
 
 _CHANCE = 0.01
-"""A bit is left out if its difference between the values is as likely as this by accident."""
+"""A bit is left out if chance makes such a difference between the values at least this often."""
 
 
 class Scorer(Protocol):
-    """Log-likelihoods of a model, clients × values."""
+    """A model that gives log-likelihoods, clients × values."""
 
     def __call__(self, sample: Streams) -> FloatArray:
         """Score every client."""
@@ -29,7 +29,7 @@ class Scorer(Protocol):
 class BitShares:
     """Naive Bayes on how often each bit is 1, with a table of probabilities for each bit.
 
-    It needs no model of the noise: something that never happens under a value has a cell of the table, too.
+    It needs no model of the noise. Even what never happens with a value has a cell in the table.
     """
 
     def __init__(self, fit: Sequence[Streams]) -> None:
@@ -44,7 +44,7 @@ class BitShares:
             self._tables.append(_log_shares(counts) if _differ(counts) else np.zeros(counts.shape))
 
     def __call__(self, sample: Streams) -> FloatArray:
-        """Sum over bits."""
+        """The sum over all bits."""
         means = sample.means()
         total = np.zeros((means.shape[0], self._tables[0].shape[0]))
         for bit, (edges, table) in enumerate(zip(self._edges, self._tables, strict=True)):
@@ -54,9 +54,9 @@ class BitShares:
 
 
 class IndependentBits:
-    """Every report is taken as fresh, with independent bits whose probabilities depend on the value.
+    """A model of independent reports with independent bits, whose probabilities depend on the value.
 
-    They may also depend on the report's kind, such as its cohort, if `by_kind`.
+    If `by_kind`, they also depend on the report's kind, such as its cohort.
     """
 
     def __init__(self, fit: Sequence[Streams], *, by_kind: bool) -> None:
@@ -75,7 +75,7 @@ class IndependentBits:
         return score
 
     def _counts(self, sample: Streams) -> tuple[FloatArray, FloatArray]:
-        """Per kind and client, how often each bit is 1, and the number of reports."""
+        """For each kind and client, how often each bit is 1, and the number of reports."""
         if not self._by_kind:
             ones = sample.bits.sum(axis=1, dtype=np.float64)[None]
             return ones, np.full(ones.shape[:2], float(sample.tokens.shape[1]))
@@ -85,7 +85,7 @@ class IndependentBits:
 
 
 class ReportFrequencies:
-    """Every report is taken as fresh, with a probability for each of the few possible reports."""
+    """A model in which reports are independent. Each of the few possible reports has its own probability."""
 
     def __init__(self, fit: Sequence[Streams]) -> None:
         sent = np.array([sample.frequencies().sum(axis=0) * sample.tokens.shape[1] for sample in fit])
@@ -97,7 +97,7 @@ class ReportFrequencies:
 
 
 class FirstReport:
-    """Another score, of the first report alone."""
+    """Another score, applied to the first report alone."""
 
     def __init__(self, scorer: Scorer) -> None:
         self._scorer = scorer
@@ -108,7 +108,7 @@ class FirstReport:
 
 
 def scorers(fit: Sequence[Streams]) -> dict[str, Scorer]:
-    """Every score that applies."""
+    """Every score that applies, by name."""
     reports = fit[0].tokens.shape[1]
     found: dict[str, Scorer] = {
         "how often each bit is 1": BitShares(fit),
@@ -125,7 +125,7 @@ def scorers(fit: Sequence[Streams]) -> dict[str, Scorer]:
 
 
 def _edges(shares: FloatArray) -> FloatArray:
-    """Where to cut: between all shares if they are few; otherwise by weight, with extremes in own cells."""
+    """The edges between bins: a bin for each share if there are few, else bins of equal weight and two extremes."""
     levels = np.unique(shares)
     if levels.size > _BINS:
         inner = np.quantile(shares, np.linspace(0, 1, _BINS - 1))
@@ -142,7 +142,7 @@ def _log_shares(counts: FloatArray) -> FloatArray:
 
 
 def _differ(counts: FloatArray) -> bool:
-    """Whether the values' tables differ by more than chance (likelihood-ratio statistic)."""
+    """Whether the tables of the values differ by more than chance, by the likelihood-ratio statistic."""
     pooled = counts.sum(axis=0) / counts.sum()
     expected = counts.sum(axis=1, keepdims=True) * pooled
     statistic = 2 * float((xlogy(counts, counts) - xlogy(counts, np.where(expected > 0, expected, 1))).sum())

@@ -89,13 +89,7 @@ def create_campaign(store: Store, document: bytes, *, published: bool = False) -
     found = verify(campaign)
     if not found.holds:
         raise Refused(Problem.CAMPAIGN_REFUSED, "; ".join(found.problems))
-    verdict = {
-        name: None
-        if number is None
-        else {"lower": number.lower, "upper": number.upper, "certainty": number.certainty}
-        for name, number in (("delta", found.delta), ("tracking_delta", found.tracking_delta))
-    }
-    new = store.add_campaign(StoredCampaign(campaign.id, document, strict_json.write(verdict), published))
+    new = store.add_campaign(StoredCampaign(campaign.id, document, strict_json.write(found.to_json()), published))
     return campaign.id, new
 
 

@@ -49,7 +49,7 @@ class Problem(Enum):
 
 
 class Refused(Exception):
-    """A request is refused. `detail` tells the sender why, and contains nothing that the sender must not see."""
+    """A request is refused. `detail` says why, and contains nothing that the sender must not see."""
 
     def __init__(self, problem: Problem, detail: str) -> None:
         super().__init__(detail)

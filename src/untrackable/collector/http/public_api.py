@@ -60,12 +60,13 @@ class PublicApi:
     def guarantee(self, request: Request) -> Response:
         """The declared guarantee, and the result of its verification when the campaign was created."""
         stored = self._service.stored_campaign(request.path_params["campaign"])
-        campaign = self._service.campaign(stored.id)
+        campaign, verdict = self._service.campaign(stored.id), self._service.verdict(stored)
         return _json(
             {
-                "declared": campaign.to_json()["guarantee"],
-                "verified": strict_json.parse(stored.verdict),
-                "words": guarantee_words(campaign, stored.verdict),
+                "declared": campaign.guarantee.to_json(),
+                "attendance": campaign.attending.to_json(),
+                "verified": strict_json.parse(verdict),
+                "words": guarantee_words(campaign, verdict),
             }
         )
 
@@ -133,7 +134,10 @@ def estimated(
     beta: float = 0.05,
     top: int = DEFAULT_TOP,
 ) -> bytes:
-    """An estimate as JSON. It is made once and remembered as long as the rounds have their sums."""
+    """An estimate as JSON. It is made once and remembered as long as the rounds have their sums.
+
+    If the campaign is deleted and added again, its rounds have other keys, so that nothing old is remembered.
+    """
     from untrackable.collector.rounds.estimates import frequent_values
 
     def make() -> bytes:
@@ -149,6 +153,7 @@ def estimated(
         content = {
             "rounds": list(rounds),
             "reports": found.reports,
+            "participation": str(campaign.participation),
             "beta": found.beta,
             "intervals": "upper, for all values at once",
             "values": found.rows,
@@ -156,8 +161,8 @@ def estimated(
         return strict_json.write(content, compact=True).encode()
 
     kept = {each.number: each.reports for each in service.store.rounds(campaign.id)}
-    asked = (campaign.id, rounds, candidates, beta, top, tuple(kept.get(number) for number in rounds))
-    return service.cached_answer(asked, make)
+    sums = (service.store.first_key(campaign.id), tuple(kept.get(number) for number in rounds))
+    return service.cached_answer((campaign.id, rounds, candidates, beta, top, sums), make)
 
 
 def _json(content: Any) -> Response:

@@ -10,7 +10,8 @@ from untrackable.collector.http.problems import Refused
 from untrackable.collector.http.public_api import NO_STORE, estimated
 from untrackable.collector.http.service import Service
 from untrackable.collector.stores.records import StoredCampaign
-from untrackable.display.campaign_words import guarantee_words, schedule_words
+from untrackable.display.attendance_words import sample_words
+from untrackable.display.campaign_words import end_words, guarantee_words, schedule_words
 from untrackable.display.page_shell import page_template
 from untrackable.display.percentages import percent
 from untrackable.protocol.campaign import Campaign
@@ -44,7 +45,8 @@ class PublicPage:
             "question": campaign.question,
             "encoding": campaign.encoding.describe(),
             "schedule": schedule_words(campaign),
-            "guarantee": guarantee_words(campaign, stored.verdict),
+            "end": end_words(campaign, stored.last_round, self._service.clock()),
+            "guarantee": guarantee_words(campaign, self._service.verdict(stored)),
             "why": "",
             "estimate": None,
         }
@@ -95,6 +97,7 @@ def _drawn(found: dict[str, Any], campaign: Campaign) -> dict[str, Any]:
     return {
         "rows": rows,
         "reports": f"{found['reports']:,}",
+        "sample": sample_words(campaign, found["reports"], len(numbers)),
         "span": span,
         "failing": f"{100 * found['beta']:g} %",
         "others": f"{others:,}" if others > 0 else "",

@@ -10,11 +10,13 @@ import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import lru_cache
 from math import inf
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 
+from untrackable import strict_json
 from untrackable.collector.error_location import error_location
 from untrackable.collector.http.problems import Problem, Refused
 from untrackable.collector.metrics import Metrics
@@ -88,11 +90,11 @@ class Service:
         """Close rounds that are over, at random intervals, so that processes do not all do it at the same time."""
         while not ending.is_set():
             try:
-                trusted = self._jumps.clock_is_trusted()
-                self.metrics.set_gauge("clock_doubted", int(not trusted))
+                now = self._jumps.trusted_time()
+                self.metrics.set_gauge("clock_doubted", int(now is None))
                 await run_in_threadpool(self.measure_store)
-                if trusted:
-                    await run_in_threadpool(self.close_overdue)
+                if now is not None:
+                    await run_in_threadpool(self.close_overdue, now)
                     await run_in_threadpool(self.measure_store)
             except StoreUnavailable as error:
                 _log.warning("Rounds could not be closed now and will be tried again: %s", error)
@@ -102,10 +104,11 @@ class Service:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(ending.wait(), wait)
 
-    def close_overdue(self) -> int:
+    def close_overdue(self, now: float | None = None) -> int:
         """Close every round whose time and grace are over, and return their number."""
-        closed = close_overdue(self.store, self.clock(), self.settings, self.metrics)
-        dropped = drop_old_sums(self.store, self.clock(), self.settings)
+        now = self.clock() if now is None else now
+        closed = close_overdue(self.store, now, self.settings, self.metrics)
+        dropped = drop_old_sums(self.store, now, self.settings)
         if dropped or not closed:
             self.store.tidy()
         return closed
@@ -162,6 +165,13 @@ class Service:
                 return found
         raise Refused(Problem.NOT_FOUND, "there is no campaign with this id")
 
+    def verdict(self, stored: StoredCampaign) -> str:
+        """What verification found, as JSON. Earlier versions left out the recognition, so it is added here."""
+        found: dict[str, Any] = strict_json.parse(stored.verdict)
+        if "recognition" not in found:
+            found["recognition"] = _recognition(self.campaign(stored.id))
+        return strict_json.write(found)
+
     def cached_answer(self, asked: tuple[Any, ...], make: Callable[[], bytes]) -> bytes:
         """The cached answer to a question, or `make()`, which one thread at a time computes.
 
@@ -184,3 +194,11 @@ class Service:
                 return found
         finally:
             self._queue.release()
+
+
+@lru_cache(maxsize=256)
+def _recognition(campaign: Campaign) -> dict[str, Any]:
+    """How well people are recognised by reports and attendance. It never changes, and may take a second."""
+    from untrackable.accounting.verification import bracket_json, recognition
+
+    return bracket_json(recognition(campaign))

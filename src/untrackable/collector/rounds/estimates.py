@@ -13,6 +13,7 @@ from untrackable.encodings.discovered_strings import DiscoveredStrings
 from untrackable.encodings.hashed_strings import HashedStrings
 from untrackable.estimation.aggregators import Aggregator
 from untrackable.estimation.estimate import Estimate, Ranked
+from untrackable.estimation.sampling import with_sampling
 from untrackable.protocol.campaign import Campaign
 
 MOST_CANDIDATES = 1000
@@ -111,6 +112,7 @@ def _question(campaign: Campaign, candidates: Sequence[str]) -> Question:
             candidates or None,
             most_listed=MOST_CANDIDATES,
             unused_values=True,
+            participation=campaign.participation,
         )
     except ValueError as error:
         raise Refused(Problem.MALFORMED_REQUEST, str(error)) from None
@@ -155,7 +157,7 @@ def _discovered(
             "value": each.string,
             "label": each.string,
             "frequency": each.frequency,
-            "standard_error": each.standard_error,
+            "standard_error": with_sampling(each.standard_error, each.frequency, found.n, campaign.participation),
             "lower": each.lower,
             "upper": each.upper,
             "stands_out": each.lower > 0,

@@ -1,19 +1,13 @@
 """The campaigns in a store: their documents, and whether their estimates are published."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from typing import Any
 
 from untrackable.collector.stores.records import StoredCampaign
+from untrackable.collector.stores.transactions import Transactions
 
 
-class CampaignRecords(ABC):
+class CampaignRecords(Transactions):
     """The part of a store that has the campaigns."""
-
-    @abstractmethod
-    def _transaction(self, *, write: bool) -> AbstractContextManager[Callable[..., Any]]:
-        """Begin a transaction and yield what runs its statements."""
 
     def add_campaign(self, campaign: StoredCampaign) -> bool:
         """Store a campaign. False if it is there already."""

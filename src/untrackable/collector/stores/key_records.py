@@ -1,19 +1,13 @@
-"""The keys in a store: of people who run campaigns or read unpublished estimates."""
+"""The keys in a store, of people who run campaigns or read unpublished estimates."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from typing import Any
 
 from untrackable.collector.stores.records import StoredKey
+from untrackable.collector.stores.transactions import Transactions
 
 
-class KeyRecords(ABC):
+class KeyRecords(Transactions):
     """The part of a store that has the keys."""
-
-    @abstractmethod
-    def _transaction(self, *, write: bool) -> AbstractContextManager[Callable[..., Any]]:
-        """Begin a transaction and yield what runs its statements."""
 
     def add_key(self, key: StoredKey) -> None:
         """Store a new key."""

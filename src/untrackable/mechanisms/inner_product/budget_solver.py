@@ -6,9 +6,10 @@ from functools import lru_cache
 from typing import Literal
 
 from untrackable import checks
+from untrackable.checks import Chance
 from untrackable.mechanisms.local.multi_bit_reports import LARGEST_WIDTH
 from untrackable.mechanisms.local.noisy_inner_product import LARGEST_BITS, NoisyInnerProduct, checked_width
-from untrackable.theory.chance_of_answering import EVERY_ROUND, Chance, thinned_factor
+from untrackable.theory.chance_of_answering import EVERY_ROUND, thinned_factor
 from untrackable.theory.experiment import Experiment
 from untrackable.theory.gaussian import gaussian_shift, largest_parameter
 

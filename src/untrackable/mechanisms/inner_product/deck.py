@@ -3,13 +3,15 @@
 from typing import Literal, Self
 
 from untrackable import checks
+from untrackable.checks import Chance
 from untrackable.mechanisms.inner_product.budget_solver import Accounting, best_base, checked_base
+from untrackable.mechanisms.inner_product.report_settings import ReportSettings
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
 from untrackable.mechanisms.wrappers.card_dealing import Dealt
-from untrackable.theory.chance_of_answering import EVERY_ROUND, Chance
+from untrackable.theory.chance_of_answering import EVERY_ROUND
 
 
-class Deck(Dealt):
+class Deck(ReportSettings, Dealt):
     """A client draws `slots` noisy inner products in advance, its cards, and sends one card in each round.
 
     The cards are as private as the stored reports of `InnerProduct`. But no card is sent twice, so nobody can tell
@@ -55,21 +57,6 @@ class Deck(Dealt):
             bits=bits, slots=slots, eps=eps, delta=delta, accounting=accounting, width=width, participation=share
         )
         return cls(bits=bits, slots=slots, eps_report=base.eps, when_empty=when_empty, width=base.width)
-
-    @property
-    def bits(self) -> int:
-        """Width of a value in bits, d."""
-        return self.base.bits
-
-    @property
-    def eps_report(self) -> float:
-        """Privacy of one card, ε′."""
-        return self.base.eps
-
-    @property
-    def width(self) -> int:
-        """Width of an answer in bits, w."""
-        return self.base.width
 
     def __repr__(self) -> str:
         return (

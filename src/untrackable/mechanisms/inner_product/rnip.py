@@ -4,6 +4,7 @@ from fractions import Fraction
 from typing import Self
 
 from untrackable.mechanisms.inner_product.budget_solver import Accounting, best_base, checked_base
+from untrackable.mechanisms.inner_product.report_settings import ReportSettings
 from untrackable.mechanisms.interface import Values
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
 from untrackable.mechanisms.wrappers.stored import Stored
@@ -12,7 +13,7 @@ from untrackable.theory.integer_losses import LossLaw
 from untrackable.theory.integer_slots import slot_tracking, slots_of_changing_values, slots_of_one_value
 
 
-class InnerProduct(Stored):
+class InnerProduct(ReportSettings, Stored):
     """RNIP [NV]: a client stores `slots` noisy inner products of its value and sends a random one in each round.
 
     A noisy inner product is a random vector with its inner product with the value, which may be a lie. All stored
@@ -53,21 +54,6 @@ class InnerProduct(Stored):
     def integer_tracking(self, reports: int, *, values: int, step: float) -> LossLaw:
         """The probability that both sides have a report from one slot."""
         return slot_tracking(self.slots, reports)
-
-    @property
-    def bits(self) -> int:
-        """Width of a value in bits, d."""
-        return self.base.bits
-
-    @property
-    def eps_report(self) -> float:
-        """Privacy of one stored report, ε′."""
-        return self.base.eps
-
-    @property
-    def width(self) -> int:
-        """Width of an answer in bits, w."""
-        return self.base.width
 
     def __repr__(self) -> str:
         return (

@@ -144,7 +144,7 @@ class Bitwise(Mechanism):
         return limit * float((apart * apart[::-1]).max())
 
     def tracking_advantage_lower(self, reports: int | None) -> float:
-        """The same, less three times the room for rounding."""
+        """The upper bound, less three times the room for rounding."""
         return self.tracking_advantage_upper(reports) * (1 - 3 * _ROUNDED)
 
     def tracking_ratio_upper(self, reports: int | None) -> float:

@@ -74,7 +74,7 @@ class KeptSymbol(Mechanism):
         return []
 
     _symbols_are: ClassVar[Kind] = "answer"
-    """What a symbol tells: an answer, or the answer to a question that is drawn, such as a hash."""
+    """What a symbol is: an answer, or the answer to a question that is drawn, such as a hash."""
     _apart: ClassVar[Certainty] = "exact"
     """Exact if two values always have two different symbols. If they may share one, results are upper bounds."""
 
@@ -136,7 +136,7 @@ class KeptSymbol(Mechanism):
         return self._same_value(observed, "exact")
 
     def _detections(self, observed: ObservedRounds, after: After) -> list[Experiment | Mixture]:
-        """The same for two values with different symbols. A client keeps a symbol for each of its values."""
+        """Two values have different symbols at worst. A client keeps a symbol for each of its values."""
         return self._other_value(observed, clear=True)
 
     def _same_value(self, observed: ObservedRounds, certainty: Certainty) -> list[Experiment | Mixture]:

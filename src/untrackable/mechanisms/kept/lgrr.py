@@ -141,7 +141,7 @@ class Lgrr(KeptSymbol):
         return total
 
     def _together_by_pair(self, first: Reports, second: Reports, value: int) -> FloatArray:
-        """The same for any ρ, pair by pair."""
+        """Log probability of all pairs, computed pair by pair. This works for any ρ."""
         scores = np.empty((first.shape[0], second.shape[0]))
         size = max(1, _PAIRS // max(1, second.shape[0]))
         for start in range(0, first.shape[0], size):

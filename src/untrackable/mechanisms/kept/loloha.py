@@ -148,7 +148,7 @@ class Loloha(KeptSymbol):
         return int(symbol)
 
     def _hashes(self, seeds: Words, values: Words) -> Words:
-        """The same for arrays, which are broadcast."""
+        """`hashed` for arrays, which are broadcast."""
         return mixed_words(_keys(seeds) ^ (values + np.uint64(1)) * np.uint64(STEP)) % np.uint64(self.symbols)
 
     def _alphabet(self) -> int:

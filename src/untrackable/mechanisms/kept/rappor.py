@@ -173,7 +173,7 @@ class Rappor(Permanent):
         )
 
     def tracking_of(self, value: Any, *, rounds: Iterable[int], first: Iterable[int]) -> Pair:
-        """The same for this value, given its filter in each cohort."""
+        """Tracking of people who hold this value, given its filter in each cohort."""
         observed = ObservedRounds.of(rounds, first, None, None)
         (split,) = observed.tracking_splits()
         ones = [self.bloom(value, cohort).bit_count() for cohort in range(self.cohorts)]
@@ -333,7 +333,7 @@ def _left_inverse(matrix: FloatArray) -> FloatArray:
     from scipy.linalg import qr, solve_triangular
 
     rows, columns = matrix.shape
-    dependent = ValueError("candidates cannot be told apart: their Bloom filters are linearly dependent")
+    dependent = ValueError("these candidates cannot be estimated: their Bloom filters are linearly dependent")
     if columns > rows:
         raise dependent
     orthogonal, triangle = qr(matrix, mode="economic", check_finite=False)

@@ -84,7 +84,7 @@ class Sketch(ABC):
         return (word >> 32) * self.width >> 32
 
     def positions(self, rows: NDArray[np.uint64], values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """The same for arrays."""
+        """`position` for arrays."""
         words = mixed_words(values + np.uint64(STEP)) + (rows + np.uint64(1)) * np.uint64(STEP)
         scaled: NDArray[np.uint64] = (mixed_words(words) >> np.uint64(32)) * np.uint64(self.width) >> np.uint64(32)
         return scaled

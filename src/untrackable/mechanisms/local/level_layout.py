@@ -1,4 +1,7 @@
-"""The layout of reports with a level above them: words or, if wider than 64 bits, bytes along a last axis."""
+"""The layout of reports that carry a level: integers or, above 64 bits, bytes along the last axis of an array.
+
+The level is in the bits above those of the report itself.
+"""
 
 from dataclasses import dataclass
 
@@ -14,7 +17,7 @@ _WORD = 64
 
 @dataclass(frozen=True, slots=True)
 class LevelLayout:
-    """The layout of a level above a report of `base_bits` bits."""
+    """The layout of a report of `base_bits` bits with one of `levels` levels above it."""
 
     base_bits: int
     levels: int
@@ -26,11 +29,11 @@ class LevelLayout:
 
     @property
     def bytes(self) -> int:
-        """The number of bytes of a report that does not fit into a word; else 0."""
+        """The number of bytes of a report with its level; 0 if both fit into a word of 64 bits."""
         return -(-self.report_bits // 8) if self.report_bits > _WORD else 0
 
     def joined(self, levels: Words, rest: Reports) -> Reports:
-        """The reports of the base with these levels above them."""
+        """These reports with these levels above them."""
         if not self.bytes:
             return rest | levels << np.uint64(self.base_bits)
         joined = np.zeros((*levels.shape, self.bytes + 2), dtype=np.uint8)
@@ -45,17 +48,17 @@ class LevelLayout:
         return joined[..., : self.bytes]
 
     def split(self, reports: Reports) -> tuple[Words, Reports]:
-        """The levels, and the reports of the base. Surplus bits make the level too large, and it is refused."""
+        """The levels, and the reports without them. Surplus bits make a level too large, and then it is refused."""
         if not self.bytes:
             mask = np.uint64((1 << self.base_bits) - 1)
             words = reports.astype(np.uint64, copy=False)
-            return words >> np.uint64(self.base_bits) if self.base_bits < _WORD else words & np.uint64(
-                0
-            ), words & mask
+            # With 64 bits in the report there is one level, and NumPy cannot shift by 64.
+            levels = words >> np.uint64(self.base_bits) if self.base_bits < _WORD else np.zeros_like(words)
+            return levels, words & mask
         position, shift = divmod(self.base_bits, 8)
         size = -(-self.base_bits // 8)
         above = np.zeros(reports.shape[:-1], dtype=np.uint64)
-        # With one level there is no bit for it.
+        # If there is only one level, it has no bits.
         if position < self.bytes:
             above |= reports[..., position]
         if position + 1 < self.bytes:

@@ -1,4 +1,4 @@
-"""Reports with several vectors and an answer of as many bits: their layout, and arrays of them.
+"""Reports with several vectors and an answer with a bit for each: their layout, and arrays of them.
 
 A report is answer + 2^w·(v₀ + 2^d·v₁ + 2^2d·v₂ + …), where bit i of the answer is about vector v_i. It is an
 integer of w·(d+1) bits; for w = 1 it is 2·v + bit. In arrays, reports that do not fit into a word are bytes along a
@@ -147,7 +147,7 @@ def answers_of(columns: Words, value: int, width: int) -> Words:
 
 
 def all_independent(columns: Words, width: int) -> bool:
-    """Whether the vectors of every column are independent. All sums are tried, one vector changing at a time."""
+    """Whether the vectors of every column are independent. All sums of vectors are tried; none may be 0."""
     limbs = columns.shape[0] // width
     vectors = columns.reshape(width, limbs, -1)
     total = np.zeros(vectors.shape[1:], dtype=np.uint64)
@@ -159,5 +159,6 @@ def all_independent(columns: Words, width: int) -> bool:
 
 
 def rule(bits: int, width: int) -> str:
-    """The rule for reports, as an error states it."""
-    return f"a report must be below 2^{width * (bits + 1)}, its {width} vectors of {bits} bits linearly independent"
+    """The rule that reports must follow, for error messages."""
+    limit = f"a report must be below 2^{width * (bits + 1)}"
+    return f"{limit}, and its {width} vectors of {bits} bits must be linearly independent"

@@ -139,7 +139,7 @@ class NoisyInnerProduct:
         )
 
     def integer_loss(self) -> LossLaw:
-        """The same law in whole numbers: p = 1-η for the truth, q = η/(2^w-1) for each other answer."""
+        """The loss of one report in whole numbers: p = 1-η for the truth, q = η/(2^w-1) for each other answer."""
         lie, others, differ = self.flip.threshold, (1 << self.width) - 1, self._differing_fraction()
         truth, other = Fraction(_WORD - lie, _WORD), Fraction(lie, _WORD * others)
         losses = {1: differ * truth, 0: 1 - differ * (truth + other), -1: differ * other}

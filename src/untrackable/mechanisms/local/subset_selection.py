@@ -103,7 +103,7 @@ class SubsetSelection:
         return Factor([ours, theirs, rest], [theirs, ours, rest], [eps, -eps, 0.0])
 
     def integer_loss(self) -> LossLaw:
-        """The same law in whole numbers, from the integers that are drawn."""
+        """The loss of one report in whole numbers, from the integers that are drawn."""
         ours, theirs = self._one_of_two()
         return LossLaw.of(log_ratio(*self._odds), {1: ours, 0: 1 - ours - theirs, -1: theirs})
 

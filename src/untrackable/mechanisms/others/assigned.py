@@ -87,7 +87,7 @@ class NumberedBit(NoisyInnerProduct):
         return (each * half + min(more, half)) / self.people
 
     def _differing_fraction(self) -> Fraction:
-        """The same as an exact fraction."""
+        """`differing` as an exact fraction."""
         each, more = self._shared
         half = self.values // 2
         return Fraction(each * half + min(more, half), self.people)

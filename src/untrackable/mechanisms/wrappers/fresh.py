@@ -1,4 +1,4 @@
-"""Fresh noise for every report: nobody can follow a person, but privacy does not last."""
+"""Fresh noise for every report: nobody can link reports by what they say, but privacy does not last."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

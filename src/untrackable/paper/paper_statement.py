@@ -14,7 +14,7 @@ Kind = Literal["exact", "upper", "lower", "sampled", "bracket", "unresolved"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class PaperStatement:
     """One statement: the published text, ours, and the verdict.
 
     `kind` is the certainty of `ours`. `erratum` names the entry of docs/errata.md if the two differ. The two
