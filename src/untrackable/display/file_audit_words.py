@@ -16,8 +16,9 @@ def _finding(found: FileAudit) -> str:
     if tracking.lower > 0:
         return (
             "People in this file can be followed by their reports. An attack that uses "
-            f"{tracking.similarity} tells whether two windows are of one person or of two people, with an advantage of at least "
-            f"{at_least(tracking.lower, 3)} (lower, {100 * found.level:.12g} %; {tracking.sampled:.3g} sampled). "
+            f"{tracking.similarity} tells whether two windows are of one person or of two people, with an "
+            f"advantage of at least {at_least(tracking.lower, 3)} (lower, {100 * found.level:.12g} %; "
+            f"{tracking.sampled:.3g} sampled). "
             "An advantage of 0 is a guess, and 1 is certainty."
         )
     return (
