@@ -10,6 +10,7 @@ from playwright.sync_api import Browser
 
 from tests.display.test_audit_page import browser as browser  # the same browser, as a fixture
 from untrackable import Goals, plan
+from untrackable.brackets import at_most
 from untrackable.display.plan_page import plan_page
 from untrackable.planning.forecast import radius_beta, reports_counted
 from untrackable.planning.plans import Plan
@@ -107,7 +108,7 @@ def test_the_page_starts_at_the_plan(browser: Browser, demands: dict[str, Any], 
     best = found.options[0]
     row = next(cells for cells in _table(page) if cells[0] == best.name)
     assert row[1] == "yes"
-    assert row[2] == ("≈ " if "strings" in demands else "≤ ") + f"{best.error_upper:.3g}"
+    assert row[2] == ("≈ " if "strings" in demands else "≤ ") + at_most(best.error_upper, 3)
     text = page.locator("main").inner_text()
     assert ("All are upper bounds" in text) == ("Hoeffding" in text) == ("strings" not in demands)
     page.close()

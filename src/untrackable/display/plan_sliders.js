@@ -1,7 +1,9 @@
 const slider = (name) => document.getElementById("set-" + name);
 const count = (n) => n >= 1e15 ? n.toExponential(1) : n >= 1e6 ? new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3, compactDisplay: "long" }).format(n) : Math.round(n).toLocaleString("en");
 const often = (share) => share === 1 ? "all" : Math.abs(1 / share - Math.round(1 / share)) < 1e-9 ? "one in " + Math.round(1 / share).toLocaleString("en") : Number((100 * share).toPrecision(3)) + " %";
-const short = (x) => x === 0 ? "0" : x >= 1e-3 ? Number(x.toPrecision(3)).toString() : x.toExponential(1);
+const short = (x) => x === 0 ? "0" : x >= 1e-4 ? Number(x.toPrecision(3)).toString() : x.toExponential(1);
+// Bounds are rounded up, so that what is shown is still a bound.
+const upper = (x) => { const unit = x > 0 ? 10 ** (Math.floor(Math.log10(x)) - (x >= 1e-4 ? 2 : 1)) : 1; return short(Math.ceil(x / unit - 1e-9) * unit); };
 slider("rounds").max = grids.rounds.length - 1;
 slider("eps").max = grids.eps.length - 1;
 const chosen = { people: grids.start.people, error: grids.start.error };
@@ -47,7 +49,7 @@ function redraw() {
     const share = line.shares[e][r], reached = unit / Math.sqrt(counted(people, share, line.log)), most = unit === null ? 0 : followed[followed.length - 1];
     const met = reached <= error * (1 + 1e-12); // rounding only
     const cells = unit === null ? [line.name, "no", "–", "–", "–", "–", line.why[e][r]] :
-      [line.name, met ? "yes" : "no", Number.isFinite(reached) ? about + short(reached) : "–", (grids.predicted ? about : "") + count(Math.ceil(asking((unit / error) ** 2, share, line.log) * (1 - 1e-12))), often(share), (most > 0 ? "≤ " : "") + short(most), met ? "" : "The error is larger."];
+      [line.name, met ? "yes" : "no", Number.isFinite(reached) ? about + upper(reached) : "–", (grids.predicted ? about : "") + count(Math.ceil(asking((unit / error) ** 2, share, line.log) * (1 - 1e-12))), often(share), (most > 0 ? "≤ " : "") + upper(most), met ? "" : "The error is larger."];
     cells.forEach((text) => { row.insertCell().textContent = text; });
   }
   document.querySelector("#live tbody").replaceWith(body);

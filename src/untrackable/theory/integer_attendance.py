@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from functools import lru_cache
 
 from untrackable.theory.attendance import seen_laws
 from untrackable.theory.chance_of_answering import log_of
@@ -23,7 +24,13 @@ def attendance_law(stays: Iterable[tuple[Fraction, int]], places: Sequence[Fract
 
     It bounds the observer's success in recognising one person, and says nothing about the other direction.
     """
-    return composed((_one_stay(chance, places, count) ** count for chance, count in stays if chance), _STEP)
+    return composed((_equal_stays(chance, count, tuple(places)) for chance, count in stays if chance), _STEP)
+
+
+@lru_cache(maxsize=32)
+def _equal_stays(chance: Fraction, count: int, places: tuple[Fraction, ...]) -> LossLaw:
+    """Several stays with the same chance. Kept, because a process may run many clients of one campaign."""
+    return _one_stay(chance, places, count) ** count
 
 
 def _one_stay(chance: Fraction, places: Sequence[Fraction], count: int) -> LossLaw:
@@ -49,6 +56,7 @@ def _outcome(mass: Fraction, ratio: Fraction) -> LossLaw:
     return LossLaw.of(log_ratio(ratio.denominator, ratio.numerator), {-1: mass})
 
 
+@lru_cache(maxsize=32)
 def recognition_upper(law: LossLaw, people: int) -> float:
     """A bound on the probability of recognising a person among this many: the least of e^gamma/people + delta.
 
