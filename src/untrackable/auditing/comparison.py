@@ -92,15 +92,17 @@ def compare(
 ) -> Comparison:
     """Set every mechanism to the same privacy for ever, and compute how well people can be tracked.
 
-    There are as many rounds as `reports`. If clients answer each with probability `participation` only, mechanisms
-    are set as if they answered all of them, and privacy, errors and recognition are of those that they answer.
+    There are as many rounds as `reports`. If clients answer each with probability `participation` only, privacy,
+    errors and recognition are of those that they answer.
     """
     values = checks.integer("values", values, low=2, high=_MOST_VALUES)
     reports = checks.integer("reports", reports, low=2)
     attendance = Attendance(participation, tuple(places), persistence)  # type: ignore[arg-type]
     if attendance.participation == 0:
         raise ValueError("participation must be above 0: nobody would answer")
-    budget = Budget(values=values, eps=eps, delta=delta, reports=reports, people=people)
+    budget = Budget(
+        values=values, eps=eps, delta=delta, reports=reports, people=people, participation=attendance.participation
+    )
     rows, left_out = [], {}
     for done, entry in enumerate(CATALOGUE.values()):
         progress(entry.name, done / len(CATALOGUE))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from untrackable.cli.audited_attendance import attendance_arguments, split_shares
+from untrackable.cli.attendance_options import observed_attendance, shares_of
 from untrackable.cli.help_layout import PlainCommand
 from untrackable.cli.terminal import check_page, echo, one_line_errors, print_json, progress, write_page
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     show_default="as --reports",
     help="Number of rounds, for attendance.",
 )
-@attendance_arguments
+@observed_attendance
 @click.option("--no-attack", is_flag=True, help="Skip the simulated attacks.")
 @click.option(
     "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Random seed of the simulations."
@@ -105,7 +105,7 @@ def audit(
                 distribution=None if distribution is None else [float(w) for w in distribution.split(",")],
                 rounds=rounds,
                 participation=participation,
-                places=split_shares(places),
+                places=shares_of(places),
                 persistence=persistence,
                 seed=seed,
                 progress=show,
@@ -115,7 +115,7 @@ def audit(
 
         asked: dict[str, Any] = {"reports": reports, "delta": delta, "people": people, "crowd": crowd, "seed": seed}
         asked |= {"rounds": found.rounds, "participation": found.attended.attendance.participation}
-        asked |= {"places": ",".join(split_shares(places)), "persistence": persistence}
+        asked |= {"places": ",".join(shares_of(places)), "persistence": persistence}
         write_page(
             html,
             audit_page(

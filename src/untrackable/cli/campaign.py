@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from untrackable.cli.attendance_options import attendance_of, attendance_options
+from untrackable.cli.attendance_options import attendance_of, chosen_attendance
 from untrackable.cli.help_layout import CommandGroup
 from untrackable.cli.terminal import echo, one_line_errors, print_json, read_encoding, read_json, write_page
 
@@ -82,7 +82,7 @@ def campaign() -> None:
     show_default=True,
     help="May answers change?",
 )
-@attendance_options
+@chosen_attendance
 @click.option(
     "--people",
     type=click.IntRange(min=1),

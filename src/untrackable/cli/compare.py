@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from untrackable.cli.audited_attendance import attendance_arguments, split_shares
+from untrackable.cli.attendance_options import observed_attendance, shares_of
 from untrackable.cli.help_layout import PlainCommand
 from untrackable.cli.terminal import check_page, echo, one_line_errors, print_json, progress, write_page
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 @click.option(
     "--crowd", type=click.IntRange(min=2), default=1000, show_default=True, help="Size of the crowd to hide in."
 )
-@attendance_arguments
+@observed_attendance
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 @click.option(
     "--html", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write a page with a chart."
@@ -78,7 +78,7 @@ def compare(
                 people=people,
                 crowd=crowd,
                 participation=participation,
-                places=split_shares(places),
+                places=shares_of(places),
                 persistence=persistence,
                 progress=lambda what, done: show("comparing", done),
             )
@@ -88,7 +88,7 @@ def compare(
         again = ["compare", "--eps", f"{eps:g}", "--delta", f"{delta:g}", "--values", str(values)]
         again += ["--reports", str(reports), "--people", str(people), "--crowd", str(crowd)]
         again += ["--participation", str(found.attendance.participation)]
-        again += ["--places", ",".join(split_shares(places)), "--persistence", str(persistence)]
+        again += ["--places", ",".join(shares_of(places)), "--persistence", str(persistence)]
         write_page(html, comparison_page(found, again))
     if as_json:
         print_json({"verdict": comparison_words.verdict(found), **as_dict(found)})

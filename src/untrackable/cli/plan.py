@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from untrackable import strict_json
-from untrackable.cli.attendance_options import DEFAULT_RECOGNITION, attendance_options
+from untrackable.cli.attendance_options import DEFAULT_RECOGNITION, chosen_attendance, shares_of
 from untrackable.cli.help_layout import PlainCommand
 from untrackable.cli.terminal import (
     check_page,
@@ -62,7 +62,7 @@ class Rounds(click.ParamType):  # type: ignore[type-arg]
 @click.option("--one-value", is_flag=True, help="The error holds for each value, not for all at once.")
 @click.option("--changes", is_flag=True, help="A person's answer may change.")
 @click.option("--pooled", type=int, default=1, show_default=True, help="Rounds pooled for one figure.")
-@attendance_options
+@chosen_attendance
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 @click.option(
     "--html",
@@ -105,7 +105,7 @@ def plan(
             goals = Goals(
                 simultaneous=not one_value,
                 encoding=meant,
-                places=tuple(places.split(",")),
+                places=shares_of(places),
                 recognition=DEFAULT_RECOGNITION if recognition is None else recognition,
                 **demands,
             )

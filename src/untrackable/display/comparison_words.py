@@ -28,8 +28,6 @@ def verdict(comparison: Comparison) -> list[str]:
             f"{number(best.all_rounds)} after {comparison.reports} rounds (exact)."
         )
     temporary = "" if all(r.lasts for r in comparison.rows) else ", or where marked * for those of these rounds"
-    if comparison.attendance.participation < 1:
-        temporary += ", if every round were answered"
     sentences.append(
         f"All mechanisms answer a question with {comparison.values} possible answers, asked of "
         f"{comparison.people:,} people in {comparison.reports} rounds, with eps = {number(comparison.eps)} at "
