@@ -37,7 +37,7 @@ USES: dict[str, set[str]] = {
         "estimation", "mechanisms", "encodings", "protocol", "accounting", "discovery", "answers", "reports",
         "display",
     },
-    "demo": {"mechanisms", "encodings", "protocol", "client", "auditing", "collector", "display"},
+    "demo": {"theory", "mechanisms", "encodings", "protocol", "client", "auditing", "collector", "display"},
     "cli": {
         "theory", "mechanisms", "encodings", "protocol", "accounting", "client", "discovery", "answers", "reports",
         "rappor_decode", "auditing", "planning", "paper", "display", "collector", "demo",

@@ -2,6 +2,7 @@
 
 import math
 import operator
+import re
 from collections.abc import Iterable
 from fractions import Fraction
 from typing import SupportsFloat, SupportsIndex
@@ -11,6 +12,9 @@ Chance = Fraction | float | str
 
 SMALLEST_EPSILON = 2.2e-19
 """With a smaller epsilon, randomised response with 64-bit probabilities would round to a fair coin."""
+_LARGEST_DENOMINATOR = 10**18
+_LONG_NUMBER = re.compile(r"[eE][+-]?0*[0-9]{4}")
+"""An exponent with more than three digits. Reading such a number would take for ever."""
 
 
 def integer(name: str, given: SupportsIndex, *, low: int, high: int | None = None) -> int:
@@ -87,15 +91,23 @@ def open_probability(name: str, given: SupportsFloat) -> float:
 
 
 def chance(name: str, given: Chance) -> Fraction:
-    """Return a probability as an exact fraction. It may be given as a fraction, a text such as "1/20", or 0.05."""
+    """Return a probability as an exact fraction. It may be given as a fraction, a text such as "1/20", or 0.05.
+
+    Its denominator is at most 10^18, because arithmetic with longer fractions takes long.
+    """
     if isinstance(given, bool) or not isinstance(given, (str, SupportsFloat)):
         raise TypeError(f"{name} must be a fraction, not {type(given).__name__}")
     try:
-        exact = Fraction(given if isinstance(given, (int, str, Fraction)) else repr(float(given)))
+        text = given if isinstance(given, (int, str, Fraction)) else repr(float(given))
+        if isinstance(text, str) and _LONG_NUMBER.search(text):
+            raise ValueError
+        exact = Fraction(text)
     except (ValueError, ZeroDivisionError, OverflowError):
         raise ValueError(f"{name} must be a fraction such as 1/20, got {given}") from None
     if not 0 <= exact <= 1:
         raise ValueError(f"{name} must be between 0 and 1, got {given}")
+    if exact.denominator > _LARGEST_DENOMINATOR:
+        raise ValueError(f"{name} must have a denominator of at most 10^18, got {given}")
     return exact
 
 

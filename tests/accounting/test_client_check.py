@@ -3,6 +3,7 @@
 import itertools
 import math
 import sys
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -19,6 +20,7 @@ from untrackable.mechanisms.kept.bitwise import Bitwise
 from untrackable.mechanisms.kept.rappor import Rappor
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
 from untrackable.theory import integer_gaussian, integer_kept_bit, integer_slots
+from untrackable.theory.attendance import Attendance
 from untrackable.theory.collisions import cross_probability
 from untrackable.theory.experiment import Experiment
 from untrackable.theory.integer_kept_bit import KeptBit
@@ -213,6 +215,19 @@ def test_a_year_of_a_kept_bit_is_confirmed() -> None:
     assert problem.endswith("at gamma = 0, which cannot be confirmed here: at most 0.01 (upper)")
 
 
+def test_three_places_need_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The law of reports is that of two people, and one person is told from three more easily than from two."""
+    thirds = Attendance(Fraction(1, 20), (Fraction(1, 3),) * 3)
+    linked = campaign(Bitwise(eps_state=1.0, eps_report=0.02), values="fixed", delta=0.0, tracking_delta=1.0)
+    linked = replace(linked, attendance=thirds, guarantee=replace(linked.guarantee, recognition=1.0))
+    dealt = campaign(Deck(bits=2, slots=30, eps_report=0.02))
+    dealt = replace(dealt, attendance=thirds, guarantee=replace(dealt.guarantee, recognition=1.0))
+    assert client_check.recognition(linked) == verification.recognition(linked).upper < 0.01
+    monkeypatch.setattr(client_check, "_engine", lambda: False)
+    assert client_check.recognition(linked) == 1.0
+    assert client_check.recognition(dealt) < 1.01 * verification.recognition(dealt).upper
+
+
 CASES = [
     (Deck.for_budget(bits=2, slots=30, eps=1.0, delta=0.0), {"delta": 0.0}, True),
     (Deck.for_budget(bits=2, slots=30, eps=1.0, delta=1e-6), {}, True),
@@ -296,14 +311,14 @@ def test_numbers_of_slots_that_are_rare_are_on_the_safe_side(slots: int, reports
 
 
 @pytest.mark.parametrize(("bits", "width", "power"), [(1, 1, 0.75), (3, 1, 0.6), (3, 2, 0.75), (4, 4, 1.5)])
-@pytest.mark.parametrize("head", [0, 2])
+@pytest.mark.parametrize("head", [1, 2])
 def test_rounds_that_fade_by_enumeration(
     bits: int, width: int, power: float, head: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The tail is a bound: with next to no rounds told one by one it is still never too low."""
     fading = Fading(bits=bits, width=width, power=power, eps=3.0, delta=1e-3)
-    monkeypatch.setattr(rounds_that_fade, "HEAD", head)
-    rounds_that_fade._all_rounds.cache_clear()
+    monkeypatch.setattr(rounds_that_fade, "ON_LATTICE", head)
+    rounds_that_fade._integer_law.cache_clear()
     for reports, eps in itertools.product((1, 2, 5), (0.0, 0.3, 2.5)):
         factors = [
             NoisyInnerProduct(bits=bits, eps=fading.eps_report(t), width=width).privacy_factor()
@@ -316,7 +331,7 @@ def test_rounds_that_fade_by_enumeration(
         law = privacy(fading, reports, max(eps, 0.1) / 512)
         assert law.delta(eps) >= truth * (1 - 1e-9)
         assert head < reports or law.delta(eps) <= truth * 1.02 + 1e-6
-    rounds_that_fade._all_rounds.cache_clear()
+    rounds_that_fade._integer_law.cache_clear()
 
 
 @pytest.mark.parametrize("eps", [1.0, 0.1, 0.01, 1e-5])

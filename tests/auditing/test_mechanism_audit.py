@@ -12,7 +12,7 @@ from untrackable import Bitwise, Deck, Fresh, Memoized, NoisyInnerProduct, Rappo
 from untrackable.auditing.mechanism_audit import Apart, Audit
 from untrackable.brackets import Bracket
 from untrackable.cli.mechanism_argument import resolve
-from untrackable.display import audit_words
+from untrackable.display import audit_words, comparison_words
 from untrackable.display.audit_page import audit_page, comparison_page
 from untrackable.display.numbers import as_dict, shown
 from untrackable.mechanisms.catalogue import CATALOGUE
@@ -105,9 +105,10 @@ def test_words() -> None:
     assert any("for values that change there is no such guarantee" in sentence for sentence in others)
     hidden = audit_words.verdict(audit(Deck(bits=4, slots=20, eps_report=0.1), attack=False))
     assert "cannot tell this person from 999 others" in hidden[0]
-    assert "The same holds for values that change" in hidden[1]
+    assert hidden[1].startswith("Attendance gives people away, whatever their reports say: if people answer all 20")
+    assert "The same holds for values that change" in hidden[2]
     fresh = audit_words.verdict(audit(Fresh(NoisyInnerProduct(bits=4, eps=1)), attack=False))
-    assert fresh[1] == "Privacy does not last: enough reports reveal the value."
+    assert fresh[2] == "Privacy does not last: enough reports reveal the value."
     odd = audit_words.verdict(audit(Bitwise(eps_state=1, eps_report=1), reports=5, attack=False))
     assert "2 reports from each of two places" in odd[0]
     assert "at most" in odd[0]
@@ -174,6 +175,90 @@ def test_comparison_is_at_the_same_everlasting_privacy(values: int) -> None:
     page = comparison_page(found, ["compare"])
     assert page.count("<tr>") >= len(found.rows)
     assert "https:" not in re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
+
+
+def test_attendance_of_those_who_answer_every_round() -> None:
+    found = audit(Deck(bits=4, slots=20, eps_report=0.1), attack=True)
+    assert found.attended.alone.lower > 0.99
+    assert found.attended.with_reports is not None
+    assert found.attended.with_reports.upper == 1.0
+    assert found.attended.matched is not None
+    assert found.attended.matched.alone.sampled > 0.99
+    assert [stay.persistence for stay in found.attended.longer] == [7]
+    assert found.attended.worst.persistence == 1
+    assert "an attack matched 100 % of 1,000 people (sampled)" in audit_words.verdict(found)[1]
+
+
+def test_attendance_of_those_who_answer_one_round_in_twenty() -> None:
+    """The figures of a year of daily rounds, as they stand in the notes on attendance."""
+    deck = Deck(bits=10, slots=365, eps_report=0.0737)
+    found = audit(deck, rounds=365, participation="1/20", reports=10)
+    told = found.attended
+    assert 0.0018 < told.alone.lower <= told.alone.upper < 0.0019
+    assert told.with_reports == told.alone
+    assert told.advantage.upper == pytest.approx(0.204, abs=1e-3)
+    assert [stay.persistence for stay in told.longer] == [7, 30]
+    assert [stay.recognised.upper for stay in told.longer] == pytest.approx([0.020, 0.179], abs=1e-3)
+    assert told.worst.persistence == 37
+    assert told.worst.recognised.upper == pytest.approx(0.2055, abs=1e-3)
+    assert told.matched is not None
+    assert told.matched.alone.sampled < 0.01
+    assert told.curve[-1] == (365, told.alone)
+    # Privacy counts the rounds that are not answered.
+    assert found.lasting is not None
+    assert found.lasting.gamma.upper == pytest.approx(1.0, abs=2e-3)
+    every = audit(deck, rounds=365, reports=10, attack=False)
+    assert every.lasting is not None
+    assert every.lasting.gamma.lower > 3
+    assert every.attended.alone.upper == 1.0
+    words = audit_words.verdict(found)[1]
+    assert "at most 0.001845 (upper; an attack found" in words
+    assert "if people answer each of 365 rounds with probability 1/20" in words
+    assert "with places kept for 7 rounds 0.02002, for 30 rounds 0.1795, in the worst case, for 37, 0.2055" in words
+    assert finite(as_dict(found))["attended"]["attendance"] == {
+        "participation": "1/20",
+        "places": ["1/2", "1/2"],
+        "persistence": 1,
+        "one_network": False,
+    }
+    headings = {line.heading for line in audit_words.lines(found)}
+    assert {"Attendance, 365 rounds", "Privacy, 365 rounds, answered with probability 1/20"} <= headings
+
+
+def test_reports_are_read_with_attendance_where_they_matter() -> None:
+    found = audit(Rappor.preset("paper"), rounds=60, participation=0.25, reports=4, crowd=200)
+    assert found.attended.matched is not None
+    assert found.attended.matched.together is not None
+    assert found.attended.with_reports is not None
+    assert found.attended.matched.together.lower <= found.attended.with_reports.upper
+    assert found.attended.matched.together.sampled > found.attended.matched.alone.sampled + 0.3
+    votes = audit(resolve("votes", goal=goal_for("votes")), reports=6, participation=0.25)
+    assert votes.attended.matched is not None
+    assert votes.attended.matched.together is None
+    assert "depend on which rounds were seen" in votes.missing["attack by reports and attendance"]
+    own = audit(Tagged(), reports=10, participation=0.25, crowd=100)
+    assert own.attended.with_reports is None
+    assert "of the catalogue only" in own.missing["recognition by reports and attendance"]
+
+
+def test_a_comparison_with_attendance() -> None:
+    every = compare(values=2, eps=1, reports=12, people=10_000)
+    assert all(row.attended.upper == 1.0 for row in every.rows)
+    assert every.matched.alone.sampled > 0.5
+    assert "but people who answer every round are recognised by attendance" in comparison_words.verdict(every)[0]
+    some = compare(values=2, eps=1, reports=12, people=10_000, participation="1/6")
+    by_name = {row.name: row for row in some.rows}
+    assert by_name["deck"].attended.upper == pytest.approx(some.attendance.recognition(12).upper)
+    assert by_name["rappor"].attended.upper > 0.1
+    assert by_name["deck"].privacy.gamma.upper < 0.9
+    ranked = [round(row.attended.upper, 6) for row in some.rows]
+    assert ranked == sorted(ranked)
+    known = {row.name: row for row in every.rows}
+    assert by_name["deck"].standard_error == pytest.approx(known["deck"].standard_error * math.sqrt(6), rel=1e-3)
+    assert "with attendance included a person is recognised among 1,000" in comparison_words.verdict(some)[0]
+    assert "by reports and attendance, at most" in comparison_page(some, ["compare"])
+    with pytest.raises(ValueError, match="participation must be above 0"):
+        compare(participation=0)
 
 
 def test_names_and_parameters() -> None:

@@ -31,6 +31,30 @@ def test_audit_as_json() -> None:
     assert found["verdict"][0].startswith("An observer with 3 reports")
 
 
+def test_attendance_in_words_and_as_json() -> None:
+    arguments = [
+        "audit",
+        *QUICK,
+        "--rounds",
+        "10",
+        "--participation",
+        "0.2",
+        "--places",
+        "0.8,0.2",
+        "--persistence",
+        "2",
+    ]
+    result = CliRunner(env={"COLUMNS": "120"}).invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    text = " ".join(result.output.split())
+    assert "if people answer each of 10 rounds with probability 1/5 and their places are kept for 2 rounds" in text
+    assert "Matching 50 people by attendance, 10 rounds" in text
+    found = json.loads(CliRunner().invoke(main, [*arguments, "--json"]).stdout)
+    assert found["attended"]["attendance"]["places"] == ["4/5", "1/5"]
+    assert found["attended"]["matched"]["alone"]["certainty"] == "sampled"
+    assert found["attended"]["alone"]["certainty"] in ("exact", "bracket")
+
+
 def test_people_who_differ_are_followed_too() -> None:
     result = CliRunner().invoke(main, ["audit", *QUICK, "--distribution", "4,2,1,1", "--json"])
     found = json.loads(result.stdout)
@@ -75,6 +99,11 @@ def test_the_list_names_everything() -> None:
             ["audit", *QUICK, "--html", "/nowhere/at/all.html"],
             "cannot write /nowhere/at/all.html: there is no folder /nowhere/at",
         ),
+        (["audit", *QUICK, "--participation", "2"], "participation must be between 0 and 1"),
+        (["audit", *QUICK, "--participation", "often"], "participation must be a fraction"),
+        (["audit", *QUICK, "--places", "0.8,0.8"], "places must be shares of at most 1 in all"),
+        (["audit", *QUICK, "--rounds", "3"], "rounds must be at least 6, got 3"),
+        (["compare", "--places", "1/2"], "places must be 2 to 64 shares, got 1"),
         (["compare", "--eps", "-2"], "eps must be positive and finite, got -2"),
         (["compare", "--values", "1"], "1 is not in the range"),
         (["compare", "--html", "/nowhere/at/all.html"], "cannot write /nowhere/at/all.html"),

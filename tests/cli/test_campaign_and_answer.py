@@ -23,6 +23,8 @@ from untrackable.errors import StateError
 from untrackable.protocol.campaign import Campaign, Directory
 
 NEW = ["--question", "Which browser?", "--category", "Firefox", "--category", "Chromium", "--category", "Safari"]
+EVERY_ROUND = ["--recognition", "1"]
+"""Somebody who does not mind being recognised by answering every round."""
 BITWISE = '{"mechanism": "bitwise", "eps_report": 1, "eps_state": 1}'
 
 
@@ -35,7 +37,18 @@ def made(tmp_path: Path) -> Path:
     """A campaign of 30 days."""
     place = tmp_path / "campaign.json"
     done = run(
-        "campaign", "new", str(place), *NEW, "--rounds", "30", "--every", "1d", "--first", "2027-01-31T12:00"
+        "campaign",
+        "new",
+        str(place),
+        *NEW,
+        "--rounds",
+        "30",
+        "--every",
+        "1d",
+        "--first",
+        "2027-01-31T12:00",
+        "--participation",
+        "1",
     )
     assert done.exit_code == 0, done.output
     return place
@@ -239,7 +252,7 @@ def test_answering_and_sending(
         assert "Safari" not in refused.output
         assert "Lynx" not in refused.output
     assert "no campaign has been answered" in run("send", collector[0], "--folder", folder).output
-    joined = run("answer", str(made), "--folder", folder, "--pin", found.id, given="Safari\n")
+    joined = run("answer", str(made), "--folder", folder, "--pin", found.id, *EVERY_ROUND, given="Safari\n")
     assert joined.exit_code == 0, joined.output
     assert "the next report goes out 2027-0" in joined.output
     assert "Safari" not in joined.output
@@ -270,7 +283,7 @@ def test_a_directory_is_believed_if_it_is_pinned(
     monkeypatch.setattr("time.time", lambda: 1801396800.0)
     place = tmp_path / "directory.json"
     digest = json.loads(run("campaign", "directory", str(place), str(made), "--json").output)["digest"]
-    arguments = ["answer", str(made), "--directory", str(place), "--folder", str(tmp_path / "mine")]
+    arguments = ["answer", str(made), "--directory", str(place), "--folder", str(tmp_path / "mine"), *EVERY_ROUND]
     assert run(*arguments, given="Safari\n").exit_code == 1
     assert run(*arguments, "--pin", digest, given="Safari\n").exit_code == 0
 
@@ -289,6 +302,7 @@ def test_a_prompt_does_not_show_the_answer(made: Path, tmp_path: Path) -> None:
         found.id,
         "--folder",
         str(tmp_path / "mine"),
+        *EVERY_ROUND,
     ]
     process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True)  # noqa: S603
     os.close(theirs)
@@ -357,9 +371,12 @@ def _two_campaigns(tmp_path: Path, folder: str) -> list[Campaign]:
             "3",
             "--first",
             "2027-01-31",
+            "--participation",
+            "1",
         )
         found.append(Campaign.from_bytes(place.read_bytes()))
-        done = run("answer", str(place), "--folder", folder, "--pin", found[-1].id, "--eps", "5", given="Safari\n")
+        pinned = ["--folder", folder, "--pin", found[-1].id]
+        done = run("answer", str(place), *pinned, "--eps", "5", *EVERY_ROUND, given="Safari\n")
         assert done.exit_code == 0, done.output
     return found
 
@@ -478,12 +495,16 @@ def test_a_policy_is_stored_and_raised_on_purpose_only(made: Path, tmp_path: Pat
     folder, found = str(tmp_path / "person"), Campaign.from_bytes(made.read_bytes())
     assert "No policy is stored yet" in run("policy", "show", "--folder", folder).output
     answer = ["answer", str(made), "--pin", found.id, "--folder", folder]
+    refused = run(*answer, given="Safari\n")
+    assert refused.exit_code == 1
+    assert "too easy to recognise by your attendance" in refused.output
+    assert run("policy", "set", *EVERY_ROUND, "--folder", folder).exit_code == 0
     assert run(*answer, given="Safari\n").exit_code == 0
     raised = run(*answer, "--eps", "100", given="Safari\n")
     assert raised.exit_code == 1
     assert "eps 100.0 instead of 1.0; nothing was changed" in raised.output
     assert "`untrackable policy set --eps 100.0`" in raised.output
-    limits = {"eps": 1.0, "delta": 1e-6, "gamma": 0.0, "tracking_delta": 0.0}
+    limits = {"eps": 1.0, "delta": 1e-6, "gamma": 0.0, "tracking_delta": 0.0, "recognition": 1.0}
     assert json.loads(run("policy", "show", "--folder", folder, "--json").output) == {"policy": limits}
     done = run("policy", "set", "--eps", "100", "--folder", folder)
     assert done.exit_code == 0, done.output
@@ -493,6 +514,10 @@ def test_a_policy_is_stored_and_raised_on_purpose_only(made: Path, tmp_path: Pat
     assert "eps 100.0" in run("policy", "show", "--folder", folder).output
     assert run(*answer, "--eps", "1", given="Firefox\n").exit_code == 0
     assert "eps 1.0" in run("policy", "show", "--folder", folder).output
+    lowered = run("policy", "set", "--recognition", "0.05", "--folder", folder)
+    assert "recognised    with probability 0.05 among 1,000 people, attendance included" in lowered.output
+    raised = run(*answer, "--recognition", "0.5", given="Firefox\n")
+    assert "recognition 0.5 instead of 0.05; nothing was changed" in raised.output
     wrong = run("policy", "set", "--eps", "-1", "--folder", folder)
     assert wrong.exit_code == 1
     assert "eps must be positive" in wrong.output

@@ -1,6 +1,7 @@
 """The demonstration: the whole system, on a smaller crowd than the README's command has."""
 
 import json
+import math
 import os
 import re
 import signal
@@ -30,13 +31,25 @@ def test_everything_that_was_accepted_is_counted(tmp_path: Path) -> None:
     assert run.stderr == ""
     data = json.loads(run.stdout)
     assert data["people"] == CLIENTS + SIMULATED
-    assert data["accepted"] == data["reports"] == 3 * data["people"]
+    # Each answers a day with probability 1/20: beyond seven standard deviations lies less than 1e-11.
+    assert data["accepted"] == data["reports"]
+    answers = data["days"] * data["people"]
+    assert abs(data["reports"] - answers / 20) < 7 * math.sqrt(answers * 0.05 * 0.95)
+    assert data["campaign"]["attendance"]["participation"] == "1/20"
+    assert data["recognition_upper"]["1"] <= data["campaign"]["guarantee"]["recognition"] <= 0.01
     assert all(row["lower"] <= row["truth"] <= row["upper"] for row in data["values"])
     assert data["values"][0]["label"] == "news"
     assert data["values"][0]["stands_out"]
-    rappor, deck = data["matched_sampled"]["rappor"], data["matched_sampled"]["deck"]
-    assert 0.8 < rappor["sampled"] < 0.95
-    assert deck["sampled"] == pytest.approx(0.001)
+    rappor, every_day, by_chance = data["matched_sampled"]
+    assert rappor["by_reports"]["sampled"] > 0.98
+    assert rappor["by_attendance"]["sampled"] > 0.99
+    assert every_day["by_reports"]["sampled"] == pytest.approx(0.001)
+    assert every_day["by_attendance"]["sampled"] > 0.99
+    assert by_chance["client"] == "Deck, one day in twenty"
+    assert by_chance["by_attendance"]["lower"] < 0.002
+    assert by_chance["by_attendance"]["sampled"] < 0.004
+    assert data["recognition_upper"]["7"] == pytest.approx(0.020, abs=1e-3)
+    assert data["recognition_upper"]["30"] == pytest.approx(0.179, abs=1e-3)
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert list(scratch.iterdir()) == []
 
@@ -54,7 +67,9 @@ def test_the_collector_is_left_running_for_a_browser(tmp_path: Path) -> None:
         run.send_signal(signal.SIGINT)
         assert run.wait(60) == 0
     assert "(exact)" in text
-    assert "(sampled; 95 % interval" in text
+    assert "sampled; 95 % interval" in " ".join(text.split())
+    assert "Deck, one day in twenty" in text
+    assert "independent from day to day" in " ".join(text.split())
     assert "upper" in text
     assert "Which homepage is yours?" in page
     assert "news" in page

@@ -63,7 +63,11 @@ def test_json_has_everything(tmp_path: Path) -> None:
         "values": "fixed",
         "gamma": 0.0,
         "tracking_delta": 0.0,
+        "recognition": 0.001736,
     }
+    assert found["campaign"]["attendance"]["participation"] == best["participation"] == "1/6"
+    assert best["recognised"]["recognition"]["upper"] <= 0.001736
+    assert found["goals"]["places"] == ["1/2", "1/2"]
     assert {r["binding"] for r in found["refusals"]} >= {"tracking", "privacy", "values"}
 
 
@@ -106,6 +110,24 @@ def test_a_plan_with_answers_of_ones_own(tmp_path: Path) -> None:
     assert not place.exists()
 
 
+def test_attendance_is_asked_for_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    code, output = run(*GOOD, "--places", "0.8,0.2", "--persistence", "3", "--advantage", "0")
+    assert code == 0
+    said = " ".join(output.split())
+    assert "Each person answers about one round in" in said
+    assert "where people are 4/5 and 1/5 of the time for 3 rounds at a time" in said
+    assert "--persistence 3 " in said
+    assert "--places 0.8,0.2 " in said
+    code, output = run(*GOOD, "--recognition", "1", "--advantage", "0", "--json")
+    assert json.loads(output)["options"][0]["participation"] == "1"
+    code, output = run(*GOOD, "--participation", "1/2", "--advantage", "0")
+    assert code == 1
+    assert "It needs a participation of 1/6, or clients that answer from one network only" in " ".join(
+        output.split()
+    )
+
+
 def test_the_next_commands_are_ready(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "120")
     lines = [line.strip() for line in run(*GOOD, "--advantage", "0")[1].splitlines()]
@@ -132,6 +154,8 @@ def test_nothing_does_it() -> None:
         (("--people", "10", "--rounds", "5", "--eps", "1"), "give one of --encoding, --values, --bits"),
         (("--people", "10", "--values", "2", "--rounds", "often", "--eps", "1"), "neither a number nor forever"),
         ((*GOOD, "--advantage", "0.1", "--matched", "0.1"), "contradict each other"),
+        ((*GOOD, "--places", "0.9,0.9"), "--places must be shares of at most 1"),
+        ((*GOOD, "--participation", "2"), "--participation must be between 0 and 1"),
         ((*GOOD, "--html", "/no/such/folder/x.html"), "there is no folder"),
     ],
 )
@@ -152,4 +176,4 @@ def test_a_file_that_is_no_encoding(tmp_path: Path) -> None:
 def test_users_is_another_word_for_people() -> None:
     assert run("--users", *GOOD[1:], "--json")[0] == 0
     help_text = " ".join(run("--help")[1].split())
-    assert "--people N People who answer a round." in help_text
+    assert "--people N People who take part." in help_text

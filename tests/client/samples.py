@@ -26,6 +26,8 @@ def campaign(mechanism: Mechanism | None = None, **changes: Any) -> Campaign:
     """A question a day for a month, by a deck of four values unless another mechanism is given."""
     made = mechanism or Deck(bits=2, slots=30, eps_report=0.05)
     guarantee = {"eps": 1.0, "delta": 1e-6, "values": "any", "gamma": 0.0, "tracking_delta": 0.0}
+    if "attendance" in changes:
+        guarantee["recognition"] = 1.0
     given: dict[str, Any] = {
         "question": "How many?",
         "encoding": Bit()
@@ -73,10 +75,16 @@ class Server:
         return Reply(self.replies.pop(0) if self.replies else 200)
 
 
-def client(folder: Path, asked: Campaign, clock: Callable[[], float], **policy: Any) -> Client:
-    """A client of somebody who allows what a campaign of the samples needs."""
-    allowed = {"eps": 1.0, "delta": 1e-6, **policy}
-    return Client(asked, None, Policy(pins=(asked.id,), **allowed), folder=folder, clock=clock)
+def policy(**limits: Any) -> Policy:
+    """What somebody allows who does not mind being recognised by attendance, unless limits say otherwise."""
+    return Policy(**{"eps": 1.0, "delta": 1e-6, "recognition": 1.0, **limits})
+
+
+def client(folder: Path, asked: Campaign, clock: Callable[[], float], **given: Any) -> Client:
+    """A client of somebody who allows what a campaign of the samples needs; with limits, and `one_network`."""
+    one_network = given.pop("one_network", False)
+    allowed = policy(pins=(asked.id,), **given)
+    return Client(asked, None, allowed, folder=folder, clock=clock, one_network=one_network)
 
 
 def send(member: Any, server: Server, clock: Clock, *places: Attachment) -> str:

@@ -13,12 +13,12 @@ from tests.client.samples import (
     campaign,
     client,
     nonce_of,
+    policy,
     round_of,
     send,
     snapshot,
 )
 from untrackable.client.client import Client, members
-from untrackable.client.policy import Policy
 from untrackable.client.saved_state import State
 from untrackable.client.stored_policy import store_policy
 from untrackable.errors import CampaignError, CampaignRefused, StateError, ValueChangeRefused
@@ -267,7 +267,7 @@ def test_leaving(tmp_path: Path) -> None:
     assert someone.due() is None
     assert members(tmp_path / "c") == []
     # What is left of the budget is for others, and for coming back.
-    store_policy(tmp_path / "c", Policy(eps=1.0, delta=1e-5), clock=clock)
+    store_policy(tmp_path / "c", policy(eps=1.0, delta=1e-5), clock=clock)
     client(tmp_path / "c", campaign(question="Another?"), clock, delta=1e-5).answer(1)
     with pytest.raises(CampaignRefused):
         someone.answer(1)
@@ -325,8 +325,7 @@ def test_only_published_campaigns(tmp_path: Path) -> None:
     listed = Directory((asked.id,))
 
     def made(directory: Directory | None, *pins: str) -> Client:
-        policy = Policy(eps=1.0, delta=1e-6, pins=pins)
-        return Client(asked, directory, policy, folder=tmp_path / "c")
+        return Client(asked, directory, policy(pins=pins), folder=tmp_path / "c")
 
     made(None, asked.id)
     made(listed, listed.digest)
@@ -340,7 +339,7 @@ def test_only_published_campaigns(tmp_path: Path) -> None:
         with pytest.raises(CampaignRefused, match=reason):
             made(directory, *pins)
     with pytest.raises(CampaignError, match="64 lower-case"):
-        Policy(eps=1.0, delta=0.0, pins=("abc",))
+        policy(eps=1.0, delta=0.0, pins=("abc",))
 
 
 def test_files_are_private_and_nothing_shows_the_value(tmp_path: Path) -> None:

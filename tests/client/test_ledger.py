@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.client.samples import Clock, campaign, client
+from tests.client.samples import Clock, campaign, client, policy
 from untrackable.accounting.client_check import recompute, tracking_step
-from untrackable.client.ledger import Account, Ledger, Life
+from untrackable.client.ledger import Account, Ledger
+from untrackable.client.life import Life
 from untrackable.client.policy import Policy
 from untrackable.errors import CampaignRefused
 from untrackable.mechanisms.inner_product.deck import Deck
@@ -28,7 +29,7 @@ FADING = campaign(Fading(bits=4, eps=0.5, delta=1e-6), rounds=20)
 
 
 def anything(eps: float) -> Policy:
-    return Policy(eps=eps, delta=1.0, tracking_delta=1.0)
+    return policy(eps=eps, delta=1.0, tracking_delta=1.0)
 
 
 def ledger(*asked: Campaign) -> Ledger:
@@ -77,13 +78,13 @@ def test_tracking_adds_up() -> None:
     assert alone == pytest.approx(exact, rel=1e-9)
     assert both == pytest.approx(1 - (1 - exact) ** 2, rel=1e-9)
     with pytest.raises(CampaignRefused, match="too easy to track"):
-        ledger(one, two).check(Policy(eps=1.0, delta=1.0, tracking_delta=1.5 * exact))
+        ledger(one, two).check(policy(eps=1.0, delta=1.0, tracking_delta=1.5 * exact))
 
 
 def test_a_policy_equal_to_what_is_declared_is_enough() -> None:
-    ledger(BIT).check(Policy(eps=0.4, delta=0.0, gamma=0.5, tracking_delta=1.0))
+    ledger(BIT).check(policy(eps=0.4, delta=0.0, gamma=0.5, tracking_delta=1.0))
     pure = campaign(Deck.for_budget(bits=2, slots=30, eps=1.0, delta=0.0), delta=0.0)
-    assert ledger(pure).check(Policy(eps=1.0, delta=0.0)) == (0.0, 0.0)
+    assert ledger(pure).check(policy(eps=1.0, delta=0.0)) == (0.0, 0.0)
 
 
 def test_lives_of_independent_rounds_are_charged_by_the_round() -> None:
@@ -118,7 +119,7 @@ def test_a_fading_campaign_of_a_large_eps_is_enough_for_its_own_policy() -> None
     """Beside the person rounds that fade are bounded less sharply than by the engine; what it confirmed counts."""
     fading = campaign(Fading(bits=1, eps=8.0, delta=1e-6), eps=8.0, rounds=None)
     assert recompute(fading).problems == ()
-    assert ledger(fading).check(Policy(eps=8.0, delta=1e-6))[0] <= 1e-6
+    assert ledger(fading).check(policy(eps=8.0, delta=1e-6))[0] <= 1e-6
 
 
 Table = list[tuple[float, float]]
@@ -186,7 +187,7 @@ def test_tracking_of_two_campaigns_by_enumeration(
         asked.append(campaign(bit, question=f"{i}?", **changes))
         shown.append(tables(bit, rounds, changes=False))
     truth = worst(*shown, gamma=gamma)
-    _, found = ledger(*asked).check(Policy(eps=9.0, delta=1.0, gamma=gamma, tracking_delta=1.0))
+    _, found = ledger(*asked).check(policy(eps=9.0, delta=1.0, gamma=gamma, tracking_delta=1.0))
     assert truth * (1 - 1e-12) <= found <= truth * 1.1 + 1e-3
 
 
@@ -202,7 +203,7 @@ def test_tracking_of_a_bit_that_changes_by_enumeration(
     asked = campaign(bit, tracking_delta=min(1.0, truth * 1.1 + 1e-3), **changes)
     assert not [problem for problem in recompute(asked).problems if "tracking" in problem]
     assert truth * (1 - 1e-12) <= recompute(asked).tracking_delta_upper <= truth * 1.1 + 1e-3
-    _, found = ledger(asked).check(Policy(eps=99.0, delta=1.0, gamma=gamma, tracking_delta=1.0))
+    _, found = ledger(asked).check(policy(eps=99.0, delta=1.0, gamma=gamma, tracking_delta=1.0))
     assert truth * (1 - 1e-12) <= found <= truth * 1.1 + 1e-3
     if truth > 1e-6:
         stronger = campaign(bit, tracking_delta=truth * 0.999, **changes)
@@ -214,10 +215,10 @@ def test_a_large_gamma_does_not_hide_that_reports_can_be_followed() -> None:
     bit = campaign(Bitwise(eps_state=0.9, eps_report=8.0), values="fixed", gamma=400.0)
     assert recompute(bit).problems == ()
     with pytest.raises(CampaignRefused, match="too easy to track"):
-        ledger(bit).check(Policy(eps=1.0, delta=1e-6))
+        ledger(bit).check(policy(eps=1.0, delta=1e-6))
     with pytest.raises(CampaignRefused, match="too easy to track"):
         ledger(campaign(Lgrr(values=4, keep=0.4, tell=0.9), eps=2.0, values="fixed", gamma=400.0)).check(
-            Policy(eps=2.0, delta=1e-6)
+            policy(eps=2.0, delta=1e-6)
         )
 
 
@@ -229,9 +230,9 @@ def test_a_campaign_is_judged_at_the_gamma_of_the_policy() -> None:
             changes = {"values": "fixed", "eps": 2.0, "gamma": gamma, "tracking_delta": declared, "rounds": 6}
             asked = ledger(campaign(mechanism, **changes))
             allowed = exact * (1 + 1e-9)
-            assert asked.check(Policy(eps=2.0, delta=1e-6, gamma=0.2, tracking_delta=allowed))[1] <= allowed
+            assert asked.check(policy(eps=2.0, delta=1e-6, gamma=0.2, tracking_delta=allowed))[1] <= allowed
             with pytest.raises(CampaignRefused, match="too easy to track"):
-                asked.check(Policy(eps=2.0, delta=1e-6, gamma=0.2, tracking_delta=exact * 0.99))
+                asked.check(policy(eps=2.0, delta=1e-6, gamma=0.2, tracking_delta=exact * 0.99))
 
 
 def test_slots_are_charged_as_they_are_whatever_is_declared() -> None:
@@ -242,14 +243,14 @@ def test_slots_are_charged_as_they_are_whatever_is_declared() -> None:
 
 def test_independent_rounds_are_charged_nothing_whatever_is_declared() -> None:
     odd = campaign(Deck(bits=2, slots=30, eps_report=0.02), gamma=3.0, tracking_delta=0.5)
-    assert ledger(odd).check(Policy(eps=1.0, delta=1e-6))[1] == 0.0
+    assert ledger(odd).check(policy(eps=1.0, delta=1e-6))[1] == 0.0
     assert [law.delta(0.0) for _, law in Account(odd.to_bytes(), (Life("a", 1, 9, 0),)).tracking(0.1)] == [0.0]
 
 
 @pytest.mark.parametrize("gamma", [0.0, 1e-12, 1e-3, 80.0, 1e9])
 def test_any_gamma_can_be_asked_about(gamma: float) -> None:
     asked = campaign(Bitwise(eps_state=1.0, eps_report=2.0), gamma=gamma, eps=99.0, tracking_delta=1.0, rounds=6)
-    _, found = ledger(asked).check(Policy(eps=99.0, delta=1.0, gamma=gamma, tracking_delta=1.0))
+    _, found = ledger(asked).check(policy(eps=99.0, delta=1.0, gamma=gamma, tracking_delta=1.0))
     assert found >= worst(tables(Bitwise(eps_state=1.0, eps_report=2.0), 4, changes=True), gamma=min(gamma, 700.0))
     assert 0 < tracking_step(gamma) < 1
 

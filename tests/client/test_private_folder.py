@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.client.samples import Clock, Server, campaign, client, send
-from untrackable.client.policy import Policy
+from tests.client.samples import Clock, Server, campaign, client, policy, send
 from untrackable.client.private_folder import Folder, framed, unframed
 from untrackable.client.stored_policy import store_policy
 from untrackable.errors import FolderBusy, StateError
@@ -51,7 +50,7 @@ def test_damage_at_every_byte_is_noticed_and_destroys_nothing(name: str, tmp_pat
 def test_files_of_others_are_refused(tmp_path: Path) -> None:
     clock, _, state = joined(tmp_path / "c")
     other = campaign(SMALL, rounds=3, question="Another?")
-    store_policy(tmp_path / "c", Policy(eps=3.0, delta=1e-6), clock=clock)
+    store_policy(tmp_path / "c", policy(eps=3.0, delta=1e-6), clock=clock)
     someone = client(tmp_path / "c", other, clock, eps=3.0)
     someone.answer(1)
     place = tmp_path / "c" / f"{other.id}.state"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.client.samples import START, Clock, campaign, client, snapshot
+from tests.client.samples import START, Clock, Server, campaign, client, policy, send, snapshot
 from tests.client.test_crashes import killed_at
 from untrackable.client.client import members
 from untrackable.client.ledger import Ledger
@@ -30,19 +30,20 @@ def small(number: int) -> Campaign:
 def test_the_first_use_decides(tmp_path: Path) -> None:
     clock, folder = Clock(), tmp_path / "c"
     assert stored_policy(folder) is None
-    client(folder, small(0), clock).answer(1)
-    assert stored_policy(folder) == Policy(eps=1.0, delta=1e-6)
+    client(folder, small(0), clock, recognition=0.5).answer(1)
+    assert stored_policy(folder) == policy(eps=1.0, delta=1e-6, recognition=0.5)
     before = snapshot(folder)
     for more in (
         {"eps": 100.0},
         {"delta": 1e-3},
         {"gamma": 1.0},
         {"tracking_delta": 0.5},
+        {"recognition": 0.9},
         {"eps": 2.0, "delta": 0.0},
     ):
         for asked in (small(0), small(1)):
             with pytest.raises(PolicyRaised, match=r"nothing was changed.*untrackable policy set --"):
-                client(folder, asked, clock, **more).answer(2)
+                client(folder, asked, clock, **{"recognition": 0.5, **more}).answer(2)
     assert {path: data for path, data in snapshot(folder).items() if path.name != "lock"} == {
         path: data for path, data in before.items() if path.name != "lock"
     }
@@ -52,9 +53,9 @@ def test_lowering_is_always_allowed_and_stays(tmp_path: Path) -> None:
     clock, folder = Clock(), tmp_path / "c"
     client(folder, small(0), clock).answer(1)
     client(folder, small(1), clock, eps=0.5).answer(1)
-    assert stored_policy(folder) == Policy(eps=0.5, delta=1e-6)
+    assert stored_policy(folder) == policy(eps=0.5, delta=1e-6)
     client(folder, small(1), clock, eps=0.25).answer(2)  # an answer to a campaign that was joined before
-    assert stored_policy(folder) == Policy(eps=0.25, delta=1e-6)
+    assert stored_policy(folder) == policy(eps=0.25, delta=1e-6)
     with pytest.raises(PolicyRaised, match=r"eps 0\.5 instead of 0\.25"):
         client(folder, small(2), clock, eps=0.5).answer(1)
 
@@ -64,7 +65,7 @@ def test_a_refused_campaign_does_not_lower_the_policy(tmp_path: Path) -> None:
     client(folder, campaign(), clock).answer(1)
     with pytest.raises(CampaignRefused, match="your policy allows"):
         client(folder, campaign(question="Another?"), clock, eps=0.001).answer(1)
-    assert stored_policy(folder) == Policy(eps=1.0, delta=1e-6)
+    assert stored_policy(folder) == policy(eps=1.0, delta=1e-6)
 
 
 def test_raising_is_a_step_of_its_own(tmp_path: Path) -> None:
@@ -73,17 +74,20 @@ def test_raising_is_a_step_of_its_own(tmp_path: Path) -> None:
     client(folder, small(0), clock).answer(1)
     with pytest.raises(PolicyRaised):
         client(folder, asked, clock, eps=4.0).answer(1)
-    assert store_policy(folder, Policy(eps=4.0, delta=1e-6, pins=(asked.id,)), clock=clock) == Policy(
+    assert store_policy(folder, policy(eps=4.0, delta=1e-6, pins=(asked.id,)), clock=clock) == policy(
         eps=1.0, delta=1e-6
     )
-    assert stored_policy(folder) == Policy(eps=4.0, delta=1e-6)
+    assert stored_policy(folder) == policy(eps=4.0, delta=1e-6)
     client(folder, asked, clock, eps=4.0).answer(1)
     assert len(members(folder)) == 2
 
 
 def test_limits_come_back_from_disk(tmp_path: Path) -> None:
     for number, limits in enumerate(
-        [Policy(eps=0.1, delta=0.0), Policy(eps=1 / 3, delta=1e-300, gamma=math.inf, tracking_delta=1.0)]
+        [
+            policy(eps=0.1, delta=0.0, recognition=0.001),
+            policy(eps=1 / 3, delta=1e-300, gamma=math.inf, tracking_delta=1.0),
+        ]
     ):
         store_policy(tmp_path / str(number), replace(limits, pins=("a" * 64,)), clock=Clock())
         assert stored_policy(tmp_path / str(number)) == limits
@@ -98,7 +102,7 @@ def test_an_old_folder_stores_the_policy_that_is_used_first(tmp_path: Path) -> N
     clock = Clock(START + 3 * 86_400)
     assert stored_policy(folder) is None
     client(folder, small(0), clock, eps=2.0).answer(1)
-    assert stored_policy(folder) == Policy(eps=2.0, delta=1e-6)
+    assert stored_policy(folder) == policy(eps=2.0, delta=1e-6)
     with pytest.raises(PolicyRaised):
         client(folder, small(1), clock, eps=2.5).answer(1)
 
@@ -108,7 +112,7 @@ def test_a_copied_folder_is_noticed_by_storing_a_policy_too(tmp_path: Path) -> N
     client(folder, small(0), clock).answer(1)
     shutil.copytree(folder, copy)
     clock.now = START + 2.5 * 86_400
-    store_policy(copy, Policy(eps=2.0, delta=1e-6), clock=clock)
+    store_policy(copy, policy(eps=2.0, delta=1e-6), clock=clock)
     opened = Folder(copy)
     with opened.locked():
         life = Ledger.read(opened).life(small(0).id)
@@ -117,15 +121,15 @@ def test_a_copied_folder_is_noticed_by_storing_a_policy_too(tmp_path: Path) -> N
     other = tmp_path / "other"
     shutil.copytree(folder, other)
     with pytest.raises(ClockBehind):
-        store_policy(other, Policy(eps=2.0, delta=1e-6), clock=Clock(START))
-    assert stored_policy(other) == Policy(eps=1.0, delta=1e-6)
+        store_policy(other, policy(eps=2.0, delta=1e-6), clock=Clock(START))
+    assert stored_policy(other) == policy(eps=1.0, delta=1e-6)
 
 
 @pytest.mark.parametrize("torn", [False, True])
 def test_killed_while_storing_there_is_the_one_policy_or_the_other(
     torn: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clock, before, after = Clock(), Policy(eps=1.0, delta=1e-6), Policy(eps=2.0, delta=1e-6)
+    clock, before, after = Clock(), policy(eps=1.0, delta=1e-6), policy(eps=2.0, delta=1e-6)
     number, seen = 0, []
 
     def storing(folder: Path) -> Any:
@@ -142,3 +146,36 @@ def test_killed_while_storing_there_is_the_one_policy_or_the_other(
     assert seen[0] == before
     assert seen[-1] == after
     assert number > 10
+
+
+def test_a_policy_of_an_earlier_version_limits_recognition_from_now_on(tmp_path: Path) -> None:
+    """It has no such limit on disk. Campaigns that were joined go on, and others must fit the default."""
+    clock, folder, server = Clock(), tmp_path / "c", Server()
+    everyday = campaign()
+    client(folder, everyday, clock).answer(1)
+    opened = Folder(folder)
+    with opened.locked():
+        ledger = Ledger.read(opened)
+        content = ledger.content()
+        del content["policy"]["recognition"]
+        old = Ledger.from_content(content)
+        old.write(opened)
+    default = Policy(eps=1.0, delta=1e-6)
+    assert old.policy == stored_policy(folder) == default
+    assert default.recognition == 0.01
+    clock.late_in(1)
+    client(folder, everyday, clock, recognition=0.01).answer(2)
+    (member,) = members(folder, clock=clock)
+    assert send(member, server, clock) == "ACCEPTED"
+    with pytest.raises(PolicyRaised, match=r"recognition 1\.0 instead of 0\.01"):
+        client(folder, small(0), clock).answer(1)
+    with pytest.raises(CampaignRefused, match="attendance"):
+        client(folder, small(0), clock, recognition=0.01).answer(1)
+    store_policy(folder, policy(), clock=clock)
+    client(folder, small(0), clock, eps=1.0).answer(1)
+
+
+@pytest.mark.parametrize("recognition", [0.0, 0.0009, 1.1, -1])
+def test_recognition_is_between_a_guess_and_certainty(recognition: float) -> None:
+    with pytest.raises(ValueError, match="recognition must be"):
+        policy(recognition=recognition)

@@ -4,6 +4,7 @@ import hashlib
 import hmac
 import json
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,12 @@ from untrackable.client.saved_state import State
 from untrackable.protocol.campaign import Campaign
 
 CASES = json.loads(vectors.PLACE.read_text(encoding="utf-8"))
+COINS = json.loads(vectors.COINS.read_text(encoding="utf-8"))
 
 
 def test_vectors_are_reproduced() -> None:
     assert vectors.vectors() == CASES
+    assert vectors.coins() == COINS
 
 
 @pytest.mark.parametrize(
@@ -71,3 +74,38 @@ def test_a_changed_answer_draws_from_what_is_fresh_as_documented() -> None:
     expected = hmac.digest(ratchet.key, b"noise" + bytes(8) + ratchet.fresh, "sha256")
     assert ratchet.entropy("noise")(32) == expected
     assert ratchet.moment() == replace(ratchet, fresh=b"").moment()
+
+
+def drawn_below(limit: int, key: bytes) -> tuple[int, int]:
+    """The coin's integer by hand, and how many numbers it took."""
+    size = 8 if limit <= 2**64 else 16
+    stream = b"".join(hmac.digest(key, b"coin" + n.to_bytes(8, "big"), "sha256") for n in range(16))
+    numbers = [int.from_bytes(stream[i : i + size], "big") for i in range(0, len(stream), size)]
+    usable = 2 ** (8 * size) - 2 ** (8 * size) % limit
+    tries = next(i for i, number in enumerate(numbers) if number < usable)
+    return numbers[tries] % limit, tries + 1
+
+
+@pytest.mark.parametrize("case", COINS, ids=lambda case: str(case["participation"]))
+def test_coins_are_tossed_as_documented(case: Any) -> None:
+    """By hand: HMAC-SHA-256 of the round's key, integers of 8 or 16 bytes, and those too large are redrawn."""
+    numerator, _, denominator = case["participation"].partition("/")
+    key, answered, most = bytes.fromhex(case["key"]), [], 0
+    for round in range(1, case["rounds"] + 1):
+        drawn, tries = drawn_below(int(denominator or 1), key)
+        most = max(most, tries)
+        if drawn < int(numerator):
+            answered.append(round)
+        key = hashlib.sha256(b"untrackable/next" + key).digest()
+    assert answered == case["answered"]
+    assert (most > 1) == (denominator == "9223372036854775837")
+    assert len(answered) > 0
+
+
+def test_a_changed_answer_does_not_toss_another_coin() -> None:
+    for case in COINS:
+        for fresh in (b"", bytes(32), bytes(range(32))):
+            ratchet = Ratchet(bytes.fromhex(case["key"]), 1, fresh)
+            rounds = range(1, case["rounds"] + 1)
+            found = [n for n in rounds if ratchet.at(n).answers(Fraction(case["participation"]))]
+            assert found == case["answered"]

@@ -1,4 +1,4 @@
-"""Golden vectors of the client: files and sent bytes; `make vectors` writes tests/vectors/client/lives.json.
+"""Golden vectors of the client: files and sent bytes, and coins; `make vectors` writes tests/vectors/client.
 
 The entropy of a new state is SHA-256 of a label in counter mode; all that follows is determined by it. Files, keys
 and bodies are hexadecimal; moments are seconds since 1970.
@@ -6,14 +6,17 @@ and bodies are hexadecimal; moments are seconds since 1970.
 
 import json
 import tempfile
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from tests.client.samples import campaign
 from tests.vectors.make import stream
-from untrackable.client.ledger import Ledger, Life
+from untrackable.client.ledger import Ledger
+from untrackable.client.life import Life
 from untrackable.client.membership import Member
 from untrackable.client.private_folder import Folder, framed
+from untrackable.client.round_keys import SIZE, Ratchet
 from untrackable.client.saved_state import State
 from untrackable.mechanisms.entropy import Recorded
 from untrackable.mechanisms.inner_product.deck import Deck
@@ -23,6 +26,7 @@ from untrackable.mechanisms.kept.bitwise import Bitwise
 from untrackable.protocol.campaign import Campaign
 
 PLACE = Path(__file__).parent.parent / "vectors" / "client" / "lives.json"
+COINS = PLACE.with_name("coins.json")
 FIXED = {"values": "fixed", "tracking_delta": 1}
 CASES = [
     (campaign(Deck(bits=4, slots=5, eps_report=0.25), rounds=5, eps=2), 11, [1, 2, 5]),
@@ -42,7 +46,7 @@ def life(asked: Campaign, value: int, rounds: list[int], folder: Path) -> dict[s
     file = folder / f"{asked.id}.state"
     member, steps, made = Member(asked, opened), [], file.read_bytes().hex()
     for number in rounds:
-        moment = member._moment(held, number)
+        moment = member._moment(held.ratchet.at(number))
         held = held.answered(asked, number)
         held.write(opened, asked.id)
         assert held.prepared is not None
@@ -74,5 +78,30 @@ def vectors() -> list[dict[str, Any]]:
         return [life(*case, folder=Path(folder) / str(i)) for i, case in enumerate(CASES)]
 
 
+FRACTIONS = [
+    "1",
+    "1/20",
+    "3/7",
+    # With 8 bytes, nearly half of the numbers are redrawn.
+    "2305843009213693951/9223372036854775837",
+    # This one takes 16 bytes.
+    "7654321098765432109/98765432109876543211",
+]
+ROUNDS = 60
+
+
+def coin(participation: str) -> dict[str, Any]:
+    """The rounds that are answered with a key: in all campaigns of this participation."""
+    ratchet = Ratchet(stream(f"coin/{participation}", SIZE), 1)
+    answered = [n for n in range(1, ROUNDS + 1) if ratchet.at(n).answers(Fraction(participation))]
+    return {"participation": participation, "key": ratchet.key.hex(), "rounds": ROUNDS, "answered": answered}
+
+
+def coins() -> list[dict[str, Any]]:
+    """A key of round 1 for each fraction, and which of the first rounds are answered with it."""
+    return [coin(participation) for participation in FRACTIONS]
+
+
 if __name__ == "__main__":
     PLACE.write_text(json.dumps(vectors(), indent=1) + "\n", encoding="utf-8")
+    COINS.write_text(json.dumps(coins(), indent=1) + "\n", encoding="utf-8")

@@ -57,7 +57,7 @@ def test_one_network_and_no_end() -> None:
 def test_a_campaign_of_before() -> None:
     old = asked(attendance=None, guarantee=declared(recognition=None))
     words = attendance_words(old, 1.0)
-    assert words[0] == participation_words(old)
+    assert words[0] == participation_words(old.participation, old.attending.one_network)
     assert "declares nothing about attendance" in words[1]
 
 

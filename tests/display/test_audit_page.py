@@ -55,7 +55,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return paths
 
 
-CHARTS = {"infinite": 3, "followed": 5, "hidden": 4, "compared": 1}
+CHARTS = {"infinite": 4, "followed": 6, "hidden": 5, "compared": 1}
 
 
 @pytest.mark.parametrize("name", CHARTS)

@@ -1,6 +1,7 @@
 """The page of a plan in a real browser: pictures are drawn, sliders change them and agree with the library."""
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,9 @@ from playwright.sync_api import Browser
 
 from tests.display.test_audit_page import browser as browser  # the same browser, as a fixture
 from untrackable import Goals, plan
+from untrackable.brackets import at_most
 from untrackable.display.plan_page import plan_page
+from untrackable.planning.forecast import radius_beta, reports_counted
 from untrackable.planning.plans import Plan
 from untrackable.planning.slider_grids import grids
 
@@ -41,24 +44,30 @@ def test_page_loads_and_sliders_move(browser: Browser, made: tuple[Plan, Path], 
     page.on("console", lambda message: complaints.append(message.text))
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.goto(path.as_uri())
-    page.wait_for_function("document.querySelectorAll('.chart svg.marks').length >= 3", timeout=60_000)
+    page.wait_for_function("document.querySelectorAll('.chart svg.marks').length >= 5", timeout=60_000)
     assert complaints == []
-    assert page.locator("figure").count() == 3
+    assert page.locator("figure").count() == 5
+    assert page.locator("#chart-participation-recognition .role-legend-label text").all_text_contents() == [
+        "1 round",
+        "7 rounds",
+        "30 rounds",
+    ]
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     rows = {cells[0]: cells for cells in _table(page)}
     best = found.options[0]
     assert float(rows[best.name][2].removeprefix("≤ ")) == pytest.approx(best.error_upper, rel=0.006)
     assert rows[best.name][1] == "yes"
-    assert rows["deck"][4] == "0"
+    assert rows["deck"][4] == "one in 5"
+    assert rows["deck"][5] == "0"
     assert rows["memoized"][1] == "no"
-    assert rows["memoized"][5].startswith("Its reports can be followed")
+    assert rows["memoized"][6].startswith("Its reports can be followed")
     legend = page.locator("#chart-tracking .role-legend-label text").all_text_contents()
     assert best.name in legend
     assert "memoized" not in legend
     seen = page.locator("#live thead th").nth(1).bounding_box()
     assert seen is not None
     assert seen["x"] + seen["width"] <= width
-    # ten thousand times fewer people: a hundred times the error, and no longer within the goal
+    # ten thousand times fewer people: more than a hundred times the error, and no longer within the goal
     before = page.locator("#chart-errors svg.marks").inner_html()
     page.evaluate(
         "s => { s = document.getElementById('set-people'); s.value = 2; s.dispatchEvent(new Event('input')); }"
@@ -69,7 +78,10 @@ def test_page_loads_and_sliders_move(browser: Browser, made: tuple[Plan, Path], 
         timeout=20_000,
     )
     after = {cells[0]: cells for cells in _table(page)}
-    assert float(after[best.name][2].removeprefix("≤ ")) == pytest.approx(100 * best.error_upper, rel=0.006)
+    beta = radius_beta(best.mechanism, best.goals)
+    many, few = (reports_counted(people, best.goals.answered, beta) for people in (10**6, 100))
+    more = math.sqrt(many / few) * best.error_upper
+    assert float(after[best.name][2].removeprefix("≤ ")) == pytest.approx(more, rel=0.006)
     assert after[best.name][1] == "no"
     assert complaints == []
     context.close()
@@ -82,7 +94,8 @@ def test_page_loads_and_sliders_move(browser: Browser, made: tuple[Plan, Path], 
         {"values": 2, "rounds": 8, "eps": 1.0, "error": 0.0123},
         {"people": 1_234_567, "values": 2, "rounds": 8, "error": 0.0123},
         {"people": 50_000_000, "strings": 6, "rounds": 4, "eps": 4.0},
-        {"people": 10**8, "values": 4, "rounds": "forever", "eps": 2.0, "pooled": 3, "advantage": 0.0},
+        {"people": 10**8, "values": 4, "rounds": "forever", "eps": 2.0, "pooled": 3, "one_network": True},
+        {"people": 1_234_567, "values": 2, "rounds": 8, "eps": 1.0, "recognition": 1.0},
         {"people": 10**9, "values": 2, "rounds": 1200, "eps": 1.0, "advantage": 0.0},
     ],
 )
@@ -95,7 +108,7 @@ def test_the_page_starts_at_the_plan(browser: Browser, demands: dict[str, Any], 
     best = found.options[0]
     row = next(cells for cells in _table(page) if cells[0] == best.name)
     assert row[1] == "yes"
-    assert row[2] == ("≈ " if "strings" in demands else "≤ ") + f"{best.error_upper:.3g}"
+    assert row[2] == ("≈ " if "strings" in demands else "≤ ") + at_most(best.error_upper, 3)
     text = page.locator("main").inner_text()
     assert ("All are upper bounds" in text) == ("Hoeffding" in text) == ("strings" not in demands)
     page.close()
@@ -126,5 +139,6 @@ def test_grids_are_plans_themselves(made: tuple[Plan, Path]) -> None:
         option = next(o for o in plan(goals=goals).options if o.name == "deck")
         unit = deck.units[i][j]
         assert unit is not None
-        assert option.error_upper == pytest.approx(unit / 1000, rel=1e-9)
+        reports = reports_counted(10**6, option.goals.answered, radius_beta(option.mechanism, option.goals))
+        assert option.error_upper == pytest.approx(unit / math.sqrt(reports), rel=1e-9)
     assert json.loads(path.read_text("utf-8").split('id="audit-data">')[1].split("</script>")[0])["options"]

@@ -1,6 +1,7 @@
 """Every mechanism of the catalogue, set for a budget and within a tolerance, or the reason why it is not."""
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -25,6 +26,25 @@ def test_the_budget_is_kept(name: str) -> None:
         return
     made = entry.for_budget(budget)
     assert made.privacy(reports=None if entry.lasts else 8).delta(2.0).upper <= budget.delta
+
+
+@pytest.mark.parametrize("name", ["deck", "fading", "fresh", "cms-fresh", "hcms-fresh"])
+def test_answering_by_chance_makes_reports_louder(name: str) -> None:
+    entry = CATALOGUE[name]
+    always, seldom = (
+        entry.for_budget(Budget(values=2, eps=2.0, reports=8, participation=share))
+        for share in (Fraction(1), Fraction(1, 20))
+    )
+    reports = 8 if name != "fading" else None
+    spent = seldom.privacy(reports=reports, participation="1/20").delta(2.0).upper
+    assert 0.9e-6 < spent <= 1e-6
+    assert seldom.accuracy(1000).standard_error < always.accuracy(1000).standard_error
+    assert seldom.privacy(reports=reports).delta(2.0).upper > 1e-6
+
+
+def test_nobody_answers_with_participation_0() -> None:
+    with pytest.raises(ValueError, match="participation must be above 0"):
+        Budget(participation=Fraction(0))
 
 
 @pytest.mark.parametrize("name", [name for name, entry in CATALOGUE.items() if entry.tuned])

@@ -6,6 +6,7 @@ import numpy as np
 
 from untrackable import Deck, Fading, Goals, Memoized
 from untrackable.mechanisms import Lgrr
+from untrackable.mechanisms.attended_tracking import recognition
 from untrackable.mechanisms.catalogue import CATALOGUE
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.planning.goals import FOREVER
@@ -50,6 +51,9 @@ def random_goals(seed: int, unknown: str) -> Goals:
         demands |= dict.fromkeys(("advantage", "matched", "untrackable"))
         demands |= {"people": 10**7, "values": 2, "advantage": 1.0, "error": 0.2, "changes": False}
         demands |= {"rounds": rounds, "reports": None, "eps": max(2.0, demands["eps"])}
+    recognition = float(rng.choice([1.0, 1.0, 0.002, 0.05]))
+    attended = unknown != "rounds" and demands["rounds"] != FOREVER and seed % 4 != 3
+    demands["recognition"] = recognition if attended else 1.0
     demands[unknown] = None
     return Goals(**demands)
 
@@ -66,4 +70,12 @@ def followed(mechanism: Mechanism, goals: Goals) -> float:
 
 def private(mechanism: Mechanism, goals: Goals) -> bool:
     reports = goals.rounds if goals.changes and isinstance(goals.rounds, int) else None
-    return mechanism.privacy(reports=reports, values=goals.secret).delta(goals.eps or 0.0).upper <= goals.delta
+    pair = mechanism.privacy(reports=reports, values=goals.secret, participation=goals.answered)
+    return pair.delta(goals.eps or 0.0).upper <= goals.delta
+
+
+def recognised(mechanism: Mechanism, goals: Goals) -> float:
+    """By the engine alone, reports and attendance together (upper)."""
+    rounds = goals.rounds if isinstance(goals.rounds, int) else None
+    values = goals.size if goals.changes else 1
+    return recognition(mechanism, goals.attendance, rounds, values=values).upper

@@ -7,7 +7,7 @@ from untrackable.mechanisms.catalogue import CATALOGUE
 from untrackable.planning.forecast import people_needed
 from untrackable.planning.suitability import meeting
 
-GOALS = Goals(values=16, rounds=30, eps=3.0, advantage=0.3, reports=12, error=0.01)
+GOALS = Goals(values=16, rounds=30, eps=3.0, advantage=0.3, reports=12, error=0.01, recognition=1.0)
 
 
 def test_an_exactly_tuned_encoding_needs_fewer_people() -> None:

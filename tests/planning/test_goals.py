@@ -1,11 +1,13 @@
 """Goals that are missing, contradictory, impossible or out of range are named."""
 
+from fractions import Fraction
 from typing import Any
 
 import pytest
 
 from untrackable import Bit, Categories, Goals, plan
 from untrackable.planning.goals import FOREVER
+from untrackable.theory.attendance import Attendance
 
 GOOD: dict[str, Any] = {"people": 1000, "values": 4, "rounds": 10, "eps": 1.0}
 
@@ -45,6 +47,14 @@ GOOD: dict[str, Any] = {"people": 1000, "values": 4, "rounds": 10, "eps": 1.0}
         ({"reports": 0}, ValueError, "reports must be at least 1"),
         ({"pooled": 11}, ValueError, "pooled must be at most rounds, 10"),
         ({"changes": 1}, TypeError, "changes must be True or False"),
+        ({"recognition": 0.0009}, ValueError, "recognition must be at least 1/1,000"),
+        ({"recognition": 1.1}, ValueError, "recognition must be between 0 and 1"),
+        ({"participation": 0}, ValueError, "participation must be above 0"),
+        ({"participation": "often"}, ValueError, "participation must be a fraction such as 1/20"),
+        ({"places": ("0.7", "0.7")}, ValueError, "places must be shares of at most 1"),
+        ({"places": (1,)}, ValueError, "places must be 2 to 64 shares"),
+        ({"persistence": 0}, ValueError, "persistence must be at least 1"),
+        ({"one_network": 1}, TypeError, "one_network must be True or False"),
     ],
 )
 def test_bad_goals_are_named(demands: dict[str, Any], error: type[Exception], message: str) -> None:
@@ -68,6 +78,10 @@ def test_what_follows_from_goals() -> None:
     assert (endless.observed, list(endless.figure)) == (None, [1, 2, 3])
     assert Goals(people=5, encoding=Bit(), rounds=2, eps=1).size == 2
     assert Goals(people=5, encoding=Categories(names=list("abcde")), rounds=2, eps=1).width == 3
+    assert goals.attendance == Attendance()
+    often = goals.replace(participation=0.05, places=("0.8", 0.2), persistence=7)
+    assert often.attendance == Attendance(Fraction(1, 20), (Fraction(4, 5), Fraction(1, 5)), 7)
+    assert often.budget.participation == often.answered == Fraction(1, 20)
     assert goals.replace(advantage=None, matched=0.1).tolerance.advantage_limit == pytest.approx(0.099)
 
 

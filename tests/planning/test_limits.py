@@ -86,8 +86,9 @@ def test_a_parameter_for_slightly_more_tracking_is_too_much(options: dict[str, l
     """Every mechanism that is set for a tolerance; by its bound, and by the engine where that is the bound."""
     tried: Counter[str] = Counter()
     # Few plans for an unknown error have slots enough that slightly fewer of them make a difference.
-    slots = [option for unknown in UNKNOWNS for option in options[unknown] if option.name == "rnip"]
-    for option in [option for option in options["error"] if option.name != "rnip"] + slots:
+    rare = ("rnip", "l-grr")
+    others = [option for unknown in UNKNOWNS for option in options[unknown] if option.name in rare]
+    for option in [option for option in options["error"] if option.name not in rare] + others:
         entry, goals = CATALOGUE[option.name], option.goals
         assert followed(option.mechanism, goals) <= goals.tolerance.limit + 1e-9
         more = tolerating(goals, 1 + 4 * MORE)

@@ -19,7 +19,7 @@ KEPT = ["l-grr", "l-sue", "l-osue", "rnip", "memoized", "biloloha", "dbitflip"]
 
 def test_nearly_the_plain_truth_is_not_recommended() -> None:
     """L-GRR with eps 8.66 met these goals, and 99.5 % would have sent the plain truth in every report."""
-    found = plan(people=200_000, values=30, rounds=365, error=0.02)
+    found = plan(people=200_000, values=30, rounds=365, error=0.02, recognition=1.0)
     assert found.recommended is None
     refused = {refusal.name: refusal for refusal in found.refusals}
     assert refused["l-grr"].why == "It would need eps = 8.66, and a plan goes up to 4 by itself."
@@ -29,7 +29,7 @@ def test_nearly_the_plain_truth_is_not_recommended() -> None:
 
 def test_a_large_eps_needs_both_words() -> None:
     entry = CATALOGUE["l-grr"]
-    goals = Goals(people=200_000, values=30, rounds=365, error=0.02, largest_eps=10.0)
+    goals = Goals(people=200_000, values=30, rounds=365, error=0.02, largest_eps=10.0, recognition=1.0)
     with pytest.raises(Unsuitable, match="People with different answers can be told apart"):
         solve(entry, goals)
     found = solve(entry, goals.replace(matched_by_answer=1.0))
@@ -58,7 +58,7 @@ def test_the_bound_is_above_the_engine(name: str, measure: dict[str, Any]) -> No
 
 
 def test_independent_reports_are_exact() -> None:
-    goals = Goals(people=10**6, values=4, rounds=5, eps=2.0, error=0.9)
+    goals = Goals(people=10**6, values=4, rounds=5, eps=2.0, error=0.9, recognition=1.0)
     mechanism, tracked = meeting(CATALOGUE["deck"], goals)
     found = told_apart(mechanism, mechanism.privacy(), goals.tolerance, tracked)
     pair = mechanism.detection(rounds=range(1, 6), after="fresh")
@@ -90,15 +90,15 @@ def test_goals_of_answers() -> None:
 
 
 def test_a_useless_answer_is_not_a_plan() -> None:
-    found = plan(people=10**6, values=2, rounds=365, eps=1.0)
+    found = plan(people=10**6, values=2, rounds=365, eps=1.0, recognition=1.0)
     assert found.recommended is None
     first, nearest, *_ = plan_words.verdict(found)
     assert first.startswith("Not usable: the error would be ±0.19")
     assert nearest.startswith("The nearest is ")
     deck = next(refusal for refusal in found.refusals if refusal.name == "deck")
     assert [change.goal for change in deck.nearest][:3] == ["pooled", "rounds", "people"]
-    pooled = plan(people=10**6, values=2, rounds=365, eps=1.0, pooled=int(deck.nearest[0].value))
+    pooled = plan(people=10**6, values=2, rounds=365, eps=1.0, pooled=int(deck.nearest[0].value), recognition=1.0)
     assert pooled.recommended is not None
     assert pooled.recommended.name == "deck"
-    asked = plan(people=10**6, values=2, rounds=365, eps=1.0, error=0.3)
+    asked = plan(people=10**6, values=2, rounds=365, eps=1.0, error=0.3, recognition=1.0)
     assert asked.recommended is not None

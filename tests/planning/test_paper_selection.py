@@ -10,7 +10,7 @@ from untrackable.theory.accuracy import inner_product_selection
 
 def test_users_for_two_years_of_sixteen_bits() -> None:
     """730 rounds, 16 bits, eps = 1, delta = 1e-6, advantage ≤ 0.01, the same accuracy on both sides."""
-    found = plan(bits=16, rounds=730, eps=1.0, delta=1e-6, advantage=0.01, error=0.01)
+    found = plan(bits=16, rounds=730, eps=1.0, delta=1e-6, advantage=0.01, error=0.01, recognition=1.0)
     assert found.recommended is not None
     assert found.recommended.name == "deck"
     paper = found.published
@@ -44,4 +44,4 @@ def test_the_selection_is_the_printed_one() -> None:
 
 def test_it_has_no_answer_where_nothing_may_be_followed() -> None:
     assert plan(people=10**9, bits=4, rounds=20, eps=1.0, advantage=0.0).published is None
-    assert plan(people=10**9, bits=4, rounds="forever", eps=1.0).published is None
+    assert plan(people=10**9, bits=4, rounds="forever", eps=1.0, one_network=True).published is None

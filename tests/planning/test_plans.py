@@ -1,12 +1,13 @@
 """Plans over random goals: all promises hold when the engine is asked afresh."""
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.planning.random_goals import UNKNOWNS, followed, private, random_goals
+from tests.planning.random_goals import UNKNOWNS, followed, private, random_goals, recognised
 from untrackable import Bit, Goals, plan
 from untrackable.accounting.verification import verify
 from untrackable.display.plan_words import verdict
@@ -44,6 +45,11 @@ def test_every_option_meets_the_goals(plans: dict[tuple[int, str], Plan], seed: 
         assert private(option.mechanism, goals), option.name
         assert followed(option.mechanism, goals) <= goals.tolerance.limit + 1e-9, option.name
         assert option.tracked.upper <= goals.tolerance.limit + 1e-9
+        if goals.recognition < 1:
+            assert recognised(option.mechanism, goals) <= goals.recognition * (1 + 1e-6), option.name
+            assert option.recognised.recognition.upper <= goals.recognition * (1 + 1e-6)
+        else:
+            assert goals.participation == 1
         assert errors(option.mechanism, goals, goals.people or 1).figure <= (goals.error or 0.0) * (1 + 1e-12)
         for name in set(UNKNOWNS) - {unknown}:
             assert getattr(goals, name) == getattr(found.goals, name)
@@ -78,8 +84,10 @@ def test_nearest_changes_make_it_feasible(seed: int) -> None:
     for refusal in found.refusals:
         entry = CATALOGUE[refusal.name]
         for change in refusal.nearest:
-            if change.goal in ("people", "eps", "rounds", "pooled"):
+            if change.goal in ("people", "eps", "rounds", "pooled", "recognition"):
                 solve(entry, goals.replace(**{change.goal: change.value}))
+            elif change.goal == "one_network":
+                solve(entry, goals.replace(one_network=True))
             elif change.goal == "advantage":
                 solve(entry, goals.replace(advantage=min(1.0, float(change.value) * (1 + 1e-9))))
             else:
@@ -92,12 +100,12 @@ def test_nearest_changes_make_it_feasible(seed: int) -> None:
 
 
 def test_no_horizon_needs_fading_or_a_limited_observer() -> None:
-    found = plan(people=10**8, values=16, rounds=FOREVER, eps=2.0)
+    found = plan(people=10**8, values=16, rounds=FOREVER, eps=2.0, one_network=True)
     assert [o.name for o in found.options] == ["fading"]
     refused = {r.name: r for r in found.refusals}
     assert refused["deck"].binding == "horizon"
     assert refused["rnip"].binding == "tracking"
-    limited = plan(people=10**8, values=16, rounds=FOREVER, eps=2.0, reports=5)
+    limited = plan(people=10**8, values=16, rounds=FOREVER, eps=2.0, reports=5, recognition=1.0)
     assert {"fading", "rnip", "l-osue"} <= {o.name for o in limited.options}
 
 
@@ -109,7 +117,7 @@ def test_values_that_change_leave_only_what_pays_nothing_for_it() -> None:
 
 
 def test_tracking_does_not_matter() -> None:
-    found = plan(people=10**8, values=16, rounds=20, eps=2.0, advantage=1.0)
+    found = plan(people=10**8, values=16, rounds=20, eps=2.0, advantage=1.0, recognition=1.0)
     best = found.recommended
     assert best is not None
     assert best.error_upper < 0.1 * next(o for o in found.options if o.name == "deck").error_upper
@@ -123,9 +131,8 @@ def test_strong_demands_on_tracking_leave_what_cannot_be_followed() -> None:
 
 @pytest.mark.parametrize("name", ["deck", "rnip", "fading", "bitwise", "l-osue", "l-grr", "memoized", "dbitflip"])
 def test_bytes_are_those_of_a_client(name: str) -> None:
-    found = plan(
-        people=10**9, values=2, rounds=11, eps=2.0, advantage=1.0 if name in ("memoized", "dbitflip") else 0.05
-    )
+    advantage = 1.0 if name in ("memoized", "dbitflip") else 0.05
+    found = plan(people=10**9, values=2, rounds=11, eps=2.0, advantage=advantage, recognition=1.0)
     option = next(o for o in found.options if o.name == name)
     client = option.mechanism.client(1)
     assert option.state_bytes == option.mechanism.state_bytes() == len(client.to_bytes())
@@ -138,18 +145,19 @@ def test_strings_to_be_discovered() -> None:
     best = found.recommended
     assert best is not None
     assert [o.name for o in found.options] == ["deck"]
-    assert best.mechanism.privacy(values="any").delta(4.0).upper <= 1e-6
+    assert best.mechanism.privacy(values="any", participation="1/6").delta(4.0).upper <= 1e-6
     assert best.tracked.upper == 0
     assert found.published is None
     base = best.mechanism.base.base  # type: ignore[attr-defined]
-    level = base.accuracy(5 * 10**7 // 11, 0.05 / 2**20)
+    assert best.goals.participation == Fraction(1, 6)
+    level = base.accuracy(5 * 10**7 // 66, 0.05 / 2**20)
     assert best.error_upper == pytest.approx(level.radius + 3 * level.standard_error)
     assert best.state_bytes == len(best.mechanism.client(3).to_bytes())
     # four times the people find strings half as frequent; with a limited observer executions may be stored as well
     more = plan(people=2 * 10**8, strings=20, rounds=12, eps=4.0, changes=True).recommended
     assert more is not None
     assert more.error_upper == pytest.approx(best.error_upper / 2, rel=1e-3)
-    stored = plan(people=10**12, strings=20, rounds="forever", eps=4.0, reports=3)
+    stored = plan(people=10**12, strings=20, rounds="forever", eps=4.0, reports=3, recognition=1.0)
     assert [o.name for o in stored.options] == ["rnip"]
     with pytest.raises(ValueError, match="strings must be between 1 and 30"):
         Goals(people=10, strings=33, rounds=2, eps=1)
@@ -161,6 +169,7 @@ def test_discovered_strings_are_found_where_it_is_predicted() -> None:
 
     encoding = DiscoveredStrings(longest=4, prefixes=[2, 4], salt=bytes(16), alphabet="abcdefgh", bucket_bits=18)
     asked = Goals(people=40_000, encoding=encoding, rounds=2, eps=6.0, beta=1e-6, matched_by_answer=1.0, error=0.9)
+    asked = asked.replace(recognition=1.0)
     option = plan(goals=asked).recommended
     assert option is not None
     held = round(option.error_upper * 40_000)
@@ -176,7 +185,7 @@ def test_discovered_strings_are_found_where_it_is_predicted() -> None:
 
 
 def test_the_nearest_is_the_smallest_change() -> None:
-    found = plan(people=10**6, values=2, rounds=365, eps=1.0, error=0.15)
+    found = plan(people=10**6, values=2, rounds=365, eps=1.0, error=0.15, recognition=1.0)
     assert found.recommended is None
     first = found.refusals[0]
     assert first.name == "bitwise"  # eps 1.29, where the deck needs 1.65
@@ -212,7 +221,7 @@ def test_a_salt_is_drawn_once() -> None:
 @pytest.mark.parametrize("rounds", [60, 730, "forever"])
 def test_a_campaign_declares_what_its_plan_promises(rounds: int | str) -> None:
     """Also of more reports than the engine searches for their worst split."""
-    found = plan(people=10**9, values=2, rounds=rounds, eps=0.1, advantage=0.499)
+    found = plan(people=10**9, values=2, rounds=rounds, eps=0.1, advantage=0.499, recognition=1.0)
     (chosen,) = (one for one in found.options if one.name == "bitwise")
     drafted = draft(found.goals, chosen.mechanism, b"")
     assert drafted.guarantee.tracking_delta < 0.5
@@ -238,7 +247,7 @@ def test_what_is_kept_for_each_value_may_tell_more_than_for_one(name: str, deman
     """Set to the limit for a fixed value, it is beyond it for values that change."""
     entry = CATALOGUE[name]
     fixed, changing = (
-        Goals(people=10**5, values=2, changes=changes, matched_by_answer=1.0, **demands)
+        Goals(people=10**5, values=2, changes=changes, matched_by_answer=1.0, recognition=1.0, **demands)
         for changes in (False, True)
     )
     mechanism, _ = meeting(entry, fixed)

@@ -18,16 +18,16 @@ def test_no_tracking_at_all_with_unknown_rounds() -> None:
 
 
 def test_a_delta_that_covers_all_that_is_spent() -> None:
-    found = plan(people=10**8, values=3, rounds="forever", error=0.3, delta=1e-3)
+    found = plan(people=10**8, values=3, rounds="forever", error=0.3, delta=1e-3, one_network=True)
     assert found.recommended is not None
     assert found.recommended.goals.eps == pytest.approx(1e-6)
     assert found.recommended.spent.upper <= 1e-3
 
 
-@pytest.mark.parametrize("name", ["deck", "rnip"])
+@pytest.mark.parametrize(("name", "recognition"), [("deck", 0.002), ("deck", 1.0), ("rnip", 1.0), ("fading", 0.01)])
 @pytest.mark.parametrize("values", [2, 1000])
-def test_one_round_more_is_too_many(name: str, values: int) -> None:
-    goals = Goals(people=10**7, values=values, eps=2.0, error=0.05, advantage=0.05)
+def test_one_round_more_is_too_many(name: str, recognition: float, values: int) -> None:
+    goals = Goals(people=10**7, values=values, eps=2.0, error=0.05, advantage=0.05, recognition=recognition)
     entry = CATALOGUE[name]
     found = solve(entry, goals)
     assert isinstance(found.goals.rounds, int)
@@ -39,6 +39,6 @@ def test_one_round_more_is_too_many(name: str, values: int) -> None:
 
 def test_hundreds_of_thousands_of_rounds() -> None:
     """They are found by the eps of one report; a search over budgets took minutes."""
-    found = solve(CATALOGUE["deck"], Goals(people=10**10, values=2, eps=3.0, error=0.02))
+    found = solve(CATALOGUE["deck"], Goals(people=10**10, values=2, eps=3.0, error=0.02, recognition=1.0))
     assert found.goals.rounds == 227_471
     assert found.mechanism.privacy().delta(3.0).upper <= 1e-6

@@ -20,10 +20,11 @@ from untrackable import (
     Rappor,
 )
 from untrackable.errors import FadedAway
-from untrackable.mechanisms.inner_product import fading
+from untrackable.mechanisms.inner_product.fading_privacy import ONE_BY_ONE, later_shift
 from untrackable.mechanisms.probabilities import flip_eps
 from untrackable.theory.collisions import cross_probability, occupancy, repeat_probability
 from untrackable.theory.experiment import Experiment
+from untrackable.theory.gaussian_tail import squares
 
 BITWISE = Bitwise(eps_state=1, eps_report=1)
 DEALT = Dealt(RandomizedResponse(eps=1), 3)
@@ -136,13 +137,13 @@ def test_fading_stays_within_its_budget_for_ever(power: float) -> None:
 
 def test_the_tail_of_fading_dominates_its_rounds() -> None:
     """Rounds beyond the head, accounted one by one, never exceed the Gaussian that stands for them."""
-    scale, power, last = 3.0, 0.75, fading.HEAD + 60
+    scale, power, last = 3.0, 0.75, ONE_BY_ONE + 60
     rounds = [
         NoisyInnerProduct(bits=3, eps=scale * t**-power, width=1).privacy_factor()
-        for t in range(fading.HEAD + 1, last + 1)
+        for t in range(ONE_BY_ONE + 1, last + 1)
     ]
     one_by_one = Experiment(rounds)
-    tail = Experiment(gaussian=fading._tail_shift(3, scale, power, last))
+    tail = Experiment(gaussian=later_shift(3, 1, scale, power, ONE_BY_ONE, last))
     for gamma in (0.0, 0.2, 0.5, 1.0, 1.5):
         assert one_by_one.delta(gamma).lower <= tail.delta(gamma).upper
 
@@ -308,7 +309,7 @@ def test_fading_until_it_has_faded() -> None:
 @pytest.mark.parametrize("last", [100, 20_000, math.inf])
 def test_sums_of_squares_are_bounded_from_above(power: float, last: float) -> None:
     mpmath.mp.dps = 40
-    exact = mpmath.zeta(2 * mpmath.mpf(power), fading.HEAD + 1)
+    exact = mpmath.zeta(2 * mpmath.mpf(power), ONE_BY_ONE + 1)
     exact -= mpmath.zeta(2 * mpmath.mpf(power), int(last) + 1) if last < math.inf else 0
-    found = fading._squares(power, fading.HEAD, last)
+    found = squares(power, ONE_BY_ONE, last)
     assert float(exact) * (1 - 1e-12) <= found <= float(exact) * (1 + 1e-3)

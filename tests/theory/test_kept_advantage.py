@@ -16,6 +16,7 @@ from untrackable.theory.kept_advantage import (
     flipped_distances,
     kept_bit_advantages,
     kept_bits_advantage_upper,
+    kept_bits_chi_square_upper,
     kept_symbol_advantage_upper,
 )
 
@@ -30,6 +31,27 @@ def enumerated(law: list[float], report: list[list[float]], reports: int, split:
         return sum(w * math.prod(report[s][r] for r in part) for s, w in enumerate(law))
 
     return sum(abs(chance(s) - chance(s[:split]) * chance(s[split:])) for s in streams) / 2
+
+
+@given(chances, chances, chances, st.integers(2, 6))
+def test_chi_square_of_one_kept_bit(kept: float, one: float, zero: float, reports: int) -> None:
+    """By the definition, for every split and every stream of reports; the bound is that of the worst split."""
+    law, report = [1 - kept, kept], [[1 - zero, zero], [1 - one, one]]
+
+    def chance(part: tuple[int, ...]) -> float:
+        return sum(w * math.prod(report[s][r] for r in part) for s, w in enumerate(law))
+
+    def chi_square(split: int) -> float:
+        streams = itertools.product((0, 1), repeat=reports)
+        pairs = [(chance(s), chance(s[:split]) * chance(s[split:])) for s in streams]
+        return sum((p - q) ** 2 / q for p, q in pairs)
+
+    worst = max(chi_square(split) for split in range(1, reports))
+    found = kept_bits_chi_square_upper([(kept, 1)], one, zero, reports)
+    assert found == pytest.approx(worst, rel=1e-6, abs=1e-12)
+    assert found >= worst * (1 - 1e-9)
+    two = kept_bits_chi_square_upper([(kept, 2)], one, zero, reports)
+    assert two == pytest.approx((1 + worst) ** 2 - 1, rel=1e-6, abs=1e-12)
 
 
 @given(chances, chances, chances, st.integers(1, 6), st.data())

@@ -11,10 +11,11 @@ from scipy.special import ndtri
 from tests import oracles
 from tests.theory.test_factorisations import assert_dominates, assert_equal
 from untrackable import Deck, Fading, Fresh, InnerProduct, Memoized, NoisyInnerProduct
-from untrackable.mechanisms.inner_product import fading
+from untrackable.mechanisms.inner_product.fading_privacy import ONE_BY_ONE, later_shift, told
 from untrackable.mechanisms.local.multi_bit_reports import LARGEST_WIDTH
 from untrackable.theory import Experiment
 from untrackable.theory.enumeration import subsets
+from untrackable.theory.gaussian_tail import group_slope
 
 SHAPES = [(2, 2), (3, 2), (3, 3)]
 each_shape = pytest.mark.parametrize(("bits", "width"), SHAPES)
@@ -108,13 +109,14 @@ def test_a_report_that_cannot_repeat_by_chance() -> None:
 # --- the tail of Fading ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("width", [2, 3, 5, LARGEST_WIDTH])
+@pytest.mark.parametrize("width", [1, 2, 3, 5, LARGEST_WIDTH])
 @pytest.mark.parametrize("bits", [LARGEST_WIDTH, 16])
 @pytest.mark.parametrize("scale", [0.05, 1.0, 8.0])
 def test_the_gaussian_dominates_a_round(width: int, bits: int, scale: float) -> None:
     """The slope times eps is a shift whose trade-off curve is below that of any round of the tail."""
-    largest = scale * (fading.HEAD + 1) ** -0.75
-    slope = fading._slope_of_more(bits, width, largest)
+    largest = scale * (ONE_BY_ONE + 1) ** -0.75
+    hit = NoisyInnerProduct.share_of_lists(bits, width) * told(width, largest)
+    slope = group_slope(hit, 1, largest)
     for eps in (largest, largest / 2, largest / 10):
         one = Experiment([NoisyInnerProduct(bits=bits, eps=eps, width=width).privacy_factor()])
         gaussian = Experiment(gaussian=slope * eps)
@@ -130,12 +132,12 @@ def test_the_gaussian_dominates_a_round(width: int, bits: int, scale: float) -> 
 
 @pytest.mark.parametrize("width", [2, 4])
 def test_the_tail_of_fading_dominates_its_rounds(width: int) -> None:
-    scale, power, last = 3.0, 0.75, fading.HEAD + 60
+    scale, power, last = 3.0, 0.75, ONE_BY_ONE + 60
     rounds = [
         NoisyInnerProduct(bits=5, eps=scale * t**-power, width=width).privacy_factor()
-        for t in range(fading.HEAD + 1, last + 1)
+        for t in range(ONE_BY_ONE + 1, last + 1)
     ]
     one_by_one = Experiment(rounds)
-    tail = Experiment(gaussian=fading._tail_shift(5, scale, power, last, width))
+    tail = Experiment(gaussian=later_shift(5, width, scale, power, ONE_BY_ONE, last))
     for gamma in (0.0, 0.2, 0.5, 1.0):
         assert one_by_one.delta(gamma).lower <= tail.delta(gamma).upper

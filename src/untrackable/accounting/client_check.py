@@ -10,18 +10,17 @@ from dataclasses import dataclass, replace
 
 from untrackable.accounting import verification
 from untrackable.brackets import at_most, rounded
-from untrackable.mechanisms.attended_tracking import RARE, most_reports
+from untrackable.mechanisms.attended_tracking import MISSED, integer_recognition, most_linked
 from untrackable.protocol.campaign import Campaign
 from untrackable.protocol.wire import LAST_ROUND
 from untrackable.theory.attendance import AMONG
-from untrackable.theory.integer_attendance import attendance_law, recognition_upper
-from untrackable.theory.integer_losses import STEPS, LossLaw, composed
+from untrackable.theory.integer_losses import STEPS, LossLaw
 from untrackable.theory.integer_slots import MOST_SLOTS
 
 _NEAREST, _FARTHEST = 1e-3, 80.0
 """Steps are chosen for gammas between these. Delta can be computed for other gammas too."""
 
-_ATTENDANCE_STEP = 2.0**-8
+ATTENDANCE_STEP = 2.0**-8
 """The step on which attendance and reports are composed."""
 
 _ENGINE = "scipy"
@@ -126,16 +125,31 @@ def declaring_recognition(campaign: Campaign) -> Campaign:
 
 
 def recognition(campaign: Campaign) -> float:
-    """How often an observer of two places recognises a person among 1,000, by reports and attendance (upper)."""
-    attending, rounds = campaign.attending, campaign.rounds
-    if attending.one_network:
-        return 1 / AMONG
+    """How often an observer of the places recognises a person among 1,000, by reports and attendance (upper).
+
+    The law of the reports is that of two people. With more places, and reports that can be linked, only the full
+    engine knows a bound.
+    """
+    found = integer_recognition(
+        campaign.mechanism,
+        campaign.attending,
+        campaign.rounds,
+        lambda reports, step: tracking(campaign, reports, step),
+    )
+    if found == 1 and len(campaign.attending.places) > 2 and _engine():
+        return verification.recognition(campaign).upper
+    return found
+
+
+def attended_reports(campaign: Campaign, rounds: int | None, step: float) -> tuple[LossLaw, float]:
+    """How well the reports of this many rounds can be linked, and the probability that the law does not hold.
+
+    With that probability, there are more reports than the law counts.
+    """
     if rounds is None:
-        return 1.0
-    law = attendance_law(attending.blocks(rounds), attending.places)
-    reports = most_reports(attending, rounds)
-    law = composed((law, tracking(campaign, reports, _ATTENDANCE_STEP)), _ATTENDANCE_STEP)
-    return min(1.0, recognition_upper(law, AMONG) + (RARE if reports < rounds else 0.0))
+        return tracking(campaign, None, step), 0.0
+    reports = most_linked(campaign.mechanism, campaign.attending, rounds)
+    return tracking(campaign, reports, step), MISSED if reports < rounds else 0.0
 
 
 def _engine() -> bool:

@@ -89,7 +89,7 @@ def link(
     for start in range(0, people, size):
         mine = places[start : start + size]
         table = rows(slice(start, start + size))
-        ranks.append(_ranks(table, mine))
+        ranks.append(ranks_of_own(table, mine))
         own.append(table[np.arange(len(mine)), mine])
         others.append(_strangers(table, mine, rng))
         progress("matching", min(1.0, (start + size) / people))
@@ -114,7 +114,7 @@ def match(scores: FloatArray, level: float = 0.95) -> Matched:
     """
     if scores.ndim != 2 or scores.shape[0] != scores.shape[1]:
         raise ValueError(f"scores must be a square matrix, got shape {scores.shape}")
-    above, ties = _ranks(scores, np.arange(scores.shape[0]))
+    above, ties = ranks_of_own(scores, np.arange(scores.shape[0]))
     return share(np.clip((1 - above) / ties, 0, 1), level)
 
 
@@ -155,7 +155,7 @@ def _rows(
     return mixed
 
 
-def _ranks(scores: FloatArray, places: NDArray[np.int64]) -> FloatArray:
+def ranks_of_own(scores: FloatArray, places: NDArray[np.int64]) -> FloatArray:
     """For each row, how many columns score higher than the right one, and how many score the same as it."""
     own = scores[np.arange(len(places)), places][:, None]
     return np.array([(scores > own).sum(axis=1), (scores == own).sum(axis=1)], dtype=np.float64)

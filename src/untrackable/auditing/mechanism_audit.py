@@ -1,18 +1,24 @@
 """The audit of one mechanism: all guarantees, the attacks, and the curves that show them."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
 from untrackable import checks
+from untrackable.auditing.attendance_attack import AttendanceMatched, match_by_attendance
+from untrackable.auditing.attendance_audit import Attended, Stay, longer_stays, recognition_curve
 from untrackable.auditing.change_attack import Changed, find_changes
 from untrackable.auditing.link_attack import Linked, link
 from untrackable.brackets import Bracket
+from untrackable.checks import Chance
+from untrackable.mechanisms import attended_tracking
 from untrackable.mechanisms.interface import Mechanism, Pair
 from untrackable.progress import Progress, no_progress
 from untrackable.theory.accuracy import Accuracy
+from untrackable.theory.attendance import HALF_AND_HALF, Attendance
+from untrackable.theory.chance_of_answering import EVERY_ROUND, as_upper
 from untrackable.theory.experiment import Experiment, Mixture, Worst
 from untrackable.theory.percentiles import Trackability
 
@@ -28,6 +34,8 @@ _LEVELS = tuple(i / 20 for i in range(1, 20))
 """The curve of τ is drawn at these probabilities."""
 _RATES = 201
 """The trade-off of the best observer is drawn at this many false positive rates."""
+_CERTAIN = 0.99
+"""From this probability of being recognised by attendance alone, the attack does not read reports as well."""
 
 
 @runtime_checkable
@@ -78,12 +86,13 @@ class Audit:
     """The results of an audit. Numbers are brackets, or say that they are sampled.
 
     If a number is None, `missing` says why. `everlasting` is about all reports ever sent, `lasting` about the
-    first `reports`. Both are for a value that never changes; with `_any`, they are for any sequence of values.
-    `tracking` is for the worst split of the reports. `tracking_colliding` is also for the worst value, where values
-    differ: RAPPOR's hashes may collide. `recognised` bounds the probability that an observer who knows half of a
-    person's reports picks out the other half in a crowd. `detection_fresh` and `detection_same` are about a change
-    of value: a fresh client sends the reports after it, or the same one. `linked` is an attack on people with equal
-    values, `linked_apart` on people with different values.
+    first `rounds`. Both are for a value that never changes; with `_any`, they are for any sequence of values. They
+    count that some rounds are not answered. `attended` is about which rounds are answered, and from where; all else
+    is about what the reports say. `tracking` is for the worst split of the reports. `tracking_colliding` is also
+    for the worst value, where values differ: RAPPOR's hashes may collide. `recognised` bounds the probability that
+    an observer who knows half of a person's reports picks out the other half in a crowd. `detection_fresh` and
+    `detection_same` are about a change of value: a fresh client sends the reports after it, or the same one.
+    `linked` is an attack on people with equal values, `linked_apart` on people with different values.
     """
 
     mechanism: str
@@ -92,6 +101,8 @@ class Audit:
     reports: int
     delta: float
     crowd: int
+    rounds: int
+    attended: Attended
     everlasting: Apart | None
     everlasting_any: Apart | None
     lasting: Apart | None
@@ -122,6 +133,10 @@ def audit(
     crowd: int = 1000,
     attack: bool = True,
     distribution: Sequence[float] | None = None,
+    rounds: int | None = None,
+    participation: Chance = EVERY_ROUND,
+    places: Sequence[Chance] = HALF_AND_HALF,
+    persistence: int = 1,
     seed: int = 1,
     progress: Progress = no_progress,
 ) -> Audit:
@@ -130,6 +145,10 @@ def audit(
     `people` is the number of reports per round, for the accuracy. `crowd` is the size of the crowd that a person
     hides in. Without `attack`, nothing is simulated. With a `distribution` of the values 0, 1, …, people with
     different values are attacked as well.
+
+    Attendance is over `rounds` rounds, by default as many as there are reports: each is answered with probability
+    `participation`, from one of several `places` where people spend these shares of their time, and stay for
+    `persistence` rounds.
     """
     if not isinstance(mechanism, Auditable):
         raise TypeError(
@@ -138,11 +157,13 @@ def audit(
     reports = checks.integer("reports", reports, low=2)
     delta = checks.open_probability("delta", delta)
     people, crowd = checks.integer("people", people, low=1), checks.integer("crowd", crowd, low=2)
-    questions = _Questions(mechanism, delta)
+    rounds = reports if rounds is None else checks.integer("rounds", rounds, low=reports)
+    attendance = Attendance(participation, tuple(places), persistence)  # type: ignore[arg-type]
+    questions = _Questions(mechanism, delta, attendance)
     progress("guarantees", 0.0)
     worst, half = questions.worst(reports), questions.halved(reports)
     everlasting, everlasting_any = (questions.privacy(None, values) for values in ("fixed", "any"))
-    lasting, lasting_any = (questions.privacy(reports, values) for values in ("fixed", "any"))
+    lasting, lasting_any = (questions.privacy(rounds, values) for values in ("fixed", "any"))
     one = questions.maybe("one report", lambda: _pure(_method(mechanism, "privacy")(reports=1, values="fixed")))
     fresh, same = questions.detections(reports)
     tau = questions.maybe("τ", lambda: Trackability([*questions.halves(reports)]))
@@ -153,6 +174,10 @@ def audit(
         colliding = Apart.of(mechanism.worst_tracking(reports), delta)
     linked = apart = changed = None
     followed = min(crowd, LARGEST_CROWD)
+    attended = questions.attended(rounds, crowd)
+    if attack:
+        matched = questions.attendance_attack(attended, followed, seed, progress)
+        attended = replace(attended, matched=matched)
     if attack and isinstance(mechanism, Mechanism):
         linked = questions.maybe(
             "linking", lambda: link(mechanism, people=followed, reports=reports // 2, seed=seed, progress=progress)
@@ -177,6 +202,8 @@ def audit(
         reports,
         delta,
         crowd,
+        rounds,
+        attended,
         everlasting,
         everlasting_any,
         lasting,
@@ -202,8 +229,8 @@ def audit(
 class _Questions:
     """The questions that an audit asks a mechanism. If one has no answer, `missing` says why."""
 
-    def __init__(self, mechanism: Auditable, delta: float) -> None:
-        self.mechanism, self.delta = mechanism, delta
+    def __init__(self, mechanism: Auditable, delta: float, attendance: Attendance) -> None:
+        self.mechanism, self.delta, self.attendance = mechanism, delta, attendance
         self.missing: dict[str, str] = {}
 
     def maybe(self, what: str, ask: Callable[[], T]) -> T | None:
@@ -238,11 +265,60 @@ class _Questions:
             return self.mechanism.tracking(rounds=range(1, reports + 1))
         return Worst([*self.halves(reports)]) if reports > 1 else Experiment()
 
-    def privacy(self, reports: int | None, values: str) -> Apart | None:
-        """The privacy of all reports, or of the first ones, for a fixed value or any sequence of values."""
-        name = f"privacy of {'all' if reports is None else reports} reports, {values} values"
-        ask = _method(self.mechanism, "privacy")
-        return self.maybe(name, lambda: Apart.of(ask(reports=reports, values=values), self.delta))
+    def privacy(self, rounds: int | None, values: str) -> Apart | None:
+        """The privacy of all rounds, or of the first ones, for a fixed value or any sequence of values."""
+        name = f"privacy of {'all' if rounds is None else rounds} reports, {values} values"
+        return self.maybe(name, lambda: Apart.of(self._privacy(rounds, values), self.delta))
+
+    def _privacy(self, rounds: int | None, values: str) -> Pair:
+        """A mechanism of one's own answers for every round. Unanswered rounds only reveal less (upper)."""
+        ask, share = _method(self.mechanism, "privacy"), self.attendance.participation
+        if share < 1 and isinstance(self.mechanism, Mechanism):
+            thinned: Pair = ask(reports=rounds, values=values, participation=share)
+            return thinned
+        everything: Pair = ask(reports=rounds, values=values)
+        return everything if share == 1 else as_upper(everything)
+
+    def attended(self, rounds: int, crowd: int) -> Attended:
+        """The bounds on what attendance reveals, alone and with reports."""
+        attendance, seen = self.attendance, self.attendance.experiment(rounds)
+
+        def with_reports() -> Bracket:
+            if not isinstance(self.mechanism, Mechanism):
+                raise TypeError("reports and attendance are combined for mechanisms of the catalogue only")
+            return attended_tracking.recognition(self.mechanism, attendance, rounds, people=crowd)
+
+        return Attended(
+            attendance,
+            rounds,
+            seen.power(1 / crowd),
+            seen.advantage(),
+            self.maybe("recognition by reports and attendance", with_reports),
+            longer_stays(attendance, rounds, crowd),
+            Stay(*attendance.worst_persistence(rounds, crowd)),
+            recognition_curve(attendance, rounds, crowd),
+            None,
+        )
+
+    def attendance_attack(self, found: Attended, people: int, seed: int, progress: Progress) -> AttendanceMatched:
+        """The attack by attendance; with reports too, where they matter and the mechanism allows it."""
+
+        def attack(mechanism: Mechanism | None) -> AttendanceMatched:
+            return match_by_attendance(
+                found.attendance,
+                rounds=found.rounds,
+                people=people,
+                mechanism=mechanism,
+                seed=seed,
+                progress=progress,
+            )
+
+        mechanism = self.mechanism
+        if isinstance(mechanism, Mechanism) and not mechanism.independent and found.alone.lower < _CERTAIN:
+            both = self.maybe("attack by reports and attendance", lambda: attack(mechanism))
+            if both is not None:
+                return both
+        return attack(None)
 
     def detections(self, reports: int) -> tuple[Apart | None, Apart | None]:
         """Detection of a change at the worst time, after which a fresh client or the same one reports."""

@@ -33,6 +33,7 @@ _CLOCK_CHECK = 20.0
     "--directory", type=campaigns.FILE, metavar="FILE", help="Directory with the campaign; pin its digest."
 )
 @policy_options
+@click.option("--one-network", is_flag=True, help="Send from one network only, the first one.")
 @click.option("--leave", is_flag=True, help="Stop answering this campaign.")
 @FOLDER
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -44,6 +45,8 @@ def answer(
     delta: float | None,
     gamma: float | None,
     tracking_delta: float | None,
+    recognition: float | None,
+    one_network: bool,
     leave: bool,
     folder: Path,
     as_json: bool,
@@ -57,6 +60,10 @@ def answer(
     The first answer stores the privacy budget in the folder. Later answers use it. They may lower it, but only
     `untrackable policy set` raises it.
 
+    Which rounds somebody answers, and from where, can give a person away. So campaigns ask clients to answer some
+    rounds only, by a secret coin. With --one-network, reports are sent from one network only and rounds elsewhere
+    are let go, until the campaign is left. Then there is nothing to compare.
+
     Example: untrackable answer campaign.json --pin 4f1d… < my-answer.txt
     """
     from untrackable.client.client import Client
@@ -69,11 +76,19 @@ def answer(
             member = Member(asked, folder, clock=time.time)
             member.leave()
         else:
-            given = {"eps": eps, "delta": delta, "gamma": gamma, "tracking_delta": tracking_delta}
+            given = {
+                "eps": eps,
+                "delta": delta,
+                "gamma": gamma,
+                "tracking_delta": tracking_delta,
+                "recognition": recognition,
+            }
             policy = replace(lowered_policy(folder, given), pins=pins)
             listed = None if directory is None else campaigns.read_directory(directory)
-            member = client = Client(asked, listed, policy, folder=folder, clock=time.time)
+            member = client = Client(asked, listed, policy, folder=folder, clock=time.time, one_network=one_network)
             client.answer(_value(asked.encoding, asked.question))
+            if client.one_network:
+                _warn_if_uncertain()
         due = member.due()
     except (UntrackableError, ValueError, TypeError) as error:
         raise click.ClickException(str(error)) from None
@@ -93,18 +108,19 @@ def answer(
 def send(server: str, folder: Path, stay: bool, as_json: bool) -> None:
     """Send the reports that are due to a collector.
 
-    SERVER is the collector's address. Each campaign that was answered has one report in each round, sent at a
-    random time. Run this often, or once with --stay. A missed round is not made up for. A late report goes out at
-    once, or with --stay at a random time within the hour.
+    SERVER is the collector's address. Each campaign that was answered has at most one report in each round, sent at
+    a random time. Run this often, or once with --stay. A missed round is not made up for. A late report goes out at
+    once, or with --stay at a random time within the hour. Nothing happens in rounds that are not answered.
 
     Example: untrackable send https://collect.example --stay
     """
     from untrackable.client.client import members
+    from untrackable.client.delivery import Outcome
     from untrackable.client.http_post import Address
     from untrackable.client.send_times import SendTimes
     from untrackable.errors import UntrackableError
 
-    wrong, times = False, SendTimes(time.time) if stay else None
+    wrong, first, times = False, True, SendTimes(time.time) if stay else None
     while True:
         try:
             Address.of(server, "0" * 64).reached_by()  # a bad address is bad for every campaign
@@ -114,7 +130,10 @@ def send(server: str, folder: Path, stay: bool, as_json: bool) -> None:
         except OSError as error:
             raise click.ClickException(f"cannot use the folder {folder}: {error.strerror}") from None
         wrong = wrong or any(result["outcome"].startswith(("refused", "failed")) for result in results)
-        _print_results(results, as_json)
+        told = [result for result in results if first or result["outcome"] != Outcome.NOTHING]
+        if first or told:
+            _print_results(told, as_json)
+        first = False
         coming = [result["next_report"] for result in results if result["next_report"] is not None]
         if not stay or not coming:
             break
@@ -161,6 +180,18 @@ def _print_results(results: list[dict[str, Any]], as_json: bool) -> None:
         echo(f"campaign {result['campaign'][:12]}…: {result['outcome']}; {after}")
     if not results:
         click.echo("no campaign has been answered; use `untrackable answer` first")
+
+
+def _warn_if_uncertain() -> None:
+    """Say it if this network cannot be told from others: then nothing is sent from it."""
+    from untrackable.client import network
+
+    if not network.default_route(network.look).certain:
+        echo(
+            "Warning: it is not certain which network this is (its router is not known, or this is a VPN): nothing "
+            "is sent as long as that is so",
+            err=True,
+        )
 
 
 def _answered(due: float | None) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from untrackable.cli.attendance_options import observed_attendance, shares_of
 from untrackable.cli.help_layout import PlainCommand
 from untrackable.cli.terminal import check_page, echo, one_line_errors, print_json, progress, write_page
 
@@ -35,6 +36,13 @@ if TYPE_CHECKING:
     "--crowd", type=click.IntRange(min=2), default=1000, show_default=True, help="Size of the crowd to hide in."
 )
 @click.option("--distribution", metavar="W,…", help="Also attack people with values of these weights.")
+@click.option(
+    "--rounds",
+    type=click.IntRange(min=2),
+    show_default="as --reports",
+    help="Number of rounds, for attendance.",
+)
+@observed_attendance
 @click.option("--no-attack", is_flag=True, help="Skip the simulated attacks.")
 @click.option(
     "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Random seed of the simulations."
@@ -53,20 +61,25 @@ def audit(
     people: int,
     crowd: int,
     distribution: str | None,
+    rounds: int | None,
+    participation: str,
+    places: str,
+    persistence: int,
     no_attack: bool,
     seed: int,
     as_json: bool,
     html: Path | None,
     listing: bool,
 ) -> None:
-    """Show how well a mechanism's reports identify people.
+    r"""Show how well a mechanism's reports identify people.
 
-    Prints how private the reports are, whether an observer can link those of one person, and how accurate the
-    estimates are. MECHANISM is a name from --list with key=value PARAMETERS or a --preset, or MODULE:NAME for a
-    mechanism of your own.
+    Prints how private the reports are, whether an observer can link those of one person, whether the rounds that
+    people answer give them away, and how accurate the estimates are. MECHANISM is a name from --list with key=value
+    PARAMETERS or a --preset, or MODULE:NAME for a mechanism of your own.
 
     Example: untrackable audit rappor --preset paper --html rappor.html
-             untrackable audit deck bits=4 slots=365 eps_report=0.02 --reports 30
+             untrackable audit deck bits=4 slots=365 eps_report=0.1 \
+                 --rounds 365 --participation 1/20
     """
     if listing or mechanism is None:
         _list(as_json)
@@ -90,13 +103,19 @@ def audit(
                 crowd=crowd,
                 attack=not no_attack,
                 distribution=None if distribution is None else [float(w) for w in distribution.split(",")],
+                rounds=rounds,
+                participation=participation,
+                places=shares_of(places),
+                persistence=persistence,
                 seed=seed,
                 progress=show,
             )
     if html is not None:
         from untrackable.display.audit_page import audit_page
 
-        asked = {"reports": reports, "delta": delta, "people": people, "crowd": crowd, "seed": seed}
+        asked: dict[str, Any] = {"reports": reports, "delta": delta, "people": people, "crowd": crowd, "seed": seed}
+        asked |= {"rounds": found.rounds, "participation": found.attended.attendance.participation}
+        asked |= {"places": ",".join(shares_of(places)), "persistence": persistence}
         write_page(
             html,
             audit_page(

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 @click.option("--pseudonym", metavar="COLUMN", show_default="found by name", help="Column with the pseudonyms.")
 @click.option("--window", metavar="COLUMN", show_default="found by name", help="Column with the windows.")
 @click.option("--report", metavar="COLUMN", show_default="found by name", help="Column with the reports.")
+@click.option("--round", metavar="COLUMN", show_default="found by name", help="Column with the rounds.")
 @click.option("--windows", metavar="A,B", show_default="the largest", help="The two windows to compare.")
 @click.option(
     "--format",
@@ -70,8 +71,9 @@ def audit_file(
     FILE is CSV, Parquet or Arrow and may be larger than memory. It has a column of pseudonyms (pseudonym, user,
     user_id or id), a column of reports (report or irr) and perhaps a column that says in which window a report was
     seen (window, place, device or day). Without such a column, a person's reports go to two windows in turn. The
-    attack then tries to match the people of one window with those of the other. Pseudonyms and reports are never
-    printed.
+    attack then tries to match the people of one window with those of the other. If the file also says in which
+    round a report was seen (round, date, day, time or timestamp), it tries the same by the rounds alone. Pseudonyms
+    and reports are never printed.
 
     Example: untrackable audit-file reports.parquet \
                  --window place --windows home,work
@@ -129,9 +131,13 @@ def _print(found: FileAudit) -> None:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for title in ("taken for one person", "pairs", "sampled", f"{100 * found.level:.12g} % interval"):
         table.add_column(title, justify="left" if title.startswith("taken") else "right")
-    for name, share in (("windows of one person", tracking.same), ("windows of two people", tracking.different)):
-        interval = f"{share.lower:.3f} … {share.upper:.3f}"
-        table.add_row(name, f"{share.trials:,}", f"{share.sampled:.3f}", interval)
+    tried = [("reports", tracking)]
+    if found.attendance is not None:
+        tried.append(("attendance", found.attendance.tracking))
+    for by, result in tried:
+        for whose, share in (("one person", result.same), ("two people", result.different)):
+            interval = f"{share.lower:.3f} … {share.upper:.3f}"
+            table.add_row(f"windows of {whose}, by {by}", f"{share.trials:,}", f"{share.sampled:.3f}", interval)
     console.print(table)
     for sentence in verdict(found):
         console.print(f"  {printable(sentence)}", soft_wrap=wrap, markup=False)

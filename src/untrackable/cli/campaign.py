@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from untrackable.cli.attendance_options import attendance_of, attendance_options
+from untrackable.cli.attendance_options import attendance_of, chosen_attendance
 from untrackable.cli.help_layout import CommandGroup
 from untrackable.cli.terminal import echo, one_line_errors, print_json, read_encoding, read_json, write_page
 
@@ -82,7 +82,7 @@ def campaign() -> None:
     show_default=True,
     help="May answers change?",
 )
-@attendance_options
+@chosen_attendance
 @click.option(
     "--people",
     type=click.IntRange(min=1),
@@ -298,7 +298,7 @@ def _show(found: Campaign, as_json: bool, **further: Any) -> None:
         echo(f"             attendance included, recognised among 1,000 people: at most {declared.recognition:g}")
     from untrackable.display.attendance_words import participation_words
 
-    echo(f"  attendance {participation_words(found)}")
+    echo(f"  attendance {participation_words(found.participation, found.attending.one_network)}")
 
 
 def _encoding(categories: tuple[str, ...], listed: Path | None, given: str | None) -> Encoding | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from untrackable.cli.attendance_options import observed_attendance, shares_of
 from untrackable.cli.help_layout import PlainCommand
 from untrackable.cli.terminal import check_page, echo, one_line_errors, print_json, progress, write_page
 
@@ -35,20 +36,32 @@ if TYPE_CHECKING:
 @click.option(
     "--crowd", type=click.IntRange(min=2), default=1000, show_default=True, help="Size of the crowd to hide in."
 )
+@observed_attendance
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 @click.option(
     "--html", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write a page with a chart."
 )
 def compare(
-    eps: float, delta: float, values: int, reports: int, people: int, crowd: int, as_json: bool, html: Path | None
+    eps: float,
+    delta: float,
+    values: int,
+    reports: int,
+    people: int,
+    crowd: int,
+    participation: str,
+    places: str,
+    persistence: int,
+    as_json: bool,
+    html: Path | None,
 ) -> None:
     """Compare all mechanisms at the same level of privacy.
 
     Sets every mechanism so that all reports ever sent have the same eps and delta. Lists the mechanisms,
-    the hardest to follow first, with the error of their estimates.
+    the hardest to follow first, with the error of their estimates. People who answer every round are recognised by
+    that alone; with a participation, see which mechanisms hide them.
 
     Example: untrackable compare --eps 1 --reports 30 --html compare.html
-             untrackable compare --values 2
+             untrackable compare --values 2 --participation 1/5
     """
     check_page(html)
     with one_line_errors():
@@ -64,6 +77,9 @@ def compare(
                 reports=reports,
                 people=people,
                 crowd=crowd,
+                participation=participation,
+                places=shares_of(places),
+                persistence=persistence,
                 progress=lambda what, done: show("comparing", done),
             )
     if html is not None:
@@ -71,6 +87,8 @@ def compare(
 
         again = ["compare", "--eps", f"{eps:g}", "--delta", f"{delta:g}", "--values", str(values)]
         again += ["--reports", str(reports), "--people", str(people), "--crowd", str(crowd)]
+        again += ["--participation", str(found.attendance.participation)]
+        again += ["--places", ",".join(shares_of(places)), "--persistence", str(persistence)]
         write_page(html, comparison_page(found, again))
     if as_json:
         print_json({"verdict": comparison_words.verdict(found), **as_dict(found)})
@@ -93,13 +111,14 @@ def _print(found: Comparison) -> None:
     for sentence in others:
         console.print(sentence)
     console.print()
-    keep = [0, 1, 2, 10] if console.width < 130 else [0, 1, 2, 3, 5, 6, 7, 9, 10]
+    keep = [0, 1, 2, 3, 11] if console.width < 130 else [0, 1, 2, 3, 4, 6, 7, 8, 10, 11]
     table = Table(
         box=box.SIMPLE_HEAD,
         padding=(0, 2, 0, 0),
         show_edge=False,
-        caption="Numbers are exact, or upper where marked ≤. Error: the standard error for a value that nobody "
-        "holds (RAPPOR: for equally frequent values). * Private for these rounds only.",
+        caption="Numbers are exact, or upper where marked ≤. Recognised: by reports, then by attendance too. "
+        "Error: the standard error for a value that nobody holds (RAPPOR: for equally frequent values). "
+        "* Private for these rounds only.",
         caption_justify="left",
     )
     columns = comparison_words.columns(found)

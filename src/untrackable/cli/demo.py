@@ -14,6 +14,8 @@ from untrackable.cli.help_layout import PlainCommand
 from untrackable.cli.terminal import check_picture, echo, print_json, progress, write_picture
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from untrackable.auditing.confidence import Matched
     from untrackable.demo.demo_run import DemoResult
 
@@ -21,10 +23,10 @@ if TYPE_CHECKING:
 @click.command(cls=PlainCommand)
 @click.option("--once", is_flag=True, help="Exit when done; otherwise the collector keeps running.")
 @click.option(
-    "--clients", type=click.IntRange(min=1), default=3000, show_default=True, help="People with a real client."
+    "--clients", type=click.IntRange(min=1), default=2000, show_default=True, help="People with a real client."
 )
 @click.option(
-    "--simulated", type=click.IntRange(min=100), default=500_000, show_default=True, help="Simulated people."
+    "--simulated", type=click.IntRange(min=100), default=1_000_000, show_default=True, help="Simulated people."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 @click.option(
@@ -36,10 +38,10 @@ if TYPE_CHECKING:
 def demo(once: bool, clients: int, simulated: int, as_json: bool, plot: Path | None, seed: int) -> None:
     """See everything work: people, a collector and an observer.
 
-    Starts a collector on this machine and asks 503,000 people for three days which of 1,024 homepages is theirs.
-    Shows the estimates beside the truth, and how often an observer can match a person's reports from home with
-    those from work: with Deck, and with RAPPOR at the same level of privacy. The collector keeps running for your
-    browser until Ctrl-C.
+    Starts a collector on this machine and asks 1,002,000 people which of 1,024 homepages is theirs. They answer
+    about one day in twenty. Shows the estimates beside the truth, and how often an observer can match people at
+    home with people at work: with RAPPOR every day, Deck every day, and Deck one day in twenty. The collector keeps
+    running for your browser until Ctrl-C.
 
     Example: untrackable demo --once --plot demo.png
     """
@@ -73,10 +75,11 @@ def _print(outcome: DemoResult) -> None:
 
     from untrackable.demo.homepage_question import DAYS, DELTA, HOMEPAGES, ROUNDS
 
-    console = Console()
+    console = Console(highlight=False)
     eps = outcome.campaign.guarantee.eps
     console.print(
         f"\n[bold]{outcome.people:,} people, {DAYS} days[/bold]: which of {len(HOMEPAGES):,} homepages is yours?\n"
+        f"Each answers about one day in {1 / outcome.campaign.participation}, by a secret coin. "
         f"{outcome.clients:,} of them have a client that sends over HTTP; the others are simulated. The collector "
         f"accepted {outcome.accepted:,} reports and counted {outcome.reports:,}.\n"
         f"All reports of all {ROUNDS} rounds together keep every answer private, even one that changes: "
@@ -105,17 +108,48 @@ def _print(outcome: DemoResult) -> None:
             cells.append(_bar(row["frequency"], row["lower"], row["upper"], truth, top, width))
         table.add_row(*cells)
     console.print(table)
+    _print_followed(console, outcome)
+
+
+def _print_followed(console: Console, outcome: DemoResult) -> None:
+    from rich import box
+    from rich.table import Table
+
+    from untrackable.demo.homepage_question import HOME_AND_WORK, RECOGNITION, ROUNDS, recognised_if_kept
+    from untrackable.demo.observer import LINKED
+    from untrackable.display.percentages import percent
+
+    home, work = (f"{100 * float(share):.0f} %" for share in HOME_AND_WORK)
     console.print(
-        f"[bold]Can people be followed?[/bold] Of {outcome.deck_matched.people:,} people with the same homepage, "
-        f"an observer matches {ROUNDS // 2} reports from home with the likeliest {ROUNDS // 2} from work:"
+        f"[bold]Can people be followed?[/bold] {LINKED:,} people with the same homepage are at home on {home} of "
+        f"{ROUNDS} days, and at work on {work}. An observer matches those seen at home with those seen at work. "
+        f"A guess is right for {_share(1 / LINKED)} of them. Shares are sampled; 95 % intervals are in brackets."
     )
-    for name, matched in (("RAPPOR", outcome.rappor_matched), ("Deck", outcome.deck_matched)):
-        console.print(f"  {name:7} {_rate(matched)}")
-    console.print("Both have the same eps for all reports ever sent. The collector above uses Deck.\n")
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 2, 0, 0))
+    for title in ("matched", "by their reports", "by attendance alone"):
+        table.add_column(title, no_wrap=True)
+    for name, *shares in outcome.followed:
+        table.add_row(name, *(_rate(matched) for matched in shares))
+    console.print(table)
+    console.print(
+        "Attendance is the days on which somebody answers, and from where. Nobody answers one day from two places, "
+        "so answering every day gives people away, whatever the reports say.\n"
+        "The collector above uses Deck, one day in twenty, with the same eps as RAPPOR for all reports ever sent. "
+        "Its campaign declares that an observer of two places recognises a person among 1,000 with probability at "
+        f"most {_share(RECOGNITION)}, by reports and attendance together (upper), if where people are is "
+        f"independent from day to day. With places kept for a week: {percent(recognised_if_kept(7), 'up')}, for a "
+        f"month: {percent(recognised_if_kept(30), 'up')} (upper).\n"
+    )
 
 
 def _rate(matched: Matched) -> str:
-    return f"{matched.sampled:6.1%} matched (sampled; 95 % interval {matched.lower:.1%} to {matched.upper:.1%})"
+    share, lower, upper = (_share(end) for end in (matched.sampled, matched.lower, matched.upper))
+    return f"{share:>6} ({lower.removesuffix(' %')} to {upper.removesuffix(' %')})"
+
+
+def _share(share: float) -> str:
+    digits = 3 if share >= 0.1 else 2
+    return f"{100 * share:.{digits}g} %" if share >= 1e-3 else f"{100 * share:.2f} %"
 
 
 def _end(share: float) -> str:
@@ -138,7 +172,7 @@ def _bar(value: float, lower: float, upper: float, truth: float, top: float, wid
 
 
 def _as_json(outcome: DemoResult) -> dict[str, object]:
-    from untrackable.demo.homepage_question import DAYS
+    from untrackable.demo.homepage_question import DAYS, ROUNDS, recognised_if_kept
 
     return {
         "people": outcome.people,
@@ -151,9 +185,14 @@ def _as_json(outcome: DemoResult) -> dict[str, object]:
         "beta": outcome.beta,
         "intervals": "upper, for all values at once",
         "values": [{**row, "truth": float(outcome.truth[row["value"]])} for row in outcome.values],
-        "rappor": repr(outcome.rappor),
-        "matched_sampled": {
-            "deck": dataclasses.asdict(outcome.deck_matched),
-            "rappor": dataclasses.asdict(outcome.rappor_matched),
-        },
+        "followed_days": ROUNDS,
+        "matched_sampled": [
+            {
+                "client": name,
+                "by_reports": dataclasses.asdict(by_reports),
+                "by_attendance": dataclasses.asdict(by_attendance),
+            }
+            for name, by_reports, by_attendance in outcome.followed
+        ],
+        "recognition_upper": {str(stay): recognised_if_kept(stay) for stay in (1, 7, 30)},
     }

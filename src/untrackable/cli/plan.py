@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from untrackable import strict_json
+from untrackable.cli.attendance_options import DEFAULT_RECOGNITION, chosen_attendance, shares_of
 from untrackable.cli.help_layout import PlainCommand
 from untrackable.cli.terminal import (
     check_page,
@@ -41,7 +42,7 @@ class Rounds(click.ParamType):  # type: ignore[type-arg]
 
 
 @click.command(cls=PlainCommand)
-@click.option("--people", "--users", "people", type=int, help="People who answer a round.")
+@click.option("--people", "--users", "people", type=int, help="People who take part.")
 @click.option("--values", type=int, help="Number of possible answers.")
 @click.option("--bits", type=int, help="Or the width of an encoded answer.")
 @click.option("--strings", type=int, metavar="BYTES", help="Or strings to discover, up to this long.")
@@ -61,6 +62,7 @@ class Rounds(click.ParamType):  # type: ignore[type-arg]
 @click.option("--one-value", is_flag=True, help="The error holds for each value, not for all at once.")
 @click.option("--changes", is_flag=True, help="A person's answer may change.")
 @click.option("--pooled", type=int, default=1, show_default=True, help="Rounds pooled for one figure.")
+@chosen_attendance
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 @click.option(
     "--html",
@@ -68,18 +70,31 @@ class Rounds(click.ParamType):  # type: ignore[type-arg]
     metavar="FILE",
     help="Write a page with charts.",
 )
-def plan(one_value: bool, encoding: str | None, as_json: bool, html: Path | None, **demands: Any) -> None:
+def plan(
+    one_value: bool,
+    encoding: str | None,
+    places: str,
+    recognition: float | None,
+    as_json: bool,
+    html: Path | None,
+    **demands: Any,
+) -> None:
     """Choose a mechanism and its parameters for your goals.
 
     Give all but one of --people, --rounds, --eps and --error: the one left out is computed. Lists the mechanisms
     that meet the goals, with what is proved about them, and says why the others do not. An eps above 4 is computed
     only if --largest-eps allows it.
 
+    The rounds that somebody answers, and from where, can give a person away. So clients answer only some rounds, as
+    often as --recognition allows. With --recognition 1, attendance is left out and every round is answered.
+
     Example: untrackable plan --people 10000000 --values 2 --rounds 365 --eps 1
              untrackable plan --values 1024 --rounds 52 --eps 2 --error 0.01
     """
     check_page(html)
-    again = _again({**demands, "encoding": encoding, "one_value": one_value})
+    again = _again(
+        {**demands, "recognition": recognition, "places": places, "encoding": encoding, "one_value": one_value}
+    )
     with one_line_errors():
         from untrackable.display import plan_words
         from untrackable.planning.goals import Goals
@@ -87,9 +102,16 @@ def plan(one_value: bool, encoding: str | None, as_json: bool, html: Path | None
 
         meant = read_encoding(encoding)
         try:
-            goals = Goals(simultaneous=not one_value, encoding=meant, **demands)
+            goals = Goals(
+                simultaneous=not one_value,
+                encoding=meant,
+                places=shares_of(places),
+                recognition=DEFAULT_RECOGNITION if recognition is None else recognition,
+                **demands,
+            )
         except (TypeError, ValueError) as error:
-            raise click.ClickException(_as_options(str(error), ("encoding", *demands))) from None
+            names = ("encoding", "places", "recognition", *demands)
+            raise click.ClickException(_as_options(str(error), names)) from None
         with progress() as told:
             found = solve(goals=goals, progress=lambda what, done: told("planning", done))
             if html is not None:
@@ -165,18 +187,19 @@ def _print(found: Plan, again: list[str]) -> None:
     if found.options:
         console.print()
         wide = console.width >= 130
-        keep = [0, *_answer_column(found), 4, 6, 7, 9] if not wide else range(len(plan_words.COLUMNS))
+        keep = [0, *_answer_column(found), 4, 6, 7, 8, 9] if not wide else range(len(plan_words.COLUMNS))
         table = Table(
             box=box.SIMPLE_HEAD,
             padding=(0, 2, 0, 0),
             show_edge=False,
-            caption=f"best first; exact unless marked ≤ (upper); followed: {found.goals.tolerance.measure}, "
-            "by the same answer; other answers: advantage; "
+            caption="best first; exact unless marked ≤ (upper); answered: rounds; recognised: among 1,000, by "
+            f"reports and attendance; followed: {found.goals.tolerance.measure}, by the same answer; "
+            "other answers: advantage; "
             f"errors: {plan_words.promise(found.goals)}",
             caption_justify="left",
         )
         for i in keep:
-            table.add_column(plan_words.COLUMNS[i], justify="left" if i in (0, 10) else "right", overflow="fold")
+            table.add_column(plan_words.COLUMNS[i], justify="left" if i in (0, 12) else "right", overflow="fold")
         for option in found.options:
             cells = plan_words.cells(option)
             table.add_row(*(cells[i] for i in keep))

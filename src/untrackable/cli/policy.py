@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 
     from untrackable.client.policy import Policy
 
-DEFAULTS = {"eps": 1.0, "delta": 1e-6, "gamma": 0.0, "tracking_delta": 0.0}
+DEFAULTS = {"eps": 1.0, "delta": 1e-6, "gamma": 0.0, "tracking_delta": 0.0, "recognition": 0.01}
 """The limits of a folder in which nothing was answered yet."""
 _HELP = {
     "eps": "Privacy budget, all campaigns.",
     "delta": "Probability that eps fails.",
     "gamma": "How linkable reports may be.",
     "tracking_delta": "Probability that gamma fails.",
+    "recognition": "Chance of being recognised.",
 }
 
 
@@ -99,6 +100,7 @@ def _print(found: Policy | None, as_json: bool) -> None:
     click.echo("Limits for all reports to all campaigns together (upper):")
     click.echo(f"  private       eps {found.eps!r}, delta {found.delta!r}")
     click.echo(f"  untrackable   gamma {found.gamma!r}, tracking delta {found.tracking_delta!r}")
+    click.echo(f"  recognised    with probability {found.recognition!r} among 1,000 people, attendance included")
 
 
 @policy.command()
@@ -125,6 +127,7 @@ def set_(
     delta: float | None,
     gamma: float | None,
     tracking_delta: float | None,
+    recognition: float | None,
     folder: Path,
     as_json: bool,
 ) -> None:
@@ -137,7 +140,13 @@ def set_(
     """
     from untrackable.client.stored_policy import store_policy, stored_policy
 
-    given = {"eps": eps, "delta": delta, "gamma": gamma, "tracking_delta": tracking_delta}
+    given = {
+        "eps": eps,
+        "delta": delta,
+        "gamma": gamma,
+        "tracking_delta": tracking_delta,
+        "recognition": recognition,
+    }
     with _one_line_errors(folder):
         found = changed_policy(stored_policy(folder), given)
         store_policy(folder, found)

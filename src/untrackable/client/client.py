@@ -6,7 +6,8 @@ from typing import Any
 
 from untrackable.accounting import client_check
 from untrackable.client import saved_state
-from untrackable.client.ledger import Ledger, Life, last_begun
+from untrackable.client.ledger import Ledger
+from untrackable.client.life import Life, last_begun
 from untrackable.client.membership import Clock, Member
 from untrackable.client.policy import Policy
 from untrackable.client.private_folder import Folder
@@ -22,6 +23,10 @@ class Client(Member):
     The campaign must be pinned, or listed in a pinned `directory`. `folder` holds the person's ledger, the states
     of all campaigns, and the policy that was used first. A policy that allows less replaces it. A policy that
     allows more is refused, unless `store_policy` stored it before.
+
+    With `one_network`, reports are sent from one network only: the first one that is used, which the folder
+    remembers for all such campaigns. Elsewhere, rounds are let go. Then attendance reveals nothing, because there
+    is no second stream of reports. Campaigns may ask for that too. It lasts until the campaign is left.
     """
 
     def __init__(
@@ -32,10 +37,12 @@ class Client(Member):
         *,
         folder: Path,
         clock: Clock = time.time,
+        one_network: bool = False,
     ) -> None:
         policy.check_published(campaign, directory)
         super().__init__(campaign, folder, clock=clock)
         self.policy = policy
+        self.one_network = one_network or campaign.attending.one_network
 
     def answer(self, value: Any) -> None:
         """Set the person's value from now on. The first value joins the campaign, from the next round on.
@@ -50,7 +57,9 @@ class Client(Member):
             if held is None or life is None or life.over:
                 self._join(limited, held, encoded, now)
                 return
-            if limited.policy != ledger.policy:
+            if self.one_network:
+                limited = limited.settled(self._id, max(life.through, last_begun(self.campaign, now)))
+            if limited != ledger:
                 limited.write(self.folder)
             if encoded != held.value:
                 held.holding(self.campaign, encoded, system).write(self.folder, self._id)
@@ -64,7 +73,8 @@ class Client(Member):
         if last is not None and first > last:
             raise CampaignRefused("this campaign is over: no later round is left")
         state = State.new(self.campaign, value, first, system)
-        joined = ledger.joined(self.campaign, Life(state.life, first, last, first - 1))
+        settled = first - 1 if self.one_network else None
+        joined = ledger.joined(self.campaign, Life(state.life, first, last, first - 1, settled=settled))
         joined.check(self.policy)
         # The old state belongs to a life that is over.
         if before is not None:

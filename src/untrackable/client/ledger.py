@@ -3,6 +3,10 @@
 The ledger is on disk before anything is sent. A state counts only while the ledger lists it. A round is marked as
 answered before its report is made, and as tried before the report is sent. All rounds are charged from joining to
 the end, whether they are answered or not.
+
+If a campaign is answered by chance, what is charged is the figure from before the coins were tossed: all rounds
+with their participation, never the number of reports that were sent. Given that number, the guarantee would be
+another one.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,44 +16,20 @@ from typing import Any
 
 from untrackable.accounting import client_check
 from untrackable.brackets import at_most
+from untrackable.client.attended_rounds import AttendedRounds, recognition
+from untrackable.client.life import Life, last_begun
+from untrackable.client.network import AllowedNetwork
 from untrackable.client.policy import Policy
 from untrackable.client.private_folder import Folder
 from untrackable.errors import CampaignRefused, ClockBehind, StateError
 from untrackable.protocol.campaign import Campaign, identify
+from untrackable.theory.attendance import AMONG
 from untrackable.theory.integer_losses import STEPS, LossLaw, composed
 
 VERSION = 2
 NAME = "ledger"
 
 _WHAT_TO_DO = "put the later one back, or start in another folder and subtract what was spent here from the policy"
-
-
-@dataclass(frozen=True, slots=True)
-class Life:
-    """One state's time in a campaign: it may answer rounds first … last.
-
-    It has answered no round after `through`. It has not tried to send a report of any round after `tried`.
-    """
-
-    name: str
-    first: int
-    last: int | None
-    through: int
-    tried: int = 0
-
-    @property
-    def rounds(self) -> int | None:
-        """The number of rounds that it may answer in all; None if there is no last one."""
-        return None if self.last is None else max(0, self.last - self.first + 1)
-
-    @property
-    def over(self) -> bool:
-        """Whether it answers no further round."""
-        return self.last is not None and self.through >= self.last
-
-    def ended(self) -> "Life":
-        """The same life, but without any further round."""
-        return replace(self, last=self.through if self.last is None else min(self.last, self.through))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +68,26 @@ class Account:
         elif any(life.rounds != 0 for life in self.lives):
             yield LossLaw.declared(self.campaign.guarantee.eps, self.campaign.guarantee.delta)
 
+    def attended(self) -> AttendedRounds:
+        """The rounds of all lives. No round is answered by two of them."""
+        anywhere = [life.rounds_anywhere for life in self.lives]
+        settled = [life.rounds_settled for life in self.lives]
+        return AttendedRounds(self.campaign.attending, _sum(anywhere), _sum(settled))
+
+    def ended(self, now: float) -> tuple[Life, ...]:
+        """The lives without any further round.
+
+        If rounds are answered by chance, those that have begun stay charged, whatever their coins said. If every
+        round is answered, those after the last answered one were missed, and are given back.
+        """
+        begun = 0 if self.campaign.participation == 1 else last_begun(self.campaign, now)
+        return (*(life.ended(0) for life in self.lives[:-1]), *(life.ended(begun) for life in self.lives[-1:]))
+
+    def needs_network(self, now: float) -> bool:
+        """Whether a round to come is answered from the remembered network only."""
+        life, begun = self.lives[-1], last_begun(self.campaign, now)
+        return life.settled is not None and not life.over and (life.last is None or begun <= life.last)
+
     def tracking(self, step: float) -> Iterator[tuple[int | None, LossLaw]]:
         """For each life, its number of rounds, and how well they tell one person from two."""
         for life in self.lives:
@@ -101,7 +101,8 @@ class Ledger:
 
     `count` numbers the ledgers that were written in the folder, `folder_mark` was the mark of its lock then, and
     `time` is the time of writing, in seconds since 1970 by the client's clock. `policy` is what the person allows,
-    without pins. It is None in a new ledger, and in one of version 0.1.
+    without pins. It is None in a new ledger, and in one of version 0.1. `network` identifies the network that is
+    remembered for campaigns that are answered from one network only, as a keyed digest.
     """
 
     accounts: Mapping[str, Account] = field(default_factory=dict)
@@ -109,6 +110,7 @@ class Ledger:
     count: int = 0
     time: int = 0
     policy: Policy | None = None
+    network: tuple[bytes, bytes] | None = field(default=None, repr=False)
 
     def life(self, campaign: str) -> Life | None:
         """The present life in a campaign, if any."""
@@ -124,8 +126,9 @@ class Ledger:
     def joined(self, campaign: Campaign, life: Life) -> "Ledger":
         """The ledger with a new life in a campaign. Earlier lives answer no further round."""
         before = self.accounts.get(campaign.id, Account(campaign.to_bytes(), ()))
-        ended = tuple(old.ended() for old in before.lives)
-        return self._with(replace(before, lives=(*(old for old in ended if old.rounds), life)))
+        if campaign.attending.one_network:
+            life = replace(life, settled=life.first - 1)
+        return self._with(replace(before, lives=(*(old for old in before.ended(self.time) if old.rounds), life)))
 
     def marked(self, campaign: str, round: int) -> "Ledger":
         """The ledger with all rounds up to this one counted as answered."""
@@ -138,9 +141,26 @@ class Ledger:
         return self._living(campaign, replace(life, tried=max(life.tried, round)))
 
     def left(self, campaign: str) -> "Ledger":
-        """The ledger after leaving a campaign: no further round of it is answered."""
+        """The ledger after leaving a campaign: no further round of it is answered.
+
+        The remembered network is forgotten if no other campaign needs it.
+        """
         account = self.accounts[campaign]
-        return self._with(replace(account, lives=tuple(life.ended() for life in account.lives)))
+        ledger = self._with(replace(account, lives=account.ended(self.time)))
+        needed = any(other.needs_network(self.time) for other in ledger.accounts.values())
+        return ledger if needed else replace(ledger, network=None)
+
+    def settled(self, campaign: str, round: int) -> "Ledger":
+        """The ledger with all rounds after this one answered from the remembered network only."""
+        life = self.accounts[campaign].lives[-1]
+        return self if life.settled is not None else self._living(campaign, replace(life, settled=round))
+
+    def allowed_network(self, campaign: str, round: int) -> AllowedNetwork:
+        """The network from which the report of a round may be sent."""
+        life = self.life(campaign)
+        if life is None or life.settled is None or round <= life.settled:
+            return AllowedNetwork()
+        return AllowedNetwork(is_one=True, remembered=self.network)
 
     def moved(self, now: float) -> "Ledger":
         """The ledger in a copied folder. Rounds that have begun may have been answered, so they are closed."""
@@ -157,7 +177,10 @@ class Ledger:
         return ledger
 
     def check(self, policy: Policy) -> tuple[float, float]:
-        """Delta and tracking delta of all campaigns together (upper). An error if they exceed the policy."""
+        """Delta and tracking delta of all campaigns together (upper).
+
+        It is an error if they, or the recognition of all campaigns together, exceed the policy.
+        """
         step = policy.eps / STEPS
         accounts = list(self.accounts.values())
         delta = min(
@@ -176,7 +199,35 @@ class Ledger:
                 f"together need a tracking delta of {at_most(tracking, 3)} (upper), and your policy allows "
                 f"{policy.tracking_delta:g}"
             )
+        if policy.recognition < 1 and (recognised := self.recognition()) > policy.recognition:
+            raise CampaignRefused(
+                "this campaign would make you too easy to recognise by your attendance, which is the rounds that "
+                "you answer and the places that you answer from: an observer of two places could tell that you are "
+                "at both, even if the reports themselves reveal nothing. All campaigns together bring the "
+                f"probability of being recognised among {AMONG:,} people to {at_most(recognised, 3)} (upper), and "
+                f"your policy allows {policy.recognition:g}. What helps: a campaign with a smaller "
+                "participation or fewer rounds, or answering from one network only (--one-network)"
+            )
         return delta, tracking
+
+    def recognition(self) -> float:
+        """How often an observer of two places recognises the person among 1,000, by all campaigns (upper).
+
+        It counts what attendance and reports reveal together, for all rounds that are charged and before any coin
+        is tossed. The number of reports that were really sent plays no part.
+        """
+        accounts = [
+            account for account in self.accounts.values() if any(life.rounds != 0 for life in account.lives)
+        ]
+        step = client_check.ATTENDANCE_STEP
+        reports = [
+            client_check.attended_reports(account.campaign, life.rounds, step)
+            for account in accounts
+            for life in account.lives
+            if life.rounds != 0
+        ]
+        found = recognition([account.attended() for account in accounts], (law for law, _ in reports), step)
+        return found if found == 1 / AMONG else min(1.0, found + sum(rare for _, rare in reports))
 
     def _tracking(self, gamma: float) -> float:
         """Delta at gamma of one person against two, for all lives; sharper if only one life can be tracked."""
@@ -225,11 +276,13 @@ class Ledger:
         accounts = {
             name: {
                 "campaign": account.document.decode(),
-                "lives": [[life.name, life.first, life.last, life.through, life.tried] for life in account.lives],
+                "lives": [life.to_json() for life in account.lives],
             }
             for name, account in self.accounts.items()
         }
-        stored = {} if self.policy is None else {"policy": self.policy.limits()}
+        stored: dict[str, Any] = {} if self.policy is None else {"policy": self.policy.limits()}
+        if self.network is not None:
+            stored["network"] = [part.hex() for part in self.network]
         return {
             "accounts": accounts,
             "count": self.count,
@@ -253,13 +306,14 @@ class Ledger:
                 name: Account(_document(name, entry["campaign"].encode()), _lives(entry["lives"]))
                 for name, entry in content["accounts"].items()
             }
-            stored = content.get("policy")
+            stored, network = content.get("policy"), content.get("network")
             return Ledger(
                 accounts,
                 str(content["place"]),
                 int(content["count"]),
                 int(content.get("time", 0)),
                 None if stored is None else Policy.from_limits(stored),
+                None if network is None else (bytes.fromhex(network[0]), bytes.fromhex(network[1])),
             )
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             raise StateError(f"the ledger cannot be understood: {type(error).__name__}") from None
@@ -283,12 +337,12 @@ def _document(name: str, document: bytes) -> bytes:
     return document
 
 
+def _sum(counts: list[int | None]) -> int | None:
+    """The sum of all counts; None if one of them has no end."""
+    return None if None in counts else sum(count or 0 for count in counts)
+
+
 def _lives(content: list[list[Any]]) -> tuple[Life, ...]:
     if not content:
         raise ValueError("an account without a life")
-    return tuple(Life(str(life[0]), int(life[1]), life[2], int(life[3]), int(life[4])) for life in content)
-
-
-def last_begun(campaign: Campaign, now: float) -> int:
-    """The last round that has begun; 0 if none has."""
-    return max(0, int((now - campaign.first_round) // campaign.round_seconds) + 1)
+    return tuple(Life.from_json(life) for life in content)

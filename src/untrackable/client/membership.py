@@ -10,8 +10,11 @@ from pathlib import Path
 
 from untrackable.client import delivery, http_post, network, saved_state
 from untrackable.client.delivery import Outcome
-from untrackable.client.ledger import Ledger, Life, last_begun
+from untrackable.client.ledger import Ledger
+from untrackable.client.life import Life, last_begun
+from untrackable.client.network import AllowedNetwork, Attachment
 from untrackable.client.private_folder import Folder
+from untrackable.client.round_keys import Ratchet
 from untrackable.client.saved_state import PreparedReport, State
 from untrackable.errors import DeckEmpty, FadedAway, FolderBusy, RoundPassed, StateError
 from untrackable.protocol.campaign import Campaign
@@ -25,6 +28,9 @@ MARGIN = 20
 
 _FARTHEST = 1 << 24
 """The most rounds in a row that a client may miss. Making the keys of all of them takes seconds."""
+
+_SEARCHED = 1 << 16
+"""The number of rounds in which `due` looks for the next one that is answered."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -45,7 +51,11 @@ class Member:
         return f"<client of campaign {self._id}>"
 
     def due(self, now: float | None = None) -> float | None:
-        """The time at which the next report is sent, random in each round; None if there is no further report."""
+        """The time at which the next report is sent, random in each round; None if there is no further report.
+
+        Rounds that are not answered are passed over. If none of the next 65,536 rounds is answered, the result is
+        the beginning of the one after them, when it is time to ask again.
+        """
         now = self._now(now)
         with self.opened(now) as (ledger, held):
             life = ledger.life(self._id)
@@ -54,7 +64,7 @@ class Member:
             if held.prepared is not None and self._on(life, held.prepared, now):
                 return now
             round = max(last_begun(self.campaign, now), life.first, life.through + 1, held.ratchet.round)
-            return self._moment(held, round) if self._open(life, held, round) else None
+            return self._next(life, held, round)
 
     def tried(self, now: float | None = None) -> bool:
         """Whether an attempt to send this round's report was made, and it may be tried again."""
@@ -70,7 +80,8 @@ class Member:
     def report(self, now: float | None = None) -> bytes | None:
         """The report of this round, on disk before it is returned; None if it is not due or already sent.
 
-        Calling it again in the same round returns the same bytes. Rounds that are over are not answered.
+        Calling it again in the same round returns the same bytes. Rounds that are over are not answered, and
+        neither are those whose coin says no: they change nothing on disk.
         """
         now = self._now(now)
         with self.opened(now) as (ledger, held):
@@ -87,16 +98,23 @@ class Member:
         look: network.Look = network.look,
         sleep: Callable[[float], None] = time.sleep,
     ) -> Outcome:
-        """Send this round's report if it is due. Retries are short and from the same network only."""
+        """Send this round's report if it is due. Retries are short and from the same network only.
+
+        Nothing at all happens in a round whose coin says no. If the campaign is answered from one network only, and
+        this is another one, the round is let go.
+        """
         address = http_post.Address.of(server, self._id)
         # A proxy that cannot be used is an error before a report is made.
         address.reached_by()
+        outbox = _Outbox(self)
+        if outbox.take() is None:
+            return Outcome.NOTHING
         with contextlib.ExitStack() as held:
             try:
                 held.enter_context(self.folder.held(f"{self._id}.sending", patience=0))
             except FolderBusy:
                 return Outcome.NOTHING  # Another process is sending the report.
-            return delivery.deliver(_Outbox(self), address, post=post, look=look, sleep=sleep)
+            return delivery.deliver(outbox, address, post=post, look=look, sleep=sleep)
 
     def leave(self) -> None:
         """Leave the campaign. Nothing is sent once this returns, and later rounds are no longer charged."""
@@ -135,7 +153,10 @@ class Member:
                 return held.prepared
             held = replace(held, prepared=None)
             held.write(self.folder, self._id)
-        if round is None or life is None or not self._open(life, held, round) or now < self._moment(held, round):
+        if round is None or life is None or not self._open(life, held, round):
+            return None
+        ratchet = held.ratchet.at(round)
+        if not self._answers(ratchet) or now < self._moment(ratchet):
             return None
         try:
             answered = held.answered(self.campaign, round)
@@ -159,10 +180,27 @@ class Member:
             and 0 <= round - held.ratchet.round <= _FARTHEST
         )
 
-    def _moment(self, held: State, round: int) -> float:
+    def _next(self, life: Life, held: State, round: int) -> float | None:
+        """The sending time of the next round that is answered, from this one on."""
+        if not self._open(life, held, round):
+            return None
+        ratchet = held.ratchet.at(round)
+        for _ in range(_SEARCHED):
+            if self._answers(ratchet):
+                return self._moment(ratchet)
+            ratchet = ratchet.at(ratchet.round + 1)
+            if not self._open(life, held, ratchet.round):
+                return None
+        return float(self.campaign.begins(ratchet.round))
+
+    def _answers(self, ratchet: Ratchet) -> bool:
+        """Whether a round is answered. That depends on its secret coin alone."""
+        return ratchet.answers(self.campaign.participation)
+
+    def _moment(self, ratchet: Ratchet) -> float:
         """The time at which the report of a round is sent, uniform over the round except for its ends."""
-        share, length = held.ratchet.at(round).moment(), self.campaign.round_seconds
-        return self.campaign.begins(round) + length / MARGIN + share * length * (1 - 2 / MARGIN)
+        share, length = ratchet.moment(), self.campaign.round_seconds
+        return self.campaign.begins(ratchet.round) + length / MARGIN + share * length * (1 - 2 / MARGIN)
 
     def _now(self, given: float | None) -> float:
         now = self._clock() if given is None else given
@@ -222,22 +260,36 @@ class _Outbox:
         with self._member.opened(now) as (ledger, held):
             return None if held is None else self._member._prepared(ledger, held, now)
 
+    def allowed(self, prepared: PreparedReport) -> AllowedNetwork:
+        """The network from which the report may be sent."""
+        with self._member.opened(self.now()) as (ledger, _):
+            return ledger.allowed_network(self._member._id, prepared.round)
+
     @contextlib.contextmanager
-    def attempt(self, prepared: PreparedReport) -> Iterator[bool]:
+    def attempt(self, prepared: PreparedReport, attachment: Attachment) -> Iterator[bool]:
         """Write the attempt to disk, and say whether the report may be sent."""
         with self._member.posting():
-            yield self.note(prepared)
+            yield self.note(prepared, attachment)
 
-    def note(self, prepared: PreparedReport) -> bool:
-        """Write the progress to disk, first in the state and then in the ledger. False if the report is gone."""
+    def note(self, prepared: PreparedReport, attachment: Attachment) -> bool:
+        """Write the progress to disk, first in the state and then in the ledger.
+
+        False if the report is gone, or may not be sent from this attachment. The first network of a client that
+        answers from one network only is remembered here, in the ledger.
+        """
         member = self._member
         with member.opened(self.now()) as (ledger, held):
             if held is None or held.prepared is None or held.prepared.body != prepared.body:
                 return False
+            allowed = ledger.allowed_network(member._id, prepared.round)
+            if not allowed.includes(attachment):
+                return False
             replace(held, prepared=prepared).write(member.folder, member._id)
-            life = ledger.life(member._id)
-            if life is not None and life.tried < prepared.round:
-                ledger.attempted(member._id, prepared.round).write(member.folder)
+            tried = ledger.attempted(member._id, prepared.round)
+            if allowed.is_one and ledger.network is None:
+                tried = replace(tried, network=attachment.network().digest())
+            if tried != ledger:
+                tried.write(member.folder)
         return True
 
     def done(self) -> None:

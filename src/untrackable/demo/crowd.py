@@ -19,6 +19,7 @@ from untrackable.client.delivery import Outcome
 from untrackable.client.policy import Policy
 from untrackable.collector.server_process import shielded_from_interrupts
 from untrackable.demo.homepage_question import DAYS, HOMEPAGES
+from untrackable.mechanisms.simulated_batches import Batch
 from untrackable.protocol import wire
 from untrackable.protocol.campaign import Campaign
 
@@ -42,7 +43,10 @@ class ClientTask:
 
 
 def run_clients(campaign: Campaign, server: str, folder: Path, values: Sequence[int], show: ShowShare) -> int:
-    """Everyone answers before the first day and reports on each day. Returns the number of accepted reports."""
+    """Everyone joins before the first day, and answers on the days that their coin says.
+
+    Returns the number of accepted reports.
+    """
     document = campaign.to_bytes()
     tasks = [
         ClientTask(
@@ -86,23 +90,28 @@ def _campaign(document: bytes) -> Campaign:
 
 
 def relay_simulated(campaign: Campaign, server: str, values: NDArray[np.int64], seed: int, show: ShowShare) -> int:
-    """A relay sends the reports of many simulated people. Returns the number of accepted reports."""
+    """A relay sends the reports of many simulated people. Returns the number of accepted reports.
+
+    The mechanism's rounds are independent, so each day is simulated for those alone who answer on it.
+    """
     layout = wire.of(campaign.mechanism)
+    rng = np.random.default_rng([seed, 2, len(values)])
     sent = 0
-    for batch in campaign.mechanism.simulate(values, rounds=DAYS, seed=seed):
-        for place, round in enumerate(batch.rounds):
-            for reports in _batches(batch.reports[:, place]):
-                nonces = np.frombuffer(os.urandom(wire.NONCE * len(reports)), dtype=np.uint8)
-                body = layout.encode_many(round=round, nonces=nonces.reshape(-1, wire.NONCE), reports=reports)
-                request(server, "POST", f"/campaigns/{campaign.id}/reports", body, "application/octet-stream")
-                sent += len(reports)
-                show(sent / (DAYS * len(values)))
+    for day in range(1, DAYS + 1):
+        answering = values[rng.random(len(values)) < float(campaign.participation)]
+        for reports in _batches(campaign.mechanism.simulate(answering, rounds=[day], seed=(seed << 16) + day)):
+            nonces = np.frombuffer(os.urandom(wire.NONCE * len(reports)), dtype=np.uint8)
+            body = layout.encode_many(round=day, nonces=nonces.reshape(-1, wire.NONCE), reports=reports)
+            request(server, "POST", f"/campaigns/{campaign.id}/reports", body, "application/octet-stream")
+            sent += len(reports)
+        show(day / DAYS)
     return sent
 
 
-def _batches(reports: NDArray[Any]) -> Iterator[NDArray[Any]]:
-    for start in range(0, len(reports), _REPORTS_PER_REQUEST):
-        yield reports[start : start + _REPORTS_PER_REQUEST]
+def _batches(simulated: Iterator[Batch]) -> Iterator[NDArray[Any]]:
+    for batch in simulated:
+        for start in range(0, len(batch.reports), _REPORTS_PER_REQUEST):
+            yield batch.reports[start : start + _REPORTS_PER_REQUEST, 0]
 
 
 def request(server: str, method: str, path: str, body: bytes = b"", kind: str = "", key: str = "") -> bytes:

@@ -4,21 +4,26 @@ from pathlib import Path
 
 import numpy as np
 
+from untrackable.auditing.confidence import Matched
 from untrackable.demo.demo_run import DemoResult
-from untrackable.demo.homepage_question import DAYS, ROUNDS, homepage_deck
-from untrackable.display.figure_style import AMBER, BLUE, INK, RED, plain_axes, save_figure
+from untrackable.demo.homepage_question import DAYS, ROUNDS, recognised_if_kept
+from untrackable.demo.observer import LINKED
+from untrackable.display.figure_style import AMBER, BLUE, INK, plain_axes, save_figure
+from untrackable.display.percentages import percent
 from untrackable.extras import extra
-from untrackable.mechanisms.inner_product.rnip import InnerProduct
 
 with extra("plots"):
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+_LEFT = 0.05
+"""The left end of the axis of shares, in percent: below that of a guess."""
+
 
 def write(path: Path, outcome: DemoResult) -> None:
     """Write the figure. The suffix of the file chooses the format."""
-    figure = Figure(figsize=(11, 4.6), layout="constrained")
-    left, right = figure.subplots(1, 2, width_ratios=(3, 2))
+    figure = Figure(figsize=(11, 4.8), layout="constrained")
+    left, right = figure.subplots(1, 2)
     _learned(left, outcome)
     _followed(right, outcome)
     save_figure(figure, path)
@@ -31,34 +36,58 @@ def _learned(axes: Axes, outcome: DemoResult) -> None:
     held = [outcome.truth[row["value"]] for row in outcome.values]
     beyond = np.maximum(0, [value - lower, upper - value])
     axes.errorbar(places, value, yerr=beyond, fmt=".", color=BLUE, capsize=2, label=f"estimate, {DAYS} days pooled")
-    axes.plot(places, held, "_", ms=14, mew=1.6, color=INK, label="truth", zorder=1)
+    axes.plot(places, held, "_", ms=11, mew=1.6, color=INK, label="truth", zorder=1)
     axes.set_xticks(places, [row["label"] for row in outcome.values], rotation=45, ha="right")
     level = f"{1 - outcome.beta:.0%}"
-    axes.set(ylabel="share of people", title=f"What the collector learns (all bars hold at once, {level}, upper)")
+    axes.set(ylabel="share of people", title=f"What the collector learns (bars: {level} at once, upper)")
     axes.legend(frameon=False, fontsize=9)
     plain_axes(axes)
 
 
 def _followed(axes: Axes, outcome: DemoResult) -> None:
-    """The exact advantage of an observer who tells one person from two."""
-    reports = list(range(2, ROUNDS + 1))
-    cards = homepage_deck()
-    stored = InnerProduct(bits=cards.bits, slots=cards.slots, eps_report=cards.eps_report, width=cards.width)
-    for mechanism, color, name, at in (
-        (outcome.rappor, RED, "RAPPOR\n", (2.3, 0.8)),
-        (stored, AMBER, "the same cards, replayed\nat random: RNIP ", (9.0, 0.4)),
-        (outcome.campaign.mechanism, BLUE, "Deck ", (13.0, 0.04)),
-    ):
-        edge = [mechanism.tracking(reports=k).advantage() for k in reports]
-        known = max(bracket.width for bracket in edge) / 2
-        certainty = "upper" if edge[-1].certainty == "upper" else f"exact to ±{known:.1g}" if known else "exactly 0"
-        axes.plot(reports, [bracket.upper for bracket in edge], color=color, lw=2.2, clip_on=False)
-        axes.text(*at, f"{name}({certainty})", color=color, fontsize=9)
+    """The shares of people who were matched, one row for each kind of client."""
+    rows = len(outcome.followed)
+    for row, followed in enumerate(outcome.followed):
+        for lift, color, name, matched in (
+            (0.13, AMBER, "by their reports", followed.by_reports),
+            (-0.13, BLUE, "by attendance alone", followed.by_attendance),
+        ):
+            _mark(axes, rows - 1 - row + lift, matched, color, name if row == 0 else None)
+    axes.axvline(100 / LINKED, color=INK, lw=1, ls=":")
+    axes.text(100 / LINKED * 1.1, rows - 0.55, "a guess", fontsize=9, va="center")
+    axes.set_yticks(range(rows), [followed.name.replace(", ", ",\n") for followed in reversed(outcome.followed)])
     axes.set(
-        xlabel="reports the observer holds",
-        ylabel="advantage (0: a guess, 1: certainty)",
-        title="One person or two? The best observer's edge",
-        ylim=(0, 1),
+        xscale="log",
+        xlim=(_LEFT, 350),
+        ylim=(-0.5, rows - 0.4),
+        title="Can people be followed?",
     )
-    axes.set_xticks(range(2, ROUNDS + 1, 3))
+    caption = f"matched between home and work, among {LINKED:,}, in {ROUNDS} days (sampled)"
+    axes.set_xlabel(f"{caption}\n{_model()}", loc="right", fontsize=9)
+    axes.set_xticks([0.1, 1, 10, 100], ["0.1 %", "1 %", "10 %", "100 %"])
+    axes.minorticks_off()
+    axes.legend(frameon=False, fontsize=9, loc="center right", bbox_to_anchor=(1.0, 0.2))
     plain_axes(axes)
+
+
+def _model() -> str:
+    """The model under which attendance hides people, and what other models give."""
+    week, month = (percent(recognised_if_kept(days), "up") for days in (7, 30))
+    return (
+        "Deck, one day in twenty: if places are independent from day to day;\n"
+        f"if they are kept for a week, at most {week}, for a month, {month} (upper)"
+    )
+
+
+def _mark(axes: Axes, height: float, matched: Matched, color: str, name: str | None) -> None:
+    shares = [max(_LEFT, 100 * share) for share in (matched.sampled, matched.lower, matched.upper)]
+    beyond = [[shares[0] - shares[1]], [shares[2] - shares[0]]]
+    axes.errorbar(shares[:1], [height], xerr=beyond, fmt="o", color=color, capsize=2, label=name)
+    axes.text(
+        shares[2] * 1.25,
+        height,
+        f"{100 * matched.sampled:.2g} %" if matched.sampled < 0.1 else f"{100 * matched.sampled:.3g} %",
+        color=color,
+        fontsize=9,
+        va="center",
+    )

@@ -14,14 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from untrackable import strict_json
-from untrackable.auditing.confidence import Matched
 from untrackable.collector import server_process
 from untrackable.collector.http import api_keys
 from untrackable.collector.stores.store_address import open_store
 from untrackable.demo import crowd
-from untrackable.demo.homepage_question import DAYS, HOMEPAGES, ROUNDS, homepage_campaign, paper_rappor, population
-from untrackable.demo.observer import HELD_HOMEPAGE, match_home_and_work
-from untrackable.mechanisms.kept.rappor import Rappor
+from untrackable.demo.homepage_question import DAYS, HOMEPAGES, ROUNDS, homepage_campaign, population
+from untrackable.demo.observer import Followed, follow
 from untrackable.protocol.campaign import Campaign
 
 Progress = Callable[[str, float], None]
@@ -44,7 +42,6 @@ class DemoResult:
     """
 
     campaign: Campaign
-    rappor: Rappor
     address: str
     clients: int
     people: int
@@ -53,8 +50,7 @@ class DemoResult:
     reports: int
     beta: float
     values: list[dict[str, Any]]
-    deck_matched: Matched
-    rappor_matched: Matched
+    followed: tuple[Followed, ...]
 
 
 @contextmanager
@@ -82,10 +78,8 @@ def run(
         try:
             values = population(clients + simulated, seed)
             accepted, answer = _collect(campaign, server.address, key, Path(homes), values, clients, seed, progress)
-            rappor = paper_rappor()
             yield DemoResult(
                 campaign,
-                rappor,
                 server.address,
                 clients,
                 len(values),
@@ -94,8 +88,7 @@ def run(
                 answer["reports"],
                 answer["beta"],
                 answer["values"],
-                match_home_and_work(campaign.mechanism, 0, seed, _share_of(progress, "following people: Deck")),
-                match_home_and_work(rappor, HELD_HOMEPAGE, seed, _share_of(progress, "following people: RAPPOR")),
+                follow(campaign.mechanism, seed, _share_of(progress, "following people")),
             )
         finally:
             server.end()

@@ -1,5 +1,7 @@
 """The question of the demonstration, "which of 1,024 homepages is yours?", and the people who answer it."""
 
+from fractions import Fraction
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -7,12 +9,21 @@ from untrackable.encodings.categories import Categories
 from untrackable.mechanisms.inner_product.deck import Deck
 from untrackable.mechanisms.kept.rappor import Rappor
 from untrackable.protocol.campaign import Campaign, Guarantee
+from untrackable.theory.attendance import Attendance
 
-DAYS = 3
+DAYS = 30
 """The demonstration collects this many rounds, one a day."""
-ROUNDS = 20
+ROUNDS = 365
 """The campaign has this many rounds."""
 DELTA = 1e-6
+PARTICIPATION = Fraction(1, 20)
+"""The probability with which a client answers on a day."""
+RECOGNITION = 0.002
+"""The campaign declares that people are recognised among 1,000 with at most this probability."""
+HOME_AND_WORK = (Fraction(4, 5), Fraction(1, 5))
+"""The share of days on which the people whom the observer follows answer from home, and from work."""
+EVERY_DAY = Attendance(Fraction(1), HOME_AND_WORK)
+ONE_IN_TWENTY = Attendance(PARTICIPATION, HOME_AND_WORK)
 _DAY = 86_400
 _POPULAR = (
     "news", "mail", "search", "video", "social", "maps", "weather", "shop",
@@ -28,12 +39,12 @@ def paper_rappor() -> Rappor:
 
 def homepage_deck() -> Deck:
     """A deck for all rounds, as private for ever as RAPPOR."""
-    bits = (len(HOMEPAGES) - 1).bit_length()
-    return Deck.for_budget(bits=bits, slots=ROUNDS, eps=paper_rappor().privacy().pure(), delta=DELTA)
+    bits, eps = (len(HOMEPAGES) - 1).bit_length(), paper_rappor().privacy().pure()
+    return Deck.for_budget(bits=bits, slots=ROUNDS, eps=eps, delta=DELTA, participation=PARTICIPATION)
 
 
 def homepage_campaign(now: float) -> Campaign:
-    """A daily question with a deck as private as RAPPOR. Its first `DAYS` rounds are over."""
+    """A daily question with a deck as private as RAPPOR, answered by chance. Its first `DAYS` rounds are over."""
     encoding = Categories(names=HOMEPAGES, unknown="error")
     eps = paper_rappor().privacy().pure()
     return Campaign(
@@ -43,8 +54,16 @@ def homepage_campaign(now: float) -> Campaign:
         first_round=(int(now) // _DAY - DAYS) * _DAY,
         round_seconds=_DAY,
         rounds=ROUNDS,
-        guarantee=Guarantee(eps=eps, delta=DELTA, values="any", gamma=0.0, tracking_delta=0.0),
+        guarantee=Guarantee(
+            eps=eps, delta=DELTA, values="any", gamma=0.0, tracking_delta=0.0, recognition=RECOGNITION
+        ),
+        attendance=Attendance(PARTICIPATION),
     )
+
+
+def recognised_if_kept(days: int) -> float:
+    """How well the campaign's people are recognised among 1,000, if places are kept for so many days (upper)."""
+    return Attendance(PARTICIPATION).with_persistence(days).recognition(ROUNDS).upper
 
 
 def population(people: int, seed: int) -> NDArray[np.int64]:

@@ -1,5 +1,6 @@
 """What attendance reveals, in plain words."""
 
+from fractions import Fraction
 from functools import lru_cache
 
 from untrackable.brackets import rounded
@@ -12,7 +13,7 @@ _AMONG = "1,000"
 def attendance_words(campaign: Campaign, recognition_upper: float) -> list[str]:
     """How often people answer, and how well an observer of two places recognises them by reports and attendance."""
     attending, rounds = campaign.attending, campaign.rounds
-    sentences = [participation_words(campaign)]
+    sentences = [participation_words(attending.participation, attending.one_network)]
     if campaign.attendance is None:
         sentences.append(
             "This campaign declares nothing about attendance, because it was made before that counted."
@@ -42,23 +43,21 @@ def attendance_words(campaign: Campaign, recognition_upper: float) -> list[str]:
     return sentences
 
 
-def participation_words(campaign: Campaign) -> str:
+def participation_words(share: Fraction, one_network: bool) -> str:
     """How often a client answers, and from where."""
-    share = campaign.participation
-    if campaign.attending.one_network:
+    if one_network:
         where = "Clients answer from one network only, so an observer of another place never sees them."
-        return where if share == 1 else f"{often_words(campaign)} {where}"
+        return where if share == 1 else f"{often_words(share)} {where}"
     if share == 1:
         return (
             "People answer every round, so nobody is seen at two places in one round. An observer who waits long "
             "enough recognises them by that alone."
         )
-    return often_words(campaign)
+    return often_words(share)
 
 
-def often_words(campaign: Campaign) -> str:
+def often_words(share: Fraction) -> str:
     """How often a client answers."""
-    share = campaign.participation
     often = f"one round in {share.denominator:,}" if share.numerator == 1 else f"a share of {share} of all rounds"
     return f"Each person answers about {often}, as a secret coin decides. Rounds without an answer leave no trace."
 

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+from untrackable.auditing.confidence import Matched
 from untrackable.auditing.mechanism_audit import Audit
 from untrackable.brackets import Bracket
 from untrackable.display.chart_theme import COLOURS, FEW_TICKS, LEGEND, Spec, chart_spec
@@ -18,6 +19,7 @@ def audit_charts(audit: Audit) -> dict[str, Spec]:
     made = {
         "gammas": _gammas(audit),
         "recognised": _recognised(audit),
+        "attended": _attended(audit),
         "deltas": _deltas(audit),
         "taus": _taus(audit),
         "roc": _roc(audit),
@@ -73,18 +75,34 @@ def _recognised(audit: Audit) -> Spec:
     chart = _lines(rows, "reports, half from each of two places", "picked out of a crowd", marks=True, scale=scale)
     if audit.linked is None:
         return chart_spec(chart)
-    top = audit.linked.top1
-    seen = alt.Chart(
-        alt.InlineData(
-            values=[{"x": 2 * audit.linked.reports, "y": top.sampled, "low": top.lower, "high": top.upper}]
-        )
+    return chart_spec(alt.layer(chart, *_carried_out(2 * audit.linked.reports, audit.linked.top1)))
+
+
+def _attended(audit: Audit) -> Spec:
+    found, least = audit.attended, 0.5 / audit.crowd
+    rows = _rows("proved limit", found.curve)
+    rows += [
+        {"line": "guessing", "x": p.rounds, "y": 1 / audit.crowd, "low": 1 / audit.crowd, "certainty": "exact"}
+        for p in (found.curve[0], found.curve[-1])
+    ]
+    chart = _lines(
+        rows, "rounds", "picked out of a crowd", scale=alt.Scale(type="log", domain=[least, 1], nice=False)
     )
+    if found.matched is None:
+        return chart_spec(chart)
+    return chart_spec(alt.layer(chart, *_carried_out(found.rounds, found.matched.alone, least)))
+
+
+def _carried_out(x: int, share: Matched, least: float = 0.0) -> tuple[Any, Any]:
+    """A mark for an attack that was carried out, and its interval; nothing is drawn below `least`."""
+    ends = {"y": max(least, share.sampled), "low": max(least, share.lower), "high": max(least, share.upper)}
+    seen = alt.Chart(alt.InlineData(values=[{"x": x, **ends}]))
     place = alt.X("x:Q")
     bar = seen.mark_rule(color=COLOURS[2], strokeWidth=2).encode(x=place, y="low:Q", y2="high:Q")
     dot = seen.mark_point(color=COLOURS[2], filled=True, size=90, shape="diamond").encode(
-        x=place, y="y:Q", tooltip=[alt.Tooltip("y:Q", title="attack carried out (sampled)", format=".3f")]
+        x=place, y="y:Q", tooltip=[alt.Tooltip("y:Q", title="attack carried out (sampled)", format=".3~g")]
     )
-    return chart_spec(alt.layer(chart, bar, dot))
+    return bar, dot
 
 
 def _deltas(audit: Audit) -> Spec | None:
@@ -113,12 +131,12 @@ def _roc(audit: Audit) -> Spec:
     return chart_spec(_lines(rows, "two people taken for one", "one person recognised", scale=scale))
 
 
-def comparison_chart(rows: list[dict[str, Any]], error: str) -> Spec:
+def comparison_chart(rows: list[dict[str, Any]], error: str, picked: str) -> Spec:
     """Accuracy against tracking, one mark for each mechanism: the best are in the lower left corner."""
     across = alt.X("error:Q", title=error, scale=alt.Scale(type="log", nice=False, padding=25), axis=FEW_TICKS)
     low = min(row["recognised"] for row in rows)
     scale = alt.Scale(type="log", domain=[low / 1.5, 1.6], nice=False)
-    up = alt.Y("recognised:Q", title="picked out of a crowd, at most", scale=scale, axis=FEW_TICKS)
+    up = alt.Y("recognised:Q", title=picked, scale=scale, axis=FEW_TICKS)
     points = (
         alt.Chart(alt.InlineData(values=rows))
         .mark_point(filled=True, size=110, opacity=0.9)
@@ -129,7 +147,7 @@ def comparison_chart(rows: list[dict[str, Any]], error: str) -> Spec:
             tooltip=[
                 alt.Tooltip("name:N", title="mechanism"),
                 alt.Tooltip("error:Q", title=error, format=".4~g"),
-                alt.Tooltip("recognised:Q", title="picked out, at most", format=".4~g"),
+                alt.Tooltip("recognised:Q", title=picked, format=".4~g"),
                 alt.Tooltip("advantage:Q", title="tracking advantage, at most", format=".4~g"),
             ],
         )

@@ -32,16 +32,15 @@ def audit_page(audit: Audit, mechanism: object, name: str, command: list[str]) -
 def comparison_page(comparison: Comparison, command: list[str]) -> str:
     """The page of a comparison."""
     error = f"standard error after {comparison.reports} rounds, {comparison.people:,} people"
+    attended = comparison.attendance.participation < 1
+    picked = f"picked out of {comparison.crowd:,} by {'reports and attendance' if attended else 'reports'}, at most"
+    rows = [row.drawn(attended) for row in sorted(comparison.rows, key=lambda row: row.lasts)]
     cells = [("", [comparison_words.cells(row) for row in comparison.rows])]
     return chart_page(
         title="Which mechanism is accurate and hard to follow, at the same level of privacy?",
         lead=comparison_words.verdict(comparison),
         pictures=[("comparison", *comparison_words.CAPTION)],
-        specs={
-            "comparison": comparison_chart(
-                [row.drawn() for row in sorted(comparison.rows, key=lambda row: row.lasts)], error
-            )
-        },
+        specs={"comparison": comparison_chart(rows, error, picked)},
         tables=[("All mechanisms", comparison_words.columns(comparison), cells)],
         missing=dict(comparison.left_out),
         missing_heading="Left out, and why",

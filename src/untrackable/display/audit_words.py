@@ -7,14 +7,20 @@ from typing import NamedTuple
 from untrackable.auditing.confidence import Matched
 from untrackable.auditing.mechanism_audit import Apart, Audit
 from untrackable.brackets import Bracket
+from untrackable.display.audited_attendance_words import answering, attendance_words, shares, stay_rows, stays
 from untrackable.display.numbers import lower, number, said, shown, upper
 
 CAPTIONS = {
     "recognised": (
         "Picked out of a crowd",
         "How often an observer who knows a person's reports from one place picks that person out of a crowd by "
-        "reports from another place. The line is a proved limit for anyone who matches this person alone. The "
-        "diamond is an attack that was carried out, with its interval (sampled).",
+        "what reports from another place say. The line is a proved limit for anyone who matches this person alone. "
+        "The diamond is an attack that was carried out, with its interval (sampled).",
+    ),
+    "attended": (
+        "Picked out by attendance alone",
+        "The same without reading any report: by the rounds that a person answers from each place. Nobody answers "
+        "one round from two places, so one person and two leave different traces.",
     ),
     "gammas": (
         "Worst case by number of reports",
@@ -46,6 +52,13 @@ FORMULAS = (
         "P: reports of one person who holds u. Q: the reports in J come from one person, the others from another, "
         "and both hold u. Each report has its own round.",
         "Naor, Vexler, definition of untrackable, with the product measure",
+    ),
+    (
+        "Attendance",
+        "P: one person, who answers each round with probability r, from the place where they are. Q: a different "
+        "person at each place. In one round, answers at both of two places with shares a and b have probability 0 "
+        "or r²·a·b, at the first alone r·a or r·a·(1 − r·b), at none 1 − r·(a + b) or (1 − r·a)·(1 − r·b).",
+        "",
     ),
     ("Loss", "ln P/Q of what is observed; gamma at delta = 0 is its largest absolute value.", ""),
     (
@@ -85,7 +98,8 @@ def sampled(matched: Matched) -> str:
 
 def verdict(audit: Audit) -> list[str]:
     """The answer in a few sentences, the most important first."""
-    return [_recognition(audit), *_privacy(audit), *_change(audit), *_persistence(audit)]
+    attended = attendance_words(audit.attended, audit.crowd)
+    return [_recognition(audit), attended, *_privacy(audit), *_change(audit), *_persistence(audit)]
 
 
 def _recognition(audit: Audit) -> str:
@@ -95,8 +109,9 @@ def _recognition(audit: Audit) -> str:
     guess = 1 / audit.crowd
     if audit.recognised.upper <= guess * (1 + 1e-6):
         return (
-            f"An observer with {each} cannot tell this person from {audit.crowd - 1:,} others with the same value: "
-            f"the chance of picking the right one is 1/{audit.crowd:,}, as for a guess (exact)."
+            f"An observer with {each} cannot tell this person from {audit.crowd - 1:,} others with the same value "
+            f"by what the reports say: the chance of picking the right one is 1/{audit.crowd:,}, as for a guess "
+            "(exact)."
         )
     limit = upper(audit.recognised.upper)
     if audit.linked is None or audit.linked.people != audit.crowd:
@@ -119,7 +134,7 @@ def _privacy(audit: Audit) -> list[str]:
         sentences = ["Privacy does not last: enough reports reveal the value."]
         if audit.lasting is not None:
             sentences.append(
-                f"The first {audit.reports} reports together keep the value private with eps = "
+                f"The first {_first_rounds(audit)} together keep the value private with eps = "
                 f"{said(audit.lasting.gamma)} at delta = {audit.delta:g}."
             )
         return sentences
@@ -136,6 +151,12 @@ def _privacy(audit: Audit) -> list[str]:
     if any_values.gamma.upper <= always.gamma.upper * (1 + 1e-9):
         return [sentence + ". The same holds for values that change."]
     return [f"{sentence}, and values that change with eps = {said(any_values.gamma)}."]
+
+
+def _first_rounds(audit: Audit) -> str:
+    """The rounds that privacy is counted over. Each has one report, unless clients do not answer every round."""
+    share = audit.attended.attendance.participation
+    return f"{audit.rounds} reports" if share == 1 else f"{audit.rounds} rounds, answered with probability {share},"
 
 
 def _change(audit: Audit) -> list[str]:
@@ -176,9 +197,10 @@ def lines(audit: Audit) -> list[Line]:
     k = audit.reports
     apart("Privacy, all reports ever", "eps, fixed value", audit.everlasting, advantage=False)
     apart("Privacy, all reports ever", "eps, changing values", audit.everlasting_any, advantage=False)
-    apart(f"Privacy, {k} reports", "eps, fixed value", audit.lasting, advantage=False)
-    apart(f"Privacy, {k} reports", "eps, changing values", audit.lasting_any, advantage=False)
-    add(f"Privacy, {k} reports", "eps of one report", audit.one_report, "")
+    heading = f"Privacy, {_first_rounds(audit).removesuffix(',')}"
+    apart(heading, "eps, fixed value", audit.lasting, advantage=False)
+    apart(heading, "eps, changing values", audit.lasting_any, advantage=False)
+    add(heading, "eps of one report", audit.one_report, "")
     heading = f"Tracking, {k} reports"
     apart(heading, "gamma", audit.tracking, advantage=True)
     apart(heading, "gamma, colliding hashes", audit.tracking_colliding, advantage=True)
@@ -190,12 +212,38 @@ def lines(audit: Audit) -> list[Line]:
         audit.recognised,
         "by the best observer, half against half",
     )
+    found.extend(_attendance(audit))
     heading = f"Detecting a change, {k} reports"
     apart(heading, "gamma, fresh client", audit.detection_fresh, advantage=True)
     apart(heading, "gamma, same client", audit.detection_same, advantage=True)
     found.extend(_simulated(audit))
     found.extend(_accuracy(audit))
     return found
+
+
+def _attendance(audit: Audit) -> Iterable[Line]:
+    found, crowd = audit.attended, f"{audit.crowd:,}"
+    heading = f"Attendance, {audit.rounds:,} rounds"
+    often = answering(found.attendance.participation, audit.rounds)
+    model = f"places {shares(found.attendance.places)}; {stays(found.attendance.persistence)}"
+    yield Line(
+        heading,
+        f"recognised among {crowd}, at most",
+        *shown(found.alone),
+        f"by attendance alone: {often}",
+    )
+    yield Line(heading, "advantage", *shown(found.advantage), model)
+    if found.with_reports is not None:
+        meaning = "by reports and attendance together"
+        yield Line(heading, "recognised, with reports, at most", *shown(found.with_reports), meaning)
+    for what, recognised in stay_rows(found):
+        yield Line(heading, what, upper(recognised), "upper", "recognised by attendance alone")
+    if found.matched is not None:
+        heading = f"Matching {found.matched.people:,} people by attendance, {audit.rounds:,} rounds"
+        limit = f"proved to be at most {upper(found.matched.alone_bound.upper)}"
+        yield Line(heading, "first choice right", sampled(found.matched.alone), "sampled", limit)
+        if found.matched.together is not None:
+            yield Line(heading, "with reports", sampled(found.matched.together), "sampled", "")
 
 
 def _simulated(audit: Audit) -> Iterable[Line]:

@@ -1,6 +1,5 @@
 """How accurate one round of a campaign will be for a number of people, and what it takes if the error is large."""
 
-import math
 from dataclasses import dataclass
 
 from untrackable.display.numbers import number
@@ -32,13 +31,17 @@ class CampaignAccuracy:
 
 def campaign_accuracy(campaign: Campaign, people: int) -> CampaignAccuracy:
     """The accuracy of one round in which this number of people take part, of whom some answer."""
-    share = campaign.participation
-    answering = max(1, int(people * share))
     rounds = FOREVER if campaign.rounds is None else min(campaign.rounds, LARGEST_ROUNDS)
-    goals = Goals(people=answering, encoding=campaign.encoding, rounds=rounds, error=USABLE_ERROR)
-    error = errors(campaign.mechanism, goals, answering).one_round
+    goals = Goals(
+        people=people,
+        encoding=campaign.encoding,
+        rounds=rounds,
+        error=USABLE_ERROR,
+        participation=campaign.participation,
+    )
+    error = errors(campaign.mechanism, goals, people).one_round
     try:
-        needed = math.ceil(people_needed(campaign.mechanism, goals) / share)
+        needed = people_needed(campaign.mechanism, goals)
     except ValueError:  # No number of people is enough.
         needed = None
     return CampaignAccuracy(people, error, goals.beta, needed, goals.discovered is not None)

@@ -60,6 +60,16 @@ def schedule_words(campaign: Campaign) -> str:
     return f"A round every {_span(campaign.round_seconds)} from {begins}, {many}."
 
 
+def end_words(campaign: Campaign, last_round: int | None, now: float) -> str:
+    """Whether the campaign has ended, or ends early, as a sentence; or nothing. Somebody may set its last round."""
+    last = campaign.rounds if last_round is None else last_round
+    if last == 0:
+        return "This campaign was ended before its first round."
+    if last is not None and now >= campaign.begins(last + 1):
+        return f"This campaign has ended: round {last:,} was its last one."
+    return "" if last_round is None or last_round == campaign.rounds else f"Round {last:,} is its last one."
+
+
 def _span(seconds: int) -> str:
     for size, name in ((86400, "day"), (3600, "hour"), (60, "minute"), (1, "second")):
         if seconds % size == 0:

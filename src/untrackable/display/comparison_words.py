@@ -1,12 +1,15 @@
 """A comparison in plain words: what it shows, the caption, and a table with one row for each mechanism."""
 
 from untrackable.auditing.comparison import ComparedMechanism, Comparison
+from untrackable.display.audited_attendance_words import answering, stays
 from untrackable.display.numbers import cell, number, said, upper
+from untrackable.display.truth_words import share
 
 CAPTION = (
     "Accuracy against tracking",
     "Further down is harder to follow, further left is more accurate. All keep the same privacy for ever, except "
-    "those that are private for these rounds only.",
+    "those that are private for these rounds only. Attendance is counted if clients do not answer every round; "
+    "people who do are recognised by it, whatever the mechanism.",
 )
 """The title and the caption of the chart."""
 
@@ -20,8 +23,9 @@ def verdict(comparison: Comparison) -> list[str]:
     if hidden:
         best = min(hidden, key=lambda r: r.all_rounds)
         sentences.append(
-            f"Reports cannot be linked with {_listed([r.name for r in hidden])} (exact). The most accurate of them "
-            f"is {best.name}: standard error {number(best.all_rounds)} after {comparison.reports} rounds (exact)."
+            f"Reports cannot be linked with {_listed([r.name for r in hidden])} (exact), "
+            f"{_attended(comparison, best)}. The most accurate of them is {best.name}: standard error "
+            f"{number(best.all_rounds)} after {comparison.reports} rounds (exact)."
         )
     temporary = "" if all(r.lasts for r in comparison.rows) else ", or where marked * for those of these rounds"
     sentences.append(
@@ -32,11 +36,23 @@ def verdict(comparison: Comparison) -> list[str]:
     if followed:
         worst = max(followed, key=lambda r: (r.recognised.upper, r.tracking.advantage.upper))
         sentences.append(
-            f"The easiest to follow is {worst.name}: an observer tells one person from two with advantage "
-            f"{said(worst.tracking.advantage)}, and picks a person out of {comparison.crowd:,} with probability at "
-            f"most {upper(worst.recognised.upper)} (upper)."
+            f"The easiest to follow by reports is {worst.name}: an observer with {comparison.reports} of them "
+            f"tells one person from two with advantage {said(worst.tracking.advantage)}, and picks a person out of "
+            f"{comparison.crowd:,} with probability at most {upper(worst.recognised.upper)} (upper)."
         )
     return sentences
+
+
+def _attended(comparison: Comparison, row: ComparedMechanism) -> str:
+    """What attendance adds where reports cannot be linked."""
+    often, matched = answering(comparison.attendance.participation, comparison.reports), comparison.matched
+    if comparison.attendance.participation == 1:
+        told = f"an attack matched {share(matched.alone.sampled)} of {matched.people:,} (sampled)"
+        return f"but people who answer every round are recognised by attendance, whatever the mechanism: {told}"
+    return (
+        f"and with attendance included a person is recognised among {comparison.crowd:,} with probability at most "
+        f"{upper(row.attended.upper)} (upper), if {often} and {stays(comparison.attendance.persistence)}"
+    )
 
 
 def _listed(names: list[str]) -> str:
@@ -48,6 +64,7 @@ def columns(comparison: Comparison) -> tuple[str, ...]:
     return (
         "mechanism",
         f"recognised among {comparison.crowd:,}",
+        "with attendance",
         "tracking advantage",
         f"gamma({comparison.delta:g})",
         "worst gamma",
@@ -66,6 +83,7 @@ def cells(row: ComparedMechanism) -> tuple[str, ...]:
     return (
         row.name + ("" if row.lasts else " *"),
         cell(row.recognised),
+        cell(row.attended),
         cell(row.tracking.advantage),
         cell(row.tracking.gamma),
         cell(row.tracking.pure),

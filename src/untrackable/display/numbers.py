@@ -71,11 +71,13 @@ def said(bracket: Bracket) -> str:
 
 
 def as_dict(found: Any) -> Any:
-    """Anything an audit holds, as JSON can say it: brackets with their certainty, shares as sampled."""
+    """Anything an audit holds, as JSON can say it: numbers with their certainty, and fractions as text."""
     if isinstance(found, Bracket):
         return {"lower": found.lower, "upper": found.upper, "certainty": found.certainty}
     if isinstance(found, Matched):
         return {**dataclasses.asdict(found), "certainty": "sampled"}
+    if isinstance(found, Fraction):
+        return str(found)
     if dataclasses.is_dataclass(found) and not isinstance(found, type):
         return {f.name: as_dict(getattr(found, f.name)) for f in dataclasses.fields(found)}
     if isinstance(found, tuple) and hasattr(found, "_fields"):

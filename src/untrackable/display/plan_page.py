@@ -7,7 +7,9 @@ from untrackable.display import plan_words
 from untrackable.display.chart_theme import COLOURS, Spec, chart_spec
 from untrackable.display.numbers import as_dict
 from untrackable.display.page_shell import chart_page, command_line
+from untrackable.display.participation_charts import participation_charts
 from untrackable.extras import extra
+from untrackable.planning.participation_curve import participation_curve
 from untrackable.planning.plans import Plan, Progress
 from untrackable.planning.slider_grids import Grids, grids
 
@@ -22,7 +24,7 @@ _CAPTIONS = {
     ),
     "people": (
         "People needed against eps",
-        "How many people must answer in each round for the chosen error, at the chosen number of rounds.",
+        "How many people must take part for the chosen error, at the chosen number of rounds.",
     ),
     "tracking": (
         "Tracking against reports",
@@ -39,8 +41,22 @@ _PREDICTED_CAPTIONS = {
     ),
     "people": (
         "People needed against eps",
-        "The predicted number of people who must answer in each round for strings of the chosen frequency to be "
+        "The predicted number of people who must take part for strings of the chosen frequency to be "
         "found, at the chosen number of rounds.",
+    ),
+}
+
+_ATTENDANCE_CAPTIONS = {
+    "participation-errors": (
+        "Error against participation",
+        "The error of a published figure of the recommended mechanism, by how often clients answer. Fewer reports "
+        "spend less of the privacy budget, so each may be louder. The point is the plan.",
+    ),
+    "participation-recognition": (
+        "Recognition against participation",
+        "How often an observer recognises a person among 1,000 by reports and attendance together, by how often "
+        "clients answer, and for how many rounds people stay at one place. The dashed line is the tolerable limit, "
+        "and the point is the plan. Guessing reaches 0.001.",
     ),
 }
 
@@ -66,6 +82,14 @@ _FORMULAS = (
         "",
     ),
     (
+        "Attendance",
+        "each round, one person is seen at the first place with probability r·a, at the second with r·b, and never "
+        "at both; two people are seen independently of each other. Rounds multiply, and so do the reports. For "
+        "stays of B rounds, r becomes 1 − (1 − r)^B. Recognition is the power of the best test at a false positive "
+        "rate of 1/1,000.",
+        "",
+    ),
+    (
         "Other answers",
         "reports of one person against those of two people with different answers, the worst split. Independent "
         "reports: privacy itself. Otherwise the engine, or at most tracking and privacy together: "
@@ -74,7 +98,9 @@ _FORMULAS = (
     ),
     (
         "Error",
-        "span·√(ln(2m/β)/(2n)) for m values at once; pooled over independent rounds √(Σ w²·radius²), with weights "
+        "span·√(ln(2m/β)/(2n)) for m values at once and n reports. If N people answer with probability r each, n "
+        "is a little less than N·r, so that the bound holds on average, and for the frequencies of all people. "
+        "Pooled over independent rounds √(Σ w²·radius²), with weights "
         "of one over the variance.",
         "Hoeffding 1963",
     ),
@@ -89,7 +115,11 @@ _FORMULAS = (
 def plan_page(plan: Plan, command: list[str], progress: Progress = lambda what, done: None) -> str:
     """The page of a plan; `command` makes it again."""
     found = grids(plan, progress)
-    captions = _CAPTIONS | (_PREDICTED_CAPTIONS if found.predicted else {})
+    best = plan.recommended
+    curve = [] if best is None else participation_curve(best)
+    captions = (
+        _CAPTIONS | (_PREDICTED_CAPTIONS if found.predicted else {}) | (_ATTENDANCE_CAPTIONS if curve else {})
+    )
     files = resources.files("untrackable.display")
     names = [line.name for line in found.lines]
     rows = [plan_words.cells(option) for option in plan.options]
@@ -97,7 +127,7 @@ def plan_page(plan: Plan, command: list[str], progress: Progress = lambda what, 
         title="Which mechanism, with which parameters?",
         lead=plan_words.verdict(plan),
         pictures=[(name, *caption) for name, caption in captions.items()],
-        specs=_charts(found, names),
+        specs=_charts(found, names) | (participation_charts(best, curve) if best and curve else {}),
         tables=[("Mechanisms that meet the goals", plan_words.COLUMNS, [("", rows)])] if rows else [],
         missing=dict(plan_words.refusals(plan)),
         missing_heading="Why not the others",
@@ -116,7 +146,7 @@ def plan_page(plan: Plan, command: list[str], progress: Progress = lambda what, 
 def _charts(found: Grids, names: list[str]) -> dict[str, Spec]:
     log = alt.Scale(type="log", nice=False, padding=8)
     error = "frequency, predicted" if found.predicted else "error, at most"
-    people = "people in each round" + (", predicted" if found.predicted else "")
+    people = "people" + (", predicted" if found.predicted else "")
     return {
         "errors": _chart(names, "rounds", error, log, alt.Scale(type="log")),
         "people": _chart(names, "everlasting eps", people, log, alt.Scale(type="log")),

@@ -1,6 +1,9 @@
 const slider = (name) => document.getElementById("set-" + name);
 const count = (n) => n >= 1e15 ? n.toExponential(1) : n >= 1e6 ? new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3, compactDisplay: "long" }).format(n) : Math.round(n).toLocaleString("en");
-const short = (x) => x === 0 ? "0" : x >= 1e-3 ? Number(x.toPrecision(3)).toString() : x.toExponential(1);
+const often = (share) => share === 1 ? "all" : Math.abs(1 / share - Math.round(1 / share)) < 1e-9 ? "one in " + Math.round(1 / share).toLocaleString("en") : Number((100 * share).toPrecision(3)) + " %";
+const short = (x) => x === 0 ? "0" : x >= 1e-4 ? Number(x.toPrecision(3)).toString() : x.toExponential(1);
+// Bounds are rounded up, so that what is shown is still a bound.
+const upper = (x) => { const unit = x > 0 ? 10 ** (Math.floor(Math.log10(x)) - (x >= 1e-4 ? 2 : 1)) : 1; return short(Math.ceil(x / unit - 1e-9) * unit); };
 slider("rounds").max = grids.rounds.length - 1;
 slider("eps").max = grids.eps.length - 1;
 const chosen = { people: grids.start.people, error: grids.start.error };
@@ -16,6 +19,13 @@ document.getElementById("live-error").textContent = grids.predicted ? "found fro
 document.getElementById("live-certainty").textContent = grids.predicted
   ? "Errors, here the frequency from which on strings are found, and people needed are predicted (≈), not bounds; tracking is an upper bound."
   : "All are upper bounds.";
+// The number of reports that an error bound counts on if people answer with probability share, and how many people it takes.
+function counted(people, share, log) {
+  if (share === 1 || log === null) return people * share;
+  const missing = -Math.expm1(-log / people) / share;
+  return missing < 1 ? Math.floor(log / -Math.log1p(-missing)) : 0;
+}
+const asking = (reports, share, log) => share === 1 || log === null ? reports / share : log / -Math.log1p(share * Math.expm1(-log / reports));
 function redraw() {
   const { people, error } = chosen;
   const r = Number(slider("rounds").value), e = Number(slider("eps").value);
@@ -26,19 +36,20 @@ function redraw() {
   for (const line of grids.lines) {
     grids.rounds.forEach((rounds, i) => {
       const unit = line.units[e][i];
-      if (unit !== null) errors.push({ line: line.name, x: rounds, y: unit / Math.sqrt(people) });
+      const reports = counted(people, line.shares[e][i], line.log);
+      if (unit !== null && reports > 0) errors.push({ line: line.name, x: rounds, y: unit / Math.sqrt(reports) });
     });
     grids.eps.forEach((eps, i) => {
       const unit = line.units[i][r];
-      if (unit !== null) needed.push({ line: line.name, x: eps, y: Math.max(1, (unit / error) ** 2) });
+      if (unit !== null) needed.push({ line: line.name, x: eps, y: Math.max(1, asking((unit / error) ** 2, line.shares[i][r], line.log)) });
     });
     const followed = line.followed[e][r];
     if (followed !== null) grids.reports[r].forEach((reports, i) => tracking.push({ line: line.name, x: reports, y: followed[i] }));
     const unit = line.units[e][r], row = body.insertRow();
-    const reached = unit / Math.sqrt(people), most = unit === null ? 0 : followed[followed.length - 1];
+    const share = line.shares[e][r], reached = unit / Math.sqrt(counted(people, share, line.log)), most = unit === null ? 0 : followed[followed.length - 1];
     const met = reached <= error * (1 + 1e-12); // rounding only
-    const cells = unit === null ? [line.name, "no", "–", "–", "–", line.why[e][r]] :
-      [line.name, met ? "yes" : "no", about + short(reached), (grids.predicted ? about : "") + count(Math.ceil((unit / error) ** 2 * (1 - 1e-12))), (most > 0 ? "≤ " : "") + short(most), met ? "" : "The error is larger."];
+    const cells = unit === null ? [line.name, "no", "–", "–", "–", "–", line.why[e][r]] :
+      [line.name, met ? "yes" : "no", Number.isFinite(reached) ? about + upper(reached) : "–", (grids.predicted ? about : "") + count(Math.ceil(asking((unit / error) ** 2, share, line.log) * (1 - 1e-12))), often(share), (most > 0 ? "≤ " : "") + upper(most), met ? "" : "The error is larger."];
     cells.forEach((text) => { row.insertCell().textContent = text; });
   }
   document.querySelector("#live tbody").replaceWith(body);

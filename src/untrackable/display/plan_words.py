@@ -4,9 +4,10 @@ import dataclasses
 from typing import Any
 
 from untrackable import strict_json
+from untrackable.display.attendance_words import participation_words
 from untrackable.display.numbers import as_dict, cell, number, said, upper
 from untrackable.display.truth_words import truth_words
-from untrackable.planning.goals import FOREVER, USABLE_ERROR, Goals
+from untrackable.planning.goals import AMONG, FOREVER, USABLE_ERROR, Goals
 from untrackable.planning.plans import Option, Plan, Refusal
 from untrackable.planning.rounding import counted, rounded_up
 
@@ -17,6 +18,8 @@ COLUMNS = (
     "eps",
     "error of a figure",
     "error of one round",
+    "answered",
+    "recognised",
     "followed",
     "other answers",
     "report",
@@ -33,13 +36,14 @@ def asked(goals: Goals) -> str:
     parts = [question, "asked without end" if goals.rounds == FOREVER else ""]
     parts += [_rounds(goals)] if isinstance(goals.rounds, int) else []
     parts += [f"{goals.pooled:,} rounds pooled for a figure"] if goals.pooled > 1 else []
-    parts += [_people(goals.people) + " in each round"] if goals.people else []
+    parts += [_people(goals.people)] if goals.people else []
     privacy = f"everlasting eps = {number(goals.eps)} at" if goals.eps else "everlasting privacy at"
     parts.append(f"{privacy} delta = {goals.delta:g}" + (" for any sequence of values" if goals.changes else ""))
     held = "all reports" if goals.reports is None else f"{goals.reports:,} report{'s' * (goals.reports > 1)}"
     tolerance = goals.tolerance
     parts.append(f"{tolerance.measure} at most {number(tolerance.limit)} if an observer holds {held} of a person")
     parts.append(f"matched among {goals.crowd:,} by other answers at most {number(goals.answer_limit)}")
+    parts.append(_attending(goals))
     if goals.error is not None:
         parts.append(f"error at most {number(goals.error)}")
     elif goals.unknown == "error":
@@ -47,6 +51,21 @@ def asked(goals: Goals) -> str:
     if goals.unknown == "eps":
         parts.append(f"eps at most {number(goals.largest_eps)}")
     return "; ".join(filter(None, parts)) + "."
+
+
+def _attending(goals: Goals) -> str:
+    """What is asked of attendance."""
+    often = "" if goals.participation is None else f", each round answered with probability {goals.participation}"
+    if goals.one_network:
+        return "answers from one network only" + often
+    if goals.recognition == 1:
+        return "attendance left out" + often
+    stays = f" for {goals.persistence:,} rounds at a time" if goals.persistence > 1 else ""
+    return (
+        f"recognised among {AMONG:,} by reports and attendance at most {number(goals.recognition)}, by an observer "
+        f"of {len(goals.places)} places where people are {' and '.join(map(str, goals.places))} of the time"
+        f"{stays}{often}"
+    )
 
 
 def _people(count: int) -> str:
@@ -83,6 +102,7 @@ def verdict(plan: Plan) -> list[str]:
     return [
         _answer(plan, best),
         _promises(best),
+        *attendance(best),
         *_meaning(best),
         *_second(plan, best),
         *_paper(plan),
@@ -101,6 +121,32 @@ def _unusable(plan: Plan) -> str:
     return f"{told} No mechanism meets these goals."
 
 
+def attendance(best: Option) -> list[str]:
+    """How often clients answer, and what that reveals beside the reports."""
+    found, goals = best.recognised, best.goals
+    told = [participation_words(goals.answered, goals.one_network)]
+    if goals.one_network:
+        return told
+    if goals.rounds == FOREVER:
+        return [
+            *told,
+            f"Recognised among {AMONG:,} by reports and attendance: 1 (exact), as there is no last round.",
+        ]
+    stays = "" if goals.persistence == 1 else f" if people stay at a place for {goals.persistence:,} rounds"
+    return [
+        *told,
+        f"Recognised among {AMONG:,} by reports and attendance together{stays}: at most "
+        f"{upper(found.recognition.upper)} (upper; guessing: {1 / AMONG:g}), advantage {said(found.advantage)}. "
+        f"If people stay at a place for 7 rounds, it is at most {upper(found.stays_of_7.upper)}; for 30 rounds, "
+        f"{upper(found.stays_of_30.upper)}; for {_rounds_long(found.worst_stay)}, which is the worst, "
+        f"{upper(found.worst.upper)} (all upper).",
+    ]
+
+
+def _rounds_long(count: int) -> str:
+    return f"{count:,} round{'s' * (count != 1)}"
+
+
 def _meaning(best: Option) -> list[str]:
     """What the parameters mean for a person, and for people with different answers."""
     apart = best.other_answers
@@ -114,7 +160,7 @@ def _meaning(best: Option) -> list[str]:
 def _answer(plan: Plan, best: Option) -> str:
     match plan.unknown:
         case "people":
-            return f"{best.name} with {_people(best.goals.people or 0)} in each round."
+            return f"{best.name} with {_people(best.goals.people or 0)}."
         case "eps":
             return f"{best.name} at everlasting eps = {number(rounded_up(best.goals.eps or 0.0))}."
         case "rounds" if best.goals.rounds == FOREVER:
@@ -194,12 +240,22 @@ def cells(option: Option) -> tuple[str, ...]:
         cell(option.everlasting),
         f"{about} {upper(option.error_upper)}",
         f"{about} {upper(option.one_round_upper)}",
+        answered(option),
+        f"≤ {upper(option.recognised.recognition.upper)}",
         cell(option.tracked),
         cell(option.other_answers.advantage),
         _bytes(option.report_bytes),
         _bytes(option.state_bytes),
         ", ".join(f"{key}={_short(value)}" for key, value in parameters.items()),
     )
+
+
+def answered(option: Option) -> str:
+    """The share of rounds that a client answers."""
+    share = option.goals.answered
+    if share == 1:
+        return "all"
+    return f"1 in {share.denominator:,}" if share.numerator == 1 else str(share)
 
 
 def refusals(plan: Plan) -> list[tuple[str, str]]:
@@ -248,6 +304,9 @@ def _option(option: Option) -> dict[str, Any]:
         "name": found.pop("name"),
         "mechanism": mechanism.to_json(),
         **{name: getattr(goals, name) for name in ("people", "rounds", "eps", "delta")},
+        "participation": str(goals.answered),
+        "attendance": goals.attendance.to_json(),
+        "attendance_words": attendance(option),
         **as_dict(found),
     }
 
@@ -256,6 +315,8 @@ def _goals(goals: Goals) -> dict[str, Any]:
     found = {f.name: getattr(goals, f.name) for f in dataclasses.fields(goals)}
     found["encoding"] = None if goals.encoding is None else goals.encoding.to_json()
     found["matched_by_answer"] = goals.answer_limit
+    found["places"] = [str(share) for share in goals.places]
+    found["participation"] = None if goals.participation is None else str(goals.participation)
     return found
 
 

@@ -111,7 +111,8 @@ def _fresh_sketch(base: type[CountMeanSketch] | type[HadamardSketch]) -> Callabl
             return Fresh(base(hashes=1024, width=1024, eps=eps))
 
         def spent(eps: float) -> float:
-            return with_eps(eps).privacy(reports=reports).delta(budget.eps).upper
+            pair = with_eps(eps).privacy(reports=reports, participation=budget.participation)
+            return pair.delta(budget.eps).upper
 
         low, high = budget.eps / reports, budget.eps
         while high - low > 1e-9 * high:
@@ -124,7 +125,14 @@ def _fresh_sketch(base: type[CountMeanSketch] | type[HadamardSketch]) -> Callabl
 
 def _fresh_at(budget: Budget) -> Fresh:
     slots = budget.last_round(_SPENT)
-    eps = largest_eps_report(bits=budget.bits, slots=slots, eps=budget.eps, delta=budget.delta, accounting="exact")
+    eps = largest_eps_report(
+        bits=budget.bits,
+        slots=slots,
+        eps=budget.eps,
+        delta=budget.delta,
+        accounting="exact",
+        participation=budget.participation,
+    )
     return _fresh(bits=budget.bits, eps=eps)
 
 

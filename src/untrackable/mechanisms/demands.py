@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal
 
 from untrackable import checks
@@ -9,8 +10,9 @@ from untrackable.brackets import Bracket
 from untrackable.errors import UntrackableError
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.tolerance import Tolerance
+from untrackable.theory.chance_of_answering import EVERY_ROUND
 
-Demand = Literal["accuracy", "tracking", "privacy", "horizon", "changes", "values", "answers"]
+Demand = Literal["accuracy", "tracking", "privacy", "horizon", "changes", "values", "answers", "attendance"]
 
 
 class Unsuitable(UntrackableError):
@@ -40,18 +42,19 @@ class Unsuitable(UntrackableError):
 class Budget:
     """The demands that set a mechanism's parameters: the number of values, the number of rounds, and privacy.
 
-    `reports` is the number of rounds; None means that there is no last round. A `tolerance` limits tracking, and
-    `beta` asks for the answer width with the smallest error radius at that failure probability; without them, both
-    are as published. `levels` is the number of prefixes that reports are divided among when strings are discovered.
-    `changes` means that values may change, `for_ever` that privacy must not end, and `every_round` that every round
-    needs an estimate. `by_engine` means that the engine, and not only a bound, says how loud reports may be, where
-    that takes little time.
+    `reports` is the number of rounds; None means that there is no last round. Clients answer each round with the
+    probability `participation`. A `tolerance` limits tracking, and `beta` asks for the answer width with the
+    smallest error radius at that failure probability; without them, both are as published. `levels` is the number
+    of prefixes that reports are divided among when strings are discovered. `changes` means that values may change,
+    `for_ever` that privacy must not end, and `every_round` that every round needs an estimate. `by_engine` means
+    that the engine, and not only a bound, says how loud reports may be, where that takes little time.
     """
 
     values: int = 16
     eps: float = 2.0
     delta: float = 1e-6
     reports: int | None = 20
+    participation: Fraction = EVERY_ROUND
     people: int = 100_000
     tolerance: Tolerance | None = None
     beta: float | None = None
@@ -67,7 +70,10 @@ class Budget:
             values=checks.integer("values", self.values, low=2),
             delta=checks.open_probability("delta", self.delta),
             people=checks.integer("people", self.people, low=1),
+            participation=checks.chance("participation", self.participation),
         )
+        if self.participation == 0:
+            raise ValueError("participation must be above 0: nobody would answer")
         # A plan sets eps to infinity while it does not know it yet.
         if self.eps != math.inf:
             checks.settle(self, eps=checks.epsilon("eps", self.eps))

@@ -35,9 +35,13 @@ def word(entropy: Entropy) -> int:
 
 
 def below(limit: int, entropy: Entropy) -> int:
-    """A uniform integer in [0, limit), limit ≤ 2^64. Words at or above the last multiple of limit are redrawn."""
-    usable = (1 << 64) // limit * limit
-    while (drawn := word(entropy)) >= usable:
+    """A uniform integer in [0, limit), from 8 bytes, or as many times 8 bytes as a limit above 2^64 needs.
+
+    Numbers at or above the last multiple of limit are redrawn.
+    """
+    size = 8 * max(1, ((limit - 1).bit_length() + 63) // 64)
+    usable = (1 << 8 * size) // limit * limit
+    while (drawn := int.from_bytes(entropy(size), "big")) >= usable:
         pass
     return drawn % limit
 

@@ -298,6 +298,10 @@ class Mechanism(ABC):
         """A bound on the log-likelihood ratio of one person to two, for every split; infinity if none is known."""
         return math.inf
 
+    def tracking_chi_square_upper(self, reports: int) -> float:
+        """A bound on χ² of one person against two, for every split; infinity if none is known."""
+        return 0.0 if self.independent or reports < 2 else math.inf
+
     @property
     def enough_reports(self) -> int | None:
         """The number of reports after which more of them reveal nothing more; None if there is no such number."""

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable
+from fractions import Fraction
 from typing import NamedTuple
 
 from untrackable.mechanisms.interface import Mechanism
@@ -27,13 +28,19 @@ class Predicted(NamedTuple):
 
 
 def errors(mechanism: Mechanism, goals: Goals, people: int) -> Predicted:
-    """The errors that can be promised for so many people in each round."""
+    """The errors that can be promised for so many people, who answer each round with the goals' participation.
+
+    They are of the frequencies among all people, whether or not they answered.
+    """
     if goals.discovered is not None:
         return _thresholds(mechanism, goals, people)
-    beta = goals.beta / (mechanism.independent_errors(goals.size) if goals.simultaneous else 1)
+    beta = radius_beta(mechanism, goals)
+    reports = reports_counted(people, goals.answered, beta)
+    if reports == 0:
+        return Predicted(math.inf, math.inf)
 
     def of_round(round: int) -> Accuracy:
-        return mechanism.accuracy(people, beta=beta, round=round, candidates=range(goals.size))
+        return mechanism.accuracy(reports, beta=beta, round=round, candidates=range(goals.size))
 
     if not mechanism.rounds_alike:
         rounds = goals.figure if mechanism.independent else _rounds(goals)
@@ -44,6 +51,25 @@ def errors(mechanism: Mechanism, goals: Goals, people: int) -> Predicted:
     return Predicted(found.radius, pooled([found] * goals.pooled) if mechanism.independent else found.radius)
 
 
+def radius_beta(mechanism: Mechanism, goals: Goals) -> float:
+    """The probability with which the error of one value may exceed its radius."""
+    return goals.beta / (mechanism.independent_errors(goals.size) if goals.simultaneous else 1)
+
+
+def reports_counted(people: int, participation: Fraction, beta: float) -> int:
+    """The number of reports whose radius holds if each of n people answers with probability r; 0 if none does.
+
+    Given N reports, an error above t has a probability of at most 2·exp(-Nu), with u = 2t²/span². That covers who
+    answers, too: those who do are drawn without replacement (Hoeffding 1963, theorem 4; for terms with noise of
+    their own, Maclaurin's inequality). On average over N, exp(-Nu) is (1 - r(1 - exp(-u)))^n. This is β/2 for one
+    u, and ln(2/β)/u reports have the radius that belongs to it. That is a little less than n·r.
+    """
+    if participation == 1:
+        return people
+    share = -math.expm1(math.log(beta / 2) / people) / float(participation)
+    return math.floor(math.log(2 / beta) / -math.log1p(-share)) if share < 1 else 0
+
+
 def _thresholds(mechanism: Mechanism, goals: Goals, people: int) -> Predicted:
     """The frequency from which on a string is found, if each level has its share of the reports.
 
@@ -52,7 +78,9 @@ def _thresholds(mechanism: Mechanism, goals: Goals, people: int) -> Predicted:
     """
     rounds = goals.pooled if mechanism.independent else 1
     found = [
-        mechanism.accuracy(max(1, people * number // goals.levels), beta=goals.beta / goals.size)
+        mechanism.accuracy(
+            max(1, math.floor(people * number * goals.answered / goals.levels)), beta=goals.beta / goals.size
+        )
         for number in (1, rounds)
     ]
     one, figure = (accuracy.radius + _SURELY * accuracy.standard_error for accuracy in found)
@@ -72,12 +100,13 @@ def pooled(rounds: list[Accuracy]) -> float:
 def people_needed(mechanism: Mechanism, goals: Goals, *, most: int = LARGEST_PEOPLE) -> int:
     """The fewest people with whom the figure's error is as small as the goals ask; ValueError above `most`."""
     error = goals.error or 1.0
-    guess = errors(mechanism, goals, 10**6).figure
+    many = math.ceil(10**6 / goals.answered)
+    guess = errors(mechanism, goals, many).figure
 
     def excess(people: int) -> float:
         return math.log(errors(mechanism, goals, people).figure / error)
 
-    start = max(1, math.ceil(10**6 * (guess / error) ** 2))  # Errors fall as one over the root.
+    start = max(1, math.ceil(many * (guess / error) ** 2))  # Errors fall as one over the root.
     return smallest_integer(excess, start, low=1, high=most)
 
 

@@ -2,16 +2,22 @@
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Literal
 
 from untrackable import checks
+from untrackable.checks import Chance
 from untrackable.encodings.discovered_strings import MOST_LEVELS, DiscoveredStrings
 from untrackable.encodings.encoding import LARGEST_BITS, Encoding
 from untrackable.encodings.salt import SHORTEST_SALT
 from untrackable.mechanisms.demands import Budget
 from untrackable.mechanisms.interface import Values
 from untrackable.mechanisms.tolerance import MEASURES, Tolerance
+from untrackable.theory.attendance import AMONG as AMONG
+from untrackable.theory.attendance import HALF_AND_HALF, Attendance
+from untrackable.theory.chance_of_answering import EVERY_ROUND
 
 FOREVER: Literal["forever"] = "forever"
 """There is no last round."""
@@ -39,6 +45,8 @@ _BESIDE_TRACKING = 40
 """The same, where the goals tolerate so much tracking that it takes up the rest."""
 _ADVANTAGE = 0.01
 """The tolerable advantage, unless another tolerance is given."""
+_RECOGNITION = 0.002
+"""The tolerable recognition by reports and attendance together: twice as likely as by guessing."""
 _PEOPLE = 10**6
 """People for whom a mechanism is set while their number is not known."""
 
@@ -61,6 +69,13 @@ class Goals:
     largest probability of picking a person out of a `crowd` of them, by all reports together. Left out, it is 0.05
     for a crowd of 1,000, or as much as the tolerated tracking allows anyway. If the plan solves for eps, it is at
     most `largest_eps`.
+
+    All of these are about what reports say. `recognition` is about attendance too: the largest probability with
+    which an observer of all rounds recognises a person among 1,000 by the reports, the rounds that the person
+    answers, and where from. The observer sees `places`, which have these shares of a person's time, and people stay
+    at a place for `persistence` rounds. A client answers a round with the probability `participation`, which the
+    plan chooses unless it is given. With `one_network`, clients answer from one network only, so there is no second
+    place. A recognition of 1 leaves attendance out, and every round is answered.
     """
 
     people: int | None = None
@@ -83,6 +98,11 @@ class Goals:
     simultaneous: bool = True
     changes: bool = False
     pooled: int = 1
+    recognition: float = _RECOGNITION
+    places: Sequence[Chance] = HALF_AND_HALF
+    persistence: int = 1
+    participation: Chance | None = None
+    one_network: bool = False
 
     def __post_init__(self) -> None:
         self._settle_question()
@@ -102,6 +122,7 @@ class Goals:
         elif self.rounds is not None:
             checks.settle(self, rounds=checks.integer("rounds", self.rounds, low=1, high=LARGEST_ROUNDS))
         self._settle_tolerance()
+        self._settle_attendance()
         if self.matched_by_answer is not None and self.matched_by_answer < 1 / self.crowd:
             raise ValueError(
                 f"matched_by_answer must be at least 1/crowd, {1 / self.crowd:g}, which guessing reaches, "
@@ -150,6 +171,20 @@ class Goals:
             checks.settle(self, advantage=_ADVANTAGE)
         settled = self.tolerance
         checks.settle(self, **{name: getattr(settled, name) for name in ("crowd", *MEASURES)})
+
+    def _settle_attendance(self) -> None:
+        checks.settle(self, recognition=checks.probability("recognition", self.recognition))
+        if self.recognition < 1 / AMONG:
+            raise ValueError(
+                f"recognition must be at least 1/{AMONG:,}, which guessing reaches, got {self.recognition}"
+            )
+        if self.participation is not None:
+            share = checks.chance("participation", self.participation)
+            if share == 0:
+                raise ValueError("participation must be above 0: nobody would answer")
+            checks.settle(self, participation=share)
+        settled = self.attendance
+        checks.settle(self, places=settled.places, persistence=settled.persistence)
 
     def replace(self, **changes: Any) -> "Goals":
         """The same goals with other demands."""
@@ -222,6 +257,22 @@ class Goals:
         )
 
     @property
+    def attendance(self) -> Attendance:
+        """Which rounds clients answer, and from where: every round, while the participation is not known."""
+        share = EVERY_ROUND if self.participation is None else self.participation
+        return Attendance(share, self.places, self.persistence, self.one_network)  # type: ignore[arg-type]
+
+    @property
+    def answered(self) -> Fraction:
+        """The probability with which a client answers a round."""
+        return self.attendance.participation
+
+    @property
+    def attendance_counts(self) -> bool:
+        """Whether the rounds that people answer could give them away more than is tolerable."""
+        return self.recognition < 1 and not self.one_network
+
+    @property
     def answer_limit(self) -> float:
         """The largest tolerable probability of picking a person out of a crowd of people with other answers."""
         if self.matched_by_answer is not None:
@@ -246,6 +297,7 @@ class Goals:
             changes=self.changes,
             for_ever=True,
             every_round=True,
+            participation=self.answered,
         )
 
 

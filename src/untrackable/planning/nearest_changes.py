@@ -8,6 +8,7 @@ from untrackable.mechanisms.catalogue_entry import Entry
 from untrackable.mechanisms.demands import Unsuitable
 from untrackable.planning.forecast import errors, people_needed
 from untrackable.planning.goals import FOREVER, LARGEST_EPS, USABLE_ERROR, Goals
+from untrackable.planning.participation import with_participation
 from untrackable.planning.rounding import counted, shown_up
 from untrackable.planning.tracking_check import tracking
 from untrackable.planning.unknown_goal import solve
@@ -18,8 +19,10 @@ _EVERYTHING = 0.999
 """Tracking that is as good as certain. To tolerate that is not worth proposing."""
 _MOST_POOLED = 4096
 """Rounds that are pooled at most for one figure, if there is no last round."""
-_FIRST = {"pooled": 0, "rounds": 1, "people": 2}
+_ACCURATE = ("pooled", "rounds", "people")
 """The order of changes that make figures more accurate. Others come after them."""
+_ABSENT = ("participation", "one_network", "rounds")
+"""The order of changes with which attendance reveals less."""
 
 
 class Change(NamedTuple):
@@ -31,11 +34,15 @@ class Change(NamedTuple):
     times: float = math.inf
 
 
+_LAST = Change("rounds", "a number", "a last round")
+
+
 def nearest(entry: Entry, goals: Goals, reason: Unsuitable) -> tuple[Change, ...]:
     """Changes each of which would be enough alone: pooling, fewer rounds, more people, and then the smallest."""
     found = (change._replace(times=_times(change, goals)) for change in _changes(entry, goals, reason))
-    accuracy = reason.binding in ("accuracy", "privacy")
-    return tuple(sorted(found, key=lambda c: (_FIRST.get(c.goal, 3) if accuracy else 0, c.times)))
+    order = {"accuracy": _ACCURATE, "privacy": _ACCURATE, "attendance": _ABSENT}.get(reason.binding, ())
+    first = {goal: place for place, goal in enumerate(order)}
+    return tuple(sorted(found, key=lambda change: (first.get(change.goal, len(order)), change.times)))
 
 
 def _times(change: Change, goals: Goals) -> float:
@@ -48,6 +55,7 @@ def _times(change: Change, goals: Goals) -> float:
         "pooled": goals.pooled,
         "largest_eps": goals.largest_eps,
         "matched_by_answer": goals.answer_limit,
+        "recognition": goals.recognition,
         goals.tolerance.measure: goals.tolerance.limit,
     }.get(change.goal)
     if not isinstance(asked, int | float) or not isinstance(change.value, int | float):
@@ -64,7 +72,7 @@ def _changes(entry: Entry, goals: Goals, reason: Unsuitable) -> tuple[Change, ..
         case "tracking":
             return _less_followed(entry, goals, reason)
         case "horizon":
-            return _rounds(entry, goals) or (Change("rounds", "a number", "a last round"),)
+            return _rounds(entry, goals) or (_LAST,)
         case "changes":
             return _unchanging(entry, goals)
         case "privacy" if reason.needed is not None:
@@ -73,6 +81,8 @@ def _changes(entry: Entry, goals: Goals, reason: Unsuitable) -> tuple[Change, ..
             return _smaller_eps(entry, goals, None)
         case "answers":
             return _less_recognised(entry, goals)
+        case "attendance":
+            return _less_present(entry, goals, reason)
     return ()
 
 
@@ -111,6 +121,28 @@ def _surely_hidden(goals: Goals) -> float:
     return math.log(max(1.1, times))
 
 
+def _less_present(entry: Entry, goals: Goals, reason: Unsuitable) -> tuple[Change, ...]:
+    """Rounds that are answered less often, from one network only, or that are fewer."""
+    found = _one_network(entry, goals)
+    chosen = with_participation(entry, goals.replace(participation=None))
+    if goals.participation is not None and _feasible(entry, chosen):
+        found.append(Change("participation", str(chosen.answered), f"a participation of {chosen.answered}"))
+    if goals.rounds == FOREVER or entry.quick:
+        found += _rounds(entry, goals) or ([_LAST] if goals.rounds == FOREVER else [])
+    if reason.tracked is not None and reason.tracked.upper < _EVERYTHING:
+        limit = shown_up(reason.tracked.upper)
+        if _feasible(entry, goals.replace(recognition=limit)):
+            found.append(Change("recognition", limit, f"recognition {limit:.3g} to be tolerable"))
+    return tuple(found)
+
+
+def _one_network(entry: Entry, goals: Goals) -> list[Change]:
+    """That clients answer from one network only, so that they need not leave out rounds."""
+    if goals.attendance_counts and _feasible(entry, goals.replace(one_network=True)):
+        return [Change("one_network", "yes", "clients that answer from one network only")]
+    return []
+
+
 def _unchanging(entry: Entry, goals: Goals) -> tuple[Change, ...]:
     quick = goals.unknown not in ("eps", "rounds") or entry.quick
     if quick and _feasible(entry, goals.replace(changes=False)):
@@ -121,13 +153,15 @@ def _unchanging(entry: Entry, goals: Goals) -> tuple[Change, ...]:
 def _more_accurate(entry: Entry, goals: Goals, reason: Unsuitable) -> tuple[Change, ...]:
     if goals.unknown == "error":
         goals = goals.replace(error=USABLE_ERROR)
-    found: list[Change] = _pooled(goals, reason)
+    asked = with_participation(entry, goals)
+    found: list[Change] = _pooled(asked, reason)
     if goals.people is not None and reason.mechanism is not None and reason.error is not None:
         with contextlib.suppress(ValueError):  # No number of people may be enough.
-            people = people_needed(reason.mechanism, goals)
+            people = people_needed(reason.mechanism, asked)
             found.append(Change("people", people, f"{counted(people)} people"))
     if goals.unknown is None and entry.quick:
         found += _eps(entry, goals)
+        found += _one_network(entry, goals)
         if isinstance(goals.rounds, int):
             found += [change for change in _rounds(entry, goals) if change.value != FOREVER]
     return tuple(found)

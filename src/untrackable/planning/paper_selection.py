@@ -8,6 +8,7 @@ from untrackable.mechanisms.inner_product.rnip import InnerProduct
 from untrackable.planning.forecast import people_needed
 from untrackable.planning.goals import Goals
 from untrackable.theory.accuracy import inner_product_selection
+from untrackable.theory.chance_of_answering import EVERY_ROUND
 from untrackable.theory.monotone_search import smallest_integer
 
 _MOST_PEOPLE = 10**30
@@ -57,4 +58,5 @@ def published(goals: Goals) -> Published | None:
 
 
 def _people(mechanism: InnerProduct, goals: Goals) -> int:
-    return people_needed(mechanism, goals, most=_MOST_PEOPLE)
+    """The people that it takes if they answer every round, as in the paper."""
+    return people_needed(mechanism, goals.replace(participation=EVERY_ROUND), most=_MOST_PEOPLE)

@@ -5,13 +5,19 @@ import dataclasses
 from untrackable.encodings.bit import Bit
 from untrackable.encodings.encoding import Encoding
 from untrackable.encodings.number_ranges import LARGEST_COUNT, IntegerRange
+from untrackable.mechanisms.attended_tracking import integer_recognition
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.tracking_delta import tracking_delta_beyond_engine
 from untrackable.planning.goals import FOREVER, Goals
+from untrackable.planning.participation import recognised
 from untrackable.planning.rounding import rounded_up
 from untrackable.protocol.campaign import Guarantee
 from untrackable.protocol.campaign_draft import CampaignDraft
 from untrackable.protocol.wire import LAST_ROUND
+from untrackable.theory.integer_losses import LossLaw
+
+_MUCH = 1.1
+"""The factor by which whole numbers may exceed the engine."""
 
 
 def draft(goals: Goals, mechanism: Mechanism, salt: bytes) -> CampaignDraft:
@@ -20,6 +26,7 @@ def draft(goals: Goals, mechanism: Mechanism, salt: bytes) -> CampaignDraft:
     It has no encoding where the goals only say how wide values are.
     """
     gamma = goals.untrackable[0] if goals.untrackable else 0.0
+    tracking_delta = _tracking_delta(goals, mechanism, gamma)
     return CampaignDraft(
         encoding=chosen_encoding(goals, salt),
         mechanism=mechanism,
@@ -29,9 +36,28 @@ def draft(goals: Goals, mechanism: Mechanism, salt: bytes) -> CampaignDraft:
             delta=goals.delta,
             values=goals.secret,
             gamma=gamma,
-            tracking_delta=_tracking_delta(goals, mechanism, gamma),
+            tracking_delta=tracking_delta,
+            recognition=_recognition(goals, mechanism, gamma, tracking_delta),
         ),
+        attendance=goals.attendance,
     )
+
+
+def _recognition(goals: Goals, mechanism: Mechanism, gamma: float, tracking_delta: float) -> float:
+    """By reports and attendance together; rounded up to what clients can confirm, in whole numbers and no engine.
+
+    Where they would confirm much less than the engine does, it is what the engine confirms.
+    """
+    rounds = goals.rounds if isinstance(goals.rounds, int) else None
+    values = goals.size if goals.changes else 1
+    found = recognised(mechanism, goals).recognition.upper
+
+    def law_of(reports: int, step: float) -> LossLaw:
+        law = mechanism.integer_tracking(reports, values=values, step=step)
+        return LossLaw.declared(gamma, tracking_delta) if law is None else law
+
+    confirmed = integer_recognition(mechanism, goals.attendance, rounds, law_of)
+    return min(1.0, rounded_up(max(found, confirmed if confirmed <= _MUCH * found else 0.0)))
 
 
 def _tracking_delta(goals: Goals, mechanism: Mechanism, gamma: float) -> float:

@@ -17,10 +17,12 @@ from untrackable.planning.goals import FOREVER, Goals, Unknown
 from untrackable.planning.nearest_changes import Change, nearest
 from untrackable.planning.other_answers import ToldApart
 from untrackable.planning.paper_selection import Published, published
+from untrackable.planning.participation import Recognised, recognised
 from untrackable.planning.planned_campaign import draft
 from untrackable.planning.suitability import apart_by_answers, everlasting
 from untrackable.planning.unknown_goal import Solved, solve
 from untrackable.protocol.campaign_draft import CampaignDraft
+from untrackable.theory.attendance import Attendance
 
 Progress = Callable[[str, float], None]
 
@@ -33,7 +35,8 @@ class Option:
     the stated observer. `error_upper` is of a published figure and `one_round_upper` of one round alone. Both
     bounds fail with probability beta, and are of the last rounds, or of the first if there is no last round.
     `other_answers` is how well people with different answers are told apart, and `truthfulness` how often one
-    report is the plain truth.
+    report is the plain truth. All of these are about what reports say. `recognised` is how well people are
+    recognised by reports and attendance together.
     """
 
     name: str
@@ -48,6 +51,12 @@ class Option:
     state_bytes: int
     other_answers: ToldApart
     truthfulness: Truthfulness | None
+    recognised: Recognised
+
+    @property
+    def attendance(self) -> Attendance:
+        """How often clients answer, and from where."""
+        return self.goals.attendance
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,6 +146,7 @@ def option(name: str, solved: Solved) -> Option:
         mechanism.state_bytes(),
         apart_by_answers(mechanism, goals, solved.tracked),
         mechanism.truthfulness(),
+        recognised(mechanism, goals),
     )
 
 

@@ -8,8 +8,9 @@ from untrackable.mechanisms.catalogue import CATALOGUE
 from untrackable.mechanisms.catalogue_entry import Entry
 from untrackable.mechanisms.demands import Unsuitable
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.planning.forecast import errors
+from untrackable.planning.forecast import errors, radius_beta, reports_counted
 from untrackable.planning.goals import FOREVER, LARGEST_EPS, LARGEST_ROUNDS, Goals
+from untrackable.planning.participation import with_participation
 from untrackable.planning.plans import Option, Plan, Progress
 from untrackable.planning.suitability import meeting
 from untrackable.planning.tracking_check import tracking
@@ -27,12 +28,15 @@ _ENDLESS = 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Line:
-    """One mechanism on the grids: error·√people by [eps][rounds], and the goals' measure of tracking by reports.
+    """One mechanism on the grids: error·√reports by [eps][rounds], and the goals' measure of tracking by reports.
 
-    None where the mechanism does not meet the goals; `why` is the reason.
+    None where the mechanism does not meet the goals; `why` is the reason. `shares` are the participations. If
+    errors are bounds, `log` is ln(2/beta) of one value's radius, from which the number of reports follows.
     """
 
     name: str
+    log: float | None
+    shares: list[list[float]]
     units: list[list[float | None]]
     followed: list[list[list[float] | None]]
     why: list[list[str]]
@@ -58,7 +62,7 @@ class Grids:
 def grids(plan: Plan, progress: Progress = lambda what, done: None) -> Grids:
     """The grids around a plan's answer."""
     best = plan.recommended
-    goals = best.goals if best else plan.goals
+    goals = best.goals.replace(participation=plan.goals.participation) if best else plan.goals
     centre = goals.eps or 1.0
     eps = [centre * factor for factor in _EPS if centre * factor <= LARGEST_EPS]
     own = goals.rounds if isinstance(goals.rounds, int) else goals.pooled
@@ -69,7 +73,7 @@ def grids(plan: Plan, progress: Progress = lambda what, done: None) -> Grids:
     lines = []
     chosen = _chosen(plan)
     for done, entry in enumerate(chosen):
-        made = {(o.goals.eps, o.goals.rounds): o.mechanism for o in plan.options if o.name == entry.name}
+        made = {(o.goals.eps, o.goals.rounds): o for o in plan.options if o.name == entry.name}
 
         def told(part: float, done: int = done) -> None:
             progress("grids", (done + part) / len(chosen))
@@ -101,33 +105,48 @@ def _line(
     eps: list[float],
     rounds: list[int],
     held: list[list[int]],
-    made: dict[tuple[Any, Any], Mechanism],
+    made: dict[tuple[Any, Any], Option],
     told: Any,
 ) -> Line:
-    """One mechanism; `made` are those that the plan has set already, by eps and rounds."""
+    """One mechanism; `made` are the options that the plan has set already, by eps and rounds."""
     units: list[list[float | None]] = []
     followed: list[list[list[float] | None]] = []
     why: list[list[str]] = []
-    people = _PEOPLE * goals.levels  # So that every level has a whole share.
+    shares: list[list[float]] = []
+    log = None
     for i, one in enumerate(eps):
         units.append([])
         followed.append([])
         why.append([])
+        shares.append([])
         for number, reports in zip(rounds, held, strict=True):
             told((i + len(units[-1]) / len(rounds)) / len(eps))
+            option = made.get((one, number))
             asked = _at(goals, one, number)
+            asked = with_participation(entry, asked) if option is None else option.goals
+            shares[-1].append(float(asked.answered))
             try:
-                mechanism = made.get((one, number)) or meeting(entry, asked, by_engine=False)[0]
+                mechanism = meeting(entry, asked, by_engine=False)[0] if option is None else option.mechanism
             except Unsuitable as reason:
                 why[-1].append(reason.why)
                 units[-1].append(None)
                 followed[-1].append(None)
                 continue
             why[-1].append("")
-            units[-1].append(errors(mechanism, asked, people).figure * math.sqrt(people))
+            log = math.log(2 / radius_beta(mechanism, asked)) if goals.discovered is None else None
+            units[-1].append(_unit(mechanism, asked))
             tolerances = [asked.replace(reports=k).tolerance for k in reports]
             followed[-1].append([tracking(entry, mechanism, tolerance).upper for tolerance in tolerances])
-    return Line(entry.name, units, followed, why)
+    return Line(entry.name, log, shares, units, followed, why)
+
+
+def _unit(mechanism: Mechanism, goals: Goals) -> float:
+    """The error of one report: errors fall as one over the root of the number of reports."""
+    share = goals.answered
+    people = _PEOPLE * goals.levels * share.denominator  # So that every level has a whole share of the reports.
+    counted = goals.discovered is None
+    reports = reports_counted(people, share, radius_beta(mechanism, goals)) if counted else people * share
+    return errors(mechanism, goals, people).figure * math.sqrt(reports)
 
 
 def _at(goals: Goals, eps: float, rounds: int) -> Goals:

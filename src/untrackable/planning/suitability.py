@@ -1,10 +1,11 @@
-"""Whether a mechanism, set for the goals, keeps what they ask for: privacy also of changing values, and tracking.
+"""Whether a mechanism, set for the goals, keeps what they ask for: privacy, tracking, and attendance.
 
 The number of people and the error play no part here. Parameters follow from privacy, rounds and tracking alone.
 """
 
 import contextlib
 import dataclasses
+from fractions import Fraction
 from functools import lru_cache
 
 from untrackable.brackets import Bracket, at_least
@@ -13,6 +14,7 @@ from untrackable.mechanisms.demands import Unsuitable
 from untrackable.mechanisms.interface import Mechanism, Pair, Values
 from untrackable.planning.goals import Goals
 from untrackable.planning.other_answers import ToldApart, told_apart
+from untrackable.planning.participation import check_recognition
 from untrackable.planning.tracking_check import tracking
 
 _SEARCHED = 40
@@ -35,7 +37,7 @@ def meeting(entry: Entry, goals: Goals, *, by_engine: bool = True) -> tuple[Mech
 
 
 def checked(entry: Entry, mechanism: Mechanism, goals: Goals) -> Bracket:
-    """Its tracking in the goals' measure, if tolerable, and if changing values stay private; or `Unsuitable`."""
+    """Its tracking in the goals' measure, if privacy, tracking and attendance meet the goals; or `Unsuitable`."""
     if goals.changes and everlasting(mechanism, goals).delta(goals.eps or 0.0).upper > goals.delta:
         raise Unsuitable(
             "changes", "Going back to an earlier answer is visible, so this is private for one value only."
@@ -45,6 +47,7 @@ def checked(entry: Entry, mechanism: Mechanism, goals: Goals) -> Bracket:
         tracked = _of_changing(mechanism, goals, tracked)
     if tracked.upper > goals.tolerance.limit:
         raise trackable(mechanism, tracked, goals)
+    check_recognition(mechanism, goals)
     if goals.answer_limit < 1:
         matched = apart_by_answers(mechanism, goals, tracked).matched
         if matched.upper > goals.answer_limit:
@@ -55,7 +58,8 @@ def checked(entry: Entry, mechanism: Mechanism, goals: Goals) -> Bracket:
 def apart_by_answers(mechanism: Mechanism, goals: Goals, tracked: Bracket) -> ToldApart:
     """How well people with different answers are told apart, if their answers stay the same."""
     held = goals.reports if mechanism.independent else None
-    return told_apart(mechanism, _privacy(mechanism, held, "fixed"), goals.tolerance, tracked)
+    privacy = _privacy(mechanism, held, "fixed", goals.answered)
+    return told_apart(mechanism, privacy, goals.tolerance, tracked)
 
 
 def _recognisable(mechanism: Mechanism, matched: Bracket, goals: Goals) -> Unsuitable:
@@ -70,16 +74,16 @@ def _recognisable(mechanism: Mechanism, matched: Bracket, goals: Goals) -> Unsui
 
 def everlasting(mechanism: Mechanism, goals: Goals) -> Pair:
     """The privacy of all reports ever; of all rounds, where that is known to be better for changing values."""
-    always = _privacy(mechanism, None, goals.secret)
+    always = _privacy(mechanism, None, goals.secret, goals.answered)
     if goals.changes and isinstance(goals.rounds, int) and always.delta(goals.eps or 0.0).upper > goals.delta:
-        return _privacy(mechanism, goals.rounds, "any")
+        return _privacy(mechanism, goals.rounds, "any", goals.answered)
     return always
 
 
 @lru_cache(maxsize=4)
-def _privacy(mechanism: Mechanism, reports: int | None, values: Values) -> Pair:
+def _privacy(mechanism: Mechanism, reports: int | None, values: Values, participation: Fraction) -> Pair:
     """Kept for a moment: it is asked about more than once in a row, and its tables are large."""
-    return mechanism.privacy(reports=reports, values=values)
+    return mechanism.privacy(reports=reports, values=values, participation=participation)
 
 
 def _of_changing(mechanism: Mechanism, goals: Goals, fixed: Bracket) -> Bracket:

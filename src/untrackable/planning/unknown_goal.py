@@ -18,6 +18,7 @@ from untrackable.planning.goals import (
     USABLE_ERROR,
     Goals,
 )
+from untrackable.planning.participation import check_recognition, with_participation
 from untrackable.planning.rounding import shown_up
 from untrackable.planning.suitability import checked, meeting, trackable
 from untrackable.planning.tracking_check import tracking_lower
@@ -28,6 +29,8 @@ _QUIETEST, _LOUDEST = 1e-9, 36.0
 """The range of eps of one report."""
 _SPENT_WHOLLY = 10_000
 """Rounds up to which what is left of the budget is spent as well. Beyond, one more round would spend it."""
+_SETTLED = 4
+"""The number of times that eps and participation are adapted to each other."""
 _FEW_ROUNDS = 40
 """Rounds up to which the engine is asked about a mechanism whose parameters do not follow the tolerance."""
 
@@ -42,26 +45,22 @@ class Solved:
 
 
 def solve(entry: Entry, goals: Goals) -> Solved:
-    """Set a mechanism for the goals and solve for the demand that they leave open; or `Unsuitable`."""
-    match goals.unknown:
-        case "eps":
-            return _eps(entry, goals)
-        case "rounds":
-            return _rounds(entry, goals)
-        case "people":
-            mechanism, tracked = meeting(entry, goals)
-            return Solved(goals.replace(people=_people(mechanism, goals)), mechanism, tracked)
-        case "error":
-            mechanism, tracked = meeting(entry, goals)
-            error = errors(mechanism, goals, goals.people or 1).figure
-            if error > USABLE_ERROR:
-                raise _inaccurate(error, USABLE_ERROR, mechanism)
-            return Solved(goals.replace(error=error), mechanism, tracked)
-    mechanism, tracked = meeting(entry, goals)
-    error = errors(mechanism, goals, goals.people or 1).figure
-    if error > (goals.error or 0.0):
-        raise _inaccurate(error, goals.error or 0.0, mechanism)
-    return Solved(goals, mechanism, tracked)
+    """Set a mechanism for the goals and solve for the demand that they leave open; or `Unsuitable`.
+
+    The participation is chosen as well, unless the goals fix it.
+    """
+    if goals.unknown == "eps":
+        return _eps(entry, goals)
+    if goals.unknown == "rounds":
+        return _rounds(entry, goals)
+    asked = with_participation(entry, goals)
+    mechanism, tracked = meeting(entry, asked)
+    if goals.unknown == "people":
+        return Solved(asked.replace(people=_people(mechanism, asked)), mechanism, tracked)
+    error, wanted = errors(mechanism, asked, asked.people or 1).figure, goals.error or USABLE_ERROR
+    if error > wanted:
+        raise _inaccurate(error, wanted, mechanism)
+    return Solved(asked.replace(error=goals.error or error), mechanism, tracked)
 
 
 def _inaccurate(error: float, wanted: float, mechanism: Mechanism) -> Unsuitable:
@@ -86,7 +85,7 @@ def _eps(entry: Entry, goals: Goals) -> Solved:
     wanted, people = goals.error or 1.0, goals.people or 1
     if not entry.tuned:
         # At a large eps only what a client sends in the clear is left to follow it by, and no eps removes that.
-        loud, tolerance = goals.replace(eps=LARGEST_EPS / 2), goals.tolerance
+        loud, tolerance = with_participation(entry, goals.replace(eps=LARGEST_EPS / 2)), goals.tolerance
         mechanism = entry.for_budget(loud.budget)
         if tolerance.comparable and (lower := tracking_lower(mechanism, tolerance)) > tolerance.limit:
             raise trackable(mechanism, Bracket(lower, 1.0), goals)
@@ -94,16 +93,31 @@ def _eps(entry: Entry, goals: Goals) -> Solved:
     if entry.set_for_report is not None:
         return _by_report(entry, goals)
 
+    # Loud reports may ask for a smaller participation, and that for a larger eps. A few steps settle both.
+    share = with_participation(entry, goals.replace(eps=1.0)).participation
+    for _ in range(_SETTLED):
+        eps = _smallest_eps(entry, goals.replace(participation=share))
+        found = with_participation(entry, goals.replace(eps=eps)).participation
+        if found == share:
+            break
+        share = found
+    solved = _allowed(goals, eps).replace(participation=share)
+    mechanism, tracked = meeting(entry, solved)
+    if (error := errors(mechanism, solved, people).figure) > wanted:
+        raise _inaccurate(error, wanted, mechanism)
+    return Solved(solved, mechanism, tracked)
+
+
+def _smallest_eps(entry: Entry, goals: Goals) -> float:
+    wanted, people = goals.error or 1.0, goals.people or 1
+
     def excess(eps: float) -> float:
-        mechanism = entry.for_budget(goals.replace(eps=eps).budget)
-        return math.log(errors(mechanism, goals, people).figure / wanted)
+        return math.log(errors(entry.for_budget(goals.replace(eps=eps).budget), goals, people).figure / wanted)
 
     try:
-        eps = smallest_real(excess, 1.0, low=_SMALLEST_EPS, high=LARGEST_EPS, close=1e-4)
+        return smallest_real(excess, 1.0, low=_SMALLEST_EPS, high=LARGEST_EPS, close=1e-4)
     except ValueError:
         raise _out_of_reach(wanted) from None
-    solved = _allowed(goals, eps)
-    return Solved(solved, *meeting(entry, solved))
 
 
 def _allowed(goals: Goals, eps: float) -> Goals:
@@ -116,13 +130,15 @@ def _allowed(goals: Goals, eps: float) -> Goals:
 
 def _by_report(entry: Entry, goals: Goals) -> Solved:
     """The error gives the eps of one report, and the engine what all such reports spend: no nested search."""
+    goals = with_participation(entry, goals)
     wanted, people, budget = goals.error or 1.0, goals.people or 1, goals.budget
     found: list[tuple[float, float, int]] = []
     for width in _widths(entry, goals):
         loud = _loud_enough(entry, goals, budget, width, people, wanted)
         if loud is None:
             continue
-        spent = entry.for_report(budget, loud, width).privacy().gamma(goals.delta).upper * (1 + 1e-12)
+        made = entry.for_report(budget, loud, width)
+        spent = made.privacy(participation=goals.answered).gamma(goals.delta).upper * (1 + 1e-12)
         found.append((max(spent, _SMALLEST_EPS), loud, width))  # A large delta may cover all that is spent.
         if len(found) == 2 and found[0][1] <= QUIET and found[0] < found[1]:
             break  # If the widest answer is no better, no other is.
@@ -161,7 +177,10 @@ def _out_of_reach(wanted: float) -> Unsuitable:
 def _rounds(entry: Entry, goals: Goals) -> Solved:
     """The largest number of rounds at which the error is still reached; for ever, if it always is."""
     wanted, people = goals.error or 1.0, goals.people or 1
-    endless, mechanism = goals.replace(rounds=FOREVER), None
+    # If attendance counts, there is a last round. Until then, the reports themselves may need none.
+    ends = goals.attendance_counts
+    endless = goals.replace(rounds=FOREVER, recognition=1.0 if ends else goals.recognition)
+    endless, mechanism = with_participation(entry, endless), None
     try:
         mechanism, tracked = meeting(entry, endless)
     except Unsuitable as reason:
@@ -173,7 +192,7 @@ def _rounds(entry: Entry, goals: Goals) -> Solved:
         error = errors(mechanism, endless, people).figure
         if error > wanted:
             raise _inaccurate(error, wanted, mechanism)
-        if mechanism.rounds_alike:
+        if mechanism.rounds_alike and not ends:
             return Solved(endless, mechanism, tracked)
 
     if entry.set_for_report is not None and mechanism is None:
@@ -187,28 +206,40 @@ def _most_rounds_by_report(entry: Entry, goals: Goals) -> Solved:
     _accurate_at_first(entry, goals)
     best: tuple[int, float, int] | None = None
     for width in _widths(entry, goals):
-        budget = at_rounds(goals, goals.pooled).budget
-        loud = _loud_enough(entry, at_rounds(goals, goals.pooled), budget, width, people, wanted)
-        if loud is None:
+        first = at_rounds(entry, goals, goals.pooled)
+        if (loudest := _loud_enough(entry, first, first.budget, width, people, wanted)) is None:
             continue
 
-        def excess(rounds: int, loud: float = loud, width: int = width) -> float:
-            made = entry.for_report(at_rounds(goals, rounds).budget, loud, width)
-            return math.log(max(made.privacy().gamma(goals.delta).upper, _SMALLEST_EPS) / eps)
+        def loud_at(asked: Goals, width: int = width) -> float | None:
+            return _loud_enough(entry, asked, asked.budget, width, people, wanted)
 
-        start = math.ceil((eps / loud) ** 2 / (4 * math.log(1 / goals.delta)))
+        def excess(rounds: int, width: int = width) -> float:
+            asked = at_rounds(entry, goals, rounds)
+            loud = loud_at(asked)
+            if loud is None:
+                return math.inf
+            made = entry.for_report(asked.budget, loud, width)
+            try:
+                check_recognition(made, asked)
+            except Unsuitable:
+                return math.inf
+            privacy = made.privacy(participation=asked.answered)
+            return math.log(max(privacy.gamma(goals.delta).upper, _SMALLEST_EPS) / eps)
+
+        start = math.ceil((eps / loudest) ** 2 / (4 * math.log(1 / goals.delta)))
         try:
             rounds = largest_integer(excess, start, low=goals.pooled, high=LARGEST_ROUNDS)
         except (ValueError, Unsuitable):
             continue
-        found = (rounds, loud, width)
+        loud = loud_at(at_rounds(entry, goals, rounds))
+        found = (rounds, loud or loudest, width)
         if best is None or found[0] > best[0]:
             best = found
         elif width > 1 and best[1] <= QUIET:
             break  # If the widest answer is no better, no other is.
     if best is None:
         return _most_rounds(entry, goals, LARGEST_ROUNDS)
-    solved = at_rounds(goals, best[0])
+    solved = at_rounds(entry, goals, best[0])
     if best[0] <= _SPENT_WHOLLY:
         mechanism, tracked = meeting(entry, solved)
         if errors(mechanism, solved, people).figure <= wanted:
@@ -234,28 +265,29 @@ def _most_rounds(entry: Entry, goals: Goals, high: int) -> Solved:
     wanted, people, lowest = goals.error or 1.0, goals.people or 1, goals.pooled
 
     def excess(rounds: int) -> float:
-        asked = at_rounds(goals, rounds)
+        asked = at_rounds(entry, goals, rounds)
         try:
             mechanism = entry.for_budget(asked.budget) if entry.tuned else meeting(entry, asked)[0]
+            check_recognition(mechanism, asked)
         except Unsuitable:
             return math.inf
         return math.log(errors(mechanism, asked, people).figure / wanted)
 
     _accurate_at_first(entry, goals)
-    solved = at_rounds(goals, largest_integer(excess, lowest, low=lowest, high=high))
+    solved = at_rounds(entry, goals, largest_integer(excess, lowest, low=lowest, high=high))
     return Solved(solved, *meeting(entry, solved))
 
 
 def _accurate_at_first(entry: Entry, goals: Goals) -> None:
     """Refuse a mechanism that does not reach the error at the smallest number of rounds."""
-    wanted, first = goals.error or 1.0, at_rounds(goals, goals.pooled)
+    wanted, first = goals.error or 1.0, at_rounds(entry, goals, goals.pooled)
     made, _ = meeting(entry, first)
     error = errors(made, first, goals.people or 1).figure
     if error > wanted:
         raise _inaccurate(error, wanted, made)
 
 
-def at_rounds(goals: Goals, rounds: int) -> Goals:
-    """The same goals with so many rounds; an observer holds no more reports than that."""
+def at_rounds(entry: Entry, goals: Goals, rounds: int) -> Goals:
+    """The same goals with so many rounds and the participation for them; an observer holds no more reports."""
     held: dict[str, Any] = {} if goals.reports is None else {"reports": min(goals.reports, rounds)}
-    return goals.replace(rounds=rounds, **held)
+    return with_participation(entry, goals.replace(rounds=rounds, **held))

@@ -10,6 +10,7 @@ address that they are sent to names the campaign. docs/wire-format.md explains e
 """
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,10 +91,7 @@ class Wire:
 
     @property
     def _layout(self) -> np.dtype[np.void]:
-        payload = self.size - _HEAD
-        return np.dtype(
-            [("version", "u1"), ("round", "<u4"), ("nonce", "u1", (NONCE,)), ("payload", "u1", (payload,))]
-        )
+        return _layout(self.size - _HEAD)
 
     def _astray(self, payloads: Reports) -> NDArray[np.bool_]:
         """Which reports have unused bits set."""
@@ -105,6 +103,12 @@ class Wire:
     def _refuse(wrong: NDArray[np.bool_], rule: str) -> None:
         if wrong.any():
             raise WireError(f"report {int(wrong.argmax())} of the body: {rule}")
+
+
+@lru_cache(maxsize=64)
+def _layout(payload: int) -> np.dtype[np.void]:
+    """The layout of a report whose answer has this many bytes."""
+    return np.dtype([("version", "u1"), ("round", "<u4"), ("nonce", "u1", (NONCE,)), ("payload", "u1", (payload,))])
 
 
 def of(mechanism: Mechanism) -> Wire:

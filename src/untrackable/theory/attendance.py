@@ -13,16 +13,24 @@ from typing import Any
 from untrackable import checks
 from untrackable.brackets import Bracket
 from untrackable.checks import Chance
+from untrackable.theory.chance_of_answering import log_of
 from untrackable.theory.experiment import Experiment
 from untrackable.theory.factor import Factor
+from untrackable.theory.monotone_search import smallest_integer
 
 HALF_AND_HALF = (Fraction(1, 2), Fraction(1, 2))
 """Two places, each of them half of the time: the two shares that reveal most."""
 AMONG = 1000
 """The number of people among whom somebody is to be recognised, unless another number is given."""
 _MOST_PLACES = 64
-_MOST_STAYS = 100
-"""The largest number of lengths of a stay that are tried around the worst one."""
+_MOST_STAYS = 64
+"""The largest number of lengths of a stay that are tried, and that are tried again around the worst one."""
+_CERTAIN = 0.999
+"""From this probability of being recognised on, no worse persistence is looked for."""
+_EXACT_DIGITS, _DIGITS = 8192, 512
+"""Probabilities of long stays have at most this many binary digits if they are exact, and if they are rounded."""
+_SELDOM = 10**6
+"""A participation is at least one over this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +96,7 @@ class Attendance:
         """The length of stays, from 1 to all rounds, that makes people easiest to recognise, and that recognition.
 
         Stays that fit into the rounds a whole number of times are tried first, then all lengths around the worst.
+        If there are very many of them, some are left out. The search ends once people are certainly recognised.
         """
         rounds = checks.integer("rounds", rounds, low=1)
         if self.one_network or self.participation == 0:
@@ -97,12 +106,17 @@ class Attendance:
         def worst(stays: Iterable[int]) -> int:
             for stay in stays:
                 found[stay] = found.get(stay) or self.with_persistence(stay).recognition(rounds, people)
+                if found[stay].lower >= _CERTAIN:
+                    break
             return max(found, key=lambda stay: found[stay].upper)
 
-        whole = sorted({rounds // count for count in range(1, rounds + 1)})
-        near = whole.index(worst(whole))
+        few = range(1, math.isqrt(rounds) + 1)
+        whole = _thinned_out(sorted({*few, *(rounds // count for count in few)}))
+        near = whole.index(stay := worst(whole))
+        if found[stay].lower >= _CERTAIN:
+            return stay, found[stay]
         least, most = whole[max(0, near - 2)], whole[min(len(whole) - 1, near + 2)]
-        stay = worst(range(least, min(most, least + _MOST_STAYS) + 1))
+        stay = worst(_thinned_out(range(least, most + 1)))
         return stay, found[stay]
 
     def to_json(self) -> dict[str, Any]:
@@ -141,23 +155,34 @@ def largest_participation(
     if limit <= 1 / people:
         raise ValueError(f"recognition must be above {1 / people:g}, which a guess among {people:,} people has")
 
-    def kept(number: int) -> bool:
+    def excess(number: int) -> float:
         attending = Attendance(Fraction(1, number), tuple(places), persistence)  # type: ignore[arg-type]
-        return attending.recognition(rounds, people).upper <= limit
+        return math.log(attending.recognition(rounds, people).upper / limit)
 
-    number = 1
-    while not kept(number):
-        number *= 2
-    low = number // 2
-    while number - low > 1:
-        middle = (low + number) // 2
-        low, number = (low, middle) if kept(middle) else (middle, number)
-    return Fraction(1, number)
+    near = math.isqrt(checks.integer("rounds", rounds, low=1) * persistence)
+    try:
+        return Fraction(1, smallest_integer(excess, near, low=1, high=_SELDOM))
+    except ValueError:
+        raise ValueError(
+            f"recognition must be larger: one answer in {_SELDOM:,} rounds exceeds {recognition:g}"
+        ) from None
 
 
 def answering_once(participation: Fraction, rounds: int) -> Fraction:
-    """The probability of answering at least one of some rounds."""
-    return 1 - (1 - participation) ** rounds
+    """The probability of answering at least one of some rounds.
+
+    It is exact if that takes few digits. Else it is rounded up in the 512th binary digit: answering more often can
+    only reveal more.
+    """
+    silent = 1 - participation
+    if rounds * silent.denominator.bit_length() <= _EXACT_DIGITS:
+        return 1 - silent**rounds
+    never, square = 1 << _DIGITS, (silent.numerator << _DIGITS) // silent.denominator
+    while rounds:
+        if rounds & 1:
+            never = never * square >> _DIGITS
+        square, rounds = square * square >> _DIGITS, rounds >> 1
+    return 1 - Fraction(never, 1 << _DIGITS)
 
 
 def seen_factor(chance: Fraction, places: Sequence[Fraction]) -> Factor:
@@ -167,7 +192,7 @@ def seen_factor(chance: Fraction, places: Sequence[Fraction]) -> Factor:
     two places prove that they are not one person's.
     """
     one, several = seen_laws(chance, places)
-    losses = [_log(p / q) if p and q else -math.inf for p, q in zip(one, several, strict=True)]
+    losses = [log_of(p / q) if p and q else -math.inf for p, q in zip(one, several, strict=True)]
     return Factor([float(p) for p in one], [float(q) for q in several], losses)
 
 
@@ -183,12 +208,12 @@ def seen_laws(chance: Fraction, places: Sequence[Fraction]) -> tuple[list[Fracti
     return [one[i] for i in seen], [several[i] for i in seen]
 
 
+def _thinned_out(lengths: Sequence[int]) -> Sequence[int]:
+    """At most `_MOST_STAYS` of some lengths, the first and the last among them."""
+    if len(lengths) <= _MOST_STAYS:
+        return lengths
+    return [lengths[i * (len(lengths) - 1) // (_MOST_STAYS - 1)] for i in range(_MOST_STAYS)]
+
+
 def _product(chances: Iterable[Fraction]) -> Fraction:
     return Fraction(math.prod(chances))
-
-
-def _log(ratio: Fraction) -> float:
-    """The natural logarithm of a fraction, precise also where the fraction is close to 1."""
-    if ratio > Fraction(1, 2):
-        return math.log1p(float(ratio - 1))
-    return math.log(ratio.numerator) - math.log(ratio.denominator)

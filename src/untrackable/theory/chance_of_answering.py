@@ -23,6 +23,8 @@ Pair = TypeVar("Pair", bound=Experiment | Mixture | Worst)
 
 _RARE = 1e-18
 """Numbers of answers that are less probable than this, in all, are replaced by larger ones."""
+_TINIEST = 5e-324
+"""The smallest floating-point number above 0. It stands for every smaller probability."""
 _FEW = 64
 """Up to this many rounds, every number of answers is a component of its own."""
 
@@ -62,7 +64,7 @@ def mixed_over_counts(
     kept = dict(zip(range(low, high + 1), weights[low : high + 1], strict=True))
     kept[low] += math.fsum(weights[:low])
     if high < rounds:
-        kept[rounds] = math.fsum(weights[high + 1 :])
+        kept[rounds] = max(math.fsum(weights[high + 1 :]), _TINIEST)
     pairs = [(weight, of(count) if count else Experiment()) for count, weight in kept.items() if weight > 0]
     return _mixed(pairs, exact=not low and high == rounds)
 
@@ -95,11 +97,18 @@ def as_upper(pair: Pair) -> Pair:
 
 
 def _binomial(trials: int, chance: Fraction) -> FloatArray:
-    """The probabilities of 0 … trials successes."""
-    ratio, log = float(chance / (1 - chance)), math.log1p(-float(chance)) * trials
+    """The probabilities of 0 … trials successes. None is 0, because the largest loss may be that of the rarest."""
     counts = np.arange(trials)
-    steps = np.log((trials - counts) / (counts + 1)) + math.log(ratio)
-    logs = log + np.concatenate([[0.0], np.cumsum(steps)])
-    weights: FloatArray = np.exp(logs)
-    weights /= weights.sum()
-    return weights
+    steps = np.log((trials - counts) / (counts + 1)) + log_of(chance) - log_of(1 - chance)
+    logs = trials * log_of(1 - chance) + np.concatenate([[0.0], np.cumsum(steps)])
+    weights = np.exp(logs - logs.max())
+    weights = np.maximum(weights / weights.sum(), _TINIEST)
+    found: FloatArray = weights
+    return found
+
+
+def log_of(ratio: Fraction) -> float:
+    """The natural logarithm of a fraction, precise also where the fraction is close to 1."""
+    if ratio > Fraction(1, 2):
+        return math.log1p(float(ratio - 1))
+    return math.log(ratio.numerator) - math.log(ratio.denominator)

@@ -3,9 +3,11 @@
 import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from functools import lru_cache
 
 from untrackable.theory.attendance import seen_laws
-from untrackable.theory.integer_losses import LossLaw, composed, log_ratio, mixed
+from untrackable.theory.chance_of_answering import log_of
+from untrackable.theory.integer_losses import LONGEST, LossLaw, composed, log_ratio, mixed
 
 _FINER = 32
 """The step of a law is this part of the loss of one stay that is seen."""
@@ -13,6 +15,8 @@ _STEP = 2.0**-8
 """The step on which different stays are composed."""
 _NARROWER = 60
 """The number of steps of the search for the best gamma. Each makes the interval a third smaller."""
+_DEVIATIONS = 12
+"""Total losses this many standard deviations above their mean are still finite."""
 
 
 def attendance_law(stays: Iterable[tuple[Fraction, int]], places: Sequence[Fraction]) -> LossLaw:
@@ -20,16 +24,26 @@ def attendance_law(stays: Iterable[tuple[Fraction, int]], places: Sequence[Fract
 
     It bounds the observer's success in recognising one person, and says nothing about the other direction.
     """
-    return composed((_one_stay(chance, places) ** count for chance, count in stays if chance), _STEP)
+    return composed((_equal_stays(chance, count, tuple(places)) for chance, count in stays if chance), _STEP)
 
 
-def _one_stay(chance: Fraction, places: Sequence[Fraction]) -> LossLaw:
+@lru_cache(maxsize=32)
+def _equal_stays(chance: Fraction, count: int, places: tuple[Fraction, ...]) -> LossLaw:
+    """Several stays with the same chance. Kept, because a process may run many clients of one campaign."""
+    return _one_stay(chance, places, count) ** count
+
+
+def _one_stay(chance: Fraction, places: Sequence[Fraction], count: int) -> LossLaw:
+    """The law of one stay. If there are very many stays, its step is coarse enough for all of them together."""
     one, several = seen_laws(chance, places)
     found = [(p, p / q) for p, q in zip(one, several, strict=True) if p]
     ratios = [ratio for _, ratio in found if ratio != 1]
     if not ratios:
         return LossLaw.nothing()
-    step = math.log1p(float(max(ratios) - 1)) / _FINER
+    losses = [(float(p), log_of(ratio)) for p, ratio in found]
+    mean, square = (math.fsum(p * loss**power for p, loss in losses) for power in (1, 2))
+    reach = count * mean + _DEVIATIONS * math.sqrt(count * square)
+    step = max(log_of(max(ratios)) / _FINER, reach / LONGEST)
     return mixed((Fraction(1), _outcome(p, ratio).on(step)) for p, ratio in found)
 
 
@@ -42,6 +56,7 @@ def _outcome(mass: Fraction, ratio: Fraction) -> LossLaw:
     return LossLaw.of(log_ratio(ratio.denominator, ratio.numerator), {-1: mass})
 
 
+@lru_cache(maxsize=32)
 def recognition_upper(law: LossLaw, people: int) -> float:
     """A bound on the probability of recognising a person among this many: the least of e^gamma/people + delta.
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
-from untrackable.theory.integer_losses import LossLaw, composed
+from untrackable.theory.integer_losses import LONGEST, LossLaw, composed
 
 _REACH = 9
 """Losses beyond this many standard deviations count as infinite."""
@@ -12,16 +12,17 @@ _CELLS = 8
 """A Gaussian is first cut into cells that are this many times finer than the step of the result."""
 _FINEST = 1 << 11
 """But a cell is never finer than this part of the standard deviation."""
-_SPREAD = 1 << 8
-"""The step is at least this part of the standard deviation of all losses together."""
+_DEVIATIONS = 7
+"""Total losses up to this many standard deviations above their mean, and a little more, stay finite."""
 
 
-def with_gaussian_tail(laws: Sequence[LossLaw], shift: float, step: float, *, spread: float) -> LossLaw:
-    """The composition of some laws and a Gaussian shift, on this step or a coarser one.
+def with_gaussian_tail(laws: Sequence[LossLaw], shift: float, *, variance: float, loudest: float) -> LossLaw:
+    """The composition of some laws and a Gaussian shift, on the finest step on which hardly any loss is infinite.
 
-    `spread` is about the standard deviation of all losses together.
+    `variance` is about that of all losses together, which have a mean of half as much. `loudest` is the largest
+    loss of one law.
     """
-    step = max(step, spread / _SPREAD)
+    step = (variance / 2 + _DEVIATIONS * math.sqrt(variance) + 2 * loudest) / LONGEST
     moved = [law.on(step) for law in laws]
     return composed([*moved, gaussian(shift, step)] if shift else moved, step)
 

@@ -75,15 +75,31 @@ def kept_bits_advantage_upper(kept: list[tuple[float, int]], one: float, zero: f
     """
     if reports < 2:
         return 0.0
-    total, growth = np.zeros(reports + 1), np.zeros(reports + 1)
+    total = np.zeros(reports + 1)
     apart = binomial_distances(reports, one, zero)
     for chance, count in kept:
         total += count * kept_bit_advantages(chance, apart)
+    bound = np.minimum(total, np.sqrt(_chi_squares(kept, one, zero, reports)) / 2)
+    return float(min(1.0, bound.max() * (1 + 1e-9) + _ROUNDED * sum(count for _, count in kept)))
+
+
+def kept_bits_chi_square_upper(kept: list[tuple[float, int]], one: float, zero: float, reports: int) -> float:
+    """An upper bound on χ² of one person against two, Π (1 + χ²) - 1 over the kept bits, at the worst split."""
+    if reports < 2:
+        return 0.0
+    found = float(_chi_squares(kept, one, zero, reports).max())
+    return found * (1 + 1e-9) + _ROUNDED * sum(count for _, count in kept)
+
+
+def _chi_squares(kept: list[tuple[float, int]], one: float, zero: float, reports: int) -> FloatArray:
+    """The same for all splits j = 0 … reports."""
+    growth = np.zeros(reports + 1)
+    for chance, count in kept:
         sums = _squares(chance, one, zero, reports)
         growth += count * np.log1p((chance * (1 - chance)) ** 2 * sums * sums[::-1])
     with np.errstate(over="ignore"):
-        bound = np.minimum(total, np.sqrt(np.expm1(growth)) / 2)
-    return float(min(1.0, bound.max() * (1 + 1e-9) + _ROUNDED * sum(count for _, count in kept)))
+        found: FloatArray = np.expm1(growth)
+    return found
 
 
 def kept_symbol_advantage_upper(kept: float, tell: float, values: int, reports: int) -> float:

@@ -37,7 +37,8 @@ def loss_on_grid(factors: Sequence[RepeatedFactor], gaussian: float, grid: int) 
     if not low <= high:  # No world has any finite loss left.
         return LossTable(np.zeros(1), np.zeros(1), np.zeros(1), *one_sided_masses(factors))
     narrowest = 1.01 * max(high - low, 1e-9) / grid
-    stretches = np.linspace(1, 1.1, 33) if len(factors) <= 8 else (1.0,)
+    several = sum(count for _, count in factors) > 1
+    stretches = np.linspace(1, 1.1, 33) if several and len(factors) <= 8 else (1.0,)
     while True:
         # Some steps happen to fit the most likely losses better than others. Trying a few costs almost nothing.
         step, shifts = min(
@@ -179,7 +180,7 @@ def _chernoff(factors: Sequence[RepeatedFactor], gaussian: float, sign: int, wor
             return -math.inf
         laws.append((loss, mass, count))
         largest += count * float(loss.max())
-        variance += count * float(loss**2 @ mass)
+        variance += count * float(np.sum(loss**2 * mass))
     if variance == 0:
         return largest
     tried = 40 if max(loss.size for loss, _, _ in laws or [(np.zeros(1), 0, 0)]) < 200_000 else 12

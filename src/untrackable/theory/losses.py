@@ -44,10 +44,10 @@ class RoundingShift:
         total = float(mass.sum())
         if total == 0:
             return
-        mean = float(error @ mass) / total
+        mean = float(np.sum(error * mass)) / total
         about = error - mean
         self.mean += count * mean
-        self.variance += count * float(about**2 @ mass) / total
+        self.variance += count * float(np.sum(about**2 * mass)) / total
         single = float(np.abs(about).max())
         self.largest = max(self.largest, single)
         self.total += count * single

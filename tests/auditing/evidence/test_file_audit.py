@@ -235,9 +235,9 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         "header.csv": (b"user,report\n", "no row can be used"),
         "windows.csv": (b"user,day,report\n", "no row says which window it is in"),
         "one.csv": (b"user,day,report\na,mon,1\n", "all rows are in one window"),
-        "junk.bin": (bytes(range(256)) * 9, "is not CSV"),
-        "line.txt": (b"no line ends here", "is not CSV"),
-        "junk.parquet": (b"user,report\na,1\n", "not what its name says"),
+        "junk.bin": (bytes(range(256)) * 9, "must be Parquet, Arrow or CSV"),
+        "line.txt": (b"no line ends here", "must be Parquet, Arrow or CSV"),
+        "junk.parquet": (b"user,report\na,1\n", "although its name says so"),
         "short.parquet": (parquet[: len(parquet) // 2], "damaged or truncated within its"),
         "damaged.parquet": (damaged(parquet), "damaged"),
         "short.feather": (arrow[: len(arrow) // 2], "damaged or truncated within its"),
@@ -248,7 +248,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
             b"user,report\n" + b"a,-1\n" * 40,
             "no row can be used; 40 of 40 rows are malformed .line 2",
         ),
-        "few.csv": (b"user,report\na,1\na,2\n", "in both windows: 1, where at least 16"),
+        "few.csv": (b"user,report\na,1\na,2\n", "in both windows, but only 1 do"),
     }
     for name, (content, message) in files.items():
         path = tmp_path / name

@@ -18,7 +18,7 @@ from untrackable.collector.rounds.closing import close_round
 from untrackable.collector.stores.records import Round, StoredCampaign
 from untrackable.collector.stores.store import Store
 from untrackable.collector.stores.store_address import open_store
-from untrackable.display.campaign_words import guarantee_words
+from untrackable.display.campaign_words import end_words, guarantee_words
 from untrackable.protocol.campaign import Campaign, Guarantee
 from untrackable.theory.attendance import Attendance
 
@@ -118,6 +118,28 @@ def test_no_filled_bar_has_an_interval_that_starts_at_zero(collector: Collector)
         assert ("bar pale" in row) == starts_at_zero
         assert ("number strong" in row) != starts_at_zero
     assert {", 0.00 to " in row for row in rows} == {True, False}
+
+
+def test_a_campaign_that_has_ended_says_so(collector: Collector) -> None:
+    asked = campaign()
+    create_campaign(collector.store, asked.to_bytes(), published=True)
+    assert "ended" not in collector.http.get("/").text
+    collector.store.end_campaign(asked.id, 2)
+    assert "Round 2 is its last one." in collector.http.get("/").text
+    collector.clock.now = asked.begins(3) - 1
+    assert "ended" not in collector.http.get("/").text
+    collector.clock.now = asked.begins(3)
+    assert "This campaign has ended: round 2 was its last one." in collector.http.get("/").text
+
+
+def test_the_end_of_a_campaign_in_words() -> None:
+    asked = campaign()
+    assert asked.rounds is not None
+    over = asked.begins(asked.rounds + 1)
+    assert end_words(asked, None, over - 1) == ""
+    assert end_words(asked, asked.rounds, over - 1) == ""
+    assert end_words(asked, None, over) == f"This campaign has ended: round {asked.rounds} was its last one."
+    assert end_words(asked, 0, asked.begins(1) - 1) == "This campaign was ended before its first round."
 
 
 def test_unpublished_or_few_reports_show_no_number(collector: Collector) -> None:

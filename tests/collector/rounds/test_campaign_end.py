@@ -56,6 +56,20 @@ def test_the_round_that_takes_reports_is_the_last_one(collector: Collector) -> N
     assert collector.http.get(f"/campaigns/{asked.id}/rounds").json()["last_round"] == 2
 
 
+def test_a_campaign_that_is_added_again_has_estimates_of_its_own(collector: Collector) -> None:
+    """Even if it has as many reports as before, of other values."""
+    asked = campaign()
+    found = []
+    for seed in (2, 3):
+        collector.create(asked)
+        assert collector.send(asked, b"".join(bodies(asked, 20, seed=seed))).status_code == 204
+        assert collector.close(asked).status_code == 200
+        found.append(collector.http.get(f"/campaigns/{asked.id}/estimate?beta=0.05").json())
+        delete_campaign(collector.store, asked)
+    assert [each["reports"] for each in found] == [20, 20]
+    assert found[0]["values"] != found[1]["values"]
+
+
 def test_only_an_admin_ends_a_campaign(collector: Collector) -> None:
     asked = collector.create(campaign())
     assert collector.http.post(f"/campaigns/{asked.id}/end").status_code == 401

@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -75,3 +77,51 @@ def test_a_bad_report_costs_the_good_ones_of_its_group_little(
     assert [i for i, one in enumerate(waiting) if one.outcome is not None] == [place]
     assert collector.store.count(Round(asked.id, 1)) == 255
     assert readings <= 2 * 8 + 1
+
+
+def test_the_writer_waits_for_more_only_if_that_is_worth_it(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After waiting in vain, it stores the next groups as they are."""
+    writer = collector.http.app.state.service.writer  # type: ignore[attr-defined]
+    asked: list[tuple[int, float]] = []
+    come = [True, True, False, True]
+
+    def wait(count: int, seconds: float) -> bool:
+        asked.append((count, seconds))
+        return come[len(asked) - 1]
+
+    monkeypatch.setattr(writer, "_wait_for", wait)
+    for _ in range(3):
+        writer._wait_for_more(5, 0.002)
+    for _ in range(writer_module._GROUPS_WITHOUT_WAIT):
+        writer._wait_for_more(5, 0.002)
+    assert asked == [(5, 0.001)] * 3
+    writer._wait_for_more(5, 3.0)
+    assert asked[3:] == [(5, writer_module._LONGEST_WAIT)]
+    monkeypatch.undo()
+
+
+def test_reports_are_acknowledged_before_they_are_rearranged_and_whatever_comes_of_that(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked = collector.create(campaign())
+    writer = collector.http.app.state.service.writer  # type: ignore[attr-defined]
+    loop, steps = writer._loop, []
+
+    def rearrange() -> None:
+        steps.append("rearranged")
+        raise RuntimeError("private")
+
+    def schedule(call: Any, *arguments: Any) -> None:
+        steps.append("answered")
+        loop.call_soon_threadsafe(call, *arguments)
+
+    monkeypatch.setattr(collector.store, "rearrange", rearrange)
+    instead = SimpleNamespace(call_soon_threadsafe=schedule, create_future=loop.create_future)
+    monkeypatch.setattr(writer, "_loop", instead)
+    for body in bodies(asked, 3):
+        assert collector.send(asked, body).status_code == 204
+    assert steps[:5] == ["answered", "rearranged", "answered", "rearranged", "answered"]
+    assert "could not be rearranged because of a fault" in caplog.text
+    assert "private" not in caplog.text

@@ -75,8 +75,8 @@ def damaged(path: Path, seed: int) -> None:
     data = bytearray(path.read_bytes())
     rng = random.Random(seed)  # noqa: S311
     for _ in range(20):
-        page = rng.randrange(1, len(data) // 1024)
-        data[1024 * page : 1024 * page + 64] = rng.randbytes(64)
+        page = rng.randrange(1, len(data) // 4096)
+        data[4096 * page : 4096 * page + 64] = rng.randbytes(64)
     path.write_bytes(bytes(data))
 
 
@@ -103,7 +103,7 @@ def test_what_is_no_database_is_refused(tmp_path: Path, content: bytes) -> None:
 def test_a_truncated_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.db"
     filled(path).close()
-    path.write_bytes(path.read_bytes()[: 1024 * 20])
+    path.write_bytes(path.read_bytes()[: 4096 * 5])
     with pytest.raises(StoreError, match="damaged"):
         open_store(f"sqlite:///{path}")
 

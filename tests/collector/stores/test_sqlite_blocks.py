@@ -13,7 +13,7 @@ import pytest
 from tests.collector.stores.test_store import ASKED, ID, ROUND, kept, known, payloads, rows
 from untrackable.collector.http.management import create_campaign
 from untrackable.collector.rounds.closing import close_round
-from untrackable.collector.stores import sqlite, sqlite_blocks
+from untrackable.collector.stores import growing_table, sqlite, sqlite_blocks
 from untrackable.collector.stores.records import Round, RoundsClosed, Rows, StoredRound
 from untrackable.collector.stores.sqlite import SqliteStore
 from untrackable.errors import StoreError, StoreUnavailable
@@ -22,7 +22,8 @@ from untrackable.errors import StoreError, StoreUnavailable
 @pytest.fixture(autouse=True)
 def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that rounds of these tests are large."""
-    monkeypatch.setattr(sqlite, "_TABLE_REPORTS", 100)
+    monkeypatch.setattr(growing_table, "_TABLE_REPORTS", 100)
+    monkeypatch.setattr(growing_table, "_GROUPED_REPORTS", 50)
     monkeypatch.setattr(sqlite, "_DROPPED_AT_ONCE", 10)
     monkeypatch.setattr(sqlite_blocks, "_BLOCK_ROWS", 32)
     monkeypatch.setattr(sqlite_blocks, "_ADDITION_ROWS", 8)
@@ -56,6 +57,7 @@ def fill(store: SqliteStore, groups: int = 40, round: Round = ROUND) -> Rows:
     given = [by_nonce(rows(25, seed)) for seed in range(groups)]
     for group in given:
         store.add({round: group})
+        store.rearrange()
     return np.concatenate(given)
 
 
@@ -77,6 +79,7 @@ def test_a_nonce_counts_once_wherever_it_is(store: SqliteStore) -> None:
     changed[:, 16:] ^= 1
     for group in np.split(changed, 20):
         store.add({ROUND: by_nonce(group)})
+        store.rearrange()
         assert store.count(ROUND) == 1000
     assert kept(store) == payloads(given)
 
@@ -108,6 +111,7 @@ def test_nonces_that_somebody_chose_to_be_alike(store: SqliteStore) -> None:
     given[:, 14], given[:, 15] = np.arange(1000) // 256, np.arange(1000) % 256
     for group in np.split(given[np.random.default_rng(1).permutation(1000)], 40):
         store.add({ROUND: by_nonce(group)})
+        store.rearrange()
     connection = store._connect()
     longest = connection.execute("SELECT max(length(data) / row_size) FROM blocks_1").fetchone()[0]
     connection.close()
@@ -116,17 +120,18 @@ def test_nonces_that_somebody_chose_to_be_alike(store: SqliteStore) -> None:
 
 
 def test_a_table_that_was_large_before_moves_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sqlite, "_TABLE_REPORTS", 10**6)
+    monkeypatch.setattr(growing_table, "_TABLE_REPORTS", 10**6)
     before = SqliteStore.open(tmp_path / "x.db")
     known(before)
     given = [fill(before)]
     assert "blocks_1" not in tables(before)
     before.close()
-    monkeypatch.setattr(sqlite, "_TABLE_REPORTS", 100)
+    monkeypatch.setattr(growing_table, "_TABLE_REPORTS", 100)
     store = SqliteStore.open(tmp_path / "x.db")
     for seed in range(100, 240):
         given.append(by_nonce(rows(25, seed)))
         store.add({ROUND: given[-1]})
+        store.rearrange()
     assert tables(store)["reports_1"] <= 300
     assert kept(store) == payloads(np.concatenate(given))
     store.close()
@@ -251,6 +256,7 @@ def _work_until(path: Path, last: int, given: Rows, acknowledge: int) -> None:
         store._connect = watched  # type: ignore[method-assign]
         store.add({ROUND: given})
         os.write(acknowledge, b"!")
+        store.rearrange()
         close_round(store, ASKED, 1)
         os._exit(0)
     except (sqlite3.Error, StoreUnavailable):

@@ -20,7 +20,7 @@ from untrackable.collector.stores.sqlite import SqliteStore
 from untrackable.collector.stores.store_address import open_store
 from untrackable.errors import StoreError, StoreUnavailable
 
-FRAME = 24 + 1024
+FRAME = 24 + 4096
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def test_a_log_damaged_in_any_place_is_refused_unless_a_power_cut_could_have_don
     last = len(commits) - 1 - commits[-2::-1].index(True) - 1  # the last commit but one
     assert sqlite_log.first_damaged_frame(log) is None
     for number in range(len(commits)):
-        for place in (rng.randrange(8), 8 + rng.randrange(8), 16 + rng.randrange(8), 24 + rng.randrange(1024)):
+        for place in (rng.randrange(8), 8 + rng.randrange(8), 16 + rng.randrange(8), 24 + rng.randrange(4096)):
             broken = bytearray(data)
             broken[32 + number * FRAME + place] ^= 1 << rng.randrange(8)
             log.write_bytes(broken)
@@ -142,7 +142,7 @@ def test_what_was_never_synced_behind_the_end_of_the_log_is_not_damage(killed: P
     """Whoever is killed in the middle of a sync, or told that it failed, leaves a transaction to be overwritten."""
     log = killed.with_name("x.db-wal")
     whole, data, ends = log.read_bytes(), bytearray(), []
-    for size in (400, 200, 80, 30, 3):
+    for size in (1600, 800, 320, 120, 3):
         copy = killed.with_name(f"{size}.db")
         copy.write_bytes(killed.read_bytes())
         copy.with_name(f"{size}.db-wal").write_bytes(whole)
@@ -172,7 +172,7 @@ def test_what_was_never_synced_behind_the_end_of_the_log_is_not_damage(killed: P
 def test_a_log_from_before_does_not_count(tmp_path: Path) -> None:
     """Frames that were moved into the file, and not yet overwritten, are of another log."""
     connection = sqlite3.connect(tmp_path / "x.db", isolation_level=None)
-    for setting in ("page_size = 1024", "journal_mode = WAL", "wal_autocheckpoint = 0"):
+    for setting in ("page_size = 4096", "journal_mode = WAL", "wal_autocheckpoint = 0"):
         connection.execute(f"PRAGMA {setting}")
     connection.execute("CREATE TABLE t (x)")
     for _ in range(10):
@@ -302,3 +302,21 @@ def test_a_log_that_is_cut_or_deleted_while_no_server_runs_is_named_among_what_i
         again.close()
     documented = Path("docs/operations.md").read_text().split("What is not found:")[1]
     assert "cut short, deleted or replaced" in documented.split("## Upgrade")[0]
+
+
+@pytest.mark.parametrize("page", [1024, 4096])
+def test_a_log_that_does_not_tell_the_size_of_its_pages(tmp_path: Path, page: int) -> None:
+    """Old stores have smaller pages than new ones."""
+    connection = sqlite3.connect(tmp_path / "x.db", isolation_level=None)
+    for setting in (f"page_size = {page}", "journal_mode = WAL", "wal_autocheckpoint = 0"):
+        connection.execute(f"PRAGMA {setting}")
+    connection.execute("CREATE TABLE kept (x)")
+    for number in range(5):
+        connection.execute("INSERT INTO kept VALUES (?)", (number,))
+    log = tmp_path / "x.db-wal"
+    data = bytearray(log.read_bytes())
+    assert sqlite_log.first_damaged_frame(log) is None
+    data[10] ^= 1
+    log.write_bytes(data)
+    assert sqlite_log.first_damaged_frame(log) == 0
+    connection.close()

@@ -7,9 +7,9 @@ independent of each other.
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from untrackable import checks
 from untrackable.auditing.confidence import Share, lower_bound, upper_bound
 from untrackable.auditing.evidence.report_streams import Streams
-from untrackable.auditing.evidence.similarities import Index, Similarity, Window, similarities
+from untrackable.auditing.evidence.similarities import Index, Window, similarities
 from untrackable.auditing.evidence.value_scores import scorers
 from untrackable.errors import AuditError
 
@@ -62,6 +62,22 @@ class Advantage:
         return {**asdict(self), "same": self.same._asdict(), "different": self.different._asdict()}
 
 
+class People(Protocol):
+    """What was seen of people in one window."""
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """How often each person was seen."""
+
+    def take(self, people: Index) -> Self:
+        """Some of the people."""
+
+
+Seen = TypeVar("Seen", bound=People)
+Score = Callable[[Seen, Seen], FloatArray]
+"""A score for person i in the first window and person i in the second; higher is more alike."""
+
+
 def advantage_lower(first: Window, second: Window, *, level: float = 0.99, seed: int = 0) -> Advantage:
     """A lower bound on the tracking advantage, the total variation between two windows of one person and of two.
 
@@ -70,14 +86,17 @@ def advantage_lower(first: Window, second: Window, *, level: float = 0.99, seed:
     rest is used for the test: half of them give a pair of their own windows, and the others, each used once, give
     pairs of two people.
     """
+    return held_out_advantage(first, second, similarities, level=level, seed=seed)
+
+
+def held_out_advantage(
+    first: Seen, second: Seen, fitted: Callable[[Seen, Seen], Mapping[str, Score[Seen]]], *, level: float, seed: int
+) -> Advantage:
+    """The bound of `advantage_lower` by the best of several scores, which `fitted` makes for some people."""
     level = checks.open_probability("level", level)
-    people = first.counts.size
-    if people < FEWEST_PEOPLE:
-        raise AuditError(f"at least {FEWEST_PEOPLE} people must have reports in both windows, but only {people} do")
-    order = np.random.default_rng(checks.integer("seed", seed, low=0)).permutation(people)
-    fit, choose, test = order[: people // 4], order[people // 4 : people // 2], order[people // 2 :]
+    fit, choose, test = held_out_parts(first.counts.size, seed)
     same, left, right = disjoint_pairs(test)
-    known = similarities(first.take(fit), second.take(fit))
+    known = fitted(first.take(fit), second.take(fit))
     best: tuple[float, str, float] = (-math.inf, "", math.inf)
     for name, similarity in known.items():
         bound, threshold = _threshold(similarity, first.take(choose), second.take(choose), level, same.size)
@@ -90,6 +109,14 @@ def advantage_lower(first: Window, second: Window, *, level: float = 0.99, seed:
     return Advantage.of(name, hits, alarms, level)
 
 
+def held_out_parts(people: int, seed: int) -> tuple[Index, Index, Index]:
+    """A quarter of the people to fit scores, a quarter to choose one, and the others to try it on."""
+    if people < FEWEST_PEOPLE:
+        raise AuditError(f"at least {FEWEST_PEOPLE} people seen in both windows are needed, there are {people}")
+    order = np.random.default_rng(checks.integer("seed", seed, low=0)).permutation(people)
+    return order[: people // 4], order[people // 4 : people // 2], order[people // 2 :]
+
+
 def disjoint_pairs(people: Index) -> tuple[Index, Index, Index]:
     """Pair half of the people with themselves, and the others with each other, each used once."""
     same, others = people[: people.size // 2], people[people.size // 2 :]
@@ -98,7 +125,7 @@ def disjoint_pairs(people: Index) -> tuple[Index, Index, Index]:
 
 
 def _threshold(
-    similarity: Similarity, first: Window, second: Window, level: float, trials: int
+    similarity: Score[Seen], first: Seen, second: Seen, level: float, trials: int
 ) -> tuple[float, float]:
     """The bound to expect from `trials` pairs of one person, and the threshold that gives it.
 

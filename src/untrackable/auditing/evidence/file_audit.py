@@ -14,8 +14,15 @@ from numpy.typing import NDArray
 from untrackable import checks
 from untrackable.auditing.evidence.attack_bounds import FEWEST_PEOPLE, Advantage, advantage_lower, disjoint_pairs
 from untrackable.auditing.evidence.people_sample import BothWindows, PeopleSample, arrays, windows
+from untrackable.auditing.evidence.recorded_attendance import (
+    MOST_ROUNDS,
+    RecordedAttendance,
+    SeenRounds,
+    follow_by_attendance,
+    round_label,
+)
 from untrackable.auditing.evidence.recorded_format import FORMATS, FormatName, RecordedFormat, UnreadableReport
-from untrackable.auditing.evidence.recorded_table import RecordedColumns, find_columns, open_recorded
+from untrackable.auditing.evidence.recorded_table import ROUNDS, RecordedColumns, find_columns, open_recorded
 from untrackable.errors import AuditError
 from untrackable.progress import Progress
 from untrackable.reports.table import CellBatch, CellTable
@@ -49,7 +56,8 @@ class FileAudit:
     Of `rows` data rows, `malformed` were left out, and `elsewhere` were in other windows. `examples` has the first
     few malformed rows: their line or row number, and what is wrong. `people` is the number of people with reports
     in both windows, and `reports` the number of their reports. `sampled` says whether the `pseudonyms` that were
-    looked at are a uniform sample of those in the file.
+    looked at are a uniform sample of those in the file. `tracking` is by what the reports say, `attendance` by the
+    rounds in which people were seen; if it is None, `attendance_missing` says why.
     """
 
     path: str
@@ -67,6 +75,8 @@ class FileAudit:
     level: float
     mechanism: str | None
     tracking: Advantage
+    attendance: RecordedAttendance | None
+    attendance_missing: str
 
     def as_dict(self) -> dict[str, Any]:
         """The result as JSON data."""
@@ -87,6 +97,8 @@ class FileAudit:
             "advantage_lower": self.tracking.lower,
             "advantage_sampled": self.tracking.sampled,
             "tracking": self.tracking.as_dict(),
+            "attendance": None if self.attendance is None else self.attendance.as_dict(),
+            "attendance_missing": self.attendance_missing or None,
         }
 
 
@@ -96,6 +108,7 @@ def audit_file(
     pseudonym: str | None = None,
     window: str | None = None,
     report: str | None = None,
+    round: str | None = None,
     windows: tuple[str, str] | None = None,
     format: FormatName = "auto",
     level: float = 0.99,
@@ -108,7 +121,8 @@ def audit_file(
     """Measure how well the people in a CSV, Parquet or Arrow file can be followed, by an attack on held-out people.
 
     With a `mechanism` and the `value` that everyone is assumed to hold, the attack uses the mechanism's likelihood
-    ratio, and says "one person" if it is above 1. Memory grows with `people`, the largest number of people to look
+    ratio, and says "one person" if it is above 1. If the file says in which round (or when) a report was seen,
+    people are also followed by attendance alone. Memory grows with `people`, the largest number of people to look
     at, and not with the rows. `seed` decides which people are sampled and which are held out.
     """
     checks.choice("format", format, FORMATS)
@@ -118,7 +132,7 @@ def audit_file(
     if mechanism is not None and not callable(getattr(mechanism, "link_scores", None)):
         raise TypeError(f"mechanism must have a method link_scores, {type(mechanism).__name__} has none")
     table = open_recorded(Path(path))
-    columns = find_columns(table, pseudonym, window, report)
+    columns = find_columns(table, pseudonym, window, report, round)
     reading = _Reading(table, columns, format, mechanism, progress)
     if columns.window is not None:
         windows = reading.two_windows(windows)
@@ -134,6 +148,7 @@ def audit_file(
     if progress is not None:
         progress("looking for a way to follow people", None)
     tracking = _tracked(both, level, seed, mechanism, value)
+    attendance, missing = _attended(both, columns, len(reading.rounds), level, seed)
     return FileAudit(
         path=os.fspath(path),
         unit=table.unit,
@@ -150,6 +165,8 @@ def audit_file(
         level=level,
         mechanism=None if mechanism is None else repr(mechanism),
         tracking=tracking,
+        attendance=attendance,
+        attendance_missing=missing,
     )
 
 
@@ -170,6 +187,8 @@ class _Reading:
         self.format = RecordedFormat("text", 0)
         self.rows = self.malformed = self.elsewhere = 0
         self.examples: list[tuple[int, str]] = []
+        self.rounds: dict[str, int] = {}
+        """The rounds that were seen, numbered; one more than `MOST_ROUNDS` if there are too many."""
 
     def two_windows(self, asked: tuple[str, str] | None) -> tuple[str, str]:
         """The two windows that were asked for, or the two with the most rows."""
@@ -245,6 +264,8 @@ class _Reading:
             if _missing(cells[1]):
                 return "the window is missing"
             window = which.get(str(cells[1]))
+        if self._columns.round is not None and _missing(cells[2]):
+            return "the round is missing"
         try:
             report = self.format.read(sent)
         except UnreadableReport as error:
@@ -254,8 +275,14 @@ class _Reading:
         if which and window is None:
             self.elsewhere += 1
         else:
-            found.add(_name(who), window, report)
+            found.add(_name(who), window, report, self._round(cells))
         return ""
+
+    def _round(self, cells: Sequence[Any]) -> int | None:
+        """The number of a row's round, if there are rounds and not too many."""
+        if self._columns.round is None or len(self.rounds) > MOST_ROUNDS:
+            return None
+        return self.rounds.setdefault(round_label(cells[2], self._columns.round), len(self.rounds))
 
     def _batches(self, what: str, columns: list[str]) -> Iterator[CellBatch]:
         for batch in self._table.cells(columns):
@@ -272,6 +299,22 @@ def _missing(cell: Any) -> bool:
 
 def _name(who: Any) -> bytes:
     return who if isinstance(who, bytes) else str(who).encode("utf-8", "surrogatepass")
+
+
+def _attended(
+    both: list[BothWindows], columns: RecordedColumns, rounds: int, level: float, seed: int
+) -> tuple[RecordedAttendance | None, str]:
+    """What attendance alone says; or None, and the reason."""
+    if columns.window is None:
+        return None, "the file has no column of windows, so that all reports may come from one place"
+    if columns.round is None:
+        return None, f"the file has no column of rounds or times ({', '.join(ROUNDS)})"
+    if rounds > MOST_ROUNDS:
+        return None, f"the file has more than {MOST_ROUNDS:,} different rounds"
+    first, second = (SeenRounds.of([person[i].rounds for person in both], rounds) for i in (0, 1))
+    if not (first.seen.any(axis=0) & second.seen.any(axis=0)).any():
+        return None, "no round was seen in both windows"
+    return follow_by_attendance(first, second, level=level, seed=seed), ""
 
 
 def _tracked(

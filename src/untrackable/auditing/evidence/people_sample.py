@@ -23,15 +23,16 @@ MOST_RAW = 256
 
 
 class PersonWindow:
-    """The reports of a person in one window: their number, how often each bit was 1, and some digests."""
+    """The reports of a person in one window: number, how often each bit was 1, some digests, and rounds as bits."""
 
-    __slots__ = ("count", "hashes", "ones", "raw")
+    __slots__ = ("count", "hashes", "ones", "raw", "rounds")
 
     def __init__(self) -> None:
         self.count = 0
         self.ones: NDArray[np.uint32] = np.zeros(0, dtype=np.uint32)
         self.hashes: dict[int, int] = {}
         self.raw: list[int] = []
+        self.rounds = 0
 
     def add(self, report: int, width: int, keep: bool) -> None:
         """Add a report."""
@@ -65,7 +66,7 @@ class PeopleSample:
         self._largest: list[tuple[int, bytes]] = []
         self.dropped = False
 
-    def add(self, pseudonym: bytes, window: int | None, report: int) -> None:
+    def add(self, pseudonym: bytes, window: int | None, report: int, round: int | None = None) -> None:
         """Add a report. Without a window, a person's reports go to the two windows in turn."""
         person = self._known.get(pseudonym) or self._admit(pseudonym)
         if person is None:
@@ -73,6 +74,8 @@ class PeopleSample:
         if window is None:
             window = (person[0].count + person[1].count) % 2
         person[window].add(report, self._width, self._keep)
+        if round is not None:
+            person[window].rounds |= 1 << round
 
     def _admit(self, pseudonym: bytes) -> BothWindows | None:
         rank = digest(pseudonym, self._key)

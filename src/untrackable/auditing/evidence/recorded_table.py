@@ -12,13 +12,15 @@ from untrackable.reports.table import CellTable, SourceFile
 PSEUDONYMS = ("pseudonym", "user", "user_id", "id")
 WINDOWS = ("window", "place", "device", "day")
 REPORTS = ("report", "irr")
+ROUNDS = ("round", "date", "day", "time", "timestamp")
 
 
 class RecordedColumns(NamedTuple):
-    """The names of the columns to read. The column for the window may be missing."""
+    """The names of the columns to read. Those for the window and for the round may be missing."""
 
     pseudonym: str
     window: str | None
+    round: str | None
     report: str
 
     @property
@@ -42,13 +44,20 @@ def open_recorded(path: Path) -> CellTable:
 
 
 def find_columns(
-    table: CellTable, pseudonym: str | None, window: str | None, report: str | None
+    table: CellTable, pseudonym: str | None, window: str | None, report: str | None, round: str | None = None
 ) -> RecordedColumns:
-    """The columns with the given names, or else those with a usual name."""
+    """The columns with the given names, or else those with a usual name. Rounds are read only beside windows."""
     who = _find(table, "pseudonym", pseudonym, PSEUDONYMS)
     what = _find(table, "report", report, REPORTS)
     when = _find(table, "window", window, WINDOWS) if window is not None or _usual(table, WINDOWS) else None
-    return RecordedColumns(who, when, what)
+    moment = round
+    if round is None:
+        moment = next((name for name in ROUNDS if name in table.columns and name not in (who, when, what)), None)
+    elif when is None:
+        raise AuditError("rounds are of use only beside a window column, and there is none")
+    else:
+        _find(table, "round", round, ROUNDS)
+    return RecordedColumns(who, when, moment if when is not None else None, what)
 
 
 def _find(table: CellTable, what: str, asked: str | None, usual: Sequence[str]) -> str:

@@ -2,7 +2,7 @@
 
 import asyncio
 import functools
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, NamedTuple, NoReturn
 
 from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.flow_control import FlowControl
@@ -11,6 +11,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from untrackable.collector.http.problems import NO_SNIFFING, Problem, Refused, response
 from untrackable.collector.http.report_upload import ReportUpload
 from untrackable.collector.metrics import Metrics
+from untrackable.collector.rounds.acceptance import CampaignAcceptance
 from untrackable.collector.rounds.group_commit import Outcome
 from untrackable.collector.settings import Settings
 from untrackable.protocol.campaign import LARGEST
@@ -27,6 +28,8 @@ _SPARE = 192
 """The number of refused connections that are kept open until their senders have read the refusal."""
 _REFUSED_SECONDS = 2.0
 """The longest time for which a refused connection is kept open."""
+_OTHER_HEADS = 4
+"""The number of other heads on a connection from which on no head is kept, because it does not repeat them."""
 _STORED = STATUS_LINE[204] + b"cache-control: no-store\r\n%s: %s\r\n\r\n" % NO_SNIFFING
 _STORED_LAST = _STORED[:-2] + b"connection: close\r\n\r\n"
 """The answer to stored reports, and the same as the last answer of a connection."""
@@ -34,6 +37,24 @@ _STORED_LAST = _STORED[:-2] + b"connection: close\r\n\r\n"
 
 class _Stopped(Exception):
     """The rest of the received bytes is ignored."""
+
+
+class _SmallReport(NamedTuple):
+    """A small report on its way to the store: where its answer goes, and who accepts it."""
+
+    cycle: RequestResponseCycle
+    acceptance: CampaignAcceptance
+
+
+class _KnownHead(NamedTuple):
+    """The head of the last small report on a connection, and the size of that request with its body.
+
+    Senders that keep a connection open repeat the same head byte by byte. Parsing it again would find the same.
+    """
+
+    head: bytes
+    size: int
+    last: _SmallReport
 
 
 class _HeldFlow(FlowControl):
@@ -78,6 +99,11 @@ class LimitedProtocol(HttpToolsProtocol):
         """The request that is answered once its body has arrived or the received bytes are all parsed."""
         self._unread, self._parsed = b"", 0
         """The last received bytes, and the number of them that are parsed already."""
+        self._small: _SmallReport | None = None
+        """The last small report among the bytes that are being parsed."""
+        self._known: _KnownHead | None = None
+        self._other_heads = 0
+        """How often a request did not have the head of the one before."""
         self._flow: _HeldFlow
         self._backlog = 0
         """This connection's share of the backlog."""
@@ -137,12 +163,38 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Take more bytes of one request or of several."""
-        if self._ignoring:
+        if self._ignoring or self._repeats(data):
             return
+        idle = not self._arriving and not self._unread
+        self._known = self._small = None
         # Reading is paused while bytes wait, so there is nothing to put together as a rule.
         self._unread = self._unread[self._parsed :] + data if self._unread else data
         self._parsed = 0
         self._read()
+        repeating = self._other_heads < _OTHER_HEADS
+        if repeating and idle and self._small is not None and not self.pipeline and not self._arriving:
+            self._known = _known_head(data, self._small)
+
+    def _repeats(self, data: bytes) -> bool:
+        """Store a small report with the same head as the last one. False if these bytes must be parsed."""
+        known = self._known
+        if known is None:
+            return False
+        if len(data) != known.size or not data.startswith(known.head):
+            self._other_heads += 1
+            return False
+        cycle = known.last.cycle
+        if not cycle.response_complete or not cycle.keep_alive or self.flow.write_paused or self.upload is None:
+            return False
+        stored = self.upload.store(known.last.acceptance, data[len(known.head) :])
+        if stored is None:
+            return False
+        if self.timeout_keep_alive_task is not None:
+            self.timeout_keep_alive_task.cancel()
+            self.timeout_keep_alive_task = None
+        cycle.response_started = cycle.response_complete = False
+        self._answer_once_stored(cycle, stored)
+        return True
 
     def _read(self) -> None:
         """Parse received bytes until too many requests wait. Read more once all of them are being answered."""
@@ -225,12 +277,17 @@ class LimitedProtocol(HttpToolsProtocol):
         """Store a small report without a task, or start the application in a task."""
         self._postponed = None
         if self.upload is not None and not cycle.more_body and not self.flow.write_paused:
-            stored = self.upload.submit(cycle.scope, cycle.body)
-            if stored is not None:
-                self._tasks.add(stored)
-                stored.add_done_callback(functools.partial(self._stored, cycle))
+            acceptance = self.upload.acceptance_of_small(cycle.scope, len(cycle.body))
+            stored = None if acceptance is None else self.upload.store(acceptance, bytes(cycle.body))
+            if acceptance is not None and stored is not None:
+                self._small = _SmallReport(cycle, acceptance)
+                self._answer_once_stored(cycle, stored)
                 return
         super()._start_asgi_task(cycle, app)
+
+    def _answer_once_stored(self, cycle: RequestResponseCycle, stored: "asyncio.Future[Outcome]") -> None:
+        self._tasks.add(stored)
+        stored.add_done_callback(functools.partial(self._stored, cycle))
 
     def _stored(self, cycle: RequestResponseCycle, stored: "asyncio.Future[Outcome]") -> None:
         """Answer a small report. uvicorn cancels it like a task if the collector ends and cannot wait longer."""
@@ -310,3 +367,15 @@ class LimitedProtocol(HttpToolsProtocol):
         if self._head_complete:
             return not self.pipeline and not self.cycle.response_started
         return self.cycle is None or (self._arriving and self.cycle.response_complete)
+
+
+def _known_head(data: bytes, small: _SmallReport) -> _KnownHead | None:
+    """The head of a request that is all of the data, or None if its body is not simply the rest of the data."""
+    size = len(small.cycle.body)
+    head = data[: len(data) - size]
+    lengths = [
+        value for name, value in small.cycle.scope["headers"] if name in (b"content-length", b"transfer-encoding")
+    ]
+    if lengths != [b"%d" % size] or len(head) > _PIECE or not head.endswith(b"\r\n\r\n"):
+        return None
+    return _KnownHead(head, len(data), small)

@@ -134,7 +134,10 @@ def estimated(
     beta: float = 0.05,
     top: int = DEFAULT_TOP,
 ) -> bytes:
-    """An estimate as JSON. It is made once and remembered as long as the rounds have their sums."""
+    """An estimate as JSON. It is made once and remembered as long as the rounds have their sums.
+
+    If the campaign is deleted and added again, its rounds have other keys, so that nothing old is remembered.
+    """
     from untrackable.collector.rounds.estimates import frequent_values
 
     def make() -> bytes:
@@ -158,8 +161,8 @@ def estimated(
         return strict_json.write(content, compact=True).encode()
 
     kept = {each.number: each.reports for each in service.store.rounds(campaign.id)}
-    asked = (campaign.id, rounds, candidates, beta, top, tuple(kept.get(number) for number in rounds))
-    return service.cached_answer(asked, make)
+    sums = (service.store.first_key(campaign.id), tuple(kept.get(number) for number in rounds))
+    return service.cached_answer((campaign.id, rounds, candidates, beta, top, sums), make)
 
 
 def _json(content: Any) -> Response:

@@ -11,7 +11,7 @@ from untrackable.collector.http.public_api import NO_STORE, estimated
 from untrackable.collector.http.service import Service
 from untrackable.collector.stores.records import StoredCampaign
 from untrackable.display.attendance_words import sample_words
-from untrackable.display.campaign_words import guarantee_words, schedule_words
+from untrackable.display.campaign_words import end_words, guarantee_words, schedule_words
 from untrackable.display.page_shell import page_template
 from untrackable.display.percentages import percent
 from untrackable.protocol.campaign import Campaign
@@ -45,6 +45,7 @@ class PublicPage:
             "question": campaign.question,
             "encoding": campaign.encoding.describe(),
             "schedule": schedule_words(campaign),
+            "end": end_words(campaign, stored.last_round, self._service.clock()),
             "guarantee": guarantee_words(campaign, self._service.verdict(stored)),
             "why": "",
             "estimate": None,

@@ -9,6 +9,7 @@ from starlette.types import Receive, Scope, Send
 
 from untrackable.collector.http.problems import Problem, Refused
 from untrackable.collector.http.service import Service
+from untrackable.collector.rounds.acceptance import CampaignAcceptance
 from untrackable.collector.rounds.group_commit import SMALL_BODY, Outcome
 
 MEDIA_TYPE = b"application/octet-stream"
@@ -51,13 +52,13 @@ class ReportUpload:
         await send({"type": "http.response.start", "status": 204, "headers": _HEADERS})
         await send({"type": "http.response.body"})
 
-    def submit(self, scope: Any, body: bytearray) -> "Future[Outcome] | None":
-        """Queue a small body that has arrived whole. Returns None if this request needs to be handled as a task.
+    def acceptance_of_small(self, scope: Any, size: int) -> CampaignAcceptance | None:
+        """Who accepts a small body that has arrived whole. None if this request needs to be handled as a task.
 
         Nearly all requests are such bodies. They are stored without a task and without any layer in between.
         """
         path = scope["path"]
-        if scope["method"] != "POST" or not path.endswith(_AFTER_ID) or len(body) > SMALL_BODY:
+        if scope["method"] != "POST" or not path.endswith(_AFTER_ID) or size > SMALL_BODY:
             return None
         acceptance = self._service.cached_acceptance(path[len(_BEFORE_ID) : -len(_AFTER_ID)])
         if acceptance is None or not path.startswith(_BEFORE_ID):
@@ -68,7 +69,11 @@ class ReportUpload:
                 typed = value == MEDIA_TYPE
             elif name == b"origin":
                 return None
-        return self._service.writer.try_write(acceptance, bytes(body)) if typed else None
+        return acceptance if typed else None
+
+    def store(self, acceptance: CampaignAcceptance, body: bytes) -> "Future[Outcome] | None":
+        """Queue a small body, or return None if there is no room for it now."""
+        return self._service.writer.try_write(acceptance, body)
 
 
 async def read_body(

@@ -49,7 +49,7 @@ _OTHER_FILES = 384
 """The number of file descriptors for everything but connections: the store's, and those of refused connections."""
 _BACKLOG = 2048
 """The largest number of connections that wait to be accepted."""
-_SWITCH_SECONDS = 0.001
+_SWITCH_SECONDS = 0.0003
 """After this time a busy event loop lets the writer's thread run. With the usual 0.005, commits would be late."""
 
 

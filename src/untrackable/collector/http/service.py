@@ -90,11 +90,11 @@ class Service:
         """Close rounds that are over, at random intervals, so that processes do not all do it at the same time."""
         while not ending.is_set():
             try:
-                trusted = self._jumps.clock_is_trusted()
-                self.metrics.set_gauge("clock_doubted", int(not trusted))
+                now = self._jumps.trusted_time()
+                self.metrics.set_gauge("clock_doubted", int(now is None))
                 await run_in_threadpool(self.measure_store)
-                if trusted:
-                    await run_in_threadpool(self.close_overdue)
+                if now is not None:
+                    await run_in_threadpool(self.close_overdue, now)
                     await run_in_threadpool(self.measure_store)
             except StoreUnavailable as error:
                 _log.warning("Rounds could not be closed now and will be tried again: %s", error)
@@ -104,10 +104,11 @@ class Service:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(ending.wait(), wait)
 
-    def close_overdue(self) -> int:
+    def close_overdue(self, now: float | None = None) -> int:
         """Close every round whose time and grace are over, and return their number."""
-        closed = close_overdue(self.store, self.clock(), self.settings, self.metrics)
-        dropped = drop_old_sums(self.store, self.clock(), self.settings)
+        now = self.clock() if now is None else now
+        closed = close_overdue(self.store, now, self.settings, self.metrics)
+        dropped = drop_old_sums(self.store, now, self.settings)
         if dropped or not closed:
             self.store.tidy()
         return closed

@@ -31,10 +31,13 @@ class ClockJumpDetector:
             return False
         return self._doubted is None or now - self._doubted < _PATIENCE
 
-    def clock_is_trusted(self) -> bool:
-        """Whether the clock has run steadily, or jumped forward so long ago that it is trusted again."""
-        now = self._passing()
-        ahead = self._clock() - now
+    def trusted_time(self) -> float | None:
+        """The time, if the clock has run steadily, or jumped so long ago that it is trusted again; else None.
+
+        The clock may jump at any moment, so callers use this time and do not look at the clock again.
+        """
+        now, time = self._passing(), self._clock()
+        ahead = time - now
         if ahead - self._ahead <= _MOST:
             if self._doubted is not None:
                 _log.warning("The clock is right again. Closing of rounds continues.")
@@ -46,8 +49,8 @@ class ClockJumpDetector:
                 _PATIENCE,
             )
             self._doubted = now
-            return False
+            return None
         elif now - self._doubted < _PATIENCE:
-            return False
+            return None
         self._ahead, self._doubted = ahead, None
-        return True
+        return time

@@ -36,7 +36,9 @@ _NEVER = 1 << 62
 _SYNCED_BYTES = 64 << 10
 """The size of a group up to which its sync takes longer than its insertion."""
 _LONGEST_WAIT = 0.01
-"""The longest time to wait for more bodies. It is at most the time that storing the last group took."""
+"""The longest time to wait for more bodies. It is at most half the time that storing the last group took."""
+_GROUPS_WITHOUT_WAIT = 31
+"""The number of groups that are stored without waiting for more bodies after waiting was in vain."""
 _SLOW_SECONDS = 15.0
 """If a body waits longer than this, the collector reports that the store hangs."""
 _FAILED_SECONDS = 30.0
@@ -74,6 +76,8 @@ class Writer:
         self._wake = threading.Event()
         self._wanted = _NEVER
         """The number of waiting bodies from which on the thread is woken."""
+        self._in_vain = 0
+        """The number of next groups for which the thread does not wait for more bodies."""
         self._ending = False
         self._failing = False
         self._failed_at = 0.0
@@ -156,21 +160,39 @@ class Writer:
                         one.outcome = Refused(Problem.INTERNAL, "the reports were not stored")
                 self._storing = []
                 self._loop.call_soon_threadsafe(self._answer, group)
+                taken = time.monotonic() - begun
+                self._rearrange()
                 if sum(len(one.body) for one in group) <= _SYNCED_BYTES:
-                    # Most of the time was spent on the sync, and senders that are answered send again. Their next
-                    # reports are stored together with those that wait, which takes one sync instead of two.
-                    taken = min(time.monotonic() - begun, _LONGEST_WAIT)
-                    self._wait_for(len(group) + len(self._waiting), taken)
+                    self._wait_for_more(len(group), taken)
             if self._ending and not self._waiting:
                 return
 
-    def _wait_for(self, count: int, seconds: float | None) -> None:
-        """Wait until this many bodies wait, the time is over, or the collector ends."""
+    def _rearrange(self) -> None:
+        try:
+            self._store.rearrange()
+        except Exception as error:
+            _log.error("Stored reports could not be rearranged because of a fault: %s", error_location(error))
+
+    def _wait_for_more(self, answered: int, taken: float) -> None:
+        """Wait for the next bodies of the senders that were just answered, if they are likely to come soon.
+
+        Storing a small group mostly waits for the disk. If all senders wait for it, one sync for all of them is
+        better than two. If their next bodies take longer than a sync to come, storing goes on meanwhile instead.
+        """
+        if self._in_vain:
+            self._in_vain -= 1
+            return
+        if not self._wait_for(answered + len(self._waiting), min(taken / 2, _LONGEST_WAIT)):
+            self._in_vain = _GROUPS_WITHOUT_WAIT
+
+    def _wait_for(self, count: int, seconds: float | None) -> bool:
+        """Wait until this many bodies wait, the time is over, or the collector ends. Returns whether they do."""
         self._wanted = count
         if len(self._waiting) < count and not self._ending:  # A body that arrives after this check sets `_wake`.
             self._wake.wait(seconds)
         self._wanted = _NEVER
         self._wake.clear()
+        return len(self._waiting) >= count
 
     def _take(self) -> list[_Waiting]:
         group: list[_Waiting] = []

@@ -2,7 +2,8 @@
 
 Each round has a table of its own, `reports_<key>`, which is created with the first report. When the round stops
 taking reports, the table is renamed to `stopped_<key>`, so that a late writer no longer finds it. It is dropped
-when the round is closed. In SQLite, a large round also has a table `blocks_<key>`. No column records when or from
+when the round is closed. In SQLite, a large round also has a table `blocks_<key>`, and the latest reports of a
+round are rows that contain a whole group of them. No column records when or from
 whom something came.
 """
 
@@ -39,6 +40,8 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     ),
     ("ALTER TABLE campaigns ADD COLUMN last_round BIGINT",),
     # Version 3 changes no table. Older programs do not know `blocks_<key>`, so they must refuse the store.
+    (),
+    # Version 4 changes no table. Older programs do not know groups of reports in `reports_<key>`.
     (),
 )
 

@@ -1,5 +1,6 @@
 """Rows of reports that are sorted by nonce: cut from bytes, merged, and split."""
 
+import bisect
 from collections.abc import Sequence
 
 import numpy as np
@@ -19,8 +20,22 @@ def merge_rows(stored: Rows, added: Rows) -> Rows:
     ours, theirs = _leading(stored), _leading(added)
     places = np.searchsorted(ours, theirs)
     if ours.size and (ours[np.minimum(places, ours.size - 1)] == theirs).any():
-        return _merge_by_whole_nonce(stored, added)
+        return sort_rows(np.concatenate((stored, added)))
     return np.insert(stored, places, added, axis=0)
+
+
+def sort_rows(rows: Rows) -> Rows:
+    """The rows sorted by nonce. Of several rows with the same nonce, the first one stays."""
+    nonces = np.ascontiguousarray(rows[:, :NONCE]).view(">u8")
+    order = np.lexsort((nonces[:, 1], nonces[:, 0]))  # It is stable.
+    nonces = nonces[order]
+    first = np.concatenate(([True], (nonces[1:] != nonces[:-1]).any(axis=1)))
+    return rows[order[first]]
+
+
+def rows_before(rows: Rows, nonce: bytes) -> int:
+    """The number of rows before a nonce. The rows must be sorted."""
+    return bisect.bisect_left(range(rows.shape[0]), nonce, key=lambda i: rows[i, :NONCE].tobytes())
 
 
 def split_rows(rows: Rows, largest: int) -> Sequence[Rows]:
@@ -32,12 +47,3 @@ def split_rows(rows: Rows, largest: int) -> Sequence[Rows]:
 def _leading(rows: Rows) -> NDArray[np.uint64]:
     """The first half of each nonce as a number."""
     return np.ascontiguousarray(rows[:, : NONCE // 2]).view(">u8").reshape(-1).astype(np.uint64)
-
-
-def _merge_by_whole_nonce(stored: Rows, added: Rows) -> Rows:
-    both = np.concatenate((stored, added))
-    nonces = np.ascontiguousarray(both[:, :NONCE]).view(">u8")
-    order = np.lexsort((nonces[:, 1], nonces[:, 0]))  # It is stable, so stored rows come before added ones.
-    nonces = nonces[order]
-    first = np.concatenate(([True], (nonces[1:] != nonces[:-1]).any(axis=1)))
-    return both[order[first]]

@@ -2,18 +2,21 @@
 
 import os
 import sqlite3
+import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from urllib.parse import quote
 
 from untrackable.collector.stores import integrity, sqlite_log
+from untrackable.collector.stores.growing_table import GrowingTable
 from untrackable.collector.stores.records import Round, Rows
 from untrackable.collector.stores.schema import blocks_table, reports_table
 from untrackable.collector.stores.sqlite_blocks import BlockTables
-from untrackable.collector.stores.store import BLOCK, MissingReportsTable, StatementRunner, Store
+from untrackable.collector.stores.sqlite_checkpoints import LOG_BYTES, Checkpoints
+from untrackable.collector.stores.sqlite_groups import has_groups, spread_groups
+from untrackable.collector.stores.store import MissingReportsTable, StatementRunner, Store
 from untrackable.collector.stores.write_lock import WriteLock
 from untrackable.errors import StoreError, StoreUnavailable
 from untrackable.protocol.wire import NONCE
@@ -32,23 +35,10 @@ _LOOKS, _LOOK_SECONDS = 3, 0.2
 Another process may just be writing it."""
 _TIDYING, _TIDYING_SECONDS = 10, 0.2
 """How often truncating the log is tried, and for how many seconds each time. Nobody can add reports meanwhile."""
-_TABLE_REPORTS = 1 << 18
-"""The number of reports that a round's table keeps before some of them move into blocks."""
-_TABLE_SHARE = 64
-"""A very large round keeps one in this many reports in its table. Otherwise blocks are rewritten too often."""
-_MOVED_PER_ADDED = 1.25
-"""How many reports move into blocks for each report that is added to a large round."""
+_GROUPED_REPORTS = 1 << 15
+"""The largest number of reports in groups of all rounds, because a process keeps their nonces in memory."""
 _DROPPED_AT_ONCE = 50_000
 """The largest number of reports that are dropped in the transaction that closes their round."""
-
-
-@dataclass(slots=True)
-class _GrowingTable:
-    """About how many reports a round's table and its blocks have, and from which nonce on the next ones move."""
-
-    reports: int
-    in_blocks: int
-    next: bytes = b""
 
 
 class SqliteStore(Store):
@@ -67,11 +57,14 @@ class SqliteStore(Store):
         self._log = path.with_name(f"{path.name}-wal")
         self._first: sqlite3.Connection | None = None
         """A connection that stays open, so that SQLite does not delete the log and its index."""
-        self._files = {path: _identity(path)}
+        self._files = {str(path): _identity(path)}
         """The identities of the file, of the log and of its index when the store was opened."""
         self._lost: str | None = None
-        self._growing: dict[int, _GrowingTable] = {}
+        self._growing: dict[int, GrowingTable] = {}
         """The tables that this process adds reports to, by the key of their round."""
+        self._adding = threading.Lock()
+        """Held by the thread that writes reports."""
+        self._checkpoints = Checkpoints(self._log, self._connect)
         self._write_lock = WriteLock(path.with_name(f"{path.name}-turn"))
 
     @staticmethod
@@ -146,7 +139,7 @@ class SqliteStore(Store):
         except sqlite3.DatabaseError as error:
             raise StoreError(f"{self.path} is damaged ({error}): restore a backup") from None
         for path in (self._log, self.path.with_name(f"{self.path.name}-shm")):
-            self._files[path] = _identity(path)
+            self._files[str(path)] = _identity(path)
 
     def _connect(self) -> sqlite3.Connection:
         try:
@@ -157,14 +150,13 @@ class SqliteStore(Store):
                 isolation_level=None,
                 check_same_thread=False,
             )
-            connection.execute("PRAGMA page_size = 1024")  # Each report rewrites a page, so small pages are faster.
             mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
             for setting in (
                 "synchronous = FULL",
                 "secure_delete = ON",
                 "foreign_keys = ON",
-                "journal_size_limit = 0",
-                "wal_autocheckpoint = 16384",
+                f"journal_size_limit = {LOG_BYTES}",  # Writing over an old log is synced faster than a growing one.
+                "wal_autocheckpoint = 16384",  # As a rule, `Checkpoints` comes first.
                 "cache_size = -16384",
                 "trusted_schema = OFF",
             ):
@@ -181,6 +173,7 @@ class SqliteStore(Store):
 
     def close(self) -> None:
         """Close all connections."""
+        self._checkpoints.wait()
         super().close()
         if self._first is not None:
             self._first.close()
@@ -230,62 +223,73 @@ class SqliteStore(Store):
         return f"CREATE TABLE {table} (nonce BLOB PRIMARY KEY, report BLOB NOT NULL) WITHOUT ROWID"
 
     def _insert(self, reports: Mapping[int, Rows]) -> None:
-        """Add rows in one transaction. A single statement lets this process's other threads run meanwhile."""
+        """Add rows in one transaction. `rearrange` puts them where they stay."""
         try:
-            with self._write_lock.held(), self._borrowed() as connection:
-                self._check_files()
-                if len(reports) == 1:
+            with self._alone(), self._borrowed() as connection:
+                tables = {key: self._table(connection, key) for key in reports}
+                alone = len(reports) == 1 and all(tables[key].takes_group(rows) for key, rows in reports.items())
+                with nullcontext() if alone else self._begin(connection, write=True):
                     for key, rows in reports.items():
-                        connection.execute(*_insertion(reports_table(key), rows))
-                else:
-                    with self._begin(connection, write=True):
-                        for key, rows in reports.items():
-                            connection.execute(*_insertion(reports_table(key), rows))
-                self._check_files()  # Somebody may have deleted them meanwhile.
+                        tables[key].add(connection, rows)
+                self._check_files()  # Somebody may have deleted them.
                 for key, rows in reports.items():
-                    self._move_to_blocks(connection, key, rows.shape[0])
+                    tables[key].note_added(rows)
         except (sqlite3.Error, StoreUnavailable) as error:
             if "no such table: reports_" in str(error):
+                for key in reports:
+                    self._growing.pop(key, None)
                 raise MissingReportsTable from None
             if isinstance(error, StoreUnavailable):
                 raise
             raise StoreUnavailable(f"SQLite: {error}") from None
 
-    def _move_to_blocks(self, connection: sqlite3.Connection, key: int, added: int) -> None:
-        """Move reports of a large round into blocks, a few more than were added.
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Write alone. Whoever waits goes on at once, where SQLite itself would only try again now and then."""
+        with self._adding, self._write_lock.held():
+            yield
+
+    def _table(self, connection: sqlite3.Connection, key: int) -> GrowingTable:
+        """The table of a round that takes reports."""
+        if key not in self._growing:
+            self._growing[key] = GrowingTable.find(connection, _tables(key))
+        return self._growing[key]
+
+    def rearrange(self) -> None:
+        """Spread many groups over their table, move reports of large rounds into blocks, and empty a long log.
 
         A failure is not reported, because all reports are stored already, and the next call tries again.
         """
-        with suppress(sqlite3.Error, StoreUnavailable):
-            table = self._growing.get(key)
-            if table is None:
-                count = f"SELECT count(*) FROM {reports_table(key)}"  # noqa: S608
-                counted = int(connection.execute(count).fetchone()[0])
-                table = _GrowingTable(counted, _tables(key).reports_in_blocks(connection))
-                self._growing[key] = table
-            else:
-                table.reports += added
-            if table.reports > max(_TABLE_REPORTS, table.in_blocks // _TABLE_SHARE):
-                with self._begin(connection, write=True):
-                    wanted = int(_MOVED_PER_ADDED * added) + 1
-                    moved, table.next = _tables(key).move(connection, table.next, wanted)
-                table.reports, table.in_blocks = max(0, table.reports - moved), table.in_blocks + moved
+        growing = list(self._growing.items())
+        crowded = sum(table.grouped for _, table in growing) > _GROUPED_REPORTS
+        for key, table in growing:
+            try:
+                if crowded and table.grouped:
+                    self._change(key, GrowingTable.spread)
+                while table.has_work():
+                    self._change(key, GrowingTable.work)
+            except StoreUnavailable:
+                self._growing.pop(key, None)  # Its round may be closed. Otherwise it is found again.
+        self._checkpoints.start_if_needed()
+
+    def _change(self, key: int, work: Callable[[GrowingTable, sqlite3.Connection], Callable[[], None]]) -> None:
+        """Run work on the table of a round in a transaction."""
+        with self._alone(), self._borrowed() as connection:
+            with self._begin(connection, write=True):
+                note_done = work(self._table(connection, key), connection)
+            note_done()
+
+    def _rename_table(self, run: StatementRunner, key: int) -> None:
+        self._growing.pop(key, None)
+        spread_groups(run.connection, reports_table(key))
+        super()._rename_table(run, key)
 
     def _read(self, connection: sqlite3.Connection, key: int, *, stopped: bool, ordered: bool) -> Iterator[bytes]:
-        tables = _tables(key, stopped=stopped)
-        if tables.exist(connection):
-            for rows in tables.read(connection):
-                yield rows[:, NONCE:].tobytes()
-            return
-        cursor = connection.execute(f"SELECT report FROM {tables.reports} ORDER BY nonce")  # noqa: S608
-        while found := cursor.fetchmany(BLOCK):
-            yield b"".join([row[0] for row in found])
+        for rows in _tables(key, stopped=stopped).read(connection):
+            yield rows[:, NONCE:].tobytes()
 
     def _count(self, connection: sqlite3.Connection, key: int, *, stopped: bool) -> int:
-        tables = _tables(key, stopped=stopped)
-        if tables.exist(connection):
-            return sum(rows.shape[0] for rows in tables.read(connection))
-        return int(connection.execute(f"SELECT count(*) FROM {tables.reports}").fetchone()[0])  # noqa: S608
+        return sum(rows.shape[0] for rows in _tables(key, stopped=stopped).read(connection))
 
     def _drop(self, run: StatementRunner, key: int, reports: int) -> None:
         if reports <= _DROPPED_AT_ONCE:
@@ -303,10 +307,25 @@ class SqliteStore(Store):
             self._growing.pop(key, None)
             left = True
             while left:
-                with self._transaction(write=True) as run:
+                with self._alone(), self._transaction(write=True) as run:
                     begun = time.monotonic()
                     left = _tables(key, stopped=True).delete_some(run.connection)
                 time.sleep(time.monotonic() - begun)
+                self._checkpoints.start_if_needed()
+
+    def _spread_groups(self) -> None:
+        """Leave no groups in any table, because they show which reports were stored together."""
+        with self._transaction(write=False) as run:
+            keys = [row[0] for row in run("SELECT key FROM rounds WHERE state = 'open'").fetchall()]
+            grouped = [key for key in keys if has_groups(run.connection, reports_table(key))]
+        for key in set(self._growing) - set(keys):  # Another process has stopped these rounds.
+            self._growing.pop(key, None)
+        for key in grouped:
+            try:
+                self._change(key, GrowingTable.spread)
+            except StoreUnavailable as error:
+                if "no such table" not in str(error):  # Its round was closed meanwhile.
+                    raise
 
     def size(self) -> int:
         """The size of the file and of its log."""
@@ -317,12 +336,14 @@ class SqliteStore(Store):
         return found
 
     def tidy(self) -> None:
-        """Delete what is left of closed rounds. Then move the log into the file and truncate it.
+        """Delete what is left of closed rounds, and spread all groups. Then empty the log into the file.
 
-        The log shows the order in which reports came.
+        Groups and the log show which reports came together, and the log shows their order.
         """
         self._check_files()
         self._delete_closed()
+        self._spread_groups()
+        self._checkpoints.wait()
         connection = self._connect()
         try:
             connection.execute(f"PRAGMA busy_timeout = {1000 * _TIDYING_SECONDS:.0f}")
@@ -338,10 +359,10 @@ class SqliteStore(Store):
         raise StoreUnavailable("SQLite: another process still reads an older state, which needs the log")
 
 
-def _identity(path: Path) -> tuple[int, int] | None:
+def _identity(path: Path | str) -> tuple[int, int] | None:
     """The device and inode of a file, which stay the same if it is renamed."""
     try:
-        found = path.stat()
+        found = os.stat(path)  # noqa: PTH116 - faster than Path.stat, and done for every group
     except OSError:
         return None
     return found.st_dev, found.st_ino
@@ -350,14 +371,3 @@ def _identity(path: Path) -> tuple[int, int] | None:
 def _tables(key: int, *, stopped: bool = False) -> BlockTables:
     """The tables of a round, by its key."""
     return BlockTables(reports_table(key, stopped=stopped), blocks_table(key))
-
-
-def _insertion(table: str, rows: Rows) -> tuple[str, tuple[bytes, int]]:
-    """A statement that adds all rows, and its parameters. SQLite cuts the rows from one byte string."""
-    size = rows.shape[1]
-    sql = (
-        f"INSERT OR IGNORE INTO {table} WITH RECURSIVE places (i) AS"  # noqa: S608
-        f" (SELECT 1 UNION ALL SELECT i + {size} FROM places WHERE i + {size} < ?2)"
-        f" SELECT substr(?1, i, {NONCE}), substr(?1, i + {NONCE}, {size - NONCE}) FROM places"
-    )
-    return sql, (rows.tobytes(), rows.size)

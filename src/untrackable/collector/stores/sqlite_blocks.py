@@ -15,21 +15,22 @@ from typing import NamedTuple
 import numpy as np
 
 from untrackable.collector.stores.records import Rows
-from untrackable.collector.stores.sorted_rows import merge_rows, rows_from_bytes, split_rows
+from untrackable.collector.stores.sorted_rows import merge_rows, rows_before, rows_from_bytes, split_rows
+from untrackable.collector.stores.sqlite_groups import FIRST_NAME, grouped_rows
 from untrackable.protocol.wire import NONCE
 
 _BLOCK_ROWS = 8192
 """The largest number of reports in a block, and the largest number that is moved at a time."""
 _ADDITION_ROWS = 1024
 """The largest number of reports in a block's additions. Then they become part of the block."""
-_MOVE_BYTES = 64 << 20
+_MOVE_BYTES = 4 << 20
 """Moving reports stops once this many bytes of blocks are rewritten, because nobody else can write meanwhile."""
 _DELETED_ROWS = 20_000
 """The number of reports that one transaction deletes from a round's table."""
-_DELETED_BLOCKS = 48
+_DELETED_BLOCKS = 16
 """The number of blocks that one transaction deletes."""
-_END = b"\xff" * (NONCE + 1)
-"""A byte string that is larger than every nonce."""
+_END = FIRST_NAME
+"""A byte string that is larger than every nonce. From there on, the table has groups."""
 
 
 class _Range(NamedTuple):
@@ -68,8 +69,8 @@ class BlockTables(NamedTuple):
         moved = written = 0
         while moved < wanted and written < _MOVE_BYTES:
             found = connection.execute(
-                f"SELECT nonce FROM {self.reports} WHERE nonce >= ? ORDER BY nonce LIMIT 1",  # noqa: S608
-                (start,),
+                f"SELECT nonce FROM {self.reports} WHERE nonce >= ? AND nonce < ? ORDER BY nonce LIMIT 1",  # noqa: S608
+                (start, _END),
             ).fetchone()
             if found is None:
                 return moved, b""
@@ -86,6 +87,27 @@ class BlockTables(NamedTuple):
 
     def read(self, connection: sqlite3.Connection) -> Iterator[Rows]:
         """All rows of the round, sorted by nonce, each nonce once. Rows that came first win."""
+        grouped = grouped_rows(connection, self.reports)
+        for rows, end in self._read_stored(connection):
+            here = rows_before(grouped, end)
+            if here:
+                rows = grouped[:here] if rows is None else merge_rows(rows, grouped[:here])
+                grouped = grouped[here:]
+            if rows is not None:
+                yield rows
+
+    def _read_stored(self, connection: sqlite3.Connection) -> Iterator[tuple[Rows | None, bytes]]:
+        """All rows outside groups in parts, each with the first nonce after the part."""
+        if self.exist(connection):
+            yield from self._read_ranges(connection)
+            return
+        start = b""
+        while (rows := self._rows(connection, start, _END)).shape[0]:
+            start = rows[-1, :NONCE].tobytes() + b"\0"
+            yield rows, start
+        yield None, _END
+
+    def _read_ranges(self, connection: sqlite3.Connection) -> Iterator[tuple[Rows | None, bytes]]:
         first = b""
         while first != _END:
             covered = self._range(connection, first)
@@ -94,8 +116,7 @@ class BlockTables(NamedTuple):
             while (added := self._rows(connection, start, covered.end)).shape[0]:
                 rows = added if rows is None else merge_rows(rows, added)
                 start = added[-1, :NONCE].tobytes() + b"\0"
-            if rows is not None:
-                yield rows
+            yield rows, covered.end
             first = covered.end
 
     def delete_some(self, connection: sqlite3.Connection) -> bool:

@@ -18,7 +18,9 @@ _MAGIC: Final = 0x377F0682
 """The first word of a log. It is one larger if checksums are computed from big-endian words."""
 _PAGES: Final = tuple(1 << i for i in range(9, 17))
 """The possible sizes of a page, in bytes."""
-_FRAMES: Final = 4096
+_USED_PAGES: Final = (1024, 4096)
+"""The sizes of pages in files of the collector: of old files, and of new ones."""
+_FRAMES: Final = 1024
 """The number of frames that are read at a time."""
 
 
@@ -32,30 +34,34 @@ def first_damaged_frame(path: Path) -> int | None:
     """
     try:
         with path.open("rb") as file:
-            broken, commits = _read(file)
+            head = file.read(_HEADER.itemsize)
+            if len(head) < _HEADER.itemsize:
+                return None
+            page = int(np.frombuffer(head, dtype=_HEADER)[0]["page"])
+            for size in (page,) if page in _PAGES else _USED_PAGES:
+                file.seek(len(head))
+                broken, commits = _read(file, head, size)
+                if commits > 1:
+                    return broken
     except FileNotFoundError:
         return None
-    return broken if commits > 1 else None
+    return None
 
 
-def _read(file: IO[bytes]) -> tuple[int | None, int]:
+def _read(file: IO[bytes], head: bytes, page: int) -> tuple[int | None, int]:
     """The first frame whose checksum is wrong, and the largest number of consecutive commits from there on."""
-    head = file.read(_HEADER.itemsize)
-    if len(head) < _HEADER.itemsize:
-        return None, 0
     header = np.frombuffer(head, dtype=_HEADER)[0]
     words = ">u4" if header["magic"] & 1 else "<u4"
-    page = int(header["page"])
     last = header["sum"].astype(np.uint32)
     start = np.frombuffer(head[:24], dtype=words).reshape(1, -1)
-    sound = page in _PAGES and int(header["magic"]) & ~1 == _MAGIC
+    sound = int(header["page"]) == page and int(header["magic"]) & ~1 == _MAGIC
     sound = sound and bool((_checksums(start, np.zeros((1, 2), dtype=np.uint32)) == last).all())
     frame = np.dtype(
         [
             ("start", "u1", 8),
             ("salt", ">u8"),
             ("sum", ">u4", 2),
-            ("page", "u1", page if page in _PAGES else _PAGES[1]),
+            ("page", "u1", page),
         ]
     )
     salt = header["salt"]

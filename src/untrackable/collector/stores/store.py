@@ -195,6 +195,9 @@ class Store(CampaignRecords, KeyRecords, ABC):
                     self._keys.pop(round, None)
         raise StoreUnavailable(f"a round's table disappeared {_TRIES} times while reports were added")
 
+    def rearrange(self) -> None:
+        """Do some of the work that added reports left for later. They are stored and acknowledged already."""
+
     def _find_keys(self, rounds: Iterable[Round]) -> None:
         """Look up the keys of rounds, and create the tables that are missing."""
         with self._transaction(write=True) as run:
@@ -262,6 +265,12 @@ class Store(CampaignRecords, KeyRecords, ABC):
                 "SELECT round, state, reports FROM rounds WHERE campaign = ? ORDER BY round", (campaign,)
             ).fetchall()
         return [StoredRound(*row) for row in rows]
+
+    def first_key(self, campaign: str) -> int | None:
+        """The first key of a campaign's rounds. No key is used again after the campaign is deleted."""
+        with self._transaction(write=False) as run:
+            key = run("SELECT min(key) FROM rounds WHERE campaign = ?", (campaign,)).fetchone()[0]
+        return None if key is None else int(key)
 
     def round(self, round: Round) -> StoredRound | None:
         """One round, or None if it never had a report."""

@@ -6,17 +6,27 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
+from untrackable.checks import Chance
 from untrackable.errors import FadedAway, RoundPassed, StateError
 from untrackable.estimation.aggregators import Aggregator, FloatArray, Reports, Scope
 from untrackable.framing import pack_integers, unpack_integers
 from untrackable.mechanisms.checked_values import integer_population, per_round
 from untrackable.mechanisms.entropy import Entropy
+from untrackable.mechanisms.inner_product.fading_privacy import (
+    ON_LATTICE,
+    ONE_BY_ONE,
+    all_rounds,
+    largest_scale,
+    later_shift,
+    rounded,
+    told,
+)
 from untrackable.mechanisms.interface import After, Mechanism, Values
 from untrackable.mechanisms.local.noisy_inner_product import (
     LARGEST_BITS,
@@ -29,20 +39,12 @@ from untrackable.mechanisms.truthfulness import Truthfulness
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.chance_of_answering import EVERY_ROUND
 from untrackable.theory.experiment import Experiment, Mixture
-from untrackable.theory.gaussian import gaussian_shift, largest_parameter
 from untrackable.theory.integer_gaussian import with_gaussian_tail
-from untrackable.theory.integer_losses import LossLaw
-
-HEAD = 64
-"""The first rounds are accounted for one by one. One Gaussian dominates all later ones."""
+from untrackable.theory.integer_losses import LossLaw, mixed
 
 _ROUND_BITS = 64
 _LARGEST_DETECTION = 2000
 _SMALLEST_DELTA = 1e-11
-_SUMMED = 5_000
-_LARGEST_SCALE = 40.0
-_ROUGH = 1 << 13
-"""Number of grid points for a rough answer, which tells where to search."""
 
 ndtri = NormalDist().inv_cdf
 """Φ⁻¹, from the standard library."""
@@ -97,14 +99,41 @@ class Fading(Mechanism):
         if self.delta < _SMALLEST_DELTA:
             raise ValueError(f"delta must be at least {_SMALLEST_DELTA}, got {self.delta}")
         if self.scale == 0:
-            checks.settle(self, scale=_scale(self.bits, self.width, self.eps, self.delta, self.power))
-        elif (
-            not self._plainly_private()
-            and _spent(self.bits, self.width, self.eps, self.power, self.scale) > self.delta
-        ):
+            checks.settle(self, scale=largest_scale(self.bits, self.width, self.eps, self.delta, self.power))
+        elif not self._plainly_private() and self._privacy(None, "any").delta(self.eps).upper > self.delta:
             raise ValueError(
                 f"scale must keep all rounds ({self.eps}, {self.delta})-private, {self.scale} is too large"
             )
+
+    @classmethod
+    def for_budget(
+        cls,
+        *,
+        bits: int,
+        eps: float,
+        delta: float,
+        power: float = 0.75,
+        width: int = 1,
+        participation: Chance = EVERY_ROUND,
+        rounds: int | None = None,
+    ) -> Self:
+        """The loudest mechanism whose first `rounds` rounds, or all for ever, are (eps, delta)-private.
+
+        With a `participation` below 1, each round is answered with that probability only, so reports may be
+        louder. The mechanism's own `eps` is then larger: that of all rounds for ever, if all were answered.
+        """
+        share = checks.chance("participation", participation)
+        if share == 0:
+            raise ValueError("participation must be above 0: nobody would answer")
+        quiet = cls(bits=bits, eps=eps, delta=delta, power=power, width=width)
+        if share == 1 and rounds is None:
+            return quiet
+        last = math.inf if rounds is None else checks.integer("rounds", rounds, low=1)
+        loudest = largest_scale(quiet.bits, quiet.width, quiet.eps, quiet.delta, quiet.power, last, share)
+        scale = max(quiet.scale, loudest)
+        everything = all_rounds(quiet.bits, quiet.width, scale, quiet.power, math.inf)
+        own = max(quiet.eps, rounded(everything.gamma(quiet.delta).upper, up=True))
+        return cls(bits=bits, eps=own, delta=delta, power=power, scale=scale, width=width)
 
     def _plainly_private(self) -> bool:
         """Whether eps covers the largest loss of the first rounds plus the loss of the others, except for delta.
@@ -112,8 +141,8 @@ class Fading(Mechanism):
         This bound costs next to nothing, and is enough if eps is far above what is spent. The loss of N(0, 1)
         against N(μ, 1) is N(μ²/2, μ²).
         """
-        first = math.fsum(self.eps_report(t) for t in range(1, HEAD + 1))
-        shift = _tail_shift(self.bits, self.scale, self.power, math.inf, self.width)
+        first = math.fsum(self.eps_report(t) for t in range(1, ONE_BY_ONE + 1))
+        shift = self._later_shift(ONE_BY_ONE, math.inf)
         return first + shift**2 / 2 - shift * ndtri(self.delta) < self.eps
 
     def eps_report(self, round: int) -> float:
@@ -164,23 +193,25 @@ class Fading(Mechanism):
         return self.base(round).aggregator(Scope(self, round, pools=False))
 
     def _privacy(self, reports: int | None, values: Values) -> Experiment:
-        """The privacy of all rounds, or of the first `reports`, which reveal most.
+        """The privacy of all rounds, or of the first `reports`, which reveal most (exact for few, else upper).
 
-        It is the same for any sequence of values. It is exact for rounds that are accounted for one by one; a
-        Gaussian bounds all later ones (upper).
+        It is the same for any sequence of values.
         """
-        last = math.inf if reports is None else reports
-        return _all_rounds(self.bits, self.width, self.scale, self.power, last)
+        return self._privacy_by_chance(reports, values, EVERY_ROUND)
+
+    def _privacy_by_chance(self, rounds: int | None, values: Values, participation: Fraction) -> Experiment:
+        """Each round may be missing, independently of the others."""
+        last = math.inf if rounds is None else rounds
+        return all_rounds(self.bits, self.width, self.scale, self.power, last, participation)
 
     def integer_privacy(
         self, reports: int | None, *, values: Values, step: float, participation: Fraction = EVERY_ROUND
     ) -> LossLaw:
         """The first rounds are composed one by one. A Gaussian shift bounds all later ones."""
-        rounds = range(1, (HEAD if reports is None else min(HEAD, reports)) + 1)
-        shift = self._privacy(reports, values).gaussian
-        spread = math.hypot(shift, *(self.eps_report(round) for round in rounds))
-        laws = [self.base(round).integer_loss() for round in rounds]
-        return with_gaussian_tail(laws, shift, step, spread=spread)
+        return _integer_law(self, math.inf if reports is None else reports, participation)
+
+    def _later_shift(self, after: int, last: float, participation: Fraction = EVERY_ROUND) -> float:
+        return later_shift(self.bits, self.width, self.scale, self.power, after, last, participation)
 
     def _trackings(self, observed: ObservedRounds) -> list[Experiment | Mixture]:
         """Nobody can tell one person from two, because rounds are independent given the value."""
@@ -259,98 +290,13 @@ class Fading(Mechanism):
         return reports
 
 
-@lru_cache(maxsize=4)
-def _all_rounds(bits: int, width: int, scale: float, power: float, last: float) -> Experiment:
-    """Privacy of rounds 1 … last: the first `HEAD` are exact, and a Gaussian shift dominates the others."""
-    head = int(min(HEAD, last))
-    rounds = [NoisyInnerProduct(bits=bits, eps=scale * t**-power, width=width) for t in range(1, head + 1)]
-    factors = [round.privacy_factor() for round in rounds]
-    if last <= HEAD:
-        return Experiment(factors)
-    shift = _tail_shift(bits, scale, power, last, width)
-    return Experiment(factors, gaussian=shift, certainty="upper", grid=1 << 16)
-
-
-def _tail_shift(bits: int, scale: float, power: float, last: float, width: int = 1) -> float:
-    """μ of the Gaussian that dominates rounds HEAD+1 … last together: √Σ μ(eps_t)², as Gaussians compose.
-
-    One noisy inner product of parameter ε tells two values apart by three outcomes, of probabilities ρp, ρq and
-    1-ρp-ρq in one world and ρq, ρp and 1-ρp-ρq in the other, p being that of the true answer and q that of any
-    other one. Its trade-off curve has three pieces, with vertices at (ρq, 1-ρp) and, mirrored, at (1-ρp, ρq). That
-    of N(0, 1) against N(μ, 1) is convex and its own mirror image, so it is below the whole curve as soon as it
-    passes below the first vertex, for which μ(ε) = Φ⁻¹(1-ρq) - Φ⁻¹(1-ρp) is enough. What is left is a bound on
-    μ(ε)/ε for all rounds of the tail, whose first has the largest ε.
-    """
-    largest = scale * (HEAD + 1) ** -power
-    slope = _slope_of_one(bits, largest) if width == 1 else _slope_of_more(bits, width, largest)
-    return (1 + 1e-9) * scale * math.sqrt(_squares(power, HEAD, last)) * slope
-
-
-def _slope_of_more(bits: int, width: int, largest: float) -> float:
-    """A bound on μ(ε)/ε for all ε up to the largest, ε₀; answers of several bits.
-
-    μ(ε) is the integral of (Φ⁻¹)′ from 1-ρp to 1-ρq: at most ρ(p-q) times its maximum M there. As ε grows, p grows
-    and q falls, so the interval is within that of ε₀. There (Φ⁻¹)′ = √(2π)·exp((Φ⁻¹)²/2), being convex, is largest
-    at one of the ends. With g = 2^w, p-q = (e^ε-1)/(e^ε+g-1), where (e^ε-1)/ε grows with ε and 1/(e^ε+g-1) is at
-    most 1/g; so μ(ε)/ε ≤ ρ·M(ε₀)·(e^ε₀-1)/(ε₀·g).
-    """
-    symbols, differ = 1 << width, NoisyInnerProduct(bits=bits, eps=1.0, width=width).differing()
-    other = 1 / (math.exp(largest) + symbols - 1)
-    truth = 1 / (1 + (symbols - 1) * math.exp(-largest))
-    ends = (float(ndtri(1 - differ * truth)), float(ndtri(1 - differ * other)))
-    steepest = math.sqrt(2 * math.pi) * math.exp(max(end**2 for end in ends) / 2)
-    return differ * steepest * math.expm1(largest) / (largest * symbols)
-
-
-def _slope_of_one(bits: int, largest: float) -> float:
-    """The same for one bit, where μ(ε) = Φ⁻¹(c + ρh) - Φ⁻¹(c - ρh), with c = 1 - ρ/2 and h = tanh(ε/2)/2.
-
-    As (Φ⁻¹)′ is convex, μ(ε)/h grows with ε, and h ≤ ε/4; so for all smaller ε, μ(ε) ≤ ε·μ(ε₀)/(4h(ε₀)).
-    """
-    differ = NoisyInnerProduct(bits=bits, eps=1.0, width=1).differing()
-    half = math.tanh(largest / 2) / 2
-    centre = 1 - differ / 2
-    if differ * half > 1e-4:
-        vertex = float(ndtri(centre + differ * half) - ndtri(centre - differ * half))
-    else:
-        # The difference would cancel. It is at most 2ρh times the steepest slope, which is at the upper end.
-        steepest = math.sqrt(2 * math.pi) * math.exp(float(ndtri(centre + differ * half)) ** 2 / 2)
-        vertex = 2 * differ * half * steepest
-    return vertex / (4 * half)
-
-
-@lru_cache(maxsize=64)
-def _squares(power: float, after: int, last: float) -> float:
-    """Σ t^(-2·power) for t = after+1 … last (upper): a few thousand terms, and an integral that bounds the rest."""
-    summed = int(min(last, after + _SUMMED))
-    total = math.fsum(math.pow(t, -2 * power) for t in range(after + 1, summed + 1))
-    falls = 2 * power - 1
-    left = 1.0 if last == math.inf else -math.expm1(-falls * math.log(last / summed))
-    return total + math.pow(summed, -falls) * left / falls
-
-
-def _spent(bits: int, width: int, eps: float, power: float, scale: float) -> float:
-    return _all_rounds(bits, width, scale, power, math.inf).delta(eps).upper
-
-
-@lru_cache(maxsize=64)
-def _scale(bits: int, width: int, eps: float, delta: float, power: float) -> float:
-    """The largest first-round eps for which all rounds together are (eps, delta)-private, rounded down."""
-
-    def spent(scale: float) -> float:
-        return _spent(bits, width, eps, power, scale)
-
-    def rough(scale: float) -> float:
-        """A rough value of what is spent, between the two ends of a coarse grid's bracket."""
-        ends = _all_rounds(bits, width, scale, power, math.inf).with_grid(_ROUGH)._delta(eps, "forward")
-        return math.sqrt(ends[0] * ends[1])
-
-    # If every round were a Gaussian with its own variance, this shift would spend delta. It is close to the answer.
-    variance = NoisyInnerProduct(bits=bits, eps=1.0, width=width).differing() * 2 / (1 << width)
-    guess = gaussian_shift(delta, eps) / math.sqrt(variance * _squares(power, 0, math.inf))
-    found = largest_parameter(spent, guess, eps=eps, delta=delta, high=_LARGEST_SCALE, tolerance=1e-8, rough=rough)
-    if found == _LARGEST_SCALE:
-        return found
-    # Seven significant digits, rounded down, are easy to compare and never spend too much.
-    digits = 6 - math.floor(math.log10(found))
-    return math.floor(found * math.pow(10, digits)) / math.pow(10, digits)
+@lru_cache(maxsize=16)
+def _integer_law(mechanism: Fading, last: float, participation: Fraction) -> LossLaw:
+    """The law of the first rounds, up to the last. It takes half a second, and a client asks for it repeatedly."""
+    rounds = range(1, int(min(ON_LATTICE, last)) + 1)
+    shift = mechanism._later_shift(ON_LATTICE, last, participation) if last > ON_LATTICE else 0.0
+    absent = (1 - participation, LossLaw.nothing())
+    laws = [mixed([(participation, mechanism.base(round).integer_loss()), absent]) for round in rounds]
+    one_of_two = float(participation) * mechanism._loud.differing() * told(mechanism.width, mechanism.scale)
+    variance = shift**2 + one_of_two * math.fsum(mechanism.eps_report(round) ** 2 for round in rounds)
+    return with_gaussian_tail(laws, shift, variance=variance, loudest=mechanism.scale)

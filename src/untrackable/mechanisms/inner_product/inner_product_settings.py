@@ -1,6 +1,7 @@
 """Parameters for mechanisms over noisy inner products: `Deck`, RNIP, `Fading` and `Memoized`, given a budget."""
 
 from collections.abc import Callable
+from fractions import Fraction
 
 from untrackable.mechanisms.demands import Budget, Unsuitable
 from untrackable.mechanisms.inner_product.budget_solver import QUIET, best_base
@@ -14,6 +15,7 @@ from untrackable.mechanisms.local.string_levels import Levelled
 from untrackable.mechanisms.wrappers.card_dealing import Dealt
 from untrackable.mechanisms.wrappers.local_wrapper import LARGEST_SLOTS
 from untrackable.mechanisms.wrappers.stored import Memoized, Stored
+from untrackable.theory.chance_of_answering import EVERY_ROUND
 from untrackable.theory.collisions import fewest_slots
 
 _NO_LIMIT = 1e6
@@ -24,7 +26,7 @@ _LAST_CARD = "A deck holds one card for each round, so it needs a last round."
 def deck(budget: Budget) -> Mechanism:
     """A deck with one card for each round. All cards together spend the budget."""
     slots = budget.last_round(_LAST_CARD)
-    return _dealt(_spending(budget, slots, published=None), slots, budget)
+    return _dealt(_spending(budget, slots, published=None, participation=budget.participation), slots, budget)
 
 
 def deck_of_report(budget: Budget, eps_report: float, width: int) -> Mechanism:
@@ -79,12 +81,20 @@ def _tolerable_slots(budget: Budget) -> int:
 
 def fading(budget: Budget) -> Fading:
     """Reports for ever, all of which together spend the budget."""
-    return Fading(bits=budget.bits, eps=budget.eps, delta=budget.delta)
+    return Fading.for_budget(
+        bits=budget.bits, eps=budget.eps, delta=budget.delta, participation=budget.participation
+    )
 
 
 def fading_of_report(budget: Budget, eps_report: float, width: int) -> Fading:
-    """Reports for ever, with a first round of this eps. An unknown budget becomes one that is never spent."""
+    """Reports for ever, with a first round of this eps. An unknown budget becomes one that is never spent.
+
+    If clients do not answer every round, all rounds together may spend more than the budget.
+    """
     eps = min(budget.eps, _NO_LIMIT)
+    if budget.participation < 1 and eps < _NO_LIMIT:
+        unlimited = Fading(bits=budget.bits, eps=_NO_LIMIT, delta=budget.delta, scale=eps_report, width=width)
+        eps = max(eps, unlimited.privacy().gamma(budget.delta).upper * (1 + 1e-6))
     return Fading(bits=budget.bits, eps=eps, delta=budget.delta, scale=eps_report, width=width)
 
 
@@ -98,12 +108,23 @@ def memoized(budget: Budget) -> Memoized:
     return Memoized(base if budget.levels is None else Levelled(base, budget.levels))
 
 
-def _spending(budget: Budget, slots: int, published: int | None) -> NoisyInnerProduct:
-    """The base of which `slots` reports spend the budget. The width is as published, or best at beta."""
+def _spending(
+    budget: Budget, slots: int, published: int | None, participation: Fraction = EVERY_ROUND
+) -> NoisyInnerProduct:
+    """The base of which `slots` reports spend the budget, if each is sent with the probability `participation`.
+
+    The width is as published, or best at beta.
+    """
 
     def with_width(width: int | None) -> NoisyInnerProduct:
         return best_base(
-            bits=budget.bits, slots=slots, eps=budget.eps, delta=budget.delta, accounting="exact", width=width
+            bits=budget.bits,
+            slots=slots,
+            eps=budget.eps,
+            delta=budget.delta,
+            accounting="exact",
+            width=width,
+            participation=participation,
         )
 
     if budget.beta is None:

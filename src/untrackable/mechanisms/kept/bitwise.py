@@ -147,6 +147,13 @@ class Bitwise(Mechanism):
         """The upper bound, less three times the room for rounding."""
         return self.tracking_advantage_upper(reports) * (1 - 3 * _ROUNDED)
 
+    def tracking_chi_square_upper(self, reports: int) -> float:
+        """The bound from one kept bit."""
+        from untrackable.theory.kept_advantage import kept_bits_chi_square_upper
+
+        kept, flip = self.state_flip.probability, self.report_flip.probability
+        return kept_bits_chi_square_upper([(kept, 1)], 1 - flip, flip, reports)
+
     def tracking_ratio_upper(self, reports: int | None) -> float:
         """The bound that holds for every permanent state."""
         return permanent_state_upper(reports, self.eps_report)

@@ -22,7 +22,7 @@ from untrackable.mechanisms.observed_rounds import round_number
 from untrackable.mechanisms.probabilities import Chance, chance_toward
 from untrackable.mechanisms.truthfulness import Truthfulness
 from untrackable.theory.accuracy import Accuracy
-from untrackable.theory.kept_advantage import kept_bits_advantage_upper
+from untrackable.theory.kept_advantage import kept_bits_advantage_upper, kept_bits_chi_square_upper
 
 Preset = Literal["L-SUE", "L-OSUE", "L-OUE", "L-SOUE"]
 
@@ -139,11 +139,20 @@ class Unary(Permanent):
 
     def tracking_advantage_upper(self, reports: int | None) -> float:
         """A bound on the advantage from several kept bits, of which the value sets one."""
-        lost, added = self.lost_chance.probability, self.added_chance.probability
-        kept = [(1 - lost, 1), (added, self.values - 1)]
+        kept = self._kept_ones()
         if reports is None:
             return min(1.0, sum(2 * a * (1 - a) * count for a, count in kept))
         return kept_bits_advantage_upper(kept, self.one_chance.probability, self.zero_chance.probability, reports)
+
+    def tracking_chi_square_upper(self, reports: int) -> float:
+        """A bound from the same bits."""
+        one, zero = self.one_chance.probability, self.zero_chance.probability
+        return kept_bits_chi_square_upper(self._kept_ones(), one, zero, reports)
+
+    def _kept_ones(self) -> list[tuple[float, int]]:
+        """The probability that a kept bit is 1, and the number of such bits."""
+        lost, added = self.lost_chance.probability, self.added_chance.probability
+        return [(1 - lost, 1), (added, self.values - 1)]
 
     def aggregator(self, round: int = 1) -> "UnaryAggregator":
         """Empty sums for one round; a client's rounds share its state, so they do not merge."""

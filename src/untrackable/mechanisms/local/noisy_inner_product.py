@@ -118,7 +118,12 @@ class NoisyInnerProduct:
         difference, then so are 2^(d-1)-2^i of these. The product over i < w of (2^(d-1)-2^i)/(2^d-2^i) is
         (2^(d-w)-1)/(2^d-1). For w = 1, ρ = 2^(d-1)/(2^d-1).
         """
-        return (1 - 0.5**self.width) / (1 - 0.5**self.bits)
+        return self.share_of_lists(self.bits, self.width)
+
+    @staticmethod
+    def share_of_lists(bits: int, width: int) -> float:
+        """ρ for any eps."""
+        return (1 - 0.5**width) / (1 - 0.5**bits)
 
     @property
     def certainty(self) -> Certainty:
