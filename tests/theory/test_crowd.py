@@ -26,9 +26,7 @@ def noisy_inner_product(bits: int, ratio: Fraction) -> list[Law]:
     truth = ratio / (ratio + 1) / 2**bits
     lie = 1 / (ratio + 1) / 2**bits
     return [
-        tuple(
-            truth if (v & s).bit_count() % 2 == answer else lie for s in range(2**bits) for answer in (0, 1)
-        )
+        tuple(truth if (v & s).bit_count() % 2 == answer else lie for s in range(2**bits) for answer in (0, 1))
         for v in range(2**bits)
     ]
 

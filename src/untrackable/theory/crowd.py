@@ -1,13 +1,20 @@
 """What an observer learns who sees the reports of a whole crowd, but not who sent which.
 
-One person holds one of two values; n people are enrolled, the person among them. The law of the person's report is a
-mixture of three parts, and everybody else's law contains the same parts (see docs/crowd.md). The observer is granted
-the part that each report came from. Then only the numbers of reports from each part matter:
+One person holds one of two values. There are n enrolled people, the person among them. The law of the person's report
+is a mixture of three parts, and everybody else's law contains the same parts. The observer is granted the part that
+each report came from. Then only the numbers of reports from each part matter:
 
     P(a, b, c, e) = M(a, b, c, e)/n · (q·a + (q/p)·b + q·c + e),    Q with a and b exchanged.
 
-M is multinomial: n draws with the probabilities ρr, ρr, ρt and 1-ρ, and the rest. This pair dominates the definition,
-whatever the others hold. Here its delta is bounded from above, and the bound becomes a factor that rounds multiply.
+M is multinomial: n draws with the probabilities ρr, ρr, ρt and 1-ρ, and the rest. This pair dominates the
+definition, whatever the others hold. Here its delta is bounded from above, and the bound becomes a factor that rounds
+multiply.
+
+The parts: let R₀ and R₁ be the laws of the two values, p their largest ratio, β their distance, q their largest ratio
+to anybody's law, and α = β/(p-1). Then R₀ = pα·Q₁ + α·Q₂ + s·Q₀ and R₁ = α·Q₁ + pα·Q₂ + s·Q₀ with Q₁ = (R₀-R₁)⁺/β,
+Q₂ = (R₁-R₀)⁺/β and s·Q₀ = (p·min(R₀, R₁) - max(R₀, R₁))/(p-1), which is not negative. Anybody's law is at least
+max(R₀, R₁)/q = r·Q₁ + r·Q₂ + t·Q₀ with r = pα/q and t = s/q. What a report of a part says has the same law in both
+worlds. Given the numbers, those who sent something else are a random set of the others in both worlds.
 """
 
 import math
@@ -50,8 +57,8 @@ _ROUNDED = 1 + 1e-9
 class CrowdParts:
     """How the reports of two values differ, and how far everybody else's reports can be from them.
 
-    `ratio` is the largest ratio of the two laws, in both directions (p). `distance` is their total variation distance
-    (beta). `other_ratio` is the largest ratio of either of them to anybody's law (q).
+    `ratio` is the largest ratio of the two laws, in both directions (p). `distance` is their total variation
+    distance (β). `other_ratio` is the largest ratio of either of them to anybody's law (q).
     """
 
     ratio: float
@@ -94,9 +101,10 @@ def crowd_deltas(parts: CrowdParts, people: int, gammas: FloatArray, participati
     """Delta of one round at each gamma ≥ 0 (upper).
 
     Let u = a + b, d = a - b, and X the weighted sum (p+1)·q/(2p)·u + q·c + e. Then P and Q are M/n times X + Y and
-    X - Y with Y = (p-1)·q/(2p)·d, and delta is the mean over M of (Y·(1+e^gamma) - X·(e^gamma-1))⁺/n. Given u, d is a
-    sum of u fair signs. The mean grows with u in the law of d (a martingale) and falls as X grows. So numbers are
-    put into ranges, of which the largest u gives the law of d and the smallest u, c and e give X.
+    X - Y with Y = (p-1)·q/(2p)·d, and delta is the mean over M of (Y·(1+e^gamma) - X·(e^gamma-1))⁺/n. Given u, d is
+    a sum of u fair signs. The mean grows with u in the law of d (a martingale) and falls as X grows. So numbers are
+    put into ranges, of which the largest u gives the law of d and the smallest u, c and e give X. With fewer others
+    left, c and e are smaller; so their laws are those that go with the largest u and c of a range.
     """
     tilt = np.expm1(gammas)
     slope = parts.other_ratio / parts.ratio * (parts.ratio - 1) / 2
@@ -151,7 +159,8 @@ def _split(trials: int, chance: float, most: int) -> tuple[FloatArray, FloatArra
     edges = np.unique(np.linspace(low, high + 1, min(most, high - low + 1) + 1).astype(np.int64))
     below, above = binom.cdf(edges - 1, trials, chance), binom.sf(edges - 1, trials, chance)
     mass = np.where(below[1:] < 0.5, np.diff(below), -np.diff(above))
-    return edges[:-1].astype(np.float64), edges[1:] - 1.0, np.maximum(mass, 0.0)
+    lowest, highest = (numbers.astype(np.float64) for numbers in (edges[:-1], edges[1:] - 1))
+    return lowest, highest, np.maximum(mass, 0.0).astype(np.float64)
 
 
 def _reach(trials: int, chance: float) -> tuple[int, int]:
@@ -171,7 +180,8 @@ def _collapsed(sums: FloatArray, masses: FloatArray) -> tuple[FloatArray, FloatA
         return sums, masses
     edges = np.linspace(sums.min(), sums.max(), _SUMS + 1)
     place = np.clip(np.searchsorted(edges, sums, side="right") - 1, 0, _SUMS - 1)
-    total, smallest = np.bincount(place, masses, minlength=_SUMS), np.full(_SUMS, np.inf)
+    total = np.bincount(place, masses, minlength=_SUMS).astype(np.float64)
+    smallest: FloatArray = np.full(_SUMS, np.inf)
     np.minimum.at(smallest, place, sums)
     seen = total > 0
     return smallest[seen], total[seen]

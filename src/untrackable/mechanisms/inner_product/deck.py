@@ -5,10 +5,12 @@ from typing import Literal, Self
 from untrackable import checks
 from untrackable.checks import Chance
 from untrackable.mechanisms.inner_product.budget_solver import Accounting, best_base, checked_base
+from untrackable.mechanisms.inner_product.crowd_solver import best_crowd_base
 from untrackable.mechanisms.inner_product.report_settings import ReportSettings
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
 from untrackable.mechanisms.wrappers.card_dealing import Dealt
 from untrackable.theory.chance_of_answering import EVERY_ROUND
+from untrackable.theory.crowd import LARGEST_CROWD
 
 
 class Deck(ReportSettings, Dealt):
@@ -57,6 +59,35 @@ class Deck(ReportSettings, Dealt):
             bits=bits, slots=slots, eps=eps, delta=delta, accounting=accounting, width=width, participation=share
         )
         return cls(bits=bits, slots=slots, eps_report=base.eps, when_empty=when_empty, width=base.width)
+
+    @classmethod
+    def for_crowd(
+        cls,
+        *,
+        bits: int,
+        slots: int,
+        people: int,
+        eps: float,
+        delta: float,
+        participation: Chance = EVERY_ROUND,
+        share: float = 0.0,
+    ) -> Self:
+        """The deck with the smallest error that a crowd keeps (eps, delta)-private.
+
+        The observer sees all reports of `people` enrolled people in every round, but not who sent which. Somebody
+        who knows which reports are a person's learns far more. The error is that of a value that this `share` of
+        people holds.
+        """
+        base = best_crowd_base(
+            bits=bits,
+            slots=checks.integer("slots", slots, low=1),
+            people=checks.integer("people", people, low=2, high=LARGEST_CROWD),
+            eps=checks.positive("eps", eps),
+            delta=checks.open_probability("delta", delta),
+            participation=checks.chance("participation", participation),
+            share=share,
+        )
+        return cls(bits=bits, slots=slots, eps_report=base.eps, width=base.width)
 
     def __repr__(self) -> str:
         return (

@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
+from untrackable.checks import Chance
 from untrackable.errors import DeckEmpty, StateError
 from untrackable.estimation.aggregators import Aggregator, FloatArray, Reports, Scope
 from untrackable.framing import pack_integers, unpack_reports
 from untrackable.mechanisms.checked_values import local_population, per_round
+from untrackable.mechanisms.crowd_privacy import crowd_privacy
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.interface import After, Charge, Values
 from untrackable.mechanisms.local.local_interface import Local
@@ -113,6 +115,18 @@ class Dealt(LocalWrapper):
             if times
         ]
         return Experiment(factors, certainty=self.base.certainty)
+
+    def crowd(self, *, people: int, reports: int | None = None, participation: Chance = EVERY_ROUND) -> Experiment:
+        """Privacy against an observer who sees everybody's reports, but not who sent which (upper).
+
+        It is for `reports` rounds, by default all cards, in each of which this many people are enrolled and answer
+        with the probability `participation`. It does not hold if cards are replayed, because these can be linked.
+        """
+        if self.when_empty == "replay":
+            raise ValueError("its reports can be linked, so a crowd does not hide them: cards are replayed")
+        count = self.slots if reports is None else min(self.slots, checks.integer("reports", reports, low=1))
+        share = _taking_part(participation)
+        return crowd_privacy(self.base, people=people, reports=count, participation=share)
 
     def _trackings(self, observed: ObservedRounds) -> list[Experiment | Mixture]:
         """Nobody can tell one person from two, unless a replay puts a card on both sides."""
@@ -251,3 +265,10 @@ class Dealt(LocalWrapper):
         if np.array_equal(used, slots):
             return self.base.simulate(held, rng)
         return self.base.simulate(held[:, index], rng)[:, column]
+
+
+def _taking_part(participation: Chance) -> Fraction:
+    share = checks.chance("participation", participation)
+    if share == 0:
+        raise ValueError("participation must be above 0: nobody would answer")
+    return share

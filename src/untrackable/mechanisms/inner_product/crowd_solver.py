@@ -1,0 +1,79 @@
+"""The loudest noisy inner products that a crowd hides within a budget."""
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+
+from untrackable import checks
+from untrackable.mechanisms.crowd_privacy import crowd_privacy
+from untrackable.mechanisms.local.multi_bit_reports import LARGEST_WIDTH
+from untrackable.mechanisms.local.noisy_inner_product import LARGEST_BITS, NoisyInnerProduct
+from untrackable.theory.gaussian import gaussian_shift, largest_parameter
+
+_LARGEST_EPS_REPORT = 20.0
+_CLOSE = 1e-4
+"""The relative precision of eps_report."""
+_TRIED = 2
+"""So many widths are solved exactly: those whose first guess has the smallest error."""
+
+
+def best_crowd_base(
+    *, bits: int, slots: int, people: int, eps: float, delta: float, participation: Fraction, share: float
+) -> NoisyInnerProduct:
+    """The noisy inner product with the smallest error whose reports a crowd keeps (eps, delta)-private.
+
+    The error is that of a value that this share of people holds.
+    """
+    bits = checks.integer("bits", bits, low=1, high=LARGEST_BITS)
+    share = checks.probability("share", share)
+    widths = range(1, min(bits, LARGEST_WIDTH) + 1)
+    asked = (slots, people, eps, delta, participation)
+    guessed = {
+        width: NoisyInnerProduct(bits=bits, eps=_guess(bits, width, *asked), width=width) for width in widths
+    }
+    nearest = sorted(widths, key=lambda width: held_variance(guessed[width], share))[:_TRIED]
+    solved = [NoisyInnerProduct(bits=bits, eps=_largest(bits, width, *asked), width=width) for width in nearest]
+    return min(solved, key=lambda base: held_variance(base, share))
+
+
+def held_variance(base: NoisyInnerProduct, share: float) -> float:
+    """N times the variance of the estimate of a value that this share of people holds, given who holds it.
+
+    A report counts for the value of its sender with the probability of a true answer, and for another value if it
+    has the same true answer to the vectors, or by noise.
+    """
+    truth, lie = base._chances()
+    differ = base.differing()
+    other = (1 - differ) * truth + differ * lie
+    held, unheld = truth * (1 - truth), other * (1 - other)
+    return (share * held + (1 - share) * unheld) / (truth - other) ** 2
+
+
+def _guess(
+    bits: int, width: int, slots: int, people: int, eps: float, delta: float, participation: Fraction
+) -> float:
+    """The eps_report at which all rounds together look like a Gaussian that spends the budget.
+
+    To first order in 1/people, the square of its shift is 2·ρ·k·β·(e^ε′-1)/people, and β = d·(e^ε′-1)/(e^ε′+2^w-1).
+    """
+    differ = NoisyInnerProduct(bits=bits, eps=1.0, width=width).differing()
+    level = gaussian_shift(delta, eps) ** 2 * people / (2 * float(participation) * slots * differ)
+    raised = (level + math.sqrt(level**2 + 4 * level * (1 << width))) / 2
+    return min(math.log1p(raised), _LARGEST_EPS_REPORT)
+
+
+@lru_cache(maxsize=64)
+def _largest(
+    bits: int, width: int, slots: int, people: int, eps: float, delta: float, participation: Fraction
+) -> float:
+    """The largest eps_report with which the crowd keeps all rounds (eps, delta)-private."""
+
+    def spent(eps_report: float) -> float:
+        base = NoisyInnerProduct(bits=bits, eps=eps_report, width=width)
+        return crowd_privacy(base, people=people, reports=slots, participation=participation).delta(eps).upper
+
+    guess = _guess(bits, width, slots, people, eps, delta, participation)
+    found = largest_parameter(spent, guess, eps=eps, delta=delta, high=_LARGEST_EPS_REPORT, tolerance=_CLOSE)
+    if found == 0:
+        raise ValueError(f"people must be more than {people:,}: so small a crowd does not keep this budget")
+    return found
