@@ -22,7 +22,7 @@ def crowd_privacy(base: Local, *, people: int, reports: int, participation: Frac
     reports = checks.integer("reports", reports, low=1)
     if base.certainty != "exact":
         raise ValueError(f"how well a crowd hides reports of {type(base).__name__} is not known")
-    return Experiment([(_one_round(base, people, participation), reports)], certainty="upper")
+    return Experiment([(_one_round(crowd_parts(base), people, participation), reports)], certainty="upper")
 
 
 def crowd_parts(base: Local) -> CrowdParts:
@@ -37,5 +37,5 @@ def crowd_parts(base: Local) -> CrowdParts:
 
 
 @lru_cache(maxsize=64)
-def _one_round(base: Local, people: int, participation: Fraction) -> Factor:
-    return crowd_factor(crowd_parts(base), people, participation)
+def _one_round(parts: CrowdParts, people: int, participation: Fraction) -> Factor:
+    return crowd_factor(parts, people, participation)

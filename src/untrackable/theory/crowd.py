@@ -1,17 +1,17 @@
 """What an observer learns who sees the reports of a whole crowd, but not who sent which.
 
-One person holds one of two values. There are n enrolled people, the person among them. The law of the person's report
-is a mixture of three parts, and everybody else's law contains the same parts. The observer is granted the part that
-each report came from. Then only the numbers of reports from each part matter:
+One person holds one of two values. There are n enrolled people, the person among them. The law of the person's
+report is a mixture of three parts, and everybody else's law contains the same parts. The observer is granted the
+part that each report came from. Then only the numbers of reports from each part matter:
 
     P(a, b, c, e) = M(a, b, c, e)/n · (q·a + (q/p)·b + q·c + e),    Q with a and b exchanged.
 
 M is multinomial: n draws with the probabilities ρr, ρr, ρt and 1-ρ, and the rest. This pair dominates the
-definition, whatever the others hold. Here its delta is bounded from above, and the bound becomes a factor that rounds
-multiply.
+definition, whatever the others hold. Here its delta is bounded from above, and the bound becomes a factor that
+rounds multiply.
 
-The parts: let R₀ and R₁ be the laws of the two values, p their largest ratio, β their distance, q their largest ratio
-to anybody's law, and α = β/(p-1). Then R₀ = pα·Q₁ + α·Q₂ + s·Q₀ and R₁ = α·Q₁ + pα·Q₂ + s·Q₀ with Q₁ = (R₀-R₁)⁺/β,
+The parts: let R₀ and R₁ be the laws of the two values, p their largest ratio, β their distance, q their largest
+ratio to anybody's law, and α = β/(p-1). Then R₀ = pα·Q₁ + α·Q₂ + s·Q₀ and R₁ = α·Q₁ + pα·Q₂ + s·Q₀ with Q₁ = (R₀-R₁)⁺/β,
 Q₂ = (R₁-R₀)⁺/β and s·Q₀ = (p·min(R₀, R₁) - max(R₀, R₁))/(p-1), which is not negative. Anybody's law is at least
 max(R₀, R₁)/q = r·Q₁ + r·Q₂ + t·Q₀ with r = pα/q and t = s/q. What a report of a part says has the same law in both
 worlds. Given the numbers, those who sent something else are a random set of the others in both worlds.

@@ -14,7 +14,7 @@ _LARGEST_EPS_REPORT = 20.0
 _CLOSE = 1e-4
 """The relative precision of eps_report."""
 _TRIED = 2
-"""So many widths are solved exactly: those whose first guess has the smallest error."""
+"""The number of widths that are solved exactly: those whose first guess has the smallest error."""
 
 
 def best_crowd_base(
@@ -28,12 +28,14 @@ def best_crowd_base(
     share = checks.probability("share", share)
     widths = range(1, min(bits, LARGEST_WIDTH) + 1)
     asked = (slots, people, eps, delta, participation)
-    guessed = {
-        width: NoisyInnerProduct(bits=bits, eps=_guess(bits, width, *asked), width=width) for width in widths
-    }
-    nearest = sorted(widths, key=lambda width: held_variance(guessed[width], share))[:_TRIED]
-    solved = [NoisyInnerProduct(bits=bits, eps=_largest(bits, width, *asked), width=width) for width in nearest]
-    return min(solved, key=lambda base: held_variance(base, share))
+
+    def error(base: NoisyInnerProduct) -> float:
+        return held_variance(base, share)
+
+    guessed = [NoisyInnerProduct(bits=bits, eps=_guess(bits, w, *asked), width=w) for w in widths]
+    nearest = sorted(guessed, key=error)[:_TRIED]
+    solved = [NoisyInnerProduct(bits=bits, eps=_largest(bits, b.width, *asked), width=b.width) for b in nearest]
+    return min(solved, key=error)
 
 
 def held_variance(base: NoisyInnerProduct, share: float) -> float:
