@@ -11,10 +11,11 @@ definition, whatever the others hold. Here its delta is bounded from above, and 
 rounds multiply.
 
 The parts: let R₀ and R₁ be the laws of the two values, p their largest ratio, β their distance, q their largest
-ratio to anybody's law, and α = β/(p-1). Then R₀ = pα·Q₁ + α·Q₂ + s·Q₀ and R₁ = α·Q₁ + pα·Q₂ + s·Q₀ with Q₁ = (R₀-R₁)⁺/β,
-Q₂ = (R₁-R₀)⁺/β and s·Q₀ = (p·min(R₀, R₁) - max(R₀, R₁))/(p-1), which is not negative. Anybody's law is at least
-max(R₀, R₁)/q = r·Q₁ + r·Q₂ + t·Q₀ with r = pα/q and t = s/q. What a report of a part says has the same law in both
-worlds. Given the numbers, those who sent something else are a random set of the others in both worlds.
+ratio to anybody's law, and α = β/(p-1). Then R₀ = pα·Q₁ + α·Q₂ + s·Q₀ and R₁ = α·Q₁ + pα·Q₂ + s·Q₀, with Q₁ =
+(R₀-R₁)⁺/β, Q₂ = (R₁-R₀)⁺/β and s·Q₀ = (p·min(R₀, R₁) - max(R₀, R₁))/(p-1), which is not negative. Anybody's law
+is at least max(R₀, R₁)/q = r·Q₁ + r·Q₂ + t·Q₀ with r = pα/q and t = s/q. What a report of a part says has the
+same law in both worlds. Given the numbers, those who sent something else are a random set of the others in both
+worlds.
 """
 
 import math

@@ -39,7 +39,7 @@ def best_crowd_base(
 
 
 def held_variance(base: NoisyInnerProduct, share: float) -> float:
-    """N times the variance of the estimate of a value that this share of people holds, given who holds it.
+    """The variance, times n, of the estimate of a value that this share of people holds, given who holds it.
 
     A report counts for the value of its sender with the probability of a true answer, and for another value if it
     has the same true answer to the vectors, or by noise.
