@@ -84,7 +84,7 @@ def test_whatever_goes_wrong_in_a_sweep_the_next_one_is_made_and_the_end_is_clea
     service = Service(store, Clock(), Settings(sweep=0.01))
     sweeps: list[int] = []
 
-    def fails() -> int:
+    def fails(now: float) -> int:
         sweeps.append(1)
         raise ZeroDivisionError("RECOGNISABLE")
 
