@@ -138,3 +138,38 @@ def test_many_people_are_bounded_closely() -> None:
         lost = np.maximum(0.0, one - math.exp(gamma) * two) / people
         noise = lost.std() / math.sqrt(lost.size)
         assert lost.mean() - 6 * noise <= bound <= lost.mean() * 1.1 + 6 * noise
+
+
+def published_delta(parts: CrowdParts, people: int, gamma: float) -> float:
+    """The two-part reduction as published: reports of the third part are not counted, only a and b are."""
+    first = parts.ratio * parts.distance / (parts.ratio - 1) / parts.other_ratio
+    alpha = parts.distance / (parts.ratio - 1)
+    mine = {(1, 0): (parts.ratio * alpha, alpha), (0, 1): (alpha, parts.ratio * alpha)}
+    mine[0, 0] = (1 - (parts.ratio + 1) * alpha,) * 2
+    one: dict[tuple[int, int], float] = defaultdict(float)
+    two: dict[tuple[int, int], float] = defaultdict(float)
+    others = people - 1
+    for a, b in itertools.product(range(others + 1), repeat=2):
+        if a + b > others:
+            continue
+        ways = math.comb(others, a) * math.comb(others - a, b)
+        mass = ways * first ** (a + b) * (1 - 2 * first) ** (others - a - b)
+        for (x, y), (p, q) in mine.items():
+            one[a + x, b + y] += mass * p
+            two[a + x, b + y] += mass * q
+    return math.fsum(max(0.0, one[seen] - math.exp(gamma) * two[seen]) for seen in one)
+
+
+def test_the_published_two_part_reduction_is_no_bound() -> None:
+    """Randomised response with three values and eps = 1, five people: delta(0.8) is twice what it says."""
+    laws = randomised_response(3, Fraction(math.exp(1.0)))
+    parts = parts_of(laws, 0, 1)
+    worst = 0.0
+    for others in itertools.combinations_with_replacement(range(3), 4):
+        rest = [laws[v] for v in others]
+        one, two = multisets([laws[0], *rest], Fraction(1)), multisets([laws[1], *rest], Fraction(1))
+        worst = max(worst, delta(one, two, 0.8), delta(two, one, 0.8))
+    published = published_delta(parts, 5, 0.8)
+    assert worst == pytest.approx(0.0115, abs=1e-4)
+    assert published == pytest.approx(0.0056, abs=1e-4)
+    assert worst <= crowd_deltas(parts, 5, np.array([0.8]), Fraction(1))[0]
