@@ -54,7 +54,7 @@ def all_reports(mechanism: Mechanism, values: Any, *, rounds: Any, seed: int) ->
 
 
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("untrackable.mechanisms.interface._BATCH", 1 << 10)
+    monkeypatch.setattr("untrackable.mechanisms.simulated_batches._BATCH", 1 << 10)
 
 
 @each

@@ -13,7 +13,7 @@ from typing import Any
 from untrackable import checks
 from untrackable.brackets import Bracket
 from untrackable.checks import Chance
-from untrackable.theory.chance_of_answering import log_of
+from untrackable.theory.chance_of_answering import EVERY_ROUND, log_of
 from untrackable.theory.experiment import Experiment
 from untrackable.theory.factor import Factor
 from untrackable.theory.monotone_search import smallest_integer
@@ -154,12 +154,13 @@ def largest_participation(
     limit = checks.probability("recognition", recognition) * (1 + 1e-6)
     if limit <= 1 / people:
         raise ValueError(f"recognition must be above {1 / people:g}, which a guess among {people:,} people has")
+    always = Attendance(EVERY_ROUND, tuple(places), persistence)  # type: ignore[arg-type]
 
     def excess(number: int) -> float:
-        attending = Attendance(Fraction(1, number), tuple(places), persistence)  # type: ignore[arg-type]
+        attending = replace(always, participation=Fraction(1, number))
         return math.log(attending.recognition(rounds, people).upper / limit)
 
-    near = math.isqrt(checks.integer("rounds", rounds, low=1) * persistence)
+    near = math.isqrt(checks.integer("rounds", rounds, low=1) * always.persistence)
     try:
         return Fraction(1, smallest_integer(excess, near, low=1, high=_SELDOM))
     except ValueError:
