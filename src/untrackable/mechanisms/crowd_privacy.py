@@ -8,7 +8,7 @@ import numpy as np
 
 from untrackable import checks
 from untrackable.mechanisms.local.local_interface import Local
-from untrackable.theory.crowd import CrowdParts, crowd_factor
+from untrackable.theory.crowd_counts import CrowdParts, crowd_factor
 from untrackable.theory.experiment import Experiment
 from untrackable.theory.factor import Factor
 

@@ -10,7 +10,7 @@ from untrackable.mechanisms.inner_product.report_settings import ReportSettings
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
 from untrackable.mechanisms.wrappers.card_dealing import Dealt
 from untrackable.theory.chance_of_answering import EVERY_ROUND
-from untrackable.theory.crowd import LARGEST_CROWD
+from untrackable.theory.crowd_counts import LARGEST_CROWD
 
 
 class Deck(ReportSettings, Dealt):

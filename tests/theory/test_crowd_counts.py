@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from untrackable.theory.crowd import CrowdParts, crowd_deltas, crowd_factor
+from untrackable.theory.crowd_counts import CrowdParts, crowd_deltas, crowd_factor
 from untrackable.theory.experiment import Experiment
 
 Law = tuple[Fraction, ...]
