@@ -24,7 +24,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Plan, Path]:
     found = plan(goals=Goals(people=10**6, values=2, rounds=8, eps=1.0, advantage=0.05, error=0.05))
     path = tmp_path_factory.mktemp("plan") / "plan.html"
     done: list[float] = []
-    path.write_text(plan_page(found, ["plan", "x=</script><b>"], lambda what, part: done.append(part)), "utf-8")
+    path.write_text(
+        plan_page(found, ["plan", "x=</script><b>"], lambda what, part: done.append(part or 0.0)), "utf-8"
+    )
     assert done == sorted(done)
     assert 0 <= done[0] < 0.1
     assert 0.9 < done[-1] <= 1

@@ -3,7 +3,7 @@
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,10 +20,8 @@ from untrackable.collector.stores.store_address import open_store
 from untrackable.demo import crowd
 from untrackable.demo.homepage_question import DAYS, HOMEPAGES, ROUNDS, homepage_campaign, population
 from untrackable.demo.observer import Followed, follow
+from untrackable.progress import Progress, no_progress
 from untrackable.protocol.campaign import Campaign
-
-Progress = Callable[[str, float], None]
-"""A function that shows the present step, and the share of it that is done, from 0 to 1."""
 
 SHOWN = 16
 """Tables and figures show this many homepages."""
@@ -59,7 +57,7 @@ def run(
     clients: int,
     simulated: int,
     seed: int = 1,
-    progress: Progress = lambda what, done: None,
+    progress: Progress = no_progress,
 ) -> Iterator[DemoResult]:
     """Collect over HTTP, estimate, and try to follow people. The collector runs until the block ends.
 

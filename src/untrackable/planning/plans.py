@@ -2,7 +2,6 @@
 
 import math
 import secrets
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,10 +20,9 @@ from untrackable.planning.participation import Recognised, recognised
 from untrackable.planning.planned_campaign import draft
 from untrackable.planning.suitability import apart_by_answers, everlasting
 from untrackable.planning.unknown_goal import Solved, solve
+from untrackable.progress import Progress, no_progress
 from untrackable.protocol.campaign_draft import CampaignDraft
 from untrackable.theory.attendance import Attendance
-
-Progress = Callable[[str, float], None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,7 +102,7 @@ class Plan:
         return draft(best.goals, best.mechanism, self.salt)
 
 
-def plan(*, goals: Goals | None = None, progress: Progress = lambda what, done: None, **demands: Any) -> Plan:
+def plan(*, goals: Goals | None = None, progress: Progress = no_progress, **demands: Any) -> Plan:
     """Find the mechanisms that meet the goals, or say why none does; `demands` are the fields of `Goals`.
 
     Example: plan(people=1_000_000, values=2, rounds=365, eps=1.0, pooled=7)

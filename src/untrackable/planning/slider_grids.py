@@ -11,9 +11,10 @@ from untrackable.mechanisms.interface import Mechanism
 from untrackable.planning.forecast import errors, radius_beta, reports_counted
 from untrackable.planning.goals import FOREVER, LARGEST_EPS, LARGEST_ROUNDS, Goals
 from untrackable.planning.participation import with_participation
-from untrackable.planning.plans import Option, Plan, Progress
+from untrackable.planning.plans import Option, Plan
 from untrackable.planning.suitability import meeting
 from untrackable.planning.tracking_check import tracking
+from untrackable.progress import Progress, no_progress
 
 _PEOPLE = 10**6
 _EPS = (1 / 4, 1 / 2, 1, 2, 4)
@@ -59,7 +60,7 @@ class Grids:
     start: dict[str, Any]
 
 
-def grids(plan: Plan, progress: Progress = lambda what, done: None) -> Grids:
+def grids(plan: Plan, progress: Progress = no_progress) -> Grids:
     """The grids around a plan's answer."""
     best = plan.recommended
     goals = best.goals.replace(participation=plan.goals.participation) if best else plan.goals
