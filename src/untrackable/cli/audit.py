@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     "--rounds",
     type=click.IntRange(min=2),
     show_default="as --reports",
-    help="Number of rounds, for attendance.",
+    help="Rounds of the campaign.",
 )
 @observed_attendance
 @click.option("--no-attack", is_flag=True, help="Skip the simulated attacks.")

@@ -24,7 +24,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from scipy.stats import binom
 
 from untrackable import checks
 from untrackable.theory.chance_of_answering import EVERY_ROUND
@@ -125,6 +124,8 @@ def _signs(count: int) -> tuple[int, FloatArray, FloatArray]:
 
     Numbers that are rarer than the negligible are left out; P(at least) counts them at the upper end.
     """
+    from scipy.stats import binom
+
     low, high = _reach(count, 0.5)
     numbers = np.arange(low, high + 1)
     law = binom.pmf(numbers, count, 0.5)
@@ -152,6 +153,8 @@ def _ranges(
 
 def _split(trials: int, chance: float, most: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Smallest, largest and probability of ranges of a binomial number. Rare numbers at both ends are left out."""
+    from scipy.stats import binom
+
     if chance <= 0 or trials == 0:
         return np.zeros(1), np.zeros(1), np.ones(1)
     if chance >= 1:

@@ -43,6 +43,10 @@ from untrackable.theory.integer_gaussian import with_gaussian_tail
 from untrackable.theory.integer_losses import LossLaw, mixed
 
 _ROUND_BITS = 64
+_FAINT = 1e-9
+"""The scale of a mechanism that is private whatever its budget is."""
+_SELDOM = Fraction(1, 2)
+"""Up to this participation, rounds that are answered by chance may certainly be louder."""
 _LARGEST_DETECTION = 2000
 _SMALLEST_DELTA = 1e-11
 
@@ -125,14 +129,18 @@ class Fading(Mechanism):
         share = checks.chance("participation", participation)
         if share == 0:
             raise ValueError("participation must be above 0: nobody would answer")
-        quiet = cls(bits=bits, eps=eps, delta=delta, power=power, width=width)
         if share == 1 and rounds is None:
-            return quiet
+            return cls(bits=bits, eps=eps, delta=delta, power=power, width=width)
         last = math.inf if rounds is None else checks.integer("rounds", rounds, low=1)
-        loudest = largest_scale(quiet.bits, quiet.width, quiet.eps, quiet.delta, quiet.power, last, share)
-        scale = max(quiet.scale, loudest)
-        everything = all_rounds(quiet.bits, quiet.width, scale, quiet.power, math.inf)
-        own = max(quiet.eps, rounded(everything.gamma(quiet.delta).upper, up=True))
+        # A faint mechanism checks the parameters, and no scale has to be found for it.
+        asked = cls(bits=bits, eps=eps, delta=delta, power=power, width=width, scale=_FAINT)
+        parameters = (asked.bits, asked.width, asked.eps, asked.delta, asked.power)
+        scale = largest_scale(*parameters, last, share)
+        if share > _SELDOM:
+            # The bound on seldom answered rounds is a little coarser than that on rounds that are all answered.
+            scale = max(scale, largest_scale(*parameters))
+        everything = all_rounds(asked.bits, asked.width, scale, asked.power, math.inf)
+        own = max(asked.eps, rounded(everything.gamma(asked.delta).upper, up=True))
         return cls(bits=bits, eps=own, delta=delta, power=power, scale=scale, width=width)
 
     def _plainly_private(self) -> bool:
