@@ -2,7 +2,8 @@
 
 Two campaigns with the same rounds are like one that is answered more often: a person who answers one of them at a
 place was there. Two campaigns one after the other are like one with more rounds. Which of the two reveals more
-depends on the participation, so the larger figure counts.
+depends on the participation, so the larger figure counts. It is a bound in these two cases. That it is one for all
+campaigns that overlap in part is not proved.
 """
 
 from collections.abc import Iterable, Sequence
