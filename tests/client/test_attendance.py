@@ -379,7 +379,7 @@ def test_the_default_policy_refuses_to_answer_more_than_three_rounds_in_a_row(tm
             someone.answer(1)
         for words in (
             "attendance, which is the rounds that you answer and the places that you answer from",
-            "recognised among 1,000 people to 0.016" if rounds == 4 else "people to 1 (upper)",
+            "recognised among 1,000 people to 0.016" if rounds == 4 else "people to 1 (upper if they run",
             "your policy allows 0.01",
             "a smaller participation or fewer rounds, or answering from one network only",
         ):

@@ -204,8 +204,8 @@ class Ledger:
                 "this campaign would make you too easy to recognise by your attendance, which is the rounds that "
                 "you answer and the places that you answer from: an observer of two places could tell that you are "
                 "at both, even if the reports themselves reveal nothing. All campaigns together bring the "
-                f"probability of being recognised among {AMONG:,} people to {at_most(recognised, 3)} (upper if they "
-                "run at the same times, or one after the other), and "
+                f"probability of being recognised among {AMONG:,} people to {at_most(recognised, 3)} (upper "
+                "if they run at the same times, or one after the other), and "
                 f"your policy allows {policy.recognition:g}. What helps: a campaign with a smaller "
                 "participation or fewer rounds, or answering from one network only (--one-network)"
             )
