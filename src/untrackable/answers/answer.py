@@ -49,6 +49,10 @@ class Answer:
         values = range(estimate.frequencies.size) if estimate.values is None else estimate.values
         return dataclasses.replace(estimate, values=[self.label(value) for value in values])
 
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The best estimate with names, for any library that takes Arrow data, such as DuckDB and Polars."""
+        return self.labelled(self.best).__arrow_c_stream__(requested_schema)
+
 
 def answer(question: Question, sums: Mapping[int, Aggregator], *, beta: float = 0.05) -> Answer:
     """Estimate each round and all rounds together, from the sums of each round that has reports.

@@ -1,9 +1,13 @@
 """The result of a search: strings that people hold, and how certain each is."""
 
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from untrackable import strict_json
+from untrackable.extras import extra
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class FoundString(NamedTuple):
@@ -47,6 +51,22 @@ class Discovered:
     def best(self, k: int) -> list[FoundString]:
         """The k best strings, certain or not: first `strings`, then leads."""
         return [*self.strings, *self.leads][:k]
+
+    def to_arrow(self) -> "pa.Table":
+        """A row for each of `strings` and then of `leads`; the column `certain` tells them apart."""
+        with extra("files"):
+            import pyarrow as pa
+
+        rows = [{**found._asdict(), "certain": True} for found in self.strings]
+        rows += [{**found._asdict(), "certain": False} for found in self.leads]
+        numbers = [(name, pa.float64()) for name in FoundString._fields if name != "string"]
+        schema = pa.schema([("string", pa.string()), *numbers, ("certain", pa.bool_())])
+        said = {"reports": str(self.n), "alpha": repr(self.alpha)}
+        return pa.Table.from_pylist(rows, schema=schema).replace_schema_metadata(said)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The table of `to_arrow` for any library that takes Arrow data: DuckDB, Polars, pandas and others."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def to_json(self) -> str:
         """A JSON object, which also says which numbers are bounds."""

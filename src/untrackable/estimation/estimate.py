@@ -223,6 +223,10 @@ class Estimate:
 
         return estimate_export.to_arrow(self, consistent=consistent)
 
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The table of `to_arrow` for any library that takes Arrow data: DuckDB, Polars, pandas and others."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
     def to_pandas(self, *, consistent: bool = False) -> Any:
         """The table of `to_arrow` as a pandas data frame, if pandas is installed."""
         from untrackable.estimation import estimate_export

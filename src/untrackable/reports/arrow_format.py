@@ -120,12 +120,24 @@ class RecordBatchTable:
         if column.null_count:
             gap = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
             raise self.file.malformed(self.unit, row + gap + 1, f"there is no {name}")
+        if layout.in_bytes and _is_bytes(column.type):
+            column = self._fixed_size(column, layout.size, row)
         fits = column.type == pa.binary(layout.size) if layout.in_bytes else pa.types.is_integer(column.type)
         if not fits:
             wanted = f"fixed_size_binary[{layout.size}]" if layout.in_bytes else "integers"
             raise self.file.refused(f"column {name!r} must be {wanted}, not {column.type}")
         found: NDArray[Any] = _byte_rows(column, layout.size) if layout.in_bytes else column.to_numpy()
         return found
+
+    def _fixed_size(self, column: Any, size: int, row: int) -> Any:
+        """Entries of bytes as entries of this many bytes."""
+        try:
+            return column.cast(pa.binary(size))
+        except pa.ArrowInvalid:
+            lengths = [len(entry) for entry in column.to_pylist()]
+            wrong = next(place for place, length in enumerate(lengths) if length != size)
+            why = f"a report must have {size} bytes, not {lengths[wrong]}"
+            raise self.file.malformed(self.unit, row + wrong + 1, why) from None
 
 
 class ArrowTable(RecordBatchTable):
@@ -177,6 +189,11 @@ class ArrowTable(RecordBatchTable):
 
 def _column(batch: Any, name: str) -> Any:
     return batch.column(batch.schema.names.index(name))
+
+
+def _is_bytes(kind: Any) -> bool:
+    """Whether entries are bytes of any length. Data frames and databases know no others."""
+    return any(is_kind(kind) for is_kind in (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view))
 
 
 def _byte_rows(column: Any, size: int) -> NDArray[np.uint8]:

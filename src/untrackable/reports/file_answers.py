@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from untrackable import checks
 from untrackable.answers.answer import Answer, answer
@@ -17,6 +16,7 @@ from untrackable.errors import EncodingError, ReportFileError
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.progress import Progress
 from untrackable.reports.summing import ReadFile, sum_files
+from untrackable.reports.table import Source
 from untrackable.theory.chance_of_answering import EVERY_ROUND
 
 
@@ -33,7 +33,7 @@ class FileAnswer(Answer):
 
 
 def estimate_files(
-    paths: Sequence[str | Path] | str | Path,
+    paths: Sequence[Source] | Source,
     *,
     mechanism: Mechanism | None = None,
     encoding: Encoding | None = None,
@@ -46,6 +46,7 @@ def estimate_files(
 ) -> FileAnswer:
     """Estimate frequencies from files of reports, of all rounds or of `rounds`. Each file is read to its end.
 
+    In place of a file, anything does that gives Arrow data, such as a DuckDB query or a Polars data frame.
     `mechanism`, `encoding` and `assume_round` are for files that do not say them. `candidates` are what people may
     hold, as the encoding takes it: they are needed for hashed strings, and if there are too many values to
     estimate. Intervals fail with probability at most `beta`. `participation` is the probability with which each
@@ -53,7 +54,7 @@ def estimate_files(
     """
     beta = checks.open_probability("beta", beta)
     found = sum_files(
-        [paths] if isinstance(paths, (str, Path)) else paths,
+        list(paths) if isinstance(paths, (list, tuple)) else [cast(Source, paths)],
         mechanism=mechanism,
         encoding=encoding,
         assume_round=assume_round,
@@ -78,7 +79,7 @@ def estimate_files(
 
 
 def discover_files(
-    paths: Sequence[str | Path],
+    paths: Sequence[Source],
     *,
     mechanism: Mechanism | None = None,
     encoding: Encoding | None = None,

@@ -1,9 +1,11 @@
 """The type of a file, recognised by its first bytes, and the table that reads it."""
 
+from os import PathLike
 from pathlib import Path
 from typing import Literal
 
-from untrackable.reports.table import CellTable, SourceFile, Table
+from untrackable.errors import UntrackableError
+from untrackable.reports.table import ArrowStream, CellTable, Source, SourceFile, Table
 
 FileType = Literal["parquet", "arrow", "stream", "npz", "npy", "gzip", "text", "empty", "unknown"]
 
@@ -47,6 +49,28 @@ def recognise(file: SourceFile) -> FileType:
     if found == "empty":
         raise file.error(f"{file.path} is empty (0 bytes)")
     return found
+
+
+def open_source(source: Source, error: type[UntrackableError]) -> Table:
+    """A file, or anything else that gives Arrow data, as a table."""
+    if not isinstance(source, (str, PathLike)):
+        return open_stream(source, error)
+    file = SourceFile(Path(source), error)
+    found = recognise(file)
+    if found == "unknown":
+        raise file.error(f"{file.path} is not Parquet, Arrow, CSV or NumPy: it does not begin as any of them does")
+    return open_table(file, found)
+
+
+def open_stream(source: ArrowStream, error: type[UntrackableError]) -> CellTable:
+    """Arrow data of another library as a table of cells."""
+    if not hasattr(source, "__arrow_c_stream__"):
+        raise TypeError(
+            f"reports must be in a file or in something with __arrow_c_stream__, not in a {type(source).__name__}"
+        )
+    from untrackable.reports.arrow_stream import StreamTable
+
+    return StreamTable(source, error)
 
 
 def open_table(file: SourceFile, found: FileType) -> Table:

@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -12,11 +11,11 @@ from untrackable.encodings.encoding import Encoding
 from untrackable.errors import ReportFileError
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.observed_rounds import LARGEST_ROUND, round_number
-from untrackable.reports.file_type import open_table, recognise
+from untrackable.reports.file_type import open_source
 from untrackable.reports.header import Footer, Header, agreed
 from untrackable.reports.report_columns import REPORT, ROUND, SUMS
 from untrackable.reports.storage_layout import OutOfRangeError, StorageLayout, StoredReports, runs
-from untrackable.reports.table import ArrayBatch, SourceFile, Table
+from untrackable.reports.table import ArrayBatch, Source, Table
 
 _ROUND_LAYOUT = StorageLayout(63)
 
@@ -38,7 +37,8 @@ class ReportFile:
         self.mechanism = mechanism
         self.encoding = encoding
         self.unit = table.unit
-        self.has_footer = table.header is not None
+        self.size = table.file.size
+        self.has_footer = table.header is not None and table.file.sealed
         """Whether it has a count and a checksum, so that any damage is noticed."""
         self._table, self._round = table, round
 
@@ -102,7 +102,7 @@ def _by_round(rounds: NDArray[np.int64], reports: StoredReports, number: int, do
 
 
 def read_reports(
-    path: str | Path,
+    path: Source,
     *,
     mechanism: Mechanism | None = None,
     encoding: Encoding | None = None,
@@ -111,10 +111,11 @@ def read_reports(
     """Open a file of reports: Parquet, Arrow (file or stream), CSV (also with gzip), .npz or .npy, by its content.
 
     Files written here say how their reports were made. For others give the mechanism, and the round if they have no
-    column for it. What is given must not contradict the file.
+    column for it. What is given must not contradict the file. In place of a file, anything does that gives Arrow
+    data, such as a DuckDB query, or a Polars or pandas data frame.
     """
-    path = Path(path)
-    table = _report_table(SourceFile(path, ReportFileError))
+    table = _report_table(path)
+    path = table.file.path
     try:
         header = None if table.header is None else Header.read(table.header)
         if header is None and table.footer is not None:
@@ -128,12 +129,10 @@ def read_reports(
     return ReportFile(table, made, meant, None if assume_round is None else round_number(assume_round))
 
 
-def _report_table(file: SourceFile) -> Table:
+def _report_table(source: Source) -> Table:
     """The file as a table that has a column of reports."""
-    found = recognise(file)
-    if found == "unknown":
-        raise file.error(f"{file.path} is not Parquet, Arrow, CSV or NumPy: it does not begin as any of them does")
-    table = open_table(file, found)
+    table = open_source(source, ReportFileError)
+    file = table.file
     if REPORT in table.columns:
         return table
     if {"campaign", SUMS} <= set(table.columns):

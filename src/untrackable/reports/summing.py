@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from untrackable.progress import Progress
 from untrackable.reports.file_type import is_parquet
 from untrackable.reports.reader import Piece, ReportFile, read_reports
 from untrackable.reports.storage_layout import StorageLayout, StoredReports
+from untrackable.reports.table import Source
 
 if TYPE_CHECKING:
     from untrackable.reports.sums_file import SumsFile
@@ -80,7 +82,7 @@ class FileSums:
 
 
 def sum_files(
-    paths: Sequence[str | Path],
+    paths: Sequence[Source],
     *,
     mechanism: Mechanism | None = None,
     encoding: Encoding | None = None,
@@ -93,8 +95,8 @@ def sum_files(
     """The sums of all reports in these files, of all rounds or of the given ones, by round or `together`.
 
     Other arguments are those of `read_reports`. Files may also hold the sums of a closed round, as a collector
-    exports them. `ask` makes the question from the mechanism and the encoding of the files; then only sums that
-    answer it are made, and no reports are kept.
+    exports them. In place of a file, anything does that gives Arrow data. `ask` makes the question from the
+    mechanism and the encoding of the files; then only sums that answer it are made, and no reports are kept.
     """
     if not paths:
         raise ValueError("paths must be at least one file")
@@ -126,20 +128,20 @@ def sum_files(
         if chosen is None or total.round in chosen:
             result.put(total.round, total.sums())
         result.files.append(ReadFile(path=total.path, reports=total.reports, checked=total.has_footer))
-    given = [Path(path) for path in paths]
-    result.files.sort(key=lambda file: given.index(file.path))
+    given = [Path(path) for path in paths if isinstance(path, (str, PathLike))]
+    result.files.sort(key=lambda file: given.index(file.path) if file.path in given else len(given))
     return result
 
 
 def open_file(
-    path: str | Path,
+    path: Source,
     *,
     mechanism: Mechanism | None = None,
     encoding: Encoding | None = None,
     assume_round: int | None = None,
 ) -> "ReportFile | SumsFile":
     """A file of reports, or of the sums of a closed round."""
-    if is_parquet(Path(path)):
+    if isinstance(path, (str, PathLike)) and is_parquet(Path(path)):
         from untrackable.reports.sums_file import has_sums, read_sums
 
         if has_sums(Path(path)):
@@ -179,18 +181,20 @@ def _check_takes(file: ReportFile, piece: Piece, mechanism: Mechanism) -> None:
 
 def _shares(files: list[ReportFile]) -> Iterator[tuple[float, float]]:
     """Where each file begins and how long it is, if all files together have length 1."""
-    sizes = np.array([file.path.stat().st_size for file in files], dtype=np.float64)
+    sizes = np.array([file.size for file in files], dtype=np.float64)
     sizes /= max(1.0, sizes.sum())
     return zip(np.cumsum(sizes) - sizes, sizes, strict=True)
 
 
-def _check_distinct(paths: Sequence[str | Path]) -> None:
+def _check_distinct(paths: Sequence[Source]) -> None:
     """Refuse a file that is given twice, as its reports would count twice."""
-    seen: set[Path] = set()
-    for path in map(Path, paths):
-        if path.resolve() in seen:
-            raise ReportFileError(f"{path} is given twice: its reports would count twice")
-        seen.add(path.resolve())
+    seen: set[Path | int] = set()
+    for source in paths:
+        place = Path(source).resolve() if isinstance(source, (str, PathLike)) else id(source)
+        if place in seen:
+            name = source if isinstance(source, (str, PathLike)) else f"<{type(source).__name__}>"
+            raise ReportFileError(f"{name} is given twice: its reports would count twice")
+        seen.add(place)
 
 
 def _add(result: FileSums, file: ReportFile, piece: Piece, number: int) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -17,12 +18,33 @@ CELL_BATCH = 1 << 9
 """The number of rows of cells that are read at a time."""
 
 
+class ArrowStream(Protocol):
+    """An object of any library that gives its rows as Arrow data, by Arrow's PyCapsule interface."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """A capsule with a stream of record batches."""
+
+
+Source = str | PathLike[str] | ArrowStream
+"""Where reports are: a file, or anything that gives Arrow data."""
+
+
 @dataclass(frozen=True, slots=True)
 class SourceFile:
     """A file to be read, and the class of the errors that are raised about it."""
 
     path: Path
     error: type[UntrackableError]
+
+    @property
+    def size(self) -> int:
+        """Its size in bytes."""
+        return self.path.stat().st_size
+
+    @property
+    def sealed(self) -> bool:
+        """Whether a file that says how its reports were made has a checksum of all of it as well."""
+        return True
 
     def unreadable(self, error: OSError) -> UntrackableError:
         """The error for a file that the operating system does not open."""
@@ -43,7 +65,7 @@ class SourceFile:
 
     def damaged_somewhere(self, why: object) -> UntrackableError:
         """The error for a file that is damaged at its beginning."""
-        return self.damaged(f"within its {self.path.stat().st_size} bytes", why)
+        return self.damaged(f"within its {self.size} bytes", why)
 
 
 class ArrayBatch(NamedTuple):

@@ -1,11 +1,9 @@
 """How well can the people in a file of reports with pseudonyms be followed from one window to another?"""
 
 import itertools
-import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -25,7 +23,7 @@ from untrackable.auditing.evidence.recorded_format import FORMATS, FormatName, R
 from untrackable.auditing.evidence.recorded_table import ROUNDS, RecordedColumns, find_columns, open_recorded
 from untrackable.errors import AuditError
 from untrackable.progress import Progress
-from untrackable.reports.table import CellBatch, CellTable
+from untrackable.reports.table import CellBatch, CellTable, Source
 
 SHOWN = 5
 """This many malformed rows are described one by one."""
@@ -103,7 +101,7 @@ class FileAudit:
 
 
 def audit_file(
-    path: str | os.PathLike[str],
+    path: Source,
     *,
     pseudonym: str | None = None,
     window: str | None = None,
@@ -120,6 +118,7 @@ def audit_file(
 ) -> FileAudit:
     """Measure how well the people in a CSV, Parquet or Arrow file can be followed, by an attack on held-out people.
 
+    In place of a file, anything does that gives Arrow data, such as a DuckDB query or a Polars data frame.
     With a `mechanism` and the `value` that everyone is assumed to hold, the attack uses the mechanism's likelihood
     ratio, and says "one person" if it is above 1. If the file says in which round (or when) a report was seen,
     people are also followed by attendance alone. Memory grows with `people`, the largest number of people to look
@@ -131,7 +130,7 @@ def audit_file(
     seed = checks.integer("seed", seed, low=0, high=(1 << 64) - 1)
     if mechanism is not None and not callable(getattr(mechanism, "link_scores", None)):
         raise TypeError(f"mechanism must have a method link_scores, {type(mechanism).__name__} has none")
-    table = open_recorded(Path(path))
+    table = open_recorded(path)
     columns = find_columns(table, pseudonym, window, report, round)
     reading = _Reading(table, columns, format, mechanism, progress)
     if columns.window is not None:
@@ -150,7 +149,7 @@ def audit_file(
     tracking = _tracked(both, level, seed, mechanism, value)
     attendance, missing = _attended(both, columns, len(reading.rounds), level, seed)
     return FileAudit(
-        path=os.fspath(path),
+        path=str(table.file.path),
         unit=table.unit,
         rows=reading.rows,
         malformed=reading.malformed,

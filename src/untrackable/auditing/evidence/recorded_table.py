@@ -1,12 +1,13 @@
 """Opens a file of reports that were recorded elsewhere as a table, and finds its columns by their usual names."""
 
 from collections.abc import Sequence
+from os import PathLike
 from pathlib import Path
 from typing import NamedTuple
 
 from untrackable.errors import AuditError
-from untrackable.reports.file_type import open_cells, recognise
-from untrackable.reports.table import CellTable, SourceFile
+from untrackable.reports.file_type import open_cells, open_stream, recognise
+from untrackable.reports.table import CellTable, Source, SourceFile
 
 # The usual names of the columns. The first that a file has is used.
 PSEUDONYMS = ("pseudonym", "user", "user_id", "id")
@@ -29,8 +30,11 @@ class RecordedColumns(NamedTuple):
         return [name for name in self if name is not None]
 
 
-def open_recorded(path: Path) -> CellTable:
-    """Open a CSV, Parquet or Arrow file as a table. Its content says which it is."""
+def open_recorded(source: Source) -> CellTable:
+    """Open a CSV, Parquet or Arrow file as a table; its content says which it is. Or take given Arrow data."""
+    if not isinstance(source, (str, PathLike)):
+        return open_stream(source, AuditError)
+    path = Path(source)
     file = SourceFile(path, AuditError)
     found = recognise(file)
     tabular = found in ("parquet", "arrow", "stream")
