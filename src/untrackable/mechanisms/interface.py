@@ -319,6 +319,12 @@ class Mechanism(ABC):
         """
         return None
 
+    def integer_crowd(
+        self, *, people: int, reports: int | None = None, participation: Fraction = EVERY_ROUND
+    ) -> LossLaw | None:
+        """`crowd` with the standard library alone; None if only the full engine can compute it."""
+        return None
+
     def integer_tracking(self, reports: int, *, values: int, step: float) -> LossLaw | None:
         """`tracking_upper` in whole numbers, as a law that can be composed with others.
 
