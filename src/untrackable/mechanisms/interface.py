@@ -204,6 +204,10 @@ class Mechanism(ABC):
         everything = self._privacy(rounds, values)
         return everything if self.exchangeable else as_upper(everything)
 
+    def crowd(self, *, people: int, reports: int | None = None, participation: Chance = EVERY_ROUND) -> Pair:
+        """Privacy against an observer who sees everybody's reports in every round, but not who sent which."""
+        raise ValueError("its reports can be linked, so a crowd does not hide them")
+
     def takes(self, round: int) -> tuple[int, ...]:
         """The rounds whose reports go into the sums of this round; empty if this round has no estimate."""
         return (round_number(round),)
