@@ -19,12 +19,13 @@ BASICS = {"errors", "checks", "brackets", "extras", "framing", "lazy_names", "ol
 USES: dict[str, set[str]] = {
     "kernels": set(),
     "theory": set(),
+    "oblivious": set(),
     "estimation": {"kernels", "theory"},
     "mechanisms": {"kernels", "theory", "estimation"},
     "encodings": {"theory", "estimation", "mechanisms"},
-    "protocol": {"theory", "estimation", "mechanisms", "encodings"},
+    "protocol": {"theory", "estimation", "mechanisms", "encodings", "oblivious"},
     "accounting": {"theory", "mechanisms", "protocol"},
-    "client": {"theory", "mechanisms", "protocol", "accounting"},
+    "client": {"theory", "mechanisms", "protocol", "accounting", "oblivious"},
     "discovery": {"kernels", "estimation", "mechanisms", "encodings"},
     "answers": {"theory", "estimation", "mechanisms", "encodings"},
     "reports": {"theory", "estimation", "mechanisms", "encodings", "discovery", "answers"},
@@ -35,12 +36,12 @@ USES: dict[str, set[str]] = {
     "display": {"estimation", "protocol", "answers", "reports", "rappor_decode", "auditing", "planning"},
     "collector": {
         "estimation", "mechanisms", "encodings", "protocol", "accounting", "discovery", "answers", "reports",
-        "display",
+        "display", "oblivious",
     },
     "demo": {"theory", "mechanisms", "encodings", "protocol", "client", "auditing", "collector", "display"},
     "cli": {
         "theory", "mechanisms", "encodings", "protocol", "accounting", "client", "discovery", "answers", "reports",
-        "rappor_decode", "auditing", "planning", "paper", "display", "collector", "demo",
+        "rappor_decode", "auditing", "planning", "paper", "display", "collector", "demo", "oblivious",
     },
 }  # fmt: skip
 """Which packages each package may import from, beside the basics. docs/architecture.md says why."""
