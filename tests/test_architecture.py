@@ -21,12 +21,13 @@ USES: dict[str, set[str]] = {
     "serving": set(),
     "relay": {"serving"},
     "theory": set(),
+    "oblivious": set(),
     "estimation": {"kernels", "theory"},
     "mechanisms": {"kernels", "theory", "estimation"},
     "encodings": {"theory", "estimation", "mechanisms"},
-    "protocol": {"theory", "estimation", "mechanisms", "encodings"},
+    "protocol": {"theory", "estimation", "mechanisms", "encodings", "oblivious"},
     "accounting": {"theory", "mechanisms", "protocol"},
-    "client": {"theory", "mechanisms", "protocol", "accounting"},
+    "client": {"theory", "mechanisms", "protocol", "accounting", "oblivious"},
     "discovery": {"kernels", "estimation", "mechanisms", "encodings"},
     "answers": {"theory", "estimation", "mechanisms", "encodings"},
     "reports": {"theory", "estimation", "mechanisms", "encodings", "discovery", "answers"},
@@ -37,7 +38,7 @@ USES: dict[str, set[str]] = {
     "display": {"estimation", "protocol", "answers", "reports", "rappor_decode", "auditing", "planning"},
     "collector": {
         "estimation", "mechanisms", "encodings", "protocol", "accounting", "discovery", "answers", "reports",
-        "display", "serving",
+        "display", "oblivious", "serving",
     },
     "demo": {
         "theory", "mechanisms", "encodings", "protocol", "client", "auditing", "collector", "display", "serving",
@@ -45,7 +46,7 @@ USES: dict[str, set[str]] = {
     "cli": {
         "theory", "mechanisms", "encodings", "protocol", "accounting", "client", "discovery", "answers", "reports",
         "rappor_decode", "auditing", "planning", "paper", "display", "collector", "demo",
-        "relay", "serving",
+        "oblivious", "relay", "serving",
     },
 }  # fmt: skip
 """Which packages each package may import from, beside the basics. docs/architecture.md says why."""
