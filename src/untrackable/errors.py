@@ -61,6 +61,14 @@ class WireError(UntrackableError):
     """These bytes are not reports of the campaign: wrong length, wrong version, or unused bits are set."""
 
 
+class SealingError(UntrackableError):
+    """These bytes are not a sealed message, a key configuration or binary HTTP, or they were altered or cut off."""
+
+
+class GatewayKeyUnknown(SealingError):
+    """A request is sealed with a key that the gateway does not have, or does not have any more."""
+
+
 class CampaignRefused(UntrackableError):
     """The client does not take part: the campaign is not pinned, is weaker than declared, or exceeds the policy."""
 
