@@ -93,7 +93,7 @@ def revoke(file: Path, ids: tuple[int, ...], before: int | None, number: int | N
     """Revoke keys by destroying their private part.
 
     A running collector notices within seconds. A report that is sealed for a revoked key is refused, and its client
-    uses the next key of the campaign's list. Nobody can open earlier reports with a destroyed key, so revoke the keys
+    uses the next key of the list. Nobody can open earlier reports with a destroyed key, so revoke the keys
     of past rounds. Delete copies of the file as well.
 
     Example: untrackable gateway revoke gateway.keys --before 31
