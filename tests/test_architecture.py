@@ -18,6 +18,8 @@ BASICS = {"errors", "checks", "brackets", "extras", "framing", "lazy_names", "ol
 
 USES: dict[str, set[str]] = {
     "kernels": set(),
+    "serving": set(),
+    "relay": {"serving"},
     "theory": set(),
     "oblivious": set(),
     "estimation": {"kernels", "theory"},
@@ -36,12 +38,15 @@ USES: dict[str, set[str]] = {
     "display": {"estimation", "protocol", "answers", "reports", "rappor_decode", "auditing", "planning"},
     "collector": {
         "estimation", "mechanisms", "encodings", "protocol", "accounting", "discovery", "answers", "reports",
-        "display", "oblivious",
+        "display", "oblivious", "serving",
     },
-    "demo": {"theory", "mechanisms", "encodings", "protocol", "client", "auditing", "collector", "display"},
+    "demo": {
+        "theory", "mechanisms", "encodings", "protocol", "client", "auditing", "collector", "display", "serving",
+    },
     "cli": {
         "theory", "mechanisms", "encodings", "protocol", "accounting", "client", "discovery", "answers", "reports",
-        "rappor_decode", "auditing", "planning", "paper", "display", "collector", "demo", "oblivious",
+        "rappor_decode", "auditing", "planning", "paper", "display", "collector", "demo",
+        "oblivious", "relay", "serving",
     },
 }  # fmt: skip
 """Which packages each package may import from, beside the basics. docs/architecture.md says why."""

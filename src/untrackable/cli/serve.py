@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import click
 
-from untrackable import strict_json
 from untrackable.cli.collector_settings import CONFIG, setting, store_address, unknown_variables
 from untrackable.cli.help_layout import PlainCommand
+from untrackable.cli.server_start import announce, listening_socket
 from untrackable.cli.terminal import one_line_errors
 
 STORE = setting(
@@ -114,22 +113,11 @@ def serve(store: str, host: str, port: int, workers: int, as_json: bool, **chose
         settings = Settings(**chosen)
     from untrackable.collector.http import server
 
-    try:
-        bound = server.bind(host, port)
-    except OSError as error:
-        raise click.ClickException(
-            f"cannot listen at {host}:{port}: {error.strerror or error}; choose another --host or --port"
-        ) from None
+    bound = listening_socket(host, port)
     try:
         open_store(store).close()
     except StoreError as error:
         bound.close()
         raise click.ClickException(str(error)) from None
-    server.end_on_signals()
-    where = server.address(bound)
-    if as_json:
-        click.echo(strict_json.write({"address": where}))
-    else:
-        click.echo(f"Collecting at {where}")
-    sys.stdout.flush()
+    announce("Collecting at", bound, as_json=as_json)
     server.serve(store, bound, settings, workers=workers)

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from untrackable.client.client import Client
 from untrackable.client.delivery import Outcome
 from untrackable.client.policy import Policy
-from untrackable.collector.server_process import shielded_from_interrupts
 from untrackable.demo.homepage_question import DAYS, HOMEPAGES
 from untrackable.mechanisms.simulated_batches import Batch
 from untrackable.protocol import wire
 from untrackable.protocol.campaign import Campaign
+from untrackable.serving.server_process import shielded_from_interrupts
 
 ShowShare = Callable[[float], None]
 """A function that shows the share of the work that is done, from 0 to 1."""

@@ -16,11 +16,10 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from untrackable.collector.error_location import error_location
 from untrackable.collector.http import problems
 from untrackable.collector.http.cross_origin import CrossOrigin
 from untrackable.collector.http.management import ManagementApi
-from untrackable.collector.http.problems import NO_SNIFFING, Problem, Refused
+from untrackable.collector.http.problems import Problem, Refused
 from untrackable.collector.http.public_api import NO_STORE, PublicApi
 from untrackable.collector.http.public_page import PublicPage
 from untrackable.collector.http.report_upload import Disconnected, ReportUpload
@@ -29,6 +28,8 @@ from untrackable.collector.metrics import Metrics
 from untrackable.collector.settings import Settings
 from untrackable.collector.stores.store import Store
 from untrackable.errors import StoreUnavailable
+from untrackable.serving.error_location import error_location
+from untrackable.serving.problem_types import NO_SNIFFING
 
 _log = logging.getLogger("untrackable.collector")
 _REPORTS = re.compile("/campaigns/([^/]+)/reports")

@@ -1,17 +1,11 @@
 """All reasons to refuse a request, as a fixed set of problem types (RFC 9457)."""
 
-from enum import Enum
-
 from starlette.responses import Response
 
-from untrackable import strict_json
-
-MEDIA_TYPE = "application/problem+json"
-NO_SNIFFING = (b"x-content-type-options", b"nosniff")
-"""The header of every response that keeps browsers from guessing another media type."""
+from untrackable.serving.problem_types import ProblemType, problem_response
 
 
-class Problem(Enum):
+class Problem(ProblemType):
     """A type of problem: its name, HTTP status and title."""
 
     MALFORMED_REPORTS = ("malformed-reports", 400, "The body does not contain reports of this campaign")
@@ -39,14 +33,6 @@ class Problem(Enum):
     BUSY = ("busy", 503, "The collector is busy; try again later")
     STORE_UNAVAILABLE = ("store-unavailable", 503, "The collector's store is not available; try again later")
 
-    def __init__(self, slug: str, status: int, title: str) -> None:
-        self.slug, self.status, self.title = slug, status, title
-
-    @property
-    def uri(self) -> str:
-        """The `type` of the problem in a response."""
-        return f"urn:untrackable:problem:{self.slug}"
-
 
 class Refused(Exception):
     """A request is refused. `detail` says why, and contains nothing that the sender must not see."""
@@ -58,11 +44,7 @@ class Refused(Exception):
 
 def response(problem: Problem, detail: str, *, retry_after: int | None = None) -> Response:
     """The HTTP response for a problem."""
-    body = {"type": problem.uri, "title": problem.title, "status": problem.status, "detail": detail}
-    headers = {"cache-control": "no-store"}
-    if problem.status == 503 and retry_after is not None:
-        headers["retry-after"] = str(retry_after)
+    found = problem_response(problem, detail, retry_after=retry_after)
     if problem is Problem.KEY_NEEDED:
-        headers["www-authenticate"] = "Bearer"
-    content = strict_json.write(body).encode()
-    return Response(content, problem.status, headers, MEDIA_TYPE)
+        found.headers["www-authenticate"] = "Bearer"
+    return found

@@ -1,0 +1,1 @@
+"""A relay: it passes sealed reports on to gateways, and keeps nothing."""
