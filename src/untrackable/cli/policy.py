@@ -94,7 +94,7 @@ def changed_policy(stored: Policy | None, given: Mapping[str, Any]) -> Policy:
 
     kept = DEFAULTS if stored is None else {name: getattr(stored, name) for name in (*DEFAULTS, "relays")}
     changes = {name: limit for name, limit in given.items() if limit is not None}
-    return Policy(**{**kept, **changes})  # type: ignore[arg-type]
+    return Policy(**{**kept, **changes})
 
 
 @click.group(cls=CommandGroup)

@@ -1,14 +1,14 @@
 """The policy of a person: how much all campaigns together may reveal, and which campaigns count as published."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from untrackable import checks, strict_json
-from untrackable.client.http_post import Address
 from untrackable.errors import CampaignRefused, PolicyRaised
 from untrackable.protocol.campaign import Campaign, Directory, check_id
 from untrackable.theory.attendance import AMONG
+from untrackable.web_address import WebAddress
 
 LIMITS = {
     "eps": 1.0,
@@ -98,9 +98,9 @@ class Policy:
     @staticmethod
     def from_limits(content: Mapping[str, Any]) -> "Policy":
         """The policy that has these limits, and no pins. Limits that earlier versions did not have are cautious."""
-        given = {**{name: LIMITS[name] for name in _ADDED}, **content}
-        found = Policy(eps=float(given["eps"]), delta=float(given["delta"]), relays=tuple(given.get("relays", ())))
-        return replace(found, **{name: float(given[name]) for name in LIMITS})
+        given: dict[str, Any] = {**{name: LIMITS[name] for name in _ADDED}, **content}
+        limits: dict[str, Any] = {name: float(given[name]) for name in LIMITS}
+        return Policy(**limits, relays=tuple(given.get("relays", ())))
 
     def check_relayed(self, campaign: Campaign) -> None:
         """Raise `CampaignRefused` if a campaign relies on a crowd and no relay is named."""
@@ -127,8 +127,5 @@ def _checked_relay(relay: object) -> str:
     """An address of a relay: https, or http on this machine."""
     if not isinstance(relay, str):
         raise TypeError(f"relays must be addresses as texts, not {type(relay).__name__}")
-    try:
-        Address.of(relay, "0" * 64)
-    except ValueError as error:
-        raise ValueError(str(error).replace("server", "a relay", 1)) from None
+    WebAddress.parse("relay", relay)
     return relay
