@@ -94,7 +94,7 @@ def list_(store: str, as_json: bool) -> None:
             asked = Campaign.from_bytes(stored.document)
             known = found.rounds(stored.id)
             closed = sum(each.state == "closed" for each in known)
-            small = sum(each.reports is not None and each.reports < asked.fewest_reports for each in known)
+            few = sum(each.reports is not None and each.reports < asked.fewest_reports for each in known)
             rows.append(
                 {
                     "id": stored.id,
@@ -103,7 +103,7 @@ def list_(store: str, as_json: bool) -> None:
                     "rounds": asked.rounds,
                     "last_round": stored.last_round,
                     "closed": closed,
-                    "small": small,
+                    "small": few,
                     "open": len(known) - closed,
                 }
             )
