@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from untrackable.cli import campaign as campaigns
+from untrackable.cli.campaign_shown import when
 from untrackable.cli.help_layout import PlainCommand
 from untrackable.cli.policy import FOLDER, lowered_policy, policy_options
 from untrackable.cli.terminal import echo, print_json
@@ -173,7 +174,7 @@ def _print_results(results: list[dict[str, Any]], as_json: bool) -> None:
         return
     for result in results:
         due = result["next_report"]
-        after = "no further report" if due is None else f"next report {campaigns.when(int(due))}"
+        after = "no further report" if due is None else f"next report {when(int(due))}"
         echo(f"campaign {result['campaign'][:12]}…: {result['outcome']}; {after}")
     if not results:
         click.echo("no campaign has been answered; use `untrackable answer` first")
@@ -192,11 +193,7 @@ def _warn_if_uncertain() -> None:
 
 
 def _answered(due: float | None) -> str:
-    return (
-        "no report will be sent"
-        if due is None
-        else f"answered; the next report goes out {campaigns.when(int(due))}"
-    )
+    return "no report will be sent" if due is None else f"answered; the next report goes out {when(int(due))}"
 
 
 def _value(encoding: Encoding, question: str) -> Any:

@@ -13,6 +13,7 @@ import click
 
 from untrackable.cli.attendance_options import attendance_of, chosen_attendance
 from untrackable.cli.campaign_crowd import CROWD_OPTIONS, crowd_mechanism, crowd_of, crowd_options, gateway_of
+from untrackable.cli.campaign_shown import UNITS, show_campaign, when
 from untrackable.cli.help_layout import CommandGroup
 from untrackable.cli.terminal import echo, one_line_errors, print_json, read_encoding, read_json, write_page
 
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _NO_ANSWERS = "give the possible answers with one of --category, --categories FILE and --encoding JSON"
 _PEOPLE = 10_000
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 
 
 @click.group(cls=CommandGroup)
@@ -200,7 +200,7 @@ def new(
 
         accurate = campaign_accuracy(made, people or (_PEOPLE if relied is None else relied.people))
     write_page(file, made.to_bytes().decode())
-    _show(made, as_json, accuracy=dataclasses.asdict(accurate))
+    show_campaign(made, as_json, accuracy=dataclasses.asdict(accurate))
     if not as_json:
         click.echo(f"  accuracy   {accuracy_words(accurate)}")
         if relied is not None and (spread := spread_words(accurate)):
@@ -215,7 +215,7 @@ def show(file: Path, as_json: bool) -> None:
 
     Example: untrackable campaign show campaign.json
     """
-    _show(read(file), as_json)
+    show_campaign(read(file), as_json)
 
 
 @campaign.command()
@@ -305,57 +305,6 @@ def read_directory(file: Path) -> Any:
         raise click.ClickException(f"{file}: {error}") from None
 
 
-def when(second: float) -> str:
-    """A time for people to read, to the minute, or to the second if it is not a full minute."""
-    try:
-        moment = datetime.datetime.fromtimestamp(second, datetime.UTC)
-    except (OverflowError, ValueError, OSError):
-        return f"{second:.0f} seconds after 1970"
-    return moment.strftime("%Y-%m-%d %H:%M UTC" if not moment.second else "%Y-%m-%d %H:%M:%S UTC")
-
-
-def _show(found: Campaign, as_json: bool, **further: Any) -> None:
-    """Print a campaign; `further` is added to its JSON."""
-    if as_json:
-        print_json({"id": found.id, "campaign": found.to_json(), **further})
-        return
-    declared, length = found.guarantee, found.round_seconds
-    unit = next(name for name, size in reversed(_UNITS.items()) if length % size == 0)
-    many = f"{found.rounds} rounds" if found.rounds else "rounds without end"
-    echo(f"campaign {found.id}")
-    echo(f"  question   {found.question}")
-    echo(f"  answers    {found.encoding.describe()}")
-    echo(f"  rounds     {many} of {length // _UNITS[unit]}{unit}, the first from {when(found.first_round)}")
-    echo(f"  mechanism  {found.mechanism!r}")
-    echo(
-        f"  declares   all reports together are ({declared.eps:g}, {declared.delta:g})-private, "
-        f"{'whatever the answers are' if declared.values == 'any' else 'if the answer never changes'};"
-    )
-    echo(
-        "             one person and two with the same answer look alike: "
-        f"({declared.gamma:g}, {declared.tracking_delta:g})-untrackable"
-    )
-    if declared.recognition is not None:
-        echo(f"             attendance included, recognised among 1,000 people: at most {declared.recognition:g}")
-    if declared.crowd is not None and found.gateway is not None:
-        from untrackable.display.crowd_guarantee_words import TRUST_WORDS, crowd_words
-        from untrackable.display.numbers import odds_factor
-
-        echo(f"  crowd      {crowd_words(declared.crowd)}")
-        together = (
-            f"If the relay and the collector work together, the factor is at most {odds_factor(declared.eps)}"
-        )
-        echo(
-            f"             {together} (eps = {declared.eps:g}), except with probability {declared.delta:g} (upper)."
-        )
-        echo(f"             {TRUST_WORDS}")
-        many = f"{len(found.gateway.keys)} keys" if len(found.gateway.keys) > 1 else "1 key"
-        echo(f"             a round is published from {found.fewest_reports:,} reports on; sealed for {many}")
-    from untrackable.display.attendance_words import participation_words
-
-    echo(f"  attendance {participation_words(found.participation, found.attending.one_network)}")
-
-
 def _encoding(categories: tuple[str, ...], listed: Path | None, given: str | None) -> Encoding | None:
     """The encoding that the options give, if any."""
     from untrackable.encodings.categories import Categories
@@ -418,7 +367,7 @@ def _length(given: str) -> int:
     found = re.fullmatch(r"(\d{1,9})([smhdw])", given)
     if not found:
         raise ValueError("--every must be a whole number and a unit: 90s, 15m, 6h, 1d or 1w")
-    return int(found[1]) * _UNITS[found[2]]
+    return int(found[1]) * UNITS[found[2]]
 
 
 def _moment(given: str | None) -> int:

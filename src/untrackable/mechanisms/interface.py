@@ -22,6 +22,7 @@ from untrackable.estimation.aggregators import Aggregator, FloatArray, Reports
 from untrackable.mechanisms import entropy
 from untrackable.mechanisms.bare_client import BareClient
 from untrackable.mechanisms.changing_values import tracking_of_states
+from untrackable.mechanisms.crowd_defaults import CrowdDefaults
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.observed_rounds import ObservedRounds, round_number, round_numbers
 from untrackable.mechanisms.registry import describe
@@ -45,7 +46,7 @@ Pair = Experiment | Mixture | Worst
 """Two worlds that an observer tells apart. All three descriptions answer the same questions."""
 
 
-class Mechanism(ABC):
+class Mechanism(CrowdDefaults, ABC):
     """A mechanism: it makes clients, simulates populations, aggregates reports and describes its experiments.
 
     Every question that the rest of the project asks about a mechanism is a method or property here. The methods of
@@ -151,13 +152,6 @@ class Mechanism(ABC):
         `candidates` are the values whose frequencies are estimated. They matter only if the error depends on them.
         """
 
-    def standard_error(self, people: int, share: float) -> float | None:
-        """The standard error of the frequency of a value that this share of people holds, given who holds it.
-
-        It is of one round with a report by each of these people; None if the mechanism cannot say.
-        """
-        return None
-
     def truthfulness(self) -> Truthfulness | None:
         """How often one report, of the first round, is the plain truth (exact); None where that has no meaning."""
         return None
@@ -210,10 +204,6 @@ class Mechanism(ABC):
             return mixed_over_counts(lambda count: self._privacy(count, values), rounds, participation)
         everything = self._privacy(rounds, values)
         return everything if self.exchangeable else as_upper(everything)
-
-    def crowd(self, *, people: int, reports: int | None = None, participation: Chance = EVERY_ROUND) -> Pair:
-        """Privacy against an observer who sees everybody's reports in every round, but not who sent which."""
-        raise ValueError("its reports can be linked, so a crowd does not hide them")
 
     def takes(self, round: int) -> tuple[int, ...]:
         """The rounds whose reports go into the sums of this round; empty if this round has no estimate."""
@@ -328,12 +318,6 @@ class Mechanism(ABC):
         There are two engines because a client recomputes guarantees without SciPy, in whole numbers rounded to the
         safe side; the engine behind `privacy` is sharper.
         """
-        return None
-
-    def integer_crowd(
-        self, *, people: int, reports: int | None = None, participation: Fraction = EVERY_ROUND
-    ) -> LossLaw | None:
-        """`crowd` with the standard library alone; None if only the full engine can compute it."""
         return None
 
     def integer_tracking(self, reports: int, *, values: int, step: float) -> LossLaw | None:
