@@ -39,14 +39,14 @@ def crowd_options(command: _Command) -> _Command:
             type=click.FloatRange(0, 1),
             default=0.1,
             show_default=True,
-            help="Share of people with the answer whose error is smallest.",
+            help="Share whose error is smallest.",
         ),
         click.option(
             "--gateway",
             "keys",
             type=click.Path(exists=True, dir_okay=False, path_type=Path),
             metavar="FILE",
-            help="Public keys, as `untrackable gateway show --json` prints.",
+            help="Public keys (`gateway show --json`).",
         ),
     )
     for option in reversed(options):

@@ -34,8 +34,8 @@ _HELP = {
     "gamma": "How linkable reports may be.",
     "tracking_delta": "Probability that gamma fails.",
     "recognition": "Chance of being recognised.",
-    "crowd_eps": "Budget if nobody knows who sent which.",
-    "crowd_delta": "Probability that crowd-eps fails.",
+    "crowd_eps": "Budget in a crowd.",
+    "crowd_delta": "Chance that crowd-eps fails.",
 }
 
 
@@ -68,7 +68,7 @@ def policy_options(command: Callable[..., Any]) -> Callable[..., Any]:
         multiple=True,
         metavar="URL",
         show_default="stored",
-        help="Relay that is trusted not to work with the collector; give all.",
+        help="Trusted relay; give all.",
     )(collected)
     for name in reversed(DEFAULTS):
         option = f"--{name.replace('_', '-')}"
