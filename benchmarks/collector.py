@@ -34,11 +34,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from untrackable import Categories, Deck
 from untrackable.collector.http import server as collector_server
+from untrackable.collector.http.connections import LimitedProtocol
 from untrackable.collector.http.management import create_campaign
 from untrackable.collector.metrics import SharedCounters
 from untrackable.collector.settings import Settings
 from untrackable.collector.stores.store_address import open_store
 from untrackable.protocol.campaign import Campaign, Guarantee
+from untrackable.serving import http_server
 
 SECONDS = int(os.environ.get("SECONDS_EACH", "2"))
 TURNS = 9
@@ -268,10 +270,11 @@ def measure(name: str, store: str, workers: int) -> None:
 
 def serve(store: str, workers: int) -> None:
     """What the subprocess does."""
-    collector_server.end_on_signals()
-    bound = collector_server.bind("127.0.0.1", 0)
-    print(collector_server.address(bound), flush=True)
-    collector_server.run(functools.partial(application, store, SharedCounters()), bound, workers=workers)
+    http_server.end_on_signals()
+    bound = http_server.bind("127.0.0.1", 0)
+    print(http_server.address(bound), flush=True)
+    made = functools.partial(application, store, SharedCounters())
+    http_server.run(made, bound, http=LimitedProtocol, workers=workers)
 
 
 def main() -> None:

@@ -61,6 +61,18 @@ class WireError(UntrackableError):
     """These bytes are not reports of the campaign: wrong length, wrong version, or unused bits are set."""
 
 
+class SealingError(UntrackableError):
+    """These bytes are not a sealed message, a key configuration or binary HTTP, or they were altered or cut off."""
+
+
+class GatewayKeyUnknown(SealingError):
+    """A request is sealed with a key that the gateway does not have, or does not have any more."""
+
+
+class GatewayKeysError(UntrackableError):
+    """The file with a gateway's private keys cannot be read or written, is damaged, or cannot be changed so."""
+
+
 class CampaignRefused(UntrackableError):
     """The client does not take part: the campaign is not pinned, is weaker than declared, or exceeds the policy."""
 

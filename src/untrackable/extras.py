@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from untrackable.errors import ExtraMissing
 
 EXTRAS = {
-    "collector": ("The collector needs", ("httptools", "jinja2", "starlette", "uvicorn", "uvloop")),
+    "collector": ("The collector and the relay need", ("httptools", "jinja2", "starlette", "uvicorn", "uvloop")),
     "files": ("CSV, Parquet and Arrow files need", ("pyarrow",)),
+    "oblivious": ("Sealed reports need", ("pyhpke",)),
     "plots": ("Charts and pages need", ("altair", "jinja2", "matplotlib", "vl_convert")),
     "postgres": ("A store in PostgreSQL needs", ("psycopg",)),
 }

@@ -14,6 +14,7 @@ from untrackable.cli.collector_settings import settings_in_file
 from untrackable.cli.serve import serve
 from untrackable.collector.http import server
 from untrackable.collector.settings import Settings
+from untrackable.serving import http_server
 
 FILE = """
 store = "sqlite:///{folder}/file.db"
@@ -41,10 +42,10 @@ def served(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         found.update(store=store, workers=workers)
         found.update({field.name: getattr(settings, field.name) for field in fields(settings)})
 
-    monkeypatch.setattr(server, "bind", bind)
+    monkeypatch.setattr(http_server, "bind", bind)
     monkeypatch.setattr(server, "serve", start)
-    monkeypatch.setattr(server, "end_on_signals", lambda: None)
-    monkeypatch.setattr(server, "address", lambda bound: "there")
+    monkeypatch.setattr(http_server, "end_on_signals", lambda: None)
+    monkeypatch.setattr(http_server, "address", lambda bound: "there")
     return found
 
 

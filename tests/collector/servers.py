@@ -14,10 +14,10 @@ from tests.collector.samples import BEGIN
 from untrackable.collector.http.api_keys import new_key
 from untrackable.collector.http.app import create_app
 from untrackable.collector.http.management import create_campaign
-from untrackable.collector.server_process import ServerProcess, start_server
 from untrackable.collector.settings import Settings
 from untrackable.collector.stores.store import Store
 from untrackable.protocol.campaign import Campaign
+from untrackable.serving.server_process import ServerProcess, start_server
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", StarletteDeprecationWarning)  # it would rather have a later httpx

@@ -46,8 +46,8 @@ def demo(once: bool, clients: int, simulated: int, as_json: bool, plot: Path | N
     Example: untrackable demo --once --plot demo.png
     """
     check_picture(plot)
-    from untrackable.collector.http.server import end_on_signals
     from untrackable.demo.demo_run import run
+    from untrackable.serving.http_server import end_on_signals
 
     end_on_signals()
     with ExitStack() as running:

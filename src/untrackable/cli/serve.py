@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import sys
+from pathlib import Path
 from typing import Any
 
 import click
 
-from untrackable import strict_json
 from untrackable.cli.collector_settings import CONFIG, setting, store_address, unknown_variables
 from untrackable.cli.help_layout import PlainCommand
+from untrackable.cli.server_start import announce, listening_socket
 from untrackable.cli.terminal import one_line_errors
 
 STORE = setting(
@@ -92,6 +92,12 @@ STORE = setting(
     show_default=True,
     help="Web origin that may use it; repeatable.",
 )
+@setting(
+    "--gateway-keys",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="KEYS",
+    help="Private keys that open sealed reports.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the address as JSON.")
 def serve(store: str, host: str, port: int, workers: int, as_json: bool, **chosen: Any) -> None:
     """Run a collector that takes reports over HTTP.
@@ -112,24 +118,17 @@ def serve(store: str, host: str, port: int, workers: int, as_json: bool, **chose
         click.echo(f"The environment variable {name} is not a setting, so it is ignored.", err=True)
     with one_line_errors():
         settings = Settings(**chosen)
+        if settings.gateway_keys is not None:
+            from untrackable.oblivious.gateway_keys import read_keys
+
+            read_keys(settings.gateway_keys)
     from untrackable.collector.http import server
 
-    try:
-        bound = server.bind(host, port)
-    except OSError as error:
-        raise click.ClickException(
-            f"cannot listen at {host}:{port}: {error.strerror or error}; choose another --host or --port"
-        ) from None
+    bound = listening_socket(host, port)
     try:
         open_store(store).close()
     except StoreError as error:
         bound.close()
         raise click.ClickException(str(error)) from None
-    server.end_on_signals()
-    where = server.address(bound)
-    if as_json:
-        click.echo(strict_json.write({"address": where}))
-    else:
-        click.echo(f"Collecting at {where}")
-    sys.stdout.flush()
+    announce("Collecting at", bound, as_json=as_json)
     server.serve(store, bound, settings, workers=workers)

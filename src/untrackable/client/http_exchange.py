@@ -1,22 +1,31 @@
-"""HTTP requests over one connection, within one time limit. Only the head of the answer is read.
+"""HTTP requests over one connection, within one time limit. No more of an answer is read than asked for.
 
 The exchange ends when the time is up, even if the other side sends slowly, repeats itself or sends nothing.
 """
 
+import contextlib
 import re
 import socket
 import ssl
 import time
 from dataclasses import dataclass
 from types import TracebackType
+from typing import Any
 
 _LONGEST_HEAD = 1 << 16
+_LONGEST_LINE = 1 << 10
+"""The longest line between the chunks of an answer."""
 _STATUS = re.compile(rb"HTTP/1\.[01] ([1-9][0-9]{2})(?: .*)?")
 _FINAL = 200
+_MOST_DIGITS = 16
 
 
 class ExchangeFailed(Exception):
     """There was no connection, no answer in time, or the answer was not HTTP."""
+
+
+class _Closed(ExchangeFailed):
+    """The other side has closed the connection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +72,14 @@ class Exchange:
         except (OSError, ValueError) as error:
             raise ExchangeFailed(type(error).__name__) from None
 
+    def certified_for(self, host: str) -> bool:
+        """Whether the certificate of the other side is also valid for this host."""
+        if not isinstance(self._socket, ssl.SSLSocket):
+            return False
+        certificate: Any = self._socket.getpeercert() or {}
+        names = [value.lower() for _, value in certificate.get("subjectAltName", ())]
+        return any(host == name or name == f"*.{host.partition('.')[2]}" for name in names)
+
     def addresses(self) -> tuple[str, str]:
         """The numeric addresses of this side and of the other side."""
         try:
@@ -97,18 +114,53 @@ class Exchange:
             # Even empty interim answers count, so that they cannot go on for ever.
             read += 1
 
+    def content(self, head: Head, largest: int) -> bytes:
+        """The content of the answer with this head. It is an error if it is cut off or larger than allowed."""
+        if (head.header("transfer-encoding") or "").lower() == "chunked":
+            return self._chunks(largest)
+        length = head.header("content-length")
+        if length is not None:
+            return self._take(_number(length, 10, largest))
+        with contextlib.suppress(_Closed):
+            self._fill(largest + 1)
+            raise ExchangeFailed("too long")
+        return self._left
+
+    def _chunks(self, largest: int) -> bytes:
+        content = b""
+        while size := _number(self._line(_LONGEST_LINE).partition(b";")[0].decode("latin-1"), 16, largest):
+            content += self._take(size)
+            if len(content) > largest:
+                raise ExchangeFailed("too long")
+            if self._line(_LONGEST_LINE):
+                raise ExchangeFailed("not HTTP")
+        return content
+
+    def _take(self, size: int) -> bytes:
+        self._fill(size)
+        taken, self._left = self._left[:size], self._left[size:]
+        return taken
+
+    def _fill(self, size: int) -> None:
+        """Read until so many bytes are there."""
+        while len(self._left) < size:
+            self._receive()
+
+    def _receive(self) -> None:
+        try:
+            self._socket.settimeout(self._remaining())
+            more = self._socket.recv(1 << 12)
+        except OSError as error:
+            raise ExchangeFailed(type(error).__name__) from None
+        if not more:
+            raise _Closed("closed")
+        self._left += more
+
     def _line(self, most: int) -> bytes:
         while b"\n" not in self._left:
             if len(self._left) > most:
                 raise ExchangeFailed("too long")
-            try:
-                self._socket.settimeout(self._remaining())
-                more = self._socket.recv(1 << 12)
-            except OSError as error:
-                raise ExchangeFailed(type(error).__name__) from None
-            if not more:
-                raise ExchangeFailed("closed")
-            self._left += more
+            self._receive()
         line, self._left = self._left.split(b"\n", 1)
         if len(line) > most:
             raise ExchangeFailed("too long")
@@ -142,3 +194,16 @@ class Exchange:
         if left <= 0:
             raise ExchangeFailed("out of time")
         return left
+
+
+def _number(digits: str, base: int, largest: int) -> int:
+    """A number that is at most the largest. It is an error if it is none."""
+    if not digits.isascii() or not digits.isalnum() or len(digits) > _MOST_DIGITS:
+        raise ExchangeFailed("not HTTP")
+    try:
+        number = int(digits, base)
+    except ValueError:
+        raise ExchangeFailed("not HTTP") from None
+    if number > largest:
+        raise ExchangeFailed("too long")
+    return number

@@ -1,24 +1,21 @@
 """Sends one report over HTTP: on a new connection, with verified TLS, and with the same headers for everyone."""
 
-import ipaddress
-import re
 import urllib.parse
 import urllib.request
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from untrackable import checks
 from untrackable.client.http_exchange import Exchange, ExchangeFailed
 from untrackable.protocol.campaign import check_id
+from untrackable.web_address import WebAddress, is_host
 
 USER_AGENT = "untrackable"
 TIMEOUT = 60.0
 """The time limit in seconds for everything, from connecting to the last byte of the answer's head."""
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _LATER = (408, 425, 429)
-_LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
-_LONGEST_NAME = 253
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,42 +43,15 @@ Post = Callable[["Address", bytes, Ready], Reply]
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
-    """The address for the reports of a campaign. The path holds the campaign's id, and nothing about a person."""
-
-    scheme: str
-    host: str
-    port: int
-    path: str
+class Address(WebAddress):
+    """The address that reports are sent to. The path has nothing about a person."""
 
     @staticmethod
     def of(server: str, campaign: str) -> "Address":
         """The address at a server, which must use https, or http on this machine."""
-        try:
-            parts = urllib.parse.urlsplit(server)
-            port = parts.port
-        except ValueError as error:
-            raise ValueError(f"server must be an address such as https://collect.example: {error}") from None
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-            raise ValueError("server must be an address such as https://collect.example, without ? or #")
-        if parts.username is not None:
-            raise ValueError("server must have no user name: reports must not say who sends them")
-        if not parts.path.isascii() or not parts.path.isprintable() or " " in parts.path:
-            raise ValueError("server must have a path of plain characters")
-        if parts.scheme == "http" and parts.hostname not in _LOOPBACK:
-            raise ValueError("server must be https; http is only for this machine")
-        if not _is_host(parts.hostname):
-            raise ValueError("server must have a host of plain characters; write other characters as xn--…")
-        if port == 0:
-            raise ValueError("server must have a port between 1 and 65535, got 0")
-        path = f"{parts.path.rstrip('/')}/campaigns/{check_id(campaign)}/reports"
-        return Address(parts.scheme, parts.hostname, port or (443 if parts.scheme == "https" else 80), path)
-
-    @property
-    def netloc(self) -> str:
-        """The host, and the port if it is not the usual one."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return host if self.port == (443 if self.scheme == "https" else 80) else f"{host}:{self.port}"
+        found = WebAddress.parse("server", server)
+        path = f"{found.path}/campaigns/{check_id(campaign)}/reports"
+        return Address(found.scheme, found.host, found.port, path)
 
     def proxy(self) -> "Proxy | None":
         """The proxy that the environment names (https_proxy, all_proxy, no_proxy). There is none for http."""
@@ -119,7 +89,7 @@ class Proxy:
                 pair = f"{urllib.parse.unquote(parts.username)}:{urllib.parse.unquote(parts.password or '')}"
         except ValueError:
             scheme = "?"
-        if scheme.lower() not in ("", "http") or not _is_host(host) or port == 0:
+        if scheme.lower() not in ("", "http") or not is_host(host) or port == 0:
             raise ValueError(
                 f"{variable} (in the environment) must be a proxy such as http://proxy.example:3128; "
                 "other kinds (https, socks) are not supported, and nothing is sent without the proxy"
@@ -140,44 +110,44 @@ def post(address: Address, body: bytes, ready: Ready, *, timeout: float = TIMEOU
 
     Connecting takes a while, so `ready` is called right before the report is sent.
     """
-    proxy = address.proxy()
     try:
-        with Exchange(*address.reached_by(), seconds=checks.positive("timeout", timeout)) as exchange:
-            if proxy and exchange.ask(proxy.tunnel(address)).status // 100 != 2:
-                return Reply(None)
-            if address.scheme == "https":
-                exchange.secure(address.host)
-            request = _request(address, len(body)) + body
+        with connected(address, timeout) as exchange:
             if not ready(*exchange.addresses()):
                 return Reply(None)
-            head = exchange.ask(request)
-            return Reply(head.status, _seconds(head.header("retry-after")))
+            head = exchange.ask(request_head(address, "application/octet-stream", len(body)) + body)
+            return Reply(head.status, retry_seconds(head.header("retry-after")))
     except ExchangeFailed:
         return Reply(None)
 
 
-def _request(address: Address, length: int) -> bytes:
-    """The request head, with the same lines in the same order for everyone."""
+@contextmanager
+def connected(address: Address, timeout: float) -> Iterator[Exchange]:
+    """A new connection, through the proxy of the environment if there is one. For https it is under verified TLS.
+
+    `timeout` is the time limit in seconds for everything on it.
+    """
+    proxy = address.proxy()
+    with Exchange(*address.reached_by(), seconds=checks.positive("timeout", timeout)) as exchange:
+        if proxy and exchange.ask(proxy.tunnel(address)).status // 100 != 2:
+            raise ExchangeFailed("the proxy makes no tunnel")
+        if address.scheme == "https":
+            exchange.secure(address.host)
+        yield exchange
+
+
+def request_head(address: Address, media_type: str, length: int) -> bytes:
+    """The head of a request, with the same lines in the same order for everyone."""
     lines = (
         f"POST {address.path} HTTP/1.1",
         f"Host: {address.netloc}",
         f"User-Agent: {USER_AGENT}",
-        "Content-Type: application/octet-stream",
+        f"Content-Type: {media_type}",
         f"Content-Length: {length}",
         "Connection: close",
     )
     return "\r\n".join([*lines, "", ""]).encode()
 
 
-def _seconds(given: str | None) -> float | None:
+def retry_seconds(given: str | None) -> float | None:
     """Retry-After in seconds. A date is ignored."""
     return float(given) if given is not None and given.isascii() and given.isdigit() and len(given) < 8 else None
-
-
-def _is_host(given: str) -> bool:
-    """Whether this is a name of plain labels, or an address without a zone."""
-    try:
-        ipaddress.ip_address(given)
-    except ValueError:
-        return len(given) <= _LONGEST_NAME and all(_LABEL.fullmatch(label) for label in given.split("."))
-    return "%" not in given

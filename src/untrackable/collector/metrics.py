@@ -15,6 +15,7 @@ import numpy as np
 
 from untrackable import __version__
 from untrackable.collector.http.problems import Problem
+from untrackable.serving.problem_types import ProblemType
 
 _ROWS: Final = 64
 """The largest number of processes that count together."""
@@ -25,6 +26,7 @@ _COUNTERS: Final = {
     "commit_microseconds": "Time spent in transactions that stored reports.",
     "store_failures": "Transactions that failed.",
     "rounds_closed": "Closed rounds.",
+    "small_rounds_closed": "Closed rounds with fewer reports than the crowd that their campaign promises.",
     "closings_failed": "Failed attempts to close a round.",
 }
 _GAUGES: Final = {
@@ -91,7 +93,7 @@ class Metrics:
         """Set a gauge to a value."""
         self._own[_PLACES[name]] = value
 
-    def count_problem(self, problem: Problem) -> None:
+    def count_problem(self, problem: ProblemType) -> None:
         """Count a request that was refused with this problem."""
         self._own[_PLACES[f"problem {problem.slug}"]] += 1
 

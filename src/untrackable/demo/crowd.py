@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from untrackable.client.client import Client
 from untrackable.client.delivery import Outcome
 from untrackable.client.policy import Policy
-from untrackable.collector.server_process import shielded_from_interrupts
 from untrackable.demo.homepage_question import DAYS, HOMEPAGES
 from untrackable.mechanisms.simulated_batches import Batch
 from untrackable.protocol import wire
 from untrackable.protocol.campaign import Campaign
+from untrackable.serving.server_process import shielded_from_interrupts
 
 ShowShare = Callable[[float], None]
 """A function that shows the share of the work that is done, from 0 to 1."""
@@ -71,7 +71,8 @@ def run_clients(campaign: Campaign, server: str, folder: Path, values: Sequence[
 
 def _run_task(task: ClientTask) -> int:
     campaign = _campaign(task.document)
-    policy = Policy(eps=campaign.guarantee.eps, delta=campaign.guarantee.delta, pins=(campaign.id,))
+    eps, delta = campaign.guarantee.eps, campaign.guarantee.delta
+    policy = Policy(eps=eps, delta=delta, crowd_eps=eps, crowd_delta=delta, pins=(campaign.id,))
     accepted = 0
     for folder, homepage in zip(task.folders, task.homepages, strict=True):
         folder.mkdir(mode=0o700)

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from untrackable import strict_json
-from untrackable.collector import server_process
 from untrackable.collector.http import api_keys
 from untrackable.collector.stores.store_address import open_store
 from untrackable.demo import crowd
@@ -22,6 +21,7 @@ from untrackable.demo.homepage_question import DAYS, HOMEPAGES, ROUNDS, homepage
 from untrackable.demo.observer import Followed, follow
 from untrackable.progress import Progress, no_progress
 from untrackable.protocol.campaign import Campaign
+from untrackable.serving import server_process
 
 SHOWN = 16
 """Tables and figures show this many homepages."""

@@ -114,3 +114,8 @@ def _layout(payload: int) -> np.dtype[np.void]:
 def of(mechanism: Mechanism) -> Wire:
     """The layout of a mechanism's reports."""
     return Wire(mechanism.report_bits)
+
+
+def round_of(report: bytes) -> int:
+    """The round of one report."""
+    return int.from_bytes(report[1:5], "little")

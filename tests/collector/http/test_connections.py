@@ -305,8 +305,9 @@ FEW = """
 import sys
 from untrackable.collector.http import server
 from untrackable.collector.settings import Settings
-bound = server.bind("127.0.0.1", 0)
-print(server.address(bound), flush=True)
+from untrackable.serving.http_server import address, bind
+bound = bind("127.0.0.1", 0)
+print(address(bound), flush=True)
 server.serve(sys.argv[1], bound, Settings(connections=5, retry_after=7))
 """
 
@@ -343,7 +344,9 @@ def test_beyond_so_many_connections_senders_are_asked_to_come_again(tmp_path: Pa
     ("limits", "expected"), [("-n 256", 128), ("-n 1000; ulimit -Sn 256", 616), ("-n 9000", 3000)]
 )
 def test_connections_leave_descriptors_for_the_store(limits: str, expected: int) -> None:
-    script = "from untrackable.collector.http.server import _connections; print(_connections(3000))"
+    script = (
+        "from untrackable.serving.http_server import affordable_connections; print(affordable_connections(3000))"
+    )
     run = ["bash", "-c", f'ulimit {limits}; exec "$0" -c "$1"', sys.executable, script]
     assert int(subprocess.run(run, capture_output=True, text=True, check=True).stdout) == expected  # noqa: S603
 

@@ -28,7 +28,7 @@ from untrackable.collector.http.api_keys import new_key
 from untrackable.collector.http.app import create_app
 from untrackable.collector.http.management import create_campaign
 from untrackable.collector.http.openapi import document
-from untrackable.collector.http.problems import MEDIA_TYPE, Problem
+from untrackable.collector.http.problems import Problem
 from untrackable.collector.http.public_api import DEFAULT_TOP, MOST_TOP
 from untrackable.collector.rounds.estimates import MOST_CANDIDATES
 from untrackable.collector.settings import Settings
@@ -36,6 +36,7 @@ from untrackable.collector.stores.store import Store
 from untrackable.collector.stores.store_address import open_store
 from untrackable.protocol.campaign import LARGEST
 from untrackable.protocol.wire import LAST_ROUND
+from untrackable.serving.problem_types import MEDIA_TYPE
 
 FUZZ = settings(max_examples=15, suppress_health_check=list(HealthCheck))
 CONFORMANCE = (

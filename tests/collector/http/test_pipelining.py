@@ -22,8 +22,8 @@ from tests.collector.stores.test_faults import on_now
 from untrackable.collector.http import connections
 from untrackable.collector.http.connections import LimitedProtocol
 from untrackable.collector.http.management import create_campaign
-from untrackable.collector.server_process import ServerProcess
 from untrackable.collector.stores.store_address import open_store
+from untrackable.serving.server_process import ServerProcess
 
 MEGABYTES = 80
 """The most that a server may grow by: 16 MiB for requests that wait, what is being answered, and buffers."""

@@ -20,6 +20,8 @@ from uvicorn.supervisors import Multiprocess
 
 from untrackable.collector.http.connections import LimitedProtocol
 from untrackable.collector.http.problems import Problem
+from untrackable.serving import bounded_connections
+from untrackable.serving.bounded_connections import BoundedProtocol
 
 ROOT = Path(__file__).parent.parent.parent.parent
 
@@ -53,7 +55,8 @@ def test_the_locked_version_is_within_the_range(lock: str) -> None:
 def test_every_overridden_method_is_there_with_the_same_parameters() -> None:
     overridden = {
         name
-        for name, found in vars(LimitedProtocol).items()
+        for known in (BoundedProtocol, LimitedProtocol)
+        for name, found in vars(known).items()
         if inspect.isfunction(found) and not name.startswith("__") and hasattr(HttpToolsProtocol, name)
     }
     assert overridden == {
@@ -71,13 +74,14 @@ def test_every_overridden_method_is_there_with_the_same_parameters() -> None:
     for name in overridden:
         ours, theirs = (inspect.signature(getattr(of, name)) for of in (LimitedProtocol, HttpToolsProtocol))
         assert list(ours.parameters) == list(theirs.parameters), name
-    for name in ("init_processes", "keep_subprocess_alive"):  # collector/http/server.py
+    for name in ("init_processes", "keep_subprocess_alive"):  # serving/http_server.py
         assert list(inspect.signature(getattr(Multiprocess, name)).parameters) == ["self"]
 
 
 def test_our_own_names_hide_none_of_uvicorns() -> None:
     """A private attribute that a later version adds must not be one that is in use here."""
-    ours = set(re.findall(r"self\.(_\w+)", inspect.getsource(LimitedProtocol)))
+    source = inspect.getsource(bounded_connections) + inspect.getsource(LimitedProtocol)
+    ours = set(re.findall(r"self\.(_\w+)", source))
     theirs = set(re.findall(r"self\.(_\w+)", inspect.getsource(HttpToolsProtocol))) | set(vars(HttpToolsProtocol))
     assert len(ours) > 5
     assert ours & theirs == set()

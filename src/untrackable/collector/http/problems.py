@@ -1,24 +1,27 @@
 """All reasons to refuse a request, as a fixed set of problem types (RFC 9457)."""
 
-from enum import Enum
-
 from starlette.responses import Response
 
-from untrackable import strict_json
+from untrackable.serving.problem_types import ProblemType, problem_response
 
-MEDIA_TYPE = "application/problem+json"
-NO_SNIFFING = (b"x-content-type-options", b"nosniff")
-"""The header of every response that keeps browsers from guessing another media type."""
+_OHTTP_KEY = "https://iana.org/assignments/http-problem-types#ohttp-key"
 
 
-class Problem(Enum):
+class Problem(ProblemType):
     """A type of problem: its name, HTTP status and title."""
 
     MALFORMED_REPORTS = ("malformed-reports", 400, "The body does not contain reports of this campaign")
     MALFORMED_CAMPAIGN = ("malformed-campaign", 400, "The body is not a campaign")
+    MALFORMED_SEALED_REQUEST = (
+        "malformed-sealed-request",
+        400,
+        "The body is not a request that is sealed for this gateway",
+    )
+    GATEWAY_KEY = ("ohttp-key", 400, "The request is sealed with a key that this gateway does not have")
     MALFORMED_REQUEST = ("malformed-request", 400, "The request does not follow the documentation")
     KEY_NEEDED = ("key-needed", 401, "This needs a valid key")
     KEY_INSUFFICIENT = ("key-insufficient", 403, "The key's role does not allow this")
+    SEALED_NEEDED = ("sealed-needed", 403, "Reports of this campaign must be sealed and come through a relay")
     NOT_FOUND = ("not-found", 404, "There is nothing at this address")
     METHOD_NOT_ALLOWED = ("method-not-allowed", 405, "This address does not allow the method")
     TOO_SLOW = ("too-slow", 408, "The request did not arrive in time")
@@ -39,13 +42,10 @@ class Problem(Enum):
     BUSY = ("busy", 503, "The collector is busy; try again later")
     STORE_UNAVAILABLE = ("store-unavailable", 503, "The collector's store is not available; try again later")
 
-    def __init__(self, slug: str, status: int, title: str) -> None:
-        self.slug, self.status, self.title = slug, status, title
-
     @property
     def uri(self) -> str:
-        """The `type` of the problem in a response."""
-        return f"urn:untrackable:problem:{self.slug}"
+        """The `type` of the problem in a response. RFC 9458 has registered one of them."""
+        return _OHTTP_KEY if self is Problem.GATEWAY_KEY else super().uri
 
 
 class Refused(Exception):
@@ -58,11 +58,7 @@ class Refused(Exception):
 
 def response(problem: Problem, detail: str, *, retry_after: int | None = None) -> Response:
     """The HTTP response for a problem."""
-    body = {"type": problem.uri, "title": problem.title, "status": problem.status, "detail": detail}
-    headers = {"cache-control": "no-store"}
-    if problem.status == 503 and retry_after is not None:
-        headers["retry-after"] = str(retry_after)
+    found = problem_response(problem, detail, retry_after=retry_after)
     if problem is Problem.KEY_NEEDED:
-        headers["www-authenticate"] = "Bearer"
-    content = strict_json.write(body).encode()
-    return Response(content, problem.status, headers, MEDIA_TYPE)
+        found.headers["www-authenticate"] = "Bearer"
+    return found

@@ -17,7 +17,6 @@ from typing import Any
 from starlette.concurrency import run_in_threadpool
 
 from untrackable import strict_json
-from untrackable.collector.error_location import error_location
 from untrackable.collector.http.problems import Problem, Refused
 from untrackable.collector.metrics import Metrics
 from untrackable.collector.rounds.acceptance import CampaignAcceptance
@@ -31,6 +30,7 @@ from untrackable.collector.stores.records import StoredCampaign
 from untrackable.collector.stores.store import Store
 from untrackable.errors import CampaignError, StoreUnavailable
 from untrackable.protocol.campaign import Campaign, check_id
+from untrackable.serving.error_location import error_location
 
 _log = logging.getLogger("untrackable.collector")
 _REMEMBERED = 4 << 20

@@ -4,7 +4,6 @@ import logging
 
 import numpy as np
 
-from untrackable.collector.error_location import error_location
 from untrackable.collector.http.problems import Problem, Refused
 from untrackable.collector.metrics import Metrics
 from untrackable.collector.rounds.acceptance import as_reports
@@ -14,6 +13,7 @@ from untrackable.collector.stores.store import Store
 from untrackable.errors import StoreUnavailable
 from untrackable.estimation.aggregators import Aggregator
 from untrackable.protocol.campaign import Campaign
+from untrackable.serving.error_location import error_location
 
 _log = logging.getLogger("untrackable.collector")
 
@@ -32,6 +32,7 @@ def close_round(store: Store, campaign: Campaign, number: int, metrics: Metrics 
         if store.finish(round, sums.n, sums.to_bytes()):
             if metrics is not None:
                 metrics.add("rounds_closed")
+                metrics.add("small_rounds_closed", int(sums.n < campaign.fewest_reports))
             try:
                 store.tidy()
             except StoreUnavailable as error:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from untrackable.collector.error_location import error_location
 from untrackable.collector.http.problems import Problem, Refused
 from untrackable.collector.metrics import Metrics
 from untrackable.collector.rounds.acceptance import AcceptedReports, CampaignAcceptance, group_by_round
@@ -20,6 +19,7 @@ from untrackable.collector.settings import Settings
 from untrackable.collector.stores.records import Round, RoundsClosed, Rows
 from untrackable.collector.stores.store import Store
 from untrackable.errors import StoreUnavailable
+from untrackable.serving.error_location import error_location
 
 _log = logging.getLogger("untrackable.collector")
 

@@ -1,4 +1,4 @@
-"""A collector that runs in a process beside a program, and child processes that are shielded from Ctrl-C."""
+"""Servers that run in a process beside a program, and child processes that are shielded from Ctrl-C."""
 
 import os
 import signal
@@ -15,14 +15,14 @@ from untrackable import strict_json
 
 @dataclass(slots=True, eq=False)
 class ServerProcess:
-    """A running `untrackable serve`: its process, its address, and its standard output."""
+    """A running `untrackable serve` or `untrackable relay`: its process, its address, and its standard output."""
 
     process: "subprocess.Popen[bytes]"
     address: str
     output: bytes
 
     def end(self, seconds: float = 60.0) -> int:
-        """Ask it to store what it accepted and to end. Returns its exit status."""
+        """Ask it to finish what it accepted and to end. Returns its exit status."""
         self.process.send_signal(signal.SIGTERM)
         return self._ended(seconds)
 
@@ -43,7 +43,20 @@ def start_server(
     store: str, *options: str, errors: IO[bytes] | None = None, environment: Mapping[str, str] | None = None
 ) -> ServerProcess:
     """Start a collector on a free port of this machine. `options` are those of `untrackable serve`."""
-    command = [sys.executable, "-m", "untrackable", "serve", "--store", store, "--port", "0", "--json", *options]
+    return _started(["serve", "--store", store, "--port", "0", *options], errors, environment)
+
+
+def start_relay(
+    *options: str, errors: IO[bytes] | None = None, environment: Mapping[str, str] | None = None
+) -> ServerProcess:
+    """Start a relay on a free port of this machine. `options` are those of `untrackable relay`."""
+    return _started(["relay", "--port", "0", *options], errors, environment)
+
+
+def _started(
+    arguments: list[str], errors: IO[bytes] | None, environment: Mapping[str, str] | None
+) -> ServerProcess:
+    command = [sys.executable, "-m", "untrackable", *arguments, "--json"]
     process = subprocess.Popen(  # noqa: S603
         command,
         stdout=subprocess.PIPE,
@@ -63,12 +76,12 @@ def start_server(
 
 
 def _startup_output(process: "subprocess.Popen[bytes]") -> bytes:
-    """The output that the collector prints once it has started."""
+    """The output that a server prints once it has started."""
     output = b""
     while process.stdout is not None and not output.rstrip().endswith(b"}"):
         line = process.stdout.readline()
         if not line:
-            raise RuntimeError(f"the collector did not start: it ended with status {process.wait()}")
+            raise RuntimeError(f"the server did not start: it ended with status {process.wait()}")
         output += line
     return output
 

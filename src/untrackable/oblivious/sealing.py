@@ -1,0 +1,162 @@
+"""Sealed requests and answers (RFC 9458, section 4). All requests have one length, and so have all answers.
+
+A client seals a request with the gateway's public key. Only the gateway opens it, and only that client opens the
+answer. A relay in between sees a key's number, a length that is always the same, and random bytes.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from hmac import digest
+
+from untrackable.errors import GatewayKeyUnknown, SealingError
+from untrackable.extras import extra
+from untrackable.oblivious.hpke_receiver import NONCE_BYTES, HpkeReceiver, cipher_suite, key_bytes
+from untrackable.oblivious.key_config import PUBLIC_KEY_BYTES, SUPPORTED, X25519, KeyConfig, Suite
+
+with extra("oblivious"):
+    from pyhpke import CipherSuite, ContextInterface, KEMKeyInterface, KEMKeyPair
+
+REQUEST_MEDIA_TYPE = "message/ohttp-req"
+ANSWER_MEDIA_TYPE = "message/ohttp-res"
+REQUEST_LENGTH = 1024
+"""The number of bytes of a request before it is sealed, padded with zeros. Every report fits into it."""
+ANSWER_LENGTH = 768
+"""The number of bytes of an answer before it is sealed, padded with zeros."""
+_HEAD = 7
+"""The number of bytes before the encapsulated key: the key's number, and how the request is sealed."""
+_TAG = 16
+SEALED_LENGTH = _HEAD + PUBLIC_KEY_BYTES + REQUEST_LENGTH + _TAG
+"""The number of bytes of every sealed request."""
+SEALED_ANSWER_LENGTH = 16 + ANSWER_LENGTH + _TAG
+"""The number of bytes of every sealed answer with AES-128-GCM, which all our keys use."""
+_REQUEST_INFO, _ANSWER_INFO = b"message/bhttp request", b"message/bhttp response"
+_SUITES_AT = slice(1, _HEAD)
+"""Where the head of a request says how it is sealed."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SealedRequest:
+    """A sealed request, and what opens the answer to it."""
+
+    body: bytes
+    _encapsulated: bytes = field(repr=False)
+    _suite: Suite = field(repr=False)
+    _context: ContextInterface = field(repr=False)
+
+    def open_answer(self, sealed: bytes) -> bytes:
+        """The answer as binary HTTP with its padding. `SealingError` if it is not the answer to this request."""
+        size = key_bytes(self._suite)
+        if len(sealed) < size + _TAG:
+            raise SealingError("a sealed answer is cut off")
+        exported = self._context.export(_ANSWER_INFO, size)
+        key, nonce = _answer_key(self._encapsulated, exported, sealed[:size])
+        try:
+            return _cipher(self._suite).aead.import_key(key).open(sealed[size:], nonce)
+        except Exception:  # Its cause says nothing more, and differs between ciphers.
+            raise SealingError("this is not the answer to the sealed request, or it was altered") from None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpeningKey:
+    """A gateway's private key, with which it opens requests. Its repr shows only what is public."""
+
+    config: KeyConfig
+    _receivers: Mapping[bytes, tuple[Suite, HpkeReceiver]] = field(repr=False)
+    """What opens a request, by the part of its head that says how it is sealed."""
+
+    @classmethod
+    def from_bytes(cls, id: int, secret: bytes, suites: tuple[Suite, ...] | None = None) -> "OpeningKey":
+        """The key with these 32 secret bytes."""
+        if len(secret) != PUBLIC_KEY_BYTES:
+            raise ValueError(f"a private key must have {PUBLIC_KEY_BYTES} bytes")
+        private: KEMKeyInterface = _cipher(min(SUPPORTED)).kem.deserialize_private_key(secret)
+        public = private.raw.public_key().public_bytes_raw()
+        config = KeyConfig(id, public) if suites is None else KeyConfig(id, public, suites)
+        receivers = {}
+        for suite in SUPPORTED & set(config.suites):
+            head = _head(id, suite)
+            receivers[head[_SUITES_AT]] = suite, HpkeReceiver(private, suite, _info(head))
+        return cls(config, receivers)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpenedRequest:
+    """What was in a sealed request, and what seals the answer to it."""
+
+    content: bytes = field(repr=False)
+    """The request as binary HTTP with its padding."""
+    _encapsulated: bytes = field(repr=False)
+    _suite: Suite = field(repr=False)
+    _exported: bytes = field(repr=False)
+
+    def seal_answer(self, answer: bytes) -> bytes:
+        """Seal an answer in binary HTTP. It is padded, so that all sealed answers have one length."""
+        padded = _padded(answer, ANSWER_LENGTH, "an answer")
+        return _seal_answer(self, padded, os.urandom(key_bytes(self._suite)))
+
+
+def seal_request(config: KeyConfig, request: bytes) -> SealedRequest:
+    """Seal a request in binary HTTP. It is padded, so that all sealed requests have one length."""
+    return _seal_request(config, _padded(request, REQUEST_LENGTH, "a request"), None)
+
+
+def open_request(keys: Mapping[int, OpeningKey], body: bytes) -> OpenedRequest:
+    """Open a sealed request with the key that it names. `keys` are by their numbers.
+
+    `GatewayKeyUnknown` if there is no such key, or it is not for sealing in this way. `SealingError` for all else.
+    """
+    if len(body) < _HEAD + PUBLIC_KEY_BYTES + _TAG:
+        raise SealingError("a sealed request is cut off")
+    key = keys.get(body[0])
+    found = None if key is None else key._receivers.get(body[_SUITES_AT])
+    if found is None:
+        raise GatewayKeyUnknown("the request is sealed with a key that this gateway does not have")
+    suite, receiver = found
+    encapsulated = body[_HEAD : _HEAD + PUBLIC_KEY_BYTES]
+    content, secret = receiver.open(encapsulated, body[_HEAD + PUBLIC_KEY_BYTES :])
+    return OpenedRequest(content, encapsulated, suite, receiver.export(secret, _ANSWER_INFO, key_bytes(suite)))
+
+
+def _seal_request(config: KeyConfig, request: bytes, ephemeral: KEMKeyPair | None) -> SealedRequest:
+    """Seal a request as it is. The RFC's example gives the ephemeral key; otherwise a new one is drawn."""
+    cipher = _cipher(config.suite)
+    head = _head(config.id, config.suite)
+    try:
+        public = cipher.kem.deserialize_public_key(config.public_key)
+        encapsulated, context = cipher.create_sender_context(public, info=_info(head), eks=ephemeral)
+    except ValueError:
+        raise SealingError("the gateway's public key cannot be used") from None
+    return SealedRequest(head + encapsulated + context.seal(request), encapsulated, config.suite, context)
+
+
+def _seal_answer(opened: OpenedRequest, answer: bytes, salt: bytes) -> bytes:
+    key, nonce = _answer_key(opened._encapsulated, opened._exported, salt)
+    return salt + _cipher(opened._suite).aead.import_key(key).seal(answer, nonce)
+
+
+def _answer_key(encapsulated: bytes, exported: bytes, salt: bytes) -> tuple[bytes, bytes]:
+    """The key and the nonce of an answer, by HKDF-SHA256 from what both sides know of the request."""
+    secret = digest(encapsulated + salt, exported, "sha256")
+    key = digest(secret, b"key\x01", "sha256")[: len(exported)]
+    return key, digest(secret, b"nonce\x01", "sha256")[:NONCE_BYTES]
+
+
+def _head(id: int, suite: Suite) -> bytes:
+    return bytes([id]) + b"".join(number.to_bytes(2, "big") for number in (X25519, *suite))
+
+
+def _info(head: bytes) -> bytes:
+    return _REQUEST_INFO + b"\x00" + head
+
+
+def _padded(message: bytes, length: int, what: str) -> bytes:
+    if len(message) > length:
+        raise SealingError(f"{what} must be at most {length} bytes to be sealed, got {len(message)}")
+    return message.ljust(length, b"\x00")
+
+
+@lru_cache(maxsize=4)
+def _cipher(suite: Suite) -> CipherSuite:
+    return cipher_suite(suite)

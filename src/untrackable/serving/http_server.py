@@ -1,0 +1,136 @@
+"""Runs an application with uvicorn in one process or several, on a socket that is bound first."""
+
+import multiprocessing
+import os
+import resource
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import uvicorn
+from uvicorn.supervisors import Multiprocess
+
+from untrackable.serving.bounded_connections import BoundedProtocol
+from untrackable.serving.server_process import shielded_from_interrupts
+
+_LOGGING: dict[str, Any] = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"plain": {"format": "%(levelname)s: %(message)s"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain", "stream": "ext://sys.stderr"}},
+    "loggers": {
+        "uvicorn.error": {"handlers": ["stderr"], "level": "ERROR", "propagate": False},
+        "asyncio": {"handlers": ["stderr"], "level": "ERROR", "propagate": False},
+        "untrackable": {"handlers": ["stderr"], "level": "INFO", "propagate": False},
+    },
+}
+"""The logging configuration.
+
+There is no access log, so a sender's address is never written down. Bad requests are not logged either, because
+anybody could fill the disk with them."""
+_SHUTDOWN_SECONDS = 20
+"""How long requests may still be answered when the server ends. Then the rest is refused."""
+GAVE_UP = 1
+"""The exit status of a process that could not finish its work in time."""
+_OTHER_FILES = 384
+"""The number of file descriptors for everything but connections: files, and those of refused connections."""
+_BACKLOG = 2048
+"""The largest number of connections that wait to be accepted."""
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """Bind a socket. Connections wait until a process serves them. Port 0 picks a free port."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((host, port))
+        bound.listen(_BACKLOG)
+    except OSError:
+        bound.close()
+        raise
+    bound.set_inheritable(True)
+    return bound
+
+
+def address(bound: socket.socket) -> str:
+    """The address of a socket for a browser."""
+    host, port = bound.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def run(factory: Callable[[], Any], bound: socket.socket, *, http: type[BoundedProtocol], workers: int = 1) -> None:
+    """Serve an application, which the factory makes anew in every process, over connections of the class `http`."""
+    config = uvicorn.Config(
+        factory,
+        factory=True,
+        http=http,
+        loop="uvloop",
+        ws="none",
+        lifespan="on",
+        log_config=_LOGGING,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+        workers=workers,
+    )
+    if workers == 1:
+        server = uvicorn.Server(config)
+        for number in (signal.SIGINT, signal.SIGTERM):  # Signals end the server cleanly, even while it starts.
+            signal.signal(number, server.handle_exit)
+        server.run(sockets=[bound])
+    else:
+        several = _Several(config, sockets=[bound])
+        several.run()
+        if any(process.exitcode == GAVE_UP for process in several.processes):
+            sys.exit(GAVE_UP)
+
+
+class _Several(Multiprocess):
+    """Worker processes that are shielded from Ctrl-C, which only reaches the process that started them."""
+
+    def init_processes(self) -> None:
+        """Start the processes."""
+        with shielded_from_interrupts():
+            super().init_processes()
+
+    def keep_subprocess_alive(self) -> None:
+        """Replace processes that died."""
+        with shielded_from_interrupts():
+            super().keep_subprocess_alive()
+
+
+def end_on_signals() -> None:
+    """Let SIGINT and SIGTERM end the process cleanly at any time. uvicorn raises them again when it is done."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _leave)
+
+
+def _leave(number: int, frame: object) -> None:
+    raise SystemExit(0)
+
+
+def end_with_parent() -> None:
+    """Let this process end cleanly once the process that started it, if there is one, is gone."""
+    if (parent := multiprocessing.parent_process()) is not None:
+        threading.Thread(target=_end_with, args=(parent,), name="parent", daemon=True).start()
+
+
+def _end_with(parent: Any) -> None:
+    parent.join()
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def affordable_connections(wanted: int) -> int:
+    """The number of connections, which is lower than wanted if there are not enough file descriptors."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = wanted + _OTHER_FILES
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        soft = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        return min(wanted, max(soft - _OTHER_FILES, soft // 2))
+    return wanted
