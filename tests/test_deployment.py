@@ -175,18 +175,30 @@ def test_the_proxy_suits_the_limits_of_the_collector() -> None:
     assert "include" not in re.sub("#.*", "", text)
 
 
-def test_the_unit_is_what_systemd_expects(tmp_path: Path) -> None:
-    text = (DEPLOY / "untrackable.service").read_text()
-    for line in ("After=network-online.target time-sync.target postgresql.service", "Restart=on-failure"):
+@pytest.mark.parametrize(
+    ("name", "command", "lines"),
+    [
+        (
+            "untrackable.service",
+            "serve",
+            ("After=network-online.target time-sync.target postgresql.service", "Restart=on-failure"),
+        ),
+        ("untrackable-relay.service", "relay", ("DynamicUser=yes", "ReadOnlyPaths=/", "Restart=on-failure")),
+    ],
+)
+def test_the_units_are_what_systemd_expects(tmp_path: Path, name: str, command: str, lines: tuple[str]) -> None:
+    text = (DEPLOY / name).read_text()
+    assert text.startswith(f"# /etc/systemd/system/{name}\n")
+    for line in lines:
         assert f"\n{line}\n" in text
     (files,) = re.findall(r"LimitNOFILE=(\d+)", text)
     assert int(files) >= Settings().connections + 400
     analyze = shutil.which("systemd-analyze")
     if analyze is None:
         pytest.skip("needs systemd-analyze")
-    command = "/opt/untrackable/bin/untrackable serve"
+    command = f"/opt/untrackable/bin/untrackable {command}"
     assert command in text
-    unit = tmp_path / "untrackable.service"
+    unit = tmp_path / name
     unit.write_text(text.replace(command, "/bin/true"))
     checked = subprocess.run([analyze, "verify", str(unit)], capture_output=True, text=True)  # noqa: S603
     assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
@@ -198,8 +210,9 @@ def test_the_page_shows_what_the_files_have() -> None:
     assert len(resuming) == 3
     text = (DEPLOY / "nginx.conf").read_text()
     assert all(line in text for line in resuming)
+    pages = page + (DEPLOY.parent / "relay.md").read_text()
     for file in DEPLOY.iterdir():
-        assert f"](deploy/{file.name})" in page
+        assert f"](deploy/{file.name})" in pages
 
 
 def test_alerts_and_the_page_name_metrics_that_exist() -> None:
