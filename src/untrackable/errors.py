@@ -69,6 +69,10 @@ class GatewayKeyUnknown(SealingError):
     """A request is sealed with a key that the gateway does not have, or does not have any more."""
 
 
+class GatewayKeysError(UntrackableError):
+    """The file with a gateway's private keys cannot be read or written, is damaged, or cannot be changed so."""
+
+
 class CampaignRefused(UntrackableError):
     """The client does not take part: the campaign is not pinned, is weaker than declared, or exceeds the policy."""
 

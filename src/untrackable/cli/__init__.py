@@ -12,7 +12,14 @@ from untrackable.errors import ExtraMissing
 JOBS = {
     "Try it": {"demo": "demo"},
     "Ask people": {"campaign": "campaign", "answer": "answer", "send": "answer", "policy": "policy"},
-    "Collect": {"serve": "serve", "manage": "manage", "keys": "keys", "export": "manage", "relay": "relay"},
+    "Collect": {
+        "serve": "serve",
+        "manage": "manage",
+        "keys": "keys",
+        "gateway": "gateway",
+        "export": "manage",
+        "relay": "relay",
+    },
     "Read answers": {"estimate": "estimate", "discover": "discover", "rappor-decode": "rappor_decode"},
     "Audit": {
         "audit": "audit",

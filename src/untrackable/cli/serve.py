@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -91,6 +92,12 @@ STORE = setting(
     show_default=True,
     help="Web origin that may use it; repeatable.",
 )
+@setting(
+    "--gateway-keys",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="KEYS",
+    help="Private keys that open sealed reports.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the address as JSON.")
 def serve(store: str, host: str, port: int, workers: int, as_json: bool, **chosen: Any) -> None:
     """Run a collector that takes reports over HTTP.
@@ -111,6 +118,10 @@ def serve(store: str, host: str, port: int, workers: int, as_json: bool, **chose
         click.echo(f"The environment variable {name} is not a setting, so it is ignored.", err=True)
     with one_line_errors():
         settings = Settings(**chosen)
+        if settings.gateway_keys is not None:
+            from untrackable.oblivious.gateway_keys import read_keys
+
+            read_keys(settings.gateway_keys)
     from untrackable.collector.http import server
 
     bound = listening_socket(host, port)

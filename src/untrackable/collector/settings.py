@@ -1,6 +1,7 @@
 """The settings that the operator of a collector chooses."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from untrackable import checks
 
@@ -39,6 +40,8 @@ class Settings:
     """For how many days after the end of a round its sums are kept. None keeps them for ever."""
     origins: tuple[str, ...] = ("*",)
     """The web origins whose pages may use the collector."""
+    gateway_keys: Path | None = None
+    """The file with the private keys that open sealed reports. Without one, the collector is no gateway."""
 
     def __post_init__(self) -> None:
         whole = ("minimum_reports", "largest_body", "room", "group", "retry_after", "largest_head", "connections")

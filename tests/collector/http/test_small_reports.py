@@ -25,11 +25,11 @@ class Upload:
         self.bodies: list[bytes] = []
         self.parsed = 0
 
-    def acceptance_of_small(self, scope: Any, size: int) -> Any:
+    def storing_small(self, scope: Any, size: int) -> Any:
         self.parsed += 1
-        return self
+        return self.store
 
-    def store(self, acceptance: Any, body: bytes) -> "asyncio.Future[Refused | None] | None":
+    def store(self, body: bytes) -> "asyncio.Future[Refused | None] | None":
         if not body.startswith(b"a"):
             return None
         self.bodies.append(body)

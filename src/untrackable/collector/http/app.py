@@ -2,10 +2,10 @@
 
 import asyncio
 import logging
-import re
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 from starlette.convertors import IntegerConvertor, register_url_convertor
@@ -22,7 +22,7 @@ from untrackable.collector.http.management import ManagementApi
 from untrackable.collector.http.problems import Problem, Refused
 from untrackable.collector.http.public_api import NO_STORE, PublicApi
 from untrackable.collector.http.public_page import PublicPage
-from untrackable.collector.http.report_upload import Disconnected, ReportUpload
+from untrackable.collector.http.report_upload import GATEWAY, REPORTS, Disconnected, ReportUpload
 from untrackable.collector.http.service import Service
 from untrackable.collector.metrics import Metrics
 from untrackable.collector.settings import Settings
@@ -31,8 +31,10 @@ from untrackable.errors import StoreUnavailable
 from untrackable.serving.error_location import error_location
 from untrackable.serving.problem_types import NO_SNIFFING
 
+if TYPE_CHECKING:
+    from untrackable.collector.http.gateway import Gateway
+
 _log = logging.getLogger("untrackable.collector")
-_REPORTS = re.compile("/campaigns/([^/]+)/reports")
 
 
 class _RoundConvertor(IntegerConvertor):
@@ -57,7 +59,9 @@ def create_app(
     If accepted reports cannot be stored within `settings.ending_seconds` at the end, `give_up` is called.
     """
     service = Service(store, clock, settings or Settings(), metrics)
-    upload, public, management = ReportUpload(service), PublicApi(service), ManagementApi(service)
+    gateway = _gateway(service)
+    upload = ReportUpload(service, None if gateway is None else gateway.store)
+    public, management = PublicApi(service), ManagementApi(service)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -84,6 +88,7 @@ def create_app(
     one = "/campaigns/{campaign}"
     routes = [
         Route(f"{one}/reports", upload, methods=["POST"]),
+        Route(GATEWAY, gateway or _no_gateway, methods=["GET", "POST"]),
         Route("/campaigns", public.campaigns, methods=["GET"]),
         Route("/campaigns", management.create, methods=["POST"]),
         Route(one, public.campaign, methods=["GET"]),
@@ -127,6 +132,20 @@ def create_app(
     return app
 
 
+def _gateway(service: Service) -> "Gateway | None":
+    """What opens sealed reports, if this collector has keys for them."""
+    if service.settings.gateway_keys is None:
+        return None
+    from untrackable.collector.http.gateway import Gateway
+    from untrackable.collector.http.watched_keys import WatchedKeys
+
+    return Gateway(service, WatchedKeys(service.settings.gateway_keys))
+
+
+def _no_gateway(request: Request) -> Response:
+    raise Refused(Problem.NOT_FOUND, "this collector takes no sealed reports")
+
+
 async def _end(running: AbstractAsyncContextManager[None]) -> None:
     await running.__aexit__(None, None, None)
 
@@ -158,7 +177,7 @@ class _Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        match = _REPORTS.fullmatch(scope["path"]) if scope["method"] == "POST" else None
+        match = REPORTS.fullmatch(scope["path"]) if scope["method"] == "POST" else None
         if match is not None and all(name != b"origin" for name, _ in scope["headers"]):
             scope["path_params"] = {"campaign": match[1]}
             await self._guarded(self._upload, scope, receive, send)

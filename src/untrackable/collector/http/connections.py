@@ -7,10 +7,8 @@ from typing import Any, ClassVar, NamedTuple
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
 
 from untrackable.collector.http.problems import Problem, Refused
-from untrackable.collector.http.report_upload import ReportUpload
+from untrackable.collector.http.report_upload import Answer, ReportUpload, StoreSmall
 from untrackable.collector.metrics import Metrics
-from untrackable.collector.rounds.acceptance import CampaignAcceptance
-from untrackable.collector.rounds.group_commit import Outcome
 from untrackable.collector.settings import Settings
 from untrackable.protocol.campaign import LARGEST
 from untrackable.serving.bounded_connections import PIECE, BoundedProtocol, ConnectionProblems
@@ -21,13 +19,17 @@ _OTHER_HEADS = 4
 _STORED = STATUS_LINE[204] + b"cache-control: no-store\r\n%s: %s\r\n\r\n" % NO_SNIFFING
 _STORED_LAST = _STORED[:-2] + b"connection: close\r\n\r\n"
 """The answer to stored reports, and the same as the last answer of a connection."""
+_SEALED = (
+    STATUS_LINE[200] + b"cache-control: no-store\r\n%s: %s\r\ncontent-type: message/ohttp-res\r\n" % NO_SNIFFING
+)
+"""The first headers of a sealed answer."""
 
 
 class _SmallReport(NamedTuple):
-    """A small report on its way to the store: where its answer goes, and who accepts it."""
+    """A small report on its way to the store: where its answer goes, and what stores it."""
 
     cycle: RequestResponseCycle
-    acceptance: CampaignAcceptance
+    store: StoreSmall
 
 
 class _KnownHead(NamedTuple):
@@ -86,7 +88,7 @@ class LimitedProtocol(BoundedProtocol):
         cycle = known.last.cycle
         if not cycle.response_complete or not cycle.keep_alive or self.flow.write_paused or self.upload is None:
             return False
-        stored = self.upload.store(known.last.acceptance, data[len(known.head) :])
+        stored = known.last.store(data[len(known.head) :])
         if stored is None:
             return False
         if self.timeout_keep_alive_task is not None:
@@ -120,31 +122,34 @@ class LimitedProtocol(BoundedProtocol):
         """Store a small report without a task, or start the application in a task."""
         self._postponed = None
         if self.upload is not None and not cycle.more_body and not self.flow.write_paused:
-            acceptance = self.upload.acceptance_of_small(cycle.scope, len(cycle.body))
-            stored = None if acceptance is None else self.upload.store(acceptance, bytes(cycle.body))
-            if acceptance is not None and stored is not None:
-                self._small = _SmallReport(cycle, acceptance)
+            store = self.upload.storing_small(cycle.scope, len(cycle.body))
+            stored = None if store is None else store(bytes(cycle.body))
+            if store is not None and stored is not None:
+                self._small = _SmallReport(cycle, store)
                 self._answer_once_stored(cycle, stored)
                 return
         super()._start_asgi_task(cycle, app)
 
-    def _answer_once_stored(self, cycle: RequestResponseCycle, stored: "asyncio.Future[Outcome]") -> None:
+    def _answer_once_stored(self, cycle: RequestResponseCycle, stored: "asyncio.Future[Answer]") -> None:
         self._tasks.add(stored)
         stored.add_done_callback(functools.partial(self._stored, cycle))
 
-    def _stored(self, cycle: RequestResponseCycle, stored: "asyncio.Future[Outcome]") -> None:
+    def _stored(self, cycle: RequestResponseCycle, stored: "asyncio.Future[Answer]") -> None:
         """Answer a small report. uvicorn cancels it like a task if the collector ends and cannot wait longer."""
         self._tasks.discard(stored)
         if cycle.disconnected or self.transport.is_closing():
             return
         ending = "the collector is shutting down; it did not acknowledge this request"
-        refused = Refused(Problem.BUSY, ending) if stored.cancelled() else stored.result()
+        answer = Refused(Problem.BUSY, ending) if stored.cancelled() else stored.result()
         cycle.response_started = cycle.response_complete = True
-        if refused is not None:
-            self.metrics.count_problem(refused.problem)
-            self._write_problem(refused.problem, refused.detail, close=not cycle.keep_alive)
-        else:
+        if answer is None:
             self.transport.write(_STORED if cycle.keep_alive else _STORED_LAST)
+        elif isinstance(answer, bytes):
+            last = b"" if cycle.keep_alive else b"connection: close\r\n"
+            self.transport.write(b"%s%scontent-length: %d\r\n\r\n%s" % (_SEALED, last, len(answer), answer))
+        else:
+            self.metrics.count_problem(answer.problem)
+            self._write_problem(answer.problem, answer.detail, close=not cycle.keep_alive)
         if not cycle.keep_alive:
             self.transport.close()
         self.on_response_complete()

@@ -4,15 +4,24 @@ from starlette.responses import Response
 
 from untrackable.serving.problem_types import ProblemType, problem_response
 
+_OHTTP_KEY = "https://iana.org/assignments/http-problem-types#ohttp-key"
+
 
 class Problem(ProblemType):
     """A type of problem: its name, HTTP status and title."""
 
     MALFORMED_REPORTS = ("malformed-reports", 400, "The body does not contain reports of this campaign")
     MALFORMED_CAMPAIGN = ("malformed-campaign", 400, "The body is not a campaign")
+    MALFORMED_SEALED_REQUEST = (
+        "malformed-sealed-request",
+        400,
+        "The body is not a request that is sealed for this gateway",
+    )
+    GATEWAY_KEY = ("ohttp-key", 400, "The request is sealed with a key that this gateway does not have")
     MALFORMED_REQUEST = ("malformed-request", 400, "The request does not follow the documentation")
     KEY_NEEDED = ("key-needed", 401, "This needs a valid key")
     KEY_INSUFFICIENT = ("key-insufficient", 403, "The key's role does not allow this")
+    SEALED_NEEDED = ("sealed-needed", 403, "Reports of this campaign must be sealed and come through a relay")
     NOT_FOUND = ("not-found", 404, "There is nothing at this address")
     METHOD_NOT_ALLOWED = ("method-not-allowed", 405, "This address does not allow the method")
     TOO_SLOW = ("too-slow", 408, "The request did not arrive in time")
@@ -32,6 +41,11 @@ class Problem(ProblemType):
     INTERNAL = ("internal", 500, "The collector has a fault; nothing was stored")
     BUSY = ("busy", 503, "The collector is busy; try again later")
     STORE_UNAVAILABLE = ("store-unavailable", 503, "The collector's store is not available; try again later")
+
+    @property
+    def uri(self) -> str:
+        """The `type` of the problem in a response. RFC 9458 has registered one of them."""
+        return _OHTTP_KEY if self is Problem.GATEWAY_KEY else super().uri
 
 
 class Refused(Exception):

@@ -1,7 +1,10 @@
 """`POST /campaigns/{id}/reports`: anybody may send reports. The collector reads nothing about the sender."""
 
+import functools
+import re
 from asyncio import Future
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -10,9 +13,18 @@ from starlette.types import Receive, Scope, Send
 from untrackable.collector.http.problems import Problem, Refused
 from untrackable.collector.http.service import Service
 from untrackable.collector.rounds.acceptance import CampaignAcceptance
-from untrackable.collector.rounds.group_commit import SMALL_BODY, Outcome
+from untrackable.collector.rounds.group_commit import SMALL_BODY, Writer
 
 MEDIA_TYPE = b"application/octet-stream"
+REPORTS = re.compile("/campaigns/([^/]+)/reports")
+"""The address of a campaign's reports."""
+GATEWAY = "/.well-known/ohttp-gateway"
+"""The address of the gateway (RFC 9540)."""
+Answer = Refused | bytes | None
+"""The answer to a small request: a refusal, a sealed answer, or None if its reports are stored."""
+StoreSmall = Callable[[bytes], "Future[Answer] | None"]
+"""Queues a small body, or returns None if there is no room for it now."""
+_SEALED = b"message/ohttp-req"
 _HEADERS = [(b"cache-control", b"no-store")]
 _BEFORE_ID, _AFTER_ID = "/campaigns/", "/reports"
 """The parts of the address before and after the campaign's id."""
@@ -25,8 +37,8 @@ class Disconnected(Exception):
 class ReportUpload:
     """The endpoint that takes reports. It answers 204 once all reports of the body are safely on disk."""
 
-    def __init__(self, service: Service) -> None:
-        self._service = service
+    def __init__(self, service: Service, store_sealed: StoreSmall | None = None) -> None:
+        self._service, self._store_sealed = service, store_sealed
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request, as an ASGI application."""
@@ -35,45 +47,62 @@ class ReportUpload:
         acceptance = service.cached_acceptance(id)
         if acceptance is None:
             acceptance = await run_in_threadpool(service.acceptance, id)
-        writer, held = service.writer, 0
-
-        def hold(size: int) -> None:
-            nonlocal held
-            writer.reserve(size, large=held + size > SMALL_BODY)
-            held += size
-
-        try:
+        if acceptance.sealed_only:
+            raise Refused(Problem.SEALED_NEEDED, "its people are promised that reports come through a relay")
+        with reserved_room(service.writer) as hold:
             body = await read_body(scope, receive, MEDIA_TYPE, service.settings.largest_body, hold)
-            outcome = await writer.write(acceptance, body)
-        finally:
-            writer.release(held)
+            outcome = await service.writer.write(acceptance, body)
         if outcome is not None:
             raise outcome
         await send({"type": "http.response.start", "status": 204, "headers": _HEADERS})
         await send({"type": "http.response.body"})
 
-    def acceptance_of_small(self, scope: Any, size: int) -> CampaignAcceptance | None:
-        """Who accepts a small body that has arrived whole. None if this request needs to be handled as a task.
+    def storing_small(self, scope: Any, size: int) -> StoreSmall | None:
+        """What stores a small body that has arrived whole. None if this request needs to be handled as a task.
 
         Nearly all requests are such bodies. They are stored without a task and without any layer in between.
         """
         path = scope["path"]
-        if scope["method"] != "POST" or not path.endswith(_AFTER_ID) or size > SMALL_BODY:
+        if scope["method"] != "POST" or size > SMALL_BODY:
+            return None
+        if path == GATEWAY:
+            return self._store_sealed if _plain(scope, _SEALED) else None
+        if not path.endswith(_AFTER_ID) or not path.startswith(_BEFORE_ID):
             return None
         acceptance = self._service.cached_acceptance(path[len(_BEFORE_ID) : -len(_AFTER_ID)])
-        if acceptance is None or not path.startswith(_BEFORE_ID):
+        if acceptance is None or acceptance.sealed_only or not _plain(scope, MEDIA_TYPE):
             return None
-        typed = False
-        for name, value in scope["headers"]:
-            if name == b"content-type":
-                typed = value == MEDIA_TYPE
-            elif name == b"origin":
-                return None
-        return acceptance if typed else None
+        return functools.partial(self._store, acceptance)
 
-    def store(self, acceptance: CampaignAcceptance, body: bytes) -> "Future[Outcome] | None":
-        """Queue a small body, or return None if there is no room for it now."""
+    def _store(self, acceptance: CampaignAcceptance, body: bytes) -> "Future[Any] | None":
         return self._service.writer.try_write(acceptance, body)
+
+
+def _plain(scope: Any, media_type: bytes) -> bool:
+    """Whether a request has just this media type, and is not from a web page."""
+    typed = False
+    for name, value in scope["headers"]:
+        if name == b"content-type":
+            typed = value == media_type
+        elif name == b"origin":
+            return False
+    return typed
+
+
+@contextmanager
+def reserved_room(writer: Writer) -> Iterator[Callable[[int], None]]:
+    """Reserve memory for the parts of a body within the block, and give it back afterwards."""
+    held = 0
+
+    def hold(size: int) -> None:
+        nonlocal held
+        writer.reserve(size, large=held + size > SMALL_BODY)
+        held += size
+
+    try:
+        yield hold
+    finally:
+        writer.release(held)
 
 
 async def read_body(
@@ -86,7 +115,7 @@ async def read_body(
     typed = False
     for name, value in scope["headers"]:
         if name == b"content-type":
-            typed = value == media_type or value.split(b";", 1)[0].strip().lower() == media_type
+            typed = is_media_type(value, media_type)
         elif name == b"content-length" and value.isdigit() and _above(value, largest):
             raise Refused(Problem.TOO_LARGE, f"a body must be at most {largest} bytes")
     if not typed:
@@ -106,6 +135,11 @@ async def read_body(
         if not message.get("more_body", False):
             return part if not parts else b"".join([*parts, part])
         parts.append(part)
+
+
+def is_media_type(value: bytes, media_type: bytes) -> bool:
+    """Whether a content-type is this one, whatever parameters it has."""
+    return value == media_type or value.split(b";", 1)[0].strip().lower() == media_type
 
 
 def _above(digits: bytes, bound: int) -> bool:

@@ -1,0 +1,201 @@
+"""`/.well-known/ohttp-gateway`: opens sealed reports, stores them, and seals the answers (RFC 9458).
+
+A sealed report is accepted, stored and acknowledged as one that is sent directly. Its answer is sealed and always
+of one length, so that a relay learns nothing from it. Requests that cannot be opened are answered in the clear.
+"""
+
+import asyncio
+import functools
+import logging
+from asyncio import Future
+from collections import deque
+
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from untrackable.collector.http.problems import Problem, Refused, response
+from untrackable.collector.http.report_upload import (
+    MEDIA_TYPE,
+    REPORTS,
+    Answer,
+    is_media_type,
+    read_body,
+    reserved_room,
+)
+from untrackable.collector.http.service import Service
+from untrackable.collector.http.watched_keys import WatchedKeys
+from untrackable.collector.rounds.acceptance import CampaignAcceptance
+from untrackable.collector.rounds.group_commit import Outcome
+from untrackable.errors import GatewayKeyUnknown, SealingError, StoreUnavailable
+from untrackable.oblivious import key_config
+from untrackable.oblivious.binary_http import BinaryRequest, BinaryResponse
+from untrackable.oblivious.sealing import (
+    ANSWER_LENGTH,
+    ANSWER_MEDIA_TYPE,
+    REQUEST_MEDIA_TYPE,
+    OpenedRequest,
+    open_request,
+)
+from untrackable.serving.error_location import error_location
+
+_log = logging.getLogger("untrackable.collector")
+_HEADERS = {"cache-control": "no-store"}
+_STORED = BinaryResponse(204, ((b"cache-control", b"no-store"),)).to_bytes()
+_TOGETHER = 64
+"""The largest number of bodies that are opened before anything else is done.
+
+If each were stored at once, the writer would commit it alone while the next one is opened."""
+_KNOWN_HEADS = 16
+"""The largest number of heads of opened requests that are kept."""
+
+
+class Gateway:
+    """The endpoint that takes sealed reports, and shows the public keys that they may be sealed for."""
+
+    def __init__(self, service: Service, keys: WatchedKeys) -> None:
+        self._service, self._keys = service, keys
+        self._arrived: deque[tuple[bytes, Future[Answer]]] = deque()
+        """Small sealed bodies that wait to be opened, and the futures of their answers."""
+        self._known: dict[bytes, tuple[int, CampaignAcceptance]] = {}
+        """For heads of opened requests: the size of the content that follows, and who accepts it.
+
+        Clients repeat the same head byte by byte. Reading it again would find the same."""
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one request, as an ASGI application."""
+        if scope["method"] != "POST":
+            shown = Response(self._keys.current().published, headers=_HEADERS, media_type=key_config.MEDIA_TYPE)
+            await shown(scope, receive, send)
+            return
+        service = self._service
+        with reserved_room(service.writer) as hold:
+            largest = service.settings.largest_body
+            opened = self._open(await read_body(scope, receive, REQUEST_MEDIA_TYPE.encode(), largest, hold))
+            outcome = await self._stored(opened)
+        sealed = self._sealed(opened, outcome)
+        await Response(sealed, headers=_HEADERS, media_type=ANSWER_MEDIA_TYPE)(scope, receive, send)
+
+    def store(self, body: bytes) -> "Future[Answer]":
+        """Queue a small sealed body. The future has the sealed answer, or a refusal in the clear.
+
+        Bodies that arrive together are opened one after another and stored together.
+        """
+        loop = asyncio.get_running_loop()
+        answer: Future[Answer] = loop.create_future()
+        if not self._arrived:
+            loop.call_soon(self._open_arrived)
+        self._arrived.append((body, answer))
+        return answer
+
+    def _open_arrived(self) -> None:
+        opened = []
+        for _ in range(min(_TOGETHER, len(self._arrived))):
+            body, answer = self._arrived.popleft()
+            if answer.done():  # The collector ends and does not wait for this request any longer.
+                continue
+            try:
+                opened.append((self._open(body), answer))
+            except Refused as refused:
+                answer.set_result(refused)
+            except Exception as error:
+                answer.set_result(_fault(error))
+        for each, answer in opened:
+            self._store_opened(each, answer)
+        if self._arrived:
+            asyncio.get_running_loop().call_soon(self._open_arrived)
+
+    def _store_opened(self, opened: OpenedRequest, answer: "Future[Answer]") -> None:
+        """Queue the reports of an opened request: at once if its head is known, and otherwise in a task."""
+        content = opened.content
+        for head, (size, acceptance) in self._known.items():
+            if content.startswith(head):
+                end = len(head) + size
+                padded = content.count(0, end) == len(content) - end > 0
+                stored = self._service.writer.try_write(acceptance, content[len(head) : end]) if padded else None
+                if stored is not None:
+                    stored.add_done_callback(functools.partial(self._answer, opened, answer))
+                    return
+        task = asyncio.create_task(self._store_in_task(opened, answer))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _store_in_task(self, opened: OpenedRequest, answer: "Future[Answer]") -> None:
+        found: Answer
+        try:
+            with reserved_room(self._service.writer) as hold:
+                hold(len(opened.content))
+                found = self._sealed(opened, await self._stored(opened))
+        except Refused as refused:
+            found = refused
+        except Exception as error:
+            found = _fault(error)
+        if not answer.done():
+            answer.set_result(found)
+
+    def _answer(self, opened: OpenedRequest, answer: "Future[Answer]", stored: "Future[Outcome]") -> None:
+        if not answer.done() and not stored.cancelled():
+            answer.set_result(self._sealed(opened, stored.result()))
+
+    def _open(self, body: bytes) -> OpenedRequest:
+        try:
+            return open_request(self._keys.current().opening, body)
+        except GatewayKeyUnknown as error:
+            raise Refused(Problem.GATEWAY_KEY, str(error)) from None
+        except SealingError as error:
+            raise Refused(Problem.MALFORMED_SEALED_REQUEST, str(error)) from None
+
+    async def _stored(self, opened: OpenedRequest) -> Outcome:
+        """Store the reports of an opened request. The refusal is for its sender alone."""
+        service = self._service
+        try:
+            request = BinaryRequest.from_bytes(opened.content)
+            id = _campaign_id(request)
+            acceptance = service.cached_acceptance(id)
+            if acceptance is None:
+                acceptance = await run_in_threadpool(service.acceptance, id)
+            self._remember(opened.content, request, acceptance)
+            return await service.writer.write(acceptance, request.content)
+        except Refused as refused:
+            return refused
+        except SealingError as error:
+            return Refused(Problem.MALFORMED_REQUEST, str(error))
+        except StoreUnavailable:
+            return Refused(Problem.STORE_UNAVAILABLE, "the store is not available now")
+
+    def _remember(self, content: bytes, request: BinaryRequest, acceptance: CampaignAcceptance) -> None:
+        """Keep the head of a request that is written in the usual way."""
+        usual, size = request.to_bytes(), len(request.content)
+        if content.startswith(usual):
+            if len(self._known) >= _KNOWN_HEADS:
+                self._known.clear()
+            self._known[usual[: len(usual) - 1 - size]] = size, acceptance
+
+    def _sealed(self, opened: OpenedRequest, outcome: Outcome) -> bytes:
+        if outcome is None:
+            return opened.seal_answer(_STORED)
+        self._service.metrics.count_problem(outcome.problem)
+        found = response(outcome.problem, outcome.detail, retry_after=self._service.settings.retry_after)
+        fields = tuple(field for field in found.raw_headers if field[0] != b"content-length")
+        answer = BinaryResponse(found.status_code, fields, bytes(found.body)).to_bytes()
+        if len(answer) > ANSWER_LENGTH:
+            answer = BinaryResponse(found.status_code).to_bytes()
+        return opened.seal_answer(answer)
+
+
+def _campaign_id(request: BinaryRequest) -> str:
+    """The campaign for which an opened request has reports. Sealed requests can do nothing else."""
+    found = REPORTS.fullmatch(request.path.decode("ascii"))
+    if found is None:
+        raise Refused(Problem.NOT_FOUND, "sealed requests can only send reports to a campaign")
+    if request.method != b"POST":
+        raise Refused(Problem.METHOD_NOT_ALLOWED, "this address does not allow this method")
+    if not any(name == b"content-type" and is_media_type(value, MEDIA_TYPE) for name, value in request.fields):
+        raise Refused(Problem.MEDIA_TYPE, f"the body must have the media type {MEDIA_TYPE.decode()}")
+    return found[1]
+
+
+def _fault(error: Exception) -> Refused:
+    _log.error("A sealed request failed because of a fault: %s", error_location(error))
+    return Refused(Problem.INTERNAL, "this is a fault of the collector; the operator finds it in the log")
