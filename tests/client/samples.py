@@ -76,8 +76,12 @@ class Server:
 
 
 def policy(**limits: Any) -> Policy:
-    """What somebody allows who does not mind being recognised by attendance, unless limits say otherwise."""
-    return Policy(**{"eps": 1.0, "delta": 1e-6, "recognition": 1.0, **limits})
+    """What somebody allows who does not mind being recognised by attendance, unless limits say otherwise.
+
+    The limits for a crowd are those for one person, unless they say otherwise.
+    """
+    allowed = {"eps": 1.0, "delta": 1e-6, "recognition": 1.0, **limits}
+    return Policy(**{"crowd_eps": allowed["eps"], "crowd_delta": allowed["delta"], **allowed})
 
 
 def client(folder: Path, asked: Campaign, clock: Callable[[], float], **given: Any) -> Client:

@@ -57,7 +57,9 @@ for number, (mechanism, values, encoding) in enumerate(mechanisms):
         guarantee=Guarantee(eps=1.0, delta=1e-5, values=values, gamma=0.0, tracking_delta=1.0),
     )
     asked = Campaign.from_bytes(asked.to_bytes())
-    policy = Policy(eps=1.0, delta=1e-4, tracking_delta=1.0, recognition=1.0, pins=(asked.id,))
+    policy = Policy(
+        eps=1.0, delta=1e-4, crowd_delta=1e-4, tracking_delta=1.0, recognition=1.0, pins=(asked.id,)
+    )
     client = Client(asked, None, policy, folder=folder, clock=lambda: now[0])
     try:
         client.answer(1)

@@ -28,12 +28,16 @@ _ENGINE = "scipy"
 
 @dataclass(frozen=True, slots=True)
 class Recomputed:
-    """The recomputed deltas at the declared eps and gamma, the recognition (upper), and all problems in words."""
+    """The recomputed deltas at the declared eps and gamma, the recognition (upper), and all problems in words.
+
+    `crowd_delta_upper` is delta at the declared eps in a crowd; None if the campaign does not rely on one.
+    """
 
     delta_upper: float
     tracking_delta_upper: float
     recognition_upper: float
     problems: tuple[str, ...]
+    crowd_delta_upper: float | None = None
 
 
 def recompute(campaign: Campaign) -> Recomputed:
@@ -62,12 +66,18 @@ def recompute(campaign: Campaign) -> Recomputed:
             f"it declares that at most {declared.recognition:g} of people are recognised among {AMONG:,}, "
             f"{_unconfirmed(recognised)}"
         )
+    hidden = crowd_delta(campaign)
+    if hidden is not None and declared.crowd is not None and hidden > declared.crowd.delta:
+        problems.append(
+            f"it declares delta = {declared.crowd.delta:g} at eps = {declared.crowd.eps:g} in a crowd of "
+            f"{declared.crowd.people:,} people, {_unconfirmed(hidden)}"
+        )
     if problems and _engine():
         # The full engine is sharper, above all for mechanisms that fade.
         sharper = _by_the_engine(campaign)
         if not sharper.problems:
             return sharper
-    return Recomputed(delta, tracking, recognised, tuple(problems))
+    return Recomputed(delta, tracking, recognised, tuple(problems), hidden)
 
 
 def _unconfirmed(bound: float) -> str:
@@ -84,6 +94,46 @@ def privacy(campaign: Campaign, reports: int | None, step: float) -> LossLaw:
 def _privacy(campaign: Campaign, reports: int | None, step: float) -> LossLaw | None:
     return campaign.mechanism.integer_privacy(
         reports, values=campaign.guarantee.values, step=step or 1.0, participation=campaign.participation
+    )
+
+
+def crowd_delta(campaign: Campaign) -> float | None:
+    """Delta of all rounds at the declared eps in the declared crowd (upper); None if the campaign has no crowd.
+
+    If it is not known with the standard library alone, the full engine computes it, if it is installed.
+    """
+    declared = campaign.guarantee.crowd
+    if declared is None:
+        return None
+    law = _crowd(campaign, campaign.rounds)
+    if law is not None:
+        return law.delta(declared.eps)
+    if not _engine():
+        return 1.0
+    try:
+        return verification.crowd_delta(campaign).upper
+    except ValueError:
+        return 1.0
+
+
+def crowd(campaign: Campaign, reports: int | None, step: float) -> LossLaw:
+    """What this many reports reveal to somebody who sees everybody's and does not know who sent which.
+
+    If that is unknown, the declared guarantee. Without a crowd, an observer may know whose reports these are.
+    """
+    declared = campaign.guarantee.crowd
+    if declared is None:
+        return privacy(campaign, reports, step)
+    law = _crowd(campaign, reports)
+    return LossLaw.declared(declared.eps, declared.delta) if law is None else law
+
+
+def _crowd(campaign: Campaign, reports: int | None) -> LossLaw | None:
+    declared = campaign.guarantee.crowd
+    if declared is None:
+        return None
+    return campaign.mechanism.integer_crowd(
+        people=declared.people, reports=reports, participation=campaign.participation
     )
 
 
@@ -169,4 +219,5 @@ def _by_the_engine(campaign: Campaign) -> Recomputed:
         )
     verdict = verification.verify(campaign)
     delta, tracking = (1.0 if end is None else end.upper for end in (verdict.delta, verdict.tracking_delta))
-    return Recomputed(delta, tracking, verdict.recognition.upper, verdict.problems)
+    hidden = None if campaign.guarantee.crowd is None else 1.0 if verdict.crowd is None else verdict.crowd.upper
+    return Recomputed(delta, tracking, verdict.recognition.upper, verdict.problems, hidden)

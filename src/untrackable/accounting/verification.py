@@ -21,13 +21,15 @@ class Verdict:
     """The recomputed deltas at the declared eps and gamma, the recognition, and all problems in words.
 
     `recognition` counts reports and attendance: how often an observer of the declared places recognises a person
-    among 1,000. It is recomputed for every campaign, and compared where one is declared.
+    among 1,000. It is recomputed for every campaign, and compared where one is declared. `crowd` is delta at the
+    eps that is declared for a crowd; None if there is none, or if it cannot be recomputed.
     """
 
     delta: Bracket | None
     tracking_delta: Bracket | None
     recognition: Bracket
     problems: tuple[str, ...]
+    crowd: Bracket | None = None
 
     @property
     def holds(self) -> bool:
@@ -36,7 +38,7 @@ class Verdict:
 
     def to_json(self) -> dict[str, Any]:
         """The recomputed numbers, each with the kind of number it is."""
-        ends = {name: getattr(self, name) for name in ("delta", "tracking_delta", "recognition")}
+        ends = {name: getattr(self, name) for name in ("delta", "tracking_delta", "recognition", "crowd")}
         return {name: None if end is None else bracket_json(end) for name, end in ends.items()}
 
 
@@ -85,7 +87,33 @@ def verify(campaign: Campaign) -> Verdict:
             f"it declares that at most {declared.recognition:g} of people are recognised among {AMONG:,}, "
             f"and has up to {at_most(recognised.upper)}"
         )
-    return Verdict(delta, tracked, recognised, tuple(problems))
+    hidden = None
+    if declared.crowd is not None:
+        try:
+            hidden = crowd_delta(campaign)
+        except ValueError as error:
+            problems.append(f"how well a crowd hides its reports cannot be recomputed: {error}")
+        else:
+            if hidden.upper > declared.crowd.delta:
+                problems.append(
+                    f"it declares delta = {declared.crowd.delta:g} at eps = {declared.crowd.eps:g} in a crowd of "
+                    f"{declared.crowd.people:,} people, and has up to {at_most(hidden.upper)}"
+                )
+    return Verdict(delta, tracked, recognised, tuple(problems), hidden)
+
+
+def crowd_delta(campaign: Campaign) -> Bracket:
+    """Delta of all rounds, at the eps that is declared for a crowd, in a crowd of as many people as declared.
+
+    `ValueError` if the campaign declares none, or if the engine knows no bound.
+    """
+    declared = campaign.guarantee.crowd
+    if declared is None:
+        raise ValueError("the campaign does not rely on a crowd")
+    hidden = campaign.mechanism.crowd(
+        people=declared.people, reports=campaign.rounds, participation=campaign.participation
+    )
+    return hidden.delta(declared.eps)
 
 
 def recognition(campaign: Campaign) -> Bracket:

@@ -41,17 +41,13 @@ def answer(
     file: Path,
     pins: tuple[str, ...],
     directory: Path | None,
-    eps: float | None,
-    delta: float | None,
-    gamma: float | None,
-    tracking_delta: float | None,
-    recognition: float | None,
+    limits: dict[str, Any],
     one_network: bool,
     leave: bool,
     folder: Path,
     as_json: bool,
 ) -> None:
-    """Answer a campaign's question on this person's device.
+    r"""Answer a campaign's question on this person's device.
 
     The campaign is accepted only if it is pinned, keeps what it declares and fits the privacy budget. Reports start
     with the next round. The command asks for the answer without showing it, or reads it from standard input. The
@@ -64,7 +60,12 @@ def answer(
     rounds only, by a secret coin. With --one-network, reports are sent from one network only and rounds elsewhere
     are let go, until the campaign is left. Then there is nothing to compare.
 
+    A campaign that relies on a crowd is sent through a relay of the policy, and never directly. It is refused if
+    the policy names none.
+
     Example: untrackable answer campaign.json --pin 4f1d… < my-answer.txt
+             untrackable answer campaign.json --pin 4f1d… \
+                 --relay https://relay.example/gateways/collect < my-answer.txt
     """
     from untrackable.client.client import Client
     from untrackable.client.membership import Member
@@ -76,14 +77,7 @@ def answer(
             member = Member(asked, folder, clock=time.time)
             member.leave()
         else:
-            given = {
-                "eps": eps,
-                "delta": delta,
-                "gamma": gamma,
-                "tracking_delta": tracking_delta,
-                "recognition": recognition,
-            }
-            policy = replace(lowered_policy(folder, given), pins=pins)
+            policy = replace(lowered_policy(folder, limits), pins=pins)
             listed = None if directory is None else campaigns.read_directory(directory)
             member = client = Client(asked, listed, policy, folder=folder, clock=time.time, one_network=one_network)
             client.answer(_value(asked.encoding, asked.question))
@@ -111,6 +105,9 @@ def send(server: str, folder: Path, stay: bool, as_json: bool) -> None:
     SERVER is the collector's address. Each campaign that was answered has at most one report in each round, sent at
     a random time. Run this often, or once with --stay. A missed round is not made up for. A late report goes out at
     once, or with --stay at a random time within the hour. Nothing happens in rounds that are not answered.
+
+    Campaigns that rely on a crowd are sent through a relay of the stored policy, at their moments and never late,
+    so use --stay for them.
 
     Example: untrackable send https://collect.example --stay
     """

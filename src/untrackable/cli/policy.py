@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +18,15 @@ if TYPE_CHECKING:
 
     from untrackable.client.policy import Policy
 
-DEFAULTS = {"eps": 1.0, "delta": 1e-6, "gamma": 0.0, "tracking_delta": 0.0, "recognition": 0.01}
+DEFAULTS = {
+    "eps": 1.0,
+    "delta": 1e-6,
+    "gamma": 0.0,
+    "tracking_delta": 0.0,
+    "recognition": 0.01,
+    "crowd_eps": 1.0,
+    "crowd_delta": 1e-6,
+}
 """The limits of a folder in which nothing was answered yet."""
 _HELP = {
     "eps": "Privacy budget, all campaigns.",
@@ -25,6 +34,8 @@ _HELP = {
     "gamma": "How linkable reports may be.",
     "tracking_delta": "Probability that gamma fails.",
     "recognition": "Chance of being recognised.",
+    "crowd_eps": "Budget if nobody knows who sent which.",
+    "crowd_delta": "Probability that crowd-eps fails.",
 }
 
 
@@ -44,15 +55,29 @@ FOLDER = click.option(
 
 
 def policy_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options for the limits of a policy. A limit that is not given stays as stored."""
+    """The options for a policy. The command gets them as one mapping, `limits`; what is not given is None."""
+
+    @functools.wraps(command)
+    def collected(*args: Any, **given: Any) -> Any:
+        limits = {name: given.pop(name) for name in (*DEFAULTS, "relays")}
+        return command(*args, limits={**limits, "relays": limits["relays"] or None}, **given)
+
+    found = click.option(
+        "--relay",
+        "relays",
+        multiple=True,
+        metavar="URL",
+        show_default="stored",
+        help="Relay that is trusted not to work with the collector; give all.",
+    )(collected)
     for name in reversed(DEFAULTS):
         option = f"--{name.replace('_', '-')}"
         shown = f"stored, or {DEFAULTS[name]:g}"
-        command = click.option(option, type=float, show_default=shown, help=_HELP[name])(command)
-    return command
+        found = click.option(option, type=float, show_default=shown, help=_HELP[name])(found)
+    return found
 
 
-def lowered_policy(folder: Path, given: Mapping[str, float | None]) -> Policy:
+def lowered_policy(folder: Path, given: Mapping[str, Any]) -> Policy:
     """The stored policy with the limits that are given; `PolicyRaised` if these allow more than it."""
     from untrackable.client.stored_policy import stored_policy
 
@@ -63,12 +88,13 @@ def lowered_policy(folder: Path, given: Mapping[str, float | None]) -> Policy:
     return found
 
 
-def changed_policy(stored: Policy | None, given: Mapping[str, float | None]) -> Policy:
-    """The stored policy, or else the default one, with the limits that are given."""
+def changed_policy(stored: Policy | None, given: Mapping[str, Any]) -> Policy:
+    """The stored policy, or else the default one, with what is given in place of its own."""
     from untrackable.client.policy import Policy
 
-    limits = DEFAULTS if stored is None else {name: getattr(stored, name) for name in DEFAULTS}
-    return Policy(**{**limits, **{name: limit for name, limit in given.items() if limit is not None}})
+    kept = DEFAULTS if stored is None else {name: getattr(stored, name) for name in (*DEFAULTS, "relays")}
+    changes = {name: limit for name, limit in given.items() if limit is not None}
+    return Policy(**{**kept, **changes})
 
 
 @click.group(cls=CommandGroup)
@@ -100,7 +126,13 @@ def _print(found: Policy | None, as_json: bool) -> None:
     click.echo("Limits for all reports to all campaigns together (upper):")
     click.echo(f"  private       eps {found.eps!r}, delta {found.delta!r}")
     click.echo(f"  untrackable   gamma {found.gamma!r}, tracking delta {found.tracking_delta!r}")
+    click.echo(
+        f"  in a crowd    eps {found.crowd_eps!r}, delta {found.crowd_delta!r}, if nobody knows who sent which"
+    )
     click.echo(f"  recognised    with probability {found.recognition!r} among 1,000 people, attendance included")
+    click.echo(
+        f"  relays        {', '.join(found.relays) or 'none, so campaigns that rely on a crowd are refused'}"
+    )
 
 
 @policy.command()
@@ -120,34 +152,24 @@ def show(folder: Path, as_json: bool) -> None:
 
 @policy.command("set")
 @policy_options
+@click.option("--no-relay", is_flag=True, help="Trust no relay any more.")
 @FOLDER
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def set_(
-    eps: float | None,
-    delta: float | None,
-    gamma: float | None,
-    tracking_delta: float | None,
-    recognition: float | None,
-    folder: Path,
-    as_json: bool,
-) -> None:
+def set_(limits: dict[str, Any], no_relay: bool, folder: Path, as_json: bool) -> None:
     """Change the policy of a folder. Only this can raise it.
 
     The new limits apply to campaigns that are answered from now on. What was spent stays spent, and campaigns that
-    were joined continue. Limits that are not given stay as they are.
+    were joined continue. Limits that are not given stay as they are. Campaigns that rely on a crowd are answered
+    through a relay only: --relay names those that you trust not to work with the collector, in place of the ones
+    before.
 
     Example: untrackable policy set --eps 2
     """
     from untrackable.client.stored_policy import store_policy, stored_policy
 
-    given = {
-        "eps": eps,
-        "delta": delta,
-        "gamma": gamma,
-        "tracking_delta": tracking_delta,
-        "recognition": recognition,
-    }
+    if no_relay and limits["relays"]:
+        raise click.UsageError("give --relay or --no-relay, not both")
     with _one_line_errors(folder):
-        found = changed_policy(stored_policy(folder), given)
+        found = changed_policy(stored_policy(folder), {**limits, **({"relays": ()} if no_relay else {})})
         store_policy(folder, found)
     _print(found, as_json)

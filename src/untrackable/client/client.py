@@ -65,6 +65,7 @@ class Client(Member):
                 held.holding(self.campaign, encoded, system).write(self.folder, self._id)
 
     def _join(self, ledger: Ledger, before: State | None, value: int, now: float) -> None:
+        self.policy.check_relayed(self.campaign)
         recomputed = client_check.recompute(self.campaign)
         if recomputed.problems:
             raise CampaignRefused(f"this campaign is refused: {'; '.join(recomputed.problems)}")

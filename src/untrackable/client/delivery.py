@@ -23,6 +23,7 @@ class Outcome(StrEnum):
     NOTHING = "nothing to send"
     OFFLINE = "no network; nothing was sent yet"
     UNCERTAIN = "it is not certain which network this is; nothing was sent yet"
+    MISSED = "no network that is certain at its moment; nothing was sent, and this round is let go"
     ELSEWHERE = "not on the remembered network; nothing was sent, and this round is let go"
     ACCEPTED = "accepted"
     REFUSED = "refused by the server; this round is given up"

@@ -9,7 +9,7 @@ with their participation, never the number of reports that were sent. Given that
 another one.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -67,6 +67,20 @@ class Account:
             yield from self.privacy(step)
         elif any(life.rounds != 0 for life in self.lives):
             yield LossLaw.declared(self.campaign.guarantee.eps, self.campaign.guarantee.delta)
+
+    def in_crowd(self, step: float) -> Iterator[LossLaw]:
+        """The same for an observer who does not know who sent which report, if the campaign relies on a crowd."""
+        for count in self._charged():
+            if count != 0:
+                yield client_check.crowd(self.campaign, count, step)
+
+    def promised_in_crowd(self, step: float) -> Iterator[LossLaw]:
+        """The same, or the declared guarantees, confirmed on joining."""
+        crowd = self.campaign.guarantee.crowd
+        if crowd is None:
+            yield from self.promised(step)
+        elif any(life.rounds != 0 for life in self.lives):
+            yield LossLaw.declared(crowd.eps, crowd.delta)
 
     def attended(self) -> AttendedRounds:
         """The rounds of all lives. No round is answered by two of them."""
@@ -179,19 +193,24 @@ class Ledger:
     def check(self, policy: Policy) -> tuple[float, float]:
         """Delta and tracking delta of all campaigns together (upper).
 
-        It is an error if they, or the recognition of all campaigns together, exceed the policy.
+        It is an error if they, or delta in a crowd, or the recognition of all campaigns together, exceed the
+        policy.
         """
-        step = policy.eps / STEPS
-        accounts = list(self.accounts.values())
-        delta = min(
-            composed((law for account in accounts for law in account.privacy(step)), step).delta(policy.eps),
-            composed((law for account in accounts for law in account.promised(step)), step).delta(policy.eps),
-        )
+        delta = self._delta(policy.eps, Account.privacy, Account.promised)
         tracking = self._tracking(policy.gamma)
         if delta > policy.delta:
             raise CampaignRefused(
                 f"this campaign does not fit your privacy budget: at eps {policy.eps:g}, all campaigns together "
                 f"need delta {at_most(delta, 3)} (upper), and your policy allows {policy.delta:g}"
+            )
+        hidden = self.crowd_delta(policy)
+        if hidden > policy.crowd_delta:
+            raise CampaignRefused(
+                "this campaign does not fit your privacy budget for a collector that sees everybody's reports and "
+                f"does not know who sent which: at eps {policy.crowd_eps:g}, all campaigns together need delta "
+                f"{at_most(hidden, 3)} (upper), and your policy allows {policy.crowd_delta:g}. Campaigns that "
+                "are answered without a relay count in full. If you mean it, raise it: `untrackable policy set "
+                "--crowd-eps … --crowd-delta …`"
             )
         if tracking > policy.tracking_delta:
             raise CampaignRefused(
@@ -210,6 +229,21 @@ class Ledger:
                 "participation or fewer rounds, or answering from one network only (--one-network)"
             )
         return delta, tracking
+
+    def crowd_delta(self, policy: Policy) -> float:
+        """Delta of all campaigns together at the policy's eps in a crowd (upper).
+
+        A campaign that does not rely on a crowd counts with what it reveals to somebody who knows its reports.
+        """
+        return self._delta(policy.crowd_eps, Account.in_crowd, Account.promised_in_crowd)
+
+    def _delta(self, eps: float, *laws_of: Callable[[Account, float], Iterable[LossLaw]]) -> float:
+        """Delta of all campaigns together by the best of these accounts of them (upper)."""
+        step = eps / STEPS
+        return min(
+            composed((law for account in self.accounts.values() for law in laws(account, step)), step).delta(eps)
+            for laws in laws_of
+        )
 
     def recognition(self) -> float:
         """How often an observer of two places recognises the person among 1,000, by all campaigns (upper).

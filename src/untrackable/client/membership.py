@@ -14,14 +14,18 @@ from untrackable.client.ledger import Ledger
 from untrackable.client.life import Life, last_begun
 from untrackable.client.network import AllowedNetwork, Attachment
 from untrackable.client.private_folder import Folder
+from untrackable.client.relay_choice import through_relay
 from untrackable.client.round_keys import Ratchet
 from untrackable.client.saved_state import PreparedReport, State
-from untrackable.errors import DeckEmpty, FadedAway, FolderBusy, RoundPassed, StateError
+from untrackable.errors import CampaignRefused, DeckEmpty, FadedAway, FolderBusy, RoundPassed, StateError
 from untrackable.protocol.campaign import Campaign
 from untrackable.protocol.wire import LAST_ROUND
 
 Clock = Callable[[], float]
 """Seconds since 1970."""
+
+GRACE = 30.0
+"""A report counts as late if its sending time passed more than this many seconds ago."""
 
 MARGIN = 20
 """Reports stay away from both ends of a round by this part of it, because clocks may be wrong."""
@@ -46,6 +50,7 @@ class Member:
         self.folder = folder if isinstance(folder, Folder) else Folder(folder)
         self._clock = clock
         self._id = campaign.id
+        self._in_crowd = campaign.guarantee.crowd is not None
 
     def __repr__(self) -> str:
         return f"<client of campaign {self._id}>"
@@ -64,7 +69,7 @@ class Member:
             if held.prepared is not None and self._on(life, held.prepared, now):
                 return now
             round = max(last_begun(self.campaign, now), life.first, life.through + 1, held.ratchet.round)
-            return self._next(life, held, round)
+            return self._next(life, held, round, now)
 
     def tried(self, now: float | None = None) -> bool:
         """Whether an attempt to send this round's report was made, and it may be tried again."""
@@ -81,8 +86,11 @@ class Member:
         """The report of this round, on disk before it is returned; None if it is not due or already sent.
 
         Calling it again in the same round returns the same bytes. Rounds that are over are not answered, and
-        neither are those whose coin says no: they change nothing on disk.
+        neither are those whose coin says no: they change nothing on disk. Reports of a campaign that relies on a
+        crowd are not given out: `send` alone sends them, through a relay.
         """
+        if self._in_crowd:
+            raise CampaignRefused("reports of a campaign that relies on a crowd are sent through a relay only")
         now = self._now(now)
         with self.opened(now) as (ledger, held):
             if held is None:
@@ -102,19 +110,35 @@ class Member:
 
         Nothing at all happens in a round whose coin says no. If the campaign is answered from one network only, and
         this is another one, the round is let go.
+
+        If the campaign relies on a crowd, the report goes through a relay of the stored policy, whatever `post` is,
+        and not at all without one. If it cannot be sent at its moment, the round is let go.
         """
         address = http_post.Address.of(server, self._id)
+        if self._in_crowd:
+            with self.opened(self._now(None)) as (ledger, _):
+                address, post = through_relay(self.campaign, ledger.policy, address)
         # A proxy that cannot be used is an error before a report is made.
         address.reached_by()
         outbox = _Outbox(self)
-        if outbox.take() is None:
+        if not self._is_due() if self._in_crowd else outbox.take() is None:
             return Outcome.NOTHING
         with contextlib.ExitStack() as held:
             try:
                 held.enter_context(self.folder.held(f"{self._id}.sending", patience=0))
             except FolderBusy:
                 return Outcome.NOTHING  # Another process is sending the report.
-            return delivery.deliver(outbox, address, post=post, look=look, sleep=sleep)
+            outcome = delivery.deliver(outbox, address, post=post, look=look, sleep=sleep)
+            if self._in_crowd and outcome in (Outcome.OFFLINE, Outcome.UNCERTAIN):
+                outbox.done()
+                return Outcome.MISSED
+            return outcome
+
+    def _is_due(self) -> bool:
+        """Whether there may be a report to send now. Nothing changes on disk."""
+        now = self._now(None)
+        due = self.due(now)
+        return due is not None and due <= now
 
     def leave(self) -> None:
         """Leave the campaign. Nothing is sent once this returns, and later rounds are no longer charged."""
@@ -145,18 +169,23 @@ class Member:
                 )
             yield ledger, held
 
-    def _prepared(self, ledger: Ledger, held: State, now: float) -> PreparedReport | None:
-        """The report of the present round: the one on disk, or a new one if it is time to send it."""
+    def _prepared(
+        self, ledger: Ledger, held: State, now: float, mine: bytes | None = None
+    ) -> PreparedReport | None:
+        """The report of the present round: the one on disk, or a new one if it is time to send it.
+
+        `mine` is the one that the caller took before.
+        """
         round, life = self.campaign.round_at(now), ledger.life(self._id)
         if held.prepared is not None:
-            if life is not None and self._on(life, held.prepared, now):
+            if life is not None and self._on(life, held.prepared, now, mine):
                 return held.prepared
             held = replace(held, prepared=None)
             held.write(self.folder, self._id)
         if round is None or life is None or not self._open(life, held, round):
             return None
         ratchet = held.ratchet.at(round)
-        if not self._answers(ratchet) or now < self._moment(ratchet):
+        if not self._answers(ratchet) or now < self._moment(ratchet) or self._missed(ratchet, now):
             return None
         try:
             answered = held.answered(self.campaign, round)
@@ -166,11 +195,16 @@ class Member:
         answered.write(self.folder, self._id)
         return answered.prepared
 
-    def _on(self, life: Life, prepared: PreparedReport, now: float) -> bool:
-        """Whether a report is of the present round. If it was never tried, the ledger must say so too."""
-        return prepared.round == self.campaign.round_at(now) and (
-            prepared.since is not None or life.tried < prepared.round
-        )
+    def _on(self, life: Life, prepared: PreparedReport, now: float, mine: bytes | None = None) -> bool:
+        """Whether a report is of the present round. If it was never tried, the ledger must say so too.
+
+        In a crowd, a report that was not tried when it was made is let go.
+        """
+        if prepared.round != self.campaign.round_at(now):
+            return False
+        if prepared.since is not None:
+            return True
+        return life.tried < prepared.round and (not self._in_crowd or prepared.body == mine)
 
     def _open(self, life: Life, held: State, round: int) -> bool:
         """Whether a round may be answered: it belongs to this life, and no round from it on was answered."""
@@ -180,13 +214,13 @@ class Member:
             and 0 <= round - held.ratchet.round <= _FARTHEST
         )
 
-    def _next(self, life: Life, held: State, round: int) -> float | None:
+    def _next(self, life: Life, held: State, round: int, now: float) -> float | None:
         """The sending time of the next round that is answered, from this one on."""
         if not self._open(life, held, round):
             return None
         ratchet = held.ratchet.at(round)
         for _ in range(_SEARCHED):
-            if self._answers(ratchet):
+            if self._answers(ratchet) and not self._missed(ratchet, now):
                 return self._moment(ratchet)
             ratchet = ratchet.at(ratchet.round + 1)
             if not self._open(life, held, ratchet.round):
@@ -196,6 +230,13 @@ class Member:
     def _answers(self, ratchet: Ratchet) -> bool:
         """Whether a round is answered. That depends on its secret coin alone."""
         return ratchet.answers(self.campaign.participation)
+
+    def _missed(self, ratchet: Ratchet, now: float) -> bool:
+        """Whether a round is let go because its moment has passed.
+
+        That is so in a crowd only: late reports of several campaigns would leave together, as one person's.
+        """
+        return self._in_crowd and now > self._moment(ratchet) + GRACE
 
     def _moment(self, ratchet: Ratchet) -> float:
         """The time at which the report of a round is sent, uniform over the round except for its ends."""
@@ -249,6 +290,7 @@ class _Outbox:
 
     def __init__(self, member: Member) -> None:
         self._member = member
+        self._taken: bytes | None = None
 
     def now(self) -> float:
         """Seconds since 1970."""
@@ -258,7 +300,9 @@ class _Outbox:
         """The report to send now, if there is one."""
         now = self.now()
         with self._member.opened(now) as (ledger, held):
-            return None if held is None else self._member._prepared(ledger, held, now)
+            prepared = None if held is None else self._member._prepared(ledger, held, now, self._taken)
+        self._taken = None if prepared is None else prepared.body
+        return prepared
 
     def allowed(self, prepared: PreparedReport) -> AllowedNetwork:
         """The network from which the report may be sent."""

@@ -1,7 +1,8 @@
 """The times at which reports are sent, for a process that keeps running.
 
 Each round has its own sending time. If it passes while the machine is off, asleep or without a network, the client
-does not send at once: reports of all campaigns in one burst would reveal when the machine was switched on.
+does not send at once: reports of all campaigns in one burst would reveal when the machine was switched on. Reports
+of campaigns that rely on a crowd are not sent late at all, because a burst would show that they are one person's.
 """
 
 import math
@@ -10,12 +11,10 @@ import time
 from collections.abc import Callable
 
 from untrackable.client.delivery import Outcome
-from untrackable.client.membership import MARGIN, Clock, Member
+from untrackable.client.membership import GRACE, MARGIN, Clock, Member
 
 LONGEST = 3600.0
 """A late report is sent after a random delay of at most this many seconds."""
-_GRACE = 30.0
-"""A report counts as late if its sending time passed more than this many seconds ago."""
 
 
 class SendTimes:
@@ -43,7 +42,7 @@ class SendTimes:
         planned = self._planned.get(name, -math.inf)
         if due > now or member.tried(now):
             planned = due
-        elif not now - _GRACE <= planned <= now + LONGEST:
+        elif not now - GRACE <= planned <= now + LONGEST:
             planned = now + self._delay(member, now)
         self._planned[name] = planned
         return planned <= now

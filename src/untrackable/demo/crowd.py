@@ -71,7 +71,8 @@ def run_clients(campaign: Campaign, server: str, folder: Path, values: Sequence[
 
 def _run_task(task: ClientTask) -> int:
     campaign = _campaign(task.document)
-    policy = Policy(eps=campaign.guarantee.eps, delta=campaign.guarantee.delta, pins=(campaign.id,))
+    eps, delta = campaign.guarantee.eps, campaign.guarantee.delta
+    policy = Policy(eps=eps, delta=delta, crowd_eps=eps, crowd_delta=delta, pins=(campaign.id,))
     accepted = 0
     for folder, homepage in zip(task.folders, task.homepages, strict=True):
         folder.mkdir(mode=0o700)

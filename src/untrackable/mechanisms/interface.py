@@ -204,6 +204,10 @@ class Mechanism(ABC):
         everything = self._privacy(rounds, values)
         return everything if self.exchangeable else as_upper(everything)
 
+    def crowd(self, *, people: int, reports: int | None = None, participation: Chance = EVERY_ROUND) -> Pair:
+        """Privacy against an observer who sees everybody's reports in every round, but not who sent which."""
+        raise ValueError("its reports can be linked, so a crowd does not hide them")
+
     def takes(self, round: int) -> tuple[int, ...]:
         """The rounds whose reports go into the sums of this round; empty if this round has no estimate."""
         return (round_number(round),)
@@ -317,6 +321,12 @@ class Mechanism(ABC):
         There are two engines because a client recomputes guarantees without SciPy, in whole numbers rounded to the
         safe side; the engine behind `privacy` is sharper.
         """
+        return None
+
+    def integer_crowd(
+        self, *, people: int, reports: int | None = None, participation: Fraction = EVERY_ROUND
+    ) -> LossLaw | None:
+        """`crowd` with the standard library alone; None if only the full engine can compute it."""
         return None
 
     def integer_tracking(self, reports: int, *, values: int, step: float) -> LossLaw | None:

@@ -34,7 +34,7 @@ class CampaignAcceptance:
     def __init__(self, campaign: Campaign, settings: Settings) -> None:
         self.campaign = campaign
         self.id = campaign.id
-        self.sealed_only = getattr(campaign, "gateway", None) is not None
+        self.sealed_only = campaign.gateway is not None
         self.wire = wire.of(campaign.mechanism)
         self._settings = settings
         self._possible = campaign.mechanism.aggregator(1)

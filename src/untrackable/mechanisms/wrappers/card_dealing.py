@@ -1,5 +1,6 @@
 """A deck of reports: a client draws one card for each round in advance, and sends each card once."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -24,8 +25,12 @@ from untrackable.theory.attendance import answering_once
 from untrackable.theory.chance_of_answering import EVERY_ROUND, thinned_factor
 from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor
+from untrackable.theory.integer_crowd import crowd_law
 from untrackable.theory.integer_losses import LossLaw, mixed
 from untrackable.theory.integer_slots import counted_slots
+
+_ROUNDED = 1 + 2.0**-50
+"""A factor for the rounding error of a ratio."""
 
 
 class Hand(NamedTuple):
@@ -152,6 +157,17 @@ class Dealt(LocalWrapper):
         if self.when_empty == "stop":
             one = mixed([(participation, one), (1 - participation, LossLaw.nothing())])
         return one ** counted_slots(self.slots, reports)
+
+    def integer_crowd(
+        self, *, people: int, reports: int | None = None, participation: Fraction = EVERY_ROUND
+    ) -> LossLaw | None:
+        """One law for every card. No two laws of the base are further apart than the two of its loss."""
+        one = self._integer_loss()
+        if one is None or self.when_empty == "replay" or self.base.certainty != "exact":
+            return None
+        ratio = math.exp(one.pure) * _ROUNDED
+        law = crowd_law(ratio, one.delta(0.0), ratio, people, participation)
+        return law ** counted_slots(self.slots, reports)
 
     def integer_tracking(self, reports: int, *, values: int, step: float) -> LossLaw | None:
         """Nothing is revealed while the deck lasts. After that, everything counts as revealed."""
