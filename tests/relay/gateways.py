@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import ssl
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
@@ -71,9 +72,11 @@ class FakeGateway:
 
 
 @asynccontextmanager
-async def gateway(reply: Callable[[bytes], bytes | None]) -> AsyncIterator[FakeGateway]:
+async def gateway(
+    reply: Callable[[bytes], bytes | None], context: ssl.SSLContext | None = None
+) -> AsyncIterator[FakeGateway]:
     found = FakeGateway(reply)
-    server = await asyncio.start_server(found.serve, "127.0.0.1", 0)
+    server = await asyncio.start_server(found.serve, "127.0.0.1", 0, ssl=context)
     found.port = server.sockets[0].getsockname()[1]
     try:
         yield found
@@ -86,9 +89,11 @@ async def gateway(reply: Callable[[bytes], bytes | None]) -> AsyncIterator[FakeG
 
 
 @asynccontextmanager
-async def relayed(port: int, **settings: Any) -> AsyncIterator[Callable[[str], httpx.AsyncClient]]:
+async def relayed(
+    port: int, at: str = "http://127.0.0.1", **settings: Any
+) -> AsyncIterator[Callable[[str], httpx.AsyncClient]]:
     """A relay before a gateway at this port. What is yielded makes a sender of an address."""
-    chosen = RelaySettings(gateways=(GatewayAddress.parse(f"study=http://127.0.0.1:{port}"),), **settings)
+    chosen = RelaySettings(gateways=(GatewayAddress.parse(f"study={at}:{port}"),), **settings)
     app = create_relay(chosen)
 
     def sender(address: str) -> httpx.AsyncClient:
