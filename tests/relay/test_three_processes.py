@@ -9,19 +9,22 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
 
-from tests.collector.samples import campaign
+from tests.client.test_crowd_campaigns import crowded
 from tests.collector.servers import process
+from tests.collector.stores.test_faults import stored
 from tests.relay.gateways import ROOT, relay_process
 from untrackable import strict_json
 from untrackable.collector.http.management import create_campaign
 from untrackable.collector.stores.store_address import open_store
 from untrackable.oblivious.gateway_keys import GatewayKeys, write_keys
 from untrackable.oblivious.sealing import SEALED_ANSWER_LENGTH, SEALED_LENGTH
+from untrackable.protocol.crowd_declaration import Gateway
 
 PEOPLE = ("127.77.1.2", "127.77.1.3", "127.77.1.4")
 RELAY, COLLECTOR, BETWEEN = "127.77.2.2", "127.77.3.2", "127.77.3.3"
@@ -31,7 +34,7 @@ import socket, sys, threading
 from pathlib import Path
 
 own = threading.local()
-received = Path(sys.argv[5]).open("wb")
+received = Path(sys.argv[4]).open("wb")
 
 class Recognisable(socket.socket):
     def connect(self, address):
@@ -46,35 +49,25 @@ class Recognisable(socket.socket):
 
 socket.socket = Recognisable
 
-from tests.client.samples import HOME, Clock
+from tests.client.samples import HOME, Clock, policy
 from untrackable import strict_json
 from untrackable.client.client import Client
-from untrackable.client.delivery import deliver
-from untrackable.client.http_post import Address
-from untrackable.client.membership import _Outbox
-from untrackable.client.policy import Policy
-from untrackable.client.sealed_post import SealedPost, relay_address
 from untrackable.protocol.campaign import Campaign
 
 asked = Campaign.from_bytes(Path(sys.argv[1]).read_bytes())
-keys = [bytes.fromhex(key["config"]) for key in strict_json.parse(sys.argv[2])["keys"]]
-collector = Address.of(sys.argv[4], asked.id)
-relay = relay_address(sys.argv[3], collector)
 told = []
 
 def live(address):
     own.address = address
     clock = Clock(asked.first_round - 100)
-    policy = Policy(eps=8.0, delta=1e-4, recognition=1.0, pins=(asked.id,))
-    client = Client(asked, None, policy, folder=Path(sys.argv[6]) / address, clock=clock)
-    client.answer("page 3")
-    clock.now = asked.begins(2) - 1.0
-    body = client.report()
-    post = SealedPost(asked.id, lambda round: keys, collector=collector)
-    outcome = deliver(_Outbox(client), relay, post=post, look=lambda host, port: HOME, sleep=clock.sleep)
-    told.append({"outcome": outcome.name, "body": body.hex(), "port": own.port})
+    allowed = policy(eps=6.0, crowd_eps=0.5, crowd_delta=1e-6, relays=(sys.argv[2],), pins=(asked.id,))
+    client = Client(asked, None, allowed, folder=Path(sys.argv[5]) / address, clock=clock)
+    client.answer(3)
+    clock.now = client.due()
+    outcome = client.send(sys.argv[3], look=lambda host, port: HOME, sleep=clock.sleep)
+    told.append({"outcome": outcome.name, "port": own.port})
 
-threads = [threading.Thread(target=live, args=(address,)) for address in sys.argv[7:]]
+threads = [threading.Thread(target=live, args=(address,)) for address in sys.argv[6:]]
 for thread in threads:
     thread.start()
 for thread in threads:
@@ -142,10 +135,11 @@ def test_the_collector_has_no_address_and_the_relay_no_report(tmp_path: Path) ->
     at_collector, at_relay, at_people = (tmp_path / name for name in ("collector", "relay", "people"))
     for folder in (at_collector, at_relay, at_people):
         folder.mkdir()
-    asked = campaign(begin=int(time.time()) - 600, seconds=86_400)
-    (tmp_path / "campaign.json").write_bytes(asked.to_bytes())
     keys = GatewayKeys().with_list(2, 30)
     write_keys(tmp_path / "gateway.keys", keys)
+    gateway = Gateway.from_json(keys.public_list(1))
+    asked = replace(crowded(), first_round=int(time.time()) - 600, gateway=gateway)
+    (tmp_path / "campaign.json").write_bytes(asked.to_bytes())
     url = f"sqlite:///{at_collector}/x.db"
     store = open_store(url)
     create_campaign(store, asked.to_bytes(), published=True)
@@ -162,8 +156,8 @@ def test_the_collector_has_no_address_and_the_relay_no_report(tmp_path: Path) ->
         ) as relay,
     ):
         command = [sys.executable, "-c", CLIENT, str(tmp_path / "campaign.json")]
-        command += [strict_json.write(keys.public_list(1)), f"{relay.address}/gateways/study", collector.address]
-        command += [str(tmp_path / "received"), str(at_people), *PEOPLE]
+        command += [f"{relay.address}/gateways/study", collector.address, str(tmp_path / "received")]
+        command += [str(at_people), *PEOPLE]
         path = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
         run = subprocess.run(command, env=path, capture_output=True, text=True, timeout=120, check=False)  # noqa: S603
         assert run.returncode == 0, run.stderr
@@ -174,7 +168,10 @@ def test_the_collector_has_no_address_and_the_relay_no_report(tmp_path: Path) ->
         assert relay.end() == 0
         assert collector.end() == 0
     assert [each["outcome"] for each in told] == ["ACCEPTED"] * len(PEOPLE)
-    bodies = [bytes.fromhex(each["body"]) for each in told]
+    store = open_store(url)
+    bodies = stored(store)
+    store.close()
+    assert len(bodies) == len(PEOPLE)
     assert b"reports_received_total 3\n" in written["/metrics"]
     written |= {f"ended {name}": data for name, data in files(at_collector).items()}
     between = b"\0".join(tap.passed)
@@ -194,7 +191,7 @@ def test_the_collector_has_no_address_and_the_relay_no_report(tmp_path: Path) ->
     assert not found({name: data for name, data in by_collector.items() if name != "/metrics"}, ports)
     assert not found(by_relay, addresses)
     assert not found(by_relay, [body[5:] for body in bodies] + [body[5:21] for body in bodies])
-    names = [asked.id.encode(), bytes.fromhex(asked.id), b"campaigns", b"page 3"]
+    names = [asked.id.encode(), bytes.fromhex(asked.id), b"campaigns", b"reports"]
     assert not found(by_relay, names)
     assert by_relay["log"] == b""
     assert files(at_relay) == {}
