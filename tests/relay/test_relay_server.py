@@ -103,7 +103,6 @@ def test_beyond_so_many_connections_senders_are_asked_to_come_again(tmp_path: Pa
 
 
 def test_told_to_end_it_answers_what_is_under_way(tmp_path: Path) -> None:
-    """One is held for others who do not come, and the gateway has not answered another."""
     go = threading.Event()
 
     def slowly(request: bytes) -> bytes:
