@@ -14,11 +14,15 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from tests.protocol.test_crowd_declaration import GATEWAY
 from untrackable import strict_json
 from untrackable.cli import main
 from untrackable.cli.answer import _sleep
+from untrackable.cli.policy import DEFAULTS
 from untrackable.client import http_post
 from untrackable.client.membership import Member
+from untrackable.client.policy import LIMITS
+from untrackable.display.numbers import odds_factor
 from untrackable.errors import StateError
 from untrackable.protocol.campaign import Campaign, Directory
 
@@ -376,7 +380,7 @@ def _two_campaigns(tmp_path: Path, folder: str) -> list[Campaign]:
         )
         found.append(Campaign.from_bytes(place.read_bytes()))
         pinned = ["--folder", folder, "--pin", found[-1].id]
-        done = run("answer", str(place), *pinned, "--eps", "5", *EVERY_ROUND, given="Safari\n")
+        done = run("answer", str(place), *pinned, "--eps", "5", "--crowd-eps", "5", *EVERY_ROUND, given="Safari\n")
         assert done.exit_code == 0, done.output
     return found
 
@@ -504,7 +508,7 @@ def test_a_policy_is_stored_and_raised_on_purpose_only(made: Path, tmp_path: Pat
     assert raised.exit_code == 1
     assert "eps 100.0 instead of 1.0; nothing was changed" in raised.output
     assert "`untrackable policy set --eps 100.0`" in raised.output
-    limits = {"eps": 1.0, "delta": 1e-6, "gamma": 0.0, "tracking_delta": 0.0, "recognition": 1.0}
+    limits = {**LIMITS, "recognition": 1.0, "relays": []}
     assert json.loads(run("policy", "show", "--folder", folder, "--json").output) == {"policy": limits}
     done = run("policy", "set", "--eps", "100", "--folder", folder)
     assert done.exit_code == 0, done.output
@@ -521,3 +525,111 @@ def test_a_policy_is_stored_and_raised_on_purpose_only(made: Path, tmp_path: Pat
     wrong = run("policy", "set", "--eps", "-1", "--folder", folder)
     assert wrong.exit_code == 1
     assert "eps must be positive" in wrong.output
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> Path:
+    """The public keys of a gateway."""
+    place = tmp_path / "gateway.json"
+    place.write_text(strict_json.write(GATEWAY.to_json()), encoding="utf-8")
+    return place
+
+
+CROWD = ["--rounds", "10", "--participation", "1", "--crowd-people", "2000"]
+
+
+def test_a_campaign_that_relies_on_a_crowd(keys: Path, tmp_path: Path) -> None:
+    place = tmp_path / "crowd.json"
+    told = run("campaign", "new", str(place), *NEW, *CROWD, "--gateway", str(keys))
+    assert told.exit_code == 0, told.output
+    made = Campaign.from_bytes(place.read_bytes())
+    crowd = made.guarantee.crowd
+    assert crowd is not None
+    assert (crowd.eps, crowd.delta, crowd.people, made.gateway) == (1.0, 1e-6, 2000, GATEWAY)
+    assert made.guarantee.eps > 3
+    for words in (
+        "The collector alone sees the reports of everybody, and does not know who sent which.",
+        "a factor of at most 2.719 (eps = 1), except with probability 1e-06 (upper)",
+        f"If the relay and the collector work together, the factor is at most {odds_factor(made.guarantee.eps)} ",
+        "you trust that it does not work with the collector",
+        "a round is published from 2,000 reports on; sealed for 2 keys",
+        "for an answer that nobody gives, and",
+        "for one that 10 % give (exact, with 2,000 reports)",
+        "with 2,000 people in a round",
+    ):
+        assert words in told.output
+    checked = run("campaign", "verify", str(place))
+    assert checked.exit_code == 0
+    assert "delta at eps = 1 in a crowd of 2,000: " in checked.output
+    assert json.loads(run("campaign", "verify", str(place), "--json").output)["crowd"]["upper"] <= 1e-6
+    bold = tmp_path / "bold.json"
+    bold.write_bytes(place.read_bytes().replace(b'"people":2000', b'"people":1500'))
+    wrong = run("campaign", "verify", str(bold))
+    assert wrong.exit_code == 1
+    assert "wrong: it declares delta = 1e-06 at eps = 1 in a crowd of 1,500 people, and has up to" in wrong.output
+
+
+def test_both_observers_at_once(keys: Path, tmp_path: Path) -> None:
+    """What relay and collector may learn together is kept as well, at the price of accuracy."""
+    place = tmp_path / "both.json"
+    asked = ["campaign", "new", str(place), *NEW, *CROWD, "--gateway", str(keys), "--eps", "2", "--json"]
+    told = json.loads(run(*asked).output)
+    assert told["campaign"]["guarantee"]["eps"] == 2
+    assert told["campaign"]["guarantee"]["crowd"]["eps"] == 1
+    assert told["accuracy"]["standard_error"] > 0.02
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--rounds", "10", "--crowd-people", "2000"], "needs the public keys of the collector's gateway"),
+        (["--rounds", "10", "--crowd-eps", "2"], "give --crowd-people too"),
+        (["--rounds", "10", "--gateway", "KEYS"], "--gateway is for campaigns that rely on a crowd"),
+        (["--rounds", "10", "--crowd-people", "1"], "1 is not in the range x>=2"),
+        (
+            [*CROWD, "--gateway", "KEYS", "--mechanism", BITWISE],
+            "its reports can be linked, so a crowd does not hide",
+        ),
+    ],
+)
+def test_what_is_no_campaign_of_a_crowd(options: list[str], words: str, keys: Path, tmp_path: Path) -> None:
+    given = [str(keys) if option == "KEYS" else option for option in options]
+    done = run("campaign", "new", str(tmp_path / "no.json"), *NEW, *given)
+    assert done.exit_code != 0
+    assert words in done.output
+    assert not (tmp_path / "no.json").exists()
+
+
+def test_keys_that_are_none(keys: Path, tmp_path: Path) -> None:
+    for content, words in (("[]", "gateway must have exactly the fields keys"), ("{", "gateway.json: ")):
+        keys.write_text(content, encoding="utf-8")
+        done = run("campaign", "new", str(tmp_path / "no.json"), *NEW, *CROWD, "--gateway", str(keys))
+        assert done.exit_code == 1
+        assert words in done.output
+
+
+def test_answering_a_campaign_of_a_crowd(keys: Path, tmp_path: Path) -> None:
+    place, folder = tmp_path / "crowd.json", str(tmp_path / "c")
+    run("campaign", "new", str(place), *NEW, *CROWD, "--gateway", str(keys))
+    asked = Campaign.from_bytes(place.read_bytes())
+    allowed = ["--eps", "50", "--recognition", "1", "--folder", folder]
+    answer = ["answer", str(place), "--pin", asked.id]
+    refused = run(*answer, *allowed, given="Safari\n")
+    assert refused.exit_code == 1
+    assert "your policy names no relay" in refused.output
+    relay = "https://relay.example/gateways/study"
+    assert run(*answer, *allowed, "--relay", relay, given="Safari\n").exit_code == 0
+    shown = run("policy", "show", "--folder", folder).output
+    assert "in a crowd    eps 1.0, delta 1e-06, if nobody knows who sent which" in shown
+    assert f"relays        {relay}" in shown
+    more = run(*answer, "--folder", folder, "--relay", "https://other.example", given="Safari\n")
+    assert "raise the policy first" in more.output
+    stored = json.loads(run("policy", "set", "--no-relay", "--folder", folder, "--json").output)["policy"]
+    assert (stored["relays"], stored["crowd_eps"]) == ([], 1.0)
+    wrong = run("policy", "set", "--no-relay", "--relay", relay, "--folder", folder)
+    assert "not both" in wrong.output
+    assert "relay must be https" in run("policy", "set", "--relay", "http://x.example", "--folder", folder).output
+
+
+def test_the_default_limits_are_those_of_the_library() -> None:
+    assert DEFAULTS == LIMITS

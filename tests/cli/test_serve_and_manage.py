@@ -223,6 +223,7 @@ def test_campaigns_are_listed_and_named_by_their_first_digits(url: str, tmp_path
             "rounds": asked.rounds,
             "last_round": None,
             "closed": 1,
+            "small": 0,
             "open": 0,
         }
     ]

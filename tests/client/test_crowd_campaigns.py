@@ -94,6 +94,12 @@ def test_it_is_refused_unless_the_policy_names_a_relay(tmp_path: Path) -> None:
     assert stored_policy(tmp_path / "c") == policy(relays=(RELAY,), **ALONE)
 
 
+def test_it_is_joined_without_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_check, "_ENGINE", "no_such_module")
+    client(tmp_path / "c", crowded(), Clock(), relays=(RELAY,), **ALONE).answer(1)
+    assert len(members(tmp_path / "c")) == 1
+
+
 def test_the_ledger_composes_both_observers(tmp_path: Path) -> None:
     """Campaigns together exceed what each keeps, for either observer."""
     clock, given = Clock(), {"relays": (RELAY,), "eps": 99.0}

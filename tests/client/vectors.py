@@ -6,6 +6,7 @@ and bodies are hexadecimal; moments are seconds since 1970.
 
 import json
 import tempfile
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -24,15 +25,32 @@ from untrackable.mechanisms.inner_product.fading import Fading
 from untrackable.mechanisms.inner_product.rnip import InnerProduct
 from untrackable.mechanisms.kept.bitwise import Bitwise
 from untrackable.protocol.campaign import Campaign
+from untrackable.protocol.crowd_declaration import CrowdGuarantee, Gateway, GatewayKey
+from untrackable.theory.attendance import Attendance
 
 PLACE = Path(__file__).parent.parent / "vectors" / "client" / "lives.json"
 COINS = PLACE.with_name("coins.json")
 FIXED = {"values": "fixed", "tracking_delta": 1}
+OFTEN = Attendance(Fraction(1, 2))
+
+
+def in_a_crowd(asked: Campaign) -> Campaign:
+    """The same campaign, which relies on a crowd of a thousand people, and has two gateway keys."""
+    ciphers = bytes.fromhex("000400010001")
+    keys = [
+        GatewayKey(bytes([number, 0, 32]) + stream(f"gateway/{number}", 32) + ciphers, first)
+        for number, first in ((7, 1), (8, 4))
+    ]
+    crowd = CrowdGuarantee(eps=1.5, delta=1e-6, people=1000)
+    return replace(asked, guarantee=replace(asked.guarantee, crowd=crowd), gateway=Gateway(tuple(keys)))
+
+
 CASES = [
     (campaign(Deck(bits=4, slots=5, eps_report=0.25), rounds=5, eps=2), 11, [1, 2, 5]),
     (campaign(Fading(bits=10, eps=1.0, delta=1e-6, scale=0.125), rounds=None), 777, [3, 4]),
     (campaign(InnerProduct(bits=3, slots=2, eps_report=0.25), rounds=9, **FIXED), 5, [2, 7]),
     (campaign(Bitwise(eps_state=0.5, eps_report=0.25), rounds=9, **FIXED), 1, [1, 9]),
+    (in_a_crowd(campaign(Deck(bits=4, slots=5, eps_report=3.0), rounds=5, eps=9, attendance=OFTEN)), 6, [2, 5]),
 ]
 
 

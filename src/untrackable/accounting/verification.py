@@ -110,8 +110,9 @@ def crowd_delta(campaign: Campaign) -> Bracket:
     declared = campaign.guarantee.crowd
     if declared is None:
         raise ValueError("the campaign does not rely on a crowd")
+    ends = [end for end in (campaign.rounds, campaign.mechanism.last_round) if end is not None]
     hidden = campaign.mechanism.crowd(
-        people=declared.people, reports=campaign.rounds, participation=campaign.participation
+        people=declared.people, reports=min(ends, default=None), participation=campaign.participation
     )
     return hidden.delta(declared.eps)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from untrackable.cli.attendance_options import attendance_of, chosen_attendance
+from untrackable.cli.campaign_crowd import CROWD_OPTIONS, crowd_mechanism, crowd_of, crowd_options, gateway_of
 from untrackable.cli.help_layout import CommandGroup
 from untrackable.cli.terminal import echo, one_line_errors, print_json, read_encoding, read_json, write_page
 
@@ -83,11 +84,11 @@ def campaign() -> None:
     help="May answers change?",
 )
 @chosen_attendance
+@crowd_options
 @click.option(
     "--people",
     type=click.IntRange(min=1),
-    default=_PEOPLE,
-    show_default=True,
+    show_default=f"the crowd, or {_PEOPLE}",
     help="People in a round.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -112,7 +113,12 @@ def new(
     places: str,
     persistence: int,
     one_network: bool,
-    people: int,
+    crowd_people: int | None,
+    crowd_eps: float,
+    crowd_delta: float,
+    crowd_share: float,
+    keys: Path | None,
+    people: int | None,
     as_json: bool,
 ) -> None:
     r"""Write a new campaign to a file and print its id.
@@ -121,10 +127,17 @@ def new(
     accurate a round will be. Without --participation, people answer as often as --recognition allows: the
     probability that somebody who watches two places recognises a person among 1,000.
 
+    With --crowd-people, the campaign relies on a crowd: reports are sealed for the collector's gateway and sent
+    through a relay. The deck is then the best one of which the collector, which does not know who sent which,
+    learns no more than --crowd-eps. Without --eps, what relay and collector together could learn is computed.
+
     Example: untrackable campaign new campaign.json --question "Do you smoke?" \
                  --category no --category yes --rounds 365
              untrackable campaign new campaign.json --question "Do you smoke?" \
                  --plan plan.json
+             untrackable campaign new campaign.json --question "Do you smoke?" \
+                 --category no --category yes --rounds 365 \
+                 --crowd-people 100000 --gateway gateway.json
     """
     if file.exists():
         raise click.ClickException(f"{file} exists already; a campaign never changes, so choose another name")
@@ -143,6 +156,20 @@ def new(
             if rounds is None:
                 raise ValueError("give --rounds, or a --plan that says how many")
             attending = attendance_of(participation, recognition, places, persistence, one_network, rounds=rounds)
+            crowd = crowd_of(crowd_people, crowd_eps, crowd_delta)
+            gateway_of(keys, needed=crowd is not None)
+            if crowd is not None and mechanism_json is None:
+                mechanism, eps = crowd_mechanism(
+                    crowd,
+                    crowd_share,
+                    bits=encoding.bits,
+                    rounds=rounds,
+                    delta=delta,
+                    eps=eps,
+                    participation=attending.participation,
+                )
+            else:
+                mechanism = _mechanism(mechanism_json, encoding, rounds, eps, delta, attending.participation)
             declared = Guarantee(
                 eps=eps,
                 delta=delta,
@@ -150,12 +177,18 @@ def new(
                 gamma=gamma,
                 tracking_delta=tracking_delta,
                 recognition=recognition or 1.0,
+                crowd=crowd,
             )
-            mechanism = _mechanism(mechanism_json, encoding, rounds, eps, delta, attending.participation)
             draft = CampaignDraft(
                 encoding=encoding, mechanism=mechanism, rounds=rounds, guarantee=declared, attendance=attending
             )
-        made = draft.campaign(question=question, first_round=_moment(first), round_seconds=_length(every))
+        relied = draft.guarantee.crowd
+        made = draft.campaign(
+            question=question,
+            first_round=_moment(first),
+            round_seconds=_length(every),
+            gateway=gateway_of(keys, needed=relied is not None),
+        )
         if planned is None and recognition is None:
             made = declaring_recognition(made)
         if (end := made.first_round + made.round_seconds) <= time.time():
@@ -163,13 +196,15 @@ def new(
         verdict = verdict_of(made)
         if not verdict.holds:
             raise ValueError(f"this campaign would not keep what it declares: {'; '.join(verdict.problems)}")
-        from untrackable.display.campaign_accuracy import accuracy_words, campaign_accuracy
+        from untrackable.display.campaign_accuracy import accuracy_words, campaign_accuracy, spread_words
 
-        accurate = campaign_accuracy(made, people)
+        accurate = campaign_accuracy(made, people or (_PEOPLE if relied is None else relied.people))
     write_page(file, made.to_bytes().decode())
     _show(made, as_json, accuracy=dataclasses.asdict(accurate))
     if not as_json:
         click.echo(f"  accuracy   {accuracy_words(accurate)}")
+        if relied is not None and (spread := spread_words(accurate)):
+            click.echo(f"             {spread}")
 
 
 @campaign.command()
@@ -208,6 +243,12 @@ def verify(file: Path, as_json: bool) -> None:
             f"  tracking delta at gamma = {declared.gamma:g}: {verdict.tracking_delta}, "
             f"declared {declared.tracking_delta:g}"
         )
+        if declared.crowd is not None:
+            crowd = declared.crowd
+            echo(
+                f"  delta at eps = {crowd.eps:g} in a crowd of {crowd.people:,}: {verdict.crowd}, "
+                f"declared {crowd.delta:g}"
+            )
         said = "nothing declared" if declared.recognition is None else f"declared {declared.recognition:g}"
         echo(f"  recognised among 1,000 people, attendance included: {verdict.recognition}, {said}")
         for problem in verdict.problems:
@@ -296,6 +337,20 @@ def _show(found: Campaign, as_json: bool, **further: Any) -> None:
     )
     if declared.recognition is not None:
         echo(f"             attendance included, recognised among 1,000 people: at most {declared.recognition:g}")
+    if declared.crowd is not None and found.gateway is not None:
+        from untrackable.display.crowd_guarantee_words import TRUST_WORDS, crowd_words
+        from untrackable.display.numbers import odds_factor
+
+        echo(f"  crowd      {crowd_words(declared.crowd)}")
+        together = (
+            f"If the relay and the collector work together, the factor is at most {odds_factor(declared.eps)}"
+        )
+        echo(
+            f"             {together} (eps = {declared.eps:g}), except with probability {declared.delta:g} (upper)."
+        )
+        echo(f"             {TRUST_WORDS}")
+        many = f"{len(found.gateway.keys)} keys" if len(found.gateway.keys) > 1 else "1 key"
+        echo(f"             a round is published from {found.fewest_reports:,} reports on; sealed for {many}")
     from untrackable.display.attendance_words import participation_words
 
     echo(f"  attendance {participation_words(found.participation, found.attending.one_network)}")
@@ -317,7 +372,8 @@ def _planned(given: str, encoding: Encoding | None) -> CampaignDraft:
     """The draft of a plan, with the encoding that is given, if any."""
     source = click.get_current_context().get_parameter_source
     attendance = ("participation", "recognition", "places", "persistence", "one_network")
-    fixed = ("rounds", "mechanism_json", "eps", "delta", "gamma", "tracking_delta", "values", *attendance)
+    limits = ("eps", "delta", "gamma", "tracking_delta", *CROWD_OPTIONS)
+    fixed = ("rounds", "mechanism_json", *limits, "values", *attendance)
     if said := [name for name in fixed if source(name) is not click.core.ParameterSource.DEFAULT]:
         options = ", ".join("--" + name.removesuffix("_json").replace("_", "-") for name in said)
         raise ValueError(f"--plan already sets {options}; leave out one or the other")

@@ -94,6 +94,7 @@ def list_(store: str, as_json: bool) -> None:
             asked = Campaign.from_bytes(stored.document)
             known = found.rounds(stored.id)
             closed = sum(each.state == "closed" for each in known)
+            few = sum(each.reports is not None and each.reports < asked.fewest_reports for each in known)
             rows.append(
                 {
                     "id": stored.id,
@@ -102,6 +103,7 @@ def list_(store: str, as_json: bool) -> None:
                     "rounds": asked.rounds,
                     "last_round": stored.last_round,
                     "closed": closed,
+                    "small": few,
                     "open": len(known) - closed,
                 }
             )
@@ -112,7 +114,8 @@ def list_(store: str, as_json: bool) -> None:
         published = "published" if row["published"] else "not published"
         of = "" if row["rounds"] is None else f" of {row['rounds']:,}"
         ended = "" if row["last_round"] is None else f", ended after round {row['last_round']:,}"
-        rounds = f"{row['closed']:,} closed, {row['open']:,} open{of}{ended}"
+        small = f" ({row['small']:,} too small for its crowd)" if row["small"] else ""
+        rounds = f"{row['closed']:,} closed{small}, {row['open']:,} open{of}{ended}"
         click.echo(f"{row['id']}  {published:<13}  rounds: {rounds}")
         echo(f"    {row['question']}")
     if not rows:
@@ -155,19 +158,23 @@ def close(id: str, round: int, store: str, as_json: bool) -> None:
     """
     from untrackable.collector.http.management import close as close_round
     from untrackable.collector.http.problems import Refused
+    from untrackable.collector.rounds.small_rounds import reports_missing
     from untrackable.protocol.campaign import Campaign
 
     with opened(store) as found:
-        stored = chosen(found, id)
+        asked, now = Campaign.from_bytes(chosen(found, id).document), time.time()
         try:
-            closed = close_round(found, Campaign.from_bytes(stored.document), round, time.time())
+            closed = close_round(found, asked, round, now)
         except Refused as refused:
             raise click.ClickException(refused.detail) from None
     if as_json:
-        print_json({"round": closed.number, "state": closed.state, "reports": closed.reports})
+        state = {"round": closed.number, "state": closed.state, "reports": closed.reports}
+        print_json({**state, "missing": reports_missing(asked, closed, now)})
     else:
         had = "and its sums are deleted" if closed.reports is None else f"with {counted(closed.reports)}"
-        click.echo(f"Round {closed.number} is closed, {had}.")
+        few = closed.reports is not None and closed.reports < asked.fewest_reports
+        hidden = f" It is not published: its campaign promises a crowd that sends {asked.fewest_reports:,}."
+        click.echo(f"Round {closed.number} is closed, {had}.{hidden if few else ''}")
 
 
 @manage.command()

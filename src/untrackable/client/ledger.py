@@ -201,7 +201,7 @@ class Ledger:
         if delta > policy.delta:
             raise CampaignRefused(
                 f"this campaign does not fit your privacy budget: at eps {policy.eps:g}, all campaigns together "
-                f"need delta {at_most(delta, 3)} (upper), and your policy allows {policy.delta:g}"
+                f"need delta {at_most(delta, 3)} (upper), and your policy allows {policy.delta:g}{self._who()}"
             )
         hidden = self.crowd_delta(policy)
         if hidden > policy.crowd_delta:
@@ -229,6 +229,14 @@ class Ledger:
                 "participation or fewer rounds, or answering from one network only (--one-network)"
             )
         return delta, tracking
+
+    def _who(self) -> str:
+        """Who may learn that much, if a campaign relies on a crowd."""
+        if all(account.campaign.guarantee.crowd is None for account in self.accounts.values()):
+            return ""
+        return (
+            ". This is about somebody who knows which reports are yours, as the relay and the collector together do"
+        )
 
     def crowd_delta(self, policy: Policy) -> float:
         """Delta of all campaigns together at the policy's eps in a crowd (upper).

@@ -26,6 +26,7 @@ _COUNTERS: Final = {
     "commit_microseconds": "Time spent in transactions that stored reports.",
     "store_failures": "Transactions that failed.",
     "rounds_closed": "Closed rounds.",
+    "small_rounds_closed": "Closed rounds with fewer reports than the crowd that their campaign promises.",
     "closings_failed": "Failed attempts to close a round.",
 }
 _GAUGES: Final = {

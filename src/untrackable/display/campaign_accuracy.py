@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from untrackable.display.numbers import number
+from untrackable.estimation.sampling import with_sampling
 from untrackable.planning.forecast import errors, people_needed
 from untrackable.planning.goals import FOREVER, LARGEST_ROUNDS, USABLE_ERROR, Goals
 from untrackable.planning.rounding import counted
@@ -22,6 +23,12 @@ class CampaignAccuracy:
     beta: float
     people_needed: int | None
     predicted: bool
+    reports: int = 0
+    """The number of reports in an average round."""
+    standard_error: float | None = None
+    """That of an answer that nobody gives (exact); None if it is not known."""
+    standard_error_of_tenth: float | None = None
+    """That of an answer that a tenth of people give (exact); None if it is not known."""
 
     @property
     def usable(self) -> bool:
@@ -44,7 +51,32 @@ def campaign_accuracy(campaign: Campaign, people: int) -> CampaignAccuracy:
         needed = people_needed(campaign.mechanism, goals)
     except ValueError:  # No number of people is enough.
         needed = None
-    return CampaignAccuracy(people, error, goals.beta, needed, goals.discovered is not None)
+    return CampaignAccuracy(
+        people,
+        error,
+        goals.beta,
+        needed,
+        goals.discovered is not None,
+        reports := max(1, round(people * campaign.participation)),
+        _standard_error(campaign, reports, 0.0),
+        _standard_error(campaign, reports, 0.1),
+    )
+
+
+def _standard_error(campaign: Campaign, reports: int, share: float) -> float | None:
+    """The standard error of a share of all people, of whom so many answer by chance; None if it is not known."""
+    found = campaign.mechanism.standard_error(reports, share)
+    return None if found is None else float(with_sampling(found, share, reports, campaign.participation))
+
+
+def spread_words(found: CampaignAccuracy) -> str:
+    """The two standard errors in a sentence; nothing if they are not known."""
+    if found.standard_error is None or found.standard_error_of_tenth is None:
+        return ""
+    return (
+        f"the standard error of a round is {found.standard_error:.2g} for an answer that nobody gives, and "
+        f"{found.standard_error_of_tenth:.2g} for one that 10 % give (exact, with {found.reports:,} reports)"
+    )
 
 
 def accuracy_words(found: CampaignAccuracy) -> str:

@@ -7,6 +7,8 @@ from typing import Any
 from untrackable import strict_json
 from untrackable.brackets import at_most
 from untrackable.display.attendance_words import attendance_words
+from untrackable.display.crowd_guarantee_words import TRUST_WORDS, crowd_words
+from untrackable.display.numbers import odds_factor
 from untrackable.display.truth_words import share, truth_words
 from untrackable.protocol.campaign import Campaign
 
@@ -23,12 +25,16 @@ def guarantee_words(campaign: Campaign, verdict: str) -> list[str]:
         if declared.values == "any"
         else "This holds for an answer that stays the same."
     )
+    crowd = declared.crowd
+    everything = "All reports" if crowd is None else "If the relay and the collector work together, all reports"
     sentences = [
-        "All reports that a person ever sends, taken together, change the odds between any two answers by a factor "
-        f"of at most {_factor(declared.eps)} {private}. {holds}",
-        f"A guess between two answers, made from all these reports, is right with probability at most "
-        f"{share(_guessed(declared.eps, declared.delta))} (upper; 50 % is a coin toss).",
+        f"{everything} that a person ever sends, taken together, change the odds between any two answers by a "
+        f"factor of at most {odds_factor(declared.eps)} {private}. {holds}",
+        _guess_words(declared.eps, declared.delta),
     ]
+    if crowd is not None:
+        hidden = [crowd_words(crowd, verified.get("crowd")), _guess_words(crowd.eps, crowd.delta)]
+        sentences = [*hidden, *sentences, TRUST_WORDS]
     truth = campaign.mechanism.truthfulness()
     if declared.eps > _LARGE and truth is not None:
         sentences.append(f"This eps is large. {truth_words(*truth)}")
@@ -41,11 +47,18 @@ def guarantee_words(campaign: Campaign, verdict: str) -> list[str]:
         found = verified.get("tracking_delta")
         sentences.append(
             "Linking reports is limited: they change the odds between one person and two people with the same "
-            f"answer by a factor of at most {_factor(declared.gamma)} "
+            f"answer by a factor of at most {odds_factor(declared.gamma)} "
             f"{_at('gamma', declared.gamma, declared.tracking_delta, found)}."
         )
     recognised = verified.get("recognition")
     return sentences + attendance_words(campaign, 1.0 if recognised is None else recognised["upper"])
+
+
+def _guess_words(eps: float, delta: float) -> str:
+    return (
+        "A guess between two answers, made from all these reports, is right with probability at most "
+        f"{share(_guessed(eps, delta))} (upper; 50 % is a coin toss)."
+    )
 
 
 def _guessed(eps: float, delta: float) -> float:
@@ -76,12 +89,6 @@ def _span(seconds: int) -> str:
             count = seconds // size
             return name if count == 1 else f"{count:,} {name}s"
     raise AssertionError
-
-
-def _factor(exponent: float) -> str:
-    if exponent >= 50:
-        return f"e^{at_most(exponent)}"
-    return at_most(math.nextafter(math.exp(exponent), math.inf), 4) if exponent else "1"
 
 
 def _at(name: str, exponent: float, delta: float, verified: dict[str, Any] | None) -> str:

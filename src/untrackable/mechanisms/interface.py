@@ -151,6 +151,13 @@ class Mechanism(ABC):
         `candidates` are the values whose frequencies are estimated. They matter only if the error depends on them.
         """
 
+    def standard_error(self, people: int, share: float) -> float | None:
+        """The standard error of the frequency of a value that this share of people holds, given who holds it.
+
+        It is of one round with a report by each of these people; None if the mechanism cannot say.
+        """
+        return None
+
     def truthfulness(self) -> Truthfulness | None:
         """How often one report, of the first round, is the plain truth (exact); None where that has no meaning."""
         return None

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.collector.rounds.test_small_rounds import crowded
 from tests.collector.samples import DECK, answers, campaign, sealed
 from tests.collector.servers import Collector, collecting, process
 from tests.collector.stores.test_faults import on_now
@@ -179,6 +180,25 @@ def test_a_guarantee_says_what_was_verified() -> None:
         assert second.endswith("(gamma = 0.5), except with probability 0.25 (upper).")
     pure = campaign(guarantee=Guarantee(eps=8.0, delta=0.0, values="any", gamma=0.0, tracking_delta=0.0))
     assert "at most 2981 (eps = 8, upper). This holds whatever" in guarantee_words(pure, verdict(0.0, 0.0))[0]
+
+
+def test_both_observers_in_words() -> None:
+    """What the collector alone may learn, then what it and the relay could learn, and whom one trusts."""
+    asked = crowded()
+    verified = json.dumps({"crowd": {"upper": 7.7e-7, "lower": 0.0, "certainty": "upper"}})
+    alone, guess, together, other, trust, *_ = guarantee_words(asked, verified)
+    assert alone.startswith("The collector alone sees the reports of everybody, and does not know who sent which.")
+    assert (
+        "a factor of at most 2.719 (eps = 1), except with probability 1e-06 (upper; verified: at most 7.7e-07)"
+        in alone
+    )
+    assert "at least 100 people take part" in alone
+    assert "is right with probability at most 73.1 % (upper" in guess
+    assert together.startswith("If the relay and the collector work together, all reports that a person ever sends")
+    assert "2981 (eps = 8)" in together
+    assert "is right with probability at most 99.97 % (upper" in other
+    assert "you trust that it does not work with the collector: nobody can check that" in trust
+    assert "The collector alone" not in " ".join(guarantee_words(campaign(), "{}"))
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ from untrackable import strict_json
 from untrackable.collector.http import api_keys
 from untrackable.collector.http.problems import Problem, Refused
 from untrackable.collector.http.service import Service
+from untrackable.collector.rounds.small_rounds import fewest_reports, is_small, reports_missing
 from untrackable.display.campaign_words import guarantee_words
 from untrackable.protocol.campaign import Campaign
 from untrackable.protocol.wire import LAST_ROUND
@@ -75,11 +76,11 @@ class PublicApi:
         service = self._service
         stored = service.stored_campaign(request.path_params["campaign"])
         campaign = service.campaign(stored.id)
-        found = []
+        found, now = [], service.clock()
         for each in service.store.rounds(stored.id):
             if each.state == "open":
                 continue
-            few = each.reports is not None and each.reports < service.settings.minimum_reports
+            few = is_small(campaign, each, service.settings)
             found.append(
                 {
                     "round": each.number,
@@ -88,10 +89,11 @@ class PublicApi:
                     "ends": campaign.begins(each.number + 1),
                     "reports": None if few else each.reports,
                     "withheld": few,
+                    "missing": reports_missing(campaign, each, now),
                 }
             )
         last = campaign.rounds if stored.last_round is None else stored.last_round
-        return _json({"now": campaign.round_at(service.clock()), "last_round": last, "rounds": found})
+        return _json({"now": campaign.round_at(now), "last_round": last, "rounds": found})
 
     def round_estimate(self, request: Request) -> Response:
         """The estimate of one round."""
@@ -119,7 +121,8 @@ class PublicApi:
         if rounds is None:
             rounds = rounds_with_enough_reports(service.store, campaign, service.settings)
             if not rounds:
-                few = f"no closed round has the {service.settings.minimum_reports} reports that an estimate needs"
+                fewest = fewest_reports(campaign, service.settings)
+                few = f"no closed round has the {fewest} reports that an estimate needs"
                 raise Refused(Problem.WITHHELD, few)
         found = estimated(service, campaign, rounds, candidates=candidates, beta=beta, top=top)
         return Response(found, headers=NO_STORE, media_type="application/json")
@@ -146,6 +149,7 @@ def estimated(
             campaign,
             service.settings,
             rounds=rounds,
+            now=service.clock(),
             candidates=candidates,
             beta=beta,
             top=top,

@@ -9,6 +9,7 @@ from untrackable import strict_json
 from untrackable.collector.http.problems import Refused
 from untrackable.collector.http.public_api import NO_STORE, estimated
 from untrackable.collector.http.service import Service
+from untrackable.collector.rounds.small_rounds import reports_missing
 from untrackable.collector.stores.records import StoredCampaign
 from untrackable.display.attendance_words import sample_words
 from untrackable.display.campaign_words import end_words, guarantee_words, schedule_words
@@ -54,7 +55,7 @@ class PublicPage:
         if not stored.published:
             about["why"] = "The estimates of this campaign are not published."
         elif not rounds:
-            about["why"] = "No closed round has enough reports yet."
+            about["why"] = self._why_none(campaign)
         else:
             try:
                 found = estimated(self._service, campaign, rounds, top=_BARS)
@@ -62,6 +63,17 @@ class PublicPage:
             except Refused as refused:
                 about["why"] = f"There is no estimate to show: {refused.detail}."
         return about
+
+    def _why_none(self, campaign: Campaign) -> str:
+        """Why no round is shown. In a crowd, how many more reports the last round that is over would have taken."""
+        few = "No closed round has enough reports yet."
+        if not campaign.fewest_reports:
+            return few
+        now = self._service.clock()
+        missed = [reports_missing(campaign, each, now) for each in self._service.store.rounds(campaign.id)]
+        last = next((missing for missing in reversed(missed) if missing is not None), None)
+        promised = f"A round is shown from {campaign.fewest_reports:,} reports on, which is the crowd it promises."
+        return f"{few} {promised}" + ("" if last is None else f" The last one would have taken {last:,} more.")
 
 
 def _drawn(found: dict[str, Any], campaign: Campaign) -> dict[str, Any]:

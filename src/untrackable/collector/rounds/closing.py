@@ -32,6 +32,7 @@ def close_round(store: Store, campaign: Campaign, number: int, metrics: Metrics 
         if store.finish(round, sums.n, sums.to_bytes()):
             if metrics is not None:
                 metrics.add("rounds_closed")
+                metrics.add("small_rounds_closed", int(sums.n < campaign.fewest_reports))
             try:
                 store.tidy()
             except StoreUnavailable as error:

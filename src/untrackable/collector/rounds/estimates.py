@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from untrackable.answers.pooling import add_up, merged_sums, pooled_estimate
 from untrackable.answers.question import CandidatesNeeded, Question
 from untrackable.collector.http.problems import Problem, Refused
+from untrackable.collector.rounds.small_rounds import is_small, small_words
 from untrackable.collector.settings import Settings
 from untrackable.collector.stores.records import Round
 from untrackable.collector.stores.store import Store
@@ -57,6 +58,7 @@ def frequent_values(
     settings: Settings,
     *,
     rounds: Sequence[int],
+    now: float,
     candidates: Sequence[str] = (),
     beta: float = 0.05,
     top: int,
@@ -66,7 +68,7 @@ def frequent_values(
     This is refused if a round is not closed or has too few reports.
     """
     for number in rounds:
-        _check_closed(store, campaign, number, settings)
+        _check_closed(store, campaign, number, settings, now)
     encoding = campaign.encoding
     if isinstance(encoding, DiscoveredStrings):
         if candidates:
@@ -82,19 +84,21 @@ def frequent_values(
 def rounds_with_enough_reports(store: Store, campaign: Campaign, settings: Settings) -> tuple[int, ...]:
     """The closed rounds that have enough reports, in order."""
     return tuple(
-        each.number for each in store.rounds(campaign.id) if (each.reports or 0) >= settings.minimum_reports
+        each.number
+        for each in store.rounds(campaign.id)
+        if each.reports is not None and not is_small(campaign, each, settings)
     )
 
 
-def _check_closed(store: Store, campaign: Campaign, number: int, settings: Settings) -> None:
+def _check_closed(store: Store, campaign: Campaign, number: int, settings: Settings, now: float) -> None:
     known = store.round(Round(campaign.id, number))
     if known is not None and known.state == "closed" and known.reports is None:
         raise Refused(Problem.NOT_FOUND, f"the sums of round {number} were deleted")
     if known is None or known.reports is None:
         raise Refused(Problem.ROUND_NOT_CLOSED, f"round {number} is not closed: there are no sums of it yet")
-    if known.reports < settings.minimum_reports:
-        few = f"round {number} has fewer than {settings.minimum_reports} reports, so no estimate is given"
-        raise Refused(Problem.WITHHELD, few)
+    if is_small(campaign, known, settings):
+        few = small_words(campaign, known, settings, now)
+        raise Refused(Problem.WITHHELD, f"{few}, so no estimate is given")
 
 
 def _question(campaign: Campaign, candidates: Sequence[str]) -> Question:

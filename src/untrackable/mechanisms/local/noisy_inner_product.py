@@ -154,6 +154,23 @@ class NoisyInnerProduct:
         """The exact ρ."""
         return (1 - Fraction(1, 1 << self.width)) / (1 - Fraction(1, 1 << self.bits))
 
+    def answer_for_another(self) -> float:
+        """The probability that a report has the answer that is true of another given value."""
+        truth, lie = self._chances()
+        return (1 - self.differing()) * truth + self.differing() * lie
+
+    def held_variance(self, share: float) -> float:
+        """The variance, times n, of the estimate of a value that this share of people holds, given who holds it.
+
+        A report counts for the value of its sender with the probability of a true answer, and for another value if
+        it has the same true answer to the vectors, or by noise (exact).
+        """
+        share = checks.probability("share", share)
+        truth, _ = self._chances()
+        other = self.answer_for_another()
+        held, unheld = truth * (1 - truth), other * (1 - other)
+        return (share * held + (1 - share) * unheld) / (truth - other) ** 2
+
     def repeat_factor(self) -> Factor:
         """One report sent twice is equal for certain. Two reports have the same vectors and answer by chance."""
         truth, other = self._chances()

@@ -1,5 +1,6 @@
 """The common part of mechanisms that are built on a local one, their base."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -44,6 +45,12 @@ class LocalWrapper(Mechanism):
     def truthfulness(self) -> Truthfulness | None:
         """That of one report of the base, if the base can say."""
         return self.base.truthfulness() if isinstance(self.base, TruthfulLocal) else None
+
+    def standard_error(self, people: int, share: float) -> float | None:
+        """That of a frequency estimated from one report of the base by each person, if the base can say."""
+        if not isinstance(self.base, NoisyInnerProduct):
+            return None
+        return math.sqrt(self.base.held_variance(share) / people)
 
     def independent_errors(self, values: int) -> int:
         """One error for every value of the base. With one bit, both values have the same error."""

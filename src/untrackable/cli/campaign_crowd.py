@@ -1,0 +1,114 @@
+"""The options of a new campaign that relies on a crowd, and the deck that they ask for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from fractions import Fraction
+
+    from untrackable.mechanisms.interface import Mechanism
+    from untrackable.protocol.crowd_declaration import CrowdGuarantee, Gateway
+
+_Command = TypeVar("_Command", bound="Callable[..., Any]")
+
+CROWD_OPTIONS = ("crowd_people", "crowd_eps", "crowd_delta", "crowd_share")
+"""The options that say what a crowd hides. The keys of the gateway are not among them: a plan does not set them."""
+
+
+def crowd_options(command: _Command) -> _Command:
+    """Add the options for a crowd."""
+    options = (
+        click.option("--crowd-people", type=click.IntRange(min=2), help="Rely on a crowd of so many people."),
+        click.option(
+            "--crowd-eps",
+            type=float,
+            default=1.0,
+            show_default=True,
+            help="Privacy if nobody knows who sent which.",
+        ),
+        click.option(
+            "--crowd-delta", type=float, default=1e-6, show_default=True, help="Probability that crowd-eps fails."
+        ),
+        click.option(
+            "--crowd-share",
+            type=click.FloatRange(0, 1),
+            default=0.1,
+            show_default=True,
+            help="Share of people with the answer whose error is smallest.",
+        ),
+        click.option(
+            "--gateway",
+            "keys",
+            type=click.Path(exists=True, dir_okay=False, path_type=Path),
+            metavar="FILE",
+            help="Public keys, as `untrackable gateway show --json` prints.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def crowd_of(people: int | None, eps: float, delta: float) -> CrowdGuarantee | None:
+    """The guarantee in a crowd that the options ask for, if any."""
+    from untrackable.protocol.crowd_declaration import CrowdGuarantee
+
+    given = click.get_current_context().get_parameter_source
+    if people is None:
+        said = [name for name in CROWD_OPTIONS[1:] if given(name) is not click.core.ParameterSource.DEFAULT]
+        if said:
+            raise ValueError("give --crowd-people too: a crowd of how many people hides the reports?")
+        return None
+    return CrowdGuarantee(eps=eps, delta=delta, people=people)
+
+
+def gateway_of(keys: Path | None, *, needed: bool) -> Gateway | None:
+    """The public keys in a file. A campaign needs them just if it relies on a crowd."""
+    from untrackable import strict_json
+    from untrackable.errors import CampaignError
+    from untrackable.protocol.crowd_declaration import Gateway
+
+    if keys is None and needed:
+        raise ValueError(
+            "a campaign that relies on a crowd needs the public keys of the collector's gateway: --gateway FILE, "
+            "with what `untrackable gateway new KEYS --json` prints"
+        )
+    if keys is None:
+        return None
+    if not needed:
+        raise ValueError("--gateway is for campaigns that rely on a crowd: give --crowd-people too")
+    try:
+        return Gateway.from_json(strict_json.parse(keys.read_bytes()))
+    except (CampaignError, OSError, TypeError, ValueError) as error:
+        raise ValueError(f"{keys}: {error}") from None
+
+
+def crowd_mechanism(
+    crowd: CrowdGuarantee,
+    share: float,
+    *,
+    bits: int,
+    rounds: int,
+    delta: float,
+    eps: float,
+    participation: Fraction,
+) -> tuple[Mechanism, float]:
+    """The deck for a crowd, and the eps that it keeps alone, which is `eps` if that was asked for."""
+    from untrackable.accounting.crowd_deck import alone_eps, crowd_deck
+
+    source = click.get_current_context().get_parameter_source("eps")
+    asked = source is not click.core.ParameterSource.DEFAULT
+    deck = crowd_deck(
+        bits=bits,
+        rounds=rounds,
+        crowd=crowd,
+        participation=participation,
+        share=share,
+        alone=(eps, delta) if asked else None,
+    )
+    return deck, eps if asked else alone_eps(deck, rounds=rounds, delta=delta, participation=participation)

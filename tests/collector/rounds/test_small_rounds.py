@@ -1,0 +1,154 @@
+"""Rounds of a crowd that is too small: published nowhere, and what lacks is told only once they are over."""
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from tests.collector.http.test_app import problem
+from tests.collector.samples import BEGIN, HOUR, bodies, campaign
+from tests.collector.servers import SETTINGS, Collector, collecting
+from tests.protocol.test_crowd_declaration import GATEWAY
+from untrackable.cli import main
+from untrackable.collector.metrics import Metrics
+from untrackable.collector.rounds.closing import close_round
+from untrackable.collector.rounds.small_rounds import fewest_reports, reports_missing, small_words
+from untrackable.collector.settings import Settings
+from untrackable.collector.stores.records import Round, StoredCampaign, StoredRound
+from untrackable.collector.stores.store import Store
+from untrackable.collector.stores.store_address import open_store
+from untrackable.protocol.campaign import Campaign
+from untrackable.protocol.crowd_declaration import CrowdGuarantee
+from untrackable.theory.attendance import Attendance
+
+
+def crowded(begin: int = BEGIN) -> Campaign:
+    """At least 50 reports a round: 100 people, of whom every second one answers."""
+    plain = campaign(begin=begin)
+    crowd = CrowdGuarantee(eps=1.0, delta=1e-6, people=100)
+    guarantee = replace(plain.guarantee, recognition=1.0, crowd=crowd)
+    return replace(plain, guarantee=guarantee, attendance=Attendance(Fraction(1, 2)), gateway=GATEWAY)
+
+
+def filled(store: Store, asked: Campaign, **reports: int) -> None:
+    """A campaign with so many reports of some rounds, whatever it promises."""
+    store.add_campaign(StoredCampaign(asked.id, asked.to_bytes(), "{}", published=True))
+    for name, count in reports.items():
+        number = int(name.removeprefix("round"))
+        raw = b"".join(bodies(asked, count, round=number))
+        rows = np.frombuffer(raw, dtype=np.uint8).reshape(count, -1)[:, 5:]
+        store.add({Round(asked.id, number): rows})
+
+
+@pytest.fixture
+def collector(tmp_path: Path) -> Iterator[Collector]:
+    with collecting(open_store(f"sqlite:///{tmp_path}/x.db")) as found:
+        yield found
+
+
+def test_the_larger_of_both_minima_counts() -> None:
+    assert fewest_reports(campaign(), SETTINGS) == SETTINGS.minimum_reports
+    assert fewest_reports(crowded(), SETTINGS) == 50
+    assert fewest_reports(crowded(), Settings(minimum_reports=80)) == 80
+
+
+@pytest.mark.parametrize(("reports", "missing"), [(0, 50), (49, 1), (50, None), (60, None), (None, None)])
+def test_what_lacks_is_told_once_the_round_is_over(reports: int | None, missing: int | None) -> None:
+    asked, known = crowded(), StoredRound(2, "closed", reports)
+    assert reports_missing(asked, known, BEGIN + 2 * HOUR) == missing
+    assert reports_missing(asked, known, BEGIN + 2 * HOUR - 1) is None
+    assert reports_missing(campaign(), known, BEGIN + 2 * HOUR) is None
+    if missing:
+        assert f"it would have taken {missing} more" in small_words(asked, known, SETTINGS, BEGIN + 2 * HOUR)
+        assert "round 2 has fewer than 50 reports" in small_words(asked, known, SETTINGS, BEGIN + HOUR)
+
+
+def test_nothing_of_a_small_round_is_published(collector: Collector) -> None:
+    asked = crowded()
+    filled(collector.store, asked, round1=49, round2=50, round3=30)
+    for number in (1, 2, 3):
+        collector.clock.now = asked.begins(number) + 1
+        assert collector.close(asked, number).status_code == 200
+    path = f"/campaigns/{asked.id}"
+
+    def rounds() -> list[dict[str, Any]]:
+        keys = ("round", "reports", "withheld", "missing")
+        return [{key: row[key] for key in keys} for row in collector.http.get(f"{path}/rounds").json()["rounds"]]
+
+    assert rounds() == [
+        {"round": 1, "reports": None, "withheld": True, "missing": 1},
+        {"round": 2, "reports": 50, "withheld": False, "missing": None},
+        {"round": 3, "reports": None, "withheld": True, "missing": None},  # closed early, and not over
+    ]
+    pooled = collector.http.get(f"{path}/estimate").json()
+    assert (pooled["rounds"], pooled["reports"]) == ([2], 50)
+    for asked_for, detail in (
+        (f"{path}/rounds/1/estimate", "it would have taken 1 more, so no estimate is given"),
+        (f"{path}/rounds/3/estimate", "round 3 has fewer than 50 reports, so no estimate is given"),
+        (f"{path}/estimate?rounds=1-2", "it would have taken 1 more, so no estimate is given"),
+    ):
+        refused = collector.http.get(asked_for, headers=collector.keys["admin"])
+        assert problem(refused) == (409, "withheld")
+        assert detail in refused.json()["detail"]
+    collector.clock.now = asked.begins(4)
+    assert rounds()[2]["missing"] == 20
+
+
+def test_the_page_says_how_many_more_it_would_have_taken(collector: Collector) -> None:
+    asked = crowded()
+    filled(collector.store, asked, round1=31)
+    collector.close(asked)
+    said = collector.http.get("/").text
+    assert "No closed round has enough reports yet. A round is shown from 50 reports on" in said
+    assert "more." not in said.partition("A round is shown from")[2].partition("</p>")[0]
+    collector.clock.now = BEGIN + HOUR
+    assert "The last one would have taken 19 more." in collector.http.get("/").text
+    refused = collector.http.get(f"/campaigns/{asked.id}/estimate")
+    assert refused.json()["detail"] == "no closed round has the 50 reports that an estimate needs"
+
+
+def test_direct_reports_are_refused_and_say_why(collector: Collector) -> None:
+    asked = crowded()
+    filled(collector.store, asked)
+    for _ in range(2):
+        refused = collector.send(asked, bodies(asked, 1)[0])
+        assert problem(refused) == (403, "sealed-needed")
+        assert "through a relay" in refused.json()["detail"]
+    assert collector.store.count(Round(asked.id, 1)) == 0
+
+
+def test_small_rounds_are_counted(store: Store) -> None:
+    asked, metrics = crowded(), Metrics()
+    filled(store, asked, round1=49, round2=50)
+    for number in (1, 2, 1):
+        close_round(store, asked, number, metrics)
+    assert metrics.total("rounds_closed") == 2
+    assert metrics.total("small_rounds_closed") == 1
+
+
+def test_commands_say_the_same(tmp_path: Path) -> None:
+    url, asked = f"sqlite:///{tmp_path}/x.db", crowded(begin=int(time.time()) - 2 * HOUR)
+    store = open_store(url)
+    filled(store, asked, round1=49, round2=50)
+    store.close()
+
+    def run(*words: str) -> str:
+        done = CliRunner().invoke(main, [*words, "--store", url])
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    told = json.loads(run("manage", "close", asked.id, "1", "--json"))
+    assert told == {"round": 1, "state": "closed", "reports": 49, "missing": 1}
+    assert run("manage", "close", asked.id, "1") == (
+        "Round 1 is closed, with 49 reports. It is not published: its campaign promises a crowd that sends 50.\n"
+    )
+    assert run("manage", "close", asked.id, "2") == "Round 2 is closed, with 50 reports.\n"
+    assert "rounds: 2 closed (1 too small for its crowd), 0 open of 30" in run("manage", "list")
+    assert json.loads(run("manage", "list", "--json"))[0]["small"] == 1
