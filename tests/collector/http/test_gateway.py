@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -22,12 +23,15 @@ from tests.collector.sealed_reports import (
     sealed_reports,
 )
 from tests.collector.servers import SETTINGS, Collector, collecting
+from untrackable.collector.http.management import check_gateway_keys
+from untrackable.collector.http.problems import Problem, Refused
 from untrackable.collector.http.report_upload import ReportUpload
 from untrackable.collector.stores.records import Round
 from untrackable.collector.stores.store_address import open_store
 from untrackable.oblivious.gateway_keys import GatewayKeys, write_keys
 from untrackable.oblivious.key_config import KeyConfig, configs_from_bytes
 from untrackable.oblivious.sealing import SealedRequest, seal_request
+from untrackable.protocol.campaign import Campaign
 
 ASKED = campaign()
 
@@ -209,6 +213,29 @@ def test_reports_for_a_crowd_are_refused_in_the_clear(gateway: Gateway) -> None:
     assert upload.storing_small(scope, 22) is None
     acceptance.sealed_only = False
     assert upload.storing_small(scope, 22) is not None
+
+
+def test_a_campaign_with_keys_that_do_not_fit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, keys = new_keys(tmp_path)
+
+    def declared(*configs: KeyConfig) -> None:
+        listed = [SimpleNamespace(config=config.to_bytes()) for config in configs]
+        found = SimpleNamespace(gateway=SimpleNamespace(keys=listed))
+        monkeypatch.setattr(Campaign, "from_bytes", lambda document: found)
+
+    def refused(file: Path | None) -> str:
+        with pytest.raises(Refused) as caught:
+            check_gateway_keys(b"", file)
+        assert caught.value.problem is Problem.CAMPAIGN_REFUSED
+        return caught.value.detail
+
+    declared(*(key.config for key in keys.keys))
+    check_gateway_keys(b"", path)
+    assert "no gateway" in refused(None)
+    write_keys(path, keys.without({1}))
+    assert "does not have its key 1" in refused(path)
+    declared(KeyConfig(0, keys.keys[1].config.public_key))
+    assert "does not have its key 0" in refused(path)
 
 
 def test_no_key_is_read_that_others_could_read(tmp_path: Path) -> None:
