@@ -17,6 +17,7 @@ import pytest
 from tests.collector.loads import fresh
 from tests.collector.servers import process
 from tests.collector.stores.test_faults import on_now
+from tests.relay.gateways import answer, relay_process, sealed, threaded
 from untrackable.collector.http.management import create_campaign
 from untrackable.collector.metrics import Metrics
 from untrackable.collector.settings import Settings
@@ -38,9 +39,11 @@ def free_port() -> int:
         return int(bound.getsockname()[1])
 
 
-def configuration(folder: Path, port: int, collector: str, changes: dict[str, str]) -> str:
+def configuration(
+    folder: Path, port: int, collector: str, changes: dict[str, str], file: str = "nginx.conf"
+) -> str:
     """The documented file with the ports and folders of a test; nothing else is changed but `changes`."""
-    text = (DEPLOY / "nginx.conf").read_text()
+    text = (DEPLOY / file).read_text().replace("relay.example", "collect.example").replace(":8100", ":8000")
     temporary = "".join(
         f"{name}_temp_path {folder}/{name};" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     )
@@ -61,15 +64,15 @@ def configuration(folder: Path, port: int, collector: str, changes: dict[str, st
 
 
 @contextlib.contextmanager
-def proxied(folder: Path, collector: str, changes: dict[str, str]) -> Iterator[int]:
-    """A running nginx before a collector; yields its port."""
+def proxied(folder: Path, collector: str, changes: dict[str, str], file: str = "nginx.conf") -> Iterator[int]:
+    """A running nginx before a collector or a relay; yields its port."""
     assert NGINX is not None
     assert OPENSSL is not None
     subject = ("-subj", "/CN=collect.example", "-days", "2", "-nodes", "-newkey", "rsa:2048")
     files = ("-keyout", f"{folder}/key", "-out", f"{folder}/certificate")
     subprocess.run([OPENSSL, "req", "-x509", *subject, *files], check=True, capture_output=True)  # noqa: S603
     port = free_port()
-    (folder / "nginx.conf").write_text(configuration(folder, port, collector, changes))
+    (folder / "nginx.conf").write_text(configuration(folder, port, collector, changes, file))
     command = [NGINX, "-p", str(folder), "-c", "nginx.conf", "-g", "daemon off;"]
     with (folder / "said").open("wb") as said:
         running = subprocess.Popen(command, stdout=said, stderr=said)  # noqa: S603
@@ -87,11 +90,15 @@ def proxied(folder: Path, collector: str, changes: dict[str, str]) -> Iterator[i
 
 
 def exchanged(
-    port: int, context: ssl.SSLContext, request: bytes, session: ssl.SSLSession | None = None
+    port: int,
+    context: ssl.SSLContext,
+    request: bytes,
+    session: ssl.SSLSession | None = None,
+    source: str = "127.0.0.1",
 ) -> tuple[bytes, ssl.SSLSession, bool]:
     """What is answered, the session that the server offers, and whether it resumed the one before."""
     with (
-        socket.create_connection(("127.0.0.1", port), timeout=30) as plain,
+        socket.create_connection(("127.0.0.1", port), timeout=30, source_address=(source, 0)) as plain,
         context.wrap_socket(plain, session=session, server_hostname="collect.example") as sender,
     ):
         sender.sendall(request)
@@ -152,6 +159,41 @@ def test_no_session_can_be_resumed_and_reports_arrive(tmp_path: Path, address: t
 
 
 @needs_nginx
+def test_a_relay_behind_nginx_counts_senders_and_passes_nothing_on_about_them(tmp_path: Path) -> None:
+    body = sealed(1)
+    request = (
+        "POST /gateways/study HTTP/1.1\r\nhost: collect.example\r\nconnection: close\r\n"
+        "user-agent: RECOGNISABLE\r\nx-relay-sender: 192.0.2.99\r\nx-forwarded-for: 192.0.2.99\r\n"
+        f"content-type: message/ohttp-req\r\ncontent-length: {len(body)}\r\n\r\n"
+    ).encode() + body
+    statuses = []
+    with (
+        threaded(lambda request: answer(b"sealed")) as gateway,
+        relay_process(
+            *("--gateway", f"study=http://127.0.0.1:{gateway.port}", "--per-minute", "2"),
+            *("--sender-header", "x-relay-sender"),
+            log=tmp_path / "relay-log",
+        ) as relay,
+        proxied(tmp_path, relay.address.removeprefix("http://"), {}, "relay-nginx.conf") as port,
+    ):
+        for source in ("127.77.1.2", "127.77.1.2", "127.77.1.2", "127.77.1.3"):
+            context = only(ssl.TLSVersion.TLSv1_3)
+            said, session, _ = exchanged(port, context, request, source=source)
+            assert not session.has_ticket
+            statuses.append(said.split(b" ")[1])
+        assert relay.end() == 0
+    assert statuses == [b"200", b"200", b"429", b"200"]
+    head = b"POST /.well-known/ohttp-gateway HTTP/1.1\r\n"
+    assert all(seen.startswith(head) and seen.endswith(body) for seen in gateway.seen)
+    passed = b"".join(gateway.seen)
+    for mark in (b"127.77", b"192.0.2", b"RECOGNISABLE", b"collect.example"):
+        assert mark not in passed
+    logs = [file for file in tmp_path.rglob("*") if file.is_file() and b"127.77" in file.read_bytes()]
+    assert logs == []
+    assert (tmp_path / "relay-log").read_bytes() == (tmp_path / "said").read_bytes() == b""
+
+
+@needs_nginx
 @pytest.mark.parametrize("version", VERSIONS)
 def test_this_finds_sessions_that_mark_a_client(
     tmp_path: Path, address: tuple[str, str], version: ssl.TLSVersion
@@ -163,30 +205,46 @@ def test_this_finds_sessions_that_mark_a_client(
     assert session.has_ticket if version is ssl.TLSVersion.TLSv1_3 else session.id
 
 
-def test_the_proxy_suits_the_limits_of_the_collector() -> None:
-    text = (DEPLOY / "nginx.conf").read_text()
+@pytest.mark.parametrize(
+    ("file", "largest"),
+    [("nginx.conf", f"{Settings().largest_body >> 20}m"), ("relay-nginx.conf", "4k")],
+)
+def test_the_proxies_suit_the_limits_behind_them(file: str, largest: str) -> None:
+    text = (DEPLOY / file).read_text()
     (each,) = re.findall(r"worker_connections (\d+);", text)
     assert int(each) >= 2 * Settings().connections
     (files,) = re.findall(r"worker_rlimit_nofile (\d+);", text)
     assert int(files) >= int(each)
     for name in ("client_max_body_size", "client_body_buffer_size"):
-        assert f"{name} {Settings().largest_body >> 20}m;" in text
+        assert f"{name} {largest};" in text
     assert "listen 80" not in text
     assert "include" not in re.sub("#.*", "", text)
 
 
-def test_the_unit_is_what_systemd_expects(tmp_path: Path) -> None:
-    text = (DEPLOY / "untrackable.service").read_text()
-    for line in ("After=network-online.target time-sync.target postgresql.service", "Restart=on-failure"):
+@pytest.mark.parametrize(
+    ("name", "command", "lines"),
+    [
+        (
+            "untrackable.service",
+            "serve",
+            ("After=network-online.target time-sync.target postgresql.service", "Restart=on-failure"),
+        ),
+        ("untrackable-relay.service", "relay", ("DynamicUser=yes", "ReadOnlyPaths=/", "Restart=on-failure")),
+    ],
+)
+def test_the_units_are_what_systemd_expects(tmp_path: Path, name: str, command: str, lines: tuple[str]) -> None:
+    text = (DEPLOY / name).read_text()
+    assert text.startswith(f"# /etc/systemd/system/{name}\n")
+    for line in lines:
         assert f"\n{line}\n" in text
     (files,) = re.findall(r"LimitNOFILE=(\d+)", text)
     assert int(files) >= Settings().connections + 400
     analyze = shutil.which("systemd-analyze")
     if analyze is None:
         pytest.skip("needs systemd-analyze")
-    command = "/opt/untrackable/bin/untrackable serve"
+    command = f"/opt/untrackable/bin/untrackable {command}"
     assert command in text
-    unit = tmp_path / "untrackable.service"
+    unit = tmp_path / name
     unit.write_text(text.replace(command, "/bin/true"))
     checked = subprocess.run([analyze, "verify", str(unit)], capture_output=True, text=True)  # noqa: S603
     assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
@@ -198,8 +256,9 @@ def test_the_page_shows_what_the_files_have() -> None:
     assert len(resuming) == 3
     text = (DEPLOY / "nginx.conf").read_text()
     assert all(line in text for line in resuming)
+    pages = page + (DEPLOY.parent / "relay.md").read_text()
     for file in DEPLOY.iterdir():
-        assert f"](deploy/{file.name})" in page
+        assert f"](deploy/{file.name})" in pages
 
 
 def test_alerts_and_the_page_name_metrics_that_exist() -> None:

@@ -1,9 +1,13 @@
 """Gateways that say what they are told to, within the test's own loop, and relays in front of them."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+import os
+import ssl
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -11,6 +15,9 @@ import httpx
 from untrackable.relay.gateway_address import GatewayAddress
 from untrackable.relay.relay_app import create_relay
 from untrackable.relay.relay_settings import SEALED_LENGTH, RelaySettings
+from untrackable.serving.server_process import ServerProcess, start_relay
+
+ROOT = Path(__file__).parent.parent.parent
 
 SEALED = {"content-type": "message/ohttp-req"}
 
@@ -65,9 +72,11 @@ class FakeGateway:
 
 
 @asynccontextmanager
-async def gateway(reply: Callable[[bytes], bytes | None]) -> AsyncIterator[FakeGateway]:
+async def gateway(
+    reply: Callable[[bytes], bytes | None], context: ssl.SSLContext | None = None
+) -> AsyncIterator[FakeGateway]:
     found = FakeGateway(reply)
-    server = await asyncio.start_server(found.serve, "127.0.0.1", 0)
+    server = await asyncio.start_server(found.serve, "127.0.0.1", 0, ssl=context)
     found.port = server.sockets[0].getsockname()[1]
     try:
         yield found
@@ -80,9 +89,11 @@ async def gateway(reply: Callable[[bytes], bytes | None]) -> AsyncIterator[FakeG
 
 
 @asynccontextmanager
-async def relayed(port: int, **settings: Any) -> AsyncIterator[Callable[[str], httpx.AsyncClient]]:
+async def relayed(
+    port: int, at: str = "http://127.0.0.1", **settings: Any
+) -> AsyncIterator[Callable[[str], httpx.AsyncClient]]:
     """A relay before a gateway at this port. What is yielded makes a sender of an address."""
-    chosen = RelaySettings(gateways=(GatewayAddress.parse(f"study=http://127.0.0.1:{port}"),), **settings)
+    chosen = RelaySettings(gateways=(GatewayAddress.parse(f"study={at}:{port}"),), **settings)
     app = create_relay(chosen)
 
     def sender(address: str) -> httpx.AsyncClient:
@@ -91,3 +102,41 @@ async def relayed(port: int, **settings: Any) -> AsyncIterator[Callable[[str], h
 
     async with app.router.lifespan_context(app):
         yield sender
+
+
+@contextmanager
+def threaded(reply: Callable[[bytes], bytes | None]) -> Iterator[FakeGateway]:
+    """A gateway in a thread of its own, for relays that are processes."""
+    ready, ending = threading.Event(), threading.Event()
+    found: list[FakeGateway] = []
+
+    async def serve() -> None:
+        async with gateway(reply) as there:
+            found.append(there)
+            ready.set()
+            while not ending.is_set():
+                await asyncio.sleep(0.02)
+
+    thread = threading.Thread(target=asyncio.run, args=(serve(),))
+    thread.start()
+    try:
+        assert ready.wait(30)
+        yield found[0]
+    finally:
+        ending.set()
+        thread.join(30)
+
+
+@contextmanager
+def relay_process(*options: str, log: Path | None = None, folder: Path | None = None) -> Iterator[ServerProcess]:
+    """`untrackable relay` as a process, for which `folder` is home and scratch; killed if it is still there."""
+    path = f"{ROOT / 'src'}{os.pathsep}{ROOT}"
+    places = {} if folder is None else {"HOME": str(folder), "TMPDIR": str(folder)}
+    with ExitStack() as stack:
+        errors = None if log is None else stack.enter_context(log.open("ab"))
+        found = start_relay(*options, errors=errors, environment={"PYTHONPATH": path, **places})
+        try:
+            yield found
+        finally:
+            if found.process.poll() is None:
+                found.kill()

@@ -1,11 +1,13 @@
 """What a relay passes on, byte for byte, and what it refuses."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from tests.client.test_sealed_post import certified
 from tests.relay.gateways import SEALED, FakeGateway, answer, gateway, relayed, sealed
 from untrackable.oblivious import key_config, sealing
 from untrackable.relay import published_keys, relay_app
@@ -121,6 +123,29 @@ def test_a_gateway_that_is_not_there() -> None:
     found = asyncio.run(talk())
     assert (found.status_code, found.json()["type"]) == (502, RelayProblem.GATEWAY_UNREACHABLE.uri)
     assert "127.0.0.1" not in found.text
+
+
+@pytest.mark.parametrize(
+    ("names", "known", "expected"),
+    [("DNS:localhost", True, 200), ("DNS:localhost", False, 502), ("DNS:other.example", True, 502)],
+)
+def test_the_certificate_of_a_gateway_is_verified(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: str, known: bool, expected: int
+) -> None:
+    context = certified(tmp_path, names)
+    if known:
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "certificate"))
+
+    async def talk() -> tuple[int, int]:
+        async with (
+            gateway(lambda request: answer(b"sealed"), context) as there,
+            relayed(there.port, "https://localhost") as sender,
+            sender("192.0.2.1") as http,
+        ):
+            found = await http.post("/gateways/study", content=sealed(1), headers=SEALED)
+            return found.status_code, len(there.seen)
+
+    assert asyncio.run(talk()) == (expected, int(expected == 200))
 
 
 def test_a_connection_that_the_gateway_closed_meanwhile_is_replaced() -> None:

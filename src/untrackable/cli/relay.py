@@ -106,7 +106,10 @@ def relay(gateways: tuple[str, ...], host: str, port: int, as_json: bool, **chos
     from untrackable.relay.relay_server import serve_relay
 
     bound = listening_socket(host, port)
-    with one_line_errors():
+    try:
         check_not_itself(settings.gateways, bound)
+    except ValueError as error:
+        bound.close()
+        raise click.ClickException(str(error)) from None
     announce("Relaying at", bound, as_json=as_json)
     serve_relay(bound, settings)

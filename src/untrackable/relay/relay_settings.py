@@ -1,5 +1,6 @@
 """The settings that the operator of a relay chooses."""
 
+import re
 from dataclasses import dataclass
 
 from untrackable import checks
@@ -7,6 +8,7 @@ from untrackable.relay.gateway_address import GatewayAddress
 
 SEALED_LENGTH = 1079
 """The number of bytes of every sealed report. A relay does not load the package that seals, which has it too."""
+_HEADER = re.compile(r"[A-Za-z0-9-]{1,64}")
 _CLIENT_SECONDS = 55.0
 """Clients wait for a minute in all."""
 
@@ -45,6 +47,8 @@ class RelaySettings:
         for name in ("hold_at_most", "gateway_seconds", "request_seconds"):
             checks.settle(self, **{name: checks.positive(name, getattr(self, name))})
         checks.settle(self, retry_after=checks.integer("retry_after", self.retry_after, low=1))
+        if self.sender_header is not None and not _HEADER.fullmatch(self.sender_header):
+            raise ValueError("sender_header must be the name of a header, such as x-relay-sender")
         if not self.gateways:
             raise ValueError("gateways must name at least one gateway, such as study=https://collect.example")
         names = [gateway.name for gateway in self.gateways]
