@@ -6,7 +6,7 @@ import dataclasses
 import signal
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from untrackable.auditing.confidence import Matched
-    from untrackable.demo.demo_run import DemoResult
+    from untrackable.demo.demo_run import Collected, DemoResult
 
 
 @click.command(cls=PlainCommand)
@@ -38,10 +38,11 @@ if TYPE_CHECKING:
 def demo(once: bool, clients: int, simulated: int, as_json: bool, plot: Path | None, seed: int) -> None:
     """See everything work: people, a collector and an observer.
 
-    Starts a collector on this machine and asks 1,002,000 people which of 1,024 homepages is theirs. They answer
-    about one day in twenty. Shows the estimates beside the truth, and how often an observer can match people at
-    home with people at work: with RAPPOR every day, Deck every day, and Deck one day in twenty. The collector keeps
-    running for your browser until Ctrl-C.
+    Starts a collector and a relay on this machine and asks 1,002,000 people which of 1,024 homepages is theirs, in
+    two ways: with noise that needs no trust, and with less noise in a crowd. They answer about one day in twenty.
+    Shows both estimates beside the truth, and how often an observer can match people at home with people at work:
+    with RAPPOR every day, Deck every day, and Deck one day in twenty. The collector keeps running for your browser
+    until Ctrl-C.
 
     Example: untrackable demo --once --plot demo.png
     """
@@ -69,46 +70,68 @@ def demo(once: bool, clients: int, simulated: int, as_json: bool, plot: Path | N
 
 
 def _print(outcome: DemoResult) -> None:
-    from rich import box
     from rich.console import Console
+
+    console = Console(highlight=False)
+    _print_learned(console, outcome)
+    _print_followed(console, outcome)
+
+
+def _print_learned(console: Console, outcome: DemoResult) -> None:
+    from rich import box
     from rich.table import Table
 
     from untrackable.demo.homepage_question import DAYS, DELTA, HOMEPAGES, ROUNDS
 
-    console = Console(highlight=False)
-    eps = outcome.campaign.guarantee.eps
+    alone, crowd = outcome.alone, outcome.crowd
+    eps, promised = alone.campaign.guarantee.eps, crowd.campaign.guarantee.crowd
+    people = outcome.people if promised is None else promised.people
     console.print(
         f"\n[bold]{outcome.people:,} people, {DAYS} days[/bold]: which of {len(HOMEPAGES):,} homepages is yours?\n"
-        f"Each answers about one day in {1 / outcome.campaign.participation}, by a secret coin. "
-        f"{outcome.clients:,} of them have a client that sends over HTTP; the others are simulated. The collector "
-        f"accepted {outcome.accepted:,} reports and counted {outcome.reports:,}.\n"
-        f"All reports of all {ROUNDS} rounds together keep every answer private, even one that changes: "
-        f"eps = {eps:.2f}, delta = {DELTA:g} (exact).\n"
+        f"Each answers about one day in {1 / alone.campaign.participation}, by a secret coin. The same question is "
+        "asked in two ways:\n"
+        f"- [bold]alone[/bold]: each report is so noisy that nobody has to be trusted. {outcome.clients:,} people "
+        "have a client that sends over HTTP; the others are simulated. "
+        f"{_counted(alone)} All reports of all {ROUNDS} rounds of a person keep the answer private, even one that "
+        f"changes: eps = {eps:.2f}, delta = {DELTA:g} (exact).\n"
+        f"- [bold]in a crowd[/bold]: clients seal quieter noise for the collector and send it through a relay "
+        f"({outcome.relayed:,} real clients). {_counted(crowd)} The collector sees all reports, but not who sent "
+        f"which: then the same eps = {eps:.2f} holds, among {people:,} people or more (upper). This trusts the "
+        "relay: together with the collector it could learn far more, "
+        f"eps = {crowd.campaign.guarantee.eps:.3g} (upper).\n"
     )
     table = Table(
         box=box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
-        caption=f"│ truth, █ estimate, ╪ both, ─ interval. All {len(HOMEPAGES):,} intervals hold at once with "
-        f"{1 - outcome.beta:.0%} (upper).\n"
+        caption=f"│ truth, █ interval in a crowd, ╪ both, ─ interval alone. All {len(HOMEPAGES):,} intervals of a way "
+        f"hold at once with {1 - alone.beta:.0%} (upper).\n"
         "* Stands out from the noise: the interval excludes 0.",
         caption_justify="left",
     )
-    width = min(50, console.width - 46) if console.width >= 66 else 0
+    width = min(50, console.width - 58) if console.width >= 78 else 0
     table.add_column("homepage", no_wrap=True)
-    for title in ("truth", "estimate", "from", "to"):
+    for title in ("truth", "alone", "in a crowd"):
         table.add_column(title, justify="right", no_wrap=True)
     if width:
         table.add_column("", no_wrap=True)
-    top = max(row["upper"] for row in outcome.values)
-    for row in outcome.values:
-        truth = float(outcome.truth[row["value"]])
-        cells = [f"{row['label']}{' *' if row['stands_out'] else ''}", f"{truth:.3f}"]
-        cells += [f"{row['frequency']:.3f}", *(_end(row[name]) for name in ("lower", "upper"))]
+    top = max(alone.values[value]["upper"] for value in outcome.shown)
+    for value in outcome.shown:
+        truth, rows = float(outcome.truth[value]), (alone.values[value], crowd.values[value])
+        cells = [rows[0]["label"], f"{truth:.3f}", *map(_interval, rows)]
         if width:
-            cells.append(_bar(row["frequency"], row["lower"], row["upper"], truth, top, width))
+            cells.append(_bar(*rows, truth, top, width))
         table.add_row(*cells)
     console.print(table)
-    _print_followed(console, outcome)
+
+
+def _counted(collected: Collected) -> str:
+    return f"The collector accepted {collected.accepted:,} reports and counted {collected.reports:,}."
+
+
+def _interval(row: dict[str, Any]) -> str:
+    """An estimate and its interval. The mark says that it stands out from the noise."""
+    mark = "*" if row["stands_out"] else " "
+    return f"{row['frequency']:.3f} ({_end(row['lower'])} to {_end(row['upper'])}){mark}"
 
 
 def _print_followed(console: Console, outcome: DemoResult) -> None:
@@ -134,7 +157,8 @@ def _print_followed(console: Console, outcome: DemoResult) -> None:
     console.print(
         "Attendance is the days on which somebody answers, and from where. Nobody answers one day from two places, "
         "so answering every day gives people away, whatever the reports say.\n"
-        "The collector above uses Deck, one day in twenty, with the same eps as RAPPOR for all reports ever sent. "
+        "Alone, the collector above uses Deck, one day in twenty, with the same eps as RAPPOR for all reports ever "
+        "sent. "
         "Its campaign declares that an observer of two places recognises a person among 1,000 with probability at "
         f"most {_share(RECOGNITION)}, by reports and attendance together (upper), if where people are is "
         f"independent from day to day. With places kept for a week: {percent(recognised_if_kept(7), 'up')}, for a "
@@ -157,17 +181,17 @@ def _end(share: float) -> str:
     return f"{share:.3f}" if share >= 1e-3 or share == 0 else f"{share:.0e}"
 
 
-def _bar(value: float, lower: float, upper: float, truth: float, top: float, width: int) -> str:
-    """Truth, estimate and interval on one line of text."""
+def _bar(alone: dict[str, Any], crowd: dict[str, Any], truth: float, top: float, width: int) -> str:
+    """Truth and both intervals on one line of text."""
 
     def place(x: float) -> int:
         return min(width - 1, max(0, round(x / top * (width - 1))))
 
     line = [" "] * width
-    for i in range(place(lower), place(upper) + 1):
-        line[i] = "─"
-    line[place(value)] = "█"
-    line[place(truth)] = "╪" if place(truth) == place(value) else "│"
+    for row, mark in ((alone, "─"), (crowd, "█")):
+        for i in range(place(row["lower"]), place(row["upper"]) + 1):
+            line[i] = mark
+    line[place(truth)] = "╪" if line[place(truth)] == "█" else "│"
     return "".join(line)
 
 
@@ -177,14 +201,11 @@ def _as_json(outcome: DemoResult) -> dict[str, object]:
     return {
         "people": outcome.people,
         "clients": outcome.clients,
+        "relayed_clients": outcome.relayed,
         "days": DAYS,
-        "campaign": {"id": outcome.campaign.id, **outcome.campaign.to_json()},
         "address": outcome.address,
-        "accepted": outcome.accepted,
-        "reports": outcome.reports,
-        "beta": outcome.beta,
-        "intervals": "upper, for all values at once",
-        "values": [{**row, "truth": float(outcome.truth[row["value"]])} for row in outcome.values],
+        "alone": _collected_json(outcome, outcome.alone),
+        "crowd": _collected_json(outcome, outcome.crowd),
         "followed_days": ROUNDS,
         "matched_sampled": [
             {
@@ -195,4 +216,16 @@ def _as_json(outcome: DemoResult) -> dict[str, object]:
             for name, by_reports, by_attendance in outcome.followed
         ],
         "recognition_upper": {str(stay): recognised_if_kept(stay) for stay in (1, 7, 30)},
+    }
+
+
+def _collected_json(outcome: DemoResult, collected: Collected) -> dict[str, object]:
+    rows = [collected.values[value] for value in outcome.shown]
+    return {
+        "campaign": {"id": collected.campaign.id, **collected.campaign.to_json()},
+        "accepted": collected.accepted,
+        "reports": collected.reports,
+        "beta": collected.beta,
+        "intervals": "upper, for all values at once",
+        "values": [{**row, "truth": float(outcome.truth[row["value"]])} for row in rows],
     }

@@ -30,16 +30,22 @@ def write(path: Path, outcome: DemoResult) -> None:
 
 
 def _learned(axes: Axes, outcome: DemoResult) -> None:
-    places = np.arange(len(outcome.values))
-    columns = {name: np.array([row[name] for row in outcome.values]) for name in ("frequency", "lower", "upper")}
-    value, lower, upper = columns.values()
-    held = [outcome.truth[row["value"]] for row in outcome.values]
-    beyond = np.maximum(0, [value - lower, upper - value])
-    axes.errorbar(places, value, yerr=beyond, fmt=".", color=BLUE, capsize=2, label=f"estimate, {DAYS} days pooled")
-    axes.plot(places, held, "_", ms=11, mew=1.6, color=INK, label="truth", zorder=1)
-    axes.set_xticks(places, [row["label"] for row in outcome.values], rotation=45, ha="right")
-    level = f"{1 - outcome.beta:.0%}"
-    axes.set(ylabel="share of people", title=f"What the collector learns (bars: {level} at once, upper)")
+    """The estimates of both ways of asking, beside each other, and the truth."""
+    places = np.arange(len(outcome.shown))
+    ways = (
+        (-0.16, AMBER, "alone: nobody is trusted", outcome.alone),
+        (0.16, BLUE, "in a crowd: the relay is trusted", outcome.crowd),
+    )
+    for aside, color, name, collected in ways:
+        rows = [collected.values[value] for value in outcome.shown]
+        value, lower, upper = (np.array([row[name] for row in rows]) for name in ("frequency", "lower", "upper"))
+        beyond = np.maximum(0, [value - lower, upper - value])
+        axes.errorbar(places + aside, value, yerr=beyond, fmt=".", color=color, capsize=2, label=name)
+    axes.plot(places, outcome.truth[outcome.shown], "_", ms=13, mew=1.6, color=INK, label="truth", zorder=1)
+    labels = [outcome.crowd.values[value]["label"] for value in outcome.shown]
+    axes.set_xticks(places, labels, rotation=45, ha="right")
+    level = f"{1 - outcome.alone.beta:.0%}"
+    axes.set(ylabel="share of people", title=f"What the collector learns in {DAYS} days (bars: {level}, upper)")
     axes.legend(frameon=False, fontsize=9)
     plain_axes(axes)
 

@@ -1,10 +1,10 @@
-"""Runs the whole system: a collector, clients over HTTP, a relay, estimates, and an observer."""
+"""Runs the whole system: a collector, a relay, clients over HTTP, estimates, and an observer."""
 
 import os
 import shutil
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,15 +16,28 @@ from numpy.typing import NDArray
 from untrackable import strict_json
 from untrackable.collector.http import api_keys
 from untrackable.collector.stores.store_address import open_store
-from untrackable.demo import crowd
-from untrackable.demo.homepage_question import DAYS, HOMEPAGES, ROUNDS, homepage_campaign, population
+from untrackable.demo.homepage_question import (
+    DAYS,
+    HOMEPAGES,
+    ROUNDS,
+    crowd_campaign,
+    homepage_campaign,
+    population,
+)
 from untrackable.demo.observer import Followed, follow
+from untrackable.demo.people import ShowShare, request, run_clients, send_simulated
+from untrackable.oblivious.gateway_keys import GatewayKeys, write_keys
 from untrackable.progress import Progress, no_progress
 from untrackable.protocol.campaign import Campaign
+from untrackable.protocol.crowd_declaration import Gateway
 from untrackable.serving import server_process
 
 SHOWN = 16
 """Tables and figures show this many homepages."""
+_RELAYED = 200
+"""This many people at most send the second campaign's reports from a client of their own, through a relay."""
+_NO_LIMIT = str(10**9)
+"""The relay takes so many requests a minute from one address: all clients have the address of this machine."""
 _SHARED_MEMORY = "/dev/shm"  # noqa: S108
 _CLIENT_BYTES = 64 << 10
 """The most that a client's folder takes on disk."""
@@ -33,21 +46,32 @@ _GRACE_SECONDS = str((ROUNDS + 1) * 86_400)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DemoResult:
-    """The estimates of the collector, and how well an observer could follow people.
-
-    `values` is the collector's own answer: labels, frequencies and intervals, the most frequent value first.
-    """
+class Collected:
+    """The collector's own answer to one campaign: labels, frequencies and intervals of all values, by value."""
 
     campaign: Campaign
-    address: str
-    clients: int
-    people: int
-    truth: NDArray[np.float64]
     accepted: int
     reports: int
     beta: float
-    values: list[dict[str, Any]]
+    values: dict[int, dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DemoResult:
+    """What the collector learns when it asks in two ways, and how well an observer could follow people.
+
+    Reports to the campaign `alone` are as private as promised whoever sees them. Those to the campaign in the
+    `crowd` are so only if nobody knows who sent which. `shown` are the most frequent values, the first first.
+    """
+
+    address: str
+    clients: int
+    relayed: int
+    people: int
+    truth: NDArray[np.float64]
+    alone: Collected
+    crowd: Collected
+    shown: list[int]
     followed: tuple[Followed, ...]
 
 
@@ -59,37 +83,43 @@ def run(
     seed: int = 1,
     progress: Progress = no_progress,
 ) -> Iterator[DemoResult]:
-    """Collect over HTTP, estimate, and try to follow people. The collector runs until the block ends.
+    """Collect over HTTP in both ways, estimate, and try to follow people. The collector runs until the block ends.
 
-    `clients` people have their own client. A relay sends the reports of `simulated` people.
+    `clients` people have their own client; some of them also send through a relay. `simulated` people have none.
     """
-    campaign = homepage_campaign(time.time())
-    with (
-        TemporaryDirectory(prefix="untrackable-demo-") as folder,
-        TemporaryDirectory(prefix="untrackable-people-", dir=_memory_folder(clients)) as homes,
-    ):
-        store = f"sqlite:///{folder}/demo.db"
+    with ExitStack() as running:
+        folder, homes = (
+            Path(running.enter_context(TemporaryDirectory(prefix=f"untrackable-{name}-", dir=place)))
+            for name, place in (("demo", None), ("people", _memory_folder(clients)))
+        )
+        store, keys = f"sqlite:///{folder}/demo.db", folder / "gateway-keys.json"
         opened = open_store(store)
         _, key = api_keys.new_key(opened, "admin")
         opened.close()
-        server = server_process.start_server(store, "--grace", _GRACE_SECONDS)
-        try:
-            values = population(clients + simulated, seed)
-            accepted, answer = _collect(campaign, server.address, key, Path(homes), values, clients, seed, progress)
-            yield DemoResult(
-                campaign,
-                server.address,
-                clients,
-                len(values),
-                np.bincount(values, minlength=len(HOMEPAGES)) / len(values),
-                accepted,
-                answer["reports"],
-                answer["beta"],
-                answer["values"],
-                follow(campaign.mechanism, seed, _share_of(progress, "following people")),
-            )
-        finally:
-            server.end()
+        gateway = GatewayKeys().with_list(1, ROUNDS)
+        write_keys(keys, gateway)
+        server = server_process.start_server(store, "--grace", _GRACE_SECONDS, "--gateway-keys", str(keys))
+        running.callback(server.end)
+        relay = server_process.start_relay("--gateway", f"demo={server.address}", "--per-minute", _NO_LIMIT)
+        running.callback(relay.end)
+        values, now = population(clients + simulated, seed), time.time()
+        people = _People(homes, values, clients, seed, progress)
+        progress("planning", None)
+        asked = homepage_campaign(now)
+        hidden = crowd_campaign(now, len(values), Gateway.from_json(gateway.public_list(1)))
+        alone = _collect(asked, server.address, key, (), people)
+        crowd = _collect(hidden, server.address, key, (f"{relay.address}/gateways/demo",), people)
+        yield DemoResult(
+            server.address,
+            clients,
+            people.clients_of(hidden),
+            len(values),
+            np.bincount(values, minlength=len(HOMEPAGES)) / len(values),
+            alone,
+            crowd,
+            sorted(crowd.values, key=lambda value: -crowd.values[value]["frequency"])[:SHOWN],
+            follow(asked.mechanism, seed, _share_of(progress, "following people")),
+        )
 
 
 def _memory_folder(clients: int) -> str | None:
@@ -102,29 +132,40 @@ def _memory_folder(clients: int) -> str | None:
     return _SHARED_MEMORY if shutil.disk_usage(_SHARED_MEMORY).free > clients * _CLIENT_BYTES else None
 
 
-def _collect(
-    campaign: Campaign,
-    server: str,
-    key: str,
-    folder: Path,
-    values: NDArray[np.int64],
-    clients: int,
-    seed: int,
-    progress: Progress,
-) -> tuple[int, dict[str, Any]]:
-    """Run all people and close the rounds. Returns the number of accepted reports and the collector's answer."""
-    where = f"/campaigns/{campaign.id}"
-    crowd.request(server, "POST", "/campaigns?published=true", campaign.to_bytes(), "application/json", key)
-    clients_done = _share_of(progress, f"{clients:,} clients, {DAYS} days, over HTTP")
-    accepted = crowd.run_clients(campaign, server, folder, values[:clients].tolist(), clients_done)
-    simulated_done = _share_of(progress, f"{len(values) - clients:,} simulated people, by a relay")
-    accepted += crowd.relay_simulated(campaign, server, values[clients:], seed, simulated_done)
+@dataclass(frozen=True, slots=True, eq=False)
+class _People:
+    """All people: their homepages, and how many of them have a client with a folder of its own."""
+
+    folder: Path
+    values: NDArray[np.int64]
+    clients: int
+    seed: int
+    progress: Progress
+
+    def clients_of(self, campaign: Campaign) -> int:
+        """How many real clients answer a campaign. The others are simulated."""
+        return self.clients if campaign.gateway is None else min(self.clients, _RELAYED)
+
+
+def _collect(campaign: Campaign, server: str, key: str, relays: tuple[str, ...], people: _People) -> Collected:
+    """All people answer a campaign, and its rounds are closed."""
+    where, way = f"/campaigns/{campaign.id}", "through a relay" if relays else "directly"
+    clients, values = people.clients_of(campaign), people.values
+    folder = people.folder / campaign.id
+    folder.mkdir()
+    request(server, "POST", "/campaigns?published=true", campaign.to_bytes(), "application/json", key)
+    show = _share_of(people.progress, f"{clients:,} clients, {DAYS} days, {way}")
+    accepted = run_clients(campaign, server, relays, folder, values[:clients].tolist(), show)
+    show = _share_of(people.progress, f"{len(values) - clients:,} simulated people, {DAYS} days, {way}")
+    accepted += send_simulated(campaign, server, values[clients:], people.seed, show)
     for round in range(1, DAYS + 1):
-        crowd.request(server, "POST", f"{where}/rounds/{round}/close", key=key)
-        progress("closing rounds", round / DAYS)
-    return accepted, strict_json.parse(crowd.request(server, "GET", f"{where}/estimate?top={SHOWN}"))
+        request(server, "POST", f"{where}/rounds/{round}/close", key=key)
+        people.progress("closing rounds", round / DAYS)
+    answer = strict_json.parse(request(server, "GET", f"{where}/estimate?top={len(HOMEPAGES)}"))
+    rows = {row["value"]: row for row in answer["values"]}
+    return Collected(campaign, accepted, answer["reports"], answer["beta"], rows)
 
 
-def _share_of(progress: Progress, what: str) -> crowd.ShowShare:
+def _share_of(progress: Progress, what: str) -> ShowShare:
     """A function that shows the progress of one step."""
     return lambda done: progress(what, done)

@@ -1,14 +1,17 @@
 """The question of the demonstration, "which of 1,024 homepages is yours?", and the people who answer it."""
 
+import dataclasses
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
+from untrackable.accounting.crowd_deck import alone_eps, crowd_deck
 from untrackable.encodings.categories import Categories
 from untrackable.mechanisms.inner_product.deck import Deck
 from untrackable.mechanisms.kept.rappor import Rappor
 from untrackable.protocol.campaign import Campaign, Guarantee
+from untrackable.protocol.crowd_declaration import CrowdGuarantee, Gateway
 from untrackable.theory.attendance import Attendance
 
 DAYS = 30
@@ -25,6 +28,10 @@ HOME_AND_WORK = (Fraction(4, 5), Fraction(1, 5))
 EVERY_DAY = Attendance(Fraction(1), HOME_AND_WORK)
 ONE_IN_TWENTY = Attendance(PARTICIPATION, HOME_AND_WORK)
 _DAY = 86_400
+_SURE = 0.9
+"""The crowd that is promised, as a share of the people. Rounds with fewer reports than it sends are not shown."""
+_SHARE = 0.1
+"""The deck for the crowd has the smallest error for a homepage of this share of people."""
 _POPULAR = (
     "news", "mail", "search", "video", "social", "maps", "weather", "shop",
     "wiki", "games", "bank", "travel", "sport", "music", "school", "blank",
@@ -59,6 +66,17 @@ def homepage_campaign(now: float) -> Campaign:
         ),
         attendance=Attendance(PARTICIPATION),
     )
+
+
+def crowd_campaign(now: float, people: int, gateway: Gateway) -> Campaign:
+    """The same question to so many people, as private as before if nobody knows who sent which report."""
+    alone = homepage_campaign(now)
+    crowd = CrowdGuarantee(eps=alone.guarantee.eps, delta=DELTA, people=max(2, int(_SURE * people)))
+    bits = (len(HOMEPAGES) - 1).bit_length()
+    deck = crowd_deck(bits=bits, rounds=ROUNDS, crowd=crowd, participation=PARTICIPATION, share=_SHARE)
+    eps = alone_eps(deck, rounds=ROUNDS, delta=DELTA, participation=PARTICIPATION)
+    guarantee = dataclasses.replace(alone.guarantee, eps=eps, crowd=crowd)
+    return dataclasses.replace(alone, mechanism=deck, guarantee=guarantee, gateway=gateway)
 
 
 def recognised_if_kept(days: int) -> float:

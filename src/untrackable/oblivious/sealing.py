@@ -97,9 +97,9 @@ class OpenedRequest:
         return _seal_answer(self, padded, os.urandom(key_bytes(self._suite)))
 
 
-def seal_request(config: KeyConfig, request: bytes) -> SealedRequest:
-    """Seal a request in binary HTTP. It is padded, so that all sealed requests have one length."""
-    return _seal_request(config, _padded(request, REQUEST_LENGTH, "a request"), None)
+def seal_request(config: KeyConfig, request: bytes, *, length: int = REQUEST_LENGTH) -> SealedRequest:
+    """Seal a request in binary HTTP. It is padded, so that all sealed requests of clients have one length."""
+    return _seal_request(config, _padded(request, length, "a request"), None)
 
 
 def open_request(keys: Mapping[int, OpeningKey], body: bytes) -> OpenedRequest:

@@ -1,4 +1,4 @@
-"""The people of the demonstration: real clients with a folder each, and simulated people behind a relay."""
+"""The people of the demonstration: real clients with a folder each, and simulated people."""
 
 import multiprocessing
 import os
@@ -17,8 +17,12 @@ from numpy.typing import NDArray
 from untrackable.client.client import Client
 from untrackable.client.delivery import Outcome
 from untrackable.client.policy import Policy
+from untrackable.client.sealed_post import AUTHORITY
+from untrackable.collector.http.report_upload import GATEWAY
 from untrackable.demo.homepage_question import DAYS, HOMEPAGES
 from untrackable.mechanisms.simulated_batches import Batch
+from untrackable.oblivious.binary_http import BinaryRequest, BinaryResponse
+from untrackable.oblivious.key_config import KeyConfig
 from untrackable.protocol import wire
 from untrackable.protocol.campaign import Campaign
 from untrackable.serving.server_process import shielded_from_interrupts
@@ -29,7 +33,9 @@ ShowShare = Callable[[float], None]
 _CLIENTS_PER_TASK = 25
 """A worker runs this many clients before it shows progress."""
 _REPORTS_PER_REQUEST = 20_000
-"""The relay sends this many reports at once."""
+"""This many reports of simulated people are sent at once."""
+_STORED = 204
+"""The status of reports that are stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,20 +44,24 @@ class ClientTask:
 
     document: bytes
     server: str
+    relays: tuple[str, ...]
     folders: tuple[Path, ...]
     homepages: tuple[str, ...]
 
 
-def run_clients(campaign: Campaign, server: str, folder: Path, values: Sequence[int], show: ShowShare) -> int:
+def run_clients(
+    campaign: Campaign, server: str, relays: tuple[str, ...], folder: Path, values: Sequence[int], show: ShowShare
+) -> int:
     """Everyone joins before the first day, and answers on the days that their coin says.
 
-    Returns the number of accepted reports.
+    Reports that rely on a crowd go through a relay. Returns the number of accepted reports.
     """
     document = campaign.to_bytes()
     tasks = [
         ClientTask(
             document,
             server,
+            relays,
             tuple(folder / str(i) for i in range(start, min(start + _CLIENTS_PER_TASK, len(values)))),
             tuple(HOMEPAGES[value] for value in values[start : start + _CLIENTS_PER_TASK]),
         )
@@ -71,16 +81,19 @@ def run_clients(campaign: Campaign, server: str, folder: Path, values: Sequence[
 
 def _run_task(task: ClientTask) -> int:
     campaign = _campaign(task.document)
-    eps, delta = campaign.guarantee.eps, campaign.guarantee.delta
-    policy = Policy(eps=eps, delta=delta, crowd_eps=eps, crowd_delta=delta, pins=(campaign.id,))
+    declared = campaign.guarantee
+    crowd_eps = declared.eps if declared.crowd is None else declared.crowd.eps
+    policy = Policy(
+        eps=declared.eps, delta=declared.delta, crowd_eps=crowd_eps, relays=task.relays, pins=(campaign.id,)
+    )
     accepted = 0
     for folder, homepage in zip(task.folders, task.homepages, strict=True):
         folder.mkdir(mode=0o700)
         today = campaign.first_round - 1.0
         client = Client(campaign, None, policy, folder=folder, clock=lambda: today)  # noqa: B023
         client.answer(homepage)
-        for round in range(1, DAYS + 1):
-            today = campaign.begins(round) + 0.99 * campaign.round_seconds
+        while (due := client.due(today)) is not None and due < campaign.begins(DAYS + 1):
+            today = due
             accepted += client.send(task.server) is Outcome.ACCEPTED
     return accepted
 
@@ -90,8 +103,8 @@ def _campaign(document: bytes) -> Campaign:
     return Campaign.from_bytes(document)
 
 
-def relay_simulated(campaign: Campaign, server: str, values: NDArray[np.int64], seed: int, show: ShowShare) -> int:
-    """A relay sends the reports of many simulated people. Returns the number of accepted reports.
+def send_simulated(campaign: Campaign, server: str, values: NDArray[np.int64], seed: int, show: ShowShare) -> int:
+    """Send the reports of many simulated people, many at once. Returns the number of accepted reports.
 
     The mechanism's rounds are independent, so each day is simulated for those alone who answer on it.
     """
@@ -103,10 +116,28 @@ def relay_simulated(campaign: Campaign, server: str, values: NDArray[np.int64], 
         for reports in _batches(campaign.mechanism.simulate(answering, rounds=[day], seed=(seed << 16) + day)):
             nonces = np.frombuffer(os.urandom(wire.NONCE * len(reports)), dtype=np.uint8)
             body = layout.encode_many(round=day, nonces=nonces.reshape(-1, wire.NONCE), reports=reports)
-            request(server, "POST", f"/campaigns/{campaign.id}/reports", body, "application/octet-stream")
+            _post(campaign, server, day, body)
             sent += len(reports)
         show(day / DAYS)
     return sent
+
+
+def _post(campaign: Campaign, server: str, day: int, body: bytes) -> None:
+    """Send reports to the collector: sealed, if they rely on a crowd."""
+    path, kind = f"/campaigns/{campaign.id}/reports", "application/octet-stream"
+    if campaign.gateway is None:
+        request(server, "POST", path, body, kind)
+        return
+    from untrackable.oblivious import sealing
+
+    fields = ((b"content-type", kind.encode()),)
+    inner = BinaryRequest(b"POST", b"https", AUTHORITY, path.encode(), fields, body).to_bytes()
+    key = KeyConfig.from_bytes(campaign.gateway.keys_from(day)[0].config)
+    sealed = sealing.seal_request(key, inner, length=len(inner))
+    answer = request(server, "POST", GATEWAY, sealed.body, sealing.REQUEST_MEDIA_TYPE)
+    status = BinaryResponse.from_bytes(sealed.open_answer(answer)).status
+    if status != _STORED:
+        raise RuntimeError(f"the gateway answered {status}")
 
 
 def _batches(simulated: Iterator[Batch]) -> Iterator[NDArray[Any]]:
