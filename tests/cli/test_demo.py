@@ -31,15 +31,23 @@ def test_everything_that_was_accepted_is_counted(tmp_path: Path) -> None:
     assert run.stderr == ""
     data = json.loads(run.stdout)
     assert data["people"] == CLIENTS + SIMULATED
-    # Each answers a day with probability 1/20: beyond seven standard deviations lies less than 1e-11.
-    assert data["accepted"] == data["reports"]
     answers = data["days"] * data["people"]
-    assert abs(data["reports"] - answers / 20) < 7 * math.sqrt(answers * 0.05 * 0.95)
-    assert data["campaign"]["attendance"]["participation"] == "1/20"
-    assert data["recognition_upper"]["1"] <= data["campaign"]["guarantee"]["recognition"] <= 0.01
-    assert all(row["lower"] <= row["truth"] <= row["upper"] for row in data["values"])
-    assert data["values"][0]["label"] == "news"
-    assert data["values"][0]["stands_out"]
+    for way in ("alone", "crowd"):
+        asked = data[way]
+        # Each answers a day with probability 1/20: beyond seven standard deviations lies less than 1e-11.
+        assert asked["accepted"] == asked["reports"]
+        assert abs(asked["reports"] - answers / 20) < 7 * math.sqrt(answers * 0.05 * 0.95)
+        assert asked["campaign"]["attendance"]["participation"] == "1/20"
+        assert data["recognition_upper"]["1"] <= asked["campaign"]["guarantee"]["recognition"] <= 0.01
+        assert all(row["lower"] <= row["truth"] <= row["upper"] for row in asked["values"])
+        assert asked["values"][0]["label"] == "news"
+        assert asked["values"][0]["stands_out"]
+    promised = data["crowd"]["campaign"]["guarantee"]
+    assert promised["crowd"]["eps"] < data["alone"]["campaign"]["guarantee"]["eps"] < promised["eps"]
+    assert data["crowd"]["campaign"]["guarantee"]["crowd"]["people"] < data["people"]
+    wide, narrow = (data[way]["values"][0]["upper"] - data[way]["values"][0]["lower"] for way in ("alone", "crowd"))
+    assert narrow < wide / 5
+    assert data["relayed_clients"] == CLIENTS
     rappor, every_day, by_chance = data["matched_sampled"]
     assert rappor["by_reports"]["sampled"] > 0.98
     assert rappor["by_attendance"]["sampled"] > 0.99
@@ -71,6 +79,7 @@ def test_the_collector_is_left_running_for_a_browser(tmp_path: Path) -> None:
     assert "Deck, one day in twenty" in text
     assert "independent from day to day" in " ".join(text.split())
     assert "upper" in text
+    assert "This trusts the relay" in " ".join(text.split())
     assert "Which homepage is yours?" in page
     assert "news" in page
     assert list(tmp_path.iterdir()) == []

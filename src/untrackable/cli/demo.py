@@ -84,8 +84,7 @@ def _print_learned(console: Console, outcome: DemoResult) -> None:
     from untrackable.demo.homepage_question import DAYS, DELTA, HOMEPAGES, ROUNDS
 
     alone, crowd = outcome.alone, outcome.crowd
-    eps, promised = alone.campaign.guarantee.eps, crowd.campaign.guarantee.crowd
-    people = outcome.people if promised is None else promised.people
+    eps, promised = alone.campaign.guarantee.eps, outcome.promised
     console.print(
         f"\n[bold]{outcome.people:,} people, {DAYS} days[/bold]: which of {len(HOMEPAGES):,} homepages is yours?\n"
         f"Each answers about one day in {1 / alone.campaign.participation}, by a secret coin. The same question is "
@@ -96,19 +95,19 @@ def _print_learned(console: Console, outcome: DemoResult) -> None:
         f"changes: eps = {eps:.2f}, delta = {DELTA:g} (exact).\n"
         f"- [bold]in a crowd[/bold]: clients seal quieter noise for the collector and send it through a relay "
         f"({outcome.relayed:,} real clients). {_counted(crowd)} The collector sees all reports, but not who sent "
-        f"which: then the same eps = {eps:.2f} holds, among {people:,} people or more (upper). This trusts the "
-        "relay: together with the collector it could learn far more, "
+        f"which: then eps = {promised.eps:.2f}, delta = {DELTA:g}, among {promised.people:,} people or more (upper). This trusts "
+        "the relay: if it worked with the collector, the two could learn far more, "
         f"eps = {crowd.campaign.guarantee.eps:.3g} (upper).\n"
     )
     table = Table(
         box=box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
-        caption=f"│ truth, █ interval in a crowd, ╪ both, ─ interval alone. All {len(HOMEPAGES):,} intervals of a way "
-        f"hold at once with {1 - alone.beta:.0%} (upper).\n"
+        caption="│ truth, ─ interval alone, █ interval in a crowd, ╪ both. "
+        f"All {len(HOMEPAGES):,} intervals of each way hold at once with {1 - alone.beta:.0%} (upper).\n"
         "* Stands out from the noise: the interval excludes 0.",
         caption_justify="left",
     )
-    width = min(50, console.width - 58) if console.width >= 78 else 0
+    width = min(50, console.width - 67) if console.width >= 90 else 0
     table.add_column("homepage", no_wrap=True)
     for title in ("truth", "alone", "in a crowd"):
         table.add_column(title, justify="right", no_wrap=True)

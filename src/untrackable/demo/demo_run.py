@@ -23,15 +23,18 @@ from untrackable.demo.homepage_question import (
     crowd_campaign,
     homepage_campaign,
     population,
+    promised_crowd,
 )
 from untrackable.demo.observer import Followed, follow
 from untrackable.demo.people import ShowShare, request, run_clients, send_simulated
 from untrackable.oblivious.gateway_keys import GatewayKeys, write_keys
 from untrackable.progress import Progress, no_progress
 from untrackable.protocol.campaign import Campaign
-from untrackable.protocol.crowd_declaration import Gateway
+from untrackable.protocol.crowd_declaration import CrowdGuarantee, Gateway
 from untrackable.serving import server_process
 
+_ASKED = 1000
+"""The collector is asked for this many values, the most frequent ones. It gives no more at once."""
 SHOWN = 16
 """Tables and figures show this many homepages."""
 _RELAYED = 200
@@ -47,7 +50,7 @@ _GRACE_SECONDS = str((ROUNDS + 1) * 86_400)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Collected:
-    """The collector's own answer to one campaign: labels, frequencies and intervals of all values, by value."""
+    """The collector's own answer to one campaign: labels, shares and intervals of values, the largest first."""
 
     campaign: Campaign
     accepted: int
@@ -71,6 +74,7 @@ class DemoResult:
     truth: NDArray[np.float64]
     alone: Collected
     crowd: Collected
+    promised: CrowdGuarantee
     shown: list[int]
     followed: tuple[Followed, ...]
 
@@ -106,7 +110,8 @@ def run(
         people = _People(homes, values, clients, seed, progress)
         progress("planning", None)
         asked = homepage_campaign(now)
-        hidden = crowd_campaign(now, len(values), Gateway.from_json(gateway.public_list(1)))
+        promised = promised_crowd(len(values))
+        hidden = crowd_campaign(now, promised, Gateway.from_json(gateway.public_list(1)))
         alone = _collect(asked, server.address, key, (), people)
         crowd = _collect(hidden, server.address, key, (f"{relay.address}/gateways/demo",), people)
         yield DemoResult(
@@ -117,7 +122,8 @@ def run(
             np.bincount(values, minlength=len(HOMEPAGES)) / len(values),
             alone,
             crowd,
-            sorted(crowd.values, key=lambda value: -crowd.values[value]["frequency"])[:SHOWN],
+            promised,
+            [value for value in crowd.values if value in alone.values][:SHOWN],
             follow(asked.mechanism, seed, _share_of(progress, "following people")),
         )
 
@@ -161,7 +167,7 @@ def _collect(campaign: Campaign, server: str, key: str, relays: tuple[str, ...],
     for round in range(1, DAYS + 1):
         request(server, "POST", f"{where}/rounds/{round}/close", key=key)
         people.progress("closing rounds", round / DAYS)
-    answer = strict_json.parse(request(server, "GET", f"{where}/estimate?top={len(HOMEPAGES)}"))
+    answer = strict_json.parse(request(server, "GET", f"{where}/estimate?top={_ASKED}"))
     rows = {row["value"]: row for row in answer["values"]}
     return Collected(campaign, accepted, answer["reports"], answer["beta"], rows)
 

@@ -19,6 +19,8 @@ DAYS = 30
 ROUNDS = 365
 """The campaign has this many rounds."""
 DELTA = 1e-6
+CROWD_EPS = 1.0
+"""The eps of the campaign in a crowd, for an observer who does not know who sent which report."""
 PARTICIPATION = Fraction(1, 20)
 """The probability with which a client answers on a day."""
 RECOGNITION = 0.002
@@ -68,10 +70,14 @@ def homepage_campaign(now: float) -> Campaign:
     )
 
 
-def crowd_campaign(now: float, people: int, gateway: Gateway) -> Campaign:
-    """The same question to so many people, as private as before if nobody knows who sent which report."""
+def promised_crowd(people: int) -> CrowdGuarantee:
+    """What the campaign in a crowd promises if so many people are asked."""
+    return CrowdGuarantee(eps=CROWD_EPS, delta=DELTA, people=max(2, int(_SURE * people)))
+
+
+def crowd_campaign(now: float, crowd: CrowdGuarantee, gateway: Gateway) -> Campaign:
+    """The same question in a crowd: more private than before if nobody knows who sent which report."""
     alone = homepage_campaign(now)
-    crowd = CrowdGuarantee(eps=alone.guarantee.eps, delta=DELTA, people=max(2, int(_SURE * people)))
     bits = (len(HOMEPAGES) - 1).bit_length()
     deck = crowd_deck(bits=bits, rounds=ROUNDS, crowd=crowd, participation=PARTICIPATION, share=_SHARE)
     eps = alone_eps(deck, rounds=ROUNDS, delta=DELTA, participation=PARTICIPATION)
