@@ -95,8 +95,8 @@ def _print_learned(console: Console, outcome: DemoResult) -> None:
         f"changes: eps = {eps:.2f}, delta = {DELTA:g} (exact).\n"
         f"- [bold]in a crowd[/bold]: clients seal quieter noise for the collector and send it through a relay "
         f"({outcome.relayed:,} real clients). {_counted(crowd)} The collector sees all reports, but not who sent "
-        f"which: then eps = {promised.eps:.2f}, delta = {DELTA:g}, among {promised.people:,} people or more (upper). This trusts "
-        "the relay: if it worked with the collector, the two could learn far more, "
+        f"which: then eps = {promised.eps:.2f}, delta = {DELTA:g}, among {promised.people:,} people or more "
+        "(upper). This trusts the relay: if it worked with the collector, the two could learn far more, "
         f"eps = {crowd.campaign.guarantee.eps:.3g} (upper).\n"
     )
     table = Table(
