@@ -97,7 +97,7 @@ def test_other_commands_find_the_store_of_the_file(file: Path, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("prot = 8000", "there is no setting 'prot'; the settings are connections, early, grace, host,"),
+        ("prot = 8000", "there is no setting 'prot'; the settings are connections, early, gateway-keys, grace,"),
         ("minimum_reports = 5", "there is no setting 'minimum_reports'"),
         ("json = true", "there is no setting 'json'"),
         ("config = 'x'", "there is no setting 'config'"),
@@ -156,7 +156,7 @@ def test_every_setting_can_be_in_a_file(tmp_path: Path) -> None:
     lines = []
     for option in serve.params:
         if isinstance(option, click.Option) and option.name not in (None, "config", "as_json", "help"):
-            value = "x" if option.name == "store" else option.default
+            value = "x" if option.name in ("store", "gateway_keys") else option.default
             value = list(value) if isinstance(value, tuple) else value
             lines.append(f"{option.opts[0][2:]} = {'1.5' if value is None else repr(value)}")
     file.write_text("\n".join(lines))

@@ -142,6 +142,8 @@ def test_what_is_wrong_is_said_in_one_line(url: str, tmp_path: Path) -> None:
         (("export", "0" * 64, "1", str(tmp_path / "x.parquet")), "there is no campaign"),
         (("export", asked.id, "1", str(tmp_path / "x.parquet")), "the store has no reports of round 1"),
         (("serve", "--port", "0", "--largest-body", str(1 << 30)), "largest_body must be at most room"),
+        (("serve", "--port", "0", "--gateway-keys", str(tmp_path / "none")), "No such file or directory"),
+        (("serve", "--port", "0", "--gateway-keys", str(good)), "must be for its owner alone"),
         (("serve", "--host", "203.0.113.1", "--port", "0"), "cannot listen at 203.0.113.1:0"),
     ):
         failed = run(*arguments, "--store", url)

@@ -95,6 +95,7 @@ STORE = setting(
 @setting(
     "--gateway-keys",
     type=click.Path(dir_okay=False, path_type=Path),
+    default=None,
     metavar="KEYS",
     help="Private keys that open sealed reports.",
 )

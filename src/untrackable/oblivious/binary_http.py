@@ -122,7 +122,7 @@ class _Reader:
         fields = _read_fields(self._part())
         content = self._part()
         _read_fields(self._part())
-        if self._data.count(0, self._at) != len(self._data) - self._at:
+        if self._data[self._at :] != bytes(len(self._data) - self._at):
             raise SealingError("binary HTTP: the padding must be zero")
         return fields, content
 

@@ -21,6 +21,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from tests.collector.loads import fresh
+from tests.collector.sealed_reports import new_keys
 from tests.collector.servers import OCTETS, process
 from tests.collector.stores.test_faults import on_now
 from untrackable import __version__
@@ -38,6 +39,7 @@ from untrackable.protocol.campaign import LARGEST
 from untrackable.protocol.wire import LAST_ROUND
 from untrackable.serving.problem_types import MEDIA_TYPE
 
+schemathesis.serializer.alias("message/ohttp-req", "application/octet-stream")
 FUZZ = settings(max_examples=15, suppress_health_check=list(HealthCheck))
 CONFORMANCE = (
     status_code_conformance,
@@ -55,7 +57,8 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]
     create_campaign(store, asked.to_bytes(), published=True)
     key = new_key(store, "admin")[1]
     store.close()
-    with process(url, "--minimum-reports", "10", log=folder / "log") as server:
+    keys = str(new_keys(folder)[0])
+    with process(url, "--minimum-reports", "10", "--gateway-keys", keys, log=folder / "log") as server:
         base = f"{server.address}/campaigns/{asked.id}"
         assert httpx.post(f"{base}/reports", content=fresh(50), headers=OCTETS).status_code == 204
         closing = httpx.post(f"{base}/rounds/1/close", headers={"authorization": f"Bearer {key}"})
@@ -148,12 +151,13 @@ def test_limits_are_those_of_the_code() -> None:
     assert parameters["Top"] == {"type": "integer", "minimum": 1, "maximum": MOST_TOP, "default": DEFAULT_TOP}
     assert parameters["Candidate"]["maxItems"] == MOST_CANDIDATES
     bodies = {path: o["requestBody"]["content"] for _, path, o in operations() if "requestBody" in o}
-    assert bodies.keys() == {"/campaigns", "/campaigns/{campaign}/reports"}
+    sealed, plain = "/.well-known/ohttp-gateway", "/campaigns/{campaign}/reports"
+    assert bodies.keys() == {"/campaigns", plain, sealed}
     assert bodies["/campaigns"]["application/json"]["schema"]["description"] == f"At most {LARGEST} bytes."
-    upload = described["paths"]["/campaigns/{campaign}/reports"]["post"]["requestBody"]["content"]
-    assert upload["application/octet-stream"]["schema"]["maxLength"] == 12345
-    by_default = bodies["/campaigns/{campaign}/reports"]["application/octet-stream"]["schema"]["maxLength"]
-    assert by_default == Settings().largest_body
+    for path, kind in ((plain, "application/octet-stream"), (sealed, "message/ohttp-req")):
+        upload = described["paths"][path]["post"]["requestBody"]["content"]
+        assert upload[kind]["schema"]["maxLength"] == 12345
+        assert bodies[path][kind]["schema"]["maxLength"] == Settings().largest_body
 
 
 def test_version_and_references() -> None:

@@ -42,7 +42,7 @@ from untrackable.serving.error_location import error_location
 _log = logging.getLogger("untrackable.collector")
 _HEADERS = {"cache-control": "no-store"}
 _STORED = BinaryResponse(204, ((b"cache-control", b"no-store"),)).to_bytes()
-_TOGETHER = 64
+_TOGETHER = 128
 """The largest number of bodies that are opened before anything else is done.
 
 If each were stored at once, the writer would commit it alone while the next one is opened."""
@@ -112,7 +112,7 @@ class Gateway:
         for head, (size, acceptance) in self._known.items():
             if content.startswith(head):
                 end = len(head) + size
-                padded = content.count(0, end) == len(content) - end > 0
+                padded = content[end:] == bytes(len(content) - end)
                 stored = self._service.writer.try_write(acceptance, content[len(head) : end]) if padded else None
                 if stored is not None:
                     stored.add_done_callback(functools.partial(self._answer, opened, answer))

@@ -1,5 +1,7 @@
 """The endpoints that need an admin key: creating, publishing and ending campaigns, and closing rounds."""
 
+from pathlib import Path
+
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -16,7 +18,7 @@ from untrackable.collector.rounds.campaign_end import end_campaign
 from untrackable.collector.rounds.closing import close_round
 from untrackable.collector.stores.records import StoredCampaign, StoredRound
 from untrackable.collector.stores.store import Store
-from untrackable.errors import CampaignError
+from untrackable.errors import CampaignError, GatewayKeysError
 from untrackable.protocol.campaign import LARGEST, Campaign
 from untrackable.protocol.wire import LAST_ROUND
 
@@ -34,6 +36,7 @@ class ManagementApi:
         published = request.query_params.get("published", "false")
         if published not in ("true", "false"):
             raise Refused(Problem.MALFORMED_REQUEST, "published must be true or false")
+        await run_in_threadpool(check_gateway_keys, body, self._service.settings.gateway_keys)
         id, new = await run_in_threadpool(create_campaign, self._service.store, body, published=published == "true")
         return JSONResponse({"id": id}, 201 if new else 200, NO_STORE)
 
@@ -71,6 +74,27 @@ class ManagementApi:
 
     def _require_admin(self, request: Request) -> None:
         api_keys.require_key(self._service.store, request.headers.get("authorization"), ("admin",))
+
+
+def check_gateway_keys(document: bytes, file: Path | None) -> None:
+    """Refuse a campaign whose reports are sealed for a key that this collector does not have."""
+    try:
+        gateway = Campaign.from_bytes(document).gateway
+    except CampaignError as error:
+        raise Refused(Problem.MALFORMED_CAMPAIGN, str(error)) from None
+    if gateway is None:
+        return
+    if file is None:
+        raise Refused(Problem.CAMPAIGN_REFUSED, "its reports are sealed, and this collector is no gateway")
+    from untrackable.oblivious.gateway_keys import read_keys
+
+    try:
+        known = {config.to_bytes() for config in read_keys(file).published()}
+    except GatewayKeysError:
+        raise Refused(Problem.INTERNAL, "the gateway's keys cannot be read") from None
+    unknown = [key.config[0] for key in gateway.keys if key.config not in known]
+    if unknown:
+        raise Refused(Problem.CAMPAIGN_REFUSED, f"this collector's gateway does not have its key {unknown[0]}")
 
 
 def create_campaign(store: Store, document: bytes, *, published: bool = False) -> tuple[str, bool]:

@@ -11,6 +11,7 @@ def document(settings: Settings) -> dict[str, Any]:
     """The document of a collector with these settings, which choose how large a body may be."""
     text = resources.files("untrackable.collector.http").joinpath("openapi.json").read_text(encoding="utf-8")
     found: dict[str, Any] = strict_json.parse(text)
-    upload = found["paths"]["/campaigns/{campaign}/reports"]["post"]["requestBody"]
-    upload["content"]["application/octet-stream"]["schema"]["maxLength"] = settings.largest_body
+    for path in ("/campaigns/{campaign}/reports", "/.well-known/ohttp-gateway"):
+        (body,) = found["paths"][path]["post"]["requestBody"]["content"].values()
+        body["schema"]["maxLength"] = settings.largest_body
     return found
