@@ -38,8 +38,9 @@ class Verdict:
 
     def to_json(self) -> dict[str, Any]:
         """The recomputed numbers, each with the kind of number it is."""
-        ends = {name: getattr(self, name) for name in ("delta", "tracking_delta", "recognition", "crowd")}
-        return {name: None if end is None else bracket_json(end) for name, end in ends.items()}
+        ends = {name: getattr(self, name) for name in ("delta", "tracking_delta", "recognition")}
+        crowd = {} if self.crowd is None else {"crowd": bracket_json(self.crowd)}
+        return {**{name: None if end is None else bracket_json(end) for name, end in ends.items()}, **crowd}
 
 
 def bracket_json(bracket: Bracket) -> dict[str, Any]:

@@ -79,7 +79,7 @@ class ManagementApi:
 def check_gateway_keys(document: bytes, file: Path | None) -> None:
     """Refuse a campaign whose reports are sealed for a key that this collector does not have."""
     try:
-        gateway = getattr(Campaign.from_bytes(document), "gateway", None)
+        gateway = Campaign.from_bytes(document).gateway
     except CampaignError as error:
         raise Refused(Problem.MALFORMED_CAMPAIGN, str(error)) from None
     if gateway is None:
