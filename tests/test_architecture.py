@@ -28,6 +28,7 @@ USES: dict[str, set[str]] = {
     "discovery": {"kernels", "estimation", "mechanisms", "encodings"},
     "answers": {"theory", "estimation", "mechanisms", "encodings"},
     "reports": {"theory", "estimation", "mechanisms", "encodings", "discovery", "answers"},
+    "engines": {"mechanisms", "encodings", "answers", "reports"},
     "rappor_decode": {"estimation", "mechanisms", "reports"},
     "auditing": {"theory", "mechanisms", "reports"},
     "planning": {"theory", "mechanisms", "encodings", "protocol"},
@@ -40,7 +41,7 @@ USES: dict[str, set[str]] = {
     "demo": {"theory", "mechanisms", "encodings", "protocol", "client", "auditing", "collector", "display"},
     "cli": {
         "theory", "mechanisms", "encodings", "protocol", "accounting", "client", "discovery", "answers", "reports",
-        "rappor_decode", "auditing", "planning", "paper", "display", "collector", "demo",
+        "rappor_decode", "auditing", "planning", "paper", "display", "collector", "demo", "engines",
     },
 }  # fmt: skip
 """Which packages each package may import from, beside the basics. docs/architecture.md says why."""
