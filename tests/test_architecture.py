@@ -28,7 +28,7 @@ USES: dict[str, set[str]] = {
     "discovery": {"kernels", "estimation", "mechanisms", "encodings"},
     "answers": {"theory", "estimation", "mechanisms", "encodings"},
     "reports": {"theory", "estimation", "mechanisms", "encodings", "discovery", "answers"},
-    "engines": {"mechanisms", "encodings", "answers", "reports"},
+    "engines": {"mechanisms", "encodings", "answers", "reports", "auditing"},
     "rappor_decode": {"estimation", "mechanisms", "reports"},
     "auditing": {"theory", "mechanisms", "reports"},
     "planning": {"theory", "mechanisms", "encodings", "protocol"},

@@ -6,6 +6,7 @@ sums of its own reports.
 """
 
 import re
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from os import PathLike, fspath
@@ -14,11 +15,11 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import numpy as np
-from numpy.typing import NDArray
 
 from untrackable.answers.question import Question
 from untrackable.encodings.encoding import Encoding
-from untrackable.errors import ReportFileError
+from untrackable.engines.sum_pieces import PIECES, PROBLEM, SEEN, added_pieces, piece_numbers, piece_row, pieces_of
+from untrackable.errors import ReportFileError, UntrackableError
 from untrackable.extras import extra
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.progress import Progress
@@ -36,13 +37,10 @@ with extra("spark"):
     from pyspark.errors import PySparkException
     from pyspark.sql import DataFrame, SparkSession, functions
 
-_PIECE = 1 << 17
-"""The number of integers in a piece of sums: 1 MiB."""
 _ROWS = 1 << 18
 """The number of reports that a task reads at a time."""
-_SUMS = "round long, name string, start long, places binary, numbers binary"
-_SEEN, _PROBLEM = "a round", "a problem"
-"""Names of rows that are no sums: a round of which there are reports, and what is wrong with them."""
+_SHOWN_EVERY = 1.0
+"""Progress is shown at these intervals, in seconds."""
 _FILE, _ROW = "file of the report", "row of the report"
 _VERIFIED = "parquet.page.verify-checksum.enabled"
 
@@ -57,6 +55,12 @@ class SparkEngine:
 
     def __init__(self, session: SparkSession, *, nonce: str | None = None) -> None:
         self._session, self._nonce = session, nonce
+
+    def made(
+        self, paths: Sequence[Source], mechanism: Mechanism | None = None, encoding: Encoding | None = None
+    ) -> tuple[Mechanism, Encoding | None]:
+        """How the reports in these files were made, by what is given and by what all files say."""
+        return _Reports(self._session, paths, self._nonce).agreed(mechanism, encoding)
 
     def __call__(
         self,
@@ -75,9 +79,7 @@ class SparkEngine:
         made, meant = given.agreed(mechanism, encoding)
         question = None if ask is None else ask(made, meant)
         chosen = None if rounds is None else frozenset(rounds)
-        if progress is not None:
-            progress("adding up on the cluster", None)
-        with _failures(given.name), _arrow_batches(self._session):
+        with failures(given.name), _arrow_batches(self._session), _shown_progress(self._session, progress):
             frame = given.frame(assume_round)
             seen: frozenset[int] = frozenset()
             if not own_rounds(made):
@@ -108,7 +110,7 @@ class _Reports:
             raise ReportFileError("a file is given twice: its reports would count twice")
         self.name = "<DataFrame>" if frames else ", ".join(files)
         self._from_files = bool(files)
-        with _failures(self.name):
+        with failures(self.name):
             self._frame = frames[0] if frames else session.read.option(_VERIFIED, "true").parquet(*files)
             if files:
                 self._read_headers(session)
@@ -120,7 +122,7 @@ class _Reports:
     def _read_headers(self, session: SparkSession) -> None:
         """What the files themselves say, through Spark's own file systems."""
         jvm, counts = session._jvm, []
-        hadoop = session._jsc.hadoopConfiguration()  # type: ignore[attr-defined]
+        hadoop = session._jsc.hadoopConfiguration()
         for file in self._frame.inputFiles():
             path = jvm.org.apache.hadoop.fs.Path(file)  # type: ignore[union-attr]
             opened = jvm.org.apache.parquet.hadoop.util.HadoopInputFile.fromPath(path, hadoop)  # type: ignore[union-attr]
@@ -211,17 +213,14 @@ class _Task:
             file = ReportFile(table, self._mechanism, self._encoding, None)
             read = add_file(result, file, self._feeds, lambda done: None)
         except (ReportFileError, ValueError) as error:
-            yield _row(0, _PROBLEM, 0, b"", str(error).encode())
+            yield piece_row(0, PROBLEM, 0, b"", str(error).encode())
             return
-        yield _row(0, _SEEN, 0, b"", np.array([read]).tobytes())
+        yield piece_row(0, SEEN, 0, b"", np.array([read]).tobytes())
         for number in sorted(result.rounds):
-            yield _row(number, _SEEN, 0, b"", b"")
+            yield piece_row(number, SEEN, 0, b"", b"")
         for number, sums in result.sums.items():
             for name, addend in sums.addends().items():
-                for start in range(0, addend.size, _PIECE):
-                    piece = _piece(addend[start : start + _PIECE])
-                    if piece is not None:
-                        yield _row(0 if self._together else number, name, start, *piece)
+                yield from pieces_of(0 if self._together else number, name, addend)
 
 
 class _BatchTable(StreamTable):
@@ -249,7 +248,7 @@ class _BatchTable(StreamTable):
 
 def _first_problem(frame: DataFrame, task: _Task) -> str:
     """What is wrong with the first report that cannot be counted."""
-    found = frame.mapInArrow(task.sums, _SUMS).filter(functions.col("name") == _PROBLEM).collect()
+    found = frame.mapInArrow(task.sums, PIECES).filter(functions.col("name") == PROBLEM).collect()
     said = [bytes(row.numbers).decode() for row in found]
     return min(said, key=lambda text: [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", text)])
 
@@ -269,7 +268,7 @@ def _once(frame: DataFrame, nonce: str, name: str) -> DataFrame:
 def _arrow_batches(session: SparkSession) -> Iterator[None]:
     """Read so many reports at a time that calls cost little, and leave the session as it was."""
     name = "spark.sql.execution.arrow.maxRecordsPerBatch"
-    before = session.conf.get(name)
+    before = session.conf.get(name) or str(_ROWS)
     session.conf.set(name, _ROWS)
     try:
         yield
@@ -278,7 +277,32 @@ def _arrow_batches(session: SparkSession) -> Iterator[None]:
 
 
 @contextmanager
-def _failures(name: str) -> Iterator[None]:
+def _shown_progress(session: SparkSession, progress: Progress | None) -> Iterator[None]:
+    """Show every second how many of the tasks that are known have been done."""
+    if progress is None:
+        yield
+        return
+    ended, tracker = threading.Event(), session.sparkContext.statusTracker()
+
+    def show() -> None:
+        while not ended.wait(_SHOWN_EVERY):
+            stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+            total = sum(stage.numTasks for stage in stages if stage)
+            done = sum(stage.numCompletedTasks for stage in stages if stage)
+            progress("adding up on the cluster", done / total if total else None)
+
+    progress("adding up on the cluster", None)
+    shown = threading.Thread(target=show, daemon=True)
+    shown.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        shown.join()
+
+
+@contextmanager
+def failures(name: str, kind: type[UntrackableError] = ReportFileError) -> Iterator[None]:
     """Turn a failure of Spark into one sentence about the file."""
     try:
         yield
@@ -287,9 +311,9 @@ def _failures(name: str) -> Iterator[None]:
         lines = [line.strip() for line in text.splitlines() if line.strip() and "SQLSTATE" not in line[:12]]
         if "Traceback" in text:
             own = [line for line in lines if not line.startswith(("at ", "JVM", "File "))]
-            raise ReportFileError(f"{name}: a task failed on the cluster: {own[-1][:300]}") from None
+            raise kind(f"{name}: a task failed on the cluster: {own[-1][:300]}") from None
         file = re.search(r"\b(?:file|hdfs|s3a?|gs|abfss?):/[^\s,;]*[^\s,;.]", text)
-        raise ReportFileError(f"{_shown(file[0]) if file else name} cannot be read: {lines[0][:300]}") from None
+        raise kind(f"{_shown(file[0]) if file else name} cannot be read: {lines[0][:300]}") from None
 
 
 def _shown(file: str) -> str:
@@ -300,15 +324,15 @@ def _shown(file: str) -> str:
 
 def _collect(result: FileSums, frame: DataFrame, task: _Task) -> int | None:
     """Add up all reports. Returns how many there are, or None if one of them cannot be counted."""
-    pieces = frame.mapInArrow(task.sums, _SUMS)
-    added = pieces.repartition(ROUND, "name", "start").mapInArrow(_added, _SUMS)
+    pieces = frame.mapInArrow(task.sums, PIECES)
+    added = pieces.repartition(ROUND, "name", "start").mapInArrow(added_pieces, PIECES)
     count, rows, failed = 0, [], False
     for row in added.toLocalIterator():
-        if row.name == _PROBLEM:
+        if row.name == PROBLEM:
             failed = True
-        elif row.name == _SEEN and row.round:
+        elif row.name == SEEN and row.round:
             result.put(row.round, result.mechanism.aggregator(row.round))
-        elif row.name == _SEEN:
+        elif row.name == SEEN:
             count = int(np.frombuffer(row.numbers, dtype=np.int64)[0])
         elif result.rounds and (result.together or row.round in result.rounds):
             _increase(result, row)
@@ -321,50 +345,4 @@ def _collect(result: FileSums, frame: DataFrame, task: _Task) -> int | None:
 
 def _increase(result: FileSums, row: Any) -> None:
     sums = result.of_round(row.round)
-    sums.increase(row.name, row.start, _numbers(row.places, row.numbers))
-
-
-def _added(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The pieces of several tasks, added up. Each piece is whole in one of these calls."""
-    found: dict[tuple[int, str, int], NDArray[np.int64]] = {}
-    for batch in batches:
-        for row in batch.to_pylist():
-            key = (row["round"], row["name"], row["start"])
-            if row["name"] == _PROBLEM:
-                yield _row(*key, b"", row["numbers"])
-                continue
-            numbers = _numbers(row["places"], row["numbers"])
-            held = found.get(key)
-            if held is None or held.size < numbers.size:
-                found[key] = numbers = numbers.copy()
-                numbers[: 0 if held is None else held.size] += 0 if held is None else held
-            else:
-                held[: numbers.size] += numbers
-    for key, numbers in found.items():
-        yield _row(*key, *(_piece(numbers) or (b"", b"")))
-
-
-def _piece(numbers: NDArray[np.int64]) -> tuple[bytes, bytes] | None:
-    """Integers as bytes: all of them, or the places and values of those that are not 0; None if all are."""
-    places = np.flatnonzero(numbers)
-    if not places.size:
-        return None
-    if 12 * places.size < 8 * numbers.size:
-        return places.astype("<u4").tobytes(), numbers[places].astype("<i8").tobytes()
-    return b"", numbers.astype("<i8").tobytes()
-
-
-def _numbers(places: bytes, numbers: bytes) -> NDArray[np.int64]:
-    """The integers of a piece; those after the last that is not 0 may be missing."""
-    values = np.frombuffer(numbers, dtype="<i8")
-    if not places:
-        return values
-    where = np.frombuffer(places, dtype="<u4")
-    found = np.zeros(int(where[-1]) + 1, dtype=np.int64)
-    found[where] = values
-    return found
-
-
-def _row(round: int, name: str, start: int, places: bytes, numbers: bytes) -> pa.RecordBatch:
-    columns = {ROUND: [round], "name": [name], "start": [start], "places": [places], "numbers": [numbers]}
-    return pa.RecordBatch.from_pydict(columns)
+    sums.increase(row.name, row.start, piece_numbers(row.places, row.numbers))

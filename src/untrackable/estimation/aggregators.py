@@ -171,7 +171,7 @@ class Aggregator(ABC):
         """Add these integers to some of the addends, from `start` on. Sums that were merged elsewhere come so."""
         held = self.n if name == COUNT else getattr(self, name)
         if not isinstance(held, np.ndarray):
-            setattr(self, "n" if name == COUNT else name, int(held) + int(by[0]))
+            setattr(self, "n" if name == COUNT else name, int(held) + int(by.sum()))
             return
         held.reshape(-1)[start : start + by.size] += by
 
