@@ -4,12 +4,12 @@ BIN := $(VENV)/bin
 PYTHON := $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 
-.PHONY: demo test check chromium nginx bench figures vectors lock clean
+.PHONY: demo test check chromium nginx java bench figures vectors lock clean
 
 demo: $(VENV)/.ready
 	@$(BIN)/untrackable demo
 
-test: $(VENV)/.ready-dev chromium nginx
+test: $(VENV)/.ready-dev chromium nginx java
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -32,6 +32,11 @@ nginx:
 	@PATH="$$PATH:/usr/sbin"; command -v nginx >/dev/null && command -v openssl >/dev/null \
 		|| { echo "installing nginx"; apt-get update -qq && apt-get install --yes -qq nginx-light openssl >/dev/null \
 			&& { systemctl disable --now nginx >/dev/null 2>&1 || true; }; }
+
+# Estimates on Spark are tested with a small cluster on this machine.
+java:
+	@command -v java >/dev/null || { echo "installing Java"; apt-get update -qq \
+		&& apt-get install --yes -qq openjdk-17-jre-headless >/dev/null; }
 
 bench: $(VENV)/.ready-dev
 	@for b in benchmarks/*.py; do $(BIN)/python $$b || exit 1; done

@@ -34,6 +34,7 @@ USES: dict[str, set[str]] = {
     "discovery": {"kernels", "estimation", "mechanisms", "encodings"},
     "answers": {"theory", "estimation", "mechanisms", "encodings"},
     "reports": {"theory", "estimation", "mechanisms", "encodings", "discovery", "answers"},
+    "engines": {"mechanisms", "encodings", "answers", "reports", "auditing"},
     "rappor_decode": {"estimation", "mechanisms", "reports"},
     "auditing": {"theory", "mechanisms", "reports"},
     "planning": {"theory", "mechanisms", "encodings", "protocol"},
@@ -50,7 +51,7 @@ USES: dict[str, set[str]] = {
     "cli": {
         "theory", "mechanisms", "encodings", "protocol", "accounting", "client", "discovery", "answers", "reports",
         "rappor_decode", "auditing", "planning", "paper", "display", "collector", "demo",
-        "oblivious", "relay", "serving",
+        "engines", "oblivious", "relay", "serving",
     },
 }  # fmt: skip
 """Which packages each package may import from, beside the basics. docs/architecture.md says why."""

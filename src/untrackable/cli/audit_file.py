@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from untrackable.cli.engine_options import engine_options, spark_session
 from untrackable.cli.help_layout import PlainCommand
 from untrackable.cli.terminal import print_json, printable, progress
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command("audit-file", cls=PlainCommand)
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=click.Path())
 @click.option("--pseudonym", metavar="COLUMN", show_default="found by name", help="Column with the pseudonyms.")
 @click.option("--window", metavar="COLUMN", show_default="found by name", help="Column with the windows.")
 @click.option("--report", metavar="COLUMN", show_default="found by name", help="Column with the reports.")
@@ -51,13 +51,16 @@ if TYPE_CHECKING:
     show_default=True,
     help="Random seed that picks the people.",
 )
+@engine_options
 @click.option("--mechanism", metavar="NAME", help="Use the best attack against this mechanism.")
 @click.option("--parameter", "parameters", multiple=True, metavar="KEY=VALUE", help="Parameter of --mechanism.")
 @click.option("--preset", metavar="NAME", help="Published parameters of --mechanism.")
 @click.option("--value", help="The value that everyone is assumed to hold.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def audit_file(
-    file: Path,
+    file: str,
+    engine: str,
+    master: str | None,
     windows: str | None,
     mechanism: str | None,
     parameters: tuple[str, ...],
@@ -91,8 +94,14 @@ def audit_file(
     try:
         by = None if mechanism is None else _resolve(mechanism, list(parameters), preset)
         held = int(value) if value is not None and re.fullmatch(r"\d{1,1000}", value) else value
-        with progress() as show:
-            found = file_audit.audit_file(file, windows=two, mechanism=by, value=held, progress=show, **options)
+        options |= {"windows": two, "mechanism": by, "value": held}
+        with spark_session(engine, master) as session, progress() as show:
+            if session is None:
+                found = file_audit.audit_file(file, progress=show, **options)
+            else:
+                from untrackable.engines.spark_audit import audit_on_spark
+
+                found = audit_on_spark(session, [file], progress=show, **options)
     except (UntrackableError, TypeError, ValueError) as error:
         raise click.ClickException(str(error)) from None
     if as_json:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from untrackable import strict_json
+from untrackable.cli.engine_options import engine_options, spark_session
 from untrackable.cli.help_layout import PlainCommand
 from untrackable.cli.round_options import round_numbers, round_options
 from untrackable.cli.terminal import (
@@ -26,7 +26,7 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 
 
 @click.command(cls=PlainCommand)
-@click.argument("files", type=click.Path(path_type=Path), nargs=-1, required=True)
+@click.argument("files", type=click.Path(), nargs=-1, required=True)
 @click.option(
     "--alpha", type=_SHARE, default=0.05, show_default=True, help="Chance that any string found is false."
 )
@@ -41,10 +41,13 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
     help="Prefixes kept at each length.",
 )
 @round_options
+@engine_options
 @click.option("--encoding", metavar="JSON", help="What values mean, if the file does not say.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def discover(
-    files: tuple[Path, ...],
+    files: tuple[str, ...],
+    engine: str,
+    master: str | None,
     alpha: float,
     leads: int,
     beam: int,
@@ -60,8 +63,15 @@ def discover(
 
     Example: untrackable discover reports.parquet --alpha 0.01
     """
-    with one_line_errors():
+    with one_line_errors(), spark_session(engine, master) as session:
         from untrackable.reports.file_answers import discover_files
+        from untrackable.reports.summing import sum_files
+
+        add_up: Any = sum_files
+        if session is not None:
+            from untrackable.engines.spark import SparkEngine
+
+            add_up = SparkEngine(session)
 
         meant = read_encoding(encoding)
         with progress() as show:
@@ -74,6 +84,7 @@ def discover(
                 leads=leads,
                 beam=beam,
                 progress=show,
+                add_up=add_up,
             )
     if as_json:
         print_json(strict_json.parse(found.to_json()))

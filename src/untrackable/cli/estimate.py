@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from untrackable.cli.engine_options import engine_options, spark_session
 from untrackable.cli.help_layout import PlainCommand
 from untrackable.cli.round_options import round_numbers, round_options
 from untrackable.cli.terminal import (
@@ -21,6 +22,8 @@ from untrackable.cli.terminal import (
 from untrackable.extras import require
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from untrackable.reports.file_answers import FileAnswer
 
 _FORMATS, _EXPORTS = (".png", ".svg", ".pdf"), (".csv", ".parquet", ".arrow", ".json")
@@ -30,13 +33,14 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 
 
 @click.command(cls=PlainCommand)
-@click.argument("files", type=_FILE, nargs=-1, required=True)
+@click.argument("files", type=click.Path(), nargs=-1, required=True)
 @click.option("--top", type=click.IntRange(min=1), default=20, show_default=True, help="How many values to show.")
 @click.option("--candidates", type=_FILE, metavar="FILE", help="Possible values, one per line.")
 @click.option("--consistent", is_flag=True, help="Also show the nearest possible shares (biased).")
 @click.option("--beta", type=_SHARE, default=0.05, show_default=True, help="Chance that any interval misses.")
 @click.option("--fdr", type=_SHARE, default=0.05, show_default=True, help="False discovery rate for `by fdr`.")
 @round_options
+@engine_options
 @click.option("--mechanism", metavar="NAME", help="The mechanism, if the file does not say.")
 @click.option(
     "--parameter", "-p", "parameters", multiple=True, metavar="KEY=VALUE", help="Parameter of --mechanism."
@@ -48,7 +52,9 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 @click.option("--export", "out", type=_OUT, metavar="FILE", help="Write all values: .csv, .parquet, .arrow, .json.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def estimate(
-    files: tuple[Path, ...],
+    files: tuple[str, ...],
+    engine: str,
+    master: str | None,
     top: int,
     candidates: Path | None,
     consistent: bool,
@@ -69,7 +75,7 @@ def estimate(
 
     FILES are Parquet, Arrow, CSV or NumPy; the content says which. Reports of several files are counted together.
     Files that `untrackable simulate`, `untrackable export` or the library wrote say how their reports were made. A
-    damaged or truncated file is an error: nothing is estimated from the rest of it.
+    damaged or truncated file is an error: nothing is estimated from the rest of it. With Spark, FILES are Parquet.
 
     Example: untrackable estimate reports.parquet --plot answer.png
     """
@@ -79,8 +85,15 @@ def estimate(
     _check("--export", out, _EXPORTS)
     if mechanism is None and (parameters or preset):
         raise click.UsageError("--parameter and --preset need --mechanism")
-    with one_line_errors():
+    with one_line_errors(), spark_session(engine, master) as session:
         from untrackable.reports.file_answers import estimate_files
+        from untrackable.reports.summing import sum_files
+
+        add_up: Any = sum_files
+        if session is not None:
+            from untrackable.engines.spark import SparkEngine
+
+            add_up = SparkEngine(session)
 
         made = None if mechanism is None else _resolve(mechanism, parameters, preset)
         meant = read_encoding(encoding)
@@ -91,10 +104,11 @@ def estimate(
                 encoding=meant,
                 assume_round=assume_round,
                 rounds=round_numbers(rounds),
-                candidates=None if candidates is None else _candidates(candidates, files, made, meant),
+                candidates=None if candidates is None else _candidates(candidates, files, made, meant, session),
                 beta=beta,
                 participation=participation,
                 progress=show,
+                add_up=add_up,
             )
         _write(found, plot, out, top, consistent)
     if as_json:
@@ -121,17 +135,25 @@ def _resolve(name: str, parameters: tuple[str, ...], preset: str | None) -> Any:
     return resolve(name, parameters, preset)
 
 
-def _candidates(path: Path, files: tuple[Path, ...], mechanism: Any, encoding: Any) -> list[Any]:
+def _candidates(
+    path: Path, files: tuple[str, ...], mechanism: Any, encoding: Any, session: SparkSession | None
+) -> list[Any]:
     """The candidates in a file, as the encoding of the reports takes them."""
     from untrackable.encodings.text_values import from_text
     from untrackable.rappor_decode.rappor_files import read_candidates
     from untrackable.reports.summing import open_file
 
-    about = open_file(files[0], mechanism=mechanism, encoding=encoding)
+    if session is None:
+        about = open_file(files[0], mechanism=mechanism, encoding=encoding)
+        mechanism, encoding = about.mechanism, about.encoding
+    else:
+        from untrackable.engines.spark import SparkEngine
+
+        mechanism, encoding = SparkEngine(session).made(files, mechanism, encoding)
     listed = read_candidates(path)
-    if about.encoding is None and about.mechanism.takes_strings:
+    if encoding is None and mechanism.takes_strings:
         return list(listed)
-    return [from_text(about.encoding, line) for line in listed]
+    return [from_text(encoding, line) for line in listed]
 
 
 def _write(found: FileAnswer, plot: Path | None, out: Path | None, top: int, consistent: bool) -> None:

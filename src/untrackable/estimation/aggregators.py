@@ -22,6 +22,8 @@ Reports = NDArray[np.uint64] | NDArray[np.uint8]
 LARGEST_DENSE_BITS = 26
 _CONVERTED = 1 << 16
 """How many integers are turned into floating-point numbers at a time, in the same memory."""
+COUNT = "n"
+"""The name of the number of reports among the addends."""
 _HEAD = 16
 """Saved sums begin with this many bytes: the group and the number of reports."""
 
@@ -159,6 +161,19 @@ class Aggregator(ABC):
         self._add_packed(payload[_HEAD:], n)
         self.n += n
         return self
+
+    def addends(self) -> dict[str, NDArray[np.int64]]:
+        """All that adds up when sums are merged, by name, as arrays of integers of one axis."""
+        named = {name: np.asarray(getattr(self, name), dtype=np.int64).reshape(-1) for name in self._sums}
+        return {COUNT: np.array([self.n]), **named}
+
+    def increase(self, name: str, start: int, by: NDArray[np.int64]) -> None:
+        """Add these integers to some of the addends, from `start` on. Sums that were merged elsewhere come so."""
+        held = self.n if name == COUNT else getattr(self, name)
+        if not isinstance(held, np.ndarray):
+            setattr(self, "n" if name == COUNT else name, int(held) + int(by.sum()))
+            return
+        held.reshape(-1)[start : start + by.size] += by
 
     def _packed(self) -> bytes:
         return b"".join(np.asarray(getattr(self, name), dtype="<i8").tobytes() for name in self._sums)

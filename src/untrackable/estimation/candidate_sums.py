@@ -69,6 +69,10 @@ class CandidateAggregator(Aggregator):
             raise ValueError(f"candidates must be given, as {self.why_candidates}")
         return CandidateCounts(self, candidates)
 
+    def addends(self) -> dict[str, NDArray[np.int64]]:
+        """Reports do not add up; counts for candidates do."""
+        raise ValueError(f"candidates must be given, as {self.why_candidates}")
+
     def _empty_copy(self) -> Self:
         """Empty sums of this kind."""
         made = copy.copy(self)

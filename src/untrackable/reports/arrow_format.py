@@ -122,6 +122,8 @@ class RecordBatchTable:
             raise self.file.malformed(self.unit, row + gap + 1, f"there is no {name}")
         if layout.in_bytes and _is_bytes(column.type):
             column = self._fixed_size(column, layout.size, row)
+        if not layout.in_bytes and pa.types.is_decimal128(column.type) and column.type.scale == 0:
+            column = self._words(column, row)
         fits = column.type == pa.binary(layout.size) if layout.in_bytes else pa.types.is_integer(column.type)
         if not fits:
             wanted = f"fixed_size_binary[{layout.size}]" if layout.in_bytes else "integers"
@@ -138,6 +140,16 @@ class RecordBatchTable:
             wrong = next(place for place, length in enumerate(lengths) if length != size)
             why = f"a report must have {size} bytes, not {lengths[wrong]}"
             raise self.file.malformed(self.unit, row + wrong + 1, why) from None
+
+    def _words(self, column: Any, row: int) -> Any:
+        """Decimal numbers without fractions, as which databases give large integers, as words."""
+        words = np.frombuffer(column.buffers()[1], dtype="<u8")[2 * column.offset :][: 2 * len(column)]
+        high = words[1::2]
+        if high.any():
+            raise self.file.malformed(
+                self.unit, row + int(np.argmax(high != 0)) + 1, "it does not fit into 64 bits"
+            )
+        return pa.array(words[::2].copy())
 
 
 class ArrowTable(RecordBatchTable):

@@ -1,6 +1,6 @@
 """Tables that are not files: whatever gives Arrow data, such as a DuckDB query or a Polars data frame."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,12 @@ with extra("files"):
 
 @dataclass(frozen=True, slots=True)
 class GivenData(SourceFile):
-    """Data that is no file. Its path is the name of its type in angle brackets, for messages."""
+    """Data that is no file. Its path is the name of its type in angle brackets, for messages.
+
+    `place` says where a row of this number comes from, if that is known.
+    """
+
+    place: Callable[[int], str] | None = None
 
     @property
     def size(self) -> int:
@@ -29,14 +34,20 @@ class GivenData(SourceFile):
         """Whether a checksum of our own covers it. Rows may be selected on the way, so none does."""
         return False
 
+    def malformed(self, unit: str, number: int, why: object) -> UntrackableError:
+        """The error for a problem with one row."""
+        return self.error(f"{f'{self.path}, {unit} {number}' if self.place is None else self.place(number)}: {why}")
+
 
 class StreamTable(RecordBatchTable):
     """Arrow data of another library as a table. It may have to be read twice, with the same result."""
 
     part_name = "record batch"
 
-    def __init__(self, source: ArrowStream, error: type[UntrackableError]) -> None:
-        super().__init__(GivenData(Path(f"<{type(source).__name__}>"), error))
+    def __init__(
+        self, source: ArrowStream, error: type[UntrackableError], place: Callable[[int], str] | None = None
+    ) -> None:
+        super().__init__(GivenData(Path(f"<{type(source).__name__}>"), error, place))
         self._source = source
         self._rows: int | None = None
         self._opened: Any = self._open()

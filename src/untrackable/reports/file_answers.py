@@ -15,7 +15,7 @@ from untrackable.encodings.encoding import Encoding
 from untrackable.errors import EncodingError, ReportFileError
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.progress import Progress
-from untrackable.reports.summing import ReadFile, sum_files
+from untrackable.reports.summing import ReadFile, SumFiles, sum_files
 from untrackable.reports.table import Source
 from untrackable.theory.chance_of_answering import EVERY_ROUND
 
@@ -43,6 +43,7 @@ def estimate_files(
     beta: float = 0.05,
     participation: Chance = EVERY_ROUND,
     progress: Progress | None = None,
+    add_up: SumFiles = sum_files,
 ) -> FileAnswer:
     """Estimate frequencies from files of reports, of all rounds or of `rounds`. Each file is read to its end.
 
@@ -50,10 +51,11 @@ def estimate_files(
     `mechanism`, `encoding` and `assume_round` are for files that do not say them. `candidates` are what people may
     hold, as the encoding takes it: they are needed for hashed strings, and if there are too many values to
     estimate. Intervals fail with probability at most `beta`. `participation` is the probability with which each
-    person answered a round; estimates are of everybody.
+    person answered a round; estimates are of everybody. `add_up` adds up the reports: on this machine, or on a
+    cluster (`untrackable.engines.spark`).
     """
     beta = checks.open_probability("beta", beta)
-    found = sum_files(
+    found = add_up(
         list(paths) if isinstance(paths, (list, tuple)) else [cast(Source, paths)],
         mechanism=mechanism,
         encoding=encoding,
@@ -89,13 +91,14 @@ def discover_files(
     leads: int = 10,
     beam: int = BEAM,
     progress: Progress | None = None,
+    add_up: SumFiles = sum_files,
 ) -> Discovered:
     """Find the frequent strings of all reports in these files, of all rounds or of `rounds`.
 
     The other arguments are those of `estimate_files` and `discover`. If the reports of a client's rounds do not
     pool, as with stored reports, one round must be selected.
     """
-    found = sum_files(
+    found = add_up(
         paths,
         mechanism=mechanism,
         encoding=encoding,

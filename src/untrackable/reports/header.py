@@ -84,13 +84,18 @@ class Footer:
 
     def confirm(self, said: str | None) -> None:
         """Check the footer of the file."""
-        found = _FOOTER.fullmatch(said or "")
-        if not found:
-            raise ReportFileError("its checksum is missing or damaged, so the file is not complete")
-        if int(found[1]) != self.count:
-            raise ReportFileError(f"it holds {self.count} reports where it says {int(found[1])}")
+        if (count := sealed_count(said)) != self.count:
+            raise ReportFileError(f"it holds {self.count} reports where it says {count}")
         if said != self.text():
             raise ReportFileError("its checksum does not match: something in it was changed or damaged")
+
+
+def sealed_count(footer: str | None) -> int:
+    """The number of reports that the footer of a file says."""
+    found = _FOOTER.fullmatch(footer or "")
+    if not found:
+        raise ReportFileError("its checksum is missing or damaged, so the file is not complete")
+    return int(found[1])
 
 
 def agreed(name: str, said: Any, given: Any) -> Any:

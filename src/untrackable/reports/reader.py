@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from untrackable.encodings.encoding import Encoding
-from untrackable.errors import ReportFileError
+from untrackable.errors import ReportFileError, UntrackableError
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.observed_rounds import LARGEST_ROUND, round_number
 from untrackable.reports.file_type import open_source
@@ -70,9 +70,9 @@ class ReportFile:
                 read = f"read up to {self.unit} {number - 1}"
                 raise ReportFileError(f"{self.path} is damaged or truncated ({read}): {error}") from None
 
-    def refused(self, row: int, why: object) -> ReportFileError:
+    def refused(self, row: int, why: object) -> UntrackableError:
         """A report that is not one of this mechanism's."""
-        return ReportFileError(f"{self.path}, {self.unit} {row}: {why}")
+        return self._table.file.malformed(self.unit, row, why)
 
     def _rounds(self, batch: ArrayBatch) -> NDArray[np.int64]:
         rounds = batch.columns.get(ROUND)

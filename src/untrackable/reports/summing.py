@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -22,7 +22,8 @@ from untrackable.reports.table import Source
 if TYPE_CHECKING:
     from untrackable.reports.sums_file import SumsFile
 
-"""Called with what is being done and, if known, how much of it is done, from 0 to 1."""
+Feeds = Callable[[int], Sequence[int]]
+"""A function that says to the sums of which rounds the reports of a round belong."""
 
 MOST_SUMS = 1 << 24
 """How many integers the sums of several rounds may hold: 128 MiB, and as much again for estimates."""
@@ -81,6 +82,24 @@ class FileSums:
             )
 
 
+class SumFiles(Protocol):
+    """A function that adds up reports, as `sum_files` does."""
+
+    def __call__(
+        self,
+        paths: Sequence[Source],
+        *,
+        mechanism: Mechanism | None = None,
+        encoding: Encoding | None = None,
+        assume_round: int | None = None,
+        rounds: Sequence[int] | None = None,
+        ask: Callable[[Mechanism, Encoding | None], Question] | None = None,
+        together: bool = False,
+        progress: Progress | None = None,
+    ) -> FileSums:
+        """The sums of all reports in these files."""
+
+
 def sum_files(
     paths: Sequence[Source],
     *,
@@ -111,18 +130,15 @@ def sum_files(
         mechanism = made
     _check_same_campaign(totals)
     result = FileSums(made, encoding, None if ask is None else ask(made, encoding), together)
-    own = type(made).takes is Mechanism.takes
     chosen = None if rounds is None else frozenset(rounds)
-    feeds = {} if own else _feeds(files, made, chosen)
+    feeds = feeds_of(made, frozenset() if own_rounds(made) else _rounds_seen(files, made), chosen)
     for file, share in zip(files, _shares(files), strict=True):
-        count = 0
-        for piece in file.pieces():
-            count += len(piece.reports)
-            mine = [piece.round] if own and (chosen is None or piece.round in chosen) else []
-            for number in mine or feeds.get(piece.round, []):
-                _add(result, file, piece, number)
+
+        def show(done: float, share: tuple[float, float] = share) -> None:
             if progress is not None:
-                progress("reading", share[0] + share[1] * piece.done)
+                progress("reading", share[0] + share[1] * done)
+
+        count = add_file(result, file, feeds, show)
         result.files.append(ReadFile(path=file.path, reports=count, checked=file.has_footer))
     for total in totals:
         if chosen is None or total.round in chosen:
@@ -157,19 +173,41 @@ def _check_same_campaign(totals: list["SumsFile"]) -> None:
             )
 
 
-def _feeds(files: list[ReportFile], mechanism: Mechanism, chosen: frozenset[int] | None) -> dict[int, list[int]]:
-    """For each round, the rounds whose sums its reports belong to."""
+def own_rounds(mechanism: Mechanism) -> bool:
+    """Whether the reports of a round belong to its own sums alone, so that no other rounds need be known."""
+    return type(mechanism).takes is Mechanism.takes
+
+
+def feeds_of(mechanism: Mechanism, seen: frozenset[int], chosen: frozenset[int] | None) -> Feeds:
+    """The rounds whose sums the reports of a round belong to, if reports of the rounds `seen` are there."""
+    if own_rounds(mechanism):
+        return lambda round: [round] if chosen is None or round in chosen else []
+    feeds: dict[int, list[int]] = {}
+    for number in sorted(seen if chosen is None else seen & chosen):
+        for taken in mechanism.takes(number):
+            feeds.setdefault(taken, []).append(number)
+    return lambda round: feeds.get(round, [])
+
+
+def add_file(result: FileSums, file: ReportFile, feeds: Feeds, show: Callable[[float], None]) -> int:
+    """Add all reports of a file to the sums. Returns how many reports it holds."""
+    count = 0
+    for piece in file.pieces():
+        count += len(piece.reports)
+        for number in feeds(piece.round):
+            _add(result, file, piece, number)
+        show(piece.done)
+    return count
+
+
+def _rounds_seen(files: list[ReportFile], mechanism: Mechanism) -> frozenset[int]:
     seen: set[int] = set()
     for file in files:
         for piece in file.pieces():
             if piece.round not in seen:
                 _check_takes(file, piece, mechanism)
             seen.add(piece.round)
-    feeds: dict[int, list[int]] = {}
-    for number in sorted(seen if chosen is None else seen & chosen):
-        for taken in mechanism.takes(number):
-            feeds.setdefault(taken, []).append(number)
-    return feeds
+    return frozenset(seen)
 
 
 def _check_takes(file: ReportFile, piece: Piece, mechanism: Mechanism) -> None:

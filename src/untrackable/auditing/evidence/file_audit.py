@@ -274,7 +274,7 @@ class _Reading:
         if which and window is None:
             self.elsewhere += 1
         else:
-            found.add(_name(who), window, report, self._round(cells))
+            found.add(pseudonym_bytes(who), window, report, self._round(cells))
         return ""
 
     def _round(self, cells: Sequence[Any]) -> int | None:
@@ -296,7 +296,8 @@ def _missing(cell: Any) -> bool:
     return cell is None or cell == b"" or cell != cell  # Only NaN differs from itself.
 
 
-def _name(who: Any) -> bytes:
+def pseudonym_bytes(who: Any) -> bytes:
+    """A pseudonym as bytes, of which digests are made."""
     return who if isinstance(who, bytes) else str(who).encode("utf-8", "surrogatepass")
 
 

@@ -53,6 +53,11 @@ BothWindows = tuple[PersonWindow, PersonWindow]
 """The reports of one person in the two windows."""
 
 
+def rank(pseudonym: bytes, seed: int) -> int:
+    """The keyed digest of a pseudonym. The smallest ones are in the sample."""
+    return digest(pseudonym, seed.to_bytes(16, "little"))
+
+
 class PeopleSample:
     """A uniform sample of at most `most` pseudonyms: those with the smallest keyed digests.
 
@@ -61,7 +66,7 @@ class PeopleSample:
 
     def __init__(self, most: int, *, width: int, seed: int, keep_raw: bool) -> None:
         self._most, self._width, self._keep = most, width, keep_raw
-        self._key = seed.to_bytes(16, "little")
+        self._seed = seed
         self._known: dict[bytes, BothWindows] = {}
         self._largest: list[tuple[int, bytes]] = []
         self.dropped = False
@@ -78,15 +83,15 @@ class PeopleSample:
             person[window].rounds |= 1 << round
 
     def _admit(self, pseudonym: bytes) -> BothWindows | None:
-        rank = digest(pseudonym, self._key)
+        place = rank(pseudonym, self._seed)
         if len(self._known) >= self._most:
             self.dropped = True
-            if rank >= -self._largest[0][0]:
+            if place >= -self._largest[0][0]:
                 return None
-            _, last = heapq.heapreplace(self._largest, (-rank, pseudonym))
+            _, last = heapq.heapreplace(self._largest, (-place, pseudonym))
             del self._known[last]
         else:
-            heapq.heappush(self._largest, (-rank, pseudonym))
+            heapq.heappush(self._largest, (-place, pseudonym))
         person = PersonWindow(), PersonWindow()
         self._known[pseudonym] = person
         return person

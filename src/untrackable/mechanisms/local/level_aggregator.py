@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from untrackable import checks
 from untrackable.errors import SumsError
@@ -112,6 +113,23 @@ class LevelAggregator(Aggregator):
     def _merge(self, other: Self) -> None:
         for mine, theirs in zip(self.parts, other.parts, strict=True):
             mine.merge(theirs)
+
+    def addends(self) -> dict[str, NDArray[np.int64]]:
+        """The addends of all levels; the number of a level stands before their names."""
+        found = {
+            f"{level} {name}": addend
+            for level, part in enumerate(self.parts)
+            for name, addend in part.addends().items()
+        }
+        return {**super().addends(), **found}
+
+    def increase(self, name: str, start: int, by: NDArray[np.int64]) -> None:
+        """Add these integers to some of the addends, from `start` on."""
+        level, _, rest = name.partition(" ")
+        if rest:
+            self.parts[int(level)].increase(rest, start, by)
+        else:
+            super().increase(name, start, by)
 
     def _packed(self) -> bytes:
         """The numbers of reports and of bytes of every level, and then the sums of all levels."""

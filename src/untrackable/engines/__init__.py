@@ -1,0 +1,1 @@
+"""Adds up reports where one machine is not enough, with the same sums."""
