@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from untrackable import strict_json
+from untrackable.cli.engine_option import engine_option
 from untrackable.cli.help_layout import PlainCommand
 from untrackable.cli.round_options import round_numbers, round_options
 from untrackable.cli.terminal import (
@@ -42,6 +43,7 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 )
 @round_options
 @click.option("--encoding", metavar="JSON", help="What values mean, if the file does not say.")
+@engine_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def discover(
     files: tuple[Path, ...],
@@ -51,6 +53,7 @@ def discover(
     rounds: str | None,
     assume_round: int | None,
     encoding: str | None,
+    engine: Any,
     as_json: bool,
 ) -> None:
     """Find strings that many people hold, without a list.
@@ -73,6 +76,7 @@ def discover(
                 alpha=alpha,
                 leads=leads,
                 beam=beam,
+                engine=engine,
                 progress=show,
             )
     if as_json:

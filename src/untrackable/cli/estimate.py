@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from untrackable.cli.engine_option import engine_option
 from untrackable.cli.help_layout import PlainCommand
 from untrackable.cli.round_options import round_numbers, round_options
 from untrackable.cli.terminal import (
@@ -46,6 +47,7 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 @click.option("--participation", default="1", metavar="SHARE", help="Each person's chance of answering a round.")
 @click.option("--plot", type=_OUT, metavar="FILE", help="Write a picture (.png, .svg or .pdf).")
 @click.option("--export", "out", type=_OUT, metavar="FILE", help="Write all values: .csv, .parquet, .arrow, .json.")
+@engine_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def estimate(
     files: tuple[Path, ...],
@@ -63,6 +65,7 @@ def estimate(
     participation: str,
     plot: Path | None,
     out: Path | None,
+    engine: Any,
     as_json: bool,
 ) -> None:
     """Estimate how many people hold each value, from reports.
@@ -94,6 +97,7 @@ def estimate(
                 candidates=None if candidates is None else _candidates(candidates, files, made, meant),
                 beta=beta,
                 participation=participation,
+                engine=engine,
                 progress=show,
             )
         _write(found, plot, out, top, consistent)

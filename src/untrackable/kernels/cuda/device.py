@@ -49,7 +49,7 @@ def launch(
     shared_memory: int = 0,
     **settings: str | int,
 ) -> None:
-    """Start the kernel `file.function` in these blocks. `settings` are the macros that its source is compiled with."""
+    """Start the kernel `file.function` in these blocks. Its source is compiled with `settings` as macros."""
     function = _compiled(*kernel.split("."), tuple(f"-D{name}={value}" for name, value in settings.items()))
     if shared_memory:
         function.max_dynamic_shared_size_bytes = shared_memory

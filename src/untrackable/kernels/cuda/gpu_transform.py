@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from untrackable.kernels.cuda import device
 
@@ -62,3 +63,11 @@ def walsh_hadamard(table: Any) -> None:
             TILE_BITS=tile,
             COLUMN_BITS=column,
         )
+
+
+def walsh_hadamard_of_copy(table: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Transform a table in main memory in place, through a copy on the GPU."""
+    copied = device.arrays().array(table)
+    walsh_hadamard(copied)
+    table[...] = device.in_main_memory(copied)
+    return table
