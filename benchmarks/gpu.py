@@ -147,7 +147,8 @@ def counts(cupy: Any) -> None:
         same = np.array_equal(2 * table.get(), sums)
         print(
             f"  {bits} bits: {ours * 1e3:.1f} ms, {copied * 1e3:.0f} ms with the copies, "
-            f"{local * 1e3:.0f} ms on the processor; cupy.bincount without signs {peer * 1e3:.1f} ms; the same integers: {same}"
+            f"{local * 1e3:.0f} ms on the processor; cupy.bincount without signs {peer * 1e3:.1f} ms; "
+            f"the same integers: {same}"
         )
 
 
@@ -177,8 +178,8 @@ def parities(cupy: Any) -> None:
         print(
             f"  {64 * limbs} bits: {ours:.2f} s, {rate / 1e12:.2f}e12 pairs a second\n"
             f"    {100 * rate / limit:.0f} % of its limit of {limit / 1e12:.1f}e12\n"
-            f"    {100 * rate / direct_limit:.0f} % of {direct_limit / 1e12:.2f}e12, the limit of one population count "
-            f"per pair; a kernel that does so reaches {direct_rate / 1e12:.2f}e12\n"
+            f"    {100 * rate / direct_limit:.0f} % of {direct_limit / 1e12:.2f}e12, the limit of one population "
+            f"count per pair; a kernel that does so reaches {direct_rate / 1e12:.2f}e12\n"
             f"    {far:,.0f} s on the processor (from 10^9 pairs); the same integers: {same}"
         )
         del vectors, part

@@ -5,7 +5,8 @@ import click
 engine_option = click.option(
     "--engine",
     type=click.Choice(["local", "cuda"]),
+    metavar="NAME",
     default="local",
     show_default=True,
-    help="Compute on the processor, or on an NVIDIA GPU.",
+    help="Use the CPU (local) or a GPU (cuda).",
 )

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tests.kernels.cuda.emulated_device import COMPILER, emulated_device
 from untrackable.errors import UntrackableError
-from untrackable.kernels import counting, parity, transform
+from untrackable.kernels import counting, multi_bit_answers, parity, transform
 from untrackable.kernels.cuda import device, gpu_children, gpu_counting, gpu_parity, gpu_transform
 from untrackable.mechanisms.splitmix import mixed_words
 
@@ -133,6 +133,15 @@ def test_parity_sums_of_parts_and_of_nothing(gpu: Any, monkeypatch: pytest.Monke
     assert np.array_equal(gpu_parity.parity_sums(vectors, candidates), expected)
     assert np.array_equal(gpu_parity.parity_sums(vectors[:, :0], candidates), np.zeros(40))
     assert gpu_parity.parity_sums(vectors, candidates[:, :0]).size == 0
+
+
+@pytest.mark.parametrize("width", [1, 2, 3])
+@pytest.mark.parametrize("limbs", [1, 2])
+def test_support_counts_agree(limbs: int, width: int, gpu: Any) -> None:
+    vectors, candidates = words((limbs * width, 500), 1), words((limbs, 10), 2)
+    answers = words((500,), 3) & np.uint64((1 << width) - 1)
+    found = gpu_parity.support_counts(vectors, answers, candidates)
+    assert np.array_equal(found, multi_bit_answers.support_counts(vectors, answers, candidates))
 
 
 @pytest.mark.skipif(COMPILER is None, reason="the kernels are not emulated: there is no C++ compiler")

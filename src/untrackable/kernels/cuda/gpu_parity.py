@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from untrackable.kernels.cuda import device
 
@@ -36,6 +37,29 @@ def parity_sums(vectors: Any, candidates: Any) -> Any:
         )
     sums = count - 2 * odd.astype(np.int64)
     return device.in_main_memory(sums) if isinstance(vectors, np.ndarray) else sums
+
+
+def support_counts(vectors: NDArray[np.uint64], answers: NDArray[np.uint64], candidates: Any) -> NDArray[np.int64]:
+    """For each candidate u, the number of answers that u would give, as `kernels.multi_bit_answers` counts them.
+
+    For answers y of w bits about vectors A, 2^w·[y = A·u] = Σ_c (-1)^(c·y)·(-1)^⟨c·A,u⟩ over all combinations c of
+    the vectors. So the count is the sum of 2^w - 1 parity scans, and of the number of answers, divided by 2^w.
+    """
+    arrays = device.arrays()
+    limbs = candidates.shape[0]
+    asked = arrays.asarray(candidates)
+    given, replies = arrays.asarray(vectors).reshape(-1, limbs, answers.size), arrays.asarray(answers)
+    total = arrays.full(asked.shape[1], answers.size, dtype=np.int64)
+    for combination in range(1, 1 << given.shape[0]):
+        chosen = [j for j in range(given.shape[0]) if combination >> j & 1]
+        combined, sign = given[chosen[0]].copy(), replies >> np.uint64(chosen[0])
+        for j in chosen[1:]:
+            combined ^= given[j]
+            sign ^= replies >> np.uint64(j)
+        minus = (sign & np.uint64(1)).astype(np.bool_)
+        total += arrays.asarray(parity_sums(combined[:, ~minus], asked))
+        total -= arrays.asarray(parity_sums(combined[:, minus], asked))
+    return device.in_main_memory(total >> given.shape[0])
 
 
 def _group_bits(limbs: int) -> int:
