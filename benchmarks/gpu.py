@@ -2,24 +2,29 @@
 
 A "pass" is the time of a copy from one place of the GPU's memory to another, of as many bytes as the table has. The
 limits of the parity scan are derived in docs/speed.md. Where nothing else is said, the data is on the GPU already.
-Without a GPU, it says so and ends. Arguments select parts: transform, counting, parity, linking, discovery.
+Without a GPU, it says so and ends. Arguments select parts: transform, counting, parity, estimates,
+linking, discovery.
 """
 
 import statistics
 import sys
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from untrackable import DiscoveredStrings, Fresh, Rappor, discover
+from untrackable import DiscoveredStrings, Fresh, NoisyInnerProduct, Rappor, discover
 from untrackable.auditing.attendance_attack import match_by_attendance
 from untrackable.auditing.link_attack import link
 from untrackable.errors import UntrackableError
 from untrackable.kernels import compilation, counting, parity, transform
 from untrackable.kernels.cuda import device, gpu_counting, gpu_parity, gpu_transform
 from untrackable.kernels.engine import running_on
+from untrackable.reports.file_answers import estimate_files
+from untrackable.reports.writer import write_reports
 from untrackable.theory.attendance import Attendance
 
 CANDIDATES, REPORTS, SAMPLE, PEOPLE = 100_000, 100_000_000, 1_000_000, 100_000
@@ -186,6 +191,24 @@ def parities(cupy: Any) -> None:
         cupy.get_default_memory_pool().free_all_blocks()
 
 
+def estimates(cupy: Any) -> None:
+    """From a file of reports to the frequencies of candidates, the reading included."""
+    print(f"\nestimates of {CANDIDATES:,} candidates from a file of {2 * SAMPLE:,} reports of 40 bits")
+    values = np.random.default_rng(1).integers(0, 1000, size=2 * SAMPLE)
+    with tempfile.TemporaryDirectory() as folder:
+        for eps in (0.5, 2.5):
+            mechanism = Fresh(NoisyInnerProduct(bits=40, eps=eps))
+            sent = mechanism.simulate(values, rounds=1, seed=1)
+            path = Path(folder) / f"{eps}.npz"
+            write_reports(path, ((1, batch.reports[:, 0]) for batch in sent), mechanism=mechanism)
+            asked = range(CANDIDATES)
+            estimate_files(path, candidates=asked, engine="cuda")
+            ours, found = timed(lambda p=path, u=asked: estimate_files(p, candidates=u, engine="cuda"))  # type: ignore[misc]
+            local, expected = timed(lambda p=path, u=asked: estimate_files(p, candidates=u))  # type: ignore[misc]
+            same = np.array_equal(found.best.frequencies, expected.best.frequencies)
+            print(f"  eps = {eps}: {ours:.1f} s, {local:.1f} s on the processor; the same result: {same}")
+
+
 def linking(cupy: Any) -> None:
     """Two attacks with all pairs of people; the processor matches a tenth of the people, 1 % of the pairs."""
     print(f"\nmatching {PEOPLE:,} people with {PEOPLE:,}")
@@ -242,6 +265,7 @@ PARTS = {
     "transform": transforms,
     "counting": counts,
     "parity": parities,
+    "estimates": estimates,
     "linking": linking,
     "discovery": searching,
 }

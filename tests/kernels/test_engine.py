@@ -30,9 +30,8 @@ def small_work_too(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """An emulated GPU, to which small work goes as well."""
     if COMPILER is None:
         pytest.skip("the GPU is not emulated: there is no C++ compiler (g++ or clang++)")
-    for module in (transform, parity, multi_bit_answers, child_prefixes):
+    for module in (transform, counting, parity, multi_bit_answers, child_prefixes):
         monkeypatch.setattr(module, "_WORTH_COPYING", 1)
-    monkeypatch.setattr(counting, "_DEALT", 1)
     monkeypatch.setattr(candidate_sums, "_SCANNED_ON_GPU", 1000)
     with emulated_device():
         yield

@@ -8,5 +8,5 @@ engine_option = click.option(
     metavar="NAME",
     default="local",
     show_default=True,
-    help="Use the CPU (local) or a GPU (cuda).",
+    help="Use CPU (local) or GPU (cuda).",
 )

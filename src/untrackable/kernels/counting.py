@@ -20,7 +20,9 @@ Words = NDArray[np.uint64]
 _BUCKET = 17
 """A bucket holds 2^17 sums. Its counters of 512 KiB stay in the second-level cache."""
 _DEALT = 21
-"""From tables of this number of bits on, sorting into buckets pays off, or counting on a GPU where there is one."""
+"""From tables of this number of bits on, sorting into buckets pays off."""
+_WORTH_COPYING = 1 << 21
+"""From this number of sums on, the GPU is faster for many reports, although they have to be copied to it."""
 _BATCH = 1 << 24
 """The number of reports that are sorted at a time. At four bytes each, they take 64 MiB beside the table."""
 _APART = 1 << 19
@@ -36,7 +38,7 @@ def add_signs(sums: Integers, reports: Words) -> bool:
     if sums.size != 1 << max(bits, 0):
         raise ValueError(f"sums must have 2^bits entries, got {sums.size}")
     flat = read_only(reports).reshape(-1)
-    if on_gpu() and bits >= _DEALT and flat.size >= 2 * sums.size:
+    if on_gpu() and sums.size >= _WORTH_COPYING and flat.size >= 2 * sums.size:
         from untrackable.kernels.cuda import gpu_counting
 
         return gpu_counting.add_signs(sums, flat)

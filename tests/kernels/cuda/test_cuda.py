@@ -49,7 +49,7 @@ def words(shape: tuple[int, ...], seed: int) -> NDArray[np.uint64]:
 
 
 @pytest.mark.parametrize("kind", ["int32", "int64", "float32", "float64"])
-@pytest.mark.parametrize("bits", [4, 5, 8, 11, 13, 14, 15, 17])
+@pytest.mark.parametrize("bits", [4, 7, 13, 14, 17])
 def test_transforms_agree(bits: int, kind: str, gpu: Any) -> None:
     numbers = integers(1 << bits, bits, high=60)  # float32 is exact up to 2^24
     table = gpu.asarray(numbers.astype(kind))
