@@ -33,6 +33,10 @@ class FadedAway(UntrackableError):
     """Reports of this late round would be pure noise, so the client sends none."""
 
 
+class NoGpu(UntrackableError):
+    """The engine `cuda` was asked for, and this machine has no GPU that it can use."""
+
+
 class AuditError(UntrackableError):
     """This client or this file of reports cannot be audited."""
 

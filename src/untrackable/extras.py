@@ -8,6 +8,7 @@ from untrackable.errors import ExtraMissing
 
 EXTRAS = {
     "collector": ("The collector and the relay need", ("httptools", "jinja2", "starlette", "uvicorn", "uvloop")),
+    "cuda": ("The engine cuda needs", ("cupy",)),
     "files": ("CSV, Parquet and Arrow files need", ("pyarrow",)),
     "oblivious": ("Sealed reports need", ("pyhpke",)),
     "plots": ("Charts and pages need", ("altair", "jinja2", "matplotlib", "vl_convert")),

@@ -16,6 +16,7 @@ from untrackable import checks
 from untrackable.auditing.confidence import Matched
 from untrackable.auditing.link_attack import FloatArray, ranks_of_own, share
 from untrackable.brackets import Bracket
+from untrackable.kernels.engine import Engine, arrays, in_main_memory, on_gpu, running_on
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.progress import Progress, no_progress
 from untrackable.theory.attendance import AMONG, Attendance, answering_once
@@ -23,7 +24,7 @@ from untrackable.theory.attendance import AMONG, Attendance, answering_once
 Seen = NDArray[np.bool_]
 """Whether each person (row) was seen in each round (column) at one place."""
 
-_SCORES = 1 << 22
+_SCORES, _SCORES_ON_GPU = 1 << 22, 1 << 29
 """This many scores are kept at a time."""
 
 
@@ -52,12 +53,14 @@ def match_by_attendance(
     value: Any = 0,
     seed: int = 1,
     level: float = 0.95,
+    engine: Engine = "local",
     progress: Progress = no_progress,
 ) -> AttendanceMatched:
     """Simulate people who answer some rounds from two places, and match them by the rounds they answered.
 
     Of several places, the two with the largest shares are looked at. With a mechanism, all people hold `value`, and
-    the observer reads their reports as well; `ValueError` if its scores depend on which rounds were seen.
+    the observer reads their reports as well; `ValueError` if its scores depend on which rounds were seen. With the
+    engine `cuda`, people are matched on a GPU.
     """
     rounds, people = checks.integer("rounds", rounds, low=1), checks.integer("people", people, low=2)
     seed, level = checks.integer("seed", seed, low=0), checks.open_probability("level", level)
@@ -65,15 +68,16 @@ def match_by_attendance(
     rng = np.random.default_rng([seed, 2, people])
     first, second = attend(attendance, rounds, people, rng)
     read = None if mechanism is None else _ReportScores(mechanism, first, second, value, seed)
-    size = max(1, _SCORES // people)
     alone, together = [], []
-    for start in range(0, people, size):
-        some = np.arange(start, min(people, start + size))
-        scores = attendance_scores(first[some], second, attendance)
-        alone.append(first_choices(scores, some))
-        if read is not None:
-            together.append(first_choices(scores + read.of(some), some))
-        progress("matching by attendance", min(1.0, (start + size) / people))
+    with running_on(engine):
+        size = max(1, (_SCORES_ON_GPU if on_gpu() else _SCORES) // people)
+        for start in range(0, people, size):
+            some = np.arange(start, min(people, start + size))
+            scores = attendance_scores(first[some], second, attendance)
+            alone.append(first_choices(scores, some))
+            if read is not None:
+                together.append(first_choices(in_main_memory(scores) + read.of(some), some))
+            progress("matching by attendance", min(1.0, (start + size) / people))
     return AttendanceMatched(
         people,
         rounds,
@@ -99,12 +103,14 @@ def attendance_scores(first: Seen, second: Seen, attendance: Attendance) -> Floa
     A person who was seen at both places during one stay is two people. So is, if everybody is always seen, a person
     who was not seen at all. For all others, the score depends on how many stays each was seen in.
     """
-    impossible = np.zeros((len(first), len(second)), dtype=np.bool_)
-    left, right = np.zeros(len(first)), np.zeros(len(second))
+    on = arrays()
+    impossible = on.zeros((len(first), len(second)), dtype=np.bool_)
+    left, right = on.zeros(len(first)), on.zeros(len(second))
     if attendance.one_network:
-        return left[:, None] + right
+        unseen: FloatArray = left[:, None] + right
+        return unseen
     for chance, stays in _stays(attendance, first.shape[1]):
-        one, two = (_in_stays(seen[:, stays], attendance.persistence) for seen in (first, second))
+        one, two = (on.asarray(_in_stays(seen[:, stays], attendance.persistence)) for seen in (first, second))
         impossible |= one.astype(np.float32) @ two.astype(np.float32).T > 0
         here, there, nowhere = _losses(chance, attendance.places)
         numbers = one.sum(axis=1), two.sum(axis=1)
@@ -113,7 +119,8 @@ def attendance_scores(first: Seen, second: Seen, attendance: Attendance) -> Floa
             nowhere = 0.0
         left += numbers[0] * (here - nowhere) + one.shape[1] * nowhere
         right += numbers[1] * (there - nowhere)
-    return np.where(impossible, -np.inf, left[:, None] + right)
+    scores: FloatArray = on.where(impossible, -np.inf, left[:, None] + right)
+    return scores
 
 
 def _stays(attendance: Attendance, rounds: int) -> Iterator[tuple[Fraction, slice]]:
@@ -171,7 +178,9 @@ class _ReportScores:
         everybody = list(self._by_count(second, np.arange(len(second))))
         for rows, left in self._by_count(first, people):
             for columns, right in everybody:
-                scores[np.ix_(rows, columns)] = self._mechanism.link_scores(left, right, self._value)
+                scores[np.ix_(rows, columns)] = in_main_memory(
+                    self._mechanism.link_scores(left, right, self._value)
+                )
         return scores
 
     def _by_count(self, seen: Seen, who: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.int64], NDArray[Any]]]:

@@ -12,6 +12,7 @@ from scipy.special import logsumexp
 from untrackable import checks
 from untrackable.auditing.confidence import Matched, clopper_pearson
 from untrackable.brackets import Bracket
+from untrackable.kernels.engine import Engine, in_main_memory, on_gpu, running_on
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.progress import Progress, no_progress
 
@@ -21,6 +22,8 @@ LARGEST_ASSIGNMENT = 4000
 """Up to this many people are also matched all at once. That takes the whole table of scores, and cubic time."""
 _SCORES = 1 << 22
 """With more people, about this many scores are kept at a time."""
+_SCORES_ON_GPU = 1 << 29
+"""The same on a GPU: 4 GiB, and about three times as much while they are computed."""
 _STRANGERS = 1 << 22
 """About this many pairs of two different people are scored, to compare with each person's own score."""
 _SHORT = 5
@@ -61,12 +64,14 @@ def link(
     distribution: Sequence[float] | None = None,
     seed: int = 1,
     level: float = 0.95,
+    engine: Engine = "local",
     progress: Progress = no_progress,
 ) -> Linked:
     """Simulate `people` who send `reports` reports from each of two places, and match them by likelihood.
 
     All people hold `value`, as in the definition. With a `distribution`, each person holds a random value 0, 1, …;
-    the observer knows the distribution, but not the values.
+    the observer knows the distribution, but not the values. The engine `cuda` matches them on a GPU; scores are not
+    integers, so those that are nearly equal may change places there.
     """
     people, reports = checks.integer("people", people, low=2), checks.integer("reports", reports, low=1)
     level = checks.open_probability("level", level)
@@ -83,26 +88,42 @@ def link(
     order = rng.permutation(people)
     first, second = both[:, :reports], both[order, reports:]
     rows = _rows(mechanism, first, second, value, weights)
-    size = people if people <= LARGEST_ASSIGNMENT else max(1, _SCORES // people)
-    places, table = np.argsort(order), np.empty((0, 0))
+    with running_on(engine):
+        matched = _matched(rows, np.argsort(order), rng, level, progress)
+    bounds = (None, None, None) if weights is not None else _bounds(mechanism, value, people, reports)
+    return Linked(
+        people,
+        reports,
+        *matched,
+        *bounds,
+    )
+
+
+def _matched(
+    rows: Callable[[slice], FloatArray],
+    places: NDArray[np.int64],
+    rng: np.random.Generator,
+    level: float,
+    progress: Progress,
+) -> tuple[Matched, Matched, Matched, Matched | None]:
+    """Match the person of each row, whose own column is at `places`; by parts of the table, if it is large."""
+    people = places.size
+    size = people if people <= LARGEST_ASSIGNMENT else max(1, (_SCORES_ON_GPU if on_gpu() else _SCORES) // people)
+    table = np.empty((0, 0))
     ranks, own, others = [], [], []
     for start in range(0, people, size):
         mine = places[start : start + size]
         table = rows(slice(start, start + size))
         ranks.append(ranks_of_own(table, mine))
-        own.append(table[np.arange(len(mine)), mine])
+        own.append(in_main_memory(table[np.arange(len(mine)), mine]))
         others.append(_strangers(table, mine, rng))
         progress("matching", min(1.0, (start + size) / people))
     above, ties = np.concatenate(ranks, axis=1)
-    bounds = (None, None, None) if weights is not None else _bounds(mechanism, value, people, reports)
-    return Linked(
-        people,
-        reports,
+    return (
         share(np.clip((1 - above) / ties, 0, 1), level),
         share(np.clip((_SHORT - above) / ties, 0, 1), level),
         area(np.concatenate(own), np.concatenate(others), level),
-        _assigned(table, places, level) if size == people else None,
-        *bounds,
+        _assigned(in_main_memory(table), places, level) if size == people else None,
     )
 
 
@@ -148,7 +169,7 @@ def _rows(
         """ln[Σ π(u)·P(a, b | u) / (Σ π(u)·P(a | u) · Σ π(u)·P(b | u))], summed over the values u."""
         total = np.full((left[:, some].shape[1], second.shape[0]), -np.inf)
         for i, v in enumerate(held):
-            scores = mechanism.link_scores(first[some], second, v)
+            scores = in_main_memory(mechanism.link_scores(first[some], second, v))
             np.logaddexp(total, scores + left[i, some, None] + right[i, None, :] - logs[i], out=total)
         return total - alone[0][some, None] - alone[1][None, :]
 
@@ -158,7 +179,8 @@ def _rows(
 def ranks_of_own(scores: FloatArray, places: NDArray[np.int64]) -> FloatArray:
     """For each row, how many columns score higher than the right one, and how many score the same as it."""
     own = scores[np.arange(len(places)), places][:, None]
-    return np.array([(scores > own).sum(axis=1), (scores == own).sum(axis=1)], dtype=np.float64)
+    counts = [in_main_memory(which.sum(axis=1)) for which in (scores > own, scores == own)]
+    return np.array(counts, dtype=np.float64)
 
 
 def share(hits: FloatArray, level: float) -> Matched:
@@ -173,8 +195,7 @@ def _strangers(scores: FloatArray, places: NDArray[np.int64], rng: np.random.Gen
     columns = scores.shape[1]
     each = min(columns - 1, max(1, _STRANGERS // columns))
     steps = np.arange(1, columns) if each == columns - 1 else rng.integers(1, columns, size=(len(places), each))
-    others: FloatArray = scores[np.arange(len(places))[:, None], (places[:, None] + steps) % columns]
-    return others.reshape(-1)
+    return in_main_memory(scores[np.arange(len(places))[:, None], (places[:, None] + steps) % columns]).reshape(-1)
 
 
 def area(own: FloatArray, others: FloatArray, level: float) -> Matched:

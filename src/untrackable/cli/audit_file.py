@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Random seed that picks the people.",
 )
-@engine_options
+@engine_options("local", "spark")
 @click.option("--mechanism", metavar="NAME", help="Use the best attack against this mechanism.")
 @click.option("--parameter", "parameters", multiple=True, metavar="KEY=VALUE", help="Parameter of --mechanism.")
 @click.option("--preset", metavar="NAME", help="Published parameters of --mechanism.")

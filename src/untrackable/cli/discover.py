@@ -41,7 +41,7 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
     help="Prefixes kept at each length.",
 )
 @round_options
-@engine_options
+@engine_options("local", "cuda", "spark")
 @click.option("--encoding", metavar="JSON", help="What values mean, if the file does not say.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def discover(
@@ -83,6 +83,7 @@ def discover(
                 alpha=alpha,
                 leads=leads,
                 beam=beam,
+                engine="cuda" if engine == "cuda" else "local",
                 progress=show,
                 add_up=add_up,
             )

@@ -14,23 +14,24 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add both options to a command, as its arguments `engine` and `master`."""
+def engine_options(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add both options to a command that works on these engines, as its arguments `engine` and `master`."""
     engine = click.option(
         "--engine",
-        type=click.Choice(["local", "spark"]),
+        type=click.Choice(names),
+        metavar="NAME",
         default="local",
         show_default=True,
-        help="Work on this machine, or with Spark.",
+        help=f"{', '.join(names[:-1])} or {names[-1]}.",
     )
     master = click.option("--master", metavar="URL", show_default="local[*]", help="The Spark cluster.")
-    return engine(master(command))
+    return lambda command: engine(master(command))
 
 
 @contextmanager
 def spark_session(engine: str, master: str | None) -> Iterator[SparkSession | None]:
-    """A Spark session while the command runs; None for the local engine."""
-    if engine == "local":
+    """A Spark session while the command runs; None for other engines."""
+    if engine != "spark":
         if master is not None:
             raise click.UsageError("--master needs --engine spark")
         yield None

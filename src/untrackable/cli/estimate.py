@@ -40,7 +40,7 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 @click.option("--beta", type=_SHARE, default=0.05, show_default=True, help="Chance that any interval misses.")
 @click.option("--fdr", type=_SHARE, default=0.05, show_default=True, help="False discovery rate for `by fdr`.")
 @round_options
-@engine_options
+@engine_options("local", "cuda", "spark")
 @click.option("--mechanism", metavar="NAME", help="The mechanism, if the file does not say.")
 @click.option(
     "--parameter", "-p", "parameters", multiple=True, metavar="KEY=VALUE", help="Parameter of --mechanism."
@@ -107,6 +107,7 @@ def estimate(
                 candidates=None if candidates is None else _candidates(candidates, files, made, meant, session),
                 beta=beta,
                 participation=participation,
+                engine="cuda" if engine == "cuda" else "local",
                 progress=show,
                 add_up=add_up,
             )

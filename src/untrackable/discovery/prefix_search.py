@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from untrackable.discovery.bucket_tables import BucketTables
-from untrackable.discovery.child_prefixes import buckets, child_states, striking_children
+from untrackable.discovery.child_prefixes import buckets, child_states, searched_table, striking_children
 from untrackable.discovery.string_weights import StringWeights
 from untrackable.encodings.discovered_strings import DiscoveredStrings
 from untrackable.mechanisms.splitmix import STEP, mixed_words
@@ -93,14 +93,14 @@ def _next_level(
     """The children of all prefixes whose sum of entries reaches the limit of their length."""
     start = encoding.prefixes[level - 1] if level else 0
     table, key, bits = tables.steps[level], encoding.keys[level + 1], encoding.bucket_bits
-    sums = before.steps.sum(axis=1, dtype=np.int64)
+    sums, searched = before.steps.sum(axis=1, dtype=np.int64), searched_table(table)
     kept = []
     tried = 0
     for group in _child_groups(encoding, before, start, level, progress):
         each = group.states.size // max(1, group.parents.size)
         states = group.states.reshape(-1)
         limit = np.repeat(limits[group.ends] - sums[group.parents], each)
-        places = striking_children(states, group.more, table, limit, key, bits)
+        places = striking_children(states, group.more, searched, limit, key, bits)
         found = child_states(states, group.more, places)
         each *= max(1, group.more.size)
         tried += each * group.parents.size

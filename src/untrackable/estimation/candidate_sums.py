@@ -21,6 +21,7 @@ from untrackable.estimation.aggregators import (
     check_candidates,
     inner_product_estimate,
 )
+from untrackable.kernels.engine import on_gpu
 from untrackable.kernels.parity import parity_sums
 
 Words = NDArray[np.uint64]
@@ -29,6 +30,8 @@ _WORD = 64
 _ONE = np.uint64(1)
 _SCANNED = 1 << 16
 """How many reports are compared with all candidates at a time, so that they stay in the processor's cache."""
+_SCANNED_ON_GPU = 1 << 21
+"""The same on a GPU, where it takes so many to keep all multiprocessors busy."""
 _DIGEST = 32
 
 
@@ -239,8 +242,9 @@ class CandidateCounts(Aggregator):
 def _parts(reports: Reports) -> Iterator[Reports]:
     """The reports a part at a time: at least one part, which may be empty."""
     rows: Reports = reports.reshape(-1) if reports.ndim == 0 else reports
-    for start in range(0, max(1, len(rows)), _SCANNED):
-        yield rows[start : start + _SCANNED]
+    size = _SCANNED_ON_GPU if on_gpu() else _SCANNED
+    for start in range(0, max(1, len(rows)), size):
+        yield rows[start : start + size]
 
 
 def limbs_of(bits: int) -> int:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from untrackable.kernels import threads
 from untrackable.kernels.compilation import compiled, read_only
+from untrackable.kernels.engine import on_gpu
 
 Integers = NDArray[np.int64]
 Words = NDArray[np.uint64]
@@ -20,6 +21,8 @@ _BUCKET = 17
 """A bucket holds 2^17 sums. Its counters of 512 KiB stay in the second-level cache."""
 _DEALT = 21
 """From tables of this number of bits on, sorting into buckets pays off."""
+_WORTH_COPYING = 1 << 21
+"""From this number of sums on, the GPU is faster for many reports, although they have to be copied to it."""
 _BATCH = 1 << 24
 """The number of reports that are sorted at a time. At four bytes each, they take 64 MiB beside the table."""
 _APART = 1 << 19
@@ -35,6 +38,10 @@ def add_signs(sums: Integers, reports: Words) -> bool:
     if sums.size != 1 << max(bits, 0):
         raise ValueError(f"sums must have 2^bits entries, got {sums.size}")
     flat = read_only(reports).reshape(-1)
+    if on_gpu() and sums.size >= _WORTH_COPYING and flat.size >= 2 * sums.size:
+        from untrackable.kernels.cuda import gpu_counting
+
+        return gpu_counting.add_signs(sums, flat)
     kernels = compiled(flat.size)
     if kernels is None:
         return _add_signs(sums, flat)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from untrackable.kernels import threads
 from untrackable.kernels.compilation import compiled, read_only
 from untrackable.kernels.counting import add_signs
+from untrackable.kernels.engine import on_gpu
 from untrackable.kernels.parity import MOST_LIMBS
 
 Integers = NDArray[np.int64]
@@ -17,6 +18,8 @@ _SIGNS = 1 << 17
 """The number of signs that answers are expanded to at a time."""
 _ALONE = 1 << 20
 """Up to this amount of work, one thread is faster than several."""
+_WORTH_COPYING = 1 << 26
+"""From this amount of work on, the GPU is faster, although the vectors have to be copied to it."""
 
 
 def add_answers(sums: Integers, rows: Words, width: int) -> bool:
@@ -76,6 +79,10 @@ def support_counts(vectors: Words, answers: Words, candidates: Words) -> Integer
             f"at most {MOST_LIMBS}, got shape {vectors.shape}"
         )
     work = vectors.size * candidates.shape[1]
+    if on_gpu() and work >= _WORTH_COPYING:
+        from untrackable.kernels.cuda import gpu_parity
+
+        return gpu_parity.support_counts(vectors, answers, candidates)
     kernels = compiled(work)
     if kernels is None:
         return _support_counts(vectors, answers, candidates)

@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 from untrackable.kernels import threads
 from untrackable.kernels.compilation import compiled, read_only
+from untrackable.kernels.engine import on_gpu
 
 Words = NDArray[np.uint64]
 
@@ -13,6 +14,8 @@ MOST_LIMBS = 4
 
 _ALONE = 1 << 20
 """Up to this number of inner products, one thread is faster than several."""
+_WORTH_COPYING = 1 << 26
+"""From this number of inner products on, the GPU is faster, although the vectors have to be copied to it."""
 
 
 def parity_sums(vectors: Words, candidates: Words) -> NDArray[np.int64]:
@@ -28,6 +31,11 @@ def parity_sums(vectors: Words, candidates: Words) -> NDArray[np.int64]:
             f"vectors and candidates must be equally wide, got {vectors.shape[0]} and {candidates.shape[0]} words"
         )
     work = vectors.shape[1] * candidates.shape[1]
+    if on_gpu() and work >= _WORTH_COPYING:
+        from untrackable.kernels.cuda import gpu_parity
+
+        found: NDArray[np.int64] = gpu_parity.parity_sums(vectors, candidates)
+        return found
     kernels = compiled(work)
     if kernels is None:
         return _parity_sums(vectors, candidates)

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from untrackable.kernels import threads
 from untrackable.kernels.compilation import compiled
+from untrackable.kernels.engine import on_gpu
 
 Integers = NDArray[np.int64]
 
@@ -14,6 +15,9 @@ _LEVELS = 6
 """The largest number of levels that one pass over memory does, after the first pass."""
 _ALONE = 1 << 20
 """Up to this number of entries, one thread is faster than several."""
+
+_WORTH_COPYING = 1 << 25
+"""From this number of entries on, the GPU is faster, although it takes a copy there and back."""
 
 
 def walsh_hadamard(sums: Integers, *, in_place: bool = False) -> Integers:
@@ -30,6 +34,10 @@ def walsh_hadamard(sums: Integers, *, in_place: bool = False) -> Integers:
     if in_place and not (sums.flags.c_contiguous and sums.flags.writeable):
         raise ValueError("sums must be contiguous and writable to be transformed in place")
     table = sums if in_place else sums.copy(order="C")
+    if on_gpu() and table.size >= _WORTH_COPYING:
+        from untrackable.kernels.cuda import gpu_transform
+
+        return gpu_transform.walsh_hadamard_of_copy(table)
     kernels = compiled(table.size)
     if kernels is None or size < kernels.TILE:
         return _butterflies(table)

@@ -13,6 +13,7 @@ from untrackable.discovery.string_discovery import BEAM, discover
 from untrackable.encodings.discovered_strings import DiscoveredStrings
 from untrackable.encodings.encoding import Encoding
 from untrackable.errors import EncodingError, ReportFileError
+from untrackable.kernels.engine import Engine, running_on
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.progress import Progress
 from untrackable.reports.summing import ReadFile, SumFiles, sum_files
@@ -42,6 +43,7 @@ def estimate_files(
     candidates: Sequence[Any] | None = None,
     beta: float = 0.05,
     participation: Chance = EVERY_ROUND,
+    engine: Engine = "local",
     progress: Progress | None = None,
     add_up: SumFiles = sum_files,
 ) -> FileAnswer:
@@ -51,19 +53,27 @@ def estimate_files(
     `mechanism`, `encoding` and `assume_round` are for files that do not say them. `candidates` are what people may
     hold, as the encoding takes it: they are needed for hashed strings, and if there are too many values to
     estimate. Intervals fail with probability at most `beta`. `participation` is the probability with which each
-    person answered a round; estimates are of everybody. `add_up` adds up the reports: on this machine, or on a
-    cluster (`untrackable.engines.spark`).
+    person answered a round; estimates are of everybody. The engine `cuda` compares reports with candidates, and
+    transforms large tables, on a GPU. `add_up` adds up the reports: on this machine, or on a cluster
+    (`untrackable.engines.spark`). The answer is the same.
     """
     beta = checks.open_probability("beta", beta)
-    found = add_up(
-        list(paths) if isinstance(paths, (list, tuple)) else [cast(Source, paths)],
-        mechanism=mechanism,
-        encoding=encoding,
-        assume_round=assume_round,
-        rounds=rounds,
-        ask=lambda made, meant: Question(made, meant, candidates, participation=participation),
-        progress=progress,
-    )
+    with running_on(engine):
+        return _estimated(
+            add_up,
+            list(paths) if isinstance(paths, (list, tuple)) else [cast(Source, paths)],
+            beta,
+            mechanism=mechanism,
+            encoding=encoding,
+            assume_round=assume_round,
+            rounds=rounds,
+            ask=lambda made, meant: Question(made, meant, candidates, participation=participation),
+            progress=progress,
+        )
+
+
+def _estimated(add_up: SumFiles, paths: Sequence[Source], beta: float, **reading: Any) -> FileAnswer:
+    found = add_up(paths, **reading)
     counted = {number: sums for number, sums in found.sums.items() if sums.n}
     if found.question is None or not counted:
         selected = "" if not found.reports else " in these rounds from which frequencies can be estimated"
@@ -90,23 +100,26 @@ def discover_files(
     alpha: float = 0.05,
     leads: int = 10,
     beam: int = BEAM,
+    engine: Engine = "local",
     progress: Progress | None = None,
     add_up: SumFiles = sum_files,
 ) -> Discovered:
     """Find the frequent strings of all reports in these files, of all rounds or of `rounds`.
 
     The other arguments are those of `estimate_files` and `discover`. If the reports of a client's rounds do not
-    pool, as with stored reports, one round must be selected.
+    pool, as with stored reports, one round must be selected. The engine `cuda` searches on a GPU and finds
+    the same.
     """
-    found = add_up(
-        paths,
-        mechanism=mechanism,
-        encoding=encoding,
-        assume_round=assume_round,
-        rounds=rounds,
-        together=True,
-        progress=progress,
-    )
+    with running_on(engine):
+        found = add_up(
+            paths,
+            mechanism=mechanism,
+            encoding=encoding,
+            assume_round=assume_round,
+            rounds=rounds,
+            together=True,
+            progress=progress,
+        )
     if not isinstance(found.encoding, DiscoveredStrings):
         raise EncodingError("the encoding of these reports is not of strings to be discovered")
     if not found.sums:
@@ -118,4 +131,5 @@ def discover_files(
             progress("searching", (level - 1 + done) / levels)
 
     (sums,) = found.sums.values()
-    return discover(found.encoding, sums, alpha=alpha, leads=leads, beam=beam, progress=searching)
+    with running_on(engine):
+        return discover(found.encoding, sums, alpha=alpha, leads=leads, beam=beam, progress=searching)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from untrackable.estimation.aggregators import Aggregator, Reports, Scope
 from untrackable.framing import pack_integers, unpack_integers
+from untrackable.kernels.engine import arrays
 from untrackable.kernels.events import draw_events
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.interface import After, Mechanism, Pair, Values, worst
@@ -173,15 +174,20 @@ class Permanent(Mechanism):
     def link_scores(self, first: Reports, second: Reports, value: Any) -> FloatArray:
         """The sum over independent positions. Different clear parts show that there are two people."""
         (left, tags, steady), (right, other, calm) = self._counted(first), self._counted(second)
-        scores = np.full((len(tags), len(other)), -np.inf)
+        scores: FloatArray = arrays().full((len(tags), len(other)), -np.inf)
         for group in np.unique(tags[steady], axis=0):
             rows = np.flatnonzero(steady & (tags == group).all(axis=1))
             columns = np.flatnonzero(calm & (other == group).all(axis=1))
             if columns.size:
                 is_set = self._patterns(np.array([value]), group[None, :])[0]
                 splits = first.shape[1], second.shape[1]
-                scores[np.ix_(rows, columns)] = self._scores(left[rows], right[columns], splits, is_set)
-        return scores + self._possibilities()
+                found = self._scores(left[rows], right[columns], splits, is_set)
+                if found.shape == scores.shape:
+                    scores = found
+                else:
+                    scores[arrays().ix_(rows, columns)] = found
+        scores += self._possibilities()
+        return scores
 
     def _possibilities(self) -> float:
         """The logarithm of the number of possible clear parts."""
@@ -191,14 +197,16 @@ class Permanent(Mechanism):
         self, left: Counts, right: Counts, splits: tuple[int, int], is_set: NDArray[np.bool_]
     ) -> FloatArray:
         """Scores from the numbers of ones at each position on both sides: one matrix product for each number."""
-        scores = np.zeros((left.shape[0], right.shape[0]))
+        on = arrays()
+        scores: FloatArray = on.zeros((left.shape[0], right.shape[0]))
         for positions, kept in zip((is_set, ~is_set), self._kept, strict=True):
-            table = tracking_losses(kept, self._noise, *splits)
+            table = on.asarray(tracking_losses(kept, self._noise, *splits))
             # Without noise, a position is either always reported as 1 or never.
-            possible = np.isfinite(table)
-            losses, gives_away = np.where(possible, table, 0.0), not possible.all()
+            possible = on.isfinite(table)
+            losses, gives_away = on.where(possible, table, 0.0), not possible.all()
+            here, theirs = on.asarray(left[:, positions]), on.asarray(right[:, positions])
             for ones in range(splits[0] + 1):
-                mine, theirs = (left[:, positions] == ones).astype(np.float64), right[:, positions]
+                mine = (here == ones).astype(np.float64)
                 scores += mine @ losses[ones][theirs].T
                 if gives_away:
                     scores[mine @ (~possible[ones][theirs]).T.astype(np.float64) > 0] = -np.inf
