@@ -19,7 +19,7 @@ import pytest
 from tests.collector.conftest import KINDS, start_postgres
 from tests.collector.loads import SIZE, Senders, Sent, fresh, split, wait_until
 from tests.collector.samples import DECK, bodies, campaign
-from tests.collector.servers import OCTETS, ROOT, process
+from tests.collector.servers import OCTETS, ROOT, PreloadedServers, process
 from untrackable import Deck
 from untrackable.collector.http.api_keys import new_key
 from untrackable.collector.http.management import create_campaign
@@ -66,16 +66,16 @@ def test_killed_at_random_moments_under_load(kind: str, new_url: Callable[[str],
     store, asked = open_store(url), on_now()
     create_campaign(store, asked.to_bytes())
     per_life = []
-    for _ in range(KILLS[kind]):
-        before = len(sent.acknowledged)
-        with process(url, "--sweep", "0.2") as server:
+    with PreloadedServers() as servers:
+        for _ in range(KILLS[kind]):
+            before = len(sent.acknowledged)
             senders = Senders(asked, sent)
-            senders.start(server.address)
+            senders.start(servers.start(url, "--sweep", "0.2"))
             wait_until(lambda before=before: len(sent.acknowledged) > before)  # type: ignore[misc]
             time.sleep(rng.uniform(0.0, 0.15))
-            assert server.kill() == -signal.SIGKILL
+            assert servers.kill() == -signal.SIGKILL
             senders.join()
-        per_life.append(len(sent.acknowledged) - before)
+            per_life.append(len(sent.acknowledged) - before)
     assert min(per_life) > 0
     open_store(url).close()  # undamaged
     check(store, asked, sent)
