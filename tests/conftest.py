@@ -1,9 +1,18 @@
 """Settings for all tests."""
 
 import os
+import shutil
+import tempfile
+from pathlib import Path
 
 from hypothesis import settings
 
 # No timing in tests: how long an example takes depends on what else the machine does.
 settings.register_profile("untimed", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("untimed")
+
+# Tests kill processes, which lose nothing that they wrote, and never machines. So nobody needs to wait for a disk.
+_MEMORY, _ROOM = Path("/dev/shm"), 4 << 30  # noqa: S108
+if "TMPDIR" not in os.environ and _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free > _ROOM:
+    os.environ["TMPDIR"] = str(_MEMORY)
+    tempfile.tempdir = None

@@ -226,12 +226,12 @@ def test_attendance_of_those_who_answer_one_round_in_twenty() -> None:
 
 
 def test_reports_are_read_with_attendance_where_they_matter() -> None:
-    found = audit(Rappor.preset("paper"), rounds=60, participation=0.25, reports=4, crowd=200)
+    found = audit(Rappor.preset("paper"), rounds=24, participation=0.25, reports=4, crowd=200)
     assert found.attended.matched is not None
     assert found.attended.matched.together is not None
     assert found.attended.with_reports is not None
-    assert found.attended.matched.together.lower <= found.attended.with_reports.upper
-    assert found.attended.matched.together.sampled > found.attended.matched.alone.sampled + 0.3
+    assert found.attended.matched.together.lower <= found.attended.with_reports.upper < 1
+    assert found.attended.matched.together.sampled > found.attended.matched.alone.sampled + 0.15
     votes = audit(resolve("votes", goal=goal_for("votes")), reports=6, participation=0.25)
     assert votes.attended.matched is not None
     assert votes.attended.matched.together is None

@@ -1,11 +1,15 @@
 """Collectors to talk to: within the test, or as a process of their own."""
 
+import json
 import os
+import subprocess
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
 import httpx
 from starlette.exceptions import StarletteDeprecationWarning
@@ -84,3 +88,59 @@ def process(url: str, *options: str, log: Path | None = None) -> Iterator[Server
         finally:
             if server.process.poll() is None:
                 server.kill()
+
+
+_PRELOADED = """
+import json, os, signal, sys
+from untrackable.cli import run
+from untrackable.collector.http import server
+from untrackable.collector.stores import postgres, sqlite
+child = 0
+for line in sys.stdin:
+    if options := json.loads(line):
+        child = os.fork()
+        if child == 0:
+            sys.argv = ["untrackable", *options]
+            run()
+    else:
+        os.kill(child, signal.SIGKILL)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+        child = 0
+if child:
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+"""
+
+
+class PreloadedServers:
+    """`untrackable serve` again and again, one at a time, each forked from a process that has loaded everything."""
+
+    def __init__(self) -> None:
+        command = [sys.executable, "-c", _PRELOADED]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment)  # noqa: S603
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.communicate(timeout=60)
+
+    def start(self, url: str, *options: str) -> str:
+        """Its address."""
+        self._write(["serve", "--store", url, "--port", "0", "--json", *options])
+        return str(json.loads(self._read())["address"])
+
+    def kill(self) -> int:
+        """Its exit status."""
+        self._write([])
+        return int(self._read())
+
+    def _write(self, options: list[str]) -> None:
+        assert self._process.stdin is not None
+        print(json.dumps(options), file=self._process.stdin, flush=True)
+
+    def _read(self) -> str:
+        assert self._process.stdout is not None
+        return self._process.stdout.readline()

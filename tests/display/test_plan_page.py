@@ -3,7 +3,7 @@
 import json
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from playwright.sync_api import Browser
@@ -12,30 +12,46 @@ from tests.display.test_audit_page import browser as browser  # the same browser
 from untrackable import Goals, plan
 from untrackable.brackets import at_most
 from untrackable.display.plan_page import plan_page
+from untrackable.planning import slider_grids
 from untrackable.planning.forecast import radius_beta, reports_counted
 from untrackable.planning.plans import Plan
-from untrackable.planning.slider_grids import grids
+from untrackable.planning.slider_grids import Grids, grids
 
 pytestmark = pytest.mark.xdist_group("browser")
 
 
+class Made(NamedTuple):
+    """A plan, the grids that were computed for its page, and the page."""
+
+    plan: Plan
+    grids: Grids
+    path: Path
+
+
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Plan, Path]:
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     found = plan(goals=Goals(people=10**6, values=2, rounds=8, eps=1.0, advantage=0.05, error=0.05))
     path = tmp_path_factory.mktemp("plan") / "plan.html"
     done: list[float] = []
-    path.write_text(
-        plan_page(found, ["plan", "x=</script><b>"], lambda what, part: done.append(part or 0.0)), "utf-8"
-    )
+    drawn: list[Grids] = []
+
+    def kept(*given: Any) -> Grids:
+        drawn.append(grids(*given))
+        return drawn[-1]
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("untrackable.display.plan_page.grids", kept)
+        page = plan_page(found, ["plan", "x=</script><b>"], lambda what, part: done.append(part or 0.0))
+    path.write_text(page, "utf-8")
     assert done == sorted(done)
     assert 0 <= done[0] < 0.1
     assert 0.9 < done[-1] <= 1
-    return found, path
+    return Made(found, drawn[0], path)
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1200, "light"), (390, "dark")])
-def test_page_loads_and_sliders_move(browser: Browser, made: tuple[Plan, Path], width: int, scheme: str) -> None:
-    found, path = made
+def test_page_loads_and_sliders_move(browser: Browser, made: Made, width: int, scheme: str) -> None:
+    found, _, path = made
     context = browser.new_context(
         viewport={"width": width, "height": 900},
         color_scheme=scheme,  # type: ignore[arg-type]
@@ -101,7 +117,11 @@ def test_page_loads_and_sliders_move(browser: Browser, made: tuple[Plan, Path], 
         {"people": 10**9, "values": 2, "rounds": 1200, "eps": 1.0, "advantage": 0.0},
     ],
 )
-def test_the_page_starts_at_the_plan(browser: Browser, demands: dict[str, Any], tmp_path: Path) -> None:
+def test_the_page_starts_at_the_plan(
+    browser: Browser, demands: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slider_grids, "_EPS", (1 / 2, 1))
+    monkeypatch.setattr(slider_grids, "_ROUNDS", (1 / 2, 1))
     found = plan(**demands)
     path = tmp_path / "plan.html"
     path.write_text(plan_page(found, ["plan"]), "utf-8")
@@ -122,9 +142,8 @@ def _table(page: object) -> list[list[str]]:
     return found
 
 
-def test_grids_are_plans_themselves(made: tuple[Plan, Path]) -> None:
-    found, path = made
-    drawn = grids(found)
+def test_grids_are_plans_themselves(made: Made) -> None:
+    found, drawn, path = made
     assert {"deck", "fading", "rnip", "memoized", "bitwise"} <= {line.name for line in drawn.lines}
     deck = next(line for line in drawn.lines if line.name == "deck")
     memoized = next(line for line in drawn.lines if line.name == "memoized")

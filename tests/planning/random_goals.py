@@ -1,20 +1,25 @@
 """Random goals, and what the engine says about a mechanism when it is asked afresh."""
 
+import functools
 from typing import Any
 
 import numpy as np
+import pytest
 
-from untrackable import Deck, Fading, Goals, Memoized
+from untrackable import Deck, Fading, Goals, Memoized, plan
 from untrackable.mechanisms import Lgrr
 from untrackable.mechanisms.attended_tracking import recognition
 from untrackable.mechanisms.catalogue import CATALOGUE
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.planning.goals import FOREVER
+from untrackable.planning.plans import Plan
 
 NEVER = {name for name, entry in CATALOGUE.items() if not entry.lasts} | {"votes", "fixed-vector-fresh"}
 """What no plan lists: privacy that ends, or nothing that is estimated at every round."""
 LISTED = set(CATALOGUE) - NEVER
 """What some plan lists."""
+SHARED = pytest.mark.xdist_group("random plans")
+"""Of tests that share plans, which one process then makes for all of them."""
 UNKNOWNS = ("people", "rounds", "eps", "error")
 
 
@@ -56,6 +61,12 @@ def random_goals(seed: int, unknown: str) -> Goals:
     demands["recognition"] = recognition if attended else 1.0
     demands[unknown] = None
     return Goals(**demands)
+
+
+@functools.cache
+def random_plan(seed: int, unknown: str) -> Plan:
+    """A plan for such goals, once for all tests of one process."""
+    return plan(goals=random_goals(seed, unknown))
 
 
 def followed(mechanism: Mechanism, goals: Goals) -> float:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.planning.random_goals import LISTED, UNKNOWNS, followed, private, random_goals
-from untrackable import Fading, Goals, plan
+from tests.planning.random_goals import LISTED, SHARED, UNKNOWNS, followed, private, random_plan
+from untrackable import Fading, Goals
 from untrackable.brackets import Bracket
 from untrackable.mechanisms.catalogue import CATALOGUE
 from untrackable.mechanisms.demands import Unsuitable
@@ -23,15 +23,14 @@ UNSEEN = {"deck", "fading"}
 """Set for privacy alone: there is nothing to follow."""
 SET_FOR_TRACKING = {entry.name for entry in CATALOGUE.values() if entry.tuned} - UNSEEN
 
-pytestmark = pytest.mark.xdist_group("limits")  # they share plans
+pytestmark = SHARED
 
 
 @pytest.fixture(scope="module")
 def options() -> dict[str, list[Option]]:
     """By what was unknown."""
     return {
-        unknown: [option for seed in SEEDS for option in plan(goals=random_goals(seed, unknown)).options]
-        for unknown in UNKNOWNS
+        unknown: [option for seed in SEEDS for option in random_plan(seed, unknown).options] for unknown in UNKNOWNS
     }
 
 

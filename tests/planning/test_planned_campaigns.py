@@ -15,7 +15,7 @@ GOALS: list[dict[str, Any]] = [
     {"people": 10**9, "values": 16, "rounds": "forever", "eps": 2.0, "advantage": 1.0},
     {"people": 10**7, "values": 16, "rounds": "forever", "eps": 2.0, "advantage": 0.3, "reports": 12},
     {"people": 10**8, "values": 16, "rounds": 1000, "eps": 2.0, "advantage": 0.5, "reports": 12},
-    {"people": 10**7, "values": 3, "rounds": 30, "eps": 2.0},
+    {"people": 10**7, "values": 3, "rounds": 8, "eps": 2.0},
     {"people": 10**6, "values": 2, "rounds": 5, "eps": 1.0, "untrackable": (0.5, 0.01)},
     {"people": 10**6, "values": 4, "rounds": 8, "eps": 2.0, "matched": 0.02, "changes": True},
 ]

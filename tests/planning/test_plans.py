@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.planning.random_goals import UNKNOWNS, followed, private, random_goals, recognised
+from tests.planning.random_goals import SHARED, UNKNOWNS, followed, private, random_plan, recognised
 from untrackable import Bit, Goals, plan
 from untrackable.accounting.verification import verify
 from untrackable.display.plan_words import verdict
@@ -16,7 +16,6 @@ from untrackable.mechanisms.demands import Unsuitable
 from untrackable.planning.forecast import errors
 from untrackable.planning.goals import FOREVER
 from untrackable.planning.planned_campaign import draft
-from untrackable.planning.plans import Plan
 from untrackable.planning.suitability import meeting
 from untrackable.planning.tracking_check import tracking
 from untrackable.planning.unknown_goal import solve
@@ -24,20 +23,10 @@ from untrackable.planning.unknown_goal import solve
 CASES = [(seed, unknown) for unknown in UNKNOWNS for seed in range(4)]
 
 
-@pytest.fixture(scope="module")
-def plans() -> dict[tuple[int, str], Plan]:
-    return {}
-
-
-def planned(plans: dict[tuple[int, str], Plan], seed: int, unknown: str) -> Plan:
-    if (seed, unknown) not in plans:
-        plans[seed, unknown] = plan(goals=random_goals(seed, unknown))
-    return plans[seed, unknown]
-
-
+@SHARED
 @pytest.mark.parametrize(("seed", "unknown"), CASES)
-def test_every_option_meets_the_goals(plans: dict[tuple[int, str], Plan], seed: int, unknown: str) -> None:
-    found = planned(plans, seed, unknown)
+def test_every_option_meets_the_goals(seed: int, unknown: str) -> None:
+    found = random_plan(seed, unknown)
     assert {o.name for o in found.options} | {r.name for r in found.refusals} == set(CATALOGUE)
     for option in found.options:
         goals = option.goals
@@ -57,9 +46,10 @@ def test_every_option_meets_the_goals(plans: dict[tuple[int, str], Plan], seed: 
         assert refusal.why
 
 
+@SHARED
 @pytest.mark.parametrize(("seed", "unknown"), CASES)
-def test_options_are_ranked(plans: dict[tuple[int, str], Plan], seed: int, unknown: str) -> None:
-    found = planned(plans, seed, unknown)
+def test_options_are_ranked(seed: int, unknown: str) -> None:
+    found = random_plan(seed, unknown)
     answers = [getattr(o.goals, unknown) for o in found.options]
     if unknown == "rounds":
         answers = [-math.inf if a == FOREVER else -a for a in answers]

@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csc_array
 
 from untrackable.estimation.aggregators import FloatArray
-from untrackable.rappor_decode.lasso import WeightedDesign, lasso_path
+from untrackable.rappor_decode.lasso import LassoChoice, WeightedDesign, lasso_path
 
 
 def best(
@@ -51,6 +51,25 @@ def test_the_minimum_is_found(seed: int, background: bool) -> None:
         np.testing.assert_allclose(found, best(matrix, weights, response, penalty, background), atol=2e-3)
         assert chosen.penalty == penalty
         assert np.all(np.diff(chosen.coefficients) <= 0)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_candidate_that_is_left_out_changes_the_others_as_if_it_were_not_there(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    matrix = (rng.random((14, 7)) < 0.4).astype(float)
+    matrix[0] = 1 - matrix[1]  # no column is constant
+    weights, response = rng.uniform(20, 60, 14), matrix @ rng.uniform(0.5, 1.5, 7)
+    whole = WeightedDesign(csc_array(matrix), weights, True)
+    every = lasso_path(whole, response, penalty=1.0, most=7)
+    stay = every.columns != 3
+    near = LassoChoice(every.columns[stay], every.coefficients[stay], every.penalty)
+    chosen = lasso_path(whole, response, penalty=1.0, most=7, near=near, without=3)
+    found = np.zeros(7)
+    found[chosen.columns] = chosen.coefficients
+    wanted = best(np.delete(matrix, 3, axis=1), weights, response, 1.0, True)
+    assert not stay.all()
+    assert found[3] == 0
+    np.testing.assert_allclose(np.delete(found, 3), wanted, atol=2e-3)
 
 
 def test_nothing_and_too_much() -> None:

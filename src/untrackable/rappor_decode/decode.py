@@ -21,7 +21,7 @@ from untrackable.rappor_decode.design import Design, design
 from untrackable.rappor_decode.hash_chance import hash_p_value
 from untrackable.rappor_decode.lasso import Indices, LassoChoice, WeightedDesign, lasso_path
 from untrackable.rappor_decode.rappor_files import Counts
-from untrackable.rappor_decode.regression import Fit, least_squares
+from untrackable.rappor_decode.regression import Fit, least_squares, solve
 from untrackable.rappor_decode.rivals import p_value_with_rivals
 
 _MOST = 500
@@ -165,14 +165,12 @@ def _test(
 
 def _by_chance(laid: Design, lasso: LassoChoice, shares: FloatArray, column: int, most: int) -> float:
     """The p-value of a candidate from its hashes, in a fit without the candidate."""
-    others = laid.without(column)
     stay = lasso.columns != column
-    columns = lasso.columns[stay]
-    near = LassoChoice(columns - (columns > column), lasso.coefficients[stay], lasso.penalty)
-    weighted = WeightedDesign(others.matrix, 1 / laid.variances(shares), background=True)
-    chosen = lasso_path(weighted, laid.shares, penalty=lasso.penalty, most=most, near=near)
+    near = LassoChoice(lasso.columns[stay], lasso.coefficients[stay], lasso.penalty)
+    weighted = WeightedDesign(laid.matrix, 1 / laid.variances(shares), background=True)
+    chosen = lasso_path(weighted, laid.shares, penalty=lasso.penalty, most=most, near=near, without=column)
     for _ in range(2):
-        fit = least_squares(others, chosen.columns, shares, background=others.evenly())
+        fit = solve(laid, chosen.columns, shares, background=laid.evenly())
         shares = laid.shares - fit.rest
     scores = (fit.weights * fit.rest).reshape(-1, laid.bits)
     return hash_p_value(scores, laid.positions[column])

@@ -1,6 +1,6 @@
 """The regression that is solved: shares of people by cohort and bit, and the bits that each candidate sets."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,16 +71,6 @@ class Design:
             return None
         mean: FloatArray = self.matrix[:, columns] @ np.full(columns.size, 1 / columns.size)
         return mean
-
-    def without(self, column: int) -> "Design":
-        """This design without one candidate."""
-        others = np.delete(np.arange(self.matrix.shape[1]), column)
-        return replace(
-            self,
-            matrix=csc_array(self.matrix[:, others]),
-            members=tuple(self.members[i] for i in others),
-            positions=self.positions[others],
-        )
 
     def covers_everything(self) -> bool:
         """Whether a string that is not listed looks, on average, like a mixture of those that are.

@@ -8,6 +8,8 @@ row c of g for each hash of cohort c. The p-value is the probability that such a
 not sampled, and holds however many people hold unlisted strings.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft
@@ -38,10 +40,24 @@ def hash_p_value(scores: FloatArray, positions: NDArray[np.int64]) -> float:
     step = max(_SHIFT * spread / (cohorts * hashes), reach / _MOST_POINTS)
     found = int(np.floor(np.take_along_axis(above, positions, axis=1).sum() / step * (1 - 1e-12)))
     rounded = np.ceil(above / step).astype(np.int64)
-    size = hashes * int(rounded.max(axis=1).sum()) + 1
+    law = _law_of_sum([_law_of_sum([np.bincount(row) / bits] * hashes) for row in rounded])
+    return float(min(1.0, max(0.0, law[found:].sum()) + _FFT_ERROR))
+
+
+def _law_of_sum(laws: Sequence[FloatArray]) -> FloatArray:
+    """The law of a sum of independent whole numbers from 0 on. Short laws are joined first: short transforms."""
+    while len(laws) > 1:
+        ordered = sorted(laws, key=len)
+        pairs = zip(ordered[::2], ordered[1::2], strict=False)
+        laws = [_joined(one, other) for one, other in pairs] + ordered[len(ordered) // 2 * 2 :]
+    return laws[0]
+
+
+def _joined(one: FloatArray, other: FloatArray) -> FloatArray:
+    """The law of the sum of two independent whole numbers."""
+    size = one.size + other.size - 1
     length = next_fast_len(size, real=True)
-    transform = np.ones(length // 2 + 1, dtype=np.complex128)
-    for row in rounded:
-        transform *= rfft(np.bincount(row, minlength=length) / bits) ** hashes
-    law = irfft(transform, length)
-    return float(min(1.0, max(0.0, law[found:size].sum()) + _FFT_ERROR))
+    transform = rfft(one, length)
+    transform *= transform if other is one else rfft(other, length)
+    law: FloatArray = irfft(transform, length)[:size]
+    return law

@@ -83,14 +83,18 @@ def lasso_path(
     penalty: float,
     most: int,
     near: LassoChoice | None = None,
+    without: int | None = None,
     progress: Progress = no_progress,
 ) -> LassoChoice:
     """Lower the penalty step by step to `penalty`; stop early where more than `most` candidates would be chosen.
 
     If the solution of a similar problem is given as `near`, start there and go to `penalty` in one step.
+    The candidate `without` is never chosen.
     """
     squares = design.squares()
     usable = squares > _FLAT * design.total
+    if without is not None:
+        usable[without] = False
     scale = np.sqrt(np.where(usable, squares, 1.0))
     toward = design.against(response)
     gradient = np.where(usable, toward, -np.inf) / scale

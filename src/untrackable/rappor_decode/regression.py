@@ -1,6 +1,7 @@
 """Least squares for the chosen candidates, with standard errors and a one-sided p-value for every candidate."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,20 +64,41 @@ class Fit:
         return float(picked @ self.proportions[self.columns]), float(np.sqrt(spread))
 
 
-def least_squares(design: Design, chosen: Indices, shares: FloatArray, *, background: FloatArray | None) -> Fit:
-    """Fit with the inverse variances at `shares` as weights. A column that depends on earlier ones is dropped."""
+class Solved(NamedTuple):
+    """The solution of weighted least squares: the candidates and the columns of the model that were not dropped."""
+
+    chosen: Indices
+    columns: csc_array
+    weights: FloatArray
+    inverse: FloatArray
+    solution: FloatArray
+    fitted: FloatArray
+    rest: FloatArray
+
+
+def solve(design: Design, chosen: Indices, shares: FloatArray, *, background: FloatArray | None) -> Solved:
+    """Solve with the inverse variances at `shares` as weights. A column that depends on earlier ones is dropped."""
     weights = 1 / design.variances(shares)
     lead = int(background is not None)
     columns = model(design, chosen, background)
     gram = (columns.T @ columns.multiply(weights[:, None])).toarray()
     kept = independent(gram)
-    chosen, columns = chosen[kept[lead:] - lead], csc_array(columns[:, kept])
+    columns = csc_array(columns[:, kept])
     inverse = np.linalg.inv(gram[np.ix_(kept, kept)])
     solution = inverse @ (columns.T @ (weights * design.shares))
     fitted: FloatArray = columns @ solution
     rest = design.shares - fitted
+    return Solved(chosen[kept[lead:] - lead], columns, weights, inverse, solution, fitted, rest)
+
+
+def least_squares(design: Design, chosen: Indices, shares: FloatArray, *, background: FloatArray | None) -> Fit:
+    """Fit the chosen candidates, and test every candidate."""
+    solved = solve(design, chosen, shares, background=background)
+    chosen, columns, weights, inverse = solved.chosen, solved.columns, solved.weights, solved.inverse
+    solution, fitted, rest = solved.solution, solved.fitted, solved.rest
+    lead = int(background is not None)
     left = float(weights @ rest**2)
-    free = max(1, rest.size - kept.size)
+    free = max(1, rest.size - solution.size)
     dispersion = max(1.0, left / free)
     middle = float(weights @ design.shares / weights.sum()) if lead else 0.0
     spread = float(weights @ (design.shares - middle) ** 2)

@@ -96,7 +96,7 @@ def test_the_writer_waits_for_more_only_if_that_is_worth_it(
         writer._wait_for_more(5, 0.002)
     for _ in range(writer_module._GROUPS_WITHOUT_WAIT):
         writer._wait_for_more(5, 0.002)
-    assert asked == [(5, 0.001)] * 3
+    assert asked == [(5, 0.002)] * 3
     writer._wait_for_more(5, 3.0)
     assert asked[3:] == [(5, writer_module._LONGEST_WAIT)]
     monkeypatch.undo()

@@ -1,12 +1,10 @@
 """Faults that are really made: processes killed, databases stopped, disks full. What was acknowledged is there."""
 
-import os
 import random
 import re
 import resource
+import shutil
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +17,8 @@ import pytest
 from tests.collector.conftest import KINDS, start_postgres
 from tests.collector.loads import SIZE, Senders, Sent, fresh, split, wait_until
 from tests.collector.samples import DECK, bodies, campaign
-from tests.collector.servers import OCTETS, ROOT, process
+from tests.collector.servers import OCTETS, PreloadedServers, process
+from tests.collector.stores.killed_processes import killed_before
 from untrackable import Deck
 from untrackable.collector.http.api_keys import new_key
 from untrackable.collector.http.management import create_campaign
@@ -66,51 +65,20 @@ def test_killed_at_random_moments_under_load(kind: str, new_url: Callable[[str],
     store, asked = open_store(url), on_now()
     create_campaign(store, asked.to_bytes())
     per_life = []
-    for _ in range(KILLS[kind]):
-        before = len(sent.acknowledged)
-        with process(url, "--sweep", "0.2") as server:
+    with PreloadedServers() as servers:
+        for _ in range(KILLS[kind]):
+            before = len(sent.acknowledged)
             senders = Senders(asked, sent)
-            senders.start(server.address)
+            senders.start(servers.start(url, "--sweep", "0.2"))
             wait_until(lambda before=before: len(sent.acknowledged) > before)  # type: ignore[misc]
             time.sleep(rng.uniform(0.0, 0.15))
-            assert server.kill() == -signal.SIGKILL
+            assert servers.kill() == -signal.SIGKILL
             senders.join()
-        per_life.append(len(sent.acknowledged) - before)
+            per_life.append(len(sent.acknowledged) - before)
     assert min(per_life) > 0
     open_store(url).close()  # undamaged
     check(store, asked, sent)
     store.close()
-
-
-CLOSING = """
-import os, shutil, signal, sys
-from untrackable.protocol.campaign import Campaign
-from untrackable.collector.rounds.closing import close_round
-from untrackable.collector.stores.store_address import open_store
-folder, last = sys.argv[1], 0
-while True:
-    last += 1
-    shutil.copy(f"{folder}/filled.db", f"{folder}/{last}.db")
-    if (child := os.fork()) == 0:
-        store, seen = open_store(f"sqlite:///{folder}/{last}.db", check=False), [0]
-        campaign = Campaign.from_bytes(store.campaigns()[0].document)
-        store._close_idle()
-        connect = store._connect
-        def watched():
-            connection = connect()
-            def statement(_):
-                seen[0] += 1
-                if seen[0] == last:
-                    os.kill(os.getpid(), signal.SIGKILL)
-            connection.set_trace_callback(statement)
-            return connection
-        store._connect = watched
-        close_round(store, campaign, 1)
-        os._exit(0)
-    if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0:
-        break
-print(last - 1)
-"""
 
 
 @pytest.mark.slow
@@ -123,11 +91,17 @@ def test_killed_at_every_statement_of_closing(tmp_path: Path) -> None:
     create_campaign(filled, asked.to_bytes())
     filled.add({Round(asked.id, 1): body})
     filled.close()
-    command = [sys.executable, "-c", CLOSING, str(tmp_path)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
-    said = subprocess.run(command, capture_output=True, env=environment, check=True, timeout=300)  # noqa: S603
-    for kill in range(1, int(said.stdout) + 1):
-        store = open_store(f"sqlite:///{tmp_path}/{kill}.db")
+
+    def work(store: Store, acknowledge: Callable[[], None]) -> None:
+        close_round(store, asked, 1)
+
+    kill, killed = 0, True
+    while killed:
+        kill += 1
+        path = tmp_path / f"{kill}.db"
+        shutil.copy(tmp_path / "filled.db", path)
+        killed, _ = killed_before(kill, path, work)
+        store = open_store(f"sqlite:///{path}")
         found = store.round(Round(asked.id, 1))
         assert found is not None
         states.append(found.state)

@@ -1,22 +1,21 @@
 """Large rounds in SQLite: their reports move into blocks, each is there once, and nothing tells when it came."""
 
-import os
-import signal
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.collector.stores.killed_processes import killed_before
 from tests.collector.stores.test_store import ASKED, ID, ROUND, kept, known, payloads, rows
 from untrackable.collector.http.management import create_campaign
 from untrackable.collector.rounds.closing import close_round
 from untrackable.collector.stores import growing_table, sqlite, sqlite_blocks
 from untrackable.collector.stores.records import Round, RoundsClosed, Rows, StoredRound
 from untrackable.collector.stores.sqlite import SqliteStore
-from untrackable.errors import StoreError, StoreUnavailable
+from untrackable.errors import StoreError
 
 
 @pytest.fixture(autouse=True)
@@ -207,19 +206,19 @@ def test_killed_at_every_statement_of_adding_and_closing_a_large_round(tmp_path:
     filled.add({ROUND: first[::2]})
     filled.add({ROUND: first[1::2]})
     filled.close()
-    kill, added_once = 0, 0
-    while True:
+
+    def work(store: SqliteStore, acknowledge: Callable[[], None]) -> None:
+        store.add({ROUND: second})
+        acknowledge()
+        store.rearrange()
+        close_round(store, ASKED, 1)
+
+    kill, added_once, killed = 0, 0, True
+    while killed:
         kill += 1
         path = tmp_path / f"{kill}.db"
         path.write_bytes((tmp_path / "filled.db").read_bytes())
-        reading, writing = os.pipe()
-        child = os.fork()
-        if child == 0:
-            _work_until(path, kill, second, writing)
-        os.close(writing)
-        acknowledged = os.read(reading, 1) == b"!"
-        os.close(reading)
-        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        killed, acknowledged = killed_before(kill, path, work)
         store = SqliteStore.open(path)
         found = close_round(store, ASKED, 1)
         assert found.reports in ((355,) if acknowledged else (300, 355))
@@ -227,37 +226,5 @@ def test_killed_at_every_statement_of_adding_and_closing_a_large_round(tmp_path:
         assert tables(store) == {}
         store.close()
         added_once += acknowledged
-        if status == 0:
-            break
-        assert status == -signal.SIGKILL
     assert kill > 40
     assert 20 < added_once < kill
-
-
-def _work_until(path: Path, last: int, given: Rows, acknowledge: int) -> None:
-    """Add and close in this process, which is killed before its statement number `last`."""
-    try:
-        store, seen = SqliteStore.open(path, check=False), 0
-        store._close_idle()
-        connect = store._connect
-
-        def watched() -> sqlite3.Connection:
-            connection = connect()
-
-            def statement(_: str) -> None:
-                nonlocal seen
-                seen += 1
-                if seen == last:
-                    os.kill(os.getpid(), signal.SIGKILL)
-
-            connection.set_trace_callback(statement)
-            return connection
-
-        store._connect = watched  # type: ignore[method-assign]
-        store.add({ROUND: given})
-        os.write(acknowledge, b"!")
-        store.rearrange()
-        close_round(store, ASKED, 1)
-        os._exit(0)
-    except (sqlite3.Error, StoreUnavailable):
-        os._exit(3)

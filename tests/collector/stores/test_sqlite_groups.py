@@ -1,14 +1,13 @@
 """Small groups of reports in SQLite: one row at first, spread soon, each nonce once, and never lost."""
 
-import os
-import signal
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.collector.stores.killed_processes import killed_before
 from tests.collector.stores.test_sqlite_blocks import by_nonce, tables
 from tests.collector.stores.test_store import ID, ROUND, kept, known, payloads, rows
 from untrackable.collector.stores import growing_table, sqlite, sqlite_checkpoints
@@ -156,57 +155,29 @@ def test_a_program_that_does_not_know_groups_refuses_the_store(
 def test_killed_at_every_statement_of_adding_and_spreading(tmp_path: Path) -> None:
     """What was acknowledged is there once."""
     given = [by_nonce(rows(20, seed)) for seed in range(7)]
-    last = 0
-    while True:
+
+    def work(store: SqliteStore, acknowledge: Callable[[], None]) -> None:
+        for group in given:
+            store.add({ROUND: group})
+            acknowledge()
+            store.rearrange()
+
+    last, killed = 0, True
+    while killed:
         last += 1
         path = tmp_path / f"{last}.db"
         store = SqliteStore.open(path)
         known(store)
         store.close()
-        reading, writing = os.pipe()
-        if (child := os.fork()) == 0:
-            _add_until(path, last, given, writing)
-        os.close(writing)
-        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        acknowledged = len(os.read(reading, 100))
-        os.close(reading)
+        killed, acknowledged = killed_before(last, path, work)
         store = SqliteStore.open(path)
         found = kept(store)
         store.tidy()
         assert kept(store) == found
         assert found in [payloads(np.concatenate(given)[: 20 * n]) for n in (acknowledged, acknowledged + 1)]
         store.close()
-        if status == 0:
-            break
-        assert status == -signal.SIGKILL
     assert acknowledged == 7
     assert last > 15
-
-
-def _add_until(path: Path, last: int, given: list[Rows], acknowledge: int) -> None:
-    """Add in this process, which is killed before its statement number `last`."""
-    store, seen = SqliteStore.open(path, check=False), 0
-    store._close_idle()
-    connect = store._connect
-
-    def watched() -> sqlite3.Connection:
-        connection = connect()
-
-        def statement(_: str) -> None:
-            nonlocal seen
-            seen += 1
-            if seen == last:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-        connection.set_trace_callback(statement)
-        return connection
-
-    store._connect = watched  # type: ignore[method-assign]
-    for group in given:
-        store.add({ROUND: group})
-        os.write(acknowledge, b"!")
-        store.rearrange()
-    os._exit(0)
 
 
 @pytest.mark.parametrize("longest", [1 << 16, 1 << 30])

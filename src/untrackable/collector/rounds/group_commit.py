@@ -36,7 +36,10 @@ _NEVER = 1 << 62
 _SYNCED_BYTES = 64 << 10
 """The size of a group up to which its sync takes longer than its insertion."""
 _LONGEST_WAIT = 0.01
-"""The longest time to wait for more bodies. It is at most half the time that storing the last group took."""
+"""The longest time to wait for more bodies, in seconds. It is at most the time that storing the last group took.
+
+If all n senders send again within a time w, one group takes s + w, where s is the time to store it. Without
+waiting, two groups of n/2 bodies take 2s. So waiting is better as long as w < s."""
 _GROUPS_WITHOUT_WAIT = 31
 """The number of groups that are stored without waiting for more bodies after waiting was in vain."""
 _SLOW_SECONDS = 15.0
@@ -182,7 +185,7 @@ class Writer:
         if self._in_vain:
             self._in_vain -= 1
             return
-        if not self._wait_for(answered + len(self._waiting), min(taken / 2, _LONGEST_WAIT)):
+        if not self._wait_for(answered + len(self._waiting), min(taken, _LONGEST_WAIT)):
             self._in_vain = _GROUPS_WITHOUT_WAIT
 
     def _wait_for(self, count: int, seconds: float | None) -> bool:
