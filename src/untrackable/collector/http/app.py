@@ -17,7 +17,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from untrackable.collector.error_location import error_location
-from untrackable.collector.http import problems
+from untrackable.collector.http import browser_client, problems
 from untrackable.collector.http.cross_origin import CrossOrigin
 from untrackable.collector.http.management import ManagementApi
 from untrackable.collector.http.problems import NO_SNIFFING, Problem, Refused
@@ -98,6 +98,7 @@ def create_app(
         Route("/ready", public.ready, methods=["GET"]),
         Route("/metrics", public.metrics, methods=["GET"]),
         Route("/openapi.json", openapi, methods=["GET"]),
+        Route("/client/{name}", browser_client.serve, methods=["GET"]),
         Route("/", PublicPage(service).show, methods=["GET"]),
     ]
 
