@@ -45,14 +45,12 @@ const sleep = (seconds: number) => new Promise(resolve => setTimeout(resolve, 10
 const random = () => Number(system(6)) / 2 ** 48;
 /** A client of one campaign. Every method may be called at any time, in any tab, in any order. */
 export class Client {
-  #options: Required<Omit<Options, "policy">> & { policy: Limits };
+  #options: Options & { policy: Limits; post: Post; clock: () => number };
   #id: string;
   #address: string;
 
   constructor(options: Options) {
     this.#options = {
-      consent: () => false,
-      ignoreGlobalPrivacyControl: false,
       post,
       clock: () => Date.now() / 1000,
       ...options,
@@ -174,7 +172,7 @@ export class Client {
 
   async #agreed(): Promise<boolean> {
     const { consent, ignoreGlobalPrivacyControl } = this.#options;
-    return (ignoreGlobalPrivacyControl || !(navigator as any).globalPrivacyControl) && await consent() === true;
+    return (ignoreGlobalPrivacyControl || !(navigator as any).globalPrivacyControl) && await consent?.() === true;
   }
 
   /** The campaign's document, if it is the pinned one. */

@@ -41,13 +41,13 @@ function inForeignFrame(): boolean {
 
 /** Hold a lock that no other tab has meanwhile. */
 export async function locked<T>(name: string, work: () => Promise<T>): Promise<T> {
-  need(!inForeignFrame(), "this page is in a frame of another site, where the ledger would not be the person's only one");
   need(globalThis.navigator?.locks && crypto.subtle, "this page must be served by https");
   return navigator.locks.request("untrackable" + name, work) as Promise<T>;
 }
 
 /** Do something in one transaction, and wait until it is on disk. */
 export async function stored<T>(mode: IDBTransactionMode, work: (store: IDBObjectStore) => T): Promise<T> {
+  need(!inForeignFrame(), "this page is in a frame of another site, where the ledger would not be the person's only one");
   try {
     const opening = indexedDB.open("untrackable", 1);
     opening.onupgradeneeded = () => opening.result.createObjectStore("kept");
