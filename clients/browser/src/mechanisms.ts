@@ -19,6 +19,8 @@ export const reportBits = (made: any): number => made.bits ? made.width * (made.
 const lies = async (threshold: bigint, entropy: Entropy) => BigInt(await entropy(8) < threshold);
 const odd = (bits: bigint) => BigInt(bits.toString(2).replace(/0/g, "").length % 2);
 
+const replaced = <T>(list: T[], place: number, item: T) => list.map((each, i) => i == place ? item : each);
+
 /** One noisy inner product: random independent vectors, and the value's answer to them, which may be a lie. */
 async function draw(made: any, lie: bigint, value: bigint, entropy: Entropy): Promise<bigint> {
   const width = BigInt(made.width), bits = BigInt(made.bits), symbols = SYMBOLS(made);
@@ -48,8 +50,8 @@ export async function makeReport(made: any, { cards, sent }: Kept, round: number
   if (!made.bits) return [cards[0] ^ await lies(lieOf(made), noise), { cards, sent }];
   if (!made.when_empty) return [cards[Number(await below(BigInt(made.slots), noise))], { cards, sent }];
   const slot = (round - 1) % made.slots, report = cards[slot];
-  if (filler && made.when_empty == "stop") cards = cards.with(slot, await draw(made, lieOf(made), 0n, filler));
-  return [report, { cards, sent: sent.with(slot, true) }];
+  if (filler && made.when_empty == "stop") cards = replaced(cards, slot, await draw(made, lieOf(made), 0n, filler));
+  return [report, { cards, sent: replaced(sent, slot, true) }];
 }
 
 /** The last round in which clients can report; infinite if there is none. */

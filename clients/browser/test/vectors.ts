@@ -1,4 +1,5 @@
 /** Answers questions of the Python tests, one JSON document on each line: what this client makes of given entropy. */
+import { webcrypto } from "node:crypto";
 import { createInterface } from "node:readline";
 import { bytesOf, hex, sha256, utf8, type Bytes } from "../src/bytes.js";
 import { fraction } from "../src/campaign.js";
@@ -12,6 +13,9 @@ import { campaignProblem, policyProblem } from "../src/joining.js";
 import { type Kept, lieOf, makeReport, newState, reportBits } from "../src/mechanisms.js";
 import type { State } from "../src/storage.js";
 import { wire } from "../src/wire.js";
+
+// Node.js 18 has no global one.
+globalThis.crypto ??= webcrypto as Crypto;
 
 const unhex = (text: string): Bytes => new Uint8Array((text.match(/../g) ?? []).map(each => parseInt(each, 16)));
 

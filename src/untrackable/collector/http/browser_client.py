@@ -21,6 +21,7 @@ _HEADERS = {
 _MECHANISMS = ("bitwise", "deck", "rnip")
 """The mechanisms that the client for web pages knows, by their names in JSON."""
 _MOST_SLOTS = 1_000_000
+_LOCAL = ("localhost", "127.0.0.1", "::1")
 _UNKNOWN_ENCODING = "discovered-strings"
 
 
@@ -44,6 +45,12 @@ def integrity(content: bytes) -> str:
     return f"sha384-{base64.b64encode(hashlib.sha384(content).digest()).decode()}"
 
 
+def address(request: Request) -> str:
+    """The address of this collector for pages: https, even if a proxy talks http to it, unless it is local."""
+    scheme = "http" if request.url.hostname in _LOCAL else "https"
+    return str(request.base_url.replace(scheme=scheme)).rstrip("/")
+
+
 def takes_part(campaign: Campaign) -> bool:
     """Whether the client for web pages can answer a campaign. It does not know every mechanism, nor its network."""
     mechanism = campaign.mechanism
@@ -59,11 +66,11 @@ def snippet(campaign: Campaign, server: str) -> str:
     """The lines that embed the client in a web page, with this collector's address."""
     name, content = next(item for item in files().items() if item[0].startswith("untrackable-"))
     limits = {key: limit for key, limit in campaign.guarantee.to_json().items() if key != "values"}
-    address = f"{server}/client/{name}"
+    file = f"{server}/client/{name}"
     return f"""\
-<link rel="modulepreload" href="{address}" integrity="{integrity(content)}" crossorigin>
+<link rel="modulepreload" href="{file}" integrity="{integrity(content)}" crossorigin>
 <script type="module">
-  import {{ Client }} from "{address}";
+  import {{ Client }} from "{file}";
   const client = new Client({{
     server: "{server}",
     campaign: "{campaign.id}",

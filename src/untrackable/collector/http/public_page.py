@@ -33,7 +33,7 @@ class PublicPage:
 
     def show(self, request: Request) -> Response:
         """Render the page."""
-        server = str(request.base_url).rstrip("/")
+        server = browser_client.address(request)
         campaigns = [self._campaign(stored, server) for stored in self._service.store.campaigns()]
         text = page_template("untrackable.collector.http", "public_page.html").render(campaigns=campaigns)
         return HTMLResponse(text, headers={**NO_STORE, "content-security-policy": _POLICY})
