@@ -41,12 +41,12 @@ node:
 
 $(BROWSER)/node_modules/.ready: $(BROWSER)/package-lock.json | node
 	@echo "installing the locked tools of the client for web pages"
-	@cd $(BROWSER) && npm ci --silent
+	@cd $(BROWSER) && npm ci --silent --ignore-scripts
 	@touch $@
 
 # Builds the client for web pages, as it ships in the package.
 browser: $(BROWSER)/node_modules/.ready
-	@cd $(BROWSER) && npm run --silent build
+	@cd $(BROWSER) && node build.mjs
 
 bench: $(VENV)/.ready-dev
 	@for b in benchmarks/*.py; do $(BIN)/python $$b || exit 1; done

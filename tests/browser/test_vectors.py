@@ -4,7 +4,8 @@ import gzip
 import json
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 from tests.browser.built import SHIPPED, SOURCES, ask, build, script
 from tests.client.samples import campaign
 from untrackable.accounting import client_check
+from untrackable.auditing.evidence.client_audit import audit_client
 from untrackable.client.ledger import Account, Ledger
 from untrackable.client.life import Life
 from untrackable.encodings.bit import Bit
@@ -83,6 +85,28 @@ def test_lives_coins_and_the_wire(program: Path) -> None:
     assert ask(program, [{"task": "coins", **case} for case in coins]) == [case["answered"] for case in coins]
     reports = read("wire/reports.json")["reports"]
     assert ask(program, [{"task": "wire", **case} for case in reports]) == [case["bytes"] for case in reports]
+
+
+def test_an_audit_confirms_what_a_campaign_claims(program: Path) -> None:
+    """As `untrackable audit-client` does it. A claim that is too strong is refuted by the same reports."""
+    deck = campaign(Deck(bits=1, slots=4, eps_report=1.0), encoding=Bit(), rounds=4, eps=4, delta=0)
+    assert not client_check.recompute(deck).problems
+    text = deck.to_bytes().decode()
+    tasks = [
+        {"task": "streams", "campaign": text, "value": value, "clients": 300, "rounds": 4} for value in (0, 1)
+    ]
+    made = dict(enumerate(map(iter, ask(program, tasks))))
+
+    def factory(value: int) -> Callable[[], int]:
+        reports = iter(map(int, next(made[value])))
+        return lambda: next(reports)
+
+    found = audit_client(factory, [0, 1], reports=4, clients=300, claimed_eps=4.0, level=1 - 1e-6)
+    assert not found.refuted
+    assert not found.persists
+    assert not found.shares_randomness
+    assert found.eps.lower > 0.5
+    assert replace(found, claimed_eps=found.eps.lower / 2).refuted
 
 
 ENCODINGS: list[tuple[Encoding, Sequence[Any]]] = [

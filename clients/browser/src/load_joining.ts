@@ -6,8 +6,8 @@ declare const CHUNK: string, INTEGRITY: string;
 
 /** What is needed for joining only is a file of its own: the checks of documents, and the arithmetic of guarantees. */
 export async function joining() {
-  const link = globalThis.document?.createElement("link");
-  if (link?.relList.supports("modulepreload")) {
+  const link = INTEGRITY && globalThis.document?.createElement("link");
+  if (link && link.relList.supports("modulepreload")) {
     // The browser compares the digest of what it preloads, and imports nothing else.
     Object.assign(link, { rel: "modulepreload", href: new URL(CHUNK, import.meta.url), integrity: INTEGRITY, crossOrigin: "" });
     await new Promise((resolve, reject) => {

@@ -7,7 +7,7 @@ import { parsed } from "../src/campaign_check.js";
 import { canonical } from "../src/canonical_json.js";
 import { answered, changed, joined, sendingTime } from "../src/life.js";
 import { encodings } from "../src/encodings.js";
-import { answers, type Entropy, keyAt } from "../src/entropy.js";
+import { answers, type Entropy, keyAt, system } from "../src/entropy.js";
 import { privacyDelta, recognised, trackingDelta } from "../src/guarantee.js";
 import { campaignProblem, policyProblem } from "../src/joining.js";
 import { type Kept, lieOf, makeReport, newState, reportBits } from "../src/mechanisms.js";
@@ -120,6 +120,22 @@ const tasks: Record<string, (given: any) => unknown> = {
       }
     }
     found.changed = change && await file(id, made, await changed(asked, state, 2n, source));
+    return found;
+  },
+
+  /** The reports of many new clients with this value, each over some rounds, from this machine's randomness. */
+  async streams({ campaign, value, clients, rounds }) {
+    const asked = parsed(campaign), encoding = asked.encoding, found = [];
+    const encoded = BigInt(await encodings[encoding.type][2](encoding, value));
+    for (let i = 0; i < clients; i++) {
+      let state = await joined(asked, encoded, 1, system);
+      const reports = [];
+      for (let round = 1; round <= rounds; round++) {
+        state = await answered(asked, state, await keyAt(state, round));
+        reports.push(BigInt("0x" + hex(state.sealed!.body.slice(21).reverse())));
+      }
+      found.push(reports);
+    }
     return found;
   },
 
