@@ -92,9 +92,7 @@ def test_an_audit_confirms_what_a_campaign_claims(program: Path) -> None:
     deck = campaign(Deck(bits=1, slots=4, eps_report=1.0), encoding=Bit(), rounds=4, eps=4, delta=0)
     assert not client_check.recompute(deck).problems
     text = deck.to_bytes().decode()
-    tasks = [
-        {"task": "streams", "campaign": text, "value": value, "clients": 300, "rounds": 4} for value in (0, 1)
-    ]
+    tasks = [{"task": "streams", "campaign": text, "value": value, "clients": 300, "rounds": 4} for value in (0, 1)]
     made = dict(enumerate(map(iter, ask(program, tasks))))
 
     def factory(value: int) -> Callable[[], int]:
@@ -268,6 +266,9 @@ def test_declared_guarantees_are_confirmed_or_refused(program: Path) -> None:
         .to_bytes()
         .decode(),
         "valid": text.replace('"slots":60', '"slots":60.5'),
+        "valid ": text.replace('"participation":"1/8"', '"participation":"9/8"'),
+        "valid  ": text.replace('["1/2","1/2"]', '["1/2","2/3"]'),
+        "valid   ": text.replace('["1/2","1/2"]', "2"),
     }
     tasks = [*(each.to_bytes().decode() for each in good), *bad.values(), *wrong.values()]
     found = ask(program, [{"task": "problem", "campaign": each} for each in tasks])

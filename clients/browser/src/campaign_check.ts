@@ -1,5 +1,5 @@
 /** Reads a campaign's document, and refuses one that is not valid or that this client does not know. */
-import { type Campaign, LAST_ROUND } from "./campaign.js";
+import { type Campaign, fraction, LAST_ROUND } from "./campaign.js";
 import { canonical } from "./canonical_json.js";
 import { encodings } from "./encodings.js";
 import { need } from "./refused.js";
@@ -21,6 +21,12 @@ const whole = (number: unknown, low: number, high: number) =>
 const within = (number: unknown, low: number, high: number) =>
   typeof number == "number" && number >= low && number <= high;
 const keys = (part: any) => Object.keys(part ?? {}).join();
+
+/** Whether fractions are at most 1 in all. */
+function atMostOne(texts: string[]): boolean {
+  const found = texts.map(fraction), whole = found.reduce((product, [, each]) => product * each, 1n);
+  return found.reduce((sum, [one, other]) => sum + one * (whole / other), 0n) <= whole;
+}
 
 /** Read a document. One that the collector would write differently, or that this client does not know, is refused. */
 export function parsed(text: string): Campaign {
@@ -50,7 +56,8 @@ export function parsed(text: string): Campaign {
       && (!attendance || keys(attendance) == "one_network,participation,persistence,places"
         && within(guarantee.recognition, 0, 1) && whole(attendance.persistence, 1, 2 ** 53)
         && whole(attendance.places.length, 2, 64)
-        && [attendance.participation, ...attendance.places].every(each => /^\d+(\/[1-9]\d*)?$/.test(each) && each.length < 41)),
+        && [attendance.participation, ...attendance.places].every(each => /^\d+(\/[1-9]\d*)?$/.test(each) && each.length < 41)
+        && !/^0/.test(attendance.participation) && atMostOne([attendance.participation]) && atMostOne(attendance.places)),
     "the campaign is not valid",
   );
   need(!attendance?.one_network, "the campaign is answered from one network only, and a browser does not know its network");

@@ -14,7 +14,7 @@ export { Refused };
 export type { Limits, Post, Reply };
 
 /** The result of sending. */
-export type Outcome = "nothing" | "no consent" | "accepted" | "refused" | "given up";
+export type Outcome = "nothing" | "no consent" | "offline" | "accepted" | "refused" | "given up";
 /** What a person allows, all campaigns of the origin together. */
 export type Policy = Pick<Limits, "eps" | "delta"> & Partial<Limits>;
 
@@ -84,8 +84,6 @@ export class Client {
         : value == state.value ? state : await changed(asked, state, value, system);
       if (next != state || JSON.stringify(stored) != JSON.stringify(policy)) await write(ledger, this.#id, next);
     });
-    // Some browsers ask the person, who may take long.
-    navigator.storage?.persist?.().catch(() => {});
     return true;
   }
 
@@ -202,6 +200,8 @@ export class Client {
     const charged = Object.values(ledger.accounts).map(each => ({ asked: parse(each.campaign), rounds: each.lives.map(rounds) }));
     const problem = (await joining()).policyProblem(charged, ledger.policy!);
     need(!problem, problem!);
+    // Some browsers ask the person, who may take long.
+    navigator.storage?.persist?.().catch(() => {});
     return joined(asked, value, first, system);
   }
 
@@ -223,6 +223,7 @@ export class Client {
 
   /** One attempt to send: an outcome, or the seconds until the next attempt. */
   async #attempt(moved: boolean): Promise<Outcome | number> {
+    if (navigator.onLine === false) return "offline";
     const { post, clock } = this.#options;
     const progress = (change: (state: State) => void) => locked("", async () => {
       const [ledger, state] = await this.#prepared();

@@ -10,8 +10,7 @@ export function campaignProblem(document: string): string | undefined {
     const problem = unconfirmed(parsed(document));
     return problem && `the campaign's guarantee cannot be confirmed: ${problem}`;
   } catch (error) {
-    if (error instanceof Refused) return error.message;
-    throw error;
+    return error instanceof Refused ? error.message : "the campaign is not valid";
   }
 }
 
