@@ -1,6 +1,7 @@
 """What the browser's client refuses, with clear words and without sending anything twice; and what it keeps."""
 
 import json
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -222,3 +223,26 @@ def test_days_of_use(context: BrowserContext, asking: Asking) -> None:
             found.append(json.loads(page.evaluate(KEPT)[asked.id])["value"])
     assert found == ["1", "1", "2", "3", "4", "4", "4"]
     assert asking.complaints == []
+
+
+@pytest.mark.parametrize("intact", [True, False])
+def test_the_lines_to_copy(context: BrowserContext, asking: Asking, intact: bool) -> None:
+    """They work as the campaign's page shows them, with an answer and consent; a changed file does not run."""
+    asked = asking.ask(replace(every_round(), first_round=int(time.time()) + 600))
+    page = context.new_page()
+    complaints: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.goto(asking.server)
+    lines = page.locator("pre").text_content() or ""
+    lines = lines.replace("() => false", "() => true").replace("answer(null)", 'answer("page 3")')
+    if not intact:
+        page.route("**/untrackable-*.js", lambda route: changed(route))
+    page.goto(asking.application)
+    if intact:
+        page.set_content(lines)
+        page.wait_for_function(f"async () => Object.keys(await ({KEPT})()).includes('{asked.id}')")
+        assert complaints == []
+    else:
+        with page.expect_console_message(lambda message: "integrity" in message.text):
+            page.set_content(lines)
+        assert page.evaluate(KEPT) == {}

@@ -154,13 +154,15 @@ export function mixed(laws: [bigint, Law][]): Law {
 
 /** The law of all experiments together: exact if their steps agree, else on this step or a coarser one. */
 export function composed(laws: Law[], step: number): Law {
-  const moving = laws.filter(one => !still(one));
-  if (new Set(moving.map(one => one.step)).size > 1) {
-    const reach = moving.reduce((sum, one) => sum + Math.max(-one.low, one.low + one.masses.length - 1) * one.step, 0);
-    const common = coarser(step, reach);
-    laws = laws.map(one => onStep(one, common));
+  const groups = new Map<number, Law>();
+  for (const one of laws) {
+    const before = groups.get(one.step);
+    groups.set(one.step, before ? product(before, one) : one);
   }
-  return laws.reduce(product, nothing());
+  const moving = [...groups.values()].filter(one => !still(one));
+  const reach = moving.reduce((sum, one) => sum + Math.max(-one.low, one.low + one.masses.length - 1) * one.step, 0);
+  const common = moving.length > 1 ? coarser(step, reach) : moving[0]?.step ?? 0;
+  return [...groups.values()].map(one => onStep(one, common)).reduce(product, nothing());
 }
 
 /** A step for which losses up to `reach` are not too many positions. */
