@@ -254,6 +254,10 @@ def test_declared_guarantees_are_confirmed_or_refused(program: Path) -> None:
         .to_bytes()
         .decode(),
     }
+    # Its delta is confirmed for ever only; that must not hide that its tracking is not confirmed.
+    kept = replace(good[2], guarantee=replace(good[2].guarantee, tracking_delta=0.01))
+    assert len(client_check.recompute(kept).problems) == 1
+    bad["tracking_delta "] = kept.to_bytes().decode()
     wrong = {
         "version 3": text.replace('"version":2}', '"version":3}'),
         "canonical": text.replace('"eps":1,', '"eps":1.0,'),
@@ -276,6 +280,6 @@ def test_declared_guarantees_are_confirmed_or_refused(program: Path) -> None:
     for each in good:
         assert not client_check.recompute(each).problems
     for name, words in zip(bad, found[len(good) :], strict=False):
-        assert words == f"the campaign's guarantee cannot be confirmed: {name}"
+        assert words == f"the campaign's guarantee cannot be confirmed: {name.strip()}"
     for name, words in zip(wrong, found[len(good) + len(bad) :], strict=True):
         assert name.strip() in words

@@ -2,7 +2,14 @@
 
 export type Fraction = [numerator: bigint, denominator: bigint];
 export type Mechanism =
-  | { mechanism: "deck"; bits: number; slots: number; eps_report: number; when_empty: "stop" | "replay"; width: number }
+  | {
+      mechanism: "deck";
+      bits: number;
+      slots: number;
+      eps_report: number;
+      when_empty: "stop" | "replay";
+      width: number;
+    }
   | { mechanism: "rnip"; bits: number; slots: number; eps_report: number; width: number }
   | { mechanism: "bitwise"; eps_state: number; eps_report: number };
 /** How much all reports together may reveal. */

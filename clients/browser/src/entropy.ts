@@ -13,7 +13,7 @@ export async function below(limit: bigint, entropy: Entropy): Promise<bigint> {
   const size = 8 * Math.max(1, Math.ceil((limit - 1n).toString(2).length / 64));
   for (;;) {
     const drawn = await entropy(size);
-    if (drawn < (1n << BigInt(8 * size)) / limit * limit) return drawn % limit;
+    if (drawn < ((1n << BigInt(8 * size)) / limit) * limit) return drawn % limit;
   }
 }
 
@@ -49,7 +49,7 @@ export function drawn(key: Bytes, purpose: string, fresh: Iterable<number> = [])
 
 /** Toss the round's secret coin. It depends on the key alone. */
 export const answers = async ({ key }: Ratchet, [one, other]: Fraction) =>
-  await below(other, drawn(key, "coin")) < one;
+  (await below(other, drawn(key, "coin"))) < one;
 
 /** The position of the sending time in the round, from 0 to 1. It depends on the key alone. */
 export const moment = async ({ key }: Ratchet) => Number(await drawn(key, "moment")(8)) / 2 ** 64;

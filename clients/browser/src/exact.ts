@@ -16,20 +16,20 @@ export function exp(x: bigint): bigint {
   let sum = 0n;
   for (let term = ONE, n = 1n; term; n++) {
     sum += term;
-    term = (term * (x >> HALVED) >> BITS) / n;
+    term = ((term * (x >> HALVED)) >> BITS) / n;
   }
-  for (let i = HALVED; i; i--) sum = sum * sum >> BITS;
+  for (let i = HALVED; i; i--) sum = (sum * sum) >> BITS;
   return sum;
 }
 
 /** ln(one/other) for one ≥ other, rounded up in the fiftieth decimal. */
 export function logRatio(one: bigint, other: bigint): bigint {
-  const ratio = one * ONE / other;
+  const ratio = (one * ONE) / other;
   const digits = ratio.toString(16);
   let log = fixed(Math.max(0, Math.log(+("0x" + digits.slice(0, 13))) + (digits.length - 77) * Math.LN2 * 4));
   for (let i = 3; i; i--) {
     const reached = exp(log);
-    log += 2n * ONE * (ratio - reached) / (ratio + reached);
+    log += (2n * ONE * (ratio - reached)) / (ratio + reached);
   }
   return log + ONE / 10n ** 50n;
 }
@@ -39,4 +39,4 @@ export const ceilDiv = (one: bigint, other: bigint) => (one + other - 1n) / othe
 
 /** The probability of lying in randomised response over g symbols, over 2^64, rounded up: (g-1)/(e^ε + g-1). */
 export const lieThreshold = (eps: number, symbols: bigint) =>
-  ceilDiv((symbols - 1n) * ONE << 64n, exp(fixed(Math.min(eps, 100))) + (symbols - 1n) * ONE);
+  ceilDiv(((symbols - 1n) * ONE) << 64n, exp(fixed(Math.min(eps, 100))) + (symbols - 1n) * ONE);

@@ -1,4 +1,4 @@
-/** The checks of a campaign that a client makes once, when it joins. The results are problems in words, or nothing. */
+/** The checks that a client makes once, when it joins. The results are problems in words, or nothing. */
 import { parsed } from "./campaign_check.js";
 import type { Limits } from "./campaign.js";
 import { type Charged, exceeded, unconfirmed } from "./guarantee.js";

@@ -2,7 +2,7 @@
  * Laws of privacy losses in whole numbers, rounded so that they are always upper bounds, as in
  * `untrackable/theory/integer_losses.py`: masses over 2^128 at multiples of a step, and at infinity.
  */
-import { ceilDiv, double, exp, fixed, ONE } from "./exact.js";
+import { ceilDiv, double, fixed } from "./exact.js";
 
 export interface Law {
   step: number;
@@ -42,9 +42,9 @@ export const nothing = () => law(0n, 0, [WHOLE]);
 export const everything = () => law(0n, 0, [], WHOLE);
 
 const still = (one: Law) => !one.low && one.masses.length < 2;
-const sharedUp = (one: bigint, other: bigint) => -(-one * other >> BITS);
+const sharedUp = (one: bigint, other: bigint) => -((-one * other) >> BITS);
 /** A part of a mass, rounded up. */
-const part = (whole: bigint, share: number) => -(-whole * BigInt(Math.ceil(share * 2 ** 60)) >> 60n);
+const part = (whole: bigint, share: number) => -((-whole * BigInt(Math.ceil(share * 2 ** 60))) >> 60n);
 /** The loss at a position, and a little more to make up for rounding of the step. */
 const lossAt = (one: Law, position: number) => position * one.step + Math.abs(position * one.step) * 4 * HAIR;
 
@@ -60,14 +60,16 @@ export function delta(one: Law, eps: number): number {
       if (excess > 0) sum += part(found, -Math.expm1(-excess));
     });
   }
-  return Math.min(1, Number(sum) / 2 ** 128 * slack);
+  return Math.min(1, (Number(sum) / 2 ** 128) * slack);
 }
 
 /** The law without its negligible ends: the lower end moves up to the next loss, the upper end is cut off. */
 function trimmed(one: Law): Law {
   const masses = [...one.masses];
-  let { low, cut } = one, moved = 0n, lost = 0n;
-  while (masses.length > 1 && moved + masses[0] <= NEGLIGIBLE) moved += masses.shift()!, low++;
+  let { low, cut } = one;
+  let moved = 0n;
+  let lost = 0n;
+  while (masses.length > 1 && moved + masses[0] <= NEGLIGIBLE) ((moved += masses.shift()!), low++);
   while (masses.length > 1 && lost + masses.at(-1)! <= NEGLIGIBLE) lost += masses.pop()!;
   if (masses.length) masses[0] += moved;
   return { ...one, low, masses, cut: cut + lost };
@@ -75,7 +77,13 @@ function trimmed(one: Law): Law {
 
 /** The masses as one large integer, the first of them in the lowest digits. */
 const packed = (masses: bigint[]) =>
-  BigInt("0x" + masses.map(each => each.toString(16).padStart(SLOT, "0")).reverse().join(""));
+  BigInt(
+    "0x" +
+      masses
+        .map(each => each.toString(16).padStart(SLOT, "0"))
+        .reverse()
+        .join(""),
+  );
 
 /** The law of two independent experiments together: one product of two large integers. */
 export function product(one: Law, other: Law): Law {
@@ -89,7 +97,7 @@ export function product(one: Law, other: Law): Law {
     step: Math.max(one.step, other.step),
     low: one.low + other.low,
     masses,
-    infinite: one.infinite + other.infinite - (one.infinite * other.infinite >> BITS),
+    infinite: one.infinite + other.infinite - ((one.infinite * other.infinite) >> BITS),
     pure: one.pure + other.pure,
     cut: one.cut + other.cut,
   });
@@ -111,7 +119,8 @@ export function power(one: Law, times: number): Law {
 
 /** Masses at positions that need not be in order. */
 export function spread(step: number, found: Map<number, bigint>, infinite: bigint, pure: bigint, cut = 0n): Law {
-  const low = Math.min(...found.keys()), high = Math.max(...found.keys());
+  const low = Math.min(...found.keys());
+  const high = Math.max(...found.keys());
   const masses = Array.from({ length: found.size && high - low + 1 }, (_, i) => found.get(low + i) ?? 0n);
   return trimmed({ step, low: found.size && low, masses, infinite, pure, cut });
 }
@@ -160,8 +169,11 @@ export function composed(laws: Law[], step: number): Law {
     groups.set(one.step, before ? product(before, one) : one);
   }
   const moving = [...groups.values()].filter(one => !still(one));
-  const reach = moving.reduce((sum, one) => sum + Math.max(-one.low, one.low + one.masses.length - 1) * one.step, 0);
-  const common = moving.length > 1 ? coarser(step, reach) : moving[0]?.step ?? 0;
+  const reach = moving.reduce(
+    (sum, one) => sum + Math.max(-one.low, one.low + one.masses.length - 1) * one.step,
+    0,
+  );
+  const common = moving.length > 1 ? coarser(step, reach) : (moving[0]?.step ?? 0);
   return [...groups.values()].map(one => onStep(one, common)).reduce(product, nothing());
 }
 

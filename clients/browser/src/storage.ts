@@ -1,4 +1,4 @@
-/** What the client keeps, in IndexedDB, under a Web Lock: one ledger for all campaigns of the origin, and states. */
+/** What the client keeps in IndexedDB, under a Web Lock: one ledger for all campaigns of the origin, and states. */
 import type { Bytes } from "./bytes.js";
 import type { Limits } from "./campaign.js";
 import type { Ratchet } from "./entropy.js";
@@ -47,7 +47,10 @@ export async function locked<T>(name: string, work: () => Promise<T>): Promise<T
 
 /** Do something in one transaction, and wait until it is on disk. */
 export async function stored<T>(mode: IDBTransactionMode, work: (store: IDBObjectStore) => T): Promise<T> {
-  need(!inForeignFrame(), "this page is in a frame of another site, where the ledger would not be the person's only one");
+  need(
+    !inForeignFrame(),
+    "this page is in a frame of another site, where the ledger would not be the person's only one",
+  );
   try {
     const opening = indexedDB.open("untrackable", 1);
     opening.onupgradeneeded = () => opening.result.createObjectStore("kept");
