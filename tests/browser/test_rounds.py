@@ -22,7 +22,7 @@ from untrackable.theory.attendance import Attendance
 pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.slow]
 
 EXECUTABLE = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-PEOPLE = 12
+PEOPLE = 20
 ROUNDS = 4
 
 

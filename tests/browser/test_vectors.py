@@ -236,12 +236,14 @@ def test_guarantees_are_the_same_numbers(program: Path) -> None:
 
 def test_declared_guarantees_are_confirmed_or_refused(program: Path) -> None:
     """The same verdicts as the Python client's; and a promise that is a little too strong is refused."""
+    kept_bit = Bitwise(eps_state=1, eps_report=3)
+    laws = [kept_bit.integer_privacy(reports, values="fixed", step=0.5 / STEPS) for reports in (None, 60)]
+    for_ever, of_rounds = (law.delta(0.5) for law in laws)
+    assert for_ever < of_rounds  # The second is rounded up.
     good = [
         client_check.declaring_recognition(campaign(DECK, attendance=Attendance(F(1, 8)), rounds=60)),
         campaign(Deck(bits=4, slots=30, eps_report=0.03125), eps=30 * 0.03125, delta=0.0),
-        campaign(
-            Bitwise(eps_state=0.5, eps_report=0.25), rounds=9, values="fixed", eps=0.5, delta=0, tracking_delta=1
-        ),
+        campaign(kept_bit, rounds=60, values="fixed", eps=0.5, delta=for_ever, tracking_delta=1),
     ]
     text = good[0].to_bytes().decode()
     declared = good[0].guarantee
