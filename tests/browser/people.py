@@ -19,6 +19,8 @@ LOADED = """async ([server, file, integrity]) => {
     const { Client, allow } = await import(file);
     const wait = window.setTimeout.bind(window);
     window.setTimeout = (work, ms) => wait(work, ms / 200); // Retries follow soon.
+    const limit = AbortSignal.timeout.bind(AbortSignal);
+    AbortSignal.timeout = ms => limit(window.patience ?? ms);
     Object.assign(window, { allow, made: (campaign, policy, more) => new Client({
         server, campaign, policy, consent: () => true, clock: () => window.now, ...more,
     }) });

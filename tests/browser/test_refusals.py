@@ -68,10 +68,11 @@ def test_campaigns_that_are_not_what_was_pinned(context: BrowserContext, asking:
         assert answers[0][0] in refusal(page, "client.answer('page 3')")
         answers.pop(0)
     page.unroute(f"**/{asked.id}")
-    page.evaluate("() => { const real = AbortSignal.timeout; AbortSignal.timeout = () => real(50) }")
+    page.evaluate("() => { window.patience = 50 }")
     page.route(f"**/{asked.id}", lambda route: None)  # It hangs.
     assert "cannot be reached" in refusal(page, "client.answer('page 3')")
     page.unroute(f"**/{asked.id}")
+    page.evaluate("() => { window.patience = 60000 }")
     page.route("**/joining-*.js", lambda route: changed(route))
     assert "a part of the client cannot be loaded, or was changed" in refusal(page, "client.answer('page 3')")
     assert page.evaluate(KEPT) == {}
@@ -135,7 +136,7 @@ def test_servers_that_fail(context: BrowserContext, asking: Asking, asked: Campa
     assert len(set(bodies)) == 1
     assert asking.counted(asked, 1) == 1
 
-    page.evaluate("() => { const real = AbortSignal.timeout; AbortSignal.timeout = () => real(50) }")
+    page.evaluate("() => { window.patience = 50 }")
     for round, status, outcome, tries in ((2, 0, "given up", 6), (3, 503, "given up", 6), (4, 400, "refused", 1)):
         bodies.clear()
         asking.late_in(asked, round, page)
