@@ -1,6 +1,7 @@
 """A collector whose clock tests set, an application of another origin that embeds the client, and real Chromium."""
 
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -45,6 +46,7 @@ def asking(tmp_path: Path) -> Iterator[Asking]:
     try:
         while not server.started:
             assert serving.is_alive()
+            time.sleep(0.01)
         port = server.servers[0].sockets[0].getsockname()[1]
         yield Asking(store, clock, f"http://127.0.0.1:{port}", f"http://localhost:{application.server_port}")
     finally:
