@@ -1,22 +1,23 @@
 # `make demo` shows it, `make check` tests what changed, `make test` tests everything. Each sets up what it needs first.
 VENV := .venv
 BIN := $(VENV)/bin
+BROWSER := clients/browser
 PYTHON := $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 
-.PHONY: demo test check chromium nginx java bench figures vectors lock clean
+.PHONY: demo test check browser chromium nginx node java bench figures vectors lock clean
 
 demo: $(VENV)/.ready
 	@$(BIN)/untrackable demo
 
-test: $(VENV)/.ready-dev chromium nginx java
+test: $(VENV)/.ready-dev chromium nginx java $(BROWSER)/node_modules/.ready
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/pytest -n auto --dist loadgroup
 
 # Before every commit: within a minute on two cores where little has changed.
-check: $(VENV)/.ready-dev
+check: $(VENV)/.ready-dev $(BROWSER)/node_modules/.ready
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -37,6 +38,20 @@ nginx:
 java:
 	@command -v java >/dev/null || { echo "installing Java"; apt-get update -qq \
 		&& apt-get install --yes -qq openjdk-17-jre-headless >/dev/null; }
+
+# The client for web pages is built and tested with Node.js.
+node:
+	@command -v node >/dev/null && command -v npm >/dev/null \
+		|| { echo "installing Node.js"; apt-get update -qq && apt-get install --yes -qq nodejs npm >/dev/null; }
+
+$(BROWSER)/node_modules/.ready: $(BROWSER)/package-lock.json | node
+	@echo "installing the locked tools of the client for web pages"
+	@cd $(BROWSER) && npm ci --silent --ignore-scripts
+	@touch $@
+
+# Builds the client for web pages, as it ships in the package.
+browser: $(BROWSER)/node_modules/.ready
+	@cd $(BROWSER) && node build.mjs
 
 bench: $(VENV)/.ready-dev
 	@for b in benchmarks/*.py; do $(BIN)/python $$b || exit 1; done
@@ -59,7 +74,7 @@ lock: $(VENV)/.ready
 	$(BIN)/uv $(COMPILE) --group build --constraint requirements-dev.lock --output-file requirements.lock
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(BROWSER)/node_modules $(BROWSER)/dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 $(VENV)/.ready: requirements.lock pyproject.toml

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-SOURCE, TESTS = Path("src/untrackable"), Path("tests")
+SOURCE, TESTS, CLIENTS = Path("src/untrackable"), Path("tests"), Path("clients")
 FAST = (
     "test_architecture.py",
     "test_brackets.py",
@@ -50,12 +50,17 @@ def selected(files: Iterable[Path]) -> list[str]:
 
 
 def _test_of(file: Path) -> Path | None:
-    """A module's own test, or all tests of its folder; a test itself, or all tests beside what they share."""
+    """A module's own test, or all tests of its folder; a test itself, or all tests beside what they share.
+
+    A client in another language has one folder of tests.
+    """
     if file.is_relative_to(SOURCE):
         inner = file.relative_to(SOURCE)
         return _nearest(TESTS / inner.with_name(f"test_{inner.stem}.py"))
     if file.is_relative_to(TESTS):
         return _nearest(file if file.name.startswith("test_") else file.parent)
+    if file.is_relative_to(CLIENTS):
+        return _nearest(TESTS / file.relative_to(CLIENTS))
     return TESTS / ELSEWHERE[file.suffix] if file.suffix in ELSEWHERE else None
 
 

@@ -22,6 +22,7 @@ ROOT = Path(__file__).parent.parent
         ("tests/reports/samples.py", "tests/reports"),
         ("tests/reports/test_writer.py", "tests/reports/test_writer.py"),
         ("tests/estimation/test_that_was_deleted.py", "tests/estimation"),
+        ("clients/browser/src/client.ts", "tests/browser"),
         ("README.md", "tests/test_docs.py"),
         ("docs/engine.md", "tests/test_docs.py"),
         ("pyproject.toml", "tests/test_extras.py"),

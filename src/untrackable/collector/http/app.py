@@ -16,7 +16,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from untrackable.collector.http import problems
+from untrackable.collector.http import browser_client, problems
 from untrackable.collector.http.cross_origin import CrossOrigin
 from untrackable.collector.http.management import ManagementApi
 from untrackable.collector.http.problems import Problem, Refused
@@ -104,6 +104,7 @@ def create_app(
         Route("/ready", public.ready, methods=["GET"]),
         Route("/metrics", public.metrics, methods=["GET"]),
         Route("/openapi.json", openapi, methods=["GET"]),
+        Route("/client/{name}", browser_client.serve, methods=["GET"]),
         Route("/", PublicPage(service).show, methods=["GET"]),
     ]
 

@@ -6,6 +6,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from untrackable import strict_json
+from untrackable.collector.http import browser_client
 from untrackable.collector.http.problems import Refused
 from untrackable.collector.http.public_api import NO_STORE, estimated
 from untrackable.collector.http.service import Service
@@ -33,11 +34,12 @@ class PublicPage:
 
     def show(self, request: Request) -> Response:
         """Render the page."""
-        campaigns = [self._campaign(stored) for stored in self._service.store.campaigns()]
+        server = browser_client.address(request)
+        campaigns = [self._campaign(stored, server) for stored in self._service.store.campaigns()]
         text = page_template("untrackable.collector.http", "public_page.html").render(campaigns=campaigns)
         return HTMLResponse(text, headers={**NO_STORE, "content-security-policy": _POLICY})
 
-    def _campaign(self, stored: StoredCampaign) -> dict[str, Any]:
+    def _campaign(self, stored: StoredCampaign, server: str) -> dict[str, Any]:
         from untrackable.collector.rounds.estimates import rounds_with_enough_reports
 
         campaign = self._service.campaign(stored.id)
@@ -48,6 +50,7 @@ class PublicPage:
             "schedule": schedule_words(campaign),
             "end": end_words(campaign, stored.last_round, self._service.clock()),
             "guarantee": guarantee_words(campaign, self._service.verdict(stored)),
+            "snippet": browser_client.snippet(campaign, server) if browser_client.takes_part(campaign) else "",
             "why": "",
             "estimate": None,
         }

@@ -1,0 +1,52 @@
+/** A campaign: one question asked of everyone, as a public document that is named by its SHA-256. */
+
+export type Fraction = [numerator: bigint, denominator: bigint];
+export type Mechanism =
+  | {
+      mechanism: "deck";
+      bits: number;
+      slots: number;
+      eps_report: number;
+      when_empty: "stop" | "replay";
+      width: number;
+    }
+  | { mechanism: "rnip"; bits: number; slots: number; eps_report: number; width: number }
+  | { mechanism: "bitwise"; eps_state: number; eps_report: number };
+/** How much all reports together may reveal. */
+export interface Limits {
+  eps: number;
+  delta: number;
+  gamma: number;
+  tracking_delta: number;
+  /** How often an observer of two places recognises a person among 1,000 by attendance and reports. */
+  recognition?: number;
+}
+export interface Campaign {
+  question: string;
+  encoding: any;
+  mechanism: any;
+  first_round: number;
+  round_seconds: number;
+  rounds: number | null;
+  guarantee: Limits & { values: "fixed" | "any" };
+  attendance?: { one_network: boolean; participation: string; persistence: number; places: string[] };
+  version: number;
+}
+
+export const LAST_ROUND = 2 ** 32 - 1;
+/** A fraction as documents write it, such as 1/20. */
+export const fraction = (text: string): Fraction => {
+  const [one, other = "1"] = text.split("/");
+  return [BigInt(one), BigInt(other)];
+};
+
+/** How often people answer, and where; every round from two places if the campaign does not say. */
+export const attending = ({ attendance }: Campaign) =>
+  attendance ?? { participation: "1", persistence: 1, places: ["1/2", "1/2"] };
+
+/** The last round that has begun; 0 if none has. */
+export const lastBegun = (asked: Campaign, now: number) =>
+  Math.max(0, Math.floor((now - asked.first_round) / asked.round_seconds) + 1);
+
+/** The start of a round, in seconds since 1970. */
+export const begins = (asked: Campaign, round: number) => asked.first_round + (round - 1) * asked.round_seconds;

@@ -1,0 +1,89 @@
+/** What the client keeps in IndexedDB, under a Web Lock: one ledger for all campaigns of the origin, and states. */
+import type { Bytes } from "./bytes.js";
+import type { Limits } from "./campaign.js";
+import type { Ratchet } from "./entropy.js";
+import type { Kept } from "./mechanisms.js";
+import { need, Refused } from "./refused.js";
+
+/** The rounds first … last of one state (null if there is no last), and the last one that was answered. */
+export type Life = [first: number, last: number | null, through: number];
+export interface Ledger {
+  policy?: Limits;
+  accounts: Record<string, { campaign: string; lives: Life[] }>;
+}
+/** A report in the bytes that are sent, and the progress of sending it. */
+export interface Sealed {
+  round: number;
+  body: Bytes;
+  /** The time of the first attempt. */
+  since: number | null;
+  tries: number;
+}
+/** The secret state in one campaign. `kept` has a state of the mechanism for each value. */
+export interface State extends Ratchet {
+  life: bigint;
+  value: bigint;
+  kept: Record<string, Kept>;
+  sealed: Sealed | null;
+}
+
+/** Whether this page is in a frame of another site, or may be: its storage would be one of several. */
+function inForeignFrame(): boolean {
+  try {
+    for (let each: any = globalThis; each.parent && each.parent != each; each = each.parent) {
+      if (each.parent.origin != origin) return true;
+    }
+    return false;
+  } catch {
+    return true;
+  }
+}
+
+/** Hold a lock that no other tab has meanwhile. */
+export async function locked<T>(name: string, work: () => Promise<T>): Promise<T> {
+  need(globalThis.navigator?.locks && crypto.subtle, "this page must be served by https");
+  return navigator.locks.request("untrackable" + name, work) as Promise<T>;
+}
+
+/** Do something in one transaction, and wait until it is on disk. */
+export async function stored<T>(mode: IDBTransactionMode, work: (store: IDBObjectStore) => T): Promise<T> {
+  need(
+    !inForeignFrame(),
+    "this page is in a frame of another site, where the ledger would not be the person's only one",
+  );
+  try {
+    const opening = indexedDB.open("untrackable", 1);
+    opening.onupgradeneeded = () => opening.result.createObjectStore("kept");
+    const database = await new Promise<IDBDatabase>((resolve, reject) => {
+      opening.onsuccess = () => resolve(opening.result);
+      opening.onerror = () => reject(opening.error);
+    });
+    try {
+      const transaction = database.transaction("kept", mode, { durability: "strict" });
+      const found = work(transaction.objectStore("kept"));
+      await new Promise((resolve, reject) => {
+        transaction.oncomplete = resolve;
+        transaction.onabort = () => reject(transaction.error);
+      });
+      return found;
+    } finally {
+      database.close();
+    }
+  } catch (error: any) {
+    throw new Refused(`the browser's storage does not work (${error?.name}), so nothing is answered`);
+  }
+}
+
+/** The ledger and the state of one campaign. */
+export async function read(id: string): Promise<[Ledger, State | undefined]> {
+  const found = await stored("readonly", store => [store.get("ledger"), store.get(id)]);
+  return [found[0].result ?? { accounts: {} }, found[1].result];
+}
+
+/** Replace ledger and state at once; without a state, the one before is forgotten. */
+export const write = (ledger: Ledger, id: string, state?: State) =>
+  stored("readwrite", store => {
+    store.put(ledger, "ledger");
+    if (state) store.put(state, id);
+    else store.delete(id);
+  });

@@ -1,0 +1,7 @@
+/** A report on the wire: version, round, nonce and answer, in a fixed number of bytes (docs/wire-format.md). */
+import { bytesOf, type Bytes } from "./bytes.js";
+
+const little = (given: bigint | number, size: number) => bytesOf(given, size).reverse();
+
+export const wire = (round: number, nonce: bigint, report: bigint, reportBits: number): Bytes =>
+  new Uint8Array([1, ...little(round, 4), ...bytesOf(nonce, 16), ...little(report, Math.ceil(reportBits / 8))]);

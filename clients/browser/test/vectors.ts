@@ -1,0 +1,238 @@
+/** Answers questions of the Python tests, one JSON document a line: what this client makes of given entropy. */
+import { webcrypto } from "node:crypto";
+import { createInterface } from "node:readline";
+import { bytesOf, hex, sha256, utf8, type Bytes } from "../src/bytes.js";
+import { fraction } from "../src/campaign.js";
+import { parsed } from "../src/campaign_check.js";
+import { canonical } from "../src/canonical_json.js";
+import { answered, changed, joined, sendingTime } from "../src/life.js";
+import { encodings } from "../src/encodings.js";
+import { answers, type Entropy, keyAt, system } from "../src/entropy.js";
+import { privacyDelta, recognised, trackingDelta } from "../src/guarantee.js";
+import { campaignProblem, policyProblem } from "../src/joining.js";
+import { type Kept, lieOf, makeReport, newState, reportBits } from "../src/mechanisms.js";
+import type { State } from "../src/storage.js";
+import { wire } from "../src/wire.js";
+
+// Node.js 18 has no global one.
+globalThis.crypto ??= webcrypto as Crypto;
+
+const unhex = (text: string): Bytes => new Uint8Array((text.match(/../g) ?? []).map(each => parseInt(each, 16)));
+
+/** Entropy from given bytes; running out of them is an error. */
+function recorded(text: string): Entropy & { used: () => number } {
+  let at = 0;
+  const take = (size: number) => {
+    if (at + 2 * size > text.length) throw new Error("more entropy is needed");
+    at += 2 * size;
+    return BigInt("0x" + text.slice(at - 2 * size, at));
+  };
+  return Object.assign(take, { used: () => at / 2 });
+}
+
+function crc32(bytes: Iterable<number>): number {
+  let sum = ~0;
+  for (const byte of bytes) {
+    sum ^= byte;
+    for (let i = 8; i; i--) sum = (sum >>> 1) ^ (sum & 1 ? 0xedb88320 : 0);
+  }
+  return ~sum >>> 0;
+}
+
+const head = async (made: any) => [0x55, 0x54, 0x53, 2, ...(await sha256(utf8(canonical(made)))).slice(0, 8)];
+const flagBytes = (made: any) => (made.when_empty ? Math.ceil(made.slots / 8) : 0);
+const cardBytes = (made: any) => Math.ceil(reportBits(made) / 8);
+
+/** A mechanism's state as the bytes of docs/client-format.md. */
+async function packed(made: any, { cards, sent }: Kept): Promise<string> {
+  const flags = Array.from({ length: flagBytes(made) }, (_, i) =>
+    [...Array(8).keys()].reduce((byte, j) => byte | (sent[8 * i + j] ? 128 >> j : 0), 0),
+  );
+  const body = [...(await head(made)), ...flags, ...cards.flatMap(card => bytesOf(card, cardBytes(made)))];
+  return hex([...body, ...bytesOf(crc32(body), 4)]);
+}
+
+/** The state of these bytes. */
+async function unpacked(made: any, text: string): Promise<Kept> {
+  const bytes = unhex(text);
+  const body = bytes.slice(12, -4);
+  const flags = flagBytes(made);
+  const size = cardBytes(made);
+  const whole = hex(bytes.slice(0, -4));
+  const count = made.slots ?? 1;
+  if (
+    hex(bytes.slice(0, 12)) != hex(await head(made)) ||
+    hex(bytesOf(crc32(unhex(whole)), 4)) != hex(bytes.slice(-4))
+  ) {
+    throw new Error("not a state of this mechanism");
+  }
+  const sent = Array.from({ length: flags ? count : 0 }, (_, i) => (body[i >> 3] & (128 >> (i % 8))) > 0);
+  const cards = Array.from({ length: count }, (_, i) =>
+    BigInt("0x" + hex(body.slice(flags + i * size, flags + (i + 1) * size))),
+  );
+  return { cards, sent };
+}
+
+/** A state as the Python client's file. */
+async function file(id: string, made: any, state: State): Promise<string> {
+  const { key, round, fresh, life, sealed } = state;
+  const kept = await Promise.all(
+    Object.entries(state.kept).map(async ([value, each]) => [Number(value), await packed(made, each)]),
+  );
+  const content = {
+    campaign: id,
+    fresh: hex(fresh),
+    kept,
+    key: hex(key),
+    life: life.toString(16).padStart(32, "0"),
+    round,
+    sealed: sealed && {
+      attachment: null,
+      body: hex(sealed.body),
+      round: sealed.round,
+      since: sealed.since,
+      tries: sealed.tries,
+    },
+    value: Number(state.value),
+    version: 2,
+  };
+  const bytes = [0x55, 0x54, 0x46, 1, ...utf8(canonical(content))];
+  return hex([...bytes, ...(await sha256(bytes))]);
+}
+
+/** The state of such a file. */
+async function fromFile(made: any, text: string): Promise<State> {
+  const content = JSON.parse(new TextDecoder().decode(unhex(text).slice(4, -32)));
+  const kept: State["kept"] = {};
+  for (const [value, each] of content.kept) kept[value] = await unpacked(made, each);
+  return {
+    kept,
+    value: BigInt(content.value),
+    key: unhex(content.key),
+    fresh: unhex(content.fresh),
+    round: content.round,
+    life: BigInt("0x" + content.life),
+    sealed: content.sealed && { ...content.sealed, body: unhex(content.sealed.body) },
+  };
+}
+
+const tasks: Record<string, (given: any) => unknown> = {
+  /** Reports of a mechanism, from a new state or from given state bytes. */
+  async mechanism({ mechanism: text, entropy, value, state, rounds, changes }) {
+    const made = JSON.parse(text);
+    const source = recorded(entropy);
+    const fresh = await newState(made, BigInt(value), source);
+    let kept = state ? await unpacked(made, state) : fresh;
+    const reports = [];
+    for (const [i, round] of rounds.entries()) {
+      if (changes[i] !== null) kept = await newState(made, BigInt(changes[i]), source, kept);
+      const [report, after] = await makeReport(made, kept, round, source);
+      kept = after;
+      reports.push(String(report));
+    }
+    const thresholds = made.bits
+      ? { flip: lieOf(made) }
+      : { state_flip: lieOf(made, "eps_state"), report_flip: lieOf(made) };
+    return {
+      thresholds,
+      state: await packed(made, fresh),
+      reports,
+      state_after: await packed(made, kept),
+      used: source.used(),
+    };
+  },
+
+  /** A life: the file as it is made, what is sent and kept in each round, and the file after a change. */
+  async life({ campaign, id, value, entropy, steps, made: given, changed: change }) {
+    const asked = parsed(campaign);
+    const source = recorded(entropy);
+    const made = asked.mechanism;
+    let state = await joined(asked, BigInt(value), 1, source);
+    const found: any = { made: await file(id, made, state), steps: [] };
+    for (const reading of [false, true]) {
+      if (reading) state = await fromFile(made, given);
+      found.steps.push([]);
+      for (const { round } of steps) {
+        const key = await keyAt(state, round);
+        const moment = await sendingTime(asked, key);
+        state = await answered(asked, state, key);
+        found.steps
+          .at(-1)
+          .push({ round, moment, body: hex(state.sealed!.body), file: await file(id, made, state) });
+      }
+    }
+    found.changed = change && (await file(id, made, await changed(asked, state, 2n, source)));
+    return found;
+  },
+
+  /** The reports of many new clients with this value, each over some rounds, from this machine's randomness. */
+  async streams({ campaign, value, clients, rounds }) {
+    const asked = parsed(campaign);
+    const encoding = asked.encoding;
+    const found = [];
+    const encoded = BigInt(await encodings[encoding.type][2](encoding, value));
+    for (let i = 0; i < clients; i++) {
+      let state = await joined(asked, encoded, 1, system);
+      const reports = [];
+      for (let round = 1; round <= rounds; round++) {
+        state = await answered(asked, state, await keyAt(state, round));
+        reports.push(BigInt("0x" + hex(state.sealed!.body.slice(21).reverse())));
+      }
+      found.push(reports);
+    }
+    return found;
+  },
+
+  async coins({ participation, key, rounds }) {
+    const found = [];
+    for (let round = 1, at = { key: unhex(key), round, fresh: unhex("") }; round <= rounds; round++) {
+      at = await keyAt(at, round);
+      if (await answers(at, fraction(participation))) found.push(round);
+    }
+    return found;
+  },
+
+  wire: ({ round, nonce, report, report_bits }) =>
+    hex(wire(round, BigInt("0x" + nonce), BigInt("0x" + report), report_bits)),
+
+  /** An encoded value, or the words of the refusal. */
+  async encode({ encoding, raw }) {
+    try {
+      return String(
+        await encodings[encoding.type][2](
+          encoding,
+          typeof raw == "string" && raw.startsWith("#") ? Number(raw.slice(1)) : raw,
+        ),
+      );
+    } catch (error: any) {
+      return { refused: error.message };
+    }
+  },
+
+  canonical: ({ text }) => canonical(JSON.parse(text)),
+
+  problem: ({ campaign }) => campaignProblem(campaign) ?? null,
+
+  /** Delta, tracking delta and recognition of campaigns with some rounds, at an eps and a gamma. */
+  revealed({ campaigns, eps, gamma }) {
+    const charged = campaigns.map(([text, rounds]: any) => ({ asked: JSON.parse(text), rounds }));
+    return [privacyDelta(charged, eps), trackingDelta(charged, gamma), recognised(charged)];
+  },
+
+  policy: ({ campaigns, policy }) =>
+    policyProblem(
+      campaigns.map(([text, rounds]: any) => ({ asked: JSON.parse(text), rounds })),
+      policy,
+    ) ?? null,
+};
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const { task, ...given } = JSON.parse(line);
+  let found;
+  try {
+    found = await tasks[task](given);
+  } catch (error: any) {
+    found = { failed: String(error?.stack ?? error) };
+  }
+  console.log(JSON.stringify(found, (_, each) => (typeof each == "bigint" ? String(each) : each)));
+}

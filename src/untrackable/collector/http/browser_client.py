@@ -1,0 +1,82 @@
+"""The client for web pages: its built files, the address that each is served at, and the lines that embed it."""
+
+import base64
+import hashlib
+from functools import lru_cache
+from importlib import resources
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from untrackable import strict_json
+from untrackable.collector.http.problems import Problem, Refused
+from untrackable.protocol.campaign import Campaign
+
+_HEADERS = {
+    # A name contains a digest of the content, so what is at an address never changes.
+    "cache-control": "public, max-age=31536000, immutable",
+    "access-control-allow-origin": "*",
+    "cross-origin-resource-policy": "cross-origin",
+}
+_MECHANISMS = ("bitwise", "deck", "rnip")
+"""The mechanisms that the client for web pages knows, by their names in JSON."""
+_MOST_SLOTS = 1_000_000
+_LOCAL = ("localhost", "127.0.0.1", "::1")
+_UNKNOWN_ENCODING = "discovered-strings"
+
+
+def serve(request: Request) -> Response:
+    """One of the built files."""
+    content = files().get(request.path_params["name"])
+    if content is None:
+        raise Refused(Problem.NOT_FOUND, "there is nothing at this address")
+    return Response(content, headers=_HEADERS, media_type="text/javascript")
+
+
+@lru_cache(maxsize=1)
+def files() -> dict[str, bytes]:
+    """The built files by name: the client, and the part that it loads to join a campaign."""
+    folder = resources.files("untrackable.collector") / "browser_client"
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name.endswith(".js")}
+
+
+def integrity(content: bytes) -> str:
+    """The digest that a page names, so that a browser runs nothing else (subresource integrity)."""
+    return f"sha384-{base64.b64encode(hashlib.sha384(content).digest()).decode()}"
+
+
+def address(request: Request) -> str:
+    """The address of this collector for pages: https, even if a proxy talks http to it, unless it is local."""
+    scheme = "http" if request.url.hostname in _LOCAL else "https"
+    return str(request.base_url.replace(scheme=scheme)).rstrip("/")
+
+
+def takes_part(campaign: Campaign) -> bool:
+    """Whether the client for web pages can answer a campaign. It does not know every mechanism, nor its network."""
+    mechanism = campaign.mechanism
+    return (
+        mechanism.to_json()["mechanism"] in _MECHANISMS
+        and mechanism.stored_reports <= _MOST_SLOTS
+        and campaign.encoding.kind != _UNKNOWN_ENCODING
+        and not campaign.attending.one_network
+    )
+
+
+def snippet(campaign: Campaign, server: str) -> str:
+    """The lines that embed the client in a web page, with this collector's address."""
+    name, content = next(item for item in files().items() if item[0].startswith("untrackable-"))
+    limits = {key: limit for key, limit in campaign.guarantee.to_json().items() if key != "values"}
+    file = f"{server}/client/{name}"
+    return f"""\
+<link rel="modulepreload" href="{file}" integrity="{integrity(content)}" crossorigin>
+<script type="module">
+  import {{ Client }} from "{file}";
+  const client = new Client({{
+    server: "{server}",
+    campaign: "{campaign.id}",
+    policy: {strict_json.write(limits)},
+    consent: () => false, // whether this person agrees
+  }});
+  await client.answer(null); // what this person answers
+  client.run();
+</script>"""
