@@ -208,3 +208,35 @@ def test_the_published_two_part_reduction_is_no_bound() -> None:
     assert worst == pytest.approx(0.0115, abs=1e-4)
     assert published == pytest.approx(0.0056, abs=1e-4)
     assert worst <= crowd_deltas(parts, 5, np.array([0.8]), Fraction(1))[0]
+
+
+def clones_delta(eps: float, people: int, gamma: float) -> float:
+    """Feldman, McMillan and Talwar (2023): each other person is a clone with probability 2/(e^eps + 1).
+
+    The observer sees A + Δ and C - A + 1 - Δ, where C counts clones, A is Bin(C, ½), and Δ is 1 with probability
+    e^eps/(e^eps + 1), or with 1/(e^eps + 1) in the other world. It holds for everything that is eps-private.
+    """
+    from scipy.stats import binom
+
+    ratio = math.exp(eps)
+    truth, total = ratio / (ratio + 1), 0.0
+    for clones, chance in enumerate(binom.pmf(np.arange(people), people - 1, 2 / (ratio + 1))):
+        among = np.concatenate(([0.0], binom.pmf(np.arange(clones + 1), clones, 0.5), [0.0]))
+        one, two = (t * among[:-1] + (1 - t) * among[1:] for t in (truth, 1 - truth))
+        total += chance * math.fsum(np.maximum(0.0, one - math.exp(gamma) * two))
+    return total
+
+
+@pytest.mark.parametrize("people", [2, 7, 300])
+def test_clones_are_the_case_without_a_third_part(people: int) -> None:
+    """The peer, computed as published. The third part makes the bound smaller for reports that have one."""
+    ratio = math.exp(1.5)
+    clones = CrowdParts(ratio, (ratio - 1) / (ratio + 1), ratio)
+    gammas = np.array([0.0, 0.02, 0.1, 0.3])
+    found, smaller = (
+        crowd_deltas(parts, people, gammas, Fraction(1)) for parts in (clones, replace(clones, distance=0.3))
+    )
+    published = [clones_delta(1.5, people, float(gamma)) for gamma in gammas]
+    assert found == pytest.approx(published, rel=0.02, abs=1e-12)
+    assert np.all(found >= np.array(published) * (1 - 1e-9))
+    assert np.all(smaller < found)

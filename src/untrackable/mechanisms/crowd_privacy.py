@@ -11,6 +11,7 @@ from untrackable import checks
 from untrackable.checks import Chance
 from untrackable.mechanisms.local.local_interface import ClassifiedLocal, Local
 from untrackable.theory.bracketed_experiment import BracketedExperiment
+from untrackable.theory.chance_of_answering import EVERY_ROUND
 from untrackable.theory.crowd_classes import CrowdClasses
 from untrackable.theory.crowd_counts import LARGEST_CROWD, CrowdParts
 from untrackable.theory.crowd_rounds import crowd_lower, crowd_upper
@@ -21,6 +22,40 @@ LINKED = "its reports can be linked, so a crowd does not hide them"
 
 SentRounds = Sequence[tuple[Local, int]]
 """The local mechanism that rounds send a fresh report of, and the number of such rounds, in their order."""
+
+
+class CrowdQuestions:
+    """What an observer of a whole crowd learns, and what one report can do to its estimate.
+
+    Every mechanism is asked this. The answers are made here, from what a mechanism says about its rounds.
+    """
+
+    __slots__ = ()
+
+    def crowd(
+        self, *, people: int | Sequence[int], reports: int | None = None, participation: Chance = EVERY_ROUND
+    ) -> Experiment:
+        """Privacy against an observer who sees everybody's reports, but not who sent which (bracket).
+
+        It is for `reports` rounds, by default all that there are. In each round this many `people` are enrolled, or
+        one number for each round, and each answers with the probability `participation`, by a secret coin. If
+        reports of one person can be linked over these rounds, a crowd does not hide them: `ValueError`.
+        """
+        rounds = self._unlinked_rounds(None if reports is None else checks.integer("reports", reports, low=1))
+        if rounds is None:
+            raise ValueError(LINKED)
+        return crowd_privacy(rounds, people=people, participation=participation)
+
+    def _unlinked_rounds(self, reports: int | None) -> SentRounds | None:
+        """What the first `reports` rounds send, or all; None if reports of one person can be linked over them."""
+        return None
+
+    def shift(self, *, round: int = 1) -> float | None:
+        """The number of people who hold a value that one dishonest report can feign in a round (exact).
+
+        It is the most that a report adds to n times a frequency. None where that is not known.
+        """
+        return None
 
 
 def crowd_privacy(rounds: SentRounds, *, people: int | Sequence[int], participation: Chance) -> BracketedExperiment:
