@@ -8,6 +8,7 @@ import pytest
 from tests.theory.enumerated_crowd import all_worlds, delta, worlds, worst_delta
 from untrackable import Deck, NoisyInnerProduct
 from untrackable.mechanisms import CountMeanSketch, Fading, Fresh, HadamardSketch, Memoized, Rappor
+from untrackable.mechanisms.crowd_curve import crowd_curve
 from untrackable.mechanisms.crowd_privacy import crowd_parts
 from untrackable.mechanisms.local.local_interface import Local
 from untrackable.mechanisms.local.randomized_response import RandomizedResponse
@@ -279,3 +280,35 @@ def test_loud_reports_can_shift_less() -> None:
     fading = Fading(bits=10, eps=1.0, delta=1e-6)
     assert fading.shift(round=10) > fading.shift() == pytest.approx(fading.base(1).largest_weight())
     assert Rappor.preset("paper").shift() is None
+
+
+def test_fewer_people_than_planned() -> None:
+    deck = Deck(bits=6, slots=20, eps_report=2.0, width=4)
+    curve = crowd_curve(deck, [1_000, 10_000, 100_000], reports=10, delta=1e-6)
+    assert list(curve) == [1_000, 10_000, 100_000]
+    assert curve[10_000] == deck.crowd(people=10_000, reports=10).gamma(1e-6)
+    assert curve[1_000].upper > curve[10_000].upper > curve[100_000].upper
+    (lost,) = crowd_curve(deck, [1_000], eps=1.0, participation="1/2").values()
+    assert lost == deck.crowd(people=1_000, participation="1/2").delta(1.0)
+    with pytest.raises(ValueError, match="eps or delta"):
+        crowd_curve(deck, [1_000])
+
+
+def test_errors_of_rare_and_common_values() -> None:
+    deck = Deck(bits=10, slots=365, eps_report=3.9, width=8)
+    assert deck.held_error(1_000, share=0.0) == pytest.approx(deck.accuracy(1_000).standard_error)
+    assert deck.held_error(1_000, share=0.1) == pytest.approx((deck.base.held_variance(0.1) / 1_000) ** 0.5)
+    assert deck.held_error(1_000, share=0.1) > 2 * deck.held_error(1_000, share=0.0)
+    fading = Fading(bits=4, eps=1.0, delta=1e-6)
+    assert fading.held_error(100, share=0.2, round=5) == fading.base(5).held_error(100, 0.2)
+
+
+def test_fading_for_a_crowd() -> None:
+    fading = Fading.for_crowd(bits=4, rounds=6, people=50_000, eps=0.5, delta=1e-6)
+    assert 0.49 < fading.crowd(people=50_000, reports=6).gamma(1e-6).upper <= 0.5
+    assert fading.privacy().delta(fading.eps).upper <= 1e-6
+    assert fading.eps > 5
+    local = Fading.for_budget(bits=4, rounds=6, eps=0.5, delta=1e-6)
+    assert fading.accuracy(50_000, round=6).standard_error < local.accuracy(50_000, round=6).standard_error / 10
+    with pytest.raises(ValueError, match="nobody would answer"):
+        Fading.for_crowd(bits=4, rounds=6, people=50_000, eps=0.5, delta=1e-6, participation=0)

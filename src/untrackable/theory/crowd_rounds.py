@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from untrackable.theory.crowd_classes import CrowdClasses, counted_outcomes, on_lattice
-from untrackable.theory.crowd_counts import COARSE, CrowdParts, Resolution, crowd_deltas
+from untrackable.theory.crowd_counts import CrowdParts, crowd_deltas, resolution
 from untrackable.theory.dominating_experiment import chords_factor
 from untrackable.theory.experiment import Certainty, Experiment
 from untrackable.theory.factor import Factor, FloatArray
@@ -34,7 +34,7 @@ _FEW = 4
 """Up to this many different rounds are bounded as sharply as possible."""
 _MANY = 32
 """If there are more different rounds, those that are nearly alike count as the loudest of them."""
-_NEARLY = 1.02
+_NEARLY = 1.05
 """Rounds are nearly alike if the largest losses of one report differ by at most this factor."""
 _SEEN = 512
 """From below, only this many different rounds are looked at: those that reveal most."""
@@ -58,9 +58,9 @@ def crowd_upper(rounds: Rounds, participation: Fraction) -> Experiment:
     """Rounds of a crowd (upper)."""
     if len(rounds) > _MANY:
         rounds = _nearly_alike(rounds)
-    resolution = None if len(rounds) <= _FEW else COARSE
+    sharp = len(rounds) <= _FEW
     parts = [
-        _Part(parts.shift(people, participation), count, partial(_above, parts, people, participation, resolution))
+        _Part(parts.shift(people, participation), count, partial(_above, parts, people, participation, sharp))
         for (parts, people), count in rounds.items()
     ]
     return _composed([_upper_blocks(part) for part in parts], "upper")
@@ -105,13 +105,11 @@ def _nearly_alike(rounds: Rounds) -> Rounds:
 
 
 @lru_cache(maxsize=256)
-def _above(
-    parts: CrowdParts, people: int, participation: Fraction, resolution: Resolution | None, step: float
-) -> Factor:
+def _above(parts: CrowdParts, people: int, participation: Fraction, sharp: bool, step: float) -> Factor:
     """One round as a factor on a lattice that dominates it."""
     largest = math.log(parts.ratio)
     gammas = _gammas(parts.shift(people, participation), largest, step)
-    deltas = crowd_deltas(parts, people, gammas, participation, resolution)
+    deltas = crowd_deltas(parts, people, gammas, participation, resolution(people, sharp=sharp))
     return _chords(gammas, np.where(gammas < largest, deltas, 0.0))
 
 

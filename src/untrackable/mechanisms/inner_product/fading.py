@@ -17,8 +17,9 @@ from untrackable.errors import FadedAway, RoundPassed, StateError
 from untrackable.estimation.aggregators import Aggregator, FloatArray, Reports, Scope
 from untrackable.framing import pack_integers, unpack_integers
 from untrackable.mechanisms.checked_values import integer_population, per_round
-from untrackable.mechanisms.crowd_privacy import SentRounds
+from untrackable.mechanisms.crowd_privacy import SentRounds, crowd_size, taking_part
 from untrackable.mechanisms.entropy import Entropy
+from untrackable.mechanisms.inner_product.crowd_solver import best_fading
 from untrackable.mechanisms.inner_product.fading_privacy import (
     ON_LATTICE,
     ONE_BY_ONE,
@@ -145,6 +146,43 @@ class Fading(Mechanism):
         everything = all_rounds(asked.bits, asked.width, scale, asked.power, math.inf)
         own = max(asked.eps, rounded(everything.gamma(asked.delta).upper, up=True))
         return cls(bits=bits, eps=own, delta=delta, power=power, scale=scale, width=width)
+
+    @classmethod
+    def for_crowd(
+        cls,
+        *,
+        bits: int,
+        rounds: int,
+        people: int,
+        eps: float,
+        delta: float,
+        power: float = 0.75,
+        participation: Chance = EVERY_ROUND,
+        share: float = 0.0,
+    ) -> Self:
+        """The mechanism with the smallest error in its last round whose first rounds a crowd keeps private.
+
+        The observer sees all reports of `people` enrolled people in every round, but not who sent which. The error
+        is that of a value that this `share` of people holds. Somebody who knows which reports are a person's learns
+        far more: the mechanism's own `eps` is that of all rounds for ever, at the same delta.
+        """
+        asked = cls(bits=bits, eps=eps, delta=delta, power=power, scale=_FAINT)
+        scale, width = best_fading(
+            bits=asked.bits,
+            rounds=checks.integer("rounds", rounds, low=1, high=_LARGEST_CROWD_ROUNDS),
+            people=crowd_size(people),
+            eps=asked.eps,
+            delta=asked.delta,
+            power=asked.power,
+            participation=taking_part(participation),
+            share=checks.probability("share", share),
+        )
+        alone = all_rounds(asked.bits, width, scale, asked.power, math.inf).gamma(asked.delta).upper
+        return cls(bits=bits, eps=rounded(alone, up=True), delta=delta, power=power, scale=scale, width=width)
+
+    def held_error(self, people: int, *, share: float, round: int = 1) -> float:
+        """The standard error of a value that this share of people holds, in one round, given who does (exact)."""
+        return self.base(round).held_error(people, share)
 
     def _plainly_private(self) -> bool:
         """Whether eps covers the largest loss of the first rounds plus the loss of the others, except for delta.

@@ -199,6 +199,10 @@ class NoisyInnerProduct:
         held, unheld = truth * (1 - truth), other * (1 - other)
         return (share * held + (1 - share) * unheld) / (truth - other) ** 2
 
+    def held_error(self, people: int, share: float) -> float:
+        """The standard error of such an estimate from this many reports (exact)."""
+        return math.sqrt(self.held_variance(share) / checks.integer("people", people, low=1))
+
     def repeat_factor(self) -> Factor:
         """One report sent twice is equal for certain. Two reports have the same vectors and answer by chance."""
         truth, other = self._chances()
