@@ -312,3 +312,11 @@ def test_fading_for_a_crowd() -> None:
     assert fading.accuracy(50_000, round=6).standard_error < local.accuracy(50_000, round=6).standard_error / 10
     with pytest.raises(ValueError, match="nobody would answer"):
         Fading.for_crowd(bits=4, rounds=6, people=50_000, eps=0.5, delta=1e-6, participation=0)
+
+
+def test_values_that_depend_on_noise_are_not_covered() -> None:
+    """If the other person's report is made a 0 by choosing the value that does so, nobody hides the person."""
+    response = Fresh(RandomizedResponse(eps=1.0))
+    alone, crowd = response.privacy(reports=8).delta(0.5), response.crowd(people=2, reports=8).delta(0.5)
+    assert alone.lower == pytest.approx(0.797, abs=1e-3)
+    assert crowd.upper == pytest.approx(0.705, abs=1e-3)
