@@ -65,7 +65,7 @@ def campaign_accuracy(campaign: Campaign, people: int) -> CampaignAccuracy:
 
 def _standard_error(campaign: Campaign, reports: int, share: float) -> float | None:
     """The standard error of a share of all people, of whom so many answer by chance; None if it is not known."""
-    found = campaign.mechanism.standard_error(reports, share)
+    found = campaign.mechanism.held_error(reports, share=share)
     return None if found is None else float(with_sampling(found, share, reports, campaign.participation))
 
 
