@@ -49,17 +49,20 @@ def checked(entry: Entry, mechanism: Mechanism, goals: Goals) -> Bracket:
         raise trackable(mechanism, tracked, goals)
     check_recognition(mechanism, goals)
     if goals.answer_limit < 1:
-        matched = apart_by_answers(mechanism, goals, tracked).matched
+        matched = apart_by_answers(mechanism, goals, tracked, limit=goals.answer_limit).matched
         if matched.upper > goals.answer_limit:
             raise _recognisable(mechanism, matched, goals)
     return tracked
 
 
-def apart_by_answers(mechanism: Mechanism, goals: Goals, tracked: Bracket) -> ToldApart:
-    """How well people with different answers are told apart, if their answers stay the same."""
+def apart_by_answers(mechanism: Mechanism, goals: Goals, tracked: Bracket, *, limit: float = 0.0) -> ToldApart:
+    """How well people with different answers are told apart, if their answers stay the same.
+
+    A bound is enough if it is within the limit.
+    """
     held = goals.reports if mechanism.independent else None
     privacy = _privacy(mechanism, held, "fixed", goals.answered)
-    return told_apart(mechanism, privacy, goals.tolerance, tracked)
+    return told_apart(mechanism, privacy, goals.tolerance, tracked, limit=limit)
 
 
 def _recognisable(mechanism: Mechanism, matched: Bracket, goals: Goals) -> Unsuitable:

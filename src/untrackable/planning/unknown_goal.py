@@ -1,5 +1,6 @@
 """Solves for the one demand that the goals leave open, for one mechanism: people, rounds, eps or error."""
 
+import dataclasses
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -195,30 +196,56 @@ def _rounds(entry: Entry, goals: Goals) -> Solved:
         if mechanism.rounds_alike and not ends:
             return Solved(endless, mechanism, tracked)
 
-    if entry.set_for_report is not None and mechanism is None:
-        return _most_rounds_by_report(entry, goals)
-    return _most_rounds(entry, goals, LARGEST_ROUNDS)
+    if entry.set_for_report is None:
+        return _most_rounds(entry, goals, LARGEST_ROUNDS)
+    found = _rounds_by_report(entry, goals, None if mechanism is None else _rounds_of(mechanism, endless))
+    if found is None or mechanism is not None:
+        # Rounds that are not alike are set for the budget, which may take a little more noise.
+        most = LARGEST_ROUNDS if found is None else found[0]
+        return _most_rounds(entry, goals, most, None if found is None else most)
+    rounds, loud, width = found
+    solved = at_rounds(entry, goals, rounds)
+    if rounds <= _SPENT_WHOLLY:
+        mechanism, tracked = meeting(entry, solved)
+        if errors(mechanism, solved, people).figure <= wanted:
+            return Solved(solved, mechanism, tracked)
+    mechanism = entry.for_report(solved.budget, loud, width)
+    return Solved(solved, mechanism, checked(entry, mechanism, solved))
 
 
-def _most_rounds_by_report(entry: Entry, goals: Goals) -> Solved:
-    """The error gives the eps of one report, and the engine how many rounds of such reports the budget allows."""
+def _rounds_of(mechanism: Mechanism, goals: Goals) -> int:
+    """The most rounds in which a mechanism that is set already reaches the error."""
+    wanted, people = goals.error or 1.0, goals.people or 1
+
+    def excess(rounds: int) -> float:
+        return math.log(errors(mechanism, goals.replace(rounds=rounds, reports=None), people).figure / wanted)
+
+    return largest_integer(excess, goals.pooled, low=goals.pooled, high=LARGEST_ROUNDS)
+
+
+def _rounds_by_report(entry: Entry, goals: Goals, start: int | None) -> tuple[int, float, int] | None:
+    """The most rounds, with the eps and the width of a report; None if there are none.
+
+    The error gives the eps of one report, and the engine how many rounds of such reports the budget allows. The
+    search begins at `start`, if that is known to be near.
+    """
     wanted, people, eps = goals.error or 1.0, goals.people or 1, goals.eps or 1.0
     _accurate_at_first(entry, goals)
     best: tuple[int, float, int] | None = None
     for width in _widths(entry, goals):
         first = at_rounds(entry, goals, goals.pooled)
-        if (loudest := _loud_enough(entry, first, first.budget, width, people, wanted)) is None:
+        if (loudest := _loud_enough(entry, first, _unlimited(first), width, people, wanted)) is None:
             continue
 
         def loud_at(asked: Goals, width: int = width) -> float | None:
-            return _loud_enough(entry, asked, asked.budget, width, people, wanted)
+            return _loud_enough(entry, asked, _unlimited(asked), width, people, wanted)
 
         def excess(rounds: int, width: int = width) -> float:
             asked = at_rounds(entry, goals, rounds)
             loud = loud_at(asked)
             if loud is None:
                 return math.inf
-            made = entry.for_report(asked.budget, loud, width)
+            made = entry.for_report(_unlimited(asked), loud, width)
             try:
                 check_recognition(made, asked)
             except Unsuitable:
@@ -226,9 +253,9 @@ def _most_rounds_by_report(entry: Entry, goals: Goals) -> Solved:
             privacy = made.privacy(participation=asked.answered)
             return math.log(max(privacy.gamma(goals.delta).upper, _SMALLEST_EPS) / eps)
 
-        start = math.ceil((eps / loudest) ** 2 / (4 * math.log(1 / goals.delta)))
+        guess = start or math.ceil((eps / loudest) ** 2 / (4 * math.log(1 / goals.delta)))
         try:
-            rounds = largest_integer(excess, start, low=goals.pooled, high=LARGEST_ROUNDS)
+            rounds = largest_integer(excess, guess, low=goals.pooled, high=LARGEST_ROUNDS)
         except (ValueError, Unsuitable):
             continue
         loud = loud_at(at_rounds(entry, goals, rounds))
@@ -237,15 +264,12 @@ def _most_rounds_by_report(entry: Entry, goals: Goals) -> Solved:
             best = found
         elif width > 1 and best[1] <= QUIET:
             break  # If the widest answer is no better, no other is.
-    if best is None:
-        return _most_rounds(entry, goals, LARGEST_ROUNDS)
-    solved = at_rounds(entry, goals, best[0])
-    if best[0] <= _SPENT_WHOLLY:
-        mechanism, tracked = meeting(entry, solved)
-        if errors(mechanism, solved, people).figure <= wanted:
-            return Solved(solved, mechanism, tracked)
-    mechanism = entry.for_report(solved.budget, best[1], best[2])
-    return Solved(solved, mechanism, checked(entry, mechanism, solved))
+    return best
+
+
+def _unlimited(goals: Goals) -> Budget:
+    """The budget of goals whose eps is looked at afterwards."""
+    return dataclasses.replace(goals.budget, eps=math.inf)
 
 
 def _few_rounds(entry: Entry, goals: Goals, reason: Unsuitable) -> Solved:
@@ -261,7 +285,7 @@ def _few_rounds(entry: Entry, goals: Goals, reason: Unsuitable) -> Solved:
     return found
 
 
-def _most_rounds(entry: Entry, goals: Goals, high: int) -> Solved:
+def _most_rounds(entry: Entry, goals: Goals, high: int, start: int | None = None) -> Solved:
     wanted, people, lowest = goals.error or 1.0, goals.people or 1, goals.pooled
 
     def excess(rounds: int) -> float:
@@ -274,7 +298,7 @@ def _most_rounds(entry: Entry, goals: Goals, high: int) -> Solved:
         return math.log(errors(mechanism, asked, people).figure / wanted)
 
     _accurate_at_first(entry, goals)
-    solved = at_rounds(entry, goals, largest_integer(excess, lowest, low=lowest, high=high))
+    solved = at_rounds(entry, goals, largest_integer(excess, start or lowest, low=lowest, high=high))
     return Solved(solved, *meeting(entry, solved))
 
 
