@@ -204,6 +204,14 @@ class Mechanism(ABC):
         everything = self._privacy(rounds, values)
         return everything if self.exchangeable else as_upper(everything)
 
+    def crowd(self, *, people: int, reports: int | None = None, participation: Chance = EVERY_ROUND) -> Experiment:
+        """Privacy against an observer who sees everybody's reports, but not who sent which."""
+        raise ValueError("its reports can be linked, so a crowd does not hide them")
+
+    def shift(self, *, round: int = 1) -> float | None:
+        """The number of people who hold a value that one dishonest report can feign in a round (exact)."""
+        return None
+
     def takes(self, round: int) -> tuple[int, ...]:
         """The rounds whose reports go into the sums of this round; empty if this round has no estimate."""
         return (round_number(round),)

@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-from dataclasses import dataclass
 from typing import Any
 
 from untrackable.brackets import Bracket
@@ -10,6 +9,7 @@ from untrackable.mechanisms.catalogue_entry import Entry
 from untrackable.mechanisms.demands import Budget, Unsuitable
 from untrackable.mechanisms.inner_product.budget_solver import QUIET
 from untrackable.mechanisms.interface import Mechanism
+from untrackable.planning.crowd_goal import solve_in_crowd
 from untrackable.planning.forecast import errors, people_needed
 from untrackable.planning.goals import (
     FOREVER,
@@ -21,6 +21,7 @@ from untrackable.planning.goals import (
 )
 from untrackable.planning.participation import check_recognition, with_participation
 from untrackable.planning.rounding import shown_up
+from untrackable.planning.solved_goals import Solved, inaccurate
 from untrackable.planning.suitability import checked, meeting, trackable
 from untrackable.planning.tracking_check import tracking_lower
 from untrackable.theory.monotone_search import largest_integer, smallest_real
@@ -36,20 +37,13 @@ _FEW_ROUNDS = 40
 """Rounds up to which the engine is asked about a mechanism whose parameters do not follow the tolerance."""
 
 
-@dataclass(frozen=True, slots=True)
-class Solved:
-    """A mechanism that meets `goals`, in which nothing is unknown any more, and its tracking in their measure."""
-
-    goals: Goals
-    mechanism: Mechanism
-    tracked: Bracket
-
-
 def solve(entry: Entry, goals: Goals) -> Solved:
     """Set a mechanism for the goals and solve for the demand that they leave open; or `Unsuitable`.
 
     The participation is chosen as well, unless the goals fix it.
     """
+    if goals.crowd_eps is not None:
+        return solve_in_crowd(entry, goals)
     if goals.unknown == "eps":
         return _eps(entry, goals)
     if goals.unknown == "rounds":
@@ -60,17 +54,8 @@ def solve(entry: Entry, goals: Goals) -> Solved:
         return Solved(asked.replace(people=_people(mechanism, asked)), mechanism, tracked)
     error, wanted = errors(mechanism, asked, asked.people or 1).figure, goals.error or USABLE_ERROR
     if error > wanted:
-        raise _inaccurate(error, wanted, mechanism)
+        raise inaccurate(error, wanted, mechanism)
     return Solved(asked.replace(error=goals.error or error), mechanism, tracked)
-
-
-def _inaccurate(error: float, wanted: float, mechanism: Mechanism) -> Unsuitable:
-    why = f"Not accurate enough: the error would be ±{error:.3g}, and at most ±{wanted:.3g} is asked for."
-    if wanted == USABLE_ERROR:
-        why = f"Not usable here: the error would be ±{error:.3g}, and above ±{wanted:g} a figure says little."
-    if error >= 1:
-        why = "Not usable here: the error would exceed ±100 %."
-    return Unsuitable("accuracy", why, mechanism=mechanism, error=error)
 
 
 def _people(mechanism: Mechanism, goals: Goals) -> int:
@@ -105,7 +90,7 @@ def _eps(entry: Entry, goals: Goals) -> Solved:
     solved = _allowed(goals, eps).replace(participation=share)
     mechanism, tracked = meeting(entry, solved)
     if (error := errors(mechanism, solved, people).figure) > wanted:
-        raise _inaccurate(error, wanted, mechanism)
+        raise inaccurate(error, wanted, mechanism)
     return Solved(solved, mechanism, tracked)
 
 
@@ -192,7 +177,7 @@ def _rounds(entry: Entry, goals: Goals) -> Solved:
     else:
         error = errors(mechanism, endless, people).figure
         if error > wanted:
-            raise _inaccurate(error, wanted, mechanism)
+            raise inaccurate(error, wanted, mechanism)
         if mechanism.rounds_alike and not ends:
             return Solved(endless, mechanism, tracked)
 
@@ -308,7 +293,7 @@ def _accurate_at_first(entry: Entry, goals: Goals) -> None:
     made, _ = meeting(entry, first)
     error = errors(made, first, goals.people or 1).figure
     if error > wanted:
-        raise _inaccurate(error, wanted, made)
+        raise inaccurate(error, wanted, made)
 
 
 def at_rounds(entry: Entry, goals: Goals, rounds: int) -> Goals:
