@@ -207,7 +207,7 @@ def _print(found: Plan, again: list[str]) -> None:
             padding=(0, 2, 0, 0),
             show_edge=False,
             caption="best first; exact unless marked ≤ (upper); alone: an observer who knows whose reports are "
-            "whose; in the crowd: one who does not (linked: reports can be linked, so a crowd hides nobody); "
+            "whose; in the crowd: one who does not (does not apply: reports can be linked); "
             "answered: rounds; recognised: among 1,000, by "
             f"reports and attendance; followed: {found.goals.tolerance.measure}, by the same answer; "
             "other answers: advantage; "

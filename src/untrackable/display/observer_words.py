@@ -1,10 +1,8 @@
 """Who has to be trusted, and what each observer learns, in plain words."""
 
-from untrackable.display.numbers import cell, said, upper
+from untrackable.display.crowd_words import crowd_eps
+from untrackable.display.numbers import said, upper
 from untrackable.planning.plans import Option
-
-LINKED = "linked"
-"""The crowd's cell of a mechanism whose reports can be linked."""
 
 
 def trust_words(option: Option) -> list[str]:
@@ -19,7 +17,7 @@ def trust_words(option: Option) -> list[str]:
     limit = "no limit was asked for" if option.goals.eps is None else f"at most {option.goals.eps:g} was asked for"
     return [
         "One thing has to be trusted: that the relay, which knows who sends, does not work with the collector, "
-        f"which reads the reports. Then, {_crowd(option)}.",
+        f"which reads the reports. Then, {crowd_eps(option.in_crowd)}.",
         f"If the two work together, or there is no relay, all reports ever have {alone}; {limit}.",
     ]
 
@@ -28,25 +26,7 @@ def _crowd_too(option: Option) -> str:
     found = option.in_crowd
     if found.eps is None:
         return f"A relay would not help more: {found.why}."
-    return f"If a relay hides who sends which report, {_crowd(option)}."
-
-
-def _crowd(option: Option) -> str:
-    found = option.in_crowd
-    if found.eps is None:
-        return found.why
-    return (
-        f"in a crowd of {found.people:,} people, all reports ever have eps = {said(found.eps)} at "
-        f"delta = {found.delta:g}"
-    )
-
-
-def crowd_cell(option: Option) -> str:
-    """The eps in the crowd, or that there is none."""
-    found = option.in_crowd
-    if found.eps is not None:
-        return cell(found.eps)
-    return LINKED if "linked" in found.why else "none"
+    return f"If a relay hides who sends which report, {crowd_eps(found)}."
 
 
 def shift_words(option: Option) -> list[str]:

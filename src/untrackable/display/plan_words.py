@@ -5,8 +5,9 @@ from typing import Any
 
 from untrackable import strict_json
 from untrackable.display.attendance_words import participation_words
+from untrackable.display.crowd_words import crowd_cell
 from untrackable.display.numbers import as_dict, cell, number, said, upper
-from untrackable.display.observer_words import crowd_cell, shift_words, trust_words
+from untrackable.display.observer_words import shift_words, trust_words
 from untrackable.display.truth_words import truth_words
 from untrackable.planning.goals import AMONG, FOREVER, USABLE_ERROR, Goals
 from untrackable.planning.plans import Option, Plan, Refusal
@@ -253,7 +254,7 @@ def cells(option: Option) -> tuple[str, ...]:
         counted(goals.people or 0),
         "for ever" if goals.rounds == FOREVER else f"{goals.rounds:,}",
         cell(option.everlasting),
-        crowd_cell(option),
+        crowd_cell(option.in_crowd),
         f"{about} {upper(option.error_upper)}",
         f"{about} {upper(option.one_round_upper)}",
         answered(option),

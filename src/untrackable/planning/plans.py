@@ -8,10 +8,11 @@ from typing import Any
 from untrackable.brackets import Bracket
 from untrackable.encodings.salt import SHORTEST_SALT
 from untrackable.mechanisms.catalogue import CATALOGUE
+from untrackable.mechanisms.crowd_answer import InCrowd
 from untrackable.mechanisms.demands import Unsuitable
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.truthfulness import Truthfulness
-from untrackable.planning.crowd_view import InCrowd, in_crowd
+from untrackable.planning.crowd_view import in_crowd
 from untrackable.planning.forecast import errors, report_bytes
 from untrackable.planning.goals import FOREVER, Goals, Unknown
 from untrackable.planning.nearest_changes import Change, nearest
@@ -32,11 +33,11 @@ class Option:
     """One mechanism that meets the goals: `goals` have its answer in place of the unknown.
 
     `everlasting` is eps at the goals' delta, `spent` delta at their eps, if somebody knows whose the reports are.
-    `tracked` is in the goals' measure, for the stated observer. `error_upper` is of a published figure and `one_round_upper` of one round alone. Both
-    bounds fail with probability beta, and are of the last rounds, or of the first if there is no last round.
-    `other_answers` is how well people with different answers are told apart, and `truthfulness` how often one
-    report is the plain truth. All of these are about what reports say. `recognised` is how well people are
-    recognised by reports and attendance together.
+    `tracked` is in the goals' measure, for the stated observer. `error_upper` is of a published figure and
+    `one_round_upper` of one round alone. Both bounds fail with probability beta, and are of the last rounds, or of
+    the first if there is no last round. `other_answers` is how well people with different answers are told apart,
+    and `truthfulness` how often one report is the plain truth. All of these are about what reports say.
+    `recognised` is how well people are recognised by reports and attendance together.
     """
 
     name: str
