@@ -3,13 +3,14 @@
 import itertools
 import math
 from collections import defaultdict
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from untrackable.theory.crowd_counts import CrowdParts, crowd_deltas, crowd_factor
-from untrackable.theory.experiment import Experiment
+from untrackable.theory.crowd_counts import COARSE, FINEST, CrowdParts, crowd_deltas
+from untrackable.theory.crowd_rounds import crowd_upper
 
 Law = tuple[Fraction, ...]
 GAMMAS = (0.0, 0.05, 0.2, 0.5, 0.8, 1.2)
@@ -109,6 +110,40 @@ def test_few_people_are_counted_exactly(laws: list[Law], people: int, share: Fra
     assert crowd_deltas(parts, people, np.array(GAMMAS), share) == pytest.approx(exact, rel=1e-6, abs=1e-15)
 
 
+@pytest.mark.parametrize("grown", ["ratio", "distance", "other_ratio"])
+def test_delta_grows_with_every_part(grown: str) -> None:
+    """So the largest of each over all pairs of values bounds every pair."""
+    rng = np.random.default_rng(5)
+    for _ in range(40):
+        ratio = 1 + rng.exponential(3)
+        distance = rng.uniform(0.02, 0.98) * (ratio - 1) / (ratio + 1)
+        small = CrowdParts(ratio, distance, ratio * rng.uniform(1, 2))
+        factor = rng.uniform(1, 2)
+        changed = {
+            "ratio": {"ratio": min(ratio * factor, small.other_ratio), "distance": distance},
+            "distance": {"distance": min(distance * factor, (ratio - 1) / (ratio + 1))},
+            "other_ratio": {"other_ratio": small.other_ratio * factor},
+        }
+        large = replace(small, **changed[grown])
+        people, share = int(rng.integers(2, 6)), Fraction(int(rng.integers(1, 5)), 4)
+        for gamma in (0.0, 0.1, 0.4, 1.0):
+            less, more = (exact_delta(pair(parts, people, share), gamma) for parts in (small, large))
+            assert less <= more * (1 + 1e-9) + 1e-15
+
+
+def exact_delta(worlds: tuple[list[float], list[float]], gamma: float) -> float:
+    return math.fsum(max(0.0, p - math.exp(gamma) * q) for p, q in zip(*worlds, strict=True))
+
+
+@pytest.mark.parametrize("share", [Fraction(1), Fraction(1, 20)])
+def test_coarse_ranges_are_a_bound_as_well(share: Fraction) -> None:
+    parts = CrowdParts(16.0, 15 / 31 * 0.9, 16.0)
+    gammas = parts.shift(50_000, share) * np.array([0.0, 1.0, 3.0])
+    fine, coarse = (crowd_deltas(parts, 50_000, gammas, share, how) for how in (FINEST, COARSE))
+    assert np.all(fine <= coarse * (1 + 1e-9))
+    assert np.all(coarse <= 1.2 * fine)
+
+
 @pytest.mark.parametrize("rounds", [1, 2])
 def test_rounds_multiply(rounds: int) -> None:
     laws = randomised_response(3, Fraction(27, 10))
@@ -117,7 +152,7 @@ def test_rounds_multiply(rounds: int) -> None:
     exact: list[tuple[float, float]] = [(1.0, 1.0)]
     for _ in range(rounds):
         exact = [(a * p, b * q) for a, b in exact for p, q in zip(one, two, strict=True) if p or q]
-    found = Experiment([(crowd_factor(parts, 4, Fraction(1, 2)), rounds)], certainty="upper")
+    found = crowd_upper({(parts, 4): rounds}, Fraction(1, 2))
     for gamma in GAMMAS:
         truth = math.fsum(max(0.0, p - math.exp(gamma) * q) for p, q in exact)
         assert truth * (1 - 1e-9) <= found.delta(gamma).upper <= truth * 1.02 + 1e-12

@@ -22,6 +22,7 @@ from untrackable.estimation.aggregators import Aggregator, FloatArray, Reports
 from untrackable.mechanisms import entropy
 from untrackable.mechanisms.bare_client import BareClient
 from untrackable.mechanisms.changing_values import tracking_of_states
+from untrackable.mechanisms.crowd_privacy import LINKED, SentRounds, crowd_privacy
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.observed_rounds import ObservedRounds, round_number, round_numbers
 from untrackable.mechanisms.registry import describe
@@ -204,12 +205,29 @@ class Mechanism(ABC):
         everything = self._privacy(rounds, values)
         return everything if self.exchangeable else as_upper(everything)
 
-    def crowd(self, *, people: int, reports: int | None = None, participation: Chance = EVERY_ROUND) -> Experiment:
-        """Privacy against an observer who sees everybody's reports, but not who sent which."""
-        raise ValueError("its reports can be linked, so a crowd does not hide them")
+    def crowd(
+        self, *, people: int | Sequence[int], reports: int | None = None, participation: Chance = EVERY_ROUND
+    ) -> Experiment:
+        """Privacy against an observer who sees everybody's reports, but not who sent which (bracket).
+
+        It is for `reports` rounds, by default all that there are. In each round this many `people` are enrolled, or
+        one number for each round, and each answers with the probability `participation`, by a secret coin. If
+        reports of one person can be linked over these rounds, a crowd does not hide them: `ValueError`.
+        """
+        rounds = self._unlinked_rounds(None if reports is None else checks.integer("reports", reports, low=1))
+        if rounds is None:
+            raise ValueError(LINKED)
+        return crowd_privacy(rounds, people=people, participation=participation)
+
+    def _unlinked_rounds(self, reports: int | None) -> SentRounds | None:
+        """What the first `reports` rounds send, or all; None if reports of one person can be linked over them."""
+        return None
 
     def shift(self, *, round: int = 1) -> float | None:
-        """The number of people who hold a value that one dishonest report can feign in a round (exact)."""
+        """The number of people who hold a value that one dishonest report can feign in a round (exact).
+
+        It is the most that a report adds to n times a frequency. None where that is not known.
+        """
         return None
 
     def takes(self, round: int) -> tuple[int, ...]:

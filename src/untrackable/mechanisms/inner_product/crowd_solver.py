@@ -5,9 +5,10 @@ from fractions import Fraction
 from functools import lru_cache
 
 from untrackable import checks
-from untrackable.mechanisms.crowd_privacy import crowd_privacy
+from untrackable.mechanisms.crowd_privacy import crowd_parts
 from untrackable.mechanisms.local.multi_bit_reports import LARGEST_WIDTH
 from untrackable.mechanisms.local.noisy_inner_product import LARGEST_BITS, NoisyInnerProduct
+from untrackable.theory.crowd_rounds import crowd_upper
 from untrackable.theory.gaussian import gaussian_shift, largest_parameter
 
 LARGEST_EPS_REPORT = 20.0
@@ -30,7 +31,7 @@ def best_crowd_base(
     asked = (slots, people, eps, delta, participation)
 
     def error(base: NoisyInnerProduct) -> float:
-        return held_variance(base, share)
+        return base.held_variance(share)
 
     guessed = [NoisyInnerProduct(bits=bits, eps=guessed_eps_report(bits, w, *asked), width=w) for w in widths]
     nearest = sorted(guessed, key=error)[:_TRIED]
@@ -39,19 +40,6 @@ def best_crowd_base(
         for b in nearest
     ]
     return min(solved, key=error)
-
-
-def held_variance(base: NoisyInnerProduct, share: float) -> float:
-    """The variance, times n, of the estimate of a value that this share of people holds, given who holds it.
-
-    A report counts for the value of its sender with the probability of a true answer, and for another value if it
-    has the same true answer to the vectors, or by noise.
-    """
-    truth, lie = base._chances()
-    differ = base.differing()
-    other = (1 - differ) * truth + differ * lie
-    held, unheld = truth * (1 - truth), other * (1 - other)
-    return (share * held + (1 - share) * unheld) / (truth - other) ** 2
 
 
 def guessed_eps_report(
@@ -82,7 +70,7 @@ def largest_crowd_eps_report(
 
     def spent(eps_report: float) -> float:
         base = NoisyInnerProduct(bits=bits, eps=eps_report, width=width)
-        return crowd_privacy(base, people=people, reports=slots, participation=participation).delta(eps).upper
+        return crowd_upper({(crowd_parts(base), people): slots}, participation).delta(eps).upper
 
     guess = guessed_eps_report(bits, width, slots, people, eps, delta, participation)
     found = largest_parameter(spent, guess, eps=eps, delta=delta, high=most, tolerance=_CLOSE)

@@ -17,6 +17,7 @@ from untrackable.errors import FadedAway, RoundPassed, StateError
 from untrackable.estimation.aggregators import Aggregator, FloatArray, Reports, Scope
 from untrackable.framing import pack_integers, unpack_integers
 from untrackable.mechanisms.checked_values import integer_population, per_round
+from untrackable.mechanisms.crowd_privacy import SentRounds
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.inner_product.fading_privacy import (
     ON_LATTICE,
@@ -49,6 +50,8 @@ _SELDOM = Fraction(1, 2)
 """Up to this participation, rounds that are answered by chance may certainly be louder."""
 _LARGEST_DETECTION = 2000
 _SMALLEST_DELTA = 1e-11
+_LARGEST_CROWD_ROUNDS = 20_000
+"""The largest number of rounds whose privacy in a crowd is computed."""
 
 ndtri = NormalDist().inv_cdf
 """Φ⁻¹, from the standard library."""
@@ -206,6 +209,17 @@ class Fading(Mechanism):
         """Each round may be missing, independently of the others."""
         last = math.inf if rounds is None else rounds
         return all_rounds(self.bits, self.width, self.scale, self.power, last, participation)
+
+    def _unlinked_rounds(self, reports: int | None) -> SentRounds:
+        """A new report for every round, each with its own noise."""
+        if reports is None:
+            raise ValueError("reports must be given: fading reports have no last round")
+        reports = checks.integer("reports", reports, low=1, high=_LARGEST_CROWD_ROUNDS)
+        return [(self.base(round), 1) for round in range(1, reports + 1)]
+
+    def shift(self, *, round: int = 1) -> float:
+        """That of the round's noisy inner product, which grows with the round."""
+        return self.base(round).largest_weight()
 
     def integer_privacy(
         self, reports: int | None, *, values: Values, step: float, participation: Fraction = EVERY_ROUND

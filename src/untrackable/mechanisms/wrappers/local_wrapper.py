@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.mechanisms.local.local_interface import IntegerLocal, Local, TruthfulLocal
+from untrackable.mechanisms.local.local_interface import IntegerLocal, Local, TruthfulLocal, WeightedLocal
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
 from untrackable.mechanisms.truthfulness import Truthfulness
 from untrackable.theory.accuracy import Accuracy
@@ -44,6 +44,10 @@ class LocalWrapper(Mechanism):
     def truthfulness(self) -> Truthfulness | None:
         """That of one report of the base, if the base can say."""
         return self.base.truthfulness() if isinstance(self.base, TruthfulLocal) else None
+
+    def shift(self, *, round: int = 1) -> float | None:
+        """That of one report of the base, if the base can say."""
+        return self.base.largest_weight() if isinstance(self.base, WeightedLocal) else None
 
     def independent_errors(self, values: int) -> int:
         """One error for every value of the base. With one bit, both values have the same error."""
