@@ -6,7 +6,7 @@ same way. The bytes are canonical: a document that this library would write diff
 
 import hashlib
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -20,11 +20,12 @@ from untrackable.errors import CampaignError, EncodingError, MechanismError
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.registry import from_json as mechanism_from_json
 from untrackable.mechanisms.registry import plain
+from untrackable.protocol.crowd_declaration import CrowdGuarantee, Gateway, check_crowd, check_gateway
 from untrackable.protocol.wire import LAST_ROUND
 from untrackable.theory.attendance import Attendance
 
-VERSION = 2
-"""The version of campaigns. Those of version 1 say nothing about attendance, and stay as they are."""
+_ATTENDED, _IN_A_CROWD = 2, 3
+"""The versions of campaigns with attendance, and of those that rely on a crowd. Others stay at version 1."""
 _DIRECTORY_VERSION = 1
 """The version of directories."""
 LARGEST = 1 << 20
@@ -47,6 +48,9 @@ class Guarantee:
     any sequence of values (clients follow a change). Untrackability is for all rounds of the campaign together, and
     it is about what the reports say. `recognition` is about the rounds that people answer, too: an observer of two
     places recognises a person among 1,000 with at most this probability. Campaigns of version 1 do not declare it.
+
+    All of this is about an observer who knows which reports are one person's. `crowd` is about one who sees the
+    reports of everybody and does not know who sent which, because a relay stands in between.
     """
 
     eps: float
@@ -55,6 +59,7 @@ class Guarantee:
     gamma: float
     tracking_delta: float
     recognition: float | None = None
+    crowd: CrowdGuarantee | None = None
 
     def __post_init__(self) -> None:
         checks.choice("values", self.values, ("fixed", "any"))
@@ -70,16 +75,21 @@ class Guarantee:
 
     def to_json(self) -> dict[str, Any]:
         """The guarantee as JSON, without what it does not declare."""
-        declared = {name: getattr(self, name) for name in Guarantee.__slots__}
-        return {name: plain(value) for name, value in declared.items() if value is not None}
+        crowd = {} if self.crowd is None else {"crowd": self.crowd.to_json()}
+        declared = {name: getattr(self, name) for name in Guarantee.__slots__ if name != "crowd"}
+        return {**{name: plain(value) for name, value in declared.items() if value is not None}, **crowd}
 
     @staticmethod
-    def from_json(given: object, *, attendance: bool) -> "Guarantee":
-        """The guarantee of this JSON. It has `recognition` just if the campaign is one with attendance."""
-        names = [name for name in Guarantee.__slots__ if attendance or name != "recognition"]
+    def from_json(given: object, *, attendance: bool, crowd: bool = False) -> "Guarantee":
+        """The guarantee of this JSON.
+
+        It has `recognition` just if the campaign is one with attendance, and `crowd` if it relies on one.
+        """
+        present = {"recognition": attendance, "crowd": crowd}
+        names = [name for name in Guarantee.__slots__ if present.get(name, True)]
         if not isinstance(given, dict) or set(given) != set(names):
             raise CampaignError(f"the guarantee must have exactly the fields {', '.join(names)}")
-        return Guarantee(**given)
+        return Guarantee(**{**given, "crowd": CrowdGuarantee.from_json(given["crowd"]) if crowd else None})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +99,8 @@ class Campaign:
     Round t begins at `first_round` + (t-1)·`round_seconds`, in seconds since 1970 (UTC), and lasts `round_seconds`.
     With `rounds` None the campaign has no last round. `attendance` says how often clients answer, and for which
     places the guarantee counts. Without it, clients answer every round, and the guarantee leaves attendance out.
+    A campaign that relies on a crowd has the public keys of the collector's `gateway`, and is answered through a
+    relay only.
     """
 
     question: str
@@ -99,6 +111,7 @@ class Campaign:
     rounds: int | None
     guarantee: Guarantee
     attendance: Attendance | None = None
+    gateway: Gateway | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.question, str):
@@ -117,6 +130,8 @@ class Campaign:
         if self.rounds is not None:
             checks.settle(self, rounds=checks.integer("rounds", self.rounds, low=1, high=LAST_ROUND))
         check_attendance(self.attendance, self.guarantee)
+        check_crowd(self.guarantee.crowd, self.mechanism, self.rounds, attended=self.attendance is not None)
+        check_gateway(self.gateway, self.guarantee.crowd)
 
     @property
     def attending(self) -> Attendance:
@@ -127,6 +142,15 @@ class Campaign:
     def participation(self) -> Fraction:
         """The probability with which a client answers a round."""
         return self.attending.participation
+
+    @property
+    def fewest_reports(self) -> int:
+        """The smallest number of reports of a round that is published: what the declared crowd sends on average.
+
+        0 if the campaign does not rely on a crowd.
+        """
+        crowd = self.guarantee.crowd
+        return 0 if crowd is None else math.ceil(self.participation * crowd.people)
 
     @property
     def id(self) -> str:
@@ -145,8 +169,10 @@ class Campaign:
     def to_json(self) -> dict[str, Any]:
         """The document as a JSON object."""
         attendance = {} if self.attendance is None else {"attendance": self.attendance.to_json()}
+        gateway = {} if self.gateway is None else {"gateway": self.gateway.to_json()}
         return {
             **attendance,
+            **gateway,
             "encoding": self.encoding.to_json(),
             "first_round": self.first_round,
             "guarantee": self.guarantee.to_json(),
@@ -154,7 +180,7 @@ class Campaign:
             "question": self.question,
             "round_seconds": self.round_seconds,
             "rounds": self.rounds,
-            "version": VERSION if attendance else 1,
+            "version": _IN_A_CROWD if gateway else _ATTENDED if attendance else 1,
         }
 
     def to_bytes(self) -> bytes:
@@ -164,10 +190,11 @@ class Campaign:
     @staticmethod
     def from_bytes(data: bytes) -> "Campaign":
         """Read a campaign. Unknown fields, unknown versions and bytes that are not canonical are errors."""
-        names = [name for name in Campaign.__slots__ if name != "attendance"]
-        fields = {1: ("version", *names), VERSION: ("version", "attendance", *names)}
+        names = ["version", *(name for name in Campaign.__slots__ if name not in ("attendance", "gateway"))]
+        attended = [*names, "attendance"]
+        fields = {1: names, _ATTENDED: attended, _IN_A_CROWD: [*attended, "gateway"]}
         document = read_document("campaign", data, fields)
-        attended = document["version"] == VERSION
+        version = document["version"]
         try:
             campaign = Campaign(
                 question=document["question"],
@@ -176,8 +203,11 @@ class Campaign:
                 first_round=document["first_round"],
                 round_seconds=document["round_seconds"],
                 rounds=document["rounds"],
-                guarantee=Guarantee.from_json(document["guarantee"], attendance=attended),
-                attendance=attendance_from_json(document["attendance"]) if attended else None,
+                guarantee=Guarantee.from_json(
+                    document["guarantee"], attendance=version >= _ATTENDED, crowd=version == _IN_A_CROWD
+                ),
+                attendance=attendance_from_json(document["attendance"]) if version >= _ATTENDED else None,
+                gateway=Gateway.from_json(document["gateway"]) if version == _IN_A_CROWD else None,
             )
         except RecursionError:
             raise CampaignError("the campaign is not valid: its parts are nested too deeply") from None
@@ -266,7 +296,7 @@ def attendance_from_json(given: object) -> Attendance:
     return Attendance(**{**given, "places": tuple(given["places"])})
 
 
-def read_document(what: str, data: bytes, versions: Mapping[int, tuple[str, ...]]) -> dict[str, Any]:
+def read_document(what: str, data: bytes, versions: Mapping[int, Sequence[str]]) -> dict[str, Any]:
     """Read a JSON object of one of these versions, which has exactly the fields of its version."""
     if not isinstance(data, bytes) or len(data) > LARGEST:
         raise CampaignError(f"a {what} must be at most {LARGEST} bytes")
@@ -278,13 +308,18 @@ def read_document(what: str, data: bytes, versions: Mapping[int, tuple[str, ...]
         raise CampaignError(f"a {what} must be a JSON object")
     version = document.get("version")
     if type(version) is not int or version not in versions:
-        raise CampaignError(f"the version of a {what} must be {' or '.join(map(str, versions))}")
+        raise CampaignError(f"the version of a {what} must be {_either(versions)}")
     fields = versions[version]
     if missing := [name for name in fields if name not in document]:
         raise CampaignError(f"the {what} lacks {', '.join(missing)}")
     if unknown := [name for name in document if name not in fields]:
         raise CampaignError(f"the {what} has no field {', '.join(map(repr, unknown))}")
     return document
+
+
+def _either(versions: Iterable[int]) -> str:
+    *others, last = versions
+    return f"{', '.join(map(str, others))} or {last}" if others else str(last)
 
 
 def _finite(name: str, given: float) -> float:

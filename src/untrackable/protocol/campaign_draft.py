@@ -11,13 +11,14 @@ from untrackable.errors import CampaignError, EncodingError, MechanismError
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.registry import from_json as mechanism_from_json
 from untrackable.protocol.campaign import Campaign, Guarantee, attendance_from_json, check_attendance
+from untrackable.protocol.crowd_declaration import Gateway, check_crowd
 from untrackable.protocol.wire import LAST_ROUND
 from untrackable.theory.attendance import Attendance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CampaignDraft:
-    """All of a campaign but its question and its times.
+    """All of a campaign but its question and its times, and the keys of the gateway if it relies on a crowd.
 
     `encoding` is None where no more is known than how wide values are. With `rounds` None there is no last round.
     """
@@ -35,6 +36,7 @@ class CampaignDraft:
         if self.rounds is not None:
             checks.settle(self, rounds=checks.integer("rounds", self.rounds, low=1, high=LAST_ROUND))
         check_attendance(self.attendance, self.guarantee)
+        check_crowd(self.guarantee.crowd, self.mechanism, self.rounds, attended=self.attendance is not None)
 
     def to_json(self) -> dict[str, Any]:
         """The draft as JSON, from which `from_json` makes an equal one."""
@@ -57,7 +59,7 @@ class CampaignDraft:
                 encoding=None if encoding is None else encoding_from_json(encoding),
                 mechanism=mechanism_from_json(fields["mechanism"]),
                 rounds=fields["rounds"],
-                guarantee=Guarantee.from_json(fields["guarantee"], attendance=attendance is not None),
+                guarantee=_guarantee(fields["guarantee"], attendance=attendance is not None),
                 attendance=None if attendance is None else attendance_from_json(attendance),
             )
         except (TypeError, ValueError, OverflowError, EncodingError, MechanismError) as error:
@@ -67,7 +69,9 @@ class CampaignDraft:
         """The same draft for other answers."""
         return dataclasses.replace(self, encoding=encoding)
 
-    def campaign(self, *, question: str, first_round: int, round_seconds: int) -> Campaign:
+    def campaign(
+        self, *, question: str, first_round: int, round_seconds: int, gateway: Gateway | None = None
+    ) -> Campaign:
         """The whole campaign."""
         if self.encoding is None:
             raise ValueError("the draft has no encoding: it only says how wide answers are")
@@ -80,7 +84,13 @@ class CampaignDraft:
             rounds=self.rounds,
             guarantee=self.guarantee,
             attendance=self.attendance,
+            gateway=gateway,
         )
+
+
+def _guarantee(given: object, *, attendance: bool) -> Guarantee:
+    """The guarantee of a draft. It says itself whether it relies on a crowd."""
+    return Guarantee.from_json(given, attendance=attendance, crowd=isinstance(given, dict) and "crowd" in given)
 
 
 def _fields(given: object) -> dict[str, Any]:

@@ -1,0 +1,159 @@
+"""What a campaign that relies on a crowd declares: the guarantee in the crowd, and the keys of the gateway.
+
+The campaign's id pins the keys, so everybody has the same ones, and no key is ever fetched from anybody: a key of
+their own would mark a person.
+"""
+
+import itertools
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from untrackable import checks
+from untrackable.errors import CampaignError
+from untrackable.mechanisms.interface import Mechanism
+from untrackable.mechanisms.registry import plain
+from untrackable.protocol.wire import LAST_ROUND
+
+LARGEST_CROWD = 10**9
+"""The largest crowd."""
+_X25519 = (0x0020).to_bytes(2, "big")
+"""The only way of agreeing on a key that clients know (RFC 9180)."""
+_PUBLIC_KEY = 32
+_MOST_CIPHERS = 8
+_HEX = re.compile(r"([0-9a-f]{2})+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrowdGuarantee:
+    """All reports ever are (eps, delta)-private in a crowd: the observer does not know who sent which report.
+
+    It holds while at least this many people are enrolled in every round, and send their reports as they should.
+    """
+
+    eps: float
+    delta: float
+    people: int
+
+    def __post_init__(self) -> None:
+        checks.settle(
+            self,
+            eps=checks.positive("eps", self.eps),
+            delta=checks.open_probability("delta", self.delta),
+            people=checks.integer("people", self.people, low=2, high=LARGEST_CROWD),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The guarantee as JSON."""
+        return {name: plain(getattr(self, name)) for name in CrowdGuarantee.__slots__}
+
+    @staticmethod
+    def from_json(given: object) -> "CrowdGuarantee":
+        """The guarantee of this JSON."""
+        return CrowdGuarantee(**_fields("crowd", given, CrowdGuarantee.__slots__))
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayKey:
+    """One public key of the gateway, and the first round whose reports are sealed for it.
+
+    `config` is the key configuration of RFC 9458, section 3.1, without a length before it.
+    """
+
+    config: bytes
+    first_round: int
+
+    def __post_init__(self) -> None:
+        checks.settle(
+            self,
+            config=_checked_config(self.config),
+            first_round=checks.integer("first_round of a gateway key", self.first_round, low=1, high=LAST_ROUND),
+        )
+
+    @property
+    def id(self) -> int:
+        """The number by which sealed reports name the key."""
+        return self.config[0]
+
+    def to_json(self) -> dict[str, Any]:
+        """The key as JSON."""
+        return {"config": self.config.hex(), "first_round": self.first_round}
+
+    @staticmethod
+    def from_json(given: object) -> "GatewayKey":
+        """The key of this JSON."""
+        fields = _fields("gateway key", given, GatewayKey.__slots__)
+        if not isinstance(fields["config"], str) or not _HEX.fullmatch(fields["config"]):
+            raise CampaignError("the config of a gateway key must be lower-case hexadecimal digits")
+        return GatewayKey(bytes.fromhex(fields["config"]), fields["first_round"])
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """The keys of the collector's gateway. Each serves from its first round until the next one's."""
+
+    keys: tuple[GatewayKey, ...]
+
+    def __post_init__(self) -> None:
+        checks.settle(self, keys=tuple(self.keys))
+        if not self.keys or self.keys[0].first_round != 1:
+            raise ValueError("the first gateway key must serve from round 1")
+        if any(one.first_round >= other.first_round for one, other in itertools.pairwise(self.keys)):
+            raise ValueError("gateway keys must be in the order of their first rounds, and no two serve from one")
+        if len({key.id for key in self.keys}) < len(self.keys):
+            raise ValueError("no two gateway keys may have the same id")
+
+    def keys_from(self, round: int) -> tuple[GatewayKey, ...]:
+        """The key of a round, and then those that may be tried if it was revoked, in their order."""
+        serving = sum(key.first_round <= checks.integer("round", round, low=1) for key in self.keys)
+        return self.keys[serving - 1 :]
+
+    def to_json(self) -> dict[str, Any]:
+        """The keys as JSON."""
+        return {"keys": [key.to_json() for key in self.keys]}
+
+    @staticmethod
+    def from_json(given: object) -> "Gateway":
+        """The keys of this JSON."""
+        keys = _fields("gateway", given, Gateway.__slots__)["keys"]
+        if not isinstance(keys, list):
+            raise CampaignError("the keys of a gateway must be a list")
+        return Gateway(tuple(GatewayKey.from_json(key) for key in keys))
+
+
+def check_crowd(crowd: CrowdGuarantee | None, mechanism: Mechanism, rounds: int | None, *, attended: bool) -> None:
+    """Refuse a crowd guarantee for reports that can be linked, or without declared attendance."""
+    if not isinstance(crowd, CrowdGuarantee | None):
+        raise TypeError(f"crowd must be of type CrowdGuarantee, not {type(crowd).__name__}")
+    if crowd is None:
+        return
+    if not attended:
+        raise ValueError("a campaign that relies on a crowd declares attendance too")
+    if mechanism.tracking_advantage_upper(rounds) > 0:
+        raise ValueError("its reports can be linked, so a crowd does not hide them")
+
+
+def check_gateway(gateway: Gateway | None, crowd: CrowdGuarantee | None) -> None:
+    """Refuse a crowd guarantee without a gateway, and a gateway without one."""
+    if not isinstance(gateway, Gateway | None):
+        raise TypeError(f"gateway must be of type Gateway, not {type(gateway).__name__}")
+    if (gateway is None) != (crowd is None):
+        raise ValueError("a campaign has both a gateway and a guarantee in a crowd, or neither")
+
+
+def _checked_config(config: bytes) -> bytes:
+    """A key configuration: id, kind of key, public key, and the ciphers as pairs of numbers."""
+    if not isinstance(config, bytes):
+        raise TypeError(f"config must be bytes, not {type(config).__name__}")
+    ciphers = int.from_bytes(config[3 + _PUBLIC_KEY : 5 + _PUBLIC_KEY], "big")
+    if config[1:3] != _X25519:
+        raise ValueError("a gateway key must be an X25519 key (kind 0x0020)")
+    if len(config) != 5 + _PUBLIC_KEY + ciphers or not 4 <= ciphers <= 4 * _MOST_CIPHERS or ciphers % 4:
+        raise ValueError("a gateway key must be one key configuration of RFC 9458, of the right length")
+    return config
+
+
+def _fields(what: str, given: object, names: tuple[str, ...]) -> dict[str, Any]:
+    if not isinstance(given, dict) or set(given) != set(names):
+        raise CampaignError(f"the {what} must have exactly the fields {', '.join(names)}")
+    return given
