@@ -23,6 +23,13 @@ CAPTIONS = {
         "The same without reading any report: by the rounds that a person answers from each place. Nobody answers "
         "one round from two places, so one person and two leave different traces.",
     ),
+    "following": (
+        "Who is followed",
+        "An observer without names matches reports from one place with reports from another, as reports grow. "
+        "Reports that can be linked give people away even among others with the same value. Reports that cannot be "
+        "linked never do, however loud they are; but loud reports tell different values apart (dashed). The dotted "
+        "line is a guess. Shares are sampled, with their intervals.",
+    ),
     "gammas": (
         "Worst case by number of reports",
         "No set of reports is more than e^gamma times likelier from one person than from two, or the other way "

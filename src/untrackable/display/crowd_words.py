@@ -18,5 +18,7 @@ def crowd_eps(found: InCrowd) -> str:
 
 
 def crowd_cell(found: InCrowd) -> str:
-    """The eps in the crowd, or that it does not apply."""
-    return DOES_NOT_APPLY if found.eps is None else cell(found.eps)
+    """The eps in the crowd; or that it does not apply, because reports can be linked, or is not known."""
+    if found.eps is not None:
+        return cell(found.eps)
+    return DOES_NOT_APPLY if "linked" in found.why else "not computed"

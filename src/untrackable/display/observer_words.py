@@ -25,7 +25,7 @@ def trust_words(option: Option) -> list[str]:
 def _crowd_too(option: Option) -> str:
     found = option.in_crowd
     if found.eps is None:
-        return f"A relay would not help more: {found.why}."
+        return f"A relay that hides who sends which report adds nothing that is known: {found.why}."
     return f"If a relay hides who sends which report, {crowd_eps(found)}."
 
 

@@ -184,6 +184,7 @@ CATALOGUE: dict[str, Entry] = {
             inner_product_settings.fading,
             "tracking constant; privacy the same for every k; detection time k",
             set_for_report=inner_product_settings.fading_of_report,
+            set_for_crowd=crowd_settings.fading,
             widest=1,
             most_values=None,
             tuned=True,

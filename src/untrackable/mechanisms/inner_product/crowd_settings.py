@@ -2,7 +2,7 @@
 
 import math
 
-from untrackable.mechanisms.demands import Budget
+from untrackable.mechanisms.demands import Budget, Unsuitable
 from untrackable.mechanisms.inner_product.budget_solver import largest_eps_report
 from untrackable.mechanisms.inner_product.crowd_solver import (
     LARGEST_EPS_REPORT,
@@ -17,8 +17,15 @@ from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
 _TRIED = 2
 """The number of widths that are solved exactly: those whose first guess has the smallest error."""
 
+_KEPT_BACK = 0.01
+"""The part of the crowd's eps that is not spent, so that a client can confirm the rest with coarser sums."""
 _BETA = 0.05
 """The probability with which an error may exceed its radius, where the budget has none."""
+
+
+def fading(budget: Budget) -> Mechanism:
+    """`Fading` has a different noise in each round, and is not set for a crowd."""
+    raise Unsuitable("crowd", "Its rounds have different noise, and it is not set for a crowd. `Deck` is.")
 
 
 def deck(budget: Budget) -> Mechanism:
@@ -29,7 +36,7 @@ def deck(budget: Budget) -> Mechanism:
     slots, crowd = budget.last_round(LAST_CARD), budget.crowd
     if crowd is None:
         raise TypeError("the budget must have a crowd")
-    asked = (slots, crowd.people, crowd.eps, crowd.delta, budget.participation)
+    asked = (slots, crowd.people, crowd.eps * (1 - _KEPT_BACK), crowd.delta, budget.participation)
 
     def alone(width: int) -> float:
         if budget.eps == math.inf:
