@@ -39,7 +39,7 @@ def following_chart(found: list[Followed]) -> Spec:
             "mechanism:N",
             title=None,
             scale=alt.Scale(domain=names, range=COLOURS[: len(names)]),
-            legend=alt.Legend(orient="top", labelLimit=300),
+            legend=alt.Legend(orient="top", columns=1, labelLimit=300),
         ),
     )
     line = base.mark_line(strokeWidth=2, point=alt.OverlayMarkDef(size=45)).encode(
@@ -48,7 +48,7 @@ def following_chart(found: list[Followed]) -> Spec:
             "values:N",
             title=None,
             scale=alt.Scale(domain=["the same value", "different values"], range=[[1, 0], [5, 4]]),
-            legend=alt.Legend(orient="top", labelLimit=300),
+            legend=alt.Legend(orient="bottom", labelLimit=300),
         ),
         tooltip=[
             alt.Tooltip("mechanism:N"),

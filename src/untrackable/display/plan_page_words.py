@@ -57,8 +57,8 @@ CROWD_CAPTIONS = {
         "Who is followed",
         "An observer without names matches reports from one place with reports from another. Reports that can be "
         "linked give people away even among others with the same value, and the more reports, the better. Those of "
-        "a deck never do (exact), however loud they are; but loud reports tell different values apart (dashed). The "
-        "dotted line is a guess. Shares are sampled, with their intervals.",
+        "a deck never do (exact), however loud they are; but loud reports tell different values apart (dashed). "
+        "The dotted line is a guess. Shares are sampled, with their intervals.",
     ),
 }
 """Those of the charts about a crowd."""

@@ -20,7 +20,7 @@ Round = tuple[float, float, float]
 """A round: the probabilities of the losses ε and 0 in the first world, and ε. Loss -ε has the mirrored law."""
 
 
-def lattice_factor(rounds: Iterable[Round], points: int = _POINTS) -> Factor:
+def lattice_factor(rounds: Iterable[Round], points: int | None = None) -> Factor:
     """A factor that dominates independent rounds together.
 
     A loss ε between two multiples a and b = a+h of the step is replaced by a and b, so that the masses of both
@@ -32,7 +32,7 @@ def lattice_factor(rounds: Iterable[Round], points: int = _POINTS) -> Factor:
     Masses at the ends that no longer matter become infinite losses, which reveal more.
     """
     quiet_first = sorted(rounds, key=lambda round: round[2])
-    step = math.fsum(eps for _, _, eps in quiet_first) / points
+    step = math.fsum(eps for _, _, eps in quiet_first) / (points or _POINTS)
     above = [math.floor(eps / step) + 1 for _, _, eps in quiet_first]
     middle, reach, lost = sum(above) + max(above), 0, 0.0
     mirror = np.exp(-step * np.arange(middle + 1))
