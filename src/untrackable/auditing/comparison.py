@@ -13,6 +13,7 @@ from untrackable.checks import Chance
 from untrackable.mechanisms import attended_tracking
 from untrackable.mechanisms.catalogue import CATALOGUE
 from untrackable.mechanisms.catalogue_entry import Entry
+from untrackable.mechanisms.crowd_answer import InCrowd, in_crowd
 from untrackable.mechanisms.demands import Budget, Unsuitable
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.progress import Progress, no_progress
@@ -29,7 +30,8 @@ FOR_EVER, THESE_ROUNDS = "private for ever", "private for these rounds only"
 class ComparedMechanism:
     """One mechanism: privacy, tracking, recognition in a crowd, and the errors of one round and of all rounds.
 
-    `recognised` is by what the reports say, `attended` by reports and attendance together.
+    `recognised` is by what the reports say, `attended` by reports and attendance together. `in_crowd` is privacy
+    against an observer who does not know who sent which report.
     """
 
     name: str
@@ -42,6 +44,8 @@ class ComparedMechanism:
     recognised: Bracket
     attended: Bracket
     noticed: Bracket
+    in_crowd: InCrowd
+    shift: float | None
     radius: float
     standard_error: float
     all_rounds: float
@@ -144,6 +148,8 @@ def _row(
         mechanism.tracking(rounds=rounds, first=half).power(1 / crowd),
         attended_tracking.recognition(mechanism, attendance, reports, people=crowd),
         mechanism.detection(rounds=rounds, first=half).advantage(),
+        in_crowd(mechanism, budget.people, reports, share, budget.delta),
+        mechanism.shift(),
         errors[0].radius,
         errors[0].standard_error,
         _all_rounds(mechanism, errors),

@@ -11,6 +11,7 @@ from scipy.special import logsumexp
 
 from untrackable import checks
 from untrackable.auditing.confidence import Matched, clopper_pearson
+from untrackable.auditing.different_values import matched_upper
 from untrackable.brackets import Bracket
 from untrackable.kernels.engine import Engine, in_main_memory, on_gpu, running_on
 from untrackable.mechanisms.interface import Mechanism
@@ -39,9 +40,9 @@ class Linked:
     `top1` and `top5` are the shares of people whose right match came first, or among the first five. Each person is
     matched alone, and ties are broken at random. `assignment` is the share of right matches if all people are
     matched at once. It is None for more than `LARGEST_ASSIGNMENT` people. `auc` is the probability that a person's
-    own reports score higher than those of another person. `top1_bound`, `top5_bound` and `auc_bound` hold if all
-    people hold the same value and each is matched alone. They are None for a distribution of values. An attack that
-    matches all people at once may do better.
+    own reports score higher than those of another person. `top1_bound`, `top5_bound` and `auc_bound` hold if each
+    person is matched alone. An attack that matches all people at once may do better. For a distribution of values
+    there is no `auc_bound`.
     """
 
     people: int
@@ -90,13 +91,12 @@ def link(
     rows = _rows(mechanism, first, second, value, weights)
     with running_on(engine):
         matched = _matched(rows, np.argsort(order), rng, level, progress)
-    bounds = (None, None, None) if weights is not None else _bounds(mechanism, value, people, reports)
-    return Linked(
-        people,
-        reports,
-        *matched,
-        *bounds,
+    bounds = (
+        _bounds(mechanism, value, people, reports)
+        if weights is None
+        else _bounds_apart(mechanism, weights, people, reports)
     )
+    return Linked(people, reports, *matched, *bounds)
 
 
 def _matched(
@@ -215,6 +215,17 @@ def area(own: FloatArray, others: FloatArray, level: float) -> Matched:
 def _assigned(scores: FloatArray, places: NDArray[np.int64], level: float) -> Matched:
     rows, columns = linear_sum_assignment(np.maximum(scores, _IMPOSSIBLE), maximize=True)
     return share((columns[np.argsort(rows)] == places).astype(np.float64), level)
+
+
+def _bounds_apart(
+    mechanism: Mechanism, weights: FloatArray, people: int, reports: int
+) -> tuple[Bracket | None, Bracket | None, None]:
+    """The same for people with random values; none if the engine takes no such question."""
+    try:
+        first, five = matched_upper(mechanism, reports, weights, (1 / people, min(1.0, _SHORT / people)))
+    except ValueError:
+        return None, None, None
+    return first, five, None
 
 
 def _bounds(mechanism: Mechanism, value: Any, people: int, reports: int) -> tuple[Bracket, Bracket, Bracket]:

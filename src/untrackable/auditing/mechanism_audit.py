@@ -1,5 +1,6 @@
 """The audit of one mechanism: all guarantees, the attacks, and the curves that show them."""
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
@@ -14,6 +15,8 @@ from untrackable.auditing.link_attack import Linked, link
 from untrackable.brackets import Bracket
 from untrackable.checks import Chance
 from untrackable.mechanisms import attended_tracking
+from untrackable.mechanisms.crowd_answer import InCrowd as InCrowd
+from untrackable.mechanisms.crowd_answer import in_crowd
 from untrackable.mechanisms.interface import Mechanism, Pair
 from untrackable.progress import Progress, no_progress
 from untrackable.theory.accuracy import Accuracy
@@ -26,6 +29,10 @@ T = TypeVar("T")
 
 LARGEST_CROWD = 10_000
 """At most this many people are simulated, even if the crowd is larger."""
+_VALUES = 8
+"""People hold at most this many different values, unless the caller says how common values are."""
+_APART = 1000
+"""At most this many of them are followed, because every value is tried for everybody."""
 _MOST_POINTS = 8
 """The curves are drawn at this many numbers of reports."""
 _GAMMAS = 41
@@ -88,7 +95,9 @@ class Audit:
     If a number is None, `missing` says why. `everlasting` is about all reports ever sent, `lasting` about the
     first `rounds`. Both are for a value that never changes; with `_any`, they are for any sequence of values. They
     count that some rounds are not answered. `attended` is about which rounds are answered, and from where; all else
-    is about what the reports say. `tracking` is for the worst split of the reports. `tracking_colliding` is also
+    is about what the reports say. `in_crowd` is about an observer who sees everybody's reports of these rounds, but
+    not who sent which. `shift` is the number of people whose value one dishonest report can feign (exact).
+    `tracking` is for the worst split of the reports. `tracking_colliding` is also
     for the worst value, where values differ: RAPPOR's hashes may collide. `recognised` bounds the probability that
     an observer who knows half of a person's reports picks out the other half in a crowd. `detection_fresh` and
     `detection_same` are about a change of value: a fresh client sends the reports after it, or the same one.
@@ -108,6 +117,7 @@ class Audit:
     lasting: Apart | None
     lasting_any: Apart | None
     one_report: Bracket | None
+    in_crowd: InCrowd | None
     tracking: Apart
     tracking_colliding: Apart | None
     recognised: Bracket
@@ -116,6 +126,7 @@ class Audit:
     detection_fresh: Apart | None
     detection_same: Apart | None
     accuracy: Accuracy | None
+    shift: float | None
     pools: bool
     linked: Linked | None
     linked_apart: Linked | None
@@ -143,8 +154,8 @@ def audit(
     """Audit a mechanism against an observer who holds `reports` reports of a person.
 
     `people` is the number of reports per round, for the accuracy. `crowd` is the size of the crowd that a person
-    hides in. Without `attack`, nothing is simulated. With a `distribution` of the values 0, 1, …, people with
-    different values are attacked as well.
+    hides in. Without `attack`, nothing is simulated. People with different values are attacked as well: their
+    values 0, 1, … have the weights of the `distribution`, by default 1, 1/2, 1/3, … of a few values.
 
     Attendance is over `rounds` rounds, by default as many as there are reports: each is answered with probability
     `participation`, from one of several `places` where people spend these shares of their time, and stay for
@@ -182,15 +193,18 @@ def audit(
         linked = questions.maybe(
             "linking", lambda: link(mechanism, people=followed, reports=reports // 2, seed=seed, progress=progress)
         )
-        if distribution is not None:
-            apart = link(
+        weights = _zipf(mechanism) if distribution is None else distribution
+        apart = questions.maybe(
+            "linking by different values",
+            lambda: link(
                 mechanism,
-                people=followed,
+                people=min(followed, _APART) if distribution is None else followed,
                 reports=reports // 2,
-                distribution=distribution,
+                distribution=weights,
                 seed=seed,
                 progress=progress,
-            )
+            ),
+        )
         changed = questions.maybe(
             "changes",
             lambda: find_changes(mechanism, people=min(crowd, 1000), reports=reports, seed=seed, progress=progress),
@@ -209,6 +223,7 @@ def audit(
         lasting,
         lasting_any,
         one,
+        questions.in_crowd(people, rounds),
         Apart.of(worst, delta),
         colliding,
         half.power(1 / crowd),
@@ -217,6 +232,7 @@ def audit(
         fresh,
         same,
         accuracy,
+        mechanism.shift() if isinstance(mechanism, Mechanism) else None,
         getattr(mechanism, "pools", False),
         linked,
         apart,
@@ -278,6 +294,15 @@ class _Questions:
             return thinned
         everything: Pair = ask(reports=rounds, values=values)
         return everything if share == 1 else as_upper(everything)
+
+    def in_crowd(self, answers: int, rounds: int) -> InCrowd | None:
+        """Privacy in the crowd of all who are enrolled, if this many of them answer a round on average."""
+        if not isinstance(self.mechanism, Mechanism):
+            return None
+        share = self.attendance.participation
+        enrolled = math.floor(answers / share) if share else answers
+        last = self.mechanism.last_round
+        return in_crowd(self.mechanism, enrolled, rounds if last is None else min(rounds, last), share, self.delta)
 
     def attended(self, rounds: int, crowd: int) -> Attended:
         """The bounds on what attendance reveals, alone and with reports."""
@@ -354,6 +379,11 @@ class _Questions:
             tuple(curve.fpr.tolist()),
             powers,
         )
+
+
+def _zipf(mechanism: Mechanism) -> list[float]:
+    """The weights of a few values, the most common first."""
+    return [1 / rank for rank in range(1, min(mechanism.capacity or _VALUES, _VALUES) + 1)]
 
 
 def _method(mechanism: object, name: str) -> Callable[..., Any]:

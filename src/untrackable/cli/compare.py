@@ -111,7 +111,7 @@ def _print(found: Comparison) -> None:
     for sentence in others:
         console.print(sentence)
     console.print()
-    keep = [0, 1, 2, 3, 11] if console.width < 130 else [0, 1, 2, 3, 4, 6, 7, 8, 10, 11]
+    keep = [0, 1, 3, 8, 12] if console.width < 130 else [0, 1, 2, 3, 4, 6, 7, 8, 9, 11, 12]
     table = Table(
         box=box.SIMPLE_HEAD,
         padding=(0, 2, 0, 0),

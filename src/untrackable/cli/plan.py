@@ -51,6 +51,15 @@ class Rounds(click.ParamType):  # type: ignore[type-arg]
 @click.option("--eps", type=float, help="Privacy of all reports ever sent, together.")
 @click.option("--largest-eps", type=float, default=4.0, show_default=True, help="Largest eps to solve for.")
 @click.option("--delta", type=float, default=1e-6, show_default=True, help="Probability that eps does not hold.")
+@click.option(
+    "--observer",
+    type=click.Choice(["alone", "crowd"]),
+    default="alone",
+    show_default=True,
+    help="Who must not learn answers: the collector, or the collector without the relay.",
+)
+@click.option("--crowd-eps", type=float, show_default="1", help="Privacy in the crowd; --observer is then crowd.")
+@click.option("--crowd-delta", type=float, default=1e-6, show_default=True, help="Probability that it fails.")
 @click.option("--advantage", type=float, show_default="0.01", help="Observer's edge over a guess.")
 @click.option("--matched", type=float, help="Or the chance of being picked out of a crowd.")
 @click.option("--crowd", type=int, default=1000, show_default=True, help="Size of the crowd to hide in.")
@@ -79,17 +88,22 @@ def plan(
     html: Path | None,
     **demands: Any,
 ) -> None:
-    """Choose a mechanism and its parameters for your goals.
+    r"""Choose a mechanism and its parameters for your goals.
 
     Give all but one of --people, --rounds, --eps and --error: the one left out is computed. Lists the mechanisms
     that meet the goals, with what is proved about them, and says why the others do not. An eps above 4 is computed
     only if --largest-eps allows it.
+
+    By default nobody has to be trusted. With --observer crowd, a relay hides who sends which report, and must not
+    work with the collector: reports may then be far louder. --eps is a limit in case they do work together.
 
     The rounds that somebody answers, and from where, can give a person away. So clients answer only some rounds, as
     often as --recognition allows. With --recognition 1, attendance is left out and every round is answered.
 
     Example: untrackable plan --people 10000000 --values 2 --rounds 365 --eps 1
              untrackable plan --values 1024 --rounds 52 --eps 2 --error 0.01
+             untrackable plan --people 100000 --values 2 --rounds 365 \
+                 --crowd-eps 1
     """
     check_page(html)
     again = _again(
@@ -187,19 +201,21 @@ def _print(found: Plan, again: list[str]) -> None:
     if found.options:
         console.print()
         wide = console.width >= 130
-        keep = [0, *_answer_column(found), 4, 6, 7, 8, 9] if not wide else range(len(plan_words.COLUMNS))
+        keep = [0, *_answer_column(found), 3, 4, 5, 7, 8, 9] if not wide else range(len(plan_words.COLUMNS))
         table = Table(
             box=box.SIMPLE_HEAD,
             padding=(0, 2, 0, 0),
             show_edge=False,
-            caption="best first; exact unless marked ≤ (upper); answered: rounds; recognised: among 1,000, by "
+            caption="best first; exact unless marked ≤ (upper); alone: an observer who knows whose reports are "
+            "whose; in the crowd: one who does not (does not apply: reports can be linked); "
+            "answered: rounds; recognised: among 1,000, by "
             f"reports and attendance; followed: {found.goals.tolerance.measure}, by the same answer; "
             "other answers: advantage; "
             f"errors: {plan_words.promise(found.goals)}",
             caption_justify="left",
         )
         for i in keep:
-            table.add_column(plan_words.COLUMNS[i], justify="left" if i in (0, 12) else "right", overflow="fold")
+            table.add_column(plan_words.COLUMNS[i], justify="left" if i in (0, 13) else "right", overflow="fold")
         for option in found.options:
             cells = plan_words.cells(option)
             table.add_row(*(cells[i] for i in keep))
@@ -219,4 +235,4 @@ def _print(found: Plan, again: list[str]) -> None:
 
 
 def _answer_column(found: Plan) -> list[int]:
-    return {"people": [1], "rounds": [2], "eps": [3]}.get(found.unknown or "", [])
+    return {"people": [1], "rounds": [2]}.get(found.unknown or "", [])

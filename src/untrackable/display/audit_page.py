@@ -1,18 +1,25 @@
 """Audits and comparisons as one self-contained page: no network, light and dark, on a phone and on paper."""
 
+import contextlib
 import inspect
+from typing import Any
 
 from untrackable.auditing.comparison import Comparison
+from untrackable.auditing.following import followed_beside
 from untrackable.auditing.mechanism_audit import Audit
 from untrackable.display import audit_words, comparison_words
 from untrackable.display.audit_charts import audit_charts, comparison_chart
+from untrackable.display.following_chart import following_chart
 from untrackable.display.numbers import as_dict
 from untrackable.display.page_shell import chart_page, command_line
 
 
-def audit_page(audit: Audit, mechanism: object, name: str, command: list[str]) -> str:
+def audit_page(audit: Audit, mechanism: Any, name: str, command: list[str]) -> str:
     """The page of the audit of a mechanism by that name; `command` makes it again."""
     charts = audit_charts(audit)
+    if audit.linked_apart is not None:
+        with contextlib.suppress(ValueError):  # Some mechanisms take no such values.
+            charts["following"] = following_chart(followed_beside(name, mechanism))
     return chart_page(
         title=f"{name}: can its reports be followed?",
         lead=audit_words.verdict(audit),

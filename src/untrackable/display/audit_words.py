@@ -5,9 +5,10 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from untrackable.auditing.confidence import Matched
-from untrackable.auditing.mechanism_audit import Apart, Audit
+from untrackable.auditing.mechanism_audit import Apart, Audit, InCrowd
 from untrackable.brackets import Bracket
 from untrackable.display.audited_attendance_words import answering, attendance_words, shares, stay_rows, stays
+from untrackable.display.crowd_words import DOES_NOT_APPLY
 from untrackable.display.numbers import lower, number, said, shown, upper
 
 CAPTIONS = {
@@ -21,6 +22,13 @@ CAPTIONS = {
         "Picked out by attendance alone",
         "The same without reading any report: by the rounds that a person answers from each place. Nobody answers "
         "one round from two places, so one person and two leave different traces.",
+    ),
+    "following": (
+        "Who is followed",
+        "An observer without names matches reports from one place with reports from another, as reports grow. "
+        "Reports that can be linked give people away even among others with the same value. Reports that cannot be "
+        "linked never do, however loud they are; but loud reports tell different values apart (dashed). The dotted "
+        "line is a guess. Shares are sampled, with their intervals.",
     ),
     "gammas": (
         "Worst case by number of reports",
@@ -76,6 +84,19 @@ FORMULAS = (
         "the largest absolute loss over one stream of P and one of Q for each split 1 … ⌊k/2⌋.",
         "Naor, Vexler, appendix",
     ),
+    (
+        "In a crowd",
+        "a person's report is of a part that the two values share or of one that they do not, and everybody "
+        "else's law contains the same parts. The observer is granted the part of every report. What is left is how "
+        "many reports are of each part, in both worlds.",
+        "",
+    ),
+    (
+        "Different values",
+        "δ(α) = Σ w(u)·(1 − α·w(u))·δ′(α·(1 − w(u))/(1 − α·w(u))) for values u with probabilities w(u), where "
+        "δ′ is that of one value against another; matched among M: at most δ(α) + α/M for every α.",
+        "",
+    ),
     ("Error radius", "span·√(ln(2/β)/(2n)).", "Hoeffding 1963"),
 )
 """Name, formula and source of the numbers in audits and comparisons."""
@@ -99,7 +120,15 @@ def sampled(matched: Matched) -> str:
 def verdict(audit: Audit) -> list[str]:
     """The answer in a few sentences, the most important first."""
     attended = attendance_words(audit.attended, audit.crowd)
-    return [_recognition(audit), attended, *_privacy(audit), *_change(audit), *_persistence(audit)]
+    return [
+        _recognition(audit),
+        attended,
+        *_privacy(audit),
+        *_in_crowd(audit),
+        *_apart(audit),
+        *_change(audit),
+        *_persistence(audit),
+    ]
 
 
 def _recognition(audit: Audit) -> str:
@@ -153,6 +182,32 @@ def _privacy(audit: Audit) -> list[str]:
     return [f"{sentence}, and values that change with eps = {said(any_values.gamma)}."]
 
 
+def _in_crowd(audit: Audit) -> list[str]:
+    """What a collector learns that does not know who sent which report, because a relay hides it."""
+    found = audit.in_crowd
+    if found is None:
+        return []
+    if found.eps is None:
+        return [f"A relay that hides who sends which report would not help more: {found.why}."]
+    return [
+        f"If a relay hides who sends which of the reports of {found.people:,} people, the first {audit.rounds:,} "
+        f"rounds keep a value private with eps = {said(found.eps)} at delta = {found.delta:g}."
+    ]
+
+
+def _apart(audit: Audit) -> list[str]:
+    """How well people with different values are followed."""
+    linked = audit.linked_apart
+    if linked is None:
+        return []
+    limit = "" if linked.top1_bound is None else f"; at most {upper(linked.top1_bound.upper)} is possible, upper"
+    half = linked.reports
+    return [
+        f"People with different values are easier to follow: with {half} report{'s' * (half > 1)} from each of two "
+        f"places, an attack matches {number(linked.top1.sampled)} of {linked.people:,} (sampled{limit})."
+    ]
+
+
 def _first_rounds(audit: Audit) -> str:
     """The rounds that privacy is counted over. Each has one report, unless clients do not answer every round."""
     share = audit.attended.attendance.participation
@@ -201,6 +256,8 @@ def lines(audit: Audit) -> list[Line]:
     apart(heading, "eps, fixed value", audit.lasting, advantage=False)
     apart(heading, "eps, changing values", audit.lasting_any, advantage=False)
     add(heading, "eps of one report", audit.one_report, "")
+    if audit.in_crowd is not None:
+        found.append(_crowd_line(audit, audit.in_crowd))
     heading = f"Tracking, {k} reports"
     apart(heading, "gamma", audit.tracking, advantage=True)
     apart(heading, "gamma, colliding hashes", audit.tracking_colliding, advantage=True)
@@ -219,6 +276,14 @@ def lines(audit: Audit) -> list[Line]:
     found.extend(_simulated(audit))
     found.extend(_accuracy(audit))
     return found
+
+
+def _crowd_line(audit: Audit, found: InCrowd) -> Line:
+    heading = f"Privacy in a crowd of {found.people:,} people, {audit.rounds:,} rounds"
+    what = f"eps at delta = {found.delta:g}"
+    if found.eps is None:
+        return Line(heading, what, DOES_NOT_APPLY, "", found.why)
+    return Line(heading, what, *shown(found.eps), "if nobody knows who sent which report")
 
 
 def _attendance(audit: Audit) -> Iterable[Line]:
@@ -283,6 +348,9 @@ def _accuracy(audit: Audit) -> Iterable[Line]:
         f"{100 * (1 - found.beta):g} %, one value",
     )
     yield Line(heading, "standard error, one round", number(found.standard_error), "exact", found.given)
+    if audit.shift is not None:
+        meaning = "people whose value it can feign in one round"
+        yield Line(heading, "one dishonest report", number(audit.shift), "exact", meaning)
     if audit.pools:
         radius = found.radius / math.sqrt(audit.reports)
         yield Line(heading, f"error radius, {audit.reports} rounds pooled", upper(radius), "upper", "")

@@ -2,6 +2,7 @@
 
 from untrackable.auditing.comparison import ComparedMechanism, Comparison
 from untrackable.display.audited_attendance_words import answering, stays
+from untrackable.display.crowd_words import crowd_cell
 from untrackable.display.numbers import cell, number, said, upper
 from untrackable.display.truth_words import share
 
@@ -33,6 +34,7 @@ def verdict(comparison: Comparison) -> list[str]:
         f"{comparison.people:,} people in {comparison.reports} rounds, with eps = {number(comparison.eps)} at "
         f"delta = {comparison.delta:g} for all reports ever sent{temporary}."
     )
+    sentences += _crowd(comparison)
     if followed:
         worst = max(followed, key=lambda r: (r.recognised.upper, r.tracking.advantage.upper))
         sentences.append(
@@ -41,6 +43,18 @@ def verdict(comparison: Comparison) -> list[str]:
             f"{comparison.crowd:,} with probability at most {upper(worst.recognised.upper)} (upper)."
         )
     return sentences
+
+
+def _crowd(comparison: Comparison) -> list[str]:
+    """What a relay adds: which mechanisms a crowd hides, and how well."""
+    hidden = [row for row in comparison.rows if row.in_crowd.eps is not None]
+    if not hidden:
+        return []
+    told = ", ".join(f"{row.name} {said(row.in_crowd.eps)}" for row in hidden if row.in_crowd.eps is not None)
+    return [
+        f"If a relay hides who sends which report, eps of these {comparison.reports} rounds in the crowd of "
+        f"{comparison.people:,} people is: {told}. The others do not gain: their reports can be linked."
+    ]
 
 
 def _attended(comparison: Comparison, row: ComparedMechanism) -> str:
@@ -70,11 +84,13 @@ def columns(comparison: Comparison) -> tuple[str, ...]:
         "worst gamma",
         "change noticed",
         f"eps({comparison.delta:g})",
+        f"eps in the crowd({comparison.delta:g})",
         "eps, changing values",
         "eps of one report",
         "error, one round",
         f"error, {comparison.reports} rounds",
         "radius, one round",
+        "one dishonest report",
     )
 
 
@@ -89,9 +105,11 @@ def cells(row: ComparedMechanism) -> tuple[str, ...]:
         cell(row.tracking.pure),
         cell(row.noticed),
         cell(row.privacy.gamma),
+        crowd_cell(row.in_crowd),
         cell(row.privacy_any),
         cell(row.one_report),
         number(row.standard_error),
         number(row.all_rounds),
         f"≤ {upper(row.radius)}",
+        "" if row.shift is None else f"{number(row.shift)} people",
     )

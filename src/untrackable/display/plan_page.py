@@ -3,12 +3,16 @@
 from importlib import resources
 from typing import Any
 
+from untrackable.auditing.following import followed_beside
 from untrackable.display import plan_page_words, plan_words
 from untrackable.display.chart_theme import COLOURS, Spec, chart_spec
+from untrackable.display.crowd_chart import crowd_chart
+from untrackable.display.following_chart import following_chart
 from untrackable.display.numbers import as_dict
 from untrackable.display.page_shell import chart_page, command_line
 from untrackable.display.participation_charts import participation_charts
 from untrackable.extras import extra
+from untrackable.planning.crowd_curve import crowd_curve
 from untrackable.planning.participation_curve import participation_curve
 from untrackable.planning.plans import Plan
 from untrackable.planning.slider_grids import Grids, grids
@@ -20,6 +24,8 @@ with extra("plots"):
 
 def plan_page(plan: Plan, command: list[str], progress: Progress = no_progress) -> str:
     """The page of a plan; `command` makes it again."""
+    if plan.goals.crowd_eps is not None:
+        return _crowd_page(plan, command)
     found = grids(plan, progress)
     best = plan.recommended
     curve = [] if best is None else participation_curve(best)
@@ -51,6 +57,32 @@ def plan_page(plan: Plan, command: list[str], progress: Progress = no_progress) 
         controls=(files / "plan_controls.html").read_text(encoding="utf-8"),
         script=(files / "plan_sliders.js").read_text(encoding="utf-8"),
         grids=as_dict(found),
+    )
+
+
+def _crowd_page(plan: Plan, command: list[str]) -> str:
+    """The page of a plan for the crowd. It has no sliders, because every setting takes seconds."""
+    best = plan.recommended
+    specs: dict[str, Spec] = {}
+    if best is not None:
+        specs["crowd"] = crowd_chart(best, crowd_curve(best))
+        if best.goals.discovered is None:
+            specs["following"] = following_chart(followed_beside(best.name, best.mechanism))
+    rows = [plan_words.cells(option) for option in plan.options]
+    return chart_page(
+        title="Which mechanism, with which parameters, in the crowd?",
+        lead=plan_words.verdict(plan),
+        pictures=[(name, *plan_page_words.CROWD_CAPTIONS[name]) for name in specs],
+        specs=specs,
+        tables=[("Mechanisms that meet the goals", plan_words.COLUMNS, [("", rows)])] if rows else [],
+        missing=dict(plan_words.refusals(plan)),
+        missing_heading="Why not the others",
+        formulas=plan_page_words.FORMULAS,
+        how="",
+        source="",
+        parameters=plan_words.campaign_text(plan),
+        command=command_line(command),
+        data=plan_words.as_json(plan),
     )
 
 

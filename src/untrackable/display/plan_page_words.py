@@ -47,6 +47,22 @@ ATTENDANCE_CAPTIONS = {
 }
 """Those of the charts about participation."""
 
+CROWD_CAPTIONS = {
+    "crowd": (
+        "With fewer people, or more",
+        "What the collector learns without the relay, by how many people are enrolled; the point is the plan. With "
+        "fewer people, eps grows smoothly. The dashed line is what relay and collector could learn together.",
+    ),
+    "following": (
+        "Who is followed",
+        "An observer without names matches reports from one place with reports from another. Reports that can be "
+        "linked give people away even among others with the same value, and the more reports, the better. Those of "
+        "a deck never do (exact), however loud they are; but loud reports tell different values apart (dashed). "
+        "The dotted line is a guess. Shares are sampled, with their intervals.",
+    ),
+}
+"""Those of the charts about a crowd."""
+
 PREDICTED = (
     "Frequency found",
     "predicted, not a bound: the threshold above which a bucket stands out of all buckets of one prefix, which has "
@@ -67,6 +83,14 @@ FORMULAS = (
         "reports of one person against those of two, the worst split. Stored reports: 1 − E[(1 − M/L)^(k−j)], "
         "the probability of a slot on both sides. One kept bit: "
         "2a(1−a)·TV(Bin(j, q), Bin(j, p))·TV(Bin(k−j, q), Bin(k−j, p)).",
+        "",
+    ),
+    (
+        "In the crowd",
+        "a person's report is of a part that the two values share or of one that they do not, and everybody "
+        "else's law contains the same parts. The observer is granted the part of every report. What is left is how "
+        "many reports are of each part. To first order, a round is a Gaussian shift with "
+        "μ² = 2·r·β·(e^ε′ − 1)/n, for n people who answer with probability r.",
         "",
     ),
     (

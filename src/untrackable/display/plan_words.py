@@ -5,7 +5,9 @@ from typing import Any
 
 from untrackable import strict_json
 from untrackable.display.attendance_words import participation_words
+from untrackable.display.crowd_words import crowd_cell
 from untrackable.display.numbers import as_dict, cell, number, said, upper
+from untrackable.display.observer_words import shift_words, trust_words
 from untrackable.display.truth_words import truth_words
 from untrackable.planning.goals import AMONG, FOREVER, USABLE_ERROR, Goals
 from untrackable.planning.plans import Option, Plan, Refusal
@@ -15,7 +17,8 @@ COLUMNS = (
     "mechanism",
     "people",
     "rounds",
-    "eps",
+    "eps alone",
+    "eps in the crowd",
     "error of a figure",
     "error of one round",
     "answered",
@@ -37,8 +40,7 @@ def asked(goals: Goals) -> str:
     parts += [_rounds(goals)] if isinstance(goals.rounds, int) else []
     parts += [f"{goals.pooled:,} rounds pooled for a figure"] if goals.pooled > 1 else []
     parts += [_people(goals.people)] if goals.people else []
-    privacy = f"everlasting eps = {number(goals.eps)} at" if goals.eps else "everlasting privacy at"
-    parts.append(f"{privacy} delta = {goals.delta:g}" + (" for any sequence of values" if goals.changes else ""))
+    parts += _privacy(goals)
     held = "all reports" if goals.reports is None else f"{goals.reports:,} report{'s' * (goals.reports > 1)}"
     tolerance = goals.tolerance
     parts.append(f"{tolerance.measure} at most {number(tolerance.limit)} if an observer holds {held} of a person")
@@ -51,6 +53,17 @@ def asked(goals: Goals) -> str:
     if goals.unknown == "eps":
         parts.append(f"eps at most {number(goals.largest_eps)}")
     return "; ".join(filter(None, parts)) + "."
+
+
+def _privacy(goals: Goals) -> list[str]:
+    """What is asked against each observer."""
+    values = " for any sequence of values" if goals.changes else ""
+    if goals.crowd_eps is None:
+        asked = f"everlasting eps = {number(goals.eps)} at" if goals.eps else "everlasting privacy at"
+        return [f"{asked} delta = {goals.delta:g}{values}"]
+    crowd = f"in the crowd everlasting eps = {number(goals.crowd_eps)} at delta = {goals.crowd_delta:g}{values}"
+    alone = "" if goals.eps is None else f"alone eps at most {number(goals.eps)} at delta = {goals.delta:g}"
+    return [crowd, alone]
 
 
 def _attending(goals: Goals) -> str:
@@ -101,9 +114,11 @@ def verdict(plan: Plan) -> list[str]:
         return [*told, "Asked for: " + asked(plan.goals)]
     return [
         _answer(plan, best),
+        *trust_words(best),
         _promises(best),
         *attendance(best),
         *_meaning(best),
+        *shift_words(best),
         *_second(plan, best),
         *_paper(plan),
         "Asked for: " + asked(plan.goals),
@@ -176,15 +191,14 @@ def _answer(plan: Plan, best: Option) -> str:
 def _promises(best: Option) -> str:
     if best.goals.discovered is not None:
         return (
-            f"All reports ever, together: eps = {said(best.everlasting)} at delta = {best.goals.delta:g}. "
             f"Tracking: {best.goals.tolerance.measure} {said(best.tracked)}. "
             f"Reports are divided among {best.goals.levels} prefixes. "
             "A string counts as found three standard errors above the threshold of one prefix."
         )
     return (
-        f"Error at most {upper(best.error_upper)} (upper; {promise(best.goals)}). All reports ever, together: "
-        f"eps = {said(best.everlasting)} at delta = {best.goals.delta:g}. Tracking: "
-        f"{best.goals.tolerance.measure} {said(best.tracked)}."
+        f"Error at most {upper(best.error_upper)} (upper; {promise(best.goals)}); standard error of one round "
+        f"{number(best.standard_error)} (exact; of a value that nobody holds). "
+        f"Tracking: {best.goals.tolerance.measure} {said(best.tracked)}."
     )
 
 
@@ -214,6 +228,8 @@ def _answers(option: Option, unknown: str | None) -> str:
 
 def _paper(plan: Plan) -> list[str]:
     found = plan.published
+    if plan.goals.crowd_eps is not None:
+        return []  # The paper knows no crowd.
     if found is None:
         return ["The paper's own parameter selection has no answer to these goals."]
     slots = (
@@ -238,6 +254,7 @@ def cells(option: Option) -> tuple[str, ...]:
         counted(goals.people or 0),
         "for ever" if goals.rounds == FOREVER else f"{goals.rounds:,}",
         cell(option.everlasting),
+        crowd_cell(option.in_crowd),
         f"{about} {upper(option.error_upper)}",
         f"{about} {upper(option.one_round_upper)}",
         answered(option),
@@ -307,6 +324,10 @@ def _option(option: Option) -> dict[str, Any]:
         "participation": str(goals.answered),
         "attendance": goals.attendance.to_json(),
         "attendance_words": attendance(option),
+        "in_crowd": as_dict(option.in_crowd),
+        "shift": option.shift,
+        "standard_error": option.standard_error,
+        "trust_words": trust_words(option),
         **as_dict(found),
     }
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from untrackable.mechanisms.catalogue_entry import Entry
 from untrackable.mechanisms.demands import Budget, Unsuitable
-from untrackable.mechanisms.inner_product import inner_product_settings
+from untrackable.mechanisms.inner_product import crowd_settings, inner_product_settings
 from untrackable.mechanisms.inner_product.budget_solver import largest_eps_report
 from untrackable.mechanisms.inner_product.deck import Deck
 from untrackable.mechanisms.inner_product.fading import Fading
@@ -171,6 +171,7 @@ CATALOGUE: dict[str, Entry] = {
             inner_product_settings.deck,
             "constant",
             set_for_report=inner_product_settings.deck_of_report,
+            set_for_crowd=crowd_settings.deck,
             most_values=None,
             takes_levels=True,
             tuned=True,
@@ -183,6 +184,7 @@ CATALOGUE: dict[str, Entry] = {
             inner_product_settings.fading,
             "tracking constant; privacy the same for every k; detection time k",
             set_for_report=inner_product_settings.fading_of_report,
+            set_for_crowd=crowd_settings.fading,
             widest=1,
             most_values=None,
             tuned=True,

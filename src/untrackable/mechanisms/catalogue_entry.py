@@ -12,6 +12,7 @@ Setter = Callable[[Budget], Mechanism]
 SetterOfReport = Callable[[Budget, float, int], Mechanism]
 
 _MOST_VALUES = 4096
+_LINKED = "Its reports can be linked, so a crowd does not hide them."
 _WHOLE = "It asks about whole values, and strings are discovered by their prefixes."
 
 
@@ -33,6 +34,8 @@ class Entry:
 
     What all reports spend together is not looked at.
     """
+    set_for_crowd: Setter | None = None
+    """Sets the mechanism for a budget with a crowd; None if its reports can be linked."""
     widest: int = LARGEST_WIDTH
     """The widest answer that `set_for_report` takes."""
     lasts: bool = True
@@ -72,8 +75,11 @@ class Entry:
             raise Unsuitable(
                 "values", f"It takes at most {self.most_values:,} answers, and this question has {budget.values:,}."
             )
+        set_for = self.set_for if budget.crowd is None else self.set_for_crowd
+        if set_for is None:
+            raise Unsuitable("crowd", _LINKED)
         try:
-            return self.set_for(budget)
+            return set_for(budget)
         except ValueError as error:
             why = str(error)
             raise Unsuitable("values", f"{why[:1].upper()}{why[1:]}.") from None

@@ -12,7 +12,9 @@ from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.tolerance import Tolerance
 from untrackable.theory.chance_of_answering import EVERY_ROUND
 
-Demand = Literal["accuracy", "tracking", "privacy", "horizon", "changes", "values", "answers", "attendance"]
+Demand = Literal[
+    "accuracy", "tracking", "privacy", "horizon", "changes", "values", "answers", "attendance", "crowd"
+]
 
 
 class Unsuitable(UntrackableError):
@@ -39,6 +41,19 @@ class Unsuitable(UntrackableError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CrowdBudget:
+    """The privacy of all reports in a crowd of this many enrolled people, whose reports nobody can assign.
+
+    If it is set `roughly`, a normal approximation stands in for the engine. That says where to search, no more.
+    """
+
+    eps: float
+    delta: float
+    people: int
+    roughly: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
     """The demands that set a mechanism's parameters: the number of values, the number of rounds, and privacy.
 
@@ -47,7 +62,8 @@ class Budget:
     smallest error radius at that failure probability; without them, both are as published. `levels` is the number
     of prefixes that reports are divided among when strings are discovered. `changes` means that values may change,
     `for_ever` that privacy must not end, and `every_round` that every round needs an estimate. `by_engine` means
-    that the engine, and not only a bound, says how loud reports may be, where that takes little time.
+    that the engine, and not only a bound, says how loud reports may be, where that takes little time. With a
+    `crowd`, reports must be private in it as well, and eps may be infinite.
     """
 
     values: int = 16
@@ -63,6 +79,7 @@ class Budget:
     for_ever: bool = False
     every_round: bool = False
     by_engine: bool = False
+    crowd: CrowdBudget | None = None
 
     def __post_init__(self) -> None:
         checks.settle(

@@ -12,12 +12,13 @@ from untrackable.checks import Chance
 from untrackable.encodings.discovered_strings import MOST_LEVELS, DiscoveredStrings
 from untrackable.encodings.encoding import LARGEST_BITS, Encoding
 from untrackable.encodings.salt import SHORTEST_SALT
-from untrackable.mechanisms.demands import Budget
+from untrackable.mechanisms.demands import Budget, CrowdBudget
 from untrackable.mechanisms.interface import Values
 from untrackable.mechanisms.tolerance import MEASURES, Tolerance
 from untrackable.theory.attendance import AMONG as AMONG
 from untrackable.theory.attendance import HALF_AND_HALF, Attendance
 from untrackable.theory.chance_of_answering import EVERY_ROUND
+from untrackable.theory.crowd_counts import LARGEST_CROWD
 
 FOREVER: Literal["forever"] = "forever"
 """There is no last round."""
@@ -31,6 +32,9 @@ SMALLEST_DELTA = 1e-11
 _STEP = 2
 """Bytes by which each prefix is longer than the one before."""
 LONGEST_STRING = _STEP * (MOST_LEVELS - 1)
+
+Observer = Literal["alone", "crowd"]
+"""Who is to be defended against: an observer who knows which reports are one person's, or one who does not."""
 
 Unknown = Literal["people", "rounds", "eps", "error"]
 UNKNOWNS: tuple[Unknown, ...] = ("people", "rounds", "eps", "error")
@@ -47,6 +51,9 @@ _ADVANTAGE = 0.01
 """The tolerable advantage, unless another tolerance is given."""
 _RECOGNITION = 0.002
 """The tolerable recognition by reports and attendance together: twice as likely as by guessing."""
+_SMALLEST_CROWD_DELTA = 1e-12
+_CROWD_EPS = 1.0
+"""The eps in the crowd, unless another is given."""
 _PEOPLE = 10**6
 """People for whom a mechanism is set while their number is not known."""
 
@@ -76,6 +83,11 @@ class Goals:
     at a place for `persistence` rounds. A client answers a round with the probability `participation`, which the
     plan chooses unless it is given. With `one_network`, clients answer from one network only, so there is no second
     place. A recognition of 1 leaves attendance out, and every round is answered.
+
+    The `observer` is the collector itself, which knows which reports are one person's: *alone*. Nobody has to be
+    trusted. Or it is the collector without the relay that hides who sends which report: *crowd*. Then `crowd_eps`
+    and `crowd_delta` are the privacy of all reports ever in the crowd of `people`, and `eps` is a limit against an
+    observer who knows whose reports they are; without it there is none. So eps is not solved for.
     """
 
     people: int | None = None
@@ -103,11 +115,17 @@ class Goals:
     persistence: int = 1
     participation: Chance | None = None
     one_network: bool = False
+    observer: Observer = "alone"
+    crowd_eps: float | None = None
+    crowd_delta: float = 1e-6
 
     def __post_init__(self) -> None:
         self._settle_question()
+        self._settle_observer()
         optional: dict[str, Any] = {
-            "people": lambda v: checks.integer("people", v, low=1, high=LARGEST_PEOPLE),
+            "people": lambda v: checks.integer(
+                "people", v, low=1 if self.crowd_eps is None else 2, high=LARGEST_PEOPLE
+            ),
             "eps": lambda v: _within("eps", checks.epsilon("eps", v), LARGEST_EPS),
             "error": lambda v: checks.open_probability("error", v),
             "reports": lambda v: checks.integer("reports", v, low=1),
@@ -139,10 +157,11 @@ class Goals:
         for name in ("simultaneous", "changes"):
             if not isinstance(getattr(self, name), bool):
                 raise TypeError(f"{name} must be True or False, not {type(getattr(self, name)).__name__}")
-        missing = [name for name in UNKNOWNS if getattr(self, name) is None]
+        missing = [name for name in self._solvable if getattr(self, name) is None]
         if len(missing) > 1:
+            *others, last = self._solvable
             raise ValueError(
-                f"{' and '.join(missing)} are missing: one of people, rounds, eps and error may be left out, "
+                f"{' and '.join(missing)} are missing: one of {', '.join(others)} and {last} may be left out, "
                 "and the plan solves for it"
             )
         if isinstance(self.rounds, int):
@@ -150,6 +169,17 @@ class Goals:
                 raise ValueError(f"pooled must be at most rounds, {self.rounds}, got {self.pooled}")
             if self.reports is not None and self.reports > self.rounds:
                 raise ValueError(f"reports must be at most rounds, {self.rounds}, got {self.reports}")
+
+    def _settle_observer(self) -> None:
+        checks.choice("observer", self.observer, ("alone", "crowd"))
+        if self.observer == "crowd" and self.crowd_eps is None:
+            checks.settle(self, crowd_eps=_CROWD_EPS)
+        if self.crowd_eps is not None:
+            found = _within("crowd_eps", checks.epsilon("crowd_eps", self.crowd_eps), LARGEST_EPS)
+            checks.settle(self, observer="crowd", crowd_eps=found)
+        checks.settle(self, crowd_delta=checks.open_probability("crowd_delta", self.crowd_delta))
+        if self.crowd_delta < _SMALLEST_CROWD_DELTA:
+            raise ValueError(f"crowd_delta must be at least {_SMALLEST_CROWD_DELTA}, got {self.crowd_delta}")
 
     def _settle_question(self) -> None:
         given = [name for name in _QUESTIONS if getattr(self, name) is not None]
@@ -193,7 +223,17 @@ class Goals:
     @property
     def unknown(self) -> Unknown | None:
         """The demand that the plan solves for, if any."""
-        return next((name for name in UNKNOWNS if getattr(self, name) is None), None)
+        return next((name for name in self._solvable if getattr(self, name) is None), None)
+
+    @property
+    def _solvable(self) -> tuple[Unknown, ...]:
+        """The demands of which one may be left out. In a crowd, eps is a limit that need not be given."""
+        return UNKNOWNS if self.crowd_eps is None else ("people", "rounds", "error")
+
+    @property
+    def enrolled(self) -> int:
+        """The people of the crowd: at most as many as the engine counts, and more hide a person no worse."""
+        return min(self.people or _PEOPLE, LARGEST_CROWD)
 
     @property
     def size(self) -> int:
@@ -277,6 +317,8 @@ class Goals:
         """The largest tolerable probability of picking a person out of a crowd of people with other answers."""
         if self.matched_by_answer is not None:
             return self.matched_by_answer
+        if self.crowd_eps is not None:
+            return 1.0  # Loud reports tell other answers apart. That is shown, and a limit has to be asked for.
         beside = _BESIDE_TRACKING / self.crowd
         if self.untrackable is not None:
             beside *= math.exp(min(self.untrackable[0], _LARGE_EPS))
@@ -298,7 +340,14 @@ class Goals:
             for_ever=True,
             every_round=True,
             participation=self.answered,
+            crowd=self._crowd_budget,
         )
+
+    @property
+    def _crowd_budget(self) -> CrowdBudget | None:
+        if self.crowd_eps is None:
+            return None
+        return CrowdBudget(eps=self.crowd_eps, delta=self.crowd_delta, people=self.enrolled)
 
 
 def _within(name: str, number: float, high: float) -> float:

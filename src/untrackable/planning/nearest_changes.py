@@ -159,12 +159,23 @@ def _more_accurate(entry: Entry, goals: Goals, reason: Unsuitable) -> tuple[Chan
         with contextlib.suppress(ValueError):  # No number of people may be enough.
             people = people_needed(reason.mechanism, asked)
             found.append(Change("people", people, f"{counted(people)} people"))
+    if goals.crowd_eps is not None:
+        return tuple([change for change in found if change.goal != "people"] + _larger_crowd(entry, goals))
     if goals.unknown is None and entry.quick:
         found += _eps(entry, goals)
         found += _one_network(entry, goals)
         if isinstance(goals.rounds, int):
             found += [change for change in _rounds(entry, goals) if change.value != FOREVER]
     return tuple(found)
+
+
+def _larger_crowd(entry: Entry, goals: Goals) -> list[Change]:
+    """More people, who also hide louder reports."""
+    try:
+        people = solve(entry, goals.replace(people=None, error=goals.error or USABLE_ERROR)).goals.people or 0
+    except (Unsuitable, ValueError):
+        return []
+    return [Change("people", people, f"{counted(people)} people")]
 
 
 def _pooled(goals: Goals, reason: Unsuitable) -> list[Change]:

@@ -21,13 +21,16 @@ class ToldApart(NamedTuple):
     matched: Bracket
 
 
-def told_apart(mechanism: Mechanism, privacy: Pair, tolerance: Tolerance, tracked: Bracket) -> ToldApart:
+def told_apart(
+    mechanism: Mechanism, privacy: Pair, tolerance: Tolerance, tracked: Bracket, *, limit: float = 0.0
+) -> ToldApart:
     """One person against reports from two people with different values, for the worst split.
 
     `privacy` is of one value against another, for all reports that the observer may hold. If reports are
     independent given the value, this is all there is to see (exact). If not, the engine is asked about few reports,
-    and beyond there is a bound. Let P' be two people of the same value. P against P' is tracking, and `tracked` in
-    the tolerance's measure. P' against people of different values is the privacy of the second person's reports.
+    and beyond there is a bound. The bound also does if it keeps `matched` within the limit. Let P' be two people of
+    the same value. P against P' is tracking, and `tracked` in the tolerance's measure. P' against people of
+    different values is the privacy of the second person's reports.
     """
     crowd = tolerance.crowd
     apart, picked = privacy.delta(0.0), privacy.power(1 / crowd)
@@ -38,7 +41,11 @@ def told_apart(mechanism: Mechanism, privacy: Pair, tolerance: Tolerance, tracke
         Bracket(0.0, _matched_upper(mechanism, picked.upper, tolerance, tracked)),
     )
     reports = mechanism.enough_reports or tolerance.reports
-    if reports is None or reports > (_SEARCHED if mechanism.report_bits <= _NARROW else 2):
+    if (
+        bound.matched.upper <= limit
+        or reports is None
+        or reports > (_SEARCHED if mechanism.report_bits <= _NARROW else 2)
+    ):
         return bound
     try:
         found = _by_engine(mechanism, reports, crowd)

@@ -83,7 +83,7 @@ def _made(entry: Entry, goals: Goals) -> Mechanism | None:
     """The mechanism that the goals lead to, as far as it matters for tracking; None if it does not suit them."""
     try:
         if entry.set_for_report is not None:
-            return entry.for_report(goals.budget, _QUIET, 1)
+            return entry.for_report(dataclasses.replace(goals.budget, eps=math.inf), _QUIET, 1)
         return entry.for_budget(goals.budget)
     except Unsuitable:
         return None

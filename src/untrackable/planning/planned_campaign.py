@@ -13,9 +13,12 @@ from untrackable.planning.participation import recognised
 from untrackable.planning.rounding import rounded_up
 from untrackable.protocol.campaign import Guarantee
 from untrackable.protocol.campaign_draft import CampaignDraft
+from untrackable.protocol.crowd_declaration import CrowdGuarantee
 from untrackable.protocol.wire import LAST_ROUND
-from untrackable.theory.integer_losses import LossLaw
+from untrackable.theory.integer_losses import STEPS, LossLaw
 
+_TRIES, _COARSER = 20, 1.002
+"""How often, and by which factor, a declared eps is raised until clients can confirm it."""
 _MUCH = 1.1
 """The factor by which whole numbers may exceed the engine."""
 
@@ -32,15 +35,38 @@ def draft(goals: Goals, mechanism: Mechanism, salt: bytes) -> CampaignDraft:
         mechanism=mechanism,
         rounds=None if goals.rounds == FOREVER else goals.rounds,
         guarantee=Guarantee(
-            eps=goals.eps or 0.0,
+            eps=_alone_eps(goals, mechanism) if goals.eps is None else goals.eps,
             delta=goals.delta,
             values=goals.secret,
             gamma=gamma,
             tracking_delta=tracking_delta,
             recognition=_recognition(goals, mechanism, gamma, tracking_delta),
+            crowd=_crowd(goals),
         ),
         attendance=goals.attendance,
     )
+
+
+def _crowd(goals: Goals) -> CrowdGuarantee | None:
+    """What is declared about the crowd, if the campaign relies on it."""
+    if goals.crowd_eps is None:
+        return None
+    return CrowdGuarantee(eps=goals.crowd_eps, delta=goals.crowd_delta, people=goals.enrolled)
+
+
+def _alone_eps(goals: Goals, mechanism: Mechanism) -> float:
+    """What is declared where no limit was asked for: rounded up to what clients can confirm, in whole numbers."""
+    rounds = goals.rounds if isinstance(goals.rounds, int) else None
+    privacy = mechanism.privacy(reports=rounds, values=goals.secret, participation=goals.answered)
+    declared = rounded_up(privacy.gamma(goals.delta).upper, 3)
+    for _ in range(_TRIES):
+        law = mechanism.integer_privacy(
+            rounds, values=goals.secret, step=declared / STEPS, participation=goals.answered
+        )
+        if law is None or law.delta(declared) <= goals.delta:
+            break
+        declared = rounded_up(declared * _COARSER, 3)
+    return declared
 
 
 def _recognition(goals: Goals, mechanism: Mechanism, gamma: float, tracking_delta: float) -> float:

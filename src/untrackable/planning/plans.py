@@ -8,9 +8,11 @@ from typing import Any
 from untrackable.brackets import Bracket
 from untrackable.encodings.salt import SHORTEST_SALT
 from untrackable.mechanisms.catalogue import CATALOGUE
+from untrackable.mechanisms.crowd_answer import InCrowd
 from untrackable.mechanisms.demands import Unsuitable
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.truthfulness import Truthfulness
+from untrackable.planning.crowd_view import in_crowd
 from untrackable.planning.forecast import errors, report_bytes
 from untrackable.planning.goals import FOREVER, Goals, Unknown
 from untrackable.planning.nearest_changes import Change, nearest
@@ -18,8 +20,9 @@ from untrackable.planning.other_answers import ToldApart
 from untrackable.planning.paper_selection import Published, published
 from untrackable.planning.participation import Recognised, recognised
 from untrackable.planning.planned_campaign import draft
+from untrackable.planning.solved_goals import Solved
 from untrackable.planning.suitability import apart_by_answers, everlasting
-from untrackable.planning.unknown_goal import Solved, solve
+from untrackable.planning.unknown_goal import solve
 from untrackable.progress import Progress, no_progress
 from untrackable.protocol.campaign_draft import CampaignDraft
 from untrackable.theory.attendance import Attendance
@@ -29,12 +32,12 @@ from untrackable.theory.attendance import Attendance
 class Option:
     """One mechanism that meets the goals: `goals` have its answer in place of the unknown.
 
-    `everlasting` is eps at the goals' delta, `spent` delta at their eps; `tracked` is in the goals' measure, for
-    the stated observer. `error_upper` is of a published figure and `one_round_upper` of one round alone. Both
-    bounds fail with probability beta, and are of the last rounds, or of the first if there is no last round.
-    `other_answers` is how well people with different answers are told apart, and `truthfulness` how often one
-    report is the plain truth. All of these are about what reports say. `recognised` is how well people are
-    recognised by reports and attendance together.
+    `everlasting` is eps at the goals' delta, `spent` delta at their eps, if somebody knows whose the reports are.
+    `tracked` is in the goals' measure, for the stated observer. `error_upper` is of a published figure and
+    `one_round_upper` of one round alone. Both bounds fail with probability beta, and are of the last rounds, or of
+    the first if there is no last round. `other_answers` is how well people with different answers are told apart,
+    and `truthfulness` how often one report is the plain truth. All of these are about what reports say.
+    `recognised` is how well people are recognised by reports and attendance together.
     """
 
     name: str
@@ -50,6 +53,24 @@ class Option:
     other_answers: ToldApart
     truthfulness: Truthfulness | None
     recognised: Recognised
+
+    @property
+    def in_crowd(self) -> InCrowd:
+        """What the collector learns without the relay. It is computed when it is asked for."""
+        return in_crowd(self.mechanism, self.goals)
+
+    @property
+    def standard_error(self) -> float:
+        """Of one round, of a value that nobody holds (exact). It is of the last round, or of the first."""
+        sent = max(1, round((self.goals.people or 1) * self.goals.answered / self.goals.levels))
+        return self.mechanism.accuracy(
+            sent, round=self.goals.figure[-1], candidates=range(self.goals.size)
+        ).standard_error
+
+    @property
+    def shift(self) -> float | None:
+        """The people whose value one dishonest report can feign; None if that is not known."""
+        return self.mechanism.shift(round=self.goals.figure[-1])
 
     @property
     def attendance(self) -> Attendance:
@@ -130,13 +151,14 @@ def option(name: str, solved: Solved) -> Option:
     """The promises of a mechanism that was set for the goals, asked of the engine afresh."""
     goals, mechanism = solved.goals, solved.mechanism
     privacy = everlasting(mechanism, goals)
+    eps = privacy.gamma(goals.delta)
     predicted = errors(mechanism, goals, goals.people or 1)
     return Option(
         name,
         mechanism,
         goals,
-        privacy.gamma(goals.delta),
-        privacy.delta(goals.eps or 0.0),
+        eps,
+        privacy.delta(eps.upper if goals.eps is None else goals.eps),
         solved.tracked,
         predicted.figure,
         predicted.one_round,

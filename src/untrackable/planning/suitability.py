@@ -12,11 +12,14 @@ from untrackable.brackets import Bracket, at_least
 from untrackable.mechanisms.catalogue_entry import Entry
 from untrackable.mechanisms.demands import Unsuitable
 from untrackable.mechanisms.interface import Mechanism, Pair, Values
+from untrackable.planning.crowd_view import in_crowd
 from untrackable.planning.goals import Goals
 from untrackable.planning.other_answers import ToldApart, told_apart
 from untrackable.planning.participation import check_recognition
 from untrackable.planning.tracking_check import tracking
 
+_FORGIVEN = 1 + 1e-9
+"""The share by which floating point may exceed a goal."""
 _SEARCHED = 40
 """Reports up to which the engine is asked about values that change."""
 
@@ -38,7 +41,8 @@ def meeting(entry: Entry, goals: Goals, *, by_engine: bool = True) -> tuple[Mech
 
 def checked(entry: Entry, mechanism: Mechanism, goals: Goals) -> Bracket:
     """Its tracking in the goals' measure, if privacy, tracking and attendance meet the goals; or `Unsuitable`."""
-    if goals.changes and everlasting(mechanism, goals).delta(goals.eps or 0.0).upper > goals.delta:
+    limited = goals.crowd_eps is None or goals.eps is not None
+    if goals.changes and limited and everlasting(mechanism, goals).delta(goals.eps or 0.0).upper > goals.delta:
         raise Unsuitable(
             "changes", "Going back to an earlier answer is visible, so this is private for one value only."
         )
@@ -48,18 +52,36 @@ def checked(entry: Entry, mechanism: Mechanism, goals: Goals) -> Bracket:
     if tracked.upper > goals.tolerance.limit:
         raise trackable(mechanism, tracked, goals)
     check_recognition(mechanism, goals)
+    _check_crowd(mechanism, goals)
     if goals.answer_limit < 1:
-        matched = apart_by_answers(mechanism, goals, tracked).matched
+        matched = apart_by_answers(mechanism, goals, tracked, limit=goals.answer_limit).matched
         if matched.upper > goals.answer_limit:
             raise _recognisable(mechanism, matched, goals)
     return tracked
 
 
-def apart_by_answers(mechanism: Mechanism, goals: Goals, tracked: Bracket) -> ToldApart:
-    """How well people with different answers are told apart, if their answers stay the same."""
+def _check_crowd(mechanism: Mechanism, goals: Goals) -> None:
+    """`Unsuitable` if a crowd does not hide the reports as the goals ask."""
+    if goals.crowd_eps is None:
+        return
+    found = in_crowd(mechanism, goals)
+    if found.eps is None:
+        raise Unsuitable("crowd", f"{found.why[:1].upper()}{found.why[1:]}.", mechanism=mechanism)
+    if found.eps.upper > goals.crowd_eps * _FORGIVEN:
+        why = (
+            f"In a crowd of {found.people:,}, eps would be {found.eps.upper:.4g}, and {goals.crowd_eps:g} is asked."
+        )
+        raise Unsuitable("crowd", why, mechanism=mechanism)
+
+
+def apart_by_answers(mechanism: Mechanism, goals: Goals, tracked: Bracket, *, limit: float = 0.0) -> ToldApart:
+    """How well people with different answers are told apart, if their answers stay the same.
+
+    A bound is enough if it is within the limit.
+    """
     held = goals.reports if mechanism.independent else None
     privacy = _privacy(mechanism, held, "fixed", goals.answered)
-    return told_apart(mechanism, privacy, goals.tolerance, tracked)
+    return told_apart(mechanism, privacy, goals.tolerance, tracked, limit=limit)
 
 
 def _recognisable(mechanism: Mechanism, matched: Bracket, goals: Goals) -> Unsuitable:

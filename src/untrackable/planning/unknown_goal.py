@@ -1,7 +1,7 @@
 """Solves for the one demand that the goals leave open, for one mechanism: people, rounds, eps or error."""
 
+import dataclasses
 import math
-from dataclasses import dataclass
 from typing import Any
 
 from untrackable.brackets import Bracket
@@ -9,6 +9,7 @@ from untrackable.mechanisms.catalogue_entry import Entry
 from untrackable.mechanisms.demands import Budget, Unsuitable
 from untrackable.mechanisms.inner_product.budget_solver import QUIET
 from untrackable.mechanisms.interface import Mechanism
+from untrackable.planning.crowd_goal import solve_in_crowd
 from untrackable.planning.forecast import errors, people_needed
 from untrackable.planning.goals import (
     FOREVER,
@@ -20,6 +21,7 @@ from untrackable.planning.goals import (
 )
 from untrackable.planning.participation import check_recognition, with_participation
 from untrackable.planning.rounding import shown_up
+from untrackable.planning.solved_goals import Solved, inaccurate
 from untrackable.planning.suitability import checked, meeting, trackable
 from untrackable.planning.tracking_check import tracking_lower
 from untrackable.theory.monotone_search import largest_integer, smallest_real
@@ -35,20 +37,13 @@ _FEW_ROUNDS = 40
 """Rounds up to which the engine is asked about a mechanism whose parameters do not follow the tolerance."""
 
 
-@dataclass(frozen=True, slots=True)
-class Solved:
-    """A mechanism that meets `goals`, in which nothing is unknown any more, and its tracking in their measure."""
-
-    goals: Goals
-    mechanism: Mechanism
-    tracked: Bracket
-
-
 def solve(entry: Entry, goals: Goals) -> Solved:
     """Set a mechanism for the goals and solve for the demand that they leave open; or `Unsuitable`.
 
     The participation is chosen as well, unless the goals fix it.
     """
+    if goals.crowd_eps is not None:
+        return solve_in_crowd(entry, goals)
     if goals.unknown == "eps":
         return _eps(entry, goals)
     if goals.unknown == "rounds":
@@ -59,17 +54,8 @@ def solve(entry: Entry, goals: Goals) -> Solved:
         return Solved(asked.replace(people=_people(mechanism, asked)), mechanism, tracked)
     error, wanted = errors(mechanism, asked, asked.people or 1).figure, goals.error or USABLE_ERROR
     if error > wanted:
-        raise _inaccurate(error, wanted, mechanism)
+        raise inaccurate(error, wanted, mechanism)
     return Solved(asked.replace(error=goals.error or error), mechanism, tracked)
-
-
-def _inaccurate(error: float, wanted: float, mechanism: Mechanism) -> Unsuitable:
-    why = f"Not accurate enough: the error would be ±{error:.3g}, and at most ±{wanted:.3g} is asked for."
-    if wanted == USABLE_ERROR:
-        why = f"Not usable here: the error would be ±{error:.3g}, and above ±{wanted:g} a figure says little."
-    if error >= 1:
-        why = "Not usable here: the error would exceed ±100 %."
-    return Unsuitable("accuracy", why, mechanism=mechanism, error=error)
 
 
 def _people(mechanism: Mechanism, goals: Goals) -> int:
@@ -104,7 +90,7 @@ def _eps(entry: Entry, goals: Goals) -> Solved:
     solved = _allowed(goals, eps).replace(participation=share)
     mechanism, tracked = meeting(entry, solved)
     if (error := errors(mechanism, solved, people).figure) > wanted:
-        raise _inaccurate(error, wanted, mechanism)
+        raise inaccurate(error, wanted, mechanism)
     return Solved(solved, mechanism, tracked)
 
 
@@ -191,34 +177,60 @@ def _rounds(entry: Entry, goals: Goals) -> Solved:
     else:
         error = errors(mechanism, endless, people).figure
         if error > wanted:
-            raise _inaccurate(error, wanted, mechanism)
+            raise inaccurate(error, wanted, mechanism)
         if mechanism.rounds_alike and not ends:
             return Solved(endless, mechanism, tracked)
 
-    if entry.set_for_report is not None and mechanism is None:
-        return _most_rounds_by_report(entry, goals)
-    return _most_rounds(entry, goals, LARGEST_ROUNDS)
+    if entry.set_for_report is None:
+        return _most_rounds(entry, goals, LARGEST_ROUNDS)
+    found = _rounds_by_report(entry, goals, None if mechanism is None else _rounds_of(mechanism, endless))
+    if found is None or mechanism is not None:
+        # Rounds that are not alike are set for the budget, which may take a little more noise.
+        most = LARGEST_ROUNDS if found is None else found[0]
+        return _most_rounds(entry, goals, most, None if found is None else most)
+    rounds, loud, width = found
+    solved = at_rounds(entry, goals, rounds)
+    if rounds <= _SPENT_WHOLLY:
+        mechanism, tracked = meeting(entry, solved)
+        if errors(mechanism, solved, people).figure <= wanted:
+            return Solved(solved, mechanism, tracked)
+    mechanism = entry.for_report(solved.budget, loud, width)
+    return Solved(solved, mechanism, checked(entry, mechanism, solved))
 
 
-def _most_rounds_by_report(entry: Entry, goals: Goals) -> Solved:
-    """The error gives the eps of one report, and the engine how many rounds of such reports the budget allows."""
+def _rounds_of(mechanism: Mechanism, goals: Goals) -> int:
+    """The most rounds in which a mechanism that is set already reaches the error."""
+    wanted, people = goals.error or 1.0, goals.people or 1
+
+    def excess(rounds: int) -> float:
+        return math.log(errors(mechanism, goals.replace(rounds=rounds, reports=None), people).figure / wanted)
+
+    return largest_integer(excess, goals.pooled, low=goals.pooled, high=LARGEST_ROUNDS)
+
+
+def _rounds_by_report(entry: Entry, goals: Goals, start: int | None) -> tuple[int, float, int] | None:
+    """The most rounds, with the eps and the width of a report; None if there are none.
+
+    The error gives the eps of one report, and the engine how many rounds of such reports the budget allows. The
+    search begins at `start`, if that is known to be near.
+    """
     wanted, people, eps = goals.error or 1.0, goals.people or 1, goals.eps or 1.0
     _accurate_at_first(entry, goals)
     best: tuple[int, float, int] | None = None
     for width in _widths(entry, goals):
         first = at_rounds(entry, goals, goals.pooled)
-        if (loudest := _loud_enough(entry, first, first.budget, width, people, wanted)) is None:
+        if (loudest := _loud_enough(entry, first, _unlimited(first), width, people, wanted)) is None:
             continue
 
         def loud_at(asked: Goals, width: int = width) -> float | None:
-            return _loud_enough(entry, asked, asked.budget, width, people, wanted)
+            return _loud_enough(entry, asked, _unlimited(asked), width, people, wanted)
 
         def excess(rounds: int, width: int = width) -> float:
             asked = at_rounds(entry, goals, rounds)
             loud = loud_at(asked)
             if loud is None:
                 return math.inf
-            made = entry.for_report(asked.budget, loud, width)
+            made = entry.for_report(_unlimited(asked), loud, width)
             try:
                 check_recognition(made, asked)
             except Unsuitable:
@@ -226,9 +238,9 @@ def _most_rounds_by_report(entry: Entry, goals: Goals) -> Solved:
             privacy = made.privacy(participation=asked.answered)
             return math.log(max(privacy.gamma(goals.delta).upper, _SMALLEST_EPS) / eps)
 
-        start = math.ceil((eps / loudest) ** 2 / (4 * math.log(1 / goals.delta)))
+        guess = start or math.ceil((eps / loudest) ** 2 / (4 * math.log(1 / goals.delta)))
         try:
-            rounds = largest_integer(excess, start, low=goals.pooled, high=LARGEST_ROUNDS)
+            rounds = largest_integer(excess, guess, low=goals.pooled, high=LARGEST_ROUNDS)
         except (ValueError, Unsuitable):
             continue
         loud = loud_at(at_rounds(entry, goals, rounds))
@@ -237,15 +249,12 @@ def _most_rounds_by_report(entry: Entry, goals: Goals) -> Solved:
             best = found
         elif width > 1 and best[1] <= QUIET:
             break  # If the widest answer is no better, no other is.
-    if best is None:
-        return _most_rounds(entry, goals, LARGEST_ROUNDS)
-    solved = at_rounds(entry, goals, best[0])
-    if best[0] <= _SPENT_WHOLLY:
-        mechanism, tracked = meeting(entry, solved)
-        if errors(mechanism, solved, people).figure <= wanted:
-            return Solved(solved, mechanism, tracked)
-    mechanism = entry.for_report(solved.budget, best[1], best[2])
-    return Solved(solved, mechanism, checked(entry, mechanism, solved))
+    return best
+
+
+def _unlimited(goals: Goals) -> Budget:
+    """The budget of goals whose eps is looked at afterwards."""
+    return dataclasses.replace(goals.budget, eps=math.inf)
 
 
 def _few_rounds(entry: Entry, goals: Goals, reason: Unsuitable) -> Solved:
@@ -261,7 +270,7 @@ def _few_rounds(entry: Entry, goals: Goals, reason: Unsuitable) -> Solved:
     return found
 
 
-def _most_rounds(entry: Entry, goals: Goals, high: int) -> Solved:
+def _most_rounds(entry: Entry, goals: Goals, high: int, start: int | None = None) -> Solved:
     wanted, people, lowest = goals.error or 1.0, goals.people or 1, goals.pooled
 
     def excess(rounds: int) -> float:
@@ -274,7 +283,7 @@ def _most_rounds(entry: Entry, goals: Goals, high: int) -> Solved:
         return math.log(errors(mechanism, asked, people).figure / wanted)
 
     _accurate_at_first(entry, goals)
-    solved = at_rounds(entry, goals, largest_integer(excess, lowest, low=lowest, high=high))
+    solved = at_rounds(entry, goals, largest_integer(excess, start or lowest, low=lowest, high=high))
     return Solved(solved, *meeting(entry, solved))
 
 
@@ -284,7 +293,7 @@ def _accurate_at_first(entry: Entry, goals: Goals) -> None:
     made, _ = meeting(entry, first)
     error = errors(made, first, goals.people or 1).figure
     if error > wanted:
-        raise _inaccurate(error, wanted, made)
+        raise inaccurate(error, wanted, made)
 
 
 def at_rounds(entry: Entry, goals: Goals, rounds: int) -> Goals:

@@ -279,9 +279,15 @@ class Worst(WorldPair):
         return Bracket(low if self.certainty == "exact" else 0.0, max(low, high))
 
     def power(self, fpr: float) -> Bracket:
-        """The largest power against any member."""
-        found = [member.power(fpr) for member in self.members]
-        return Bracket(max(power.lower for power in found), max(power.upper for power in found))
+        """The largest power against any member. Members that a coarse grid shows to be smaller are not refined."""
+        rough = [member.power(fpr) for member in self._rough]
+        low, high = max(bracket.lower for bracket in rough), 0.0
+        for i in sorted(range(len(rough)), key=lambda i: -rough[i].upper):
+            if rough[i].upper < low:
+                break
+            found = self._precise(i).power(fpr)
+            low, high = max(low, found.lower), max(high, found.upper)
+        return Bracket(low, max(low, high))
 
     def auc(self) -> Bracket:
         """The largest area of any member."""

@@ -19,6 +19,7 @@ _CLOSE = 1e-3
 _quantile = NormalDist().inv_cdf
 
 
+@lru_cache(maxsize=256)
 def tail_shift(hit: float, scale: float, power: float, after: int, last: float) -> float:
     """μ of a Gaussian that dominates rounds after+1 … last together.
 

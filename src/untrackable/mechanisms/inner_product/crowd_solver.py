@@ -15,7 +15,7 @@ from untrackable.theory.crowd_rounds import crowd_upper
 from untrackable.theory.factor import FloatArray
 from untrackable.theory.gaussian import gaussian_shift, largest_parameter
 
-_LARGEST_EPS_REPORT = 20.0
+LARGEST_EPS_REPORT = 20.0
 _CLOSE = 1e-4
 """The relative precision of eps_report."""
 _FADING_CLOSE = 3e-3
@@ -39,13 +39,16 @@ def best_crowd_base(
     def error(base: NoisyInnerProduct) -> float:
         return base.held_variance(share)
 
-    guessed = [NoisyInnerProduct(bits=bits, eps=_guess(bits, w, *asked), width=w) for w in widths]
+    guessed = [NoisyInnerProduct(bits=bits, eps=guessed_eps_report(bits, w, *asked), width=w) for w in widths]
     nearest = sorted(guessed, key=error)[:_TRIED]
-    solved = [NoisyInnerProduct(bits=bits, eps=_largest(bits, b.width, *asked), width=b.width) for b in nearest]
+    solved = [
+        NoisyInnerProduct(bits=bits, eps=largest_crowd_eps_report(bits, b.width, *asked), width=b.width)
+        for b in nearest
+    ]
     return min(solved, key=error)
 
 
-def _guess(
+def guessed_eps_report(
     bits: int, width: int, slots: int, people: int, eps: float, delta: float, participation: Fraction
 ) -> float:
     """The eps_report at which all rounds together look like a Gaussian that spends the budget.
@@ -55,21 +58,28 @@ def _guess(
     differ = NoisyInnerProduct(bits=bits, eps=1.0, width=width).differing()
     level = gaussian_shift(delta, eps) ** 2 * people / (2 * float(participation) * slots * differ)
     raised = (level + math.sqrt(level**2 + 4 * level * (1 << width))) / 2
-    return min(math.log1p(raised), _LARGEST_EPS_REPORT)
+    return min(math.log1p(raised), LARGEST_EPS_REPORT)
 
 
 @lru_cache(maxsize=64)
-def _largest(
-    bits: int, width: int, slots: int, people: int, eps: float, delta: float, participation: Fraction
+def largest_crowd_eps_report(
+    bits: int,
+    width: int,
+    slots: int,
+    people: int,
+    eps: float,
+    delta: float,
+    participation: Fraction,
+    most: float = LARGEST_EPS_REPORT,
 ) -> float:
-    """The largest eps_report with which the crowd keeps all rounds (eps, delta)-private."""
+    """The largest eps_report, up to `most`, with which the crowd keeps all rounds (eps, delta)-private."""
 
     def spent(eps_report: float) -> float:
         base = NoisyInnerProduct(bits=bits, eps=eps_report, width=width)
         return crowd_upper({(crowd_parts(base), people): slots}, participation).delta(eps).upper
 
-    guess = _guess(bits, width, slots, people, eps, delta, participation)
-    found = largest_parameter(spent, guess, eps=eps, delta=delta, high=_LARGEST_EPS_REPORT, tolerance=_CLOSE)
+    guess = guessed_eps_report(bits, width, slots, people, eps, delta, participation)
+    found = largest_parameter(spent, guess, eps=eps, delta=delta, high=most, tolerance=_CLOSE)
     if found == 0:
         raise ValueError(f"people must be more than {people:,}: so small a crowd does not keep this budget")
     return found

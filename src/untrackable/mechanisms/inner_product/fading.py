@@ -135,17 +135,10 @@ class Fading(Mechanism):
             raise ValueError("participation must be above 0: nobody would answer")
         if share == 1 and rounds is None:
             return cls(bits=bits, eps=eps, delta=delta, power=power, width=width)
-        last = math.inf if rounds is None else checks.integer("rounds", rounds, low=1)
+        last = None if rounds is None else checks.integer("rounds", rounds, low=1)
         # A faint mechanism checks the parameters, and no scale has to be found for it.
         asked = cls(bits=bits, eps=eps, delta=delta, power=power, width=width, scale=_FAINT)
-        parameters = (asked.bits, asked.width, asked.eps, asked.delta, asked.power)
-        scale = largest_scale(*parameters, last, share)
-        if share > _SELDOM:
-            # The bound on seldom answered rounds is a little coarser than that on rounds that are all answered.
-            scale = max(scale, largest_scale(*parameters))
-        everything = all_rounds(asked.bits, asked.width, scale, asked.power, math.inf)
-        own = max(asked.eps, rounded(everything.gamma(asked.delta).upper, up=True))
-        return cls(bits=bits, eps=own, delta=delta, power=power, scale=scale, width=width)
+        return cls(**_loudest((asked.bits, asked.width, asked.eps, asked.delta, asked.power), last, share))
 
     @classmethod
     def for_crowd(
@@ -191,6 +184,8 @@ class Fading(Mechanism):
         against N(μ, 1) is N(μ²/2, μ²).
         """
         first = math.fsum(self.eps_report(t) for t in range(1, ONE_BY_ONE + 1))
+        if first >= self.eps:
+            return False
         shift = self._later_shift(ONE_BY_ONE, math.inf)
         return first + shift**2 / 2 - shift * ndtri(self.delta) < self.eps
 
@@ -348,6 +343,21 @@ class Fading(Mechanism):
             [self.base(r).simulate(columns[:, i], rng) for i, r in enumerate(rounds)], axis=1
         )
         return reports
+
+
+@lru_cache(maxsize=64)
+def _loudest(
+    parameters: tuple[int, int, float, float, float], rounds: int | None, share: Fraction
+) -> dict[str, Any]:
+    """The parameters of the loudest mechanism whose first rounds, or all, keep the budget."""
+    bits, width, eps, delta, power = parameters
+    scale = largest_scale(*parameters, math.inf if rounds is None else rounds, share)
+    if share > _SELDOM:
+        # The bound on seldom answered rounds is a little coarser than that on rounds that are all answered.
+        scale = max(scale, largest_scale(*parameters))
+    everything = all_rounds(bits, width, scale, power, math.inf, EVERY_ROUND)
+    own = max(eps, rounded(everything.gamma(delta).upper, up=True))
+    return {"bits": bits, "eps": own, "delta": delta, "power": power, "scale": scale, "width": width}
 
 
 @lru_cache(maxsize=16)

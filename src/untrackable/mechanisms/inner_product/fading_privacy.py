@@ -19,8 +19,10 @@ ON_LATTICE = 1024
 _LARGEST_SCALE = 40.0
 _KEPT_BACK = 4e-4
 """The part of eps that is not spent, so that a client can confirm the rest in whole numbers, which are coarser."""
-_ROUGH = 1 << 13
-"""Number of grid points for a rough answer, which tells where to search."""
+_ROUGHLY = 64
+"""The number of rounds that a rough answer looks at one by one."""
+_ROUGH_POINTS = 1 << 12
+"""The number of points of a rough answer's grids."""
 
 
 @lru_cache(maxsize=4)
@@ -88,8 +90,11 @@ def largest_scale(
         return all_rounds(bits, width, scale, power, last, share).delta(eps).upper
 
     def rough(scale: float) -> float:
-        """A rough value of what is spent, between the two ends of a coarse grid's bracket."""
-        ends = all_rounds(bits, width, scale, power, last, share).with_grid(_ROUGH)._delta(eps, "forward")
+        """A rough value of what is spent: few rounds on a coarse lattice, and a Gaussian for the others."""
+        seen, few = _first(scale, power, min(last, _ROUGHLY)), int(min(last, _ROUGHLY))
+        lattice = lattice_factor((_quiet_round(bits, width, one, share) for one in seen), _ROUGH_POINTS)
+        shift = scale * math.sqrt(variance * squares(power, few, last))
+        ends = Experiment([lattice], gaussian=shift, grid=_ROUGH_POINTS)._delta(eps, "forward")
         return math.sqrt(ends[0] * ends[1])
 
     # If every round were a Gaussian with its own variance, this shift would spend delta. It is close to the answer.

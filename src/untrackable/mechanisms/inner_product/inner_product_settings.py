@@ -20,22 +20,23 @@ from untrackable.theory.collisions import fewest_slots
 
 _NO_LIMIT = 1e6
 """An eps that `Fading` never spends. It stands for the budget while that is not known yet."""
-_LAST_CARD = "A deck holds one card for each round, so it needs a last round."
+LAST_CARD = "A deck holds one card for each round, so it needs a last round."
 
 
 def deck(budget: Budget) -> Mechanism:
     """A deck with one card for each round. All cards together spend the budget."""
-    slots = budget.last_round(_LAST_CARD)
-    return _dealt(_spending(budget, slots, published=None, participation=budget.participation), slots, budget)
+    slots = budget.last_round(LAST_CARD)
+    return dealt(_spending(budget, slots, published=None, participation=budget.participation), slots, budget)
 
 
 def deck_of_report(budget: Budget, eps_report: float, width: int) -> Mechanism:
     """A deck with one card of this eps and width for each round."""
-    slots = budget.last_round(_LAST_CARD)
-    return _dealt(NoisyInnerProduct(bits=budget.bits, eps=eps_report, width=width), slots, budget)
+    slots = budget.last_round(LAST_CARD)
+    return dealt(NoisyInnerProduct(bits=budget.bits, eps=eps_report, width=width), slots, budget)
 
 
-def _dealt(base: NoisyInnerProduct, slots: int, budget: Budget) -> Mechanism:
+def dealt(base: NoisyInnerProduct, slots: int, budget: Budget) -> Mechanism:
+    """A deck of this base, which asks about prefixes if strings are discovered."""
     if budget.levels is not None:
         return Dealt(Levelled(base, budget.levels), slots)
     return Deck(bits=base.bits, slots=slots, eps_report=base.eps, width=base.width)

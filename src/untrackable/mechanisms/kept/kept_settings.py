@@ -78,15 +78,24 @@ def _sharper(made: Callable[[float], Mechanism], bound: float, budget: Budget) -
     if not 2 <= reports <= ENGINE_REPORTS or not 0 < limit < 1 or bound >= _LOUDEST:
         return bound
 
-    def height(eps_second: float) -> float:
-        try:
-            followed = tolerance.of(made(eps_second).tracking(rounds=range(1, reports + 1))).upper
-        except ValueError:  # The engine does not take noise this faint, so it counts as too faint.
-            followed = 1.0
-        return math.log(limit / max(followed, 1e-300))
+    def followed(eps_second: float, first: range | None) -> float:
+        """The tracking by this split of the reports; by the worst one, if none is given."""
+        return tolerance.of(made(eps_second).tracking(rounds=range(1, reports + 1), first=first)).upper
+
+    def loudest(start: float, first: range | None) -> float:
+        def height(eps_second: float) -> float:
+            try:
+                most = followed(eps_second, first)
+            except ValueError:  # The engine does not take noise this faint, so it counts as too faint.
+                most = 1.0
+            return math.log(limit / max(most, 1e-300))
+
+        return falling_root(height, start, low=bound, high=_LOUDEST, tolerance=_CLOSE, keep="below").x
 
     try:
-        return falling_root(height, bound, low=bound, high=_LOUDEST, tolerance=_CLOSE, keep="below").x
+        # Halves are mostly the worst split. If they are not for the noise that they allow, all splits are asked.
+        found = loudest(bound, range(1, reports // 2 + 1))
+        return found if followed(found, None) <= limit else loudest(found, None)
     except ValueError:  # The engine is no sharper here, or takes no such question.
         return bound
 

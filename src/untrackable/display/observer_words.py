@@ -1,0 +1,37 @@
+"""Who has to be trusted, and what each observer learns, in plain words."""
+
+from untrackable.display.crowd_words import crowd_eps
+from untrackable.display.numbers import said, upper
+from untrackable.planning.plans import Option
+
+
+def trust_words(option: Option) -> list[str]:
+    """The observer that the plan defends against, and what both observers learn from all reports ever."""
+    alone = f"eps = {said(option.everlasting)} at delta = {option.goals.delta:g}"
+    if option.goals.crowd_eps is None:
+        return [
+            "Nobody has to be trusted: this holds against a collector that knows which reports are one person's. "
+            f"All reports ever, together: {alone}.",
+            _crowd_too(option),
+        ]
+    limit = "no limit was asked for" if option.goals.eps is None else f"at most {option.goals.eps:g} was asked for"
+    return [
+        "One thing has to be trusted: that the relay, which knows who sends, does not work with the collector, "
+        f"which reads the reports. Then, {crowd_eps(option.in_crowd)}.",
+        f"If the two work together, or there is no relay, all reports ever have {alone}; {limit}.",
+    ]
+
+
+def _crowd_too(option: Option) -> str:
+    found = option.in_crowd
+    if found.eps is None:
+        return f"A relay that hides who sends which report adds nothing that is known: {found.why}."
+    return f"If a relay hides who sends which report, {crowd_eps(found)}."
+
+
+def shift_words(option: Option) -> list[str]:
+    """What one dishonest report can do."""
+    shift = option.shift
+    if shift is None:
+        return []
+    return [f"One dishonest report can feign up to {upper(shift)} people who hold a value (exact, rounded up)."]

@@ -1,0 +1,68 @@
+"""Parameters for mechanisms that a crowd hides, given a budget for the crowd and one for each person alone."""
+
+import math
+
+from untrackable.mechanisms.demands import Budget, Unsuitable
+from untrackable.mechanisms.inner_product.budget_solver import largest_eps_report
+from untrackable.mechanisms.inner_product.crowd_solver import (
+    LARGEST_EPS_REPORT,
+    guessed_eps_report,
+    largest_crowd_eps_report,
+)
+from untrackable.mechanisms.inner_product.inner_product_settings import LAST_CARD, dealt
+from untrackable.mechanisms.interface import Mechanism
+from untrackable.mechanisms.local.multi_bit_reports import LARGEST_WIDTH
+from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
+
+_TRIED = 2
+"""The number of widths that are solved exactly: those whose first guess has the smallest error."""
+
+_KEPT_BACK = 0.01
+"""The part of the crowd's eps that is not spent, so that a client can confirm the rest with coarser sums."""
+_BETA = 0.05
+"""The probability with which an error may exceed its radius, where the budget has none."""
+
+
+def fading(budget: Budget) -> Mechanism:
+    """`Fading` has a different noise in each round, and is not set for a crowd."""
+    raise Unsuitable("crowd", "Its rounds have different noise, and it is not set for a crowd. `Deck` is.")
+
+
+def deck(budget: Budget) -> Mechanism:
+    """The deck with the smallest error radius that a crowd hides within its budget.
+
+    If eps is finite, all cards together also stay within it if somebody knows whose they are.
+    """
+    slots, crowd = budget.last_round(LAST_CARD), budget.crowd
+    if crowd is None:
+        raise TypeError("the budget must have a crowd")
+    asked = (slots, crowd.people, crowd.eps * (1 - _KEPT_BACK), crowd.delta, budget.participation)
+
+    def alone(width: int) -> float:
+        if budget.eps == math.inf:
+            return LARGEST_EPS_REPORT
+        found = largest_eps_report(
+            bits=budget.bits,
+            slots=slots,
+            eps=budget.eps,
+            delta=budget.delta,
+            accounting="exact",
+            width=width,
+            participation=budget.participation,
+        )
+        return min(found, LARGEST_EPS_REPORT)
+
+    def radius(base: NoisyInnerProduct) -> float:
+        return base.accuracy(1, budget.beta or _BETA).radius
+
+    def with_eps(width: int, eps_report: float) -> NoisyInnerProduct:
+        return NoisyInnerProduct(bits=budget.bits, eps=eps_report, width=width)
+
+    widths = range(1, min(budget.bits, LARGEST_WIDTH) + 1)
+    most = {width: alone(width) for width in widths}
+    guessed = [with_eps(w, min(most[w], guessed_eps_report(budget.bits, w, *asked))) for w in widths]
+    if crowd.roughly:
+        return dealt(min(guessed, key=radius), slots, budget)
+    nearest = [base.width for base in sorted(guessed, key=radius)[:_TRIED]]
+    solved = [with_eps(w, largest_crowd_eps_report(budget.bits, w, *asked, most[w])) for w in nearest]
+    return dealt(min(solved, key=radius), slots, budget)
