@@ -31,6 +31,8 @@ def parity_sums(vectors: Words, candidates: Words) -> NDArray[np.int64]:
             f"vectors and candidates must be equally wide, got {vectors.shape[0]} and {candidates.shape[0]} words"
         )
     work = vectors.shape[1] * candidates.shape[1]
+    if not work:
+        return np.zeros(candidates.shape[1], dtype=np.int64)
     if on_gpu() and work >= _WORTH_COPYING:
         from untrackable.kernels.cuda import gpu_parity
 
