@@ -225,6 +225,10 @@ def test_the_extremes() -> None:
         found = pair.gamma(1e-12)
         assert 0 <= found.lower <= found.upper <= reports * 1.5 * (1 + 1e-12)
         assert found.upper < 0.3 or people == 2
+    for eps in (1e-9, 40.0):
+        for people in (2, 10**9):
+            found = Fresh(RandomizedResponse(eps=eps)).crowd(people=people, reports=5).delta(0.0)
+            assert 0 <= found.lower <= found.upper <= min(1.0, 5 * eps)
     in_one, in_blocks = (Fresh(base).crowd(people=1_000, reports=k).gamma(1e-12) for k in (1_024, 1_025))
     assert in_one.upper <= in_blocks.upper < 1.01 * in_one.upper
     assert 0.99 * in_one.lower < in_blocks.lower

@@ -21,6 +21,9 @@ from untrackable.theory.integer_losses import LossLaw
 LINKED = "its reports can be linked, so a crowd does not hide them"
 """Why a crowd hides nobody: reports of one person in several rounds would be found, and taken together."""
 
+_ROUNDING = 1e-14
+"""Numbers that are computed from a base's law are rounded up by this share."""
+
 SentRounds = Sequence[tuple[Local, int]]
 """The local mechanism that rounds send a fresh report of, and the number of such rounds, in their order."""
 
@@ -86,7 +89,7 @@ def crowd_privacy(rounds: SentRounds, *, people: int | Sequence[int], participat
     parts: Counter[tuple[CrowdParts, int]] = Counter()
     for base, number, count in sized:
         parts[crowd_parts(base), number] += count
-    pure = math.fsum(count * math.log(part.ratio) for (part, _), count in parts.items())
+    pure = math.fsum(count * _largest_loss(base) for base, _, count in sized)
     known = all(base.certainty == "exact" and isinstance(base, ClassifiedLocal) for base, _ in rounds)
 
     def lower() -> Experiment:
@@ -129,9 +132,13 @@ def crowd_parts(base: Local) -> CrowdParts:
     """How the reports of two values differ, for the two values that are easiest to tell apart.
 
     The base's privacy factor dominates every pair of values. So no ratio and no distance is larger than its own,
-    and everybody's law is within the same ratio of both. Delta grows with all three numbers.
+    and everybody's law is within the same ratio of both. Delta grows with all three, so they are rounded up.
     """
     factor = base.privacy_factor()
-    ratio = math.exp(float(np.abs(factor.loss).max()))
-    distance = float(np.maximum(0.0, factor.p - factor.q).sum())
-    return CrowdParts(ratio, distance, ratio)
+    ratio = math.exp(_largest_loss(base)) * (1 + _ROUNDING)
+    distance = float(np.maximum(0.0, factor.p - factor.q).sum()) * (1 + _ROUNDING)
+    return CrowdParts(ratio, min(distance, (ratio - 1) / (ratio + 1)), ratio)
+
+
+def _largest_loss(base: Local) -> float:
+    return float(np.abs(base.privacy_factor().loss).max())

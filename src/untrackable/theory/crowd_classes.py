@@ -57,10 +57,14 @@ class CrowdClasses:
         return sorted(rows) == sorted((second, first, other) for first, second, other in rows)
 
     def shift(self, people: int, participation: Fraction) -> float:
-        """The standard deviation of the loss of one round, to first order in one over the number of people."""
+        """The standard deviation of the loss of one round, to first order in one over the number of people.
+
+        No loss is larger than that of one report, so neither is this.
+        """
         rows = zip(self.first, self.second, self.others, strict=True)
         square = math.fsum((first - second) ** 2 / other for first, second, other in rows)
-        return math.sqrt(square * float(participation) / people)
+        largest = max(math.log(first / second) for first, second in zip(self.first, self.second, strict=True))
+        return min(math.sqrt(square * float(participation) / people), largest)
 
 
 class _Others(NamedTuple):
@@ -106,7 +110,7 @@ def _weights(classes: CrowdClasses, others: int, share: float) -> NDArray[np.int
 
     def score(weights: NDArray[np.int64]) -> float:
         spread = float(weights**2 @ chances) - share * float(weights @ chances) ** 2
-        return float(weights @ gain) ** 2 / spread
+        return float(weights @ gain) ** 2 / spread if spread > 0 else 0.0
 
     if not classes.mirrored:
         alone = np.eye(gain.size, dtype=np.int64) * np.sign(ideal).astype(np.int64)

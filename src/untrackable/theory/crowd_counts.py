@@ -109,9 +109,12 @@ class CrowdParts:
         return present * self.ratio * share / self.other_ratio, present * rest / self.other_ratio, 1 - present
 
     def shift(self, people: int, participation: Fraction) -> float:
-        """The standard deviation of the loss of one round, to first order in one over the number of people."""
+        """The standard deviation of the loss of one round, to first order in one over the number of people.
+
+        No loss is larger than that of one report, so neither is this.
+        """
         square = 2 * self.distance * (self.ratio - 1) * self.other_ratio / self.ratio
-        return math.sqrt(square * float(participation) / people)
+        return min(math.sqrt(square * float(participation) / people), math.log(self.ratio))
 
 
 def crowd_deltas(
