@@ -117,7 +117,7 @@ def best_fading(
         guesses[best],
         eps=eps,
         delta=delta,
-        high=_LARGEST_EPS_REPORT,
+        high=LARGEST_EPS_REPORT,
         tolerance=_FADING_CLOSE,
     )
     if found == 0:
@@ -135,6 +135,6 @@ def _loudest(width: int, bits: int, times: FloatArray, target: float) -> float:
 
     from scipy.optimize import brentq
 
-    if excess(_LARGEST_EPS_REPORT) <= 0:
-        return _LARGEST_EPS_REPORT
-    return float(brentq(excess, 1e-9, _LARGEST_EPS_REPORT))
+    if excess(LARGEST_EPS_REPORT) <= 0:
+        return LARGEST_EPS_REPORT
+    return float(brentq(excess, 1e-9, LARGEST_EPS_REPORT))
