@@ -19,10 +19,10 @@ from tests.collector.floods import Flood, resident
 from tests.collector.loads import fresh
 from tests.collector.servers import OCTETS, process
 from tests.collector.stores.test_faults import on_now
-from untrackable.collector.http import connections
 from untrackable.collector.http.connections import LimitedProtocol
 from untrackable.collector.http.management import create_campaign
 from untrackable.collector.stores.store_address import open_store
+from untrackable.serving import bounded_connections
 from untrackable.serving.server_process import ServerProcess
 
 MEGABYTES = 80
@@ -95,7 +95,7 @@ def test_unfinished_large_bodies_do_not_shut_others_out(running: tuple[ServerPro
 
 def test_beyond_the_backlog_of_all_the_next_request_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """Answers stay in order, the rest is forgotten, and the backlog is empty again."""
-    monkeypatch.setattr(connections, "_BACKLOG_BYTES", 50_000)
+    monkeypatch.setattr(bounded_connections, "_BACKLOG_BYTES", 50_000)
 
     async def talk() -> tuple[int, list[bytes], int]:
         go = asyncio.Event()
