@@ -3,13 +3,14 @@
 import itertools
 import math
 from collections import defaultdict
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from untrackable.theory.crowd_counts import CrowdParts, crowd_deltas, crowd_factor
-from untrackable.theory.experiment import Experiment
+from untrackable.theory.crowd_counts import COARSE, FINEST, CrowdParts, crowd_deltas
+from untrackable.theory.crowd_rounds import crowd_upper
 
 Law = tuple[Fraction, ...]
 GAMMAS = (0.0, 0.05, 0.2, 0.5, 0.8, 1.2)
@@ -109,6 +110,40 @@ def test_few_people_are_counted_exactly(laws: list[Law], people: int, share: Fra
     assert crowd_deltas(parts, people, np.array(GAMMAS), share) == pytest.approx(exact, rel=1e-6, abs=1e-15)
 
 
+@pytest.mark.parametrize("grown", ["ratio", "distance", "other_ratio"])
+def test_delta_grows_with_every_part(grown: str) -> None:
+    """So the largest of each over all pairs of values bounds every pair."""
+    rng = np.random.default_rng(5)
+    for _ in range(40):
+        ratio = 1 + rng.exponential(3)
+        distance = rng.uniform(0.02, 0.98) * (ratio - 1) / (ratio + 1)
+        small = CrowdParts(ratio, distance, ratio * rng.uniform(1, 2))
+        factor = rng.uniform(1, 2)
+        changed = {
+            "ratio": {"ratio": min(ratio * factor, small.other_ratio), "distance": distance},
+            "distance": {"distance": min(distance * factor, (ratio - 1) / (ratio + 1))},
+            "other_ratio": {"other_ratio": small.other_ratio * factor},
+        }
+        large = replace(small, **changed[grown])
+        people, share = int(rng.integers(2, 6)), Fraction(int(rng.integers(1, 5)), 4)
+        for gamma in (0.0, 0.1, 0.4, 1.0):
+            less, more = (exact_delta(pair(parts, people, share), gamma) for parts in (small, large))
+            assert less <= more * (1 + 1e-9) + 1e-15
+
+
+def exact_delta(worlds: tuple[list[float], list[float]], gamma: float) -> float:
+    return math.fsum(max(0.0, p - math.exp(gamma) * q) for p, q in zip(*worlds, strict=True))
+
+
+@pytest.mark.parametrize("share", [Fraction(1), Fraction(1, 20)])
+def test_coarse_ranges_are_a_bound_as_well(share: Fraction) -> None:
+    parts = CrowdParts(16.0, 15 / 31 * 0.9, 16.0)
+    gammas = parts.shift(50_000, share) * np.array([0.0, 1.0, 3.0])
+    fine, coarse = (crowd_deltas(parts, 50_000, gammas, share, how) for how in (FINEST, COARSE))
+    assert np.all(fine <= coarse * (1 + 1e-9))
+    assert np.all(coarse <= 1.3 * fine)
+
+
 @pytest.mark.parametrize("rounds", [1, 2])
 def test_rounds_multiply(rounds: int) -> None:
     laws = randomised_response(3, Fraction(27, 10))
@@ -117,7 +152,7 @@ def test_rounds_multiply(rounds: int) -> None:
     exact: list[tuple[float, float]] = [(1.0, 1.0)]
     for _ in range(rounds):
         exact = [(a * p, b * q) for a, b in exact for p, q in zip(one, two, strict=True) if p or q]
-    found = Experiment([(crowd_factor(parts, 4, Fraction(1, 2)), rounds)], certainty="upper")
+    found = crowd_upper({(parts, 4): rounds}, Fraction(1, 2))
     for gamma in GAMMAS:
         truth = math.fsum(max(0.0, p - math.exp(gamma) * q) for p, q in exact)
         assert truth * (1 - 1e-9) <= found.delta(gamma).upper <= truth * 1.02 + 1e-12
@@ -173,3 +208,35 @@ def test_the_published_two_part_reduction_is_no_bound() -> None:
     assert worst == pytest.approx(0.0115, abs=1e-4)
     assert published == pytest.approx(0.0056, abs=1e-4)
     assert worst <= crowd_deltas(parts, 5, np.array([0.8]), Fraction(1))[0]
+
+
+def clones_delta(eps: float, people: int, gamma: float) -> float:
+    """Feldman, McMillan and Talwar (2023): each other person is a clone with probability 2/(e^eps + 1).
+
+    The observer sees A + Δ and C - A + 1 - Δ, where C counts clones, A is Bin(C, ½), and Δ is 1 with probability
+    e^eps/(e^eps + 1), or with 1/(e^eps + 1) in the other world. It holds for everything that is eps-private.
+    """
+    from scipy.stats import binom
+
+    ratio = math.exp(eps)
+    truth, total = ratio / (ratio + 1), 0.0
+    for clones, chance in enumerate(binom.pmf(np.arange(people), people - 1, 2 / (ratio + 1))):
+        among = np.concatenate(([0.0], binom.pmf(np.arange(clones + 1), clones, 0.5), [0.0]))
+        one, two = (t * among[:-1] + (1 - t) * among[1:] for t in (truth, 1 - truth))
+        total += chance * math.fsum(np.maximum(0.0, one - math.exp(gamma) * two))
+    return total
+
+
+@pytest.mark.parametrize("people", [2, 7, 300])
+def test_clones_are_the_case_without_a_third_part(people: int) -> None:
+    """The peer, computed as published. The third part makes the bound smaller for reports that have one."""
+    ratio = math.exp(1.5)
+    clones = CrowdParts(ratio, (ratio - 1) / (ratio + 1), ratio)
+    gammas = np.array([0.0, 0.02, 0.1, 0.3])
+    found, smaller = (
+        crowd_deltas(parts, people, gammas, Fraction(1)) for parts in (clones, replace(clones, distance=0.3))
+    )
+    published = [clones_delta(1.5, people, float(gamma)) for gamma in gammas]
+    assert found == pytest.approx(published, rel=0.02, abs=1e-12)
+    assert np.all(found >= np.array(published) * (1 - 1e-9))
+    assert np.all(smaller < found)

@@ -22,7 +22,7 @@ from untrackable.estimation.aggregators import Aggregator, FloatArray, Reports
 from untrackable.mechanisms import entropy
 from untrackable.mechanisms.bare_client import BareClient
 from untrackable.mechanisms.changing_values import tracking_of_states
-from untrackable.mechanisms.crowd_defaults import CrowdDefaults
+from untrackable.mechanisms.crowd_privacy import CrowdQuestions
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.observed_rounds import ObservedRounds, round_number, round_numbers
 from untrackable.mechanisms.registry import describe
@@ -46,7 +46,7 @@ Pair = Experiment | Mixture | Worst
 """Two worlds that an observer tells apart. All three descriptions answer the same questions."""
 
 
-class Mechanism(CrowdDefaults, ABC):
+class Mechanism(CrowdQuestions, ABC):
     """A mechanism: it makes clients, simulates populations, aggregates reports and describes its experiments.
 
     Every question that the rest of the project asks about a mechanism is a method or property here. The methods of

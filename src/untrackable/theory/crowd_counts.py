@@ -16,41 +16,66 @@ ratio to anybody's law, and α = β/(p-1). Then R₀ = pα·Q₁ + α·Q₂ + s�
 is at least max(R₀, R₁)/q = r·Q₁ + r·Q₂ + t·Q₀ with r = pα/q and t = s/q. What a report of a part says has the
 same law in both worlds. Given the numbers, those who sent something else are a random set of the others in both
 worlds.
+
+Larger p, β and q only make the worlds easier to tell apart. So the largest of each over all pairs of values, taken
+one by one, are a bound for every pair. Let E = e^gamma. Delta is the mean of (ΣZ)⁺/n, where the n draws Z are
+independent: q·(1-E/p) and -q·(E-1/p) with probability ρr each, -q·(E-1) with ρt, 1-E with 1-ρ, and else 0. Their
+mean is 1-E, whatever p, β and q are. So it suffices that they change by spreads: mass moves away from where it was,
+to both sides, with the same mean. Then the mean of every convex function of a sum of them grows.
+- β grows: mass leaves -q·(E-1) and 0, and goes to the two outer places.
+- q grows: places move away from 0 in proportion, and mass goes to 0 so that the mean stays.
+- p grows: the outer places move outward, and what they lose goes to -q·(E-1). Mass times distance from there,
+  ρβE on the upper side and ρβ on the lower, stays.
 """
 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from untrackable import checks
-from untrackable.theory.chance_of_answering import EVERY_ROUND
-from untrackable.theory.dominating_experiment import chords_factor
-from untrackable.theory.factor import Factor, FloatArray
+from untrackable.theory.factor import FloatArray
 
 LARGEST_CROWD = 10**9
 """The largest crowd."""
 
 _NEGLIGIBLE = 1e-20
 """The probability of numbers of reports that are left out, for each number. It is added to delta."""
-_RANGES = 96
-"""The number of reports of the first two parts is divided into at most this many ranges."""
-_OTHER_RANGES = 32
-"""The same for the reports of the third part, and for those who are absent."""
-_SUMS = 24
-"""The weighted sum of all reports is divided into at most this many ranges, for each range of the first."""
-_FINE = 32
-"""The grid of losses has this many points for each standard deviation of a round's loss."""
-_MOST_POINTS = 4096
-"""The largest number of points of that grid."""
-_FARTHEST = 14
-"""The grid ends after this many standard deviations."""
-_ENOUGH = 1e-18
-"""Where delta has fallen to this, no larger gamma is looked at."""
 _ROUNDED = 1 + 1e-9
 """A factor for the rounding errors of probabilities."""
+
+
+class Resolution(NamedTuple):
+    """Into how many ranges numbers of reports are divided.
+
+    `ranges` are those of the first two parts together, `others` those of the third and of absences. `sums` are
+    those of the weighted sum of all, for each range of the first.
+    """
+
+    ranges: int
+    others: int
+    sums: int
+
+
+FINEST = Resolution(192, 64, 96)
+"""For small crowds, where numbers of reports vary most in proportion."""
+FINE = Resolution(96, 32, 24)
+"""For large crowds."""
+COARSE = Resolution(32, 12, 12)
+"""For many different rounds of large crowds. It takes a quarter of the time."""
+_SMALL = 20_000
+"""Up to this many people a crowd is small."""
+
+
+def resolution(people: int, *, sharp: bool = True) -> Resolution:
+    """A resolution at which the bound is sharp for a crowd of this size, or nearly so."""
+    if people <= _SMALL:
+        return FINEST if sharp else FINE
+    return FINE if sharp else COARSE
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +96,11 @@ class CrowdParts:
         if not self.other_ratio >= 1:
             raise ValueError("the ratio to other laws must be at least 1")
 
+    @property
+    def numbers(self) -> tuple[float, float, float]:
+        """p, β and q."""
+        return self.ratio, self.distance, self.other_ratio
+
     def chances(self, participation: Fraction) -> tuple[float, float, float]:
         """What anybody else sends: a report of the first part (or of the second), of the third, or nothing."""
         share = self.distance / (self.ratio - 1)
@@ -84,20 +114,13 @@ class CrowdParts:
         return math.sqrt(square * float(participation) / people)
 
 
-def crowd_factor(parts: CrowdParts, people: int, participation: Fraction = EVERY_ROUND) -> Factor:
-    """One round of a crowd of this many enrolled people, as a factor that dominates it (upper)."""
-    people = checks.integer("people", people, low=2, high=LARGEST_CROWD)
-    step = parts.shift(people, participation) / _FINE
-    largest = math.log(parts.ratio)
-    points = min(_MOST_POINTS, math.ceil(largest / step), _FINE * _FARTHEST)
-    gammas = np.append(np.arange(points) * step, min(largest, points * step))
-    deltas = crowd_deltas(parts, people, gammas, participation)
-    needed = int(np.searchsorted(-deltas, -_ENOUGH)) + 1
-    gammas, deltas = gammas[:needed], deltas[:needed]
-    return chords_factor(gammas, np.minimum.accumulate(deltas))
-
-
-def crowd_deltas(parts: CrowdParts, people: int, gammas: FloatArray, participation: Fraction) -> FloatArray:
+def crowd_deltas(
+    parts: CrowdParts,
+    people: int,
+    gammas: FloatArray,
+    participation: Fraction,
+    ranges: Resolution | None = None,
+) -> FloatArray:
     """Delta of one round at each gamma ≥ 0 (upper).
 
     Let u = a + b, d = a - b, and X the weighted sum (p+1)·q/(2p)·u + q·c + e. Then P and Q are M/n times X + Y and
@@ -106,10 +129,11 @@ def crowd_deltas(parts: CrowdParts, people: int, gammas: FloatArray, participati
     put into ranges, of which the largest u gives the law of d and the smallest u, c and e give X. With fewer others
     left, c and e are smaller; so their laws are those that go with the largest u and c of a range.
     """
+    people = checks.integer("people", people, low=2, high=LARGEST_CROWD)
     tilt = np.expm1(gammas)
     slope = parts.other_ratio / parts.ratio * (parts.ratio - 1) / 2
     total = np.zeros(gammas.size)
-    for end, sums, weights in _ranges(parts, people, participation):
+    for end, sums, weights in _ranges(parts, people, participation, ranges or resolution(people)):
         alpha, beta = (slope * (2 + tilt))[:, None], tilt[:, None] * sums
         least, law, above = _signs(end)
         # The smallest number of positive signs that counts, as a place in the tables.
@@ -134,37 +158,51 @@ def _signs(count: int) -> tuple[int, FloatArray, FloatArray]:
 
 
 def _ranges(
-    parts: CrowdParts, people: int, participation: Fraction
+    parts: CrowdParts, people: int, participation: Fraction, most: Resolution
 ) -> Iterator[tuple[int, FloatArray, FloatArray]]:
     """The largest u of each range, the smallest X of each range within it, and their probabilities."""
     first, third, absent = parts.chances(participation)
     weight = parts.other_ratio / parts.ratio * (parts.ratio + 1) / 2
-    for low, high, mass in zip(*_split(people, 2 * first, _RANGES), strict=True):
-        rest = people - int(high)
-        sums, masses = [], []
-        for few, many, share in zip(*_split(rest, third / (1 - 2 * first), _OTHER_RANGES), strict=True):
-            gone = min(1.0, absent / (1 - 2 * first - third)) if absent else 0.0
-            out, _, part = _split(rest - int(many), gone, _OTHER_RANGES)
-            sums.append(weight * low + parts.other_ratio * few + out)
-            masses.append(mass * share * part)
-        if high:
-            yield int(high), *_collapsed(np.concatenate(sums), np.concatenate(masses))
+    gone = min(1.0, absent / (1 - 2 * first - third)) if absent else 0.0
+    everybody = np.array([people])
+    ranges = np.stack(_split(everybody, 2 * first, most.ranges))[:, 0].T
+    for low, high, mass in ranges.tolist():
+        if not high:
+            continue
+        few, many, share = _split(everybody - int(high), third / (1 - 2 * first), most.others)
+        out, _, part = _split(people - int(high) - many[0].astype(np.int64), gone, most.others)
+        sums = weight * low + parts.other_ratio * few[0][:, None] + out
+        masses = mass * share[0][:, None] * part
+        yield int(high), *_collapsed(sums.reshape(-1), masses.reshape(-1), most.sums)
 
 
-def _split(trials: int, chance: float, most: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Smallest, largest and probability of ranges of a binomial number. Rare numbers at both ends are left out."""
+def _split(trials: NDArray[np.int64], chance: float, most: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Smallest, largest and probability of ranges of binomial numbers, a row for each number of trials.
+
+    Rare numbers at both ends are left out. Rows with fewer numbers than others end in ranges without probability.
+    """
     from scipy.stats import binom
 
-    if chance <= 0 or trials == 0:
-        return np.zeros(1), np.zeros(1), np.ones(1)
+    fixed = trials[:, None].astype(np.float64)
+    if chance <= 0 or not trials.any():
+        return np.zeros(fixed.shape), np.zeros(fixed.shape), np.ones(fixed.shape)
     if chance >= 1:
-        return np.full(1, float(trials)), np.full(1, float(trials)), np.ones(1)
-    low, high = _reach(trials, chance)
-    edges = np.unique(np.linspace(low, high + 1, min(most, high - low + 1) + 1).astype(np.int64))
-    below, above = binom.cdf(edges - 1, trials, chance), binom.sf(edges - 1, trials, chance)
-    mass = np.where(below[1:] < 0.5, np.diff(below), -np.diff(above))
-    lowest, highest = (numbers.astype(np.float64) for numbers in (edges[:-1], edges[1:] - 1))
-    return lowest, highest, np.maximum(mass, 0.0).astype(np.float64)
+        return fixed, fixed, np.ones(fixed.shape)
+    low, high = np.array([_reach(int(number), chance) for number in trials]).T
+    size = int(min(most, (high - low).max() + 1))
+    wide = (high - low + 1)[:, None]
+    spread = (_shares(size) * wide).astype(np.int64)
+    edges = low[:, None] + np.where(wide <= size, np.minimum(np.arange(size + 1), wide), spread)
+    below, above = (np.asarray(f(edges - 1, trials[:, None], chance)) for f in (binom.cdf, binom.sf))
+    mass = np.where(below[:, 1:] < 0.5, np.diff(below, axis=1), -np.diff(above, axis=1))
+    lowest, highest = edges[:, :-1].astype(np.float64), edges[:, 1:].astype(np.float64) - 1
+    return lowest, np.maximum(lowest, highest), np.maximum(mass, 0.0)
+
+
+def _shares(size: int) -> FloatArray:
+    """Where ranges begin and end, as shares of the whole. Those in the middle, which are likely, are narrow."""
+    edges: FloatArray = (1 + np.sinh(3 * np.linspace(-1, 1, size + 1)) / np.sinh(3.0)) / 2
+    return edges
 
 
 def _reach(trials: int, chance: float) -> tuple[int, int]:
@@ -178,14 +216,15 @@ def _reach(trials: int, chance: float) -> tuple[int, int]:
     return max(0, math.floor(mean - far) - 1), min(trials, math.ceil(mean + far) + 1)
 
 
-def _collapsed(sums: FloatArray, masses: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """At most `_SUMS` ranges of sums, each with its smallest sum and its probability."""
-    if sums.size <= _SUMS:
+def _collapsed(sums: FloatArray, masses: FloatArray, most: int) -> tuple[FloatArray, FloatArray]:
+    """At most this many ranges of sums, each with its smallest sum and its probability."""
+    sums, masses = sums[masses > 0], masses[masses > 0]
+    if sums.size <= most:
         return sums, masses
-    edges = np.linspace(sums.min(), sums.max(), _SUMS + 1)
-    place = np.clip(np.searchsorted(edges, sums, side="right") - 1, 0, _SUMS - 1)
-    total = np.bincount(place, masses, minlength=_SUMS).astype(np.float64)
-    smallest: FloatArray = np.full(_SUMS, np.inf)
+    edges = sums.min() + _shares(most) * np.ptp(sums)
+    place = np.clip(np.searchsorted(edges, sums, side="right") - 1, 0, most - 1)
+    total = np.bincount(place, masses, minlength=most).astype(np.float64)
+    smallest: FloatArray = np.full(most, np.inf)
     np.minimum.at(smallest, place, sums)
     seen = total > 0
     return smallest[seen], total[seen]

@@ -33,6 +33,11 @@ class WorldPair(ABC):
 
     certainty: Literal["exact", "upper"]
 
+    @property
+    def has_lower_end(self) -> bool:
+        """Whether lower ends hold for the mechanism. For worlds that dominate its own, they usually do not."""
+        return self.certainty == "exact"
+
     @abstractmethod
     def _pure(self) -> Ends:
         """The largest ln(P/Q) and the largest ln(Q/P)."""
@@ -68,7 +73,7 @@ class WorldPair(ABC):
         checks.choice("direction", direction, ("forward", "backward", "both"))
         forward, backward = self._pure()
         pure = max(0.0, {"forward": forward, "backward": backward}.get(direction, max(forward, backward)))
-        exact = self.certainty == "exact"
+        exact = self.has_lower_end
         if delta == 0:
             return Bracket(pure if exact else 0.0, pure)
         upper = _crossing(lambda g: self._delta_ends(g, direction)[1], delta, pure)[1]
@@ -92,7 +97,7 @@ class WorldPair(ABC):
         """The best observer's true positive rate at evenly spaced false positive rates."""
         points = checks.integer("points", points, low=2)
         fpr, lower, upper = roc_curve(self._deltas, self._pure(), self._corners(), points)
-        return Roc(fpr, lower if self.certainty == "exact" else fpr, upper, self.certainty)
+        return Roc(fpr, lower if self.has_lower_end else fpr, upper, self.certainty)
 
     def power(self, fpr: float) -> Bracket:
         """The largest probability of recognising P for an observer who mistakes Q for P with probability `fpr`.
@@ -105,7 +110,7 @@ class WorldPair(ABC):
         if self.pure() == 0:
             return Bracket.point(fpr)
         lower, upper = best_power(self._deltas, self._pure(), fpr)
-        return Bracket(lower if self.certainty == "exact" else 0.0, upper)
+        return Bracket(lower if self.has_lower_end else 0.0, upper)
 
     def auc(self) -> Bracket:
         """The probability that an observation from P looks more like P than one from Q; a tie counts as one half.
@@ -118,7 +123,7 @@ class WorldPair(ABC):
         curve = self.roc(_AREAS + 1)
         lower = float((curve.lower[1:] + curve.lower[:-1]).sum()) / (2 * _AREAS)
         upper = max(lower, float(curve.upper[1:].sum()) / _AREAS)
-        return Bracket(lower if self.certainty == "exact" else 0.0, upper)
+        return Bracket(lower if self.has_lower_end else 0.0, upper)
 
     def _deltas(self, gammas: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Lower and upper ends of the forward divergence at many gammas, for curves."""
@@ -141,7 +146,7 @@ class WorldPair(ABC):
     def _bracket(self, lower: float, upper: float) -> Bracket:
         noise = self._smallest_resolved()
         resolved = lower > 0 or not 0 < upper <= 4 * noise
-        return Bracket(lower if self.certainty == "exact" else 0.0, upper, resolved=resolved)
+        return Bracket(lower if self.has_lower_end else 0.0, upper, resolved=resolved)
 
     def _quantile(self, level: float, world: World) -> Bracket:
         forward, backward = (min(end, _FARTHEST) for end in self._pure())

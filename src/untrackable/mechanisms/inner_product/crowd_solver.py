@@ -1,18 +1,25 @@
-"""The loudest noisy inner products that a crowd hides within a budget."""
+"""The loudest noisy inner products that a crowd hides within a budget: all alike, or noisier with every round."""
 
 import math
+from collections import Counter
 from fractions import Fraction
 from functools import lru_cache
 
+import numpy as np
+
 from untrackable import checks
-from untrackable.mechanisms.crowd_privacy import crowd_privacy
+from untrackable.mechanisms.crowd_privacy import crowd_parts
 from untrackable.mechanisms.local.multi_bit_reports import LARGEST_WIDTH
 from untrackable.mechanisms.local.noisy_inner_product import LARGEST_BITS, NoisyInnerProduct
+from untrackable.theory.crowd_rounds import crowd_upper
+from untrackable.theory.factor import FloatArray
 from untrackable.theory.gaussian import gaussian_shift, largest_parameter
 
 _LARGEST_EPS_REPORT = 20.0
 _CLOSE = 1e-4
 """The relative precision of eps_report."""
+_FADING_CLOSE = 3e-3
+"""The relative precision of the eps of the first of several rounds that differ. One answer takes seconds."""
 _TRIED = 2
 """The number of widths that are solved exactly: those whose first guess has the smallest error."""
 
@@ -30,25 +37,12 @@ def best_crowd_base(
     asked = (slots, people, eps, delta, participation)
 
     def error(base: NoisyInnerProduct) -> float:
-        return held_variance(base, share)
+        return base.held_variance(share)
 
     guessed = [NoisyInnerProduct(bits=bits, eps=_guess(bits, w, *asked), width=w) for w in widths]
     nearest = sorted(guessed, key=error)[:_TRIED]
     solved = [NoisyInnerProduct(bits=bits, eps=_largest(bits, b.width, *asked), width=b.width) for b in nearest]
     return min(solved, key=error)
-
-
-def held_variance(base: NoisyInnerProduct, share: float) -> float:
-    """The variance, times n, of the estimate of a value that this share of people holds, given who holds it.
-
-    A report counts for the value of its sender with the probability of a true answer, and for another value if it
-    has the same true answer to the vectors, or by noise.
-    """
-    truth, lie = base._chances()
-    differ = base.differing()
-    other = (1 - differ) * truth + differ * lie
-    held, unheld = truth * (1 - truth), other * (1 - other)
-    return (share * held + (1 - share) * unheld) / (truth - other) ** 2
 
 
 def _guess(
@@ -72,10 +66,65 @@ def _largest(
 
     def spent(eps_report: float) -> float:
         base = NoisyInnerProduct(bits=bits, eps=eps_report, width=width)
-        return crowd_privacy(base, people=people, reports=slots, participation=participation).delta(eps).upper
+        return crowd_upper({(crowd_parts(base), people): slots}, participation).delta(eps).upper
 
     guess = _guess(bits, width, slots, people, eps, delta, participation)
     found = largest_parameter(spent, guess, eps=eps, delta=delta, high=_LARGEST_EPS_REPORT, tolerance=_CLOSE)
     if found == 0:
         raise ValueError(f"people must be more than {people:,}: so small a crowd does not keep this budget")
     return found
+
+
+def best_fading(
+    *,
+    bits: int,
+    rounds: int,
+    people: int,
+    eps: float,
+    delta: float,
+    power: float,
+    participation: Fraction,
+    share: float,
+) -> tuple[float, int]:
+    """The eps of the first round, and the width, of fading reports that a crowd keeps (eps, delta)-private.
+
+    They have the smallest error in the last round. The width is the one that a Gaussian of all rounds suggests.
+    """
+    times: FloatArray = np.power(np.arange(1.0, rounds + 1), -power)
+
+    def base(scale: float, width: int, time: float) -> NoisyInnerProduct:
+        return NoisyInnerProduct(bits=bits, eps=scale * time, width=width)
+
+    def spent(scale: float, width: int) -> float:
+        parts = Counter((crowd_parts(base(scale, width, time)), people) for time in times.tolist())
+        return crowd_upper(parts, participation).delta(eps).upper
+
+    target = gaussian_shift(delta, eps) ** 2 * people / (2 * float(participation))
+    guesses = {width: _loudest(width, bits, times, target) for width in range(1, min(bits, LARGEST_WIDTH) + 1)}
+    best = min(guesses, key=lambda width: base(guesses[width], width, times[-1]).held_variance(share))
+    found = largest_parameter(
+        lambda scale: spent(scale, best),
+        guesses[best],
+        eps=eps,
+        delta=delta,
+        high=_LARGEST_EPS_REPORT,
+        tolerance=_FADING_CLOSE,
+    )
+    if found == 0:
+        raise ValueError(f"people must be more than {people:,}: so small a crowd does not keep this budget")
+    return found, best
+
+
+def _loudest(width: int, bits: int, times: FloatArray, target: float) -> float:
+    """The eps of the first round at which Σ β·(e^eps-1) of all rounds, which is the Gaussian's, is the target."""
+    differ = NoisyInnerProduct.share_of_lists(bits, width)
+
+    def excess(scale: float) -> float:
+        raised = np.expm1(scale * times)
+        return float(np.sum(differ * raised**2 / (raised + (1 << width)))) - target
+
+    from scipy.optimize import brentq
+
+    if excess(_LARGEST_EPS_REPORT) <= 0:
+        return _LARGEST_EPS_REPORT
+    return float(brentq(excess, 1e-9, _LARGEST_EPS_REPORT))

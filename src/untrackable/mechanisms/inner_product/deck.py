@@ -4,13 +4,13 @@ from typing import Literal, Self
 
 from untrackable import checks
 from untrackable.checks import Chance
+from untrackable.mechanisms.crowd_privacy import crowd_size, taking_part
 from untrackable.mechanisms.inner_product.budget_solver import Accounting, best_base, checked_base
 from untrackable.mechanisms.inner_product.crowd_solver import best_crowd_base
 from untrackable.mechanisms.inner_product.report_settings import ReportSettings
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
 from untrackable.mechanisms.wrappers.card_dealing import Dealt
 from untrackable.theory.chance_of_answering import EVERY_ROUND
-from untrackable.theory.crowd_counts import LARGEST_CROWD
 
 
 class Deck(ReportSettings, Dealt):
@@ -81,10 +81,10 @@ class Deck(ReportSettings, Dealt):
         base = best_crowd_base(
             bits=bits,
             slots=checks.integer("slots", slots, low=1),
-            people=checks.integer("people", people, low=2, high=LARGEST_CROWD),
+            people=crowd_size(people),
             eps=checks.positive("eps", eps),
             delta=checks.open_probability("delta", delta),
-            participation=checks.chance("participation", participation),
+            participation=taking_part(participation),
             share=share,
         )
         return cls(bits=bits, slots=slots, eps_report=base.eps, width=base.width)

@@ -17,7 +17,9 @@ from untrackable.errors import FadedAway, RoundPassed, StateError
 from untrackable.estimation.aggregators import Aggregator, FloatArray, Reports, Scope
 from untrackable.framing import pack_integers, unpack_integers
 from untrackable.mechanisms.checked_values import integer_population, per_round
+from untrackable.mechanisms.crowd_privacy import SentRounds, crowd_size, taking_part
 from untrackable.mechanisms.entropy import Entropy
+from untrackable.mechanisms.inner_product.crowd_solver import best_fading
 from untrackable.mechanisms.inner_product.fading_privacy import (
     ON_LATTICE,
     ONE_BY_ONE,
@@ -49,6 +51,8 @@ _SELDOM = Fraction(1, 2)
 """Up to this participation, rounds that are answered by chance may certainly be louder."""
 _LARGEST_DETECTION = 2000
 _SMALLEST_DELTA = 1e-11
+_LARGEST_CROWD_ROUNDS = 20_000
+"""The largest number of rounds whose privacy in a crowd is computed."""
 
 ndtri = NormalDist().inv_cdf
 """Φ⁻¹, from the standard library."""
@@ -143,6 +147,43 @@ class Fading(Mechanism):
         own = max(asked.eps, rounded(everything.gamma(asked.delta).upper, up=True))
         return cls(bits=bits, eps=own, delta=delta, power=power, scale=scale, width=width)
 
+    @classmethod
+    def for_crowd(
+        cls,
+        *,
+        bits: int,
+        rounds: int,
+        people: int,
+        eps: float,
+        delta: float,
+        power: float = 0.75,
+        participation: Chance = EVERY_ROUND,
+        share: float = 0.0,
+    ) -> Self:
+        """The mechanism with the smallest error in its last round whose first rounds a crowd keeps private.
+
+        The observer sees all reports of `people` enrolled people in every round, but not who sent which. The error
+        is that of a value that this `share` of people holds. Somebody who knows which reports are a person's learns
+        far more: the mechanism's own `eps` is that of all rounds for ever, at the same delta.
+        """
+        asked = cls(bits=bits, eps=eps, delta=delta, power=power, scale=_FAINT)
+        scale, width = best_fading(
+            bits=asked.bits,
+            rounds=checks.integer("rounds", rounds, low=1, high=_LARGEST_CROWD_ROUNDS),
+            people=crowd_size(people),
+            eps=asked.eps,
+            delta=asked.delta,
+            power=asked.power,
+            participation=taking_part(participation),
+            share=checks.probability("share", share),
+        )
+        alone = all_rounds(asked.bits, width, scale, asked.power, math.inf).gamma(asked.delta).upper
+        return cls(bits=bits, eps=rounded(alone, up=True), delta=delta, power=power, scale=scale, width=width)
+
+    def held_error(self, people: int, *, share: float, round: int = 1) -> float:
+        """The standard error of a value that this share of people holds, in one round, given who does (exact)."""
+        return self.base(round).held_error(people, share)
+
     def _plainly_private(self) -> bool:
         """Whether eps covers the largest loss of the first rounds plus the loss of the others, except for delta.
 
@@ -211,6 +252,17 @@ class Fading(Mechanism):
         """Each round may be missing, independently of the others."""
         last = math.inf if rounds is None else rounds
         return all_rounds(self.bits, self.width, self.scale, self.power, last, participation)
+
+    def _unlinked_rounds(self, reports: int | None) -> SentRounds:
+        """A new report for every round, each with its own noise."""
+        if reports is None:
+            raise ValueError("reports must be given: fading reports have no last round")
+        reports = checks.integer("reports", reports, low=1, high=_LARGEST_CROWD_ROUNDS)
+        return [(self.base(round), 1) for round in range(1, reports + 1)]
+
+    def shift(self, *, round: int = 1) -> float:
+        """That of the round's noisy inner product, which grows with the round."""
+        return self.base(round).largest_weight()
 
     def integer_privacy(
         self, reports: int | None, *, values: Values, step: float, participation: Fraction = EVERY_ROUND

@@ -23,3 +23,11 @@ class ReportSettings:
     def width(self) -> int:
         """Width of an answer in bits, w."""
         return self.base.width
+
+    def held_error(self, people: int, *, share: float) -> float:
+        """The standard error of a value that this share of the people who report holds, given who does (exact).
+
+        With a share of 0 it is that of a value that nobody holds, as in `accuracy`. Reports of those who hold a
+        value are noisy too, so a value that many hold has a larger error if answers are wide.
+        """
+        return self.base.held_error(people, share)

@@ -9,6 +9,7 @@ from untrackable.estimation.aggregators import Aggregator, FloatArray, Reports, 
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.truthfulness import Truthfulness
 from untrackable.theory.accuracy import Accuracy
+from untrackable.theory.crowd_classes import CrowdClasses
 from untrackable.theory.experiment import Certainty
 from untrackable.theory.factor import Factor
 from untrackable.theory.integer_losses import LossLaw
@@ -61,6 +62,22 @@ class TruthfulLocal(Protocol):
 
     def truthfulness(self) -> Truthfulness | None:
         """How often one report is the plain truth (exact)."""
+
+
+@runtime_checkable
+class ClassifiedLocal(Protocol):
+    """A local mechanism that knows how reports of three values differ, so that a crowd can be judged from below."""
+
+    def crowd_classes(self) -> CrowdClasses:
+        """Classes of reports of two values, where everybody else holds a third; or the second if there are two."""
+
+
+@runtime_checkable
+class WeightedLocal(Protocol):
+    """A local mechanism that knows how much one report counts in an estimate."""
+
+    def largest_weight(self) -> float:
+        """The largest number that one report adds to n times an estimated frequency (exact)."""
 
 
 @runtime_checkable

@@ -24,6 +24,7 @@ from untrackable.mechanisms.local.multi_bit_sums import WideAggregator, WideCand
 from untrackable.mechanisms.probabilities import Chance, flip_chance, flip_eps, noisy_symbol, simulate_noisy_symbols
 from untrackable.mechanisms.truthfulness import Truthfulness
 from untrackable.theory.accuracy import Accuracy, inner_product_scale, inner_product_variance
+from untrackable.theory.crowd_classes import CrowdClasses
 from untrackable.theory.experiment import Certainty
 from untrackable.theory.factor import Factor
 from untrackable.theory.integer_losses import LossLaw, log_ratio
@@ -154,6 +155,33 @@ class NoisyInnerProduct:
         """The exact ρ."""
         return (1 - Fraction(1, 1 << self.width)) / (1 - Fraction(1, 1 << self.bits))
 
+    def crowd_classes(self) -> CrowdClasses:
+        """Reports with the answer of one of two values, and not of the other: like the third value's or not.
+
+        Two differences of three values are independent vectors. The share of lists that map both to zero is the
+        product over i < w of (2^(d-2)-2^i)/(2^d-2^i), which is (2^(d-w)-1)(2^(d-w-1)-1)/((2^d-1)(2^(d-1)-1)).
+        """
+        truth, lie = self._chances()
+        if self.bits == 1:
+            return CrowdClasses((truth, lie), (lie, truth), (lie, truth))
+        left, whole = Fraction(1 << self.bits, 1 << self.width), 1 << self.bits
+        differ = self._differing_fraction()
+        both = (left - 1) * (left / 2 - 1) / ((whole - 1) * (whole // 2 - 1)) if left > 1 else Fraction(0)
+        shared = float(1 - differ - both)
+        apart = float(differ - (1 - differ - both))
+        rows = [(share, third) for share, third in ((apart, lie), (shared, truth)) if share]
+        return CrowdClasses(
+            tuple(share * chance for share, _ in rows for chance in (truth, lie)),
+            tuple(share * chance for share, _ in rows for chance in (lie, truth)),
+            tuple(share * third for share, third in rows for _ in range(2)),
+        )
+
+    def largest_weight(self) -> float:
+        """(1-c)/(p-c): a report counts for its sender's value with probability p, and for another with c."""
+        truth, _ = self._chances()
+        other = self.answer_for_another()
+        return (1 - other) / (truth - other)
+
     def answer_for_another(self) -> float:
         """The probability that a report has the answer that is true of another given value."""
         truth, lie = self._chances()
@@ -170,6 +198,10 @@ class NoisyInnerProduct:
         other = self.answer_for_another()
         held, unheld = truth * (1 - truth), other * (1 - other)
         return (share * held + (1 - share) * unheld) / (truth - other) ** 2
+
+    def held_error(self, people: int, share: float) -> float:
+        """The standard error of such an estimate from this many reports (exact)."""
+        return math.sqrt(self.held_variance(share) / checks.integer("people", people, low=1))
 
     def repeat_factor(self) -> Factor:
         """One report sent twice is equal for certain. Two reports have the same vectors and answer by chance."""

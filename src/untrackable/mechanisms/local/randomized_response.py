@@ -11,6 +11,7 @@ from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.probabilities import Chance, flip_chance, flip_eps
 from untrackable.mechanisms.truthfulness import Truthfulness
 from untrackable.theory.accuracy import Accuracy
+from untrackable.theory.crowd_classes import CrowdClasses
 from untrackable.theory.experiment import Certainty
 from untrackable.theory.factor import Factor
 
@@ -50,6 +51,16 @@ class RandomizedResponse:
         """The loss is ±eps. It is computed from the probabilities that are drawn."""
         lie, eps = self.flip.probability, flip_eps(self.flip)
         return Factor([1 - lie, lie], [lie, 1 - lie], [eps, -eps])
+
+    def crowd_classes(self) -> CrowdClasses:
+        """The two reports. Everybody else holds the second value, as there is no third."""
+        lie = self.flip.probability
+        return CrowdClasses((1 - lie, lie), (lie, 1 - lie), (lie, 1 - lie))
+
+    def largest_weight(self) -> float:
+        """(1-η)/(1-2η), for a report that counts for the value."""
+        lie = self.flip.probability
+        return (1 - lie) / (1 - 2 * lie)
 
     def repeat_factor(self) -> Factor:
         """One report sent twice is equal for certain. Two reports are equal by chance."""

@@ -115,6 +115,10 @@ class CountMeanSketch(Sketch):
         above = unpacked(reports[..., self.width // 8 :], self.report_bits - self.width // 8 * 8)
         return above[..., self.width % 8 :] @ (np.uint64(1) << np.arange(self.row_bits, dtype=np.uint64))
 
+    def largest_weight(self) -> float:
+        """A report with the bit of the value set adds m/(m-1)·((1-η)/(1-2η) - 1/m)."""
+        return self.correction * ((1 - self.flip.probability) / self.gap - 1 / self.width)
+
     def _span(self) -> float:
         return self.correction / self.gap
 
@@ -204,6 +208,10 @@ class HadamardSketch(Sketch):
         lie = self.flip.probability
         each = np.log(np.where(np.equal(parity, reports & np.uint64(1)), 1 - lie, lie))
         return np.where(rows < self.hashes, each - math.log(self.hashes * self.width), -np.inf)
+
+    def largest_weight(self) -> float:
+        """A report with the true bit of the value adds m/(m-1)·(1/(1-2η) - 1/m)."""
+        return self.correction * (1 / self.gap - 1 / self.width)
 
     def _span(self) -> float:
         return 2 * self.correction / self.gap

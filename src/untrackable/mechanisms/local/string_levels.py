@@ -15,6 +15,7 @@ from untrackable.mechanisms.local.level_layout import LevelLayout
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
 from untrackable.mechanisms.truthfulness import Truthfulness
 from untrackable.theory.accuracy import Accuracy
+from untrackable.theory.crowd_classes import CrowdClasses
 from untrackable.theory.experiment import Certainty
 from untrackable.theory.factor import Factor
 from untrackable.theory.integer_losses import LossLaw
@@ -93,6 +94,14 @@ class Levelled:
     def integer_loss(self) -> LossLaw:
         """The law of the base, for the same reason."""
         return self.base.integer_loss()
+
+    def crowd_classes(self) -> CrowdClasses:
+        """Those of the base, for values that differ in every part."""
+        return self.base.crowd_classes()
+
+    def largest_weight(self) -> float:
+        """That of the base, among the reports that are about the same part."""
+        return self.base.largest_weight()
 
     def repeat_factor(self) -> Factor:
         """One report sent twice is equal for certain. Two reports have the same level and base report by chance."""

@@ -20,6 +20,7 @@ from untrackable.mechanisms.kept.kept_bits import PositionCounts
 from untrackable.mechanisms.probabilities import Chance
 from untrackable.mechanisms.subsets import draw_subset, simulate_subsets
 from untrackable.theory.accuracy import Accuracy
+from untrackable.theory.crowd_classes import CrowdClasses
 from untrackable.theory.experiment import Certainty
 from untrackable.theory.factor import Factor
 from untrackable.theory.integer_losses import LossLaw, log_ratio
@@ -106,6 +107,27 @@ class SubsetSelection:
         """The loss of one report in whole numbers, from the integers that are drawn."""
         ours, theirs = self._one_of_two()
         return LossLaw.of(log_ratio(*self._odds), {1: ours, 0: 1 - ours - theirs, -1: theirs})
+
+    def crowd_classes(self) -> CrowdClasses:
+        """Sets with one of the two values, with or without the third."""
+        ours, theirs = self._one_of_two()
+        if self.values == 2:
+            return CrowdClasses(
+                *((float(a), float(b)) for a, b in ((ours, theirs), (theirs, ours), (theirs, ours)))
+            )
+        more, less = self._odds
+        # Of the sets with the first value and without the second, this share has the third as well.
+        shared = Fraction(self.size - 1, self.values - 2)
+        rows = []
+        for share, third in ((1 - shared, theirs), (shared, theirs * Fraction(more, less))):
+            rows += [(ours * share, theirs * share, third * share), (theirs * share, ours * share, third * share)]
+        first, second, others = zip(*((float(a), float(b), float(c)) for a, b, c in rows if c), strict=True)
+        return CrowdClasses(first, second, others)
+
+    def largest_weight(self) -> float:
+        """(1-c)/(p-c): a set contains its sender's value with probability p, and another with c."""
+        _, elsewhere, span = self._shares()
+        return (1 - elsewhere) * span
 
     def repeat_factor(self) -> Factor:
         """One report sent twice is equal for certain. Two reports are the same set by chance."""

@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
-from untrackable.checks import Chance
 from untrackable.errors import DeckEmpty, StateError
 from untrackable.estimation.aggregators import Aggregator, FloatArray, Reports, Scope
 from untrackable.framing import pack_integers, unpack_reports
 from untrackable.mechanisms.checked_values import local_population, per_round
-from untrackable.mechanisms.crowd_privacy import crowd_privacy
+from untrackable.mechanisms.crowd_privacy import SentRounds
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.interface import After, Charge, Values
 from untrackable.mechanisms.local.local_interface import Local
@@ -121,17 +120,12 @@ class Dealt(LocalWrapper):
         ]
         return Experiment(factors, certainty=self.base.certainty)
 
-    def crowd(self, *, people: int, reports: int | None = None, participation: Chance = EVERY_ROUND) -> Experiment:
-        """Privacy against an observer who sees everybody's reports, but not who sent which (upper).
-
-        It is for `reports` rounds, by default all cards, in each of which this many people are enrolled and answer
-        with the probability `participation`. It does not hold if cards are replayed, because these can be linked.
-        """
+    def _unlinked_rounds(self, reports: int | None) -> SentRounds | None:
+        """The cards, each of which is sent once. A replay sends them again, and so links them."""
+        count = self.slots if reports is None else reports
         if self.when_empty == "replay":
-            raise ValueError("its reports can be linked, so a crowd does not hide them: cards are replayed")
-        count = self.slots if reports is None else min(self.slots, checks.integer("reports", reports, low=1))
-        share = _taking_part(participation)
-        return crowd_privacy(self.base, people=people, reports=count, participation=share)
+            return None if reports is None or reports > self.slots else [(self.base, count)]
+        return [(self.base, checks.integer("reports", count, low=1, high=self.slots))]
 
     def _trackings(self, observed: ObservedRounds) -> list[Experiment | Mixture]:
         """Nobody can tell one person from two, unless a replay puts a card on both sides."""
@@ -281,10 +275,3 @@ class Dealt(LocalWrapper):
         if np.array_equal(used, slots):
             return self.base.simulate(held, rng)
         return self.base.simulate(held[:, index], rng)[:, column]
-
-
-def _taking_part(participation: Chance) -> Fraction:
-    share = checks.chance("participation", participation)
-    if share == 0:
-        raise ValueError("participation must be above 0: nobody would answer")
-    return share

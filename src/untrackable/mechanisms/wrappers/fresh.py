@@ -12,6 +12,7 @@ from untrackable import checks
 from untrackable.estimation.aggregators import Aggregator, FloatArray, Reports, Scope
 from untrackable.framing import pack_integers, unpack_integers
 from untrackable.mechanisms.checked_values import local_population, per_round
+from untrackable.mechanisms.crowd_privacy import SentRounds
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.interface import After, Values
 from untrackable.mechanisms.local.local_interface import Local
@@ -63,6 +64,12 @@ class Fresh(LocalWrapper):
         """Each report may be missing, independently of the others."""
         everything = self._privacy(rounds, values)
         return everything if rounds is None else thinned(everything, participation)
+
+    def _unlinked_rounds(self, reports: int | None) -> SentRounds:
+        """A new report for every round."""
+        if reports is None:
+            raise ValueError("reports must be given: fresh reports have no last round")
+        return [(self.base, reports)]
 
     def _trackings(self, observed: ObservedRounds) -> list[Experiment | Mixture]:
         """Nobody can tell one person from two, because reports are independent given the value."""

@@ -1,11 +1,10 @@
 """The common part of mechanisms that are built on a local one, their base."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.mechanisms.local.local_interface import IntegerLocal, Local, TruthfulLocal
+from untrackable.mechanisms.local.local_interface import IntegerLocal, Local, TruthfulLocal, WeightedLocal
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
 from untrackable.mechanisms.truthfulness import Truthfulness
 from untrackable.theory.accuracy import Accuracy
@@ -50,7 +49,11 @@ class LocalWrapper(Mechanism):
         """That of a frequency estimated from one report of the base by each person, if the base can say."""
         if not isinstance(self.base, NoisyInnerProduct):
             return None
-        return math.sqrt(self.base.held_variance(share) / people)
+        return self.base.held_error(people, share)
+
+    def shift(self, *, round: int = 1) -> float | None:
+        """That of one report of the base, if the base can say."""
+        return self.base.largest_weight() if isinstance(self.base, WeightedLocal) else None
 
     def independent_errors(self, values: int) -> int:
         """One error for every value of the base. With one bit, both values have the same error."""

@@ -1,0 +1,34 @@
+"""What becomes of a crowd's guarantee if more or fewer people take part than planned."""
+
+from collections.abc import Iterable
+
+from untrackable import checks
+from untrackable.brackets import Bracket
+from untrackable.checks import Chance
+from untrackable.mechanisms.interface import Mechanism
+from untrackable.theory.chance_of_answering import EVERY_ROUND
+
+
+def crowd_curve(
+    mechanism: Mechanism,
+    people: Iterable[int],
+    *,
+    reports: int | None = None,
+    eps: float | None = None,
+    delta: float | None = None,
+    participation: Chance = EVERY_ROUND,
+) -> dict[int, Bracket]:
+    """For each number of people, eps at this `delta`, or delta at this `eps` (brackets).
+
+    It is for `reports` rounds, by default all that there are, each with that many enrolled people.
+    """
+    if (eps is None) == (delta is None):
+        raise ValueError("give eps or delta, and not both")
+    found = {}
+    for number in people:
+        pair = mechanism.crowd(people=number, reports=reports, participation=participation)
+        if delta is not None:
+            found[number] = pair.gamma(checks.probability("delta", delta))
+        elif eps is not None:
+            found[number] = pair.delta(checks.non_negative("eps", eps))
+    return found
