@@ -12,11 +12,19 @@ from hmac import digest
 
 from untrackable.errors import GatewayKeyUnknown, SealingError
 from untrackable.extras import extra
-from untrackable.oblivious.hpke_receiver import NONCE_BYTES, HpkeReceiver, cipher_suite, key_bytes
-from untrackable.oblivious.key_config import PUBLIC_KEY_BYTES, SUPPORTED, X25519, KeyConfig, Suite
+from untrackable.oblivious.key_config import AES_128_GCM, HKDF_SHA256, PUBLIC_KEY_BYTES, X25519, KeyConfig, Suite
 
 with extra("oblivious"):
-    from pyhpke import CipherSuite, ContextInterface, KEMKeyInterface, KEMKeyPair
+    from pyhpke import (
+        AEADId,
+        CipherSuite,
+        ContextInterface,
+        KDFId,
+        KEMId,
+        KEMKeyInterface,
+        KEMKeyPair,
+        PyHPKEError,
+    )
 
 REQUEST_MEDIA_TYPE = "message/ohttp-req"
 ANSWER_MEDIA_TYPE = "message/ohttp-res"
@@ -32,8 +40,7 @@ SEALED_LENGTH = _HEAD + PUBLIC_KEY_BYTES + REQUEST_LENGTH + _TAG
 SEALED_ANSWER_LENGTH = 16 + ANSWER_LENGTH + _TAG
 """The number of bytes of every sealed answer with AES-128-GCM, which all our keys use."""
 _REQUEST_INFO, _ANSWER_INFO = b"message/bhttp request", b"message/bhttp response"
-_SUITES_AT = slice(1, _HEAD)
-"""Where the head of a request says how it is sealed."""
+_NONCE_BYTES = 12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,11 +54,10 @@ class SealedRequest:
 
     def open_answer(self, sealed: bytes) -> bytes:
         """The answer as binary HTTP with its padding. `SealingError` if it is not the answer to this request."""
-        size = key_bytes(self._suite)
+        size = _key_bytes(self._suite)
         if len(sealed) < size + _TAG:
             raise SealingError("a sealed answer is cut off")
-        exported = self._context.export(_ANSWER_INFO, size)
-        key, nonce = _answer_key(self._encapsulated, exported, sealed[:size])
+        key, nonce = _answer_key(self._suite, self._encapsulated, self._context, sealed[:size])
         try:
             return _cipher(self._suite).aead.import_key(key).open(sealed[size:], nonce)
         except Exception:  # Its cause says nothing more, and differs between ciphers.
@@ -63,22 +69,17 @@ class OpeningKey:
     """A gateway's private key, with which it opens requests. Its repr shows only what is public."""
 
     config: KeyConfig
-    _receivers: Mapping[bytes, tuple[Suite, HpkeReceiver]] = field(repr=False)
-    """What opens a request, by the part of its head that says how it is sealed."""
+    _secret: KEMKeyInterface = field(repr=False)
 
     @classmethod
     def from_bytes(cls, id: int, secret: bytes, suites: tuple[Suite, ...] | None = None) -> "OpeningKey":
         """The key with these 32 secret bytes."""
         if len(secret) != PUBLIC_KEY_BYTES:
             raise ValueError(f"a private key must have {PUBLIC_KEY_BYTES} bytes")
-        private: KEMKeyInterface = _cipher(min(SUPPORTED)).kem.deserialize_private_key(secret)
+        private = _cipher(Suite(HKDF_SHA256, AES_128_GCM)).kem.deserialize_private_key(secret)
         public = private.raw.public_key().public_bytes_raw()
         config = KeyConfig(id, public) if suites is None else KeyConfig(id, public, suites)
-        receivers = {}
-        for suite in SUPPORTED & set(config.suites):
-            head = _head(id, suite)
-            receivers[head[_SUITES_AT]] = suite, HpkeReceiver(private, suite, _info(head))
-        return cls(config, receivers)
+        return cls(config, private)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,12 +90,12 @@ class OpenedRequest:
     """The request as binary HTTP with its padding."""
     _encapsulated: bytes = field(repr=False)
     _suite: Suite = field(repr=False)
-    _exported: bytes = field(repr=False)
+    _context: ContextInterface = field(repr=False)
 
     def seal_answer(self, answer: bytes) -> bytes:
         """Seal an answer in binary HTTP. It is padded, so that all sealed answers have one length."""
         padded = _padded(answer, ANSWER_LENGTH, "an answer")
-        return _seal_answer(self, padded, os.urandom(key_bytes(self._suite)))
+        return _seal_answer(self, padded, os.urandom(_key_bytes(self._suite)))
 
 
 def seal_request(config: KeyConfig, request: bytes, *, length: int = REQUEST_LENGTH) -> SealedRequest:
@@ -109,20 +110,24 @@ def open_request(keys: Mapping[int, OpeningKey], body: bytes) -> OpenedRequest:
     """
     if len(body) < _HEAD + PUBLIC_KEY_BYTES + _TAG:
         raise SealingError("a sealed request is cut off")
-    key = keys.get(body[0])
-    found = None if key is None else key._receivers.get(body[_SUITES_AT])
-    if found is None:
+    head, encapsulated = body[:_HEAD], body[_HEAD : _HEAD + PUBLIC_KEY_BYTES]
+    key = keys.get(head[0])
+    suite = Suite(int.from_bytes(head[3:5], "big"), int.from_bytes(head[5:7], "big"))
+    if key is None or int.from_bytes(head[1:3], "big") != X25519 or suite not in key.config.suites:
         raise GatewayKeyUnknown("the request is sealed with a key that this gateway does not have")
-    suite, receiver = found
-    encapsulated = body[_HEAD : _HEAD + PUBLIC_KEY_BYTES]
-    content, secret = receiver.open(encapsulated, body[_HEAD + PUBLIC_KEY_BYTES :])
-    return OpenedRequest(content, encapsulated, suite, receiver.export(secret, _ANSWER_INFO, key_bytes(suite)))
+    try:
+        context = _cipher(suite).create_recipient_context(encapsulated, key._secret, info=_info(head))
+        content = context.open(body[_HEAD + PUBLIC_KEY_BYTES :])
+    except (PyHPKEError, ValueError):
+        raise SealingError("the request was not sealed with this gateway's key, or it was altered") from None
+    return OpenedRequest(content, encapsulated, suite, context)
 
 
 def _seal_request(config: KeyConfig, request: bytes, ephemeral: KEMKeyPair | None) -> SealedRequest:
     """Seal a request as it is. The RFC's example gives the ephemeral key; otherwise a new one is drawn."""
     cipher = _cipher(config.suite)
-    head = _head(config.id, config.suite)
+    numbers = (X25519, *config.suite)
+    head = bytes([config.id]) + b"".join(number.to_bytes(2, "big") for number in numbers)
     try:
         public = cipher.kem.deserialize_public_key(config.public_key)
         encapsulated, context = cipher.create_sender_context(public, info=_info(head), eks=ephemeral)
@@ -132,19 +137,15 @@ def _seal_request(config: KeyConfig, request: bytes, ephemeral: KEMKeyPair | Non
 
 
 def _seal_answer(opened: OpenedRequest, answer: bytes, salt: bytes) -> bytes:
-    key, nonce = _answer_key(opened._encapsulated, opened._exported, salt)
+    key, nonce = _answer_key(opened._suite, opened._encapsulated, opened._context, salt)
     return salt + _cipher(opened._suite).aead.import_key(key).seal(answer, nonce)
 
 
-def _answer_key(encapsulated: bytes, exported: bytes, salt: bytes) -> tuple[bytes, bytes]:
+def _answer_key(suite: Suite, encapsulated: bytes, context: ContextInterface, salt: bytes) -> tuple[bytes, bytes]:
     """The key and the nonce of an answer, by HKDF-SHA256 from what both sides know of the request."""
-    secret = digest(encapsulated + salt, exported, "sha256")
-    key = digest(secret, b"key\x01", "sha256")[: len(exported)]
-    return key, digest(secret, b"nonce\x01", "sha256")[:NONCE_BYTES]
-
-
-def _head(id: int, suite: Suite) -> bytes:
-    return bytes([id]) + b"".join(number.to_bytes(2, "big") for number in (X25519, *suite))
+    size = _key_bytes(suite)
+    secret = digest(encapsulated + salt, context.export(_ANSWER_INFO, size), "sha256")
+    return digest(secret, b"key\x01", "sha256")[:size], digest(secret, b"nonce\x01", "sha256")[:_NONCE_BYTES]
 
 
 def _info(head: bytes) -> bytes:
@@ -157,6 +158,11 @@ def _padded(message: bytes, length: int, what: str) -> bytes:
     return message.ljust(length, b"\x00")
 
 
+def _key_bytes(suite: Suite) -> int:
+    """The number of bytes of the cipher's key, which is above that of its nonce."""
+    return 16 if suite.aead == AES_128_GCM else 32
+
+
 @lru_cache(maxsize=4)
 def _cipher(suite: Suite) -> CipherSuite:
-    return cipher_suite(suite)
+    return CipherSuite.new(KEMId(X25519), KDFId(suite.kdf), AEADId(suite.aead))
