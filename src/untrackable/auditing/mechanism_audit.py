@@ -11,6 +11,7 @@ from untrackable import checks
 from untrackable.auditing.attendance_attack import AttendanceMatched, match_by_attendance
 from untrackable.auditing.attendance_audit import Attended, Stay, longer_stays, recognition_curve
 from untrackable.auditing.change_attack import Changed, find_changes
+from untrackable.auditing.different_values import zipf_weights
 from untrackable.auditing.link_attack import Linked, link
 from untrackable.brackets import Bracket
 from untrackable.checks import Chance
@@ -29,8 +30,6 @@ T = TypeVar("T")
 
 LARGEST_CROWD = 10_000
 """At most this many people are simulated, even if the crowd is larger."""
-_VALUES = 8
-"""People hold at most this many different values, unless the caller says how common values are."""
 _APART = 1000
 """At most this many of them are followed, because every value is tried for everybody."""
 _MOST_POINTS = 8
@@ -193,7 +192,7 @@ def audit(
         linked = questions.maybe(
             "linking", lambda: link(mechanism, people=followed, reports=reports // 2, seed=seed, progress=progress)
         )
-        weights = _zipf(mechanism) if distribution is None else distribution
+        weights = zipf_weights(mechanism) if distribution is None else distribution
         apart = questions.maybe(
             "linking by different values",
             lambda: link(
@@ -379,11 +378,6 @@ class _Questions:
             tuple(curve.fpr.tolist()),
             powers,
         )
-
-
-def _zipf(mechanism: Mechanism) -> list[float]:
-    """The weights of a few values, the most common first."""
-    return [1 / rank for rank in range(1, min(mechanism.capacity or _VALUES, _VALUES) + 1)]
 
 
 def _method(mechanism: object, name: str) -> Callable[..., Any]:
