@@ -5,13 +5,20 @@ import math
 import numpy as np
 
 from untrackable.brackets import Bracket
-from untrackable.estimation.aggregators import FloatArray
 from untrackable.mechanisms.interface import Mechanism, Pair
+from untrackable.theory.factor import FloatArray
 
 _GAMMAS = (0.0, *(0.01 * 1.2**i for i in range(48)))
 """Where delta of one value against another is asked for. Between them it is below the chord, over e^γ."""
+_VALUES = 8
+"""People hold at most this many different values, unless the caller says how common values are."""
 _STEPS = 400
 """The number of likelihood ratios that are tried for the best bound."""
+
+
+def zipf_weights(mechanism: Mechanism) -> list[float]:
+    """The weights 1, 1/2, 1/3, … of a few values, the most common first."""
+    return [1 / rank for rank in range(1, min(mechanism.capacity or _VALUES, _VALUES) + 1)]
 
 
 def matched_upper(

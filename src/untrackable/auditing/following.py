@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from untrackable.auditing.confidence import Matched
+from untrackable.auditing.different_values import zipf_weights
 from untrackable.auditing.link_attack import link
 from untrackable.brackets import Bracket
 from untrackable.mechanisms.inner_product.deck import Deck
@@ -13,7 +14,6 @@ from untrackable.mechanisms.kept.rappor import Rappor
 PEOPLE = 300
 """The people whom the attack matches."""
 _REPORTS = (1, 2, 4, 8)
-_VALUES = 8
 _SLOTS, _CROWD = 2 * _REPORTS[-1], 100_000
 """The rounds and the people of the deck that a crowd hides with eps = 1."""
 
@@ -46,13 +46,12 @@ def followed(name: str, mechanism: Mechanism, seed: int = 1) -> list[Followed]:
     The observer is granted which reports of one place are one person's. In a crowd, linking them is the first step.
     """
     last = mechanism.last_round
-    weights = [1 / rank for rank in range(1, min(mechanism.capacity or _VALUES, _VALUES) + 1)]
     found = []
     for reports in _REPORTS:
         if last is not None and 2 * reports > last:
             break
         same = link(mechanism, people=PEOPLE, reports=reports, seed=seed)
-        apart = link(mechanism, people=PEOPLE, reports=reports, distribution=weights, seed=seed)
+        apart = link(mechanism, people=PEOPLE, reports=reports, distribution=zipf_weights(mechanism), seed=seed)
         found += [
             Followed(name, different, reports, linked.top1, linked.top1_bound)
             for different, linked in ((False, same), (True, apart))

@@ -8,6 +8,7 @@ from untrackable.auditing.attendance_audit import Attended
 from untrackable.auditing.audit_questions import Apart as Apart
 from untrackable.auditing.audit_questions import Auditable, AuditQuestions, Curves, method_of, pure_bracket
 from untrackable.auditing.change_attack import Changed, find_changes
+from untrackable.auditing.different_values import zipf_weights
 from untrackable.auditing.link_attack import Linked, link
 from untrackable.brackets import Bracket
 from untrackable.checks import Chance
@@ -21,8 +22,6 @@ from untrackable.theory.percentiles import Trackability
 
 LARGEST_CROWD = 10_000
 """At most this many people are simulated, even if the crowd is larger."""
-_VALUES = 8
-"""People hold at most this many different values, unless the caller says how common values are."""
 _APART = 1000
 """At most this many of them are followed, because every value is tried for everybody."""
 
@@ -134,7 +133,7 @@ def audit(
         linked = questions.maybe(
             "linking", lambda: link(mechanism, people=followed, reports=reports // 2, seed=seed, progress=progress)
         )
-        weights = _zipf(mechanism) if distribution is None else distribution
+        weights = zipf_weights(mechanism) if distribution is None else distribution
         apart = questions.maybe(
             "linking by different values",
             lambda: link(
@@ -181,8 +180,3 @@ def audit(
         curves,
         questions.missing,
     )
-
-
-def _zipf(mechanism: Mechanism) -> list[float]:
-    """The weights of a few values, the most common first."""
-    return [1 / rank for rank in range(1, min(mechanism.capacity or _VALUES, _VALUES) + 1)]

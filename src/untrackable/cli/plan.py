@@ -56,10 +56,10 @@ class Rounds(click.ParamType):  # type: ignore[type-arg]
     type=click.Choice(["alone", "crowd"]),
     default="alone",
     show_default=True,
-    help="Who must not learn answers: the collector, or the collector without the relay.",
+    help="Who must not learn answers.",
 )
-@click.option("--crowd-eps", type=float, show_default="1", help="Privacy in the crowd; --observer is then crowd.")
-@click.option("--crowd-delta", type=float, default=1e-6, show_default=True, help="Probability that it fails.")
+@click.option("--crowd-eps", type=float, show_default="1", help="Privacy in the crowd.")
+@click.option("--crowd-delta", type=float, default=1e-6, show_default=True, help="Chance that it fails.")
 @click.option("--advantage", type=float, show_default="0.01", help="Observer's edge over a guess.")
 @click.option("--matched", type=float, help="Or the chance of being picked out of a crowd.")
 @click.option("--crowd", type=int, default=1000, show_default=True, help="Size of the crowd to hide in.")
@@ -94,8 +94,9 @@ def plan(
     that meet the goals, with what is proved about them, and says why the others do not. An eps above 4 is computed
     only if --largest-eps allows it.
 
-    By default nobody has to be trusted. With --observer crowd, a relay hides who sends which report, and must not
-    work with the collector: reports may then be far louder. --eps is a limit in case they do work together.
+    By default nobody has to be trusted. With --observer crowd, or --crowd-eps, a relay hides who sends which
+    report, and must not work with the collector: reports may then be far louder. --eps is a limit in case they do
+    work together.
 
     The rounds that somebody answers, and from where, can give a person away. So clients answer only some rounds, as
     often as --recognition allows. With --recognition 1, attendance is left out and every round is answered.
