@@ -11,6 +11,9 @@ from hypothesis import settings
 settings.register_profile("untimed", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("untimed")
 
+# Every worker of the tests has a core of its own: threads of linear algebra would only wait for each other.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 # Tests kill processes, which lose nothing that they wrote, and never machines. So nobody needs to wait for a disk.
 _MEMORY, _ROOM = Path("/dev/shm"), 4 << 30  # noqa: S108
 if "TMPDIR" not in os.environ and _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free > _ROOM:

@@ -1,5 +1,6 @@
 """Least squares for the chosen candidates, with standard errors and a one-sided p-value for every candidate."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -83,7 +84,8 @@ def solve(design: Design, chosen: Indices, shares: FloatArray, *, background: Fl
     columns = model(design, chosen, background)
     gram = (columns.T @ columns.multiply(weights[:, None])).toarray()
     kept = independent(gram)
-    columns = csc_array(columns[:, kept])
+    if kept.size < gram.shape[0]:
+        columns = csc_array(columns[:, kept])
     inverse = np.linalg.inv(gram[np.ix_(kept, kept)])
     solution = inverse @ (columns.T @ (weights * design.shares))
     fitted: FloatArray = columns @ solution
@@ -152,15 +154,19 @@ def p_value(
 
 def model(design: Design, chosen: Indices, background: FloatArray | None) -> csc_array:
     """The columns of the least squares, the background first."""
-    part = design.matrix[:, chosen]
-    if background is None:
-        return csc_array(part)
-    return csc_array(hstack((csc_array(background[:, None]), part), format="csc"))
+    part = csc_array(design.matrix[:, chosen])
+    return part if background is None else csc_array(hstack((csc_array(background[:, None]), part), format="csc"))
 
 
 def independent(gram: FloatArray) -> Indices:
-    """The columns that are not mixtures of earlier ones, by a Cholesky decomposition, one column at a time."""
+    """The columns that are not mixtures of earlier ones, by a Cholesky decomposition, one column at a time.
+
+    As a rule there are no mixtures, and one decomposition of all columns says so.
+    """
     size = gram.shape[0]
+    with suppress(np.linalg.LinAlgError):
+        if np.all(np.diagonal(np.linalg.cholesky(gram)) ** 2 > _DEPENDENT * np.diagonal(gram)):
+            return np.arange(size)
     lower = np.zeros((size, size))
     kept: list[int] = []
     for j in range(size):
