@@ -58,7 +58,10 @@ def test_attendance_in_words_and_as_json() -> None:
 def test_people_who_differ_are_followed_too() -> None:
     result = CliRunner().invoke(main, ["audit", *QUICK, "--distribution", "4,2,1,1", "--json"])
     found = json.loads(result.stdout)
-    assert found["linked_apart"]["top1_bound"] is None
+    assert found["linked_apart"]["top1"]["lower"] <= found["linked_apart"]["top1_bound"]["upper"]
+    assert found["linked_apart"]["top1_bound"]["certainty"] == "upper"
+    assert found["in_crowd"]["eps"]["upper"] < found["everlasting"]["gamma"]["upper"]
+    assert found["shift"] > 1
     assert found["linked_apart"]["auc"]["sampled"] != found["linked"]["auc"]["sampled"]
     for wrong in ("a,b", "-1,2", ""):
         result = CliRunner().invoke(main, ["audit", *QUICK, "--distribution", wrong])

@@ -133,18 +133,17 @@ def audit(
         linked = questions.maybe(
             "linking", lambda: link(mechanism, people=followed, reports=reports // 2, seed=seed, progress=progress)
         )
-        weights = zipf_weights(mechanism) if distribution is None else distribution
-        apart = questions.maybe(
-            "linking by different values",
-            lambda: link(
-                mechanism,
-                people=min(followed, _APART) if distribution is None else followed,
-                reports=reports // 2,
-                distribution=weights,
-                seed=seed,
-                progress=progress,
-            ),
-        )
+
+        def by_values(weights: Sequence[float], people: int) -> Linked:
+            return link(
+                mechanism, people=people, reports=reports // 2, distribution=weights, seed=seed, progress=progress
+            )
+
+        if distribution is not None:
+            apart = by_values(distribution, followed)
+        else:
+            few = min(followed, _APART)
+            apart = questions.maybe("different values", lambda: by_values(zipf_weights(mechanism), few))
         changed = questions.maybe(
             "changes",
             lambda: find_changes(mechanism, people=min(crowd, 1000), reports=reports, seed=seed, progress=progress),
