@@ -123,11 +123,15 @@ def test_extras_are_those_that_are_declared() -> None:
         for name, requirements in project["optional-dependencies"].items()
     }
     assert declared.pop("all") == ("untrackable",)
-    assert declared.pop("cuda") == EXTRAS["cuda"][1]  # only useful with a GPU, so `all` leaves it out
+    for name in (
+        "cuda",
+        "spark",
+    ):  # These are large, and only useful with a GPU or a cluster: `all` leaves them out.
+        assert declared.pop(name) == EXTRAS[name][1]
     [everything] = project["optional-dependencies"]["all"]
     assert everything == f"untrackable[{','.join(sorted(declared))}]"
     assert declared.pop("fast") == ("numba",)  # NumPy does the same without it
-    assert declared == {name: modules for name, (_, modules) in EXTRAS.items() if name != "cuda"}
+    assert declared == {name: modules for name, (_, modules) in EXTRAS.items() if name not in ("cuda", "spark")}
 
 
 def test_version_and_changelog_agree() -> None:

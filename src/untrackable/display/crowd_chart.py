@@ -2,7 +2,7 @@
 
 from untrackable.display.chart_theme import COLOURS, Spec, chart_spec
 from untrackable.extras import extra
-from untrackable.planning.crowd_curve import CrowdPoint
+from untrackable.planning.other_crowds import CrowdPoint
 from untrackable.planning.plans import Option
 
 with extra("plots"):

@@ -12,7 +12,7 @@ from untrackable.display.numbers import as_dict
 from untrackable.display.page_shell import chart_page, command_line
 from untrackable.display.participation_charts import participation_charts
 from untrackable.extras import extra
-from untrackable.planning.crowd_curve import crowd_curve
+from untrackable.planning.other_crowds import other_crowds
 from untrackable.planning.participation_curve import participation_curve
 from untrackable.planning.plans import Plan
 from untrackable.planning.slider_grids import Grids, grids
@@ -65,7 +65,7 @@ def _crowd_page(plan: Plan, command: list[str]) -> str:
     best = plan.recommended
     specs: dict[str, Spec] = {}
     if best is not None:
-        specs["crowd"] = crowd_chart(best, crowd_curve(best))
+        specs["crowd"] = crowd_chart(best, other_crowds(best))
         if best.goals.discovered is None:
             specs["following"] = following_chart(followed_beside(best.name, best.mechanism))
     rows = [plan_words.cells(option) for option in plan.options]

@@ -3,8 +3,9 @@
 from typing import NamedTuple
 
 from untrackable.brackets import Bracket
-from untrackable.mechanisms import crowd_answer
+from untrackable.mechanisms.crowd_curve import crowd_curve
 from untrackable.planning.plans import Option
+from untrackable.theory.crowd_counts import LARGEST_CROWD
 
 _SHARES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 """Sizes of the crowd, as multiples of the planned one."""
@@ -17,14 +18,13 @@ class CrowdPoint(NamedTuple):
     eps: Bracket
 
 
-def crowd_curve(option: Option) -> list[CrowdPoint]:
+def other_crowds(option: Option) -> list[CrowdPoint]:
     """The option's mechanism in crowds of other sizes; nothing if a crowd does not hide its reports."""
-    goals, found = option.goals, []
+    goals = option.goals
     if option.in_crowd.eps is None or not isinstance(goals.rounds, int):
         return []
-    for share in _SHARES:
-        people = max(2, round(share * goals.enrolled))
-        seen = crowd_answer.in_crowd(option.mechanism, people, goals.rounds, goals.answered, goals.crowd_delta)
-        if seen.eps is not None:
-            found.append(CrowdPoint(seen.people, seen.eps))
-    return found
+    sizes = [min(LARGEST_CROWD, max(2, round(share * goals.enrolled))) for share in _SHARES]
+    curve = crowd_curve(
+        option.mechanism, sizes, reports=goals.rounds, delta=goals.crowd_delta, participation=goals.answered
+    )
+    return [CrowdPoint(people, eps) for people, eps in curve.items()]
