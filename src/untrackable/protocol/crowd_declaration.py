@@ -10,17 +10,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from untrackable import checks
-from untrackable.errors import CampaignError
+from untrackable.errors import CampaignError, SealingError
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.registry import plain
+from untrackable.oblivious.key_config import KeyConfig
 from untrackable.protocol.wire import LAST_ROUND
 
-LARGEST_CROWD = 10**9
-"""The largest crowd."""
-_X25519 = (0x0020).to_bytes(2, "big")
-"""The only way of agreeing on a key that clients know (RFC 9180)."""
-_PUBLIC_KEY = 32
-_MOST_CIPHERS = 8
+_LARGEST_CROWD = 10**9
+"""The largest crowd: that of `theory.crowd_counts`, which a client does not load."""
+_MOST_SUITES = 8
 _HEX = re.compile(r"([0-9a-f]{2})+")
 
 
@@ -40,7 +38,7 @@ class CrowdGuarantee:
             self,
             eps=checks.positive("eps", self.eps),
             delta=checks.open_probability("delta", self.delta),
-            people=checks.integer("people", self.people, low=2, high=LARGEST_CROWD),
+            people=checks.integer("people", self.people, low=2, high=_LARGEST_CROWD),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -142,14 +140,15 @@ def check_gateway(gateway: Gateway | None, crowd: CrowdGuarantee | None) -> None
 
 
 def _checked_config(config: bytes) -> bytes:
-    """A key configuration: id, kind of key, public key, and the ciphers as pairs of numbers."""
+    """The bytes of a key configuration, if it is one that clients know."""
     if not isinstance(config, bytes):
         raise TypeError(f"config must be bytes, not {type(config).__name__}")
-    ciphers = int.from_bytes(config[3 + _PUBLIC_KEY : 5 + _PUBLIC_KEY], "big")
-    if config[1:3] != _X25519:
-        raise ValueError("a gateway key must be an X25519 key (kind 0x0020)")
-    if len(config) != 5 + _PUBLIC_KEY + ciphers or not 4 <= ciphers <= 4 * _MOST_CIPHERS or ciphers % 4:
-        raise ValueError("a gateway key must be one key configuration of RFC 9458, of the right length")
+    try:
+        found = KeyConfig.from_bytes(config)
+    except SealingError as error:
+        raise ValueError(f"a gateway key must be one key configuration of RFC 9458: {error}") from None
+    if len(found.suites) > _MOST_SUITES:
+        raise ValueError(f"a gateway key must have at most {_MOST_SUITES} suites")
     return config
 
 
