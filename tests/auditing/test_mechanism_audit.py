@@ -71,7 +71,8 @@ def test_every_entry_is_audited(name: str) -> None:
     told = json.dumps(finite(as_dict(found)), allow_nan=False)
     assert told.count('"certainty"') >= len(brackets(found))
     for line in audit_words.lines(found):
-        assert line.certainty in ("exact", "upper", "lower", "sampled", "exact up to ±"), line
+        if line.number != "does not apply":
+            assert line.certainty in ("exact", "upper", "lower", "sampled", "exact up to ±"), line
         assert line.number
     sentences = audit_words.verdict(found)
     assert all(sentence.endswith(".") for sentence in sentences)
