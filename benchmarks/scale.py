@@ -122,7 +122,8 @@ def row(people: int, participation: float, per: Constants) -> str:
     tasks = daily * per.exported / TASK_BYTES
     wire = daily * (SEALED_LENGTH + SEALED_ANSWER_LENGTH + HEADERS)
     cells = (
-        f"{people:,}", f"{participation:.2f}", f"{daily:,.0f}", f"{rate:,.0f}", f"{cores[0]:.1f}", f"{cores[1]:.1f}",
+        f"{people:,}", f"{participation:.2f}", f"{daily:,.0f}", f"{rate:,.0f}",
+        *(f"{each:.1f}" for each in cores),
         f"{daily * per.stored / 2**30:.1f}", f"{wire / 2**30:.0f}", f"{daily * per.summed / 3.6e9:.2f}",
         f"{max(1, tasks):,.0f}", f"{max(1, tasks) * per.sums / 2**20:.1f}",
     )  # fmt: skip
