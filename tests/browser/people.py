@@ -58,6 +58,7 @@ class Asking:
         address = f"{self.server}/client/{name}"
         page.evaluate(LOADED, [self.server, address, browser_client.integrity(content)])
         limits = {key: limit for key, limit in campaign.guarantee.to_json().items() if key != "values"}
+        limits |= {"crowd_eps": limits["eps"], "crowd_delta": limits["delta"]}
         self.at(page)
         page.evaluate(
             "([id, policy]) => { window.client = window.made(id, policy) }", [campaign.id, {**limits, **policy}]

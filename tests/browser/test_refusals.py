@@ -108,7 +108,7 @@ def test_answers_and_policies_that_do_not_fit(context: BrowserContext, asking: A
     assert refusal(page, "client.answer('page 3')").endswith("policy: delta")
     asking.load(page, second, eps=17)
     assert "allows more than the stored one" in refusal(page, "client.answer('page 3')")
-    page.evaluate("() => allow({ eps: 17, delta: 1e-5, recognition: 1 })")
+    page.evaluate("() => allow({ eps: 17, delta: 1e-5, recognition: 1, crowd_eps: 17, crowd_delta: 1e-5 })")
     asking.load(page, second, eps=17, delta=1e-5)
     joined(page, "page 3")
     assert set(page.evaluate(KEPT)) == {"ledger", asked.id, second.id}
