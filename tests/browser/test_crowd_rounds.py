@@ -43,6 +43,13 @@ class Study:
     posts: list[tuple[str, bytes | None]]
     asked: list[str]
 
+    def load(self, address: str) -> None:
+        """Load the application, or load it again."""
+        name, content = next(item for item in browser_client.files().items() if item[0].startswith("untrackable-"))
+        file = f"{self.collector}/client/{name}"
+        self.page.goto(address)
+        self.page.evaluate(LOADED, [self.collector, file, browser_client.integrity(content)])
+
     def campaign(self, number: int = 0, keys: list[dict[str, Any]] | None = None) -> Campaign:
         """A campaign whose first round is on. It lists these keys, by default those of the gateway."""
         gateway = Gateway.from_json({"keys": keys or self.keys})
@@ -85,7 +92,7 @@ def study(browser: Browser, tmp_path: Path) -> Iterator[Study]:
         process(url, "--gateway-keys", str(tmp_path / "gateway.keys"), log=tmp_path / "log") as collector,
         relay_process("--gateway", f"study={collector.address}", log=tmp_path / "relay-log") as relay,
         application() as page_at,
-        opened(browser, page_at) as page,
+        opened(browser) as page,
     ):
         posts: list[tuple[str, bytes | None]] = []
         asked: list[str] = []
@@ -96,23 +103,21 @@ def study(browser: Browser, tmp_path: Path) -> Iterator[Study]:
                 posts.append((request.url, request.post_data_buffer))
 
         page.on("request", note)
-        name, content = next(item for item in browser_client.files().items() if item[0].startswith("untrackable-"))
-        where = [collector.address, f"{collector.address}/client/{name}", browser_client.integrity(content)]
-        page.evaluate(LOADED, where)
-        yield Study(page, collector.address, f"{relay.address}/gateways/study", url, listed, posts, asked)
+        found = Study(page, collector.address, f"{relay.address}/gateways/study", url, listed, posts, asked)
+        found.load(page_at)
+        yield found
         assert relay.end() == 0
         assert collector.end() == 0
     assert (tmp_path / "relay-log").read_bytes() == b""
 
 
 @contextmanager
-def opened(browser: Browser, address: str) -> Iterator[Page]:
+def opened(browser: Browser) -> Iterator[Page]:
     context = browser.new_context()
     page = context.new_page()
     complaints: list[str] = []
     page.on("console", lambda message: complaints.append(message.text))
     page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.goto(address)
     try:
         yield page
         expected = ("Failed to load resource", "Failed to find a valid digest")
@@ -155,7 +160,8 @@ def test_a_report_goes_through_the_relay_and_never_directly(study: Study) -> Non
 
     # The part for crowds is loaded by campaigns that rely on one, and nothing comes from elsewhere.
     assert any("/client/crowd-" in each for each in study.asked)
-    assert all(each.startswith((study.collector, study.relay)) for each in study.asked)
+    known = (study.collector, study.relay, page.url)
+    assert all(each.startswith(known) for each in study.asked)
 
 
 def test_keys_that_the_gateway_does_not_have(study: Study) -> None:
@@ -182,15 +188,7 @@ def test_keys_that_the_gateway_does_not_have(study: Study) -> None:
 
 def test_a_browser_without_the_curve_or_the_part_for_crowds(study: Study) -> None:
     asked, page = study.campaign(), study.page
-
-    def changed(route: Route) -> None:
-        found = route.fetch()
-        route.fulfill(response=found, body=found.body() + b"\n")
-
-    page.route("**/crowd-*.js", changed)
     study.use(asked)
-    assert "a part of the client cannot be loaded, or was changed" in refusal(page, "client.answer(3)")
-    page.unroute("**/crowd-*.js")
     page.evaluate(
         """() => {
             const generate = SubtleCrypto.prototype.generateKey;
@@ -201,5 +199,14 @@ def test_a_browser_without_the_curve_or_the_part_for_crowds(study: Study) -> Non
         }"""
     )
     assert "this browser has no X25519" in refusal(page, "client.answer(3)")
+    study.load(page.url)
+
+    def changed(route: Route) -> None:
+        found = route.fetch()
+        route.fulfill(response=found, body=found.body() + b"\n")
+
+    page.route("**/crowd-*.js", changed)
+    study.use(asked)
+    assert "a part of the client cannot be loaded, or was changed" in refusal(page, "client.answer(3)")
     assert page.evaluate(KEPT) == {}
     assert study.posts == []

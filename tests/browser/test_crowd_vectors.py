@@ -131,7 +131,7 @@ def test_keys_and_binary_http(program: Path) -> None:
         bytes.fromhex("0140c80401410161"),
         bytes.fromhex("0140c80401610120"),
     ]
-    expected = []
+    expected: list[list[Any] | None] = []
     for each in answers:
         try:
             read = BinaryResponse.from_bytes(each)
