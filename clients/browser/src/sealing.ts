@@ -49,7 +49,7 @@ export function keyConfig(text: string): KeyConfig {
 /** A key pair for one request, as the browser draws it. */
 export async function newPair(): Promise<CryptoKeyPair> {
   try {
-    return (await crypto.subtle.generateKey(CURVE, true, ["deriveBits"])) as CryptoKeyPair;
+    return (await crypto.subtle.generateKey(CURVE, false, ["deriveBits"])) as CryptoKeyPair;
   } catch {
     throw new Refused("this browser has no X25519, with which reports for a crowd are sealed");
   }
