@@ -186,6 +186,24 @@ def test_keys_that_the_gateway_does_not_have(study: Study) -> None:
     assert study.reports() == 1
 
 
+def test_a_page_that_is_loaded_again_sends_the_same_report(study: Study) -> None:
+    """Within minutes, sealed anew, and the collector counts it once."""
+    asked, page = study.campaign(), study.page
+    study.use(asked)
+    assert page.evaluate("client.answer(1)")
+    study.at_its_moment()
+    moment = page.evaluate("window.now")
+    page.evaluate("() => { window.fetch = () => new Promise(() => {}); window.sending = client.send(); }")
+    page.wait_for_function("async () => (await navigator.locks.query()).held.length == 1")
+    page.wait_for_function(f"async () => /\"tries\":1/.test((await ({KEPT})())['{asked.id}'])")
+    study.load(page.url)
+    study.use(asked)
+    page.evaluate("now => { window.now = now }", moment + 200)
+    assert study.sent() == "accepted"
+    assert study.reports() == 1
+    assert len(study.posts) == 1
+
+
 def test_a_browser_without_the_curve_or_the_part_for_crowds(study: Study) -> None:
     asked, page = study.campaign(), study.page
     study.use(asked)
