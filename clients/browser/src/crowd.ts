@@ -1,7 +1,6 @@
-/** What only campaigns that rely on a crowd need: their guarantee, and the way of their reports through a relay. */
-import type { Allowed, Campaign } from "./campaign.js";
+/** What only campaigns that rely on a crowd need: their guarantee, and how their reports go through a relay. */
+import { type Allowed, type Campaign, LAST_ROUND } from "./campaign.js";
 import { keys, whole, within } from "./campaign_check.js";
-import { LAST_ROUND } from "./campaign.js";
 import type { Post } from "./http.js";
 import { need, Refused } from "./refused.js";
 import { firstRelay, relayPost } from "./relay_post.js";

@@ -46,7 +46,8 @@ export function oneRound(ratio: number, distance: number, other: number, people:
   const places = positions(Math.ceil(largest / step));
   const gammas = places.map(place => place * step);
   const found = deltas(ratio, distance, other, people, present, gammas);
-  if (gammas.at(-1)! >= largest) found[found.length - 1] = 0; // The crowd adds nothing to the ratio of two reports.
+  // The crowd adds nothing to the ratio of two reports.
+  if (gammas.at(-1)! >= largest) found[found.length - 1] = 0;
   const enough = found.findIndex(each => each <= ENOUGH);
   return profile(step, places.slice(0, enough < 0 ? places.length : enough + 1), found);
 }
