@@ -1,5 +1,5 @@
 /**
- * Builds the client, and the chunk that it loads to join a campaign: the files that the collector serves, whose
+ * Builds the client, and the chunks that it loads to join a campaign and for a crowd: the files that the collector serves, whose
  * names contain digests; or with `--package` those of the npm package, with types.
  */
 import { execFileSync } from "node:child_process";
@@ -26,16 +26,21 @@ const name = (what, text) => `${what}-${digest("sha256", text).digest("hex").sli
 const text = async (entry, more) =>
   (await build({ ...options, entryPoints: [entry], ...more })).outputFiles[0].text;
 
-/** The client, which loads the chunk for joining by this name, and compares it with this digest if there is one. */
-const client = (chunk, integrity) =>
+/** The client, which loads chunks by these names, and compares each with its digest if there is one. */
+const client = chunks =>
   text("src/client.ts", {
-    define: { CHUNK: JSON.stringify(`./${chunk}`), INTEGRITY: JSON.stringify(integrity) },
+    define: Object.fromEntries(
+      Object.entries(chunks).flatMap(([what, [file, integrity]]) => [
+        [what.toUpperCase(), JSON.stringify(`./${file}`)],
+        [`${what.toUpperCase()}_DIGEST`, JSON.stringify(integrity)],
+      ]),
+    ),
     plugins: [
       {
-        name: "chunk",
+        name: "chunks",
         setup: ({ onResolve }) =>
-          onResolve({ filter: /^\.\/joining\.js$/ }, ({ kind }) =>
-            kind == "dynamic-import" ? { path: `./${chunk}`, external: true } : null,
+          onResolve({ filter: /^\.\/(joining|crowd)\.js$/ }, ({ kind, path }) =>
+            kind == "dynamic-import" ? { path: `./${chunks[path.slice(2, -3)][0]}`, external: true } : null,
           ),
       },
     ],
@@ -47,16 +52,25 @@ function fill(folder, files) {
   for (const [file, content] of Object.entries(files)) writeFileSync(join(folder, file), content);
 }
 
-const joining = await text("src/joining.ts");
+const parts = { joining: await text("src/joining.ts"), crowd: await text("src/crowd.ts") };
+const chunks = made => Object.fromEntries(Object.entries(parts).map(([what, part]) => [what, made(what, part)]));
 if (process.argv[2] == "--package") {
-  // Applications bundle this one themselves, so it does not insist on how the chunk is written.
-  fill(join(here, "dist"), { "untrackable.js": await client("joining.js", ""), "joining.js": joining });
+  // Applications bundle this one themselves, so it does not insist on how the chunks are written.
+  const shipped = await client(chunks(what => [`${what}.js`, ""]));
+  fill(join(here, "dist"), {
+    "untrackable.js": shipped,
+    ...Object.fromEntries(Object.entries(parts).map(([what, part]) => [`${what}.js`, part])),
+  });
   execFileSync(process.execPath, [join(here, "node_modules/typescript/bin/tsc"), "-p", here], {
     stdio: "inherit",
   });
 } else {
-  const chunk = name("joining", joining);
-  const shipped = await client(chunk, "sha384-" + digest("sha384", joining).digest("base64"));
+  const shipped = await client(
+    chunks((what, part) => [name(what, part), "sha256-" + digest("sha256", part).digest("base64")]),
+  );
   const folder = process.argv[2] ?? join(here, "../../src/untrackable/collector/browser_client");
-  fill(folder, { [name("untrackable", shipped)]: shipped, [chunk]: joining });
+  fill(folder, {
+    [name("untrackable", shipped)]: shipped,
+    ...Object.fromEntries(Object.entries(parts).map(([what, part]) => [name(what, part), part])),
+  });
 }

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -31,6 +32,20 @@ class _Application(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
+@contextmanager
+def application() -> Iterator[str]:
+    """The address of a running application."""
+    server = ThreadingHTTPServer(("localhost", 0), _Application)
+    showing = threading.Thread(target=server.serve_forever)
+    showing.start()
+    try:
+        yield f"http://localhost:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        showing.join()
+
+
 @pytest.fixture
 def asking(tmp_path: Path) -> Iterator[Asking]:
     """A running collector and application."""
@@ -40,18 +55,13 @@ def asking(tmp_path: Path) -> Iterator[Asking]:
     server = uvicorn.Server(config)
     serving = threading.Thread(target=server.run)
     serving.start()
-    application = ThreadingHTTPServer(("localhost", 0), _Application)
-    showing = threading.Thread(target=application.serve_forever)
-    showing.start()
     try:
         while not server.started:
             assert serving.is_alive()
             time.sleep(0.01)
         port = server.servers[0].sockets[0].getsockname()[1]
-        yield Asking(store, clock, f"http://127.0.0.1:{port}", f"http://localhost:{application.server_port}")
+        with application() as page:
+            yield Asking(store, clock, f"http://127.0.0.1:{port}", page)
     finally:
-        application.shutdown()
-        application.server_close()
         server.should_exit = True
         serving.join()
-        showing.join()

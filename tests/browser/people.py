@@ -58,10 +58,10 @@ class Asking:
         address = f"{self.server}/client/{name}"
         page.evaluate(LOADED, [self.server, address, browser_client.integrity(content)])
         limits = {key: limit for key, limit in campaign.guarantee.to_json().items() if key != "values"}
+        limits |= policy
+        limits = {"crowd_eps": limits["eps"], "crowd_delta": limits["delta"], **limits}
         self.at(page)
-        page.evaluate(
-            "([id, policy]) => { window.client = window.made(id, policy) }", [campaign.id, {**limits, **policy}]
-        )
+        page.evaluate("([id, policy]) => { window.client = window.made(id, policy) }", [campaign.id, limits])
 
     def at(self, *pages: Page) -> None:
         """Set the clocks of pages to the collector's."""

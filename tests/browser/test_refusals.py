@@ -72,7 +72,7 @@ def test_campaigns_that_are_not_what_was_pinned(context: BrowserContext, asking:
     page.route(f"**/{asked.id}", lambda route: None)  # It hangs.
     assert "cannot be reached" in refusal(page, "client.answer('page 3')")
     page.unroute(f"**/{asked.id}")
-    page.evaluate("() => { window.patience = 60000 }")
+    asking.load(page, asked)
     page.route("**/joining-*.js", lambda route: changed(route))
     assert "a part of the client cannot be loaded, or was changed" in refusal(page, "client.answer('page 3')")
     assert page.evaluate(KEPT) == {}
@@ -108,7 +108,7 @@ def test_answers_and_policies_that_do_not_fit(context: BrowserContext, asking: A
     assert refusal(page, "client.answer('page 3')").endswith("policy: delta")
     asking.load(page, second, eps=17)
     assert "allows more than the stored one" in refusal(page, "client.answer('page 3')")
-    page.evaluate("() => allow({ eps: 17, delta: 1e-5, recognition: 1 })")
+    page.evaluate("() => allow({ eps: 17, delta: 1e-5, recognition: 1, crowd_eps: 17, crowd_delta: 1e-5 })")
     asking.load(page, second, eps=17, delta=1e-5)
     joined(page, "page 3")
     assert set(page.evaluate(KEPT)) == {"ledger", asked.id, second.id}
@@ -176,7 +176,9 @@ def test_consent(context: BrowserContext, asking: Asking, asked: Campaign) -> No
     page = asking.page(context, asked)
     urls: list[str] = []
     page.on("request", lambda request: urls.append(request.url))
-    made = "made(client_id, { eps: 8, delta: 1e-6, recognition: 1 }, MORE)".replace("client_id", f"'{asked.id}'")
+    made = "made(client_id, { eps: 8, delta: 1e-6, recognition: 1, crowd_eps: 8 }, MORE)".replace(
+        "client_id", f"'{asked.id}'"
+    )
     for more in ("{ consent: undefined }", "{ consent: () => false }", "{ consent: async () => 'yes' }"):
         assert page.evaluate(f"{made.replace('MORE', more)}.answer('page 3')") is False
         assert page.evaluate(f"{made.replace('MORE', more)}.used()") is False

@@ -57,6 +57,9 @@ def test_the_gateway_gets_the_body_and_nothing_else() -> None:
         "content-length": "6",
         "cache-control": "no-store",
         "x-content-type-options": "nosniff",
+        "access-control-allow-origin": "*",
+        "access-control-expose-headers": "retry-after",
+        "vary": "Origin",
     }
 
 

@@ -21,6 +21,15 @@ export interface Limits {
   /** How often an observer of two places recognises a person among 1,000 by attendance and reports. */
   recognition?: number;
 }
+/** What a person allows, all campaigns together. */
+export interface Allowed extends Limits {
+  recognition: number;
+  /** The limits for an observer who sees everybody's reports and does not know who sent which. */
+  crowd_eps: number;
+  crowd_delta: number;
+  /** Addresses of relays that the person trusts not to work with any collector. */
+  relays: string[];
+}
 export interface Campaign {
   question: string;
   encoding: any;
@@ -28,8 +37,10 @@ export interface Campaign {
   first_round: number;
   round_seconds: number;
   rounds: number | null;
-  guarantee: Limits & { values: "fixed" | "any" };
+  guarantee: Limits & { values: "fixed" | "any"; crowd?: { eps: number; delta: number; people: number } };
   attendance?: { one_network: boolean; participation: string; persistence: number; places: string[] };
+  /** The keys with which reports are sealed, if the campaign relies on a crowd. */
+  gateway?: { keys: { config: string; first_round: number }[] };
   version: number;
 }
 

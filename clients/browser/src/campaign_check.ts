@@ -10,17 +10,24 @@ const MOST_SLOTS = 1e6;
 const FIELDS: Record<string, string> = {
   1: "encoding,first_round,guarantee,mechanism,question,round_seconds,rounds,version",
   2: "attendance,encoding,first_round,guarantee,mechanism,question,round_seconds,rounds,version",
+  3: "attendance,encoding,first_round,gateway,guarantee,mechanism,question,round_seconds,rounds,version",
   deck: "bits,eps_report,mechanism,slots,when_empty,width",
   rnip: "bits,eps_report,mechanism,slots,width",
   bitwise: "eps_report,eps_state,mechanism",
 };
-const GUARANTEE = "delta,eps,gamma,tracking_delta,values";
+/** The fields of a guarantee, by version. */
+const GUARANTEE = [
+  "",
+  "delta,eps,gamma,tracking_delta,values",
+  "delta,eps,gamma,recognition,tracking_delta,values",
+  "crowd,delta,eps,gamma,recognition,tracking_delta,values",
+];
 
-const whole = (number: unknown, low: number, high: number) =>
+export const whole = (number: unknown, low: number, high: number) =>
   Number.isInteger(number) && (number as number) >= low && (number as number) <= high;
-const within = (number: unknown, low: number, high: number) =>
+export const within = (number: unknown, low: number, high: number) =>
   typeof number == "number" && number >= low && number <= high;
-const keys = (part: any) => Object.keys(part ?? {}).join();
+export const keys = (part: any) => Object.keys(part ?? {}).join();
 
 /** Whether fractions are at most 1 in all. */
 function atMostOne(texts: string[]): boolean {
@@ -38,10 +45,9 @@ export function parsed(text: string): Campaign {
     need(0, "the campaign is not JSON");
   }
   const { version, encoding, mechanism: made, guarantee, attendance, rounds } = found ?? {};
-  need(version != 3, "this client does not answer campaigns of version 3 (crowds) yet");
   need(
     canonical(found) == text && keys(found) == FIELDS[version],
-    "the campaign is not a canonical document of version 1 or 2",
+    "the campaign is not a canonical document of version 1, 2 or 3",
   );
   need(
     encoding?.version == 1 && encodings[encoding.type]?.[0] == keys(encoding),
@@ -52,7 +58,7 @@ export function parsed(text: string): Campaign {
     whole(found.first_round, 0, 2 ** 40) &&
       whole(found.round_seconds, 1, 366 * 86400) &&
       (rounds === null || whole(rounds, 1, LAST_ROUND)) &&
-      keys(guarantee) == (attendance ? GUARANTEE.replace("gamma", "gamma,recognition") : GUARANTEE) &&
+      keys(guarantee) == GUARANTEE[version] &&
       /^(fixed|any)$/.test(guarantee.values) &&
       within(guarantee.eps, 0, Number.MAX_VALUE) &&
       within(guarantee.gamma, 0, Number.MAX_VALUE) &&
@@ -65,8 +71,9 @@ export function parsed(text: string): Campaign {
           whole(made.width, 1, Math.min(made.bits, 8)) &&
           whole(made.slots, 1, MOST_SLOTS) &&
           /^(undefined|stop|replay)$/.test(made.when_empty)) &&
-      (!attendance ||
-        (keys(attendance) == "one_network,participation,persistence,places" &&
+      (version == 1 ||
+        (attendance &&
+          keys(attendance) == "one_network,participation,persistence,places" &&
           within(guarantee.recognition, 0, 1) &&
           whole(attendance.persistence, 1, 2 ** 53) &&
           whole(attendance.places.length, 2, 64) &&

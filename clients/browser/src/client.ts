@@ -1,14 +1,14 @@
 /** The client: it joins a campaign for a person, within their policy, and answers for them. */
-import { type Bytes, hex, sha256, utf8 } from "./bytes.js";
-import { begins, type Campaign, lastBegun, type Limits } from "./campaign.js";
+import type { Bytes } from "./bytes.js";
+import { type Allowed, begins, type Campaign, lastBegun, type Limits } from "./campaign.js";
 import { encodings } from "./encodings.js";
 import { keyAt, type Ratchet, system } from "./entropy.js";
-import { type Post, post, type Reply, request } from "./http.js";
-import { answered, changed, coin, ended, joined, open, over, parse, rounds, sendingTime } from "./life.js";
-import { joining } from "./load_joining.js";
-import { lastRound } from "./mechanisms.js";
+import { type Post, post, type Reply } from "./http.js";
+import { answered, answerTime, changed, ended, joined, open, over, parse } from "./life.js";
+import { crowd, joining } from "./load_chunk.js";
 import { need, Refused } from "./refused.js";
 import { type Ledger, locked, read, type State, stored, write } from "./storage.js";
+import { webAddress } from "./web_address.js";
 
 export { Refused };
 export type { Limits, Post, Reply };
@@ -16,7 +16,7 @@ export type { Limits, Post, Reply };
 /** The result of sending. */
 export type Outcome = "nothing" | "no consent" | "offline" | "accepted" | "refused" | "given up";
 /** What a person allows, all campaigns of the origin together. */
-export type Policy = Pick<Limits, "eps" | "delta"> & Partial<Limits>;
+export type Policy = Pick<Limits, "eps" | "delta"> & Partial<Allowed>;
 
 export interface Options {
   /** The collector's address, with https. */
@@ -47,7 +47,7 @@ const sleep = (seconds: number) => new Promise(resolve => setTimeout(resolve, 10
 const random = () => Number(system(6)) / 2 ** 48;
 /** A client of one campaign. Every method may be called at any time, in any tab, in any order. */
 export class Client {
-  #options: Options & { policy: Limits; post: Post; clock: () => number };
+  #options: Options & { policy: Allowed; post: Post; clock: () => number };
   #id: string;
   #address: string;
 
@@ -59,15 +59,8 @@ export class Client {
       policy: checked(options.policy),
     };
     this.#id = options.campaign;
-    const server = new URL(options.server);
+    const server = webAddress("server", options.server);
     need(/^[0-9a-f]{64}$/.test(this.#id), "campaign must be an id: 64 lower-case hexadecimal digits");
-    need(
-      (server.protocol == "https:" || /^(localhost|127\.0\.0\.1|\[::1\])$/.test(server.hostname)) &&
-        !server.username &&
-        !server.search &&
-        !server.hash,
-      "server must be an https address, without user name, ? or #",
-    );
     this.#address = `${server.href.replace(/\/$/, "")}/campaigns/${this.#id}`;
   }
 
@@ -79,10 +72,15 @@ export class Client {
     const value = BigInt(await encodings[asked.encoding.type][2](asked.encoding, raw));
     await locked("", async () => {
       const [ledger, state] = await read(this.#id);
-      const stored = ledger.policy;
+      const stored = ledger.policy && checked(ledger.policy);
       const { policy, clock } = this.#options;
       need(
-        !stored || Object.keys(policy).every(name => (policy as any)[name] <= (stored as any)[name]),
+        !stored ||
+          Object.entries(policy).every(([name, limit]) =>
+            name == "relays"
+              ? limit.every((relay: string) => stored.relays.includes(relay))
+              : limit <= (stored as any)[name],
+          ),
         "this policy allows more than the stored one: call allow(policy) first if the person means it",
       );
       ledger.policy = policy;
@@ -118,6 +116,7 @@ export class Client {
 
   /** The report of this round, on disk before it is returned; null if it is not due or already sent. */
   async report(): Promise<Bytes | null> {
+    need(!(await this.#relayed()), "reports for a crowd are sent through a relay only");
     return locked("", async () => (await this.#prepared())[1]?.sealed?.body ?? null);
   }
 
@@ -187,7 +186,8 @@ export class Client {
     for (let round = first; open(life, state, round); round++) {
       if (round - first == SEARCHED) return [begins(asked, round), left];
       key = await keyAt(key, round);
-      if (await coin(asked, key)) return [await sendingTime(asked, key), left];
+      const time = await answerTime(asked, key, now);
+      if (time) return [time, left];
     }
     return [null, left];
   }
@@ -199,35 +199,28 @@ export class Client {
     );
   }
 
-  /** The campaign's document, if it is the pinned one. */
+  /** The campaign's document, if it is the pinned one and valid. */
   async #fetched(): Promise<string> {
-    let document!: string;
-    try {
-      const found = await request(this.#address);
-      need(found.ok, `the collector answers ${found.status} instead of the campaign`);
-      document = await found.text();
-    } catch (error) {
-      need(error instanceof Refused, "the collector cannot be reached");
-      throw error;
-    }
-    need(hex(await sha256(utf8(document))) == this.#id, "the collector's campaign is not the pinned one");
-    const problem = (await joining()).campaignProblem(document);
+    const [document, problem] = await (await joining()).fetched(this.#address, this.#id, crowd);
     need(!problem, problem!);
     return document;
   }
 
+  /** The way of reports through a relay; nothing if the campaign does not rely on a crowd. */
+  async #relayed(): Promise<Post | undefined> {
+    const [{ accounts, policy }] = await read(this.#id);
+    const account = accounts[this.#id];
+    const asked = account && parse(account.campaign);
+    if (!asked?.gateway) return;
+    const found = await (await crowd()).relayed(asked, checked(policy!), this.#address);
+    need(typeof found != "string", found as string);
+    return found;
+  }
+
   async #joined(ledger: Ledger, document: string, asked: Campaign, value: bigint, now: number): Promise<State> {
-    const account = (ledger.accounts[this.#id] ??= { campaign: document, lives: [] });
-    account.lives = ended(account, now).filter(life => rounds(life));
-    const first = Math.max(lastBegun(asked, now), ...account.lives.map(life => life[2])) + 1;
-    const last = Math.min(asked.rounds ?? Infinity, lastRound(asked.mechanism));
-    need(first <= last, "the campaign is over: no later round is left");
-    account.lives.push([first, last == Infinity ? null : last, first - 1]);
-    const charged = Object.values(ledger.accounts).map(each => ({
-      asked: parse(each.campaign),
-      rounds: each.lives.map(rounds),
-    }));
-    const problem = (await joining()).policyProblem(charged, ledger.policy!);
+    const [first, problem] = await (
+      await joining()
+    ).entered(ledger, this.#id, document, now, this.#address, crowd);
     need(!problem, problem!);
     // Some browsers ask the person, who may take long.
     navigator.storage?.persist?.().catch(() => {});
@@ -246,9 +239,12 @@ export class Client {
     if (state.sealed && state.sealed.round != round) state.sealed = null;
     if (state.sealed || !open(life, state, round)) return [ledger, state];
     const key = await keyAt(state, round);
-    if (!(await coin(asked, key)) || now < (await sendingTime(asked, key))) return [ledger, state];
+    const time = await answerTime(asked, key, now);
+    if (!time || now < time) return [ledger, state];
     life[2] = round;
     const made = await answered(asked, state, key);
+    // In a crowd, a report is tried when it is made, or soon afterwards, or never.
+    if (asked.gateway) made.sealed!.since = now;
     await write(ledger, this.#id, made);
     return [ledger, made];
   }
@@ -257,6 +253,8 @@ export class Client {
   async #attempt(moved: boolean): Promise<Outcome | number> {
     if (navigator.onLine === false) return "offline";
     const { post, clock } = this.#options;
+    // Reports for a crowd are never sent in another way.
+    const way = (await this.#relayed()) ?? post;
     const progress = (change: (state: State) => void) =>
       locked("", async () => {
         const [ledger, state] = await this.#prepared();
@@ -273,7 +271,7 @@ export class Client {
       state.sealed = late ? null : { ...state.sealed!, since: since ?? now, tries: tries + 1 };
     });
     if (!sealed) return late ? "given up" : "nothing";
-    const { status, retryAfter = 0 } = await post(this.#address + "/reports", sealed.body);
+    const { status, retryAfter = 0 } = await way(this.#address + "/reports", sealed.body);
     const again = status === null || status >= 500 || [408, 425, 429].includes(status);
     const wait = Math.max(Math.min(60, 2 ** sealed.tries) * (0.5 + random()), retryAfter);
     if (again && sealed.tries < TRIES && clock() + wait <= sealed.since! + WINDOW) return wait;
@@ -294,11 +292,18 @@ export const allow = (policy: Policy): Promise<unknown> =>
   });
 
 /** The limits of a policy, with those that it does not name. */
-function checked(policy: Policy): Limits {
-  const found = { gamma: 0, tracking_delta: 0, recognition: 0.01, ...policy };
+function checked(policy: Policy): Allowed {
+  const { relays = [], ...limits } = {
+    gamma: 0,
+    tracking_delta: 0,
+    recognition: 0.01,
+    crowd_eps: 1,
+    crowd_delta: 1e-6,
+    ...policy,
+  };
   need(
-    found.eps > 0 && Object.values(found).every(each => each >= 0),
+    limits.eps > 0 && limits.crowd_eps > 0 && Object.values(limits).every(each => each >= 0),
     "a policy has limits of 0 or more, and an eps above 0",
   );
-  return found;
+  return { ...limits, relays };
 }

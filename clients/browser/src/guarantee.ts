@@ -3,7 +3,7 @@
  * arithmetic of `untrackable/accounting/client_check.py` and `untrackable/client/ledger.py`.
  */
 import { atTheSameTimes, blocks, mostReports, oneStay, recognition } from "./attendance.js";
-import { attending, type Campaign, fraction, LAST_ROUND, type Limits } from "./campaign.js";
+import { type Allowed, attending, type Campaign, fraction, LAST_ROUND, type Limits } from "./campaign.js";
 import * as keptBit from "./kept_bit.js";
 import { composed, delta, type Law, power, STEPS } from "./loss_law.js";
 import { lieOf } from "./mechanisms.js";
@@ -15,23 +15,33 @@ export interface Charged {
   rounds: (number | null)[];
 }
 
+/** What reports of a campaign that relies on a crowd reveal to somebody who does not know who sent which. */
+export type CrowdLaw = (asked: Campaign, reports: number | null) => Law;
+
 /** The step on which attendance and reports are composed. */
 const ATTENDANCE_STEP = 2 ** -8;
 /** The probability with which there are more reports than are counted. */
 const MISSED = 1e-9;
 
-/** The first limit that these campaigns exceed together, if any. */
-export function exceeded(charged: Charged[], limits: Limits): string | undefined {
-  return privacyDelta(charged, limits.eps) > limits.delta ? "delta" : tooVisible(charged, limits);
+/** The first limit that these campaigns exceed together, if any. `hidden` is needed if one relies on a crowd. */
+export function exceeded(charged: Charged[], limits: Allowed, hidden?: CrowdLaw): string | undefined {
+  const { eps, delta, crowd_eps, crowd_delta } = limits;
+  if (privacyDelta(charged, eps) > delta) return "delta";
+  // Without a crowd, both observers see the same.
+  const other = hidden || crowd_eps < eps || crowd_delta < delta;
+  return other && privacyDelta(charged, crowd_eps, hidden) > crowd_delta
+    ? "crowd_delta"
+    : tooVisible(charged, limits);
 }
 
 /** The limit that a campaign declares and this client cannot confirm, if any. */
-export function unconfirmed(asked: Campaign): string | undefined {
-  const { eps, delta } = asked.guarantee;
+export function unconfirmed(asked: Campaign, hidden?: CrowdLaw): string | undefined {
+  const { eps, delta, crowd } = asked.guarantee;
   // What all reports for ever reveal is sometimes known more sharply than what those of some rounds do.
   const everyWay = [asked.rounds, null].map(rounds => privacyDelta([{ asked, rounds: [rounds] }], eps));
-  return Math.min(...everyWay) > delta
-    ? "delta"
+  if (Math.min(...everyWay) > delta) return "delta";
+  return crowd && privacyDelta([{ asked, rounds: [asked.rounds] }], crowd.eps, hidden) > crowd.delta
+    ? "delta in the crowd"
     : tooVisible([{ asked, rounds: [asked.rounds] }], asked.guarantee);
 }
 
@@ -42,13 +52,13 @@ function tooVisible(charged: Charged[], limits: Limits): string | undefined {
   if (recognition < 1 && recognised(charged) > recognition) return "recognition";
 }
 
-/** Delta at eps of all reports. */
-export function privacyDelta(charged: Charged[], eps: number): number {
+/** Delta at eps of all reports. With `hidden`, those that a crowd hides count with what they reveal there. */
+export function privacyDelta(charged: Charged[], eps: number, hidden?: CrowdLaw): number {
   const step = eps / STEPS || 1;
   const laws = charged.flatMap(({ asked, rounds }) =>
     (asked.mechanism.when_empty == "stop" ? [total(rounds)] : rounds)
       .filter(each => each !== 0)
-      .map(each => privacy(asked, each, step)),
+      .map(each => (hidden && asked.gateway ? hidden(asked, each) : privacy(asked, each, step))),
   );
   return delta(composed(laws, step), eps);
 }

@@ -1,21 +1,78 @@
-/** The checks that a client makes once, when it joins. The results are problems in words, or nothing. */
+/** What a client does once, when it joins. The results are problems in words, or nothing. */
+import { hex, sha256, utf8 } from "./bytes.js";
 import { parsed } from "./campaign_check.js";
-import type { Limits } from "./campaign.js";
+import { type Allowed, lastBegun } from "./campaign.js";
 import { type Charged, exceeded, unconfirmed } from "./guarantee.js";
-import { Refused } from "./refused.js";
+import { request } from "./http.js";
+import { ended, parse, rounds } from "./life.js";
+import type { crowd } from "./load_chunk.js";
+import { lastRound } from "./mechanisms.js";
+import { need, Refused } from "./refused.js";
+import type { Ledger } from "./storage.js";
+
+/** Loads the chunk for campaigns that rely on a crowd. */
+type Load = typeof crowd;
+
+/** The campaign's document, if it is the pinned one, and otherwise the problem. */
+export async function fetched(
+  address: string,
+  id: string,
+  load: Load,
+): Promise<[document: string, problem?: string]> {
+  let document;
+  try {
+    const found = await request(address);
+    need(found.ok, `the collector answers ${found.status} instead of the campaign`);
+    document = await found.text();
+    need(hex(await sha256(utf8(document))) == id, "the collector's campaign is not the pinned one");
+  } catch (error) {
+    return ["", error instanceof Refused ? error.message : "the collector cannot be reached"];
+  }
+  return [document, await campaignProblem(document, load)];
+}
 
 /** Why a document is refused: it is not valid, or its declared guarantee cannot be confirmed. */
-export function campaignProblem(document: string): string | undefined {
+export async function campaignProblem(document: string, load: Load): Promise<string | undefined> {
+  let asked;
   try {
-    const problem = unconfirmed(parsed(document));
-    return problem && `the campaign's guarantee cannot be confirmed: ${problem}`;
+    asked = parsed(document);
   } catch (error) {
     return error instanceof Refused ? error.message : "the campaign is not valid";
   }
+  const crowd = asked.gateway && (await load());
+  const invalid = await crowd?.crowdProblem(asked);
+  if (invalid) return invalid;
+  const problem = unconfirmed(asked, crowd?.crowdLaw);
+  return problem && `the campaign's guarantee cannot be confirmed: ${problem}`;
+}
+
+/** Enter a campaign into the ledger: the first round that is answered, and the problem if it may not be joined. */
+export async function entered(
+  { accounts, policy }: Ledger,
+  id: string,
+  document: string,
+  now: number,
+  address: string,
+  load: Load,
+): Promise<[first: number, problem?: string]> {
+  const asked = parse(document);
+  const account = (accounts[id] ??= { campaign: document, lives: [] });
+  account.lives = ended(account, now).filter(life => rounds(life));
+  const first = Math.max(lastBegun(asked, now), ...account.lives.map(life => life[2])) + 1;
+  const last = Math.min(asked.rounds ?? Infinity, lastRound(asked.mechanism));
+  if (first > last) return [first, "the campaign is over: no later round is left"];
+  account.lives.push([first, last == Infinity ? null : last, first - 1]);
+  const charged = Object.values(accounts).map(each => ({
+    asked: parse(each.campaign),
+    rounds: each.lives.map(rounds),
+  }));
+  const way = asked.gateway && (await (await load()).relayed(asked, policy!, address));
+  return [first, typeof way == "string" ? way : await policyProblem(charged, policy!, load)];
 }
 
 /** Why these campaigns may not all be answered: together they exceed the person's policy. */
-export function policyProblem(charged: Charged[], policy: Limits): string | undefined {
-  const problem = exceeded(charged, policy);
+export async function policyProblem(charged: Charged[], policy: Allowed, load: Load): Promise<string | undefined> {
+  const crowd = charged.some(({ asked }) => asked.gateway) ? await load() : undefined;
+  const problem = exceeded(charged, policy, crowd?.crowdLaw);
   return problem && `all campaigns together would exceed the person's policy: ${problem}`;
 }

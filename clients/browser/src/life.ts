@@ -11,6 +11,8 @@ import { wire } from "./wire.js";
 const MARGIN = 20;
 /** The most rounds in a row that a client may miss. */
 const FARTHEST = 2 ** 20;
+/** In a crowd, a report is not sent if its time passed more than this many seconds ago. */
+const GRACE = 30;
 
 /** A document that was checked before. */
 export const parse = (document: string): Campaign => JSON.parse(document);
@@ -63,12 +65,19 @@ export async function answered(asked: Campaign, state: State, { key, round, fres
   };
 }
 
-/** Whether a round is answered. That depends on its secret coin alone. */
-export const coin = (asked: Campaign, key: Ratchet) => answers(key, fraction(attending(asked).participation));
-
 /** The time at which the report of a round is sent, uniform over the round except for its ends. */
 export const sendingTime = async (asked: Campaign, key: Ratchet) =>
   begins(asked, key.round) + asked.round_seconds * (1 / MARGIN + (await moment(key)) * (1 - 2 / MARGIN));
+
+/**
+ * The time at which a round is answered, or nothing: its secret coin says no; or the time has passed in a crowd,
+ * where late reports of several campaigns would leave together, as one person's.
+ */
+export async function answerTime(asked: Campaign, key: Ratchet, now: number): Promise<number | undefined> {
+  if (!(await answers(key, fraction(attending(asked).participation)))) return;
+  const time = await sendingTime(asked, key);
+  if (!asked.gateway || now <= time + GRACE) return time;
+}
 
 const keyOf = async (entropy: Entropy): Promise<Bytes> => new Uint8Array(bytesOf(await entropy(32), 32));
 

@@ -12,7 +12,7 @@ const MOST_DRAWS = 2048;
 export const changing = ({ guarantee }: Campaign) => guarantee.values == "any";
 
 /** The loss of one noisy inner product: ±eps if the report has one of two different answers, else 0. */
-function oneReport(made: any): Law {
+export function oneReport(made: any): Law {
   const lie = lieOf(made);
   const word = 1n << 64n;
   const others = (1n << BigInt(made.width)) - 1n;

@@ -1,6 +1,6 @@
 /** What the client keeps in IndexedDB, under a Web Lock: one ledger for all campaigns of the origin, and states. */
 import type { Bytes } from "./bytes.js";
-import type { Limits } from "./campaign.js";
+import type { Allowed } from "./campaign.js";
 import type { Ratchet } from "./entropy.js";
 import type { Kept } from "./mechanisms.js";
 import { need, Refused } from "./refused.js";
@@ -8,7 +8,7 @@ import { need, Refused } from "./refused.js";
 /** The rounds first … last of one state (null if there is no last), and the last one that was answered. */
 export type Life = [first: number, last: number | null, through: number];
 export interface Ledger {
-  policy?: Limits;
+  policy?: Allowed;
   accounts: Record<string, { campaign: string; lives: Life[] }>;
 }
 /** A report in the bytes that are sent, and the progress of sending it. */

@@ -4,7 +4,9 @@ import { createInterface } from "node:readline";
 import { bytesOf, hex, sha256, utf8, type Bytes } from "../src/bytes.js";
 import { fraction } from "../src/campaign.js";
 import { parsed } from "../src/campaign_check.js";
+import { readResponse, writtenPost } from "../src/binary_http.js";
 import { canonical } from "../src/canonical_json.js";
+import * as crowd from "../src/crowd.js";
 import { answered, changed, joined, sendingTime } from "../src/life.js";
 import { encodings } from "../src/encodings.js";
 import { answers, type Entropy, keyAt, system } from "../src/entropy.js";
@@ -12,6 +14,7 @@ import { privacyDelta, recognised, trackingDelta } from "../src/guarantee.js";
 import { campaignProblem, policyProblem } from "../src/joining.js";
 import { type Kept, lieOf, makeReport, newState, reportBits } from "../src/mechanisms.js";
 import type { State } from "../src/storage.js";
+import { keyConfig, sealed, sealedAsIs, sender } from "../src/sealing.js";
 import { wire } from "../src/wire.js";
 
 // Node.js 18 has no global one.
@@ -28,6 +31,19 @@ function recorded(text: string): Entropy & { used: () => number } {
     return BigInt("0x" + text.slice(at - 2 * size, at));
   };
   return Object.assign(take, { used: () => at / 2 });
+}
+
+/** The loader of the chunk for crowds, which is in this file. */
+const load = async () => crowd;
+
+/** A key pair of X25519 with given bytes. */
+async function pairOf(secret: string, open: string): Promise<CryptoKeyPair> {
+  const curve = { name: "X25519" };
+  const wrapped = unhex("302e020100300506032b656e04220420" + secret);
+  return {
+    privateKey: await crypto.subtle.importKey("pkcs8", wrapped, curve, false, ["deriveBits"]),
+    publicKey: await crypto.subtle.importKey("raw", unhex(open), curve, true, []),
+  };
 }
 
 function crc32(bytes: Iterable<number>): number {
@@ -211,7 +227,7 @@ const tasks: Record<string, (given: any) => unknown> = {
 
   canonical: ({ text }) => canonical(JSON.parse(text)),
 
-  problem: ({ campaign }) => campaignProblem(campaign) ?? null,
+  problem: async ({ campaign }) => (await campaignProblem(campaign, load)) ?? null,
 
   /** Delta, tracking delta and recognition of campaigns with some rounds, at an eps and a gamma. */
   revealed({ campaigns, eps, gamma }) {
@@ -219,11 +235,84 @@ const tasks: Record<string, (given: any) => unknown> = {
     return [privacyDelta(charged, eps), trackingDelta(charged, gamma), recognised(charged)];
   },
 
-  policy: ({ campaigns, policy }) =>
-    policyProblem(
+  /** Delta of campaigns with some rounds at an eps, to an observer who does not know who sent which report. */
+  hidden({ campaigns, eps }) {
+    const charged = campaigns.map(([text, rounds]: any) => ({ asked: JSON.parse(text), rounds }));
+    return privacyDelta(charged, eps, crowd.crowdLaw);
+  },
+
+  policy: async ({ campaigns, policy }) =>
+    (await policyProblem(
       campaigns.map(([text, rounds]: any) => ({ asked: JSON.parse(text), rounds })),
       policy,
-    ) ?? null,
+      load,
+    )) ?? null,
+
+  /** The sender's side of HPKE with a given pair: the encapsulated key, one sealed text, and what is exported. */
+  async hpke({ publicKey, info, secret, open, text, associated, exported }) {
+    const found = await sender(unhex(publicKey), unhex(info), await pairOf(secret, open));
+    const key = await crypto.subtle.importKey("raw", found.key, "AES-GCM", false, ["encrypt"]);
+    const how = { name: "AES-GCM", iv: found.nonce, additionalData: unhex(associated) };
+    return [
+      hex(found.encapsulated),
+      hex(new Uint8Array(await crypto.subtle.encrypt(how, key, unhex(text)))),
+      ...(await Promise.all(exported.map(async (each: string) => hex(await found.exported(unhex(each), 32))))),
+    ];
+  },
+
+  /** A request that is sealed as it is with a given pair; and answers, opened or null. */
+  async sealed({ config, request, secret, open, answers: given }) {
+    const found = await sealedAsIs(keyConfig(config), unhex(request), await pairOf(secret, open));
+    const opened = given.map((each: string) => found.open(unhex(each)).then(hex, () => null));
+    return [hex(found.body), ...(await Promise.all(opened))];
+  },
+
+  /** A key configuration, or the words of the refusal. */
+  config({ config }) {
+    try {
+      const { id, publicKey } = keyConfig(config);
+      return [id, hex(publicKey)];
+    } catch (error: any) {
+      return error.message;
+    }
+  },
+
+  binaryPost: ({ authority, path, type, content }) => hex(writtenPost(authority, path, type, unhex(content))),
+
+  tooLong: async ({ config, size }) =>
+    (await sealed(keyConfig(config), Array(size).fill(0)).catch(error => error)).message ?? "sealed",
+
+  /** A response's status and its Retry-After, or null if it is none. */
+  binaryAnswer({ content }) {
+    try {
+      const [status, fields] = readResponse(unhex(content));
+      return [status, fields.get("retry-after") ?? ""];
+    } catch {
+      return null;
+    }
+  },
+
+  /** The replies to bodies that are sent through the first relay that may be used, or why there is none. */
+  async relayed({ campaign, relays, address, bodies }) {
+    const way = await crowd.relayed(JSON.parse(campaign), { relays } as any, address);
+    if (typeof way == "string") return way;
+    const replies = [];
+    for (const body of bodies) replies.push(await way(address + "/reports", unhex(body)));
+    return replies;
+  },
+
+  /** The refusal by an environment without X25519. */
+  async withoutCurve({ campaign }) {
+    const generate = crypto.subtle.generateKey;
+    crypto.subtle.generateKey = async () => {
+      throw new DOMException("", "NotSupportedError");
+    };
+    try {
+      return await campaignProblem(campaign, load);
+    } finally {
+      crypto.subtle.generateKey = generate;
+    }
+  },
 };
 
 for await (const line of createInterface({ input: process.stdin })) {

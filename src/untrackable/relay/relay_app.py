@@ -15,6 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from untrackable.relay.gateway_address import GatewayAddress
 from untrackable.relay.gateway_connections import GatewayAnswer, GatewayConnections
+from untrackable.relay.page_access import PageAccess
 from untrackable.relay.published_keys import MEDIA_TYPE as KEYS
 from untrackable.relay.published_keys import PublishedKeys
 from untrackable.relay.relay_problems import NotRelayed, RelayProblem
@@ -150,7 +151,7 @@ def create_relay(settings: RelaySettings) -> Starlette:
             Route("/healthz", relay.health, methods=["GET"]),
         ],
         lifespan=relay.running,
-        middleware=[Middleware(_Guard, refusal=refusal)],
+        middleware=[Middleware(_Guard, refusal=refusal), Middleware(PageAccess, refusal=refusal)],
         exception_handlers=dict.fromkeys((NotRelayed, HTTPException), refused),
     )
     app.router.redirect_slashes = False

@@ -5,10 +5,12 @@ import hashlib
 import html
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.client.test_crowd_campaigns import crowded
 from tests.collector.http.test_app import problem
 from tests.collector.samples import campaign
 from tests.collector.servers import Collector, collecting
@@ -20,7 +22,9 @@ from untrackable.mechanisms.inner_product.deck import Deck
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
 from untrackable.mechanisms.local.string_levels import Levelled
 from untrackable.mechanisms.wrappers.card_dealing import Dealt
+from untrackable.oblivious.key_config import KeyConfig, Suite
 from untrackable.protocol.campaign import Guarantee
+from untrackable.protocol.crowd_declaration import Gateway, GatewayKey
 from untrackable.theory.attendance import Attendance
 
 
@@ -31,7 +35,7 @@ def collector(tmp_path: Path) -> Iterator[Collector]:
 
 
 def test_files_are_served_for_ever_and_to_every_origin(collector: Collector) -> None:
-    assert len(browser_client.files()) == 2
+    assert len(browser_client.files()) == 3
     for name, content in browser_client.files().items():
         digest = re.fullmatch(r"[a-z]+-([0-9a-f]{16})\.js", name)
         assert digest
@@ -55,9 +59,16 @@ def test_lines_to_embed_it_are_on_the_page(collector: Collector) -> None:
     assert f'href="{address}" integrity="sha384-{digest}"' in lines
     assert f'from "{address}"' in lines
     assert f'campaign: "{asked.id}"' in lines
-    assert 'policy: {"eps": 8, "delta": 1e-06, "gamma": 0, "tracking_delta": 0}' in lines
+    declared = '"eps": 8, "delta": 1e-06, "gamma": 0, "tracking_delta": 0'
+    assert f'policy: {{{declared}, "crowd_eps": 8, "crowd_delta": 1e-06}},\n' in lines
     local = collector.http.get("/", headers={"host": "localhost:8080"}).text
     assert "http://localhost:8080/client/" in local
+
+
+def test_lines_for_a_crowd_leave_the_relays_to_the_person() -> None:
+    lines = browser_client.snippet(crowded(), "https://collect.example")
+    assert '"crowd_eps": 0.26, "crowd_delta": 1e-06, "relays": []}, // relays: addresses of those' in lines
+    assert '"crowd":' not in lines
 
 
 def test_campaigns_that_the_client_cannot_answer_have_no_such_lines(collector: Collector) -> None:
@@ -73,6 +84,12 @@ def test_campaigns_that_the_client_cannot_answer_have_no_such_lines(collector: C
         campaign(Rappor(bloom_bits=8, hashes=1, f=0.5, p=0.5, q=0.75, cohorts=1)),
         campaign(Deck(bits=4, slots=1_000_001, eps_report=1e-3), rounds=9),
         campaign(Dealt(Levelled(NoisyInnerProduct(bits=8, eps=1), 2), 30), encoding=strings),
+    ]
+    other = KeyConfig(1, bytes(range(32)), (Suite(1, 3), Suite(1, 1))).to_bytes()
+    answered.append(crowded())
+    others += [
+        replace(crowded(), mechanism=Deck(bits=2, slots=5, eps_report=1.2, when_empty="replay")),
+        replace(crowded(), gateway=Gateway((GatewayKey(other, first_round=1),))),
     ]
     assert all(map(browser_client.takes_part, answered))
     assert not any(map(browser_client.takes_part, others))

@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from untrackable import strict_json
 from untrackable.collector.http.problems import Problem, Refused
+from untrackable.oblivious.key_config import AES_128_GCM, KeyConfig
 from untrackable.protocol.campaign import Campaign
 
 _HEADERS = {
@@ -35,7 +36,7 @@ def serve(request: Request) -> Response:
 
 @lru_cache(maxsize=1)
 def files() -> dict[str, bytes]:
-    """The built files by name: the client, and the part that it loads to join a campaign."""
+    """The built files by name: the client, and the parts that it loads to join a campaign and for a crowd."""
     folder = resources.files("untrackable.collector") / "browser_client"
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.name.endswith(".js")}
 
@@ -59,13 +60,30 @@ def takes_part(campaign: Campaign) -> bool:
         and mechanism.stored_reports <= _MOST_SLOTS
         and campaign.encoding.kind != _UNKNOWN_ENCODING
         and not campaign.attending.one_network
+        and _sent_by_pages(campaign)
     )
+
+
+def _sent_by_pages(campaign: Campaign) -> bool:
+    """Whether a browser can hide and seal the reports, if the campaign relies on a crowd."""
+    if campaign.gateway is None:
+        return True
+    suites = [KeyConfig.from_bytes(key.config).suite for key in campaign.gateway.keys]
+    stops = campaign.mechanism.to_json().get("when_empty") == "stop"
+    return stops and all(suite.aead == AES_128_GCM for suite in suites)
 
 
 def snippet(campaign: Campaign, server: str) -> str:
     """The lines that embed the client in a web page, with this collector's address."""
     name, content = next(item for item in files().items() if item[0].startswith("untrackable-"))
-    limits = {key: limit for key, limit in campaign.guarantee.to_json().items() if key != "values"}
+    declared = campaign.guarantee.to_json()
+    # Without a crowd, both observers see the same.
+    crowd = declared.pop("crowd", declared)
+    policy = {key: limit for key, limit in declared.items() if key != "values"}
+    policy |= {"crowd_eps": crowd["eps"], "crowd_delta": crowd["delta"]}
+    trusted = ""
+    if campaign.gateway is not None:
+        policy["relays"], trusted = [], " // relays: addresses of those that this person trusts"
     file = f"{server}/client/{name}"
     return f"""\
 <link rel="modulepreload" href="{file}" integrity="{integrity(content)}" crossorigin>
@@ -74,7 +92,7 @@ def snippet(campaign: Campaign, server: str) -> str:
   const client = new Client({{
     server: "{server}",
     campaign: "{campaign.id}",
-    policy: {strict_json.write(limits)},
+    policy: {strict_json.write(policy)},{trusted}
     consent: () => false, // whether this person agrees
   }});
   await client.answer(null); // what this person answers

@@ -1,0 +1,29 @@
+/** Loads the parts of the client that few pages need. */
+import { Refused } from "./refused.js";
+
+/** The addresses and the digests of the chunks; the build sets them. */
+declare const JOINING: string, JOINING_DIGEST: string, CROWD: string, CROWD_DIGEST: string;
+
+/** Load a chunk. The browser compares the digest of what it preloads, and imports nothing else. */
+async function loaded<T>(chunk: string, integrity: string, load: () => Promise<T>): Promise<T> {
+  const link = integrity && globalThis.document?.createElement("link");
+  if (link && link.relList.supports("modulepreload")) {
+    Object.assign(link, {
+      rel: "modulepreload",
+      href: new URL(chunk, import.meta.url),
+      integrity,
+      crossOrigin: "",
+    });
+    await new Promise((resolve, reject) => {
+      link.onload = () => resolve(link.remove());
+      link.onerror = () => reject(new Refused("a part of the client cannot be loaded, or was changed"));
+      document.head.append(link);
+    });
+  }
+  return load();
+}
+
+/** What only joining needs: the checks of documents, and the arithmetic of guarantees. */
+export const joining = () => loaded(JOINING, JOINING_DIGEST, () => import("./joining.js"));
+/** What only campaigns that rely on a crowd need: Oblivious HTTP, and their arithmetic. */
+export const crowd = () => loaded(CROWD, CROWD_DIGEST, () => import("./crowd.js"));

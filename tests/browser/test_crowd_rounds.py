@@ -1,0 +1,230 @@
+"""A person in a real browser answers campaigns that rely on a crowd, through a relay that is its own process."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, Request, Route
+
+from tests.browser.conftest import application
+from tests.browser.people import LOADED, refusal
+from tests.browser.test_refusals import KEPT
+from tests.client.test_crowd_campaigns import crowded
+from tests.collector.servers import process
+from tests.collector.stores.test_faults import stored
+from tests.relay.gateways import relay_process
+from untrackable.client.membership import GRACE
+from untrackable.collector.http import browser_client
+from untrackable.collector.http.management import create_campaign
+from untrackable.collector.stores.store_address import open_store
+from untrackable.oblivious.gateway_keys import GatewayKeys, write_keys
+from untrackable.oblivious.sealing import SEALED_LENGTH
+from untrackable.protocol.campaign import Campaign
+from untrackable.protocol.crowd_declaration import Gateway
+
+pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.slow]
+
+LIMITS = {"eps": 99, "delta": 1e-6, "recognition": 1, "crowd_eps": 0.5}
+
+
+@dataclass
+class Study:
+    """A collector and a relay, as processes, and a page of an application."""
+
+    page: Page
+    collector: str
+    relay: str
+    url: str
+    keys: list[dict[str, Any]]
+    posts: list[tuple[str, bytes | None]]
+    asked: list[str]
+
+    def load(self, address: str) -> None:
+        """Load the application, or load it again."""
+        name, content = next(item for item in browser_client.files().items() if item[0].startswith("untrackable-"))
+        file = f"{self.collector}/client/{name}"
+        self.page.goto(address)
+        self.page.evaluate(LOADED, [self.collector, file, browser_client.integrity(content)])
+
+    def campaign(self, number: int = 0, keys: list[dict[str, Any]] | None = None) -> Campaign:
+        """A campaign whose first round is on. It lists these keys, by default those of the gateway."""
+        gateway = Gateway.from_json({"keys": keys or self.keys})
+        found = replace(crowded(number), first_round=int(time.time()) - 40_000, gateway=gateway)
+        store = open_store(self.url)
+        create_campaign(store, found.to_bytes(), published=True)
+        store.close()
+        return found
+
+    def use(self, asked: Campaign, **policy: object) -> None:
+        """Let `client` be one for this campaign, a while before it begins."""
+        self.page.evaluate(
+            "([id, policy, now]) => { window.now = now; window.client = window.made(id, policy) }",
+            [asked.id, {**LIMITS, "relays": [self.relay], **policy}, asked.first_round - 100],
+        )
+
+    def at_its_moment(self, later: float = 0.0) -> None:
+        """Let it be the moment at which the client sends, or later."""
+        self.page.evaluate("async later => { window.now = await client.due() + later }", later)
+
+    def sent(self) -> str:
+        return str(self.page.evaluate("client.send()"))
+
+    def reports(self) -> int:
+        """The number of reports that the collector has."""
+        store = open_store(self.url)
+        found = stored(store)
+        store.close()
+        return len(found)
+
+
+@pytest.fixture
+def study(browser: Browser, tmp_path: Path) -> Iterator[Study]:
+    keys = GatewayKeys().with_list(2, 30)
+    write_keys(tmp_path / "gateway.keys", keys)
+    listed = keys.public_list(1)["keys"]
+    url = f"sqlite:///{tmp_path}/x.db"
+    open_store(url).close()
+    with (
+        process(url, "--gateway-keys", str(tmp_path / "gateway.keys"), log=tmp_path / "log") as collector,
+        relay_process("--gateway", f"study={collector.address}", log=tmp_path / "relay-log") as relay,
+        application() as page_at,
+        opened(browser) as page,
+    ):
+        posts: list[tuple[str, bytes | None]] = []
+        asked: list[str] = []
+
+        def note(request: Request) -> None:
+            asked.append(request.url)
+            if request.method == "POST":
+                posts.append((request.url, request.post_data_buffer))
+
+        page.on("request", note)
+        found = Study(page, collector.address, f"{relay.address}/gateways/study", url, listed, posts, asked)
+        found.load(page_at)
+        yield found
+        assert relay.end() == 0
+        assert collector.end() == 0
+    assert (tmp_path / "relay-log").read_bytes() == b""
+
+
+@contextmanager
+def opened(browser: Browser) -> Iterator[Page]:
+    context = browser.new_context()
+    page = context.new_page()
+    complaints: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    try:
+        yield page
+        expected = ("Failed to load resource", "Failed to find a valid digest")
+        assert [each for each in complaints if not each.startswith(expected)] == []
+    finally:
+        context.close()
+
+
+def test_a_report_goes_through_the_relay_and_never_directly(study: Study) -> None:
+    asked, page = study.campaign(), study.page
+    # Without a relay, or with the collector as one, nothing is joined.
+    for relays, words in (([], "the policy names none"), ([f"{study.collector}/x"], "must not be the collector")):
+        study.use(asked, relays=relays)
+        assert words in refusal(page, "client.answer(3)")
+    study.use(asked, crowd_eps=0.2)
+    assert refusal(page, "client.answer(3)").endswith("policy: crowd_delta")
+    assert page.evaluate(KEPT) == {}
+    assert study.posts == []
+
+    study.use(asked)
+    assert page.evaluate("client.answer(3)")
+    study.use(asked, relays=[study.relay, "https://other.example"])
+    assert "allows more than the stored one" in refusal(page, "client.answer(3)")
+    study.use(asked)
+    assert study.sent() == "nothing"
+    study.at_its_moment()
+    assert "through a relay only" in refusal(page, "client.report()")
+    assert study.posts == []
+    study.at_its_moment(GRACE - 1)
+    assert study.sent() == "accepted"
+    assert study.sent() == "nothing"
+    assert study.reports() == 1
+    assert [(url, len(body or b"")) for url, body in study.posts] == [(study.relay, SEALED_LENGTH)]
+
+    # A moment that passed is let go, and so is one without any relay that can be used.
+    study.page.evaluate("async () => { window.moment = await client.due(); window.now = window.moment + 31 }")
+    assert study.page.evaluate("client.due()") > study.page.evaluate("window.now")
+    assert study.sent() == "nothing"
+    assert len(study.posts) == 1
+
+    # The part for crowds is loaded by campaigns that rely on one, and nothing comes from elsewhere.
+    assert any("/client/crowd-" in each for each in study.asked)
+    known = (study.collector, study.relay, page.url)
+    assert all(each.startswith(known) for each in study.asked)
+
+
+def test_keys_that_the_gateway_does_not_have(study: Study) -> None:
+    """The next listed key is used for the same report. A report that nobody can open is given up."""
+    lost = {"config": f"63{study.keys[0]['config'][2:]}", "first_round": 1}
+    asked = study.campaign(0, [lost, study.keys[1]])
+    study.use(asked)
+    assert study.page.evaluate("client.answer(2)")
+    study.at_its_moment()
+    assert study.sent() == "accepted"
+    assert [body[0] for _, body in study.posts if body] == [0x63, 1]
+    assert study.reports() == 1
+
+    study.posts.clear()
+    alone = study.campaign(1, [lost])
+    study.use(alone)
+    assert study.page.evaluate("client.answer(2)")
+    study.at_its_moment()
+    assert study.sent() == "given up"
+    assert [url for url, _ in study.posts] == [study.relay] * 6
+    assert len({body for _, body in study.posts}) == 6
+    assert study.reports() == 1
+
+
+def test_a_page_that_is_loaded_again_sends_the_same_report(study: Study) -> None:
+    """Within minutes, sealed anew, and the collector counts it once."""
+    asked, page = study.campaign(), study.page
+    study.use(asked)
+    assert page.evaluate("client.answer(1)")
+    study.at_its_moment()
+    moment = page.evaluate("window.now")
+    page.evaluate("() => { window.fetch = () => new Promise(() => {}); window.sending = client.send(); }")
+    page.wait_for_function("async () => (await navigator.locks.query()).held.length == 1")
+    page.wait_for_function(f"async () => /\"tries\":1/.test((await ({KEPT})())['{asked.id}'])")
+    study.load(page.url)
+    study.use(asked)
+    page.evaluate("now => { window.now = now }", moment + 200)
+    assert study.sent() == "accepted"
+    assert study.reports() == 1
+    assert len(study.posts) == 1
+
+
+def test_a_browser_without_the_curve_or_the_part_for_crowds(study: Study) -> None:
+    asked, page = study.campaign(), study.page
+    study.use(asked)
+    page.evaluate(
+        """() => {
+            const generate = SubtleCrypto.prototype.generateKey;
+            SubtleCrypto.prototype.generateKey = function (kind, ...rest) {
+                if (kind.name == "X25519") throw new DOMException("unknown", "NotSupportedError");
+                return generate.call(this, kind, ...rest);
+            };
+        }"""
+    )
+    assert "this browser has no X25519" in refusal(page, "client.answer(3)")
+    study.load(page.url)
+
+    def changed(route: Route) -> None:
+        found = route.fetch()
+        route.fulfill(response=found, body=found.body() + b"\n")
+
+    page.route("**/crowd-*.js", changed)
+    study.use(asked)
+    assert "a part of the client cannot be loaded, or was changed" in refusal(page, "client.answer(3)")
+    assert page.evaluate(KEPT) == {}
+    assert study.posts == []

@@ -1,0 +1,371 @@
+"""The part of the browser's client for crowds: the vectors of the RFCs, Python's numbers, and Python's gateway."""
+
+import json
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from fractions import Fraction
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser.built import ask, script
+from tests.client.samples import campaign
+from tests.client.test_crowd_campaigns import GATEWAY, KEYS, crowded
+from tests.oblivious import test_sealing as rfc
+from untrackable.accounting import client_check
+from untrackable.client.ledger import Account, Ledger
+from untrackable.client.life import Life
+from untrackable.client.policy import Policy
+from untrackable.client.sealed_post import UNKNOWN_KEY
+from untrackable.errors import SealingError
+from untrackable.mechanisms.inner_product.deck import Deck
+from untrackable.oblivious.binary_http import BinaryRequest, BinaryResponse
+from untrackable.oblivious.key_config import KeyConfig, Suite
+from untrackable.oblivious.sealing import SEALED_LENGTH, OpenedRequest, open_request
+from untrackable.protocol.campaign import Campaign
+from untrackable.protocol.crowd_declaration import CrowdGuarantee, Gateway, GatewayKey
+from untrackable.protocol.wire import Wire
+from untrackable.theory.attendance import Attendance
+
+F = Fraction
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return script(tmp_path_factory.mktemp("browser"))
+
+
+def public(secret: bytes) -> str:
+    return str(rfc.key_pair(secret).public_key.to_public_bytes().hex())
+
+
+def test_the_example_of_rfc_9458(program: Path) -> None:
+    wrong = [
+        rfc.SEALED_ANSWER[:i] + bytes([byte ^ 1]) + rfc.SEALED_ANSWER[i + 1 :]
+        for i, byte in enumerate(rfc.SEALED_ANSWER)
+    ]
+    task = {
+        "task": "sealed",
+        "config": rfc.CONFIG.hex(),
+        "request": rfc.REQUEST.hex(),
+        "secret": rfc.EPHEMERAL.hex(),
+        "open": rfc.SEALED[7:39].hex(),
+        "answers": [each.hex() for each in (rfc.SEALED_ANSWER, *wrong, b"", rfc.SEALED_ANSWER[:16])],
+    }
+    ((body, answer, *others),) = ask(program, [task])
+    assert body == rfc.SEALED.hex()
+    assert answer == rfc.ANSWER.hex()
+    assert others == [None] * (len(wrong) + 2)
+
+
+def test_the_vectors_of_rfc_9180(program: Path) -> None:
+    """Appendix A.1.1, as for the Python package."""
+    task = {
+        "task": "hpke",
+        "publicKey": "3948cfe0ad1ddb695d780e59077195da6c56506b027329794ab02bca80815c4d",
+        "info": b"Ode on a Grecian Urn".hex(),
+        "secret": "52c4a758a802cd8b936eceea314432798d5baf2d7e9235dc084ab1b9cfa2f736",
+        "open": "37fda3567bdbd628e88668c3c8d7e97d1d1253b6d4ea6d44c150f741f1bf4431",
+        "text": b"Beauty is truth, truth beauty".hex(),
+        "associated": b"Count-0".hex(),
+        "exported": ["", "00", b"TestContext".hex()],
+    }
+    assert ask(program, [task]) == [
+        [
+            "37fda3567bdbd628e88668c3c8d7e97d1d1253b6d4ea6d44c150f741f1bf4431",
+            "f938558b5d72f1a23810b4be2ab4f84331acc02fc97babc53a52ae8218a355a96d8770ac83d07bea87e13c512a",
+            "3853fe2b4035195a573ffc53856e77058e15d9ea064de3e59f4961d0095250ee",
+            "2e8f0b54673c7029649d4eb9d5e33bf1872cf76d623ff164ac185da9e88c21a5",
+            "e9e43065102c3836401bed8c3c3c75ae46be1639869391d62c61f1ec7af54931",
+        ]
+    ]
+
+
+def test_keys_and_binary_http(program: Path) -> None:
+    """Keys of everybody's cipher are read, and answers as the Python package reads them."""
+    key = rfc.EXAMPLE.public_key
+    good = [KeyConfig(1, key), rfc.EXAMPLE, KeyConfig(9, key, (Suite(2, 3), Suite(1, 1), Suite(1, 3)))]
+    other = KeyConfig(1, key, (Suite(1, 3), Suite(1, 1)))
+    cut = [good[0].to_bytes()[:-1], good[0].to_bytes() + b"\0\0\0\0", b"\x01\x00\x10" + good[0].to_bytes()[3:], b""]
+    found = ask(program, [{"task": "config", "config": each.to_bytes().hex()} for each in (*good, other)])
+    assert found[:-1] == [[each.id, key.hex()] for each in good]
+    assert "cipher that browsers do not have" in found[-1]
+    assert all(isinstance(each, str) for each in ask(program, [{"task": "config", "config": b.hex()} for b in cut]))
+
+    content = bytes(range(200))
+    task = {
+        "authority": "collector.invalid",
+        "path": "/x",
+        "type": "application/octet-stream",
+        "content": content.hex(),
+    }
+    fields = ((b"content-type", b"application/octet-stream"),)
+    written = BinaryRequest(b"POST", b"https", b"collector.invalid", b"/x", fields, content).to_bytes()
+    assert ask(program, [{"task": "binaryPost", **task}]) == [written.hex()]
+
+    retry = BinaryResponse(503, ((b"retry-after", b"7"),), b"x" * 70).to_bytes()
+    answers = [
+        *(
+            retry,
+            retry + bytes(9),
+            retry[:-1],
+            retry[:-2],
+            retry + b"\1",
+            rfc.ANSWER,
+            b"",
+            b"\0\x40\xc8",
+            b"\1\x40\x65",
+        ),
+        *(
+            bytes.fromhex("01406603022d6100" + "40c8"),
+            bytes.fromhex("0140c8030161ff"),
+            b"\1\x42\x58",
+            b"\1\x40\xc8\5",
+        ),
+        bytes.fromhex("01406600" + "40cc"),
+        bytes.fromhex("0140c80401410161"),
+        bytes.fromhex("0140c80401610120"),
+    ]
+    expected: list[list[Any] | None] = []
+    for each in answers:
+        try:
+            read = BinaryResponse.from_bytes(each)
+            expected.append([read.status, dict(read.fields).get(b"retry-after", b"").decode()])
+        except SealingError:
+            expected.append(None)
+    assert [503, "7"] in expected
+    assert expected.count(None) > 5
+    assert ask(program, [{"task": "binaryAnswer", "content": each.hex()} for each in answers]) == expected
+    sizes = [{"task": "tooLong", "config": rfc.CONFIG.hex(), "size": size} for size in (1024, 1025)]
+    assert ask(program, sizes) == ["sealed", "the report is too long to be sealed"]
+
+
+def in_crowd(deck: Deck, people: int, rounds: int, participation: str = "1") -> Campaign:
+    plain = campaign(deck, rounds=rounds, eps=999.0, attendance=Attendance(F(participation)))
+    crowd = CrowdGuarantee(eps=1.0, delta=1e-6, people=people)
+    return replace(plain, guarantee=replace(plain.guarantee, crowd=crowd), gateway=GATEWAY)
+
+
+YEAR = in_crowd(Deck(bits=10, slots=365, eps_report=2.85, width=4), 100_000, 365)
+HIDDEN: list[tuple[list[tuple[Campaign, list[int]]], float]] = [
+    ([(crowded(), [5])], 0.26),
+    ([(crowded(people=2), [1, 2])], 1.0),
+    ([(YEAR, [365])], 1.0),
+    ([(in_crowd(Deck(bits=4, slots=60, eps_report=0.01), 50, 60, "1/8"), [60])], 0.1),
+    ([(in_crowd(Deck(bits=4, slots=60, eps_report=4.0, width=4), 10**9, 60, "1/20"), [60])], 0.01),
+    ([(crowded(), [5]), (crowded(1, people=900), [2, 3]), (campaign(), [30])], 1.5),
+]
+"""Campaigns and the rounds of their states, and an eps."""
+
+
+def ledger(parts: list[tuple[Campaign, list[int]]]) -> Ledger:
+    accounts = {}
+    for asked, rounds in parts:
+        lives, first = [], 1
+        for count in rounds:
+            lives.append(Life("", first, first + count - 1, 0))
+            first += count
+        accounts[asked.id] = Account(asked.to_bytes(), tuple(lives))
+    return Ledger(accounts)
+
+
+def texts(parts: list[tuple[Campaign, list[int]]]) -> list[Any]:
+    return [[asked.to_bytes().decode(), rounds] for asked, rounds in parts]
+
+
+def test_guarantees_in_a_crowd_are_the_same_numbers(program: Path) -> None:
+    found = ask(program, [{"task": "hidden", "campaigns": texts(parts), "eps": eps} for parts, eps in HIDDEN])
+    for (parts, eps), delta in zip(HIDDEN, found, strict=True):
+        expected = ledger(parts)._delta(eps, Account.in_crowd)
+        assert 0 < expected < 1
+        assert delta == pytest.approx(expected, rel=1e-9), parts[0][0].mechanism
+
+
+def test_the_ledger_limits_both_observers(program: Path) -> None:
+    both = [(crowded(), [5]), (crowded(1), [5])]
+    limits = Policy(eps=12.0, delta=1e-6, recognition=1.0, crowd_eps=0.4).limits()
+    given: list[tuple[list[tuple[Campaign, list[int]]], dict[str, Any], str | None]] = [
+        (both, {}, None),
+        (both, {"crowd_eps": 0.3}, "crowd_delta"),
+        (both, {"eps": 7.0}, "delta"),
+        ([*both, (campaign(), [30])], {"eps": 14.0}, "crowd_delta"),
+        ([*both, (campaign(), [30])], {"eps": 14.0, "crowd_eps": 1.5}, None),
+        ([(campaign(), [30])], {"crowd_eps": 0.5}, "crowd_delta"),
+        ([(campaign(), [30])], {"crowd_eps": 1.0}, None),
+    ]
+    tasks = [
+        {"task": "policy", "campaigns": texts(parts), "policy": {**limits, **more}} for parts, more, _ in given
+    ]
+    for (parts, more, limit), words in zip(given, ask(program, tasks), strict=True):
+        policy = Policy.from_limits({**limits, **more})
+        hidden = ledger(parts)._delta(policy.crowd_eps, Account.in_crowd)
+        assert (hidden > policy.crowd_delta) == (limit == "crowd_delta"), more
+        assert words == (limit and f"all campaigns together would exceed the person's policy: {limit}"), more
+
+
+def test_declarations_are_confirmed_or_refused(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = crowded().to_bytes().decode()
+    keys = json.loads(text)["gateway"]["keys"]
+    first, second = (key["config"] for key in keys)
+    bold = [crowded(eps=0.25), crowded(delta=1e-7), crowded(people=1_400)]
+    wrong = {
+        "valid": text.replace('"people":2000', '"people":1'),
+        "valid ": text.replace('"people":2000', '"people":2000.5'),
+        "valid  ": text.replace('"crowd":{"delta":1e-06', '"crowd":{"delta":1'),
+        "valid   ": text.replace('"first_round":3', '"first_round":1'),
+        "valid    ": text.replace('"first_round":1}', '"first_round":2}'),
+        "valid     ": text.replace(json.dumps(keys, separators=(",", ":")), "[]"),
+        "canonical": text.replace(',"gateway":{"keys":' + json.dumps(keys, separators=(",", ":")) + "}", ""),
+        "same number": text.replace(second, first),
+        "X25519": text.replace(first, "010010" + first[6:]),
+        "hexadecimal": text.replace(first, first.upper()),
+        "cannot be used": text.replace(first, "010020" + "00" * 32 + first[70:]),
+        "cipher": text.replace(first, first[:-4] + "0003"),
+        "linked": text.replace('"when_empty":"stop"', '"when_empty":"replay"'),
+    }
+    documents = [text, *(each.to_bytes().decode() for each in bold), *wrong.values()]
+    found = ask(program, [{"task": "problem", "campaign": each} for each in documents])
+    assert found[0] is None
+    assert found[1:4] == ["the campaign's guarantee cannot be confirmed: delta in the crowd"] * 3
+    for name, words in zip(wrong, found[4:], strict=True):
+        assert name.strip() in words
+    monkeypatch.setattr(client_check, "_ENGINE", "no_such_module")
+    assert not client_check.recompute(crowded()).problems
+    for each in bold:
+        assert len(client_check.recompute(each).problems) == 1
+    (words,) = ask(program, [{"task": "withoutCurve", "campaign": text}])
+    assert words.startswith("this browser has no X25519")
+
+
+Said = tuple[int, dict[str, str], bytes]
+"""A status, headers and a body."""
+
+
+@contextmanager
+def relay(said: Callable[[bytes], Said]) -> Iterator[tuple[str, list[bytes]]]:
+    """A relay that says what it is told to. Its address, and the bodies that it got."""
+    bodies: list[bytes] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            assert self.headers["content-type"] == "message/ohttp-req"
+            bodies.append(self.rfile.read(int(self.headers["content-length"])))
+            status, headers, content = said(bodies[-1])
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.send_header("content-length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/gateways/study", bodies
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def report(round: int) -> bytes:
+    return Wire(report_bits=3).encode(round=round, nonce=os.urandom(16), report=5)
+
+
+def test_the_gateway_opens_it_and_the_client_its_answers(program: Path) -> None:
+    """The next listed key follows on an unknown one, for this report only. Other words of relays do not count."""
+    third = replace(KEYS[1].config, id=3)
+    asked = replace(crowded(), gateway=Gateway((*GATEWAY.keys, GatewayKey(third.to_bytes(), first_round=5))))
+    opened: list[OpenedRequest] = []
+    first, other = report(1), report(3)
+    problem = json.dumps({"type": UNKNOWN_KEY}).encode()
+
+    def sealed(body: bytes, status: int, *fields: tuple[bytes, bytes]) -> Said:
+        opened.append(open_request(KEYS, body))
+        answer = opened[-1].seal_answer(BinaryResponse(status, fields).to_bytes())
+        return 200, {"content-type": "Message/OHTTP-res; x=y"}, answer
+
+    script: list[Callable[[bytes], Said]] = [
+        lambda body: sealed(body, 503, (b"retry-after", b"9")),
+        lambda body: (400, {"content-type": "application/problem+json"}, problem),
+        lambda body: (400, {"content-type": "application/problem+json"}, b"{garbage"),
+        lambda body: (429, {"content-type": "application/problem+json", "retry-after": "4"}, b"{}"),
+        lambda body: (204, {}, b""),
+        lambda body: (302, {"location": "/elsewhere"}, b""),
+        lambda body: (200, {"content-type": "message/ohttp-res"}, bytes(800)),
+        lambda body: (200, {"content-type": "message/ohttp-res"}, bytes(1 << 15)),
+        lambda body: sealed(body, 204),
+        lambda body: sealed(body, 400),
+    ]
+    calls = iter(script)
+    bodies = [first] * 9 + [other]
+    address = f"https://collect.example/x/campaigns/{asked.id}"
+    with relay(lambda body: next(calls)(body)) as (at, seen):
+        task = {"campaign": asked.to_bytes().decode(), "relays": [at], "address": address}
+        (found,) = ask(program, [{"task": "relayed", **task, "bodies": [body.hex() for body in bodies]}])
+    silent = {"status": None, "retryAfter": 0}
+    assert found == [
+        {"status": 503, "retryAfter": 9},
+        silent,
+        silent,
+        {"status": None, "retryAfter": 4},
+        silent,
+        silent,
+        {"status": None},
+        {"status": None},
+        {"status": 204, "retryAfter": 0},
+        {"status": 400, "retryAfter": 0},
+    ]
+    assert [len(body) for body in seen] == [SEALED_LENGTH] * len(script)
+    assert [body[0] for body in seen] == [1, 1, *[2] * 7, 2]
+    assert len({body[7:39] for body in seen}) == len(seen)
+    requests = [BinaryRequest.from_bytes(each.content) for each in opened]
+    assert [each.content for each in requests] == [first, first, other]
+    expected = BinaryRequest(
+        b"POST",
+        b"https",
+        b"collector.invalid",
+        f"/campaigns/{asked.id}/reports".encode(),
+        ((b"content-type", b"application/octet-stream"),),
+        first,
+    )
+    assert requests[0] == expected
+
+
+def test_relays_that_are_refused(program: Path) -> None:
+    asked = crowded()
+    given = {
+        "names none": [],
+        "must not be the collector": ["https://collect.example/r"],
+        "must not be the collector ": ["https://collect.example:8443/r", "https://COLLECT.example"],
+        "plain characters": ["https://collect.example./r"],
+        "https address": ["http://relay.example/r"],
+        "https address ": ["https://user@relay.example/r", "https://relay.example/?x"],
+        "Invalid URL": ["relay"],
+    }
+    task = {"task": "relayed", "campaign": asked.to_bytes().decode(), "bodies": []}
+    address = f"https://collect.example/campaigns/{asked.id}"
+    good = ["https://collect.example", "https://relay.example/gateways/study"]
+    local = f"http://127.0.0.1:80/campaigns/{asked.id}"
+    found = ask(
+        program,
+        [
+            *({**task, "address": address, "relays": relays} for relays in given.values()),
+            {**task, "address": address, "relays": good},
+            {**task, "address": local, "relays": ["http://127.0.0.1:81/r"]},
+            {**task, "address": local, "relays": ["http://127.0.0.1/r"]},
+        ],
+    )
+    for reason, words in zip(given, found, strict=False):
+        assert reason.strip() in words
+    assert found[len(given) :][:2] == [[], []]
+    assert "must not be the collector" in found[-1]
