@@ -2,19 +2,22 @@
 
 Measured: processor time of the collector for a durable report, sent directly by wrk over connections that stay
 open; the time to open and answer a sealed one; bytes of a report in the collector's store, in an exported file and
-on the wire; processor time to add up a report, at two sizes, of which the larger must follow from the smaller; the
-size of the sums. From these follow collectors, store, cores and what a cluster shuffles, for people who are asked
+on the wire; processor time to add up a report, at three sizes, of which the largest must follow from the others;
+the size of the sums. From these follow collectors, store, cores and what a cluster shuffles, for people who are asked
 once a day. `scale.py 1e8` adds up more reports, to check the extrapolation. docs/scale.md explains the table.
 """
 
+import itertools
 import os
 import sys
 import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import sealed
+from numpy.typing import NDArray
 
 from untrackable import Deck, estimate_files
 from untrackable.collector.http.management import create_campaign
@@ -22,13 +25,15 @@ from untrackable.collector.stores.store_address import open_store
 from untrackable.encodings.categories import Categories
 from untrackable.oblivious.gateway_keys import GatewayKeys
 from untrackable.oblivious.sealing import SEALED_ANSWER_LENGTH, SEALED_LENGTH, seal_request
+from untrackable.protocol import wire
 from untrackable.protocol.campaign import Campaign, Guarantee
 from untrackable.reports.population import population
 from untrackable.reports.simulation import simulate_file
 from untrackable.serving.server_process import start_server
 
 DECK = Deck(bits=10, slots=365, eps_report=3.9, width=4)
-SMALL, LARGE = 1_000_000, 10_000_000
+SIZES = (1_000_000, 4_000_000, 20_000_000)
+"""Reports that are added up: the first two say what one costs, and the last must follow from that."""
 BUSY = 0.5
 """Machines are sized so that they are busy for this share of the time."""
 PEAK = 1.2
@@ -65,7 +70,7 @@ def campaign() -> Campaign:
         first_round=int(time.time()) - 60,
         round_seconds=DAY,
         rounds=365,
-        guarantee=Guarantee(eps=1e3, delta=1e-6, values="any", gamma=0.0, tracking_delta=0.0),
+        guarantee=Guarantee(eps=1e4, delta=1e-6, values="any", gamma=0.0, tracking_delta=0.0),
     )
 
 
@@ -76,12 +81,11 @@ def received(folder: Path) -> tuple[float, float, float]:
     create_campaign(opened, asked.to_bytes())
     opened.close()
     before = sum(file.stat().st_size for file in folder.iterdir())
-    (batch,) = DECK.simulate([0] * sealed.BODIES, rounds=1, seed=1)
-    from untrackable.protocol import wire
-
-    layout = wire.of(DECK)
+    sealed.BODIES = 40_000 * sealed.SECONDS  # Direct reports are quicker than sealed ones.
+    (batch,) = DECK.simulate([0] * 1000, rounds=1, seed=1)
+    layout, reports = wire.of(DECK), itertools.cycle(_integers(batch.reports[:, 0]))
     bodies = [
-        layout.encode(round=1, nonce=os.urandom(wire.NONCE), report=r) for r in _integers(batch.reports[:, 0])
+        layout.encode(round=1, nonce=os.urandom(wire.NONCE), report=next(reports)) for _ in range(sealed.BODIES)
     ]
     (folder / "bodies").write_bytes(b"".join(bodies))
     target = sealed.Target(
@@ -99,19 +103,24 @@ def received(folder: Path) -> tuple[float, float, float]:
     return found.cost, found.cost + opening + answering, stored
 
 
-def _integers(rows: object) -> list[int]:
-    return [int.from_bytes(bytes(row), "little") for row in rows]  # type: ignore[attr-defined]
+def _integers(column: NDArray[Any]) -> list[int]:
+    """Reports as clients have them."""
+    if column.ndim == 1:
+        return [int(report) for report in column]
+    return [int.from_bytes(row.tobytes(), "little") for row in column]
 
 
 def summed(folder: Path, reports: int) -> tuple[float, float]:
-    """Processor time to add up a report of a file, and the bytes that it takes there."""
+    """Microseconds of processor time to add up the reports of a file, and its bytes."""
     path = folder / f"{reports}.parquet"
     simulate_file(path, DECK, population("zipf:1.3", DECK), people=reports // 10, rounds=10)
-    size, begun = path.stat().st_size, time.process_time()
-    estimate_files(path)
-    taken = time.process_time() - begun
+    size, times = path.stat().st_size, []
+    for _ in range(3):
+        begun = time.process_time()
+        estimate_files(path)
+        times.append(time.process_time() - begun)
     path.unlink()
-    return 1e6 * taken / reports, size / reports
+    return 1e6 * min(times), size
 
 
 def row(people: int, participation: float, per: Constants) -> str:
@@ -132,19 +141,21 @@ def row(people: int, participation: float, per: Constants) -> str:
 
 def main() -> None:
     """Print the constants, the check of the extrapolation, and the table."""
-    sizes = [SMALL, *(int(float(given)) for given in sys.argv[1:] or [str(LARGE)])]
+    small, middle, large = (*SIZES[:2], int(float(sys.argv[1])) if sys.argv[1:] else SIZES[2])
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         direct, through, stored = received(folder)
-        summed(folder, SMALL // 10)  # loads what is compiled
-        found = [summed(folder, size) for size in sizes]
-    per = Constants(direct, through, found[-1][0], stored, found[-1][1], 8 << DECK.bits)
+        (first, _), (second, _), (third, size) = (summed(folder, reports) for reports in (small, middle, large))
+    slope = (second - first) / (middle - small)
+    per = Constants(direct, through, slope, stored, size / large, 8 << DECK.bits)
     print(
         f"a report costs {per.direct:.0f} µs directly and {per.sealed:.0f} µs sealed; {per.stored:.0f} bytes stored"
     )
-    print(f"{per.summed:.2f} µs to add up, and {per.exported:.1f} bytes in a file; sums have {per.sums:,} bytes")
-    for size, (cost, _) in zip(sizes, found, strict=True):
-        print(f"  {size:>13,} reports: {cost:.2f} µs each, {cost / found[0][0]:.2f} of what the smallest predicts")
+    print(f"{per.summed:.3f} µs to add up, and {per.exported:.1f} bytes in a file; sums have {per.sums:,} bytes")
+    expected = first + slope * (large - small)
+    print(
+        f"{large:,} reports took {third / 1e6:.2f} s to add up, {third / expected:.2f} of what smaller files predict"
+    )
     print(" ".join(f"{title:>13}" for title in TITLES))
     for people in (10**6, 10**8, 10**9):
         for participation in (1.0, 0.05):
