@@ -48,7 +48,7 @@ def show_campaign(found: Campaign, as_json: bool, **further: Any) -> None:
         echo(f"             attendance included, recognised among 1,000 people: at most {declared.recognition:g}")
     if declared.crowd is not None and found.gateway is not None:
         from untrackable.display.crowd_guarantee_words import TRUST_WORDS, crowd_words
-        from untrackable.display.numbers import odds_factor
+        from untrackable.display.odds import odds_factor
 
         echo(f"  crowd      {crowd_words(declared.crowd)}")
         together = (
@@ -58,8 +58,9 @@ def show_campaign(found: Campaign, as_json: bool, **further: Any) -> None:
             f"             {together} (eps = {declared.eps:g}), except with probability {declared.delta:g} (upper)."
         )
         echo(f"             {TRUST_WORDS}")
+        s = "s" * (found.fewest_reports > 1)
         many = f"{len(found.gateway.keys)} keys" if len(found.gateway.keys) > 1 else "1 key"
-        echo(f"             a round is published from {found.fewest_reports:,} reports on; sealed for {many}")
+        echo(f"             a round is published from {found.fewest_reports:,} report{s} on; sealed for {many}")
     from untrackable.display.attendance_words import participation_words
 
     echo(f"  attendance {participation_words(found.participation, found.attending.one_network)}")
