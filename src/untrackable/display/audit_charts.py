@@ -143,7 +143,12 @@ def comparison_chart(rows: list[dict[str, Any]], error: str, picked: str) -> Spe
         .encode(
             x=across,
             y=up,
-            color=alt.Color("lasts:N", title=None, scale=alt.Scale(range=COLOURS[:4]), legend=LEGEND),
+            color=alt.Color(
+                "lasts:N",
+                title=None,
+                scale=alt.Scale(range=COLOURS[:4]),
+                legend=alt.Legend(orient="top", columns=1, symbolOpacity=1, labelLimit=400),
+            ),
             tooltip=[
                 alt.Tooltip("name:N", title="mechanism"),
                 alt.Tooltip("error:Q", title=error, format=".4~g"),

@@ -13,7 +13,7 @@ def crowd_eps(found: InCrowd) -> str:
     if found.eps is None:
         return found.why
     return (
-        f"in a crowd of {found.people:,} people, all reports ever have eps {_at_most(found.eps)} at "
+        f"in a crowd of {found.people:,} people, all reports ever have eps {both_ends(found.eps)} at "
         f"delta = {found.delta:g}"
     )
 
@@ -25,7 +25,7 @@ def crowd_cell(found: InCrowd) -> str:
     return DOES_NOT_APPLY if "linked" in found.why else "not computed"
 
 
-def _at_most(eps: Bracket) -> str:
+def both_ends(eps: Bracket) -> str:
     """Both ends: the bound for whatever others hold, and what an example of their values shows."""
     ends = f"at most {upper(eps.upper)} (upper"
     return f"{ends}; at least {lower(eps.lower)}, lower)" if eps.lower > 0 else f"{ends})"
