@@ -243,7 +243,9 @@ class OneChange(Mechanism):
         step = self.bias / self.changes
         x, y = step * left.tilt[:, None], step * right.tilt[None, :]
         same = (left.level[:, None] == right.level[None, :]) & left.steady[:, None] & right.steady[None, :]
-        return np.where(same, np.log(self.levels) + np.log1p(-x * y / ((1 + x) * (1 + y))), -np.inf)
+        # Where the levels differ, the tilts need not fit to the value.
+        shared = np.where(same, -x * y, 0.0) / np.where(same, (1 + x) * (1 + y), 1.0)
+        return np.where(same, np.log(self.levels) + np.log1p(shared), -np.inf)
 
     def _changes(self, value: Any) -> list[Change]:
         """The first `changes` changes of a bit, or of a sequence of bits. The bit is 0 at the start."""
