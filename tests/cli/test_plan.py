@@ -202,6 +202,7 @@ def test_nothing_does_it() -> None:
         ((*GOOD, "--places", "0.9,0.9"), "--places must be shares of at most 1"),
         ((*GOOD, "--participation", "2"), "--participation must be between 0 and 1"),
         ((*GOOD, "--html", "/no/such/folder/x.html"), "there is no folder"),
+        ((*GOOD, "--observer", "alone", "--crowd-eps", "1"), "--crowd-eps is for --observer crowd"),
     ],
 )
 def test_what_is_wrong_is_said(words: tuple[str, ...], message: str) -> None:

@@ -107,6 +107,9 @@ def plan(
                  --crowd-eps 1
     """
     check_page(html)
+    is_default = click.get_current_context().get_parameter_source("observer") is click.core.ParameterSource.DEFAULT
+    if demands["observer"] == "alone" and not is_default and demands["crowd_eps"] is not None:
+        raise click.ClickException("--crowd-eps is for --observer crowd; --eps is the limit for --observer alone")
     again = _again(
         {**demands, "recognition": recognition, "places": places, "encoding": encoding, "one_value": one_value}
     )
