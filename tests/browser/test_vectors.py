@@ -78,7 +78,10 @@ def test_states_and_reports(program: Path, name: str) -> None:
 
 
 def test_lives_coins_and_the_wire(program: Path) -> None:
-    lives = [case for case in read("client/lives.json") if '"fading"' not in case["campaign"]]
+    other = ("fading", "gateway")  # a mechanism and a transport that this client does not have
+    lives = [
+        case for case in read("client/lives.json") if not any(f'"{name}"' in case["campaign"] for name in other)
+    ]
     for case, found in zip(lives, ask(program, [{"task": "life", **case} for case in lives]), strict=True):
         assert found == {"made": case["made"], "changed": case["changed"], "steps": [case["steps"]] * 2}
     coins = read("client/coins.json")

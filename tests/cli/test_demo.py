@@ -86,7 +86,9 @@ def test_the_collector_is_left_running_for_a_browser(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("beginning", "files"), [("*", 1), ("*/demo.db", 1), ("*people*", 1), ("*people*/*", 10)])
+@pytest.mark.parametrize(
+    ("beginning", "files"), [("*", 1), ("*/demo.db", 1), ("*people*", 1), ("*people*/*/*", 10)]
+)
 def test_it_can_be_interrupted_at_any_time(beginning: str, files: int, tmp_path: Path) -> None:
     """While the collector or the clients start or work; the signal is sent to all processes, as a terminal does."""
     folder = tmp_path / "scratch"

@@ -5,13 +5,14 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betaincinv
 
 from untrackable import checks
 
 
 def lower_bound(hits: ArrayLike, trials: ArrayLike, error: float) -> NDArray[np.float64]:
     """A one-sided bound: for every true probability, it is too large with probability at most `error`."""
+    from scipy.special import betaincinv
+
     h, n = np.broadcast_arrays(np.asarray(hits, dtype=np.float64), np.asarray(trials, dtype=np.float64))
     with np.errstate(invalid="ignore"):
         bound = betaincinv(np.maximum(h, 1e-300), n - h + 1, error)

@@ -166,6 +166,7 @@ def test_while_a_round_is_open_nobody_learns_whether_a_report_came(collector: Co
     (found,) = collector.http.get(f"{one}/rounds").json()["rounds"]
     assert found == {
         "round": 1, "state": "closed", "begins": BEGIN, "ends": BEGIN + HOUR, "reports": 30, "withheld": False,
+        "missing": None,
     }  # fmt: skip
 
 
