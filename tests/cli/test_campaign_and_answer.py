@@ -22,7 +22,7 @@ from untrackable.cli.policy import DEFAULTS
 from untrackable.client import http_post
 from untrackable.client.membership import Member
 from untrackable.client.policy import LIMITS
-from untrackable.display.odds import odds_factor
+from untrackable.display.numbers import odds_factor
 from untrackable.errors import StateError
 from untrackable.protocol.campaign import Campaign, Directory
 

@@ -48,7 +48,7 @@ def show_campaign(found: Campaign, as_json: bool, **further: Any) -> None:
         echo(f"             attendance included, recognised among 1,000 people: at most {declared.recognition:g}")
     if declared.crowd is not None and found.gateway is not None:
         from untrackable.display.crowd_guarantee_words import TRUST_WORDS, crowd_words
-        from untrackable.display.odds import odds_factor
+        from untrackable.display.numbers import odds_factor
 
         echo(f"  crowd      {crowd_words(declared.crowd)}")
         together = (

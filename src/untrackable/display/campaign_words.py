@@ -8,7 +8,7 @@ from untrackable import strict_json
 from untrackable.brackets import at_most
 from untrackable.display.attendance_words import attendance_words
 from untrackable.display.crowd_guarantee_words import TRUST_WORDS, crowd_words
-from untrackable.display.odds import odds_factor
+from untrackable.display.numbers import odds_factor
 from untrackable.display.truth_words import share, truth_words
 from untrackable.protocol.campaign import Campaign
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from untrackable.brackets import at_most
-from untrackable.display.odds import odds_factor
+from untrackable.display.numbers import odds_factor
 from untrackable.protocol.crowd_declaration import CrowdGuarantee
 
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from untrackable.auditing.confidence import Matched
-from untrackable.brackets import Bracket, Side, rounded
+from untrackable.brackets import Bracket, Side, at_most, rounded
 
 _DIGITS, _POWER_DIGITS = 4, 3
 """Significant digits of a number, and of one that is written with a power of ten."""
@@ -22,6 +22,13 @@ def number(value: float, side: Side = "nearest") -> str:
         text = f"{rounded(value, _DIGITS, side):.{_DIGITS}g}"
         return f"{_WHOLE[side](value):,}" if "e" in text else text
     return f"{rounded(value, _POWER_DIGITS, side):.{_POWER_DIGITS - 1}e}"
+
+
+def odds_factor(exponent: float) -> str:
+    """e^exponent for people, rounded up; as a power if it is very large."""
+    if exponent >= 50:
+        return f"e^{at_most(exponent)}"
+    return at_most(math.nextafter(math.exp(exponent), math.inf), 4) if exponent else "1"
 
 
 def upper(value: float) -> str:
