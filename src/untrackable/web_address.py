@@ -25,9 +25,9 @@ class WebAddress:
             parts = urllib.parse.urlsplit(given)
             port = parts.port
         except ValueError as error:
-            raise ValueError(f"{name} must be an address such as https://collect.example: {error}") from None
+            raise ValueError(f"{name} must be an address that begins with https://: {error}") from None
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-            raise ValueError(f"{name} must be an address such as https://collect.example, without ? or #")
+            raise ValueError(f"{name} must be an address that begins with https://, without ? or #")
         if parts.username is not None:
             raise ValueError(f"{name} must have no user name: reports must not say who sends them")
         if not parts.path.isascii() or not parts.path.isprintable() or " " in parts.path:

@@ -301,7 +301,7 @@ def test_a_fixed_vector_with_fresh_noise_leaks() -> None:
 
 
 def test_a_huge_crowd_is_bounded_and_not_simulated(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("untrackable.auditing.mechanism_audit.LARGEST_CROWD", 50)
+    monkeypatch.setattr("untrackable.auditing.mechanism_audit.MOST_SIMULATED", 50)
     found = audit(Bitwise(eps_state=1, eps_report=1), reports=5, crowd=10**9)
     assert found.linked is not None
     assert found.linked.people == 50

@@ -548,7 +548,7 @@ def test_a_campaign_that_relies_on_a_crowd(keys: Path, tmp_path: Path) -> None:
     assert (crowd.eps, crowd.delta, crowd.people, made.gateway) == (1.0, 1e-6, 2000, GATEWAY)
     assert made.guarantee.eps > 3
     for words in (
-        "The collector alone sees the reports of everybody, and does not know who sent which.",
+        "The collector by itself sees the reports of everybody, and does not know who sent which.",
         "a factor of at most 2.719 (eps = 1), except with probability 1e-06 (upper)",
         f"If the relay and the collector work together, the factor is at most {odds_factor(made.guarantee.eps)} ",
         "you trust that it does not work with the collector",

@@ -95,6 +95,51 @@ def test_from_a_plan_to_a_campaign(words: str, tmp_path: Path) -> None:
     assert verified.exit_code == 0, verified.output
 
 
+IN_CROWD = ("--people", "100000", "--values", "16", "--rounds", "12", "--crowd-eps", "1")
+
+
+def test_from_a_plan_for_a_crowd_to_a_campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The commands that a plan prints, one after the other."""
+    monkeypatch.chdir(tmp_path)
+    invoke = CliRunner().invoke
+    Path("plan.json").write_text(run(*IN_CROWD, "--json")[1], encoding="utf-8")
+    public = invoke(main, ["gateway", "new", "gateway.keys", "--keys", "3", "--every", "4", "--json"]).stdout
+    Path("gateway.json").write_text(public, encoding="utf-8")
+    new = ["campaign", "new", "campaign.json", "--plan", "plan.json", "--question", "Which?"]
+    for options, words in (
+        ([], "needs the public keys of the collector's gateway"),
+        (["--gateway", "gateway.keys"], "Give what `untrackable gateway show KEYS --json` prints"),
+        (["--gateway", "gateway.json", "--crowd-people", "5"], "--plan already sets --crowd-people"),
+    ):
+        refused = invoke(main, [*new, *options])
+        assert refused.exit_code == 1
+        assert words in refused.stderr
+        assert not Path("campaign.json").exists()
+    made = invoke(main, [*new, "--gateway", "gateway.json"])
+    assert made.exit_code == 0, made.output
+    document = json.loads(Path("campaign.json").read_text("utf-8"))
+    fragment = json.loads(Path("plan.json").read_text("utf-8"))["campaign"]
+    assert {name: document[name] for name in fragment} == fragment
+    assert document["guarantee"]["crowd"] == {"eps": 1, "delta": 1e-6, "people": 100_000}
+    assert document["gateway"] == json.loads(public)
+    verified = invoke(main, ["campaign", "verify", "campaign.json"])
+    assert verified.exit_code == 0, verified.output
+    assert "if relay and collector work together: " in verified.output
+    assert "in a crowd of 100,000: " in verified.output
+
+
+def test_a_plan_for_a_crowd_says_what_is_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = run(*IN_CROWD)[1].splitlines()
+    said = " ".join(" ".join(lines).split())
+    assert "all reports ever have eps at most 0.9899 (upper; at least 0.97" in said
+    assert "(exact) at delta = 1e-06, which is hardly any protection; no limit was asked for." in said
+    assert "by other answers at most 1;" not in said
+    assert "mechanism eps alone crowd figure answered recognised followed" in [" ".join(x.split()) for x in lines]
+    assert "  untrackable gateway new gateway.keys --json > gateway.json" in lines
+    assert '--plan plan.json --question "…" \\ --gateway gateway.json' in said
+
+
 def test_a_plan_with_answers_of_ones_own(tmp_path: Path) -> None:
     fragment = json.dumps(json.loads(run(*GOOD, "--json")[1])["campaign"])
     place = tmp_path / "campaign.json"
@@ -157,6 +202,7 @@ def test_nothing_does_it() -> None:
         ((*GOOD, "--places", "0.9,0.9"), "--places must be shares of at most 1"),
         ((*GOOD, "--participation", "2"), "--participation must be between 0 and 1"),
         ((*GOOD, "--html", "/no/such/folder/x.html"), "there is no folder"),
+        ((*GOOD, "--observer", "alone", "--crowd-eps", "1"), "--crowd-eps is for --observer crowd"),
     ],
 )
 def test_what_is_wrong_is_said(words: tuple[str, ...], message: str) -> None:

@@ -19,6 +19,7 @@ from tests.collector.loads import SIZE, fresh
 from tests.collector.samples import DECK, campaign
 from tests.collector.servers import process
 from untrackable.cli import main
+from untrackable.collector.http import server
 from untrackable.collector.http.api_keys import role_of
 from untrackable.collector.http.management import create_campaign
 from untrackable.collector.stores.records import Round, StoredCampaign
@@ -245,3 +246,24 @@ def test_serve_starts_with_nothing_heavy_and_ends_cleanly(url: str, tmp_path: Pa
     for heavy in ("/scipy/", "/matplotlib/", "/pyarrow/", "/numba/", "/llvmlite/"):
         assert heavy not in maps, heavy
     assert (tmp_path / "log").read_text() == ""
+
+
+def test_a_collector_says_which_reports_it_cannot_open(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is started all the same: its other campaigns go on, and the keys of past campaigns may be destroyed."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(server, "serve", lambda store, bound, settings, *, workers: bound.close())
+    for name in ("gateway", "other"):
+        public = run("gateway", "new", f"{name}.keys", "--keys", "1", "--json").stdout
+        Path(f"{name}.json").write_text(public, encoding="utf-8")
+    crowd = ["--rounds", "2", "--participation", "1", "--crowd-people", "2000", "--gateway", "gateway.json"]
+    asked = ["--question", "Which?", "--category", "a", "--category", "b"]
+    assert run("campaign", "new", "c.json", *asked, *crowd).exit_code == 0
+    assert "serve --gateway-keys" in run("manage", "add", "c.json", "--store", url).stdout
+    serve = ("serve", "--store", url, "--port", "0")
+    warning = "come sealed, and this collector has no key that opens them"
+    assert warning in run(*serve).stderr
+    assert warning in run(*serve, "--gateway-keys", "other.keys").stderr
+    fitting = run(*serve, "--gateway-keys", "gateway.keys")
+    assert (fitting.exit_code, fitting.stderr) == (0, "")

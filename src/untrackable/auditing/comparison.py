@@ -7,7 +7,7 @@ from typing import Any
 
 from untrackable import checks
 from untrackable.auditing.attendance_attack import AttendanceMatched, match_by_attendance
-from untrackable.auditing.mechanism_audit import LARGEST_CROWD, Apart
+from untrackable.auditing.mechanism_audit import MOST_SIMULATED, Apart
 from untrackable.brackets import Bracket
 from untrackable.checks import Chance
 from untrackable.mechanisms import attended_tracking
@@ -122,7 +122,7 @@ def compare(
             row.noticed.upper,
         )
     )
-    matched = match_by_attendance(attendance, rounds=reports, people=min(crowd, LARGEST_CROWD))
+    matched = match_by_attendance(attendance, rounds=reports, people=min(crowd, MOST_SIMULATED))
     asked = values, budget.eps, budget.delta, reports, budget.people, crowd, attendance
     return Comparison(*asked, matched, tuple(rows), left_out)
 

@@ -20,7 +20,7 @@ from untrackable.theory.attendance import HALF_AND_HALF, Attendance
 from untrackable.theory.chance_of_answering import EVERY_ROUND
 from untrackable.theory.percentiles import Trackability
 
-LARGEST_CROWD = 10_000
+MOST_SIMULATED = 10_000
 """At most this many people are simulated, even if the crowd is larger."""
 _APART = 1000
 """At most this many of them are followed, because every value is tried for everybody."""
@@ -124,7 +124,7 @@ def audit(
     if isinstance(mechanism, Mechanism) and not mechanism.values_alike:
         colliding = Apart.of(mechanism.worst_tracking(reports), delta)
     linked = apart = changed = None
-    followed = min(crowd, LARGEST_CROWD)
+    followed = min(crowd, MOST_SIMULATED)
     attended = questions.attended(rounds, crowd)
     if attack:
         matched = questions.attendance_attack(attended, followed, seed, progress)

@@ -174,8 +174,9 @@ def _print_results(results: list[dict[str, Any]], as_json: bool) -> None:
         return
     for result in results:
         due = result["next_report"]
-        after = "no further report" if due is None else f"next report {when(int(due))}"
-        echo(f"campaign {result['campaign'][:12]}…: {result['outcome']}; {after}")
+        failed = result["outcome"].startswith("failed")
+        after = "; no further report" if due is None else f"; next report {when(int(due))}"
+        echo(f"campaign {result['campaign'][:12]}…: {result['outcome']}{'' if failed and due is None else after}")
     if not results:
         click.echo("no campaign has been answered; use `untrackable answer` first")
 

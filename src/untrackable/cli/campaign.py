@@ -238,7 +238,8 @@ def verify(file: Path, as_json: bool) -> None:
     else:
         declared = found.guarantee
         echo(f"campaign {found.id}")
-        echo(f"  delta at eps = {declared.eps:g}: {verdict.delta}, declared {declared.delta:g}")
+        together = "" if declared.crowd is None else " if relay and collector work together"
+        echo(f"  delta at eps = {declared.eps:g}{together}: {verdict.delta}, declared {declared.delta:g}")
         echo(
             f"  tracking delta at gamma = {declared.gamma:g}: {verdict.tracking_delta}, "
             f"declared {declared.tracking_delta:g}"

@@ -85,7 +85,7 @@ def gateway_of(keys: Path | None, *, needed: bool) -> Gateway | None:
     try:
         return Gateway.from_json(strict_json.parse(keys.read_bytes()))
     except (CampaignError, OSError, TypeError, ValueError) as error:
-        raise ValueError(f"{keys}: {error}") from None
+        raise ValueError(f"{keys}: {error}. Give what `untrackable gateway show KEYS --json` prints") from None
 
 
 def crowd_mechanism(

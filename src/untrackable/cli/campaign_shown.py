@@ -58,8 +58,9 @@ def show_campaign(found: Campaign, as_json: bool, **further: Any) -> None:
             f"             {together} (eps = {declared.eps:g}), except with probability {declared.delta:g} (upper)."
         )
         echo(f"             {TRUST_WORDS}")
+        s = "s" * (found.fewest_reports > 1)
         many = f"{len(found.gateway.keys)} keys" if len(found.gateway.keys) > 1 else "1 key"
-        echo(f"             a round is published from {found.fewest_reports:,} reports on; sealed for {many}")
+        echo(f"             a round is published from {found.fewest_reports:,} report{s} on; sealed for {many}")
     from untrackable.display.attendance_words import participation_words
 
     echo(f"  attendance {participation_words(found.participation, found.attending.one_network)}")

@@ -55,6 +55,10 @@ def new(file: Path, count: int, every: int, as_json: bool) -> None:
     _print_list(keys, keys.last_list, as_json)
     if not as_json:
         echo(f"To start a collector with these keys: untrackable serve --gateway-keys {file}", err=True)
+        echo(
+            f"For `campaign new --gateway gateway.json`: untrackable gateway show {file} --json > gateway.json",
+            err=True,
+        )
 
 
 @gateway.command()

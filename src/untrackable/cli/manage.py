@@ -47,6 +47,7 @@ def add(file: Path, published: bool, store: str, as_json: bool) -> None:
     """
     from untrackable.collector.http.management import create_campaign
     from untrackable.collector.http.problems import Refused
+    from untrackable.protocol.campaign import Campaign
 
     document = _contents(file)
     with opened(store, make=True) as found:
@@ -61,6 +62,8 @@ def add(file: Path, published: bool, store: str, as_json: bool) -> None:
     else:
         already = "was there already and is published" if published else "was there already"
         click.echo(f"{id} {'is added' if new else already}.")
+        if Campaign.from_bytes(document).gateway is not None:
+            click.echo("Its reports come sealed: the collector opens them with `untrackable serve --gateway-keys`.")
 
 
 def _contents(file: Path) -> bytes:

@@ -107,6 +107,9 @@ def plan(
                  --crowd-eps 1
     """
     check_page(html)
+    is_default = click.get_current_context().get_parameter_source("observer") is click.core.ParameterSource.DEFAULT
+    if demands["observer"] == "alone" and not is_default and demands["crowd_eps"] is not None:
+        raise click.ClickException("--crowd-eps is for --observer crowd; --eps is the limit for --observer alone")
     again = _again(
         {**demands, "recognition": recognition, "places": places, "encoding": encoding, "one_value": one_value}
     )
@@ -166,14 +169,15 @@ def _again(given: dict[str, Any]) -> list[str]:
     return words
 
 
-def _next(again: list[str], width: int) -> list[str]:
+def _next(again: list[str], width: int, *, crowd: bool) -> list[str]:
     """The commands that make a campaign of the plan, broken to the width of the terminal."""
+    planned = ["untrackable", *map(shlex.quote, again), "--json", ">", "plan.json"]
     made = ["untrackable", "campaign", "new", "campaign.json", "--plan", "plan.json", "--question", '"…"']
-    return [
-        line
-        for words in (["untrackable", *map(shlex.quote, again), "--json", ">", "plan.json"], made)
-        for line in _broken(words, width)
-    ]
+    commands = [planned, made]
+    if crowd:
+        keys = ["untrackable", "gateway", "new", "gateway.keys", "--json", ">", "gateway.json"]
+        commands = [planned, keys, [*made, "--gateway", "gateway.json"]]
+    return [line for words in commands for line in _broken(words, width)]
 
 
 def _broken(words: list[str], width: int) -> list[str]:
@@ -205,7 +209,7 @@ def _print(found: Plan, again: list[str]) -> None:
         keep = [0, *_answer_column(found), 3, 4, 5, 7, 8, 9] if not wide else range(len(plan_words.COLUMNS))
         table = Table(
             box=box.SIMPLE_HEAD,
-            padding=(0, 2, 0, 0),
+            padding=(0, 2 if wide else 1, 0, 0),
             show_edge=False,
             caption="best first; exact unless marked ≤ (upper); alone: an observer who knows whose reports are "
             "whose; in the crowd: one who does not (does not apply: reports can be linked); "
@@ -228,7 +232,7 @@ def _print(found: Plan, again: list[str]) -> None:
         console.print("\nThe recommended mechanism as the beginning of a campaign:")
         console.print_json(strict_json.write(found.campaign().to_json()))
         console.print("\nTo make a whole campaign of it:")
-        for line in _next(again, console.width):
+        for line in _next(again, console.width, crowd=found.goals.crowd_eps is not None):
             console.print(line, markup=False, soft_wrap=True)
     console.print()
     for names, why in plan_words.refusals(found):

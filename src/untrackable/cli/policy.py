@@ -124,7 +124,9 @@ def _print(found: Policy | None, as_json: bool) -> None:
         click.echo("No policy is stored yet: the first answer stores one.")
         return
     click.echo("Limits for all reports to all campaigns together (upper):")
-    click.echo(f"  private       eps {found.eps!r}, delta {found.delta!r}")
+    click.echo(
+        f"  private       eps {found.eps!r}, delta {found.delta!r}, if somebody knows which reports are yours"
+    )
     click.echo(f"  untrackable   gamma {found.gamma!r}, tracking delta {found.tracking_delta!r}")
     click.echo(
         f"  in a crowd    eps {found.crowd_eps!r}, delta {found.crowd_delta!r}, if nobody knows who sent which"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +112,7 @@ def serve(store: str, host: str, port: int, workers: int, as_json: bool, **chose
 
     Example: untrackable serve --store sqlite:///reports.db --port 8000
     """
+    from untrackable.collector.http.management import campaigns_without_keys
     from untrackable.collector.settings import Settings
     from untrackable.collector.stores.store_address import open_store
     from untrackable.errors import StoreError
@@ -127,7 +129,13 @@ def serve(store: str, host: str, port: int, workers: int, as_json: bool, **chose
 
     bound = listening_socket(host, port)
     try:
-        open_store(store).close()
+        with contextlib.closing(open_store(store)) as found:
+            for id in campaigns_without_keys(found, settings.gateway_keys):
+                click.echo(
+                    f"Warning: the reports of campaign {id[:12]}… come sealed, and this collector has no key that "
+                    "opens them. Give --gateway-keys with the file whose public keys are in the campaign.",
+                    err=True,
+                )
     except StoreError as error:
         bound.close()
         raise click.ClickException(str(error)) from None

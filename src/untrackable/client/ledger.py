@@ -235,7 +235,8 @@ class Ledger:
         if all(account.campaign.guarantee.crowd is None for account in self.accounts.values()):
             return ""
         return (
-            ". This is about somebody who knows which reports are yours, as the relay and the collector together do"
+            ". This is about somebody who knows which reports are yours, as relay and collector do together. "
+            "If you trust these not to work together, raise it: `untrackable policy set --eps …`"
         )
 
     def crowd_delta(self, policy: Policy) -> float:

@@ -143,7 +143,12 @@ def comparison_chart(rows: list[dict[str, Any]], error: str, picked: str) -> Spe
         .encode(
             x=across,
             y=up,
-            color=alt.Color("lasts:N", title=None, scale=alt.Scale(range=COLOURS[:4]), legend=LEGEND),
+            color=alt.Color(
+                "lasts:N",
+                title=None,
+                scale=alt.Scale(range=COLOURS[:4]),
+                legend=alt.Legend(orient="top", columns=1, symbolOpacity=1, labelLimit=400),
+            ),
             tooltip=[
                 alt.Tooltip("name:N", title="mechanism"),
                 alt.Tooltip("error:Q", title=error, format=".4~g"),
@@ -152,14 +157,23 @@ def comparison_chart(rows: list[dict[str, Any]], error: str, picked: str) -> Spe
             ],
         )
     )
-    labels = sorted(_named(rows), key=lambda row: (round(math.log10(row["recognised"]), 1), row["error"]))
+    labels = [{**row, "names": _lines_of_names(row["name"])} for row in _named(rows)]
+    labels.sort(key=lambda row: (round(math.log10(row["recognised"]), 1), row["error"]))
     names = [
-        alt.Chart(alt.InlineData(values=labels[start::2]))
-        .mark_text(align="left", dx=6, dy=dy, fontSize=11)
-        .encode(x=across, y=up, text="name:N")
-        for start, dy in ((0, -10), (1, 14))  # neighbours above and below their marks in turn
+        alt.Chart(alt.InlineData(values=[label]))
+        .mark_text(align="left", dx=6, dy=dy, fontSize=11, lineBreak="\n")
+        .encode(x=across, y=up, text="names:N")
+        for start, side in ((0, -10), (1, 14))  # neighbours above and below their marks in turn
+        for label in labels[start::2]
+        for dy in [side - 13 * label["names"].count("\n") if side < 0 else side]
     ]
     return chart_spec(alt.layer(points, *names), height=440)
+
+
+def _lines_of_names(names: str) -> str:
+    """Three names to a line, so that a narrow screen shows them all."""
+    listed = names.split(", ")
+    return ",\n".join(", ".join(listed[i : i + 3]) for i in range(0, len(listed), 3))
 
 
 def _named(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

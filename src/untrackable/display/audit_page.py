@@ -38,7 +38,7 @@ def audit_page(audit: Audit, mechanism: Any, name: str, command: list[str]) -> s
 
 def comparison_page(comparison: Comparison, command: list[str]) -> str:
     """The page of a comparison."""
-    error = f"standard error after {comparison.reports} rounds, {comparison.people:,} people"
+    error = f"standard error after {comparison.reports} rounds"
     attended = comparison.attendance.participation < 1
     picked = f"picked out of {comparison.crowd:,} by {'reports and attendance' if attended else 'reports'}, at most"
     rows = [row.drawn(attended) for row in sorted(comparison.rows, key=lambda row: row.lasts)]

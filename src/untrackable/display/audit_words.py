@@ -8,7 +8,7 @@ from untrackable.auditing.confidence import Matched
 from untrackable.auditing.mechanism_audit import Apart, Audit, InCrowd
 from untrackable.brackets import Bracket
 from untrackable.display.audited_attendance_words import answering, attendance_words, shares, stay_rows, stays
-from untrackable.display.crowd_words import DOES_NOT_APPLY
+from untrackable.display.crowd_words import DOES_NOT_APPLY, both_ends
 from untrackable.display.numbers import lower, number, said, shown, upper
 
 CAPTIONS = {
@@ -191,7 +191,7 @@ def _in_crowd(audit: Audit) -> list[str]:
         return [f"A relay that hides who sends which report would not help more: {found.why}."]
     return [
         f"If a relay hides who sends which of the reports of {found.people:,} people, the first {audit.rounds:,} "
-        f"rounds keep a value private with eps = {said(found.eps)} at delta = {found.delta:g}."
+        f"rounds keep a value private with eps {both_ends(found.eps)} at delta = {found.delta:g}."
     ]
 
 

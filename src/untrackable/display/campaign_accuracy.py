@@ -75,7 +75,8 @@ def spread_words(found: CampaignAccuracy) -> str:
         return ""
     return (
         f"the standard error of a round is {found.standard_error:.2g} for an answer that nobody gives, and "
-        f"{found.standard_error_of_tenth:.2g} for one that 10 % give (exact, with {found.reports:,} reports)"
+        f"{found.standard_error_of_tenth:.2g} for one that 10 % give (exact, with {found.reports:,} "
+        f"report{'s' * (found.reports > 1)})"
     )
 
 

@@ -47,13 +47,14 @@ def verdict(comparison: Comparison) -> list[str]:
 
 def _crowd(comparison: Comparison) -> list[str]:
     """What a relay adds: which mechanisms a crowd hides, and how well."""
-    hidden = [row for row in comparison.rows if row.in_crowd.eps is not None]
+    hidden = {row.name: row.in_crowd.eps for row in comparison.rows if row.in_crowd.eps is not None}
     if not hidden:
         return []
-    told = ", ".join(f"{row.name} {said(row.in_crowd.eps)}" for row in hidden if row.in_crowd.eps is not None)
+    told = ", ".join(f"{name} {upper(eps.upper)}" for name, eps in hidden.items())
     return [
         f"If a relay hides who sends which report, eps of these {comparison.reports} rounds in the crowd of "
-        f"{comparison.people:,} people is: {told}. The others do not gain: their reports can be linked."
+        f"{comparison.people:,} people is at most: {told} (upper). The others do not gain: their reports can be "
+        "linked."
     ]
 
 

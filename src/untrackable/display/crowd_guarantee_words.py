@@ -11,8 +11,8 @@ def crowd_words(crowd: CrowdGuarantee, verified: dict[str, Any] | None = None) -
     """What the collector may learn by itself. `verified` is what the verification found, if that is known."""
     checked = "" if verified is None else f"; verified: at most {at_most(verified['upper'], 3)}"
     return (
-        "The collector alone sees the reports of everybody, and does not know who sent which. To it, all reports "
-        "that a person ever sends change the odds between any two answers by a factor of at most "
+        "The collector by itself sees the reports of everybody, and does not know who sent which. To it, all "
+        "reports that a person ever sends change the odds between any two answers by a factor of at most "
         f"{odds_factor(crowd.eps)} (eps = {at_most(crowd.eps)}), except with probability "
         f"{at_most(crowd.delta, 4)} (upper{checked}). This holds while at least {crowd.people:,} people take part."
     )

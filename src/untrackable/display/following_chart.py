@@ -39,17 +39,21 @@ def following_chart(found: list[Followed]) -> Spec:
             "mechanism:N",
             title=None,
             scale=alt.Scale(domain=names, range=COLOURS[: len(names)]),
-            legend=alt.Legend(orient="top", columns=1, labelLimit=300),
+            legend=alt.Legend(orient="top", columns=1, labelLimit=300, symbolOpacity=1),
         ),
     )
-    line = base.mark_line(strokeWidth=2, point=alt.OverlayMarkDef(size=45)).encode(
-        y=alt.Y("y:Q", title=_UP, scale=up, axis=alt.Axis(tickCount=6, format="~g")),
+    share = alt.Y("y:Q", title=_UP, scale=up, axis=alt.Axis(tickCount=6, format="~g"))
+    line = base.mark_line(strokeWidth=2).encode(
+        y=share,
         strokeDash=alt.StrokeDash(
             "values:N",
             title=None,
             scale=alt.Scale(domain=["the same value", "different values"], range=[[1, 0], [5, 4]]),
-            legend=alt.Legend(orient="bottom", labelLimit=300),
+            legend=alt.Legend(orient="bottom", labelLimit=300, symbolStrokeColor="#888", symbolSize=400),
         ),
+    )
+    points = base.mark_point(filled=True, size=45, opacity=1).encode(
+        y=share,
         tooltip=[
             alt.Tooltip("mechanism:N"),
             alt.Tooltip("values:N", title="people with"),
@@ -61,4 +65,4 @@ def following_chart(found: list[Followed]) -> Spec:
     reach = base.mark_rule(opacity=0.5).encode(y=alt.Y("low:Q", scale=up), y2="high:Q")
     guess = alt.Chart(alt.InlineData(values=[{"guess": 1 / PEOPLE}]))
     rule = guess.mark_rule(strokeDash=[2, 3], color="#888").encode(y=alt.Y("guess:Q", scale=up))
-    return chart_spec(alt.layer(rule, reach, line), height=280)
+    return chart_spec(alt.layer(rule, reach, line, points), height=280)

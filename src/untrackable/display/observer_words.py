@@ -4,6 +4,9 @@ from untrackable.display.crowd_words import crowd_eps
 from untrackable.display.numbers import said, upper
 from untrackable.planning.plans import Option
 
+_HARDLY_PRIVATE = 10.0
+"""From this eps on, one answer can be 20,000 times as likely as another: words say that this protects little."""
+
 
 def trust_words(option: Option) -> list[str]:
     """The observer that the plan defends against, and what both observers learn from all reports ever."""
@@ -15,10 +18,11 @@ def trust_words(option: Option) -> list[str]:
             _crowd_too(option),
         ]
     limit = "no limit was asked for" if option.goals.eps is None else f"at most {option.goals.eps:g} was asked for"
+    hardly = ", which is hardly any protection" if option.everlasting.lower > _HARDLY_PRIVATE else ""
     return [
         "One thing has to be trusted: that the relay, which knows who sends, does not work with the collector, "
         f"which reads the reports. Then, {crowd_eps(option.in_crowd)}.",
-        f"If the two work together, or there is no relay, all reports ever have {alone}; {limit}.",
+        f"If the two work together, or there is no relay, all reports ever have {alone}{hardly}; {limit}.",
     ]
 
 

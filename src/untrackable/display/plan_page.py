@@ -36,13 +36,12 @@ def plan_page(plan: Plan, command: list[str], progress: Progress = no_progress) 
     )
     files = resources.files("untrackable.display")
     names = [line.name for line in found.lines]
-    rows = [plan_words.cells(option) for option in plan.options]
     return chart_page(
         title="Which mechanism, with which parameters?",
         lead=plan_words.verdict(plan),
         pictures=[(name, *caption) for name, caption in captions.items()],
         specs=_charts(found, names) | (participation_charts(best, curve) if best and curve else {}),
-        tables=[("Mechanisms that meet the goals", plan_words.COLUMNS, [("", rows)])] if rows else [],
+        tables=_tables(plan),
         missing=dict(plan_words.refusals(plan)),
         missing_heading="Why not the others",
         formulas=[
@@ -68,13 +67,12 @@ def _crowd_page(plan: Plan, command: list[str]) -> str:
         specs["crowd"] = crowd_chart(best, other_crowds(best))
         if best.goals.discovered is None:
             specs["following"] = following_chart(followed_beside(best.name, best.mechanism))
-    rows = [plan_words.cells(option) for option in plan.options]
     return chart_page(
         title="Which mechanism, with which parameters, in the crowd?",
         lead=plan_words.verdict(plan),
         pictures=[(name, *plan_page_words.CROWD_CAPTIONS[name]) for name in specs],
         specs=specs,
-        tables=[("Mechanisms that meet the goals", plan_words.COLUMNS, [("", rows)])] if rows else [],
+        tables=_tables(plan),
         missing=dict(plan_words.refusals(plan)),
         missing_heading="Why not the others",
         formulas=plan_page_words.FORMULAS,
@@ -84,6 +82,16 @@ def _crowd_page(plan: Plan, command: list[str]) -> str:
         command=command_line(command),
         data=plan_words.as_json(plan),
     )
+
+
+def _tables(plan: Plan) -> list[tuple[Any, ...]]:
+    """The options. The error of one round has a column only where a figure pools several."""
+    if not plan.options:
+        return []
+    pooled = plan.goals.pooled > 1
+    kept = [i for i, column in enumerate(plan_words.COLUMNS) if pooled or column != "error of one round"]
+    rows = [tuple(plan_words.cells(option)[i] for i in kept) for option in plan.options]
+    return [("Mechanisms that meet the goals", tuple(plan_words.COLUMNS[i] for i in kept), [("", rows)])]
 
 
 def _charts(found: Grids, names: list[str]) -> dict[str, Spec]:

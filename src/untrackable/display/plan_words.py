@@ -44,7 +44,8 @@ def asked(goals: Goals) -> str:
     held = "all reports" if goals.reports is None else f"{goals.reports:,} report{'s' * (goals.reports > 1)}"
     tolerance = goals.tolerance
     parts.append(f"{tolerance.measure} at most {number(tolerance.limit)} if an observer holds {held} of a person")
-    parts.append(f"matched among {goals.crowd:,} by other answers at most {number(goals.answer_limit)}")
+    if goals.answer_limit < 1:
+        parts.append(f"matched among {goals.crowd:,} by other answers at most {number(goals.answer_limit)}")
     parts.append(_attending(goals))
     if goals.error is not None:
         parts.append(f"error at most {number(goals.error)}")

@@ -184,11 +184,13 @@ def test_a_guarantee_says_what_was_verified() -> None:
 
 
 def test_both_observers_in_words() -> None:
-    """What the collector alone may learn, then what it and the relay could learn, and whom one trusts."""
+    """What the collector by itself may learn, then what it and the relay could learn, and whom one trusts."""
     asked = crowded()
     verified = json.dumps({"crowd": {"upper": 7.7e-7, "lower": 0.0, "certainty": "upper"}})
     alone, guess, together, other, trust, *_ = guarantee_words(asked, verified)
-    assert alone.startswith("The collector alone sees the reports of everybody, and does not know who sent which.")
+    assert alone.startswith(
+        "The collector by itself sees the reports of everybody, and does not know who sent which."
+    )
     assert (
         "a factor of at most 2.719 (eps = 1), except with probability 1e-06 (upper; verified: at most 7.7e-07)"
         in alone
@@ -199,7 +201,7 @@ def test_both_observers_in_words() -> None:
     assert "2981 (eps = 8)" in together
     assert "is right with probability at most 99.97 % (upper" in other
     assert "you trust that it does not work with the collector: nobody can check that" in trust
-    assert "The collector alone" not in " ".join(guarantee_words(campaign(), "{}"))
+    assert "The collector by itself" not in " ".join(guarantee_words(campaign(), "{}"))
 
 
 @pytest.mark.slow

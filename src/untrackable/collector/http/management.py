@@ -86,15 +86,31 @@ def check_gateway_keys(document: bytes, file: Path | None) -> None:
         return
     if file is None:
         raise Refused(Problem.CAMPAIGN_REFUSED, "its reports are sealed, and this collector is no gateway")
-    from untrackable.oblivious.gateway_keys import read_keys
-
     try:
-        known = {config.to_bytes() for config in read_keys(file).published()}
+        known = _public_keys(file)
     except GatewayKeysError:
         raise Refused(Problem.INTERNAL, "the gateway's keys cannot be read") from None
     unknown = [key.config[0] for key in gateway.keys if key.config not in known]
     if unknown:
         raise Refused(Problem.CAMPAIGN_REFUSED, f"this collector's gateway does not have its key {unknown[0]}")
+
+
+def campaigns_without_keys(store: Store, file: Path | None) -> list[str]:
+    """The campaigns whose reports come sealed, and none of whose keys this collector has."""
+    known = set() if file is None else _public_keys(file)
+    gateways = {stored.id: Campaign.from_bytes(stored.document).gateway for stored in store.campaigns()}
+    return [
+        id
+        for id, gateway in gateways.items()
+        if gateway is not None and not any(key.config in known for key in gateway.keys)
+    ]
+
+
+def _public_keys(file: Path) -> set[bytes]:
+    """The public keys of those in a file that are not revoked."""
+    from untrackable.oblivious.gateway_keys import read_keys
+
+    return {config.to_bytes() for config in read_keys(file).published()}
 
 
 def create_campaign(store: Store, document: bytes, *, published: bool = False) -> tuple[str, bool]:

@@ -24,8 +24,12 @@ _BETA = 0.05
 
 
 def fading(budget: Budget) -> Mechanism:
-    """`Fading` has a different noise in each round, and is not set for a crowd."""
-    raise Unsuitable("crowd", "Its rounds have different noise, and it is not set for a crowd. `Deck` is.")
+    """Not planned for a crowd: one answer takes seconds, and a deck is as accurate in the last round."""
+    raise Unsuitable(
+        "crowd",
+        "Its reports get noisier with every round, and planning that for a crowd would take too long. For a known "
+        "number of rounds, `Deck` is the better choice: all its rounds are as accurate as the last one.",
+    )
 
 
 def deck(budget: Budget) -> Mechanism:
