@@ -3,8 +3,8 @@
 Measured: processor time of the collector for a durable report, sent directly by wrk over connections that stay
 open; the time to open and answer a sealed one; bytes of a report in the collector's store, in an exported file and
 on the wire; processor time to add up a report, at three sizes, of which the largest must follow from the others;
-the size of the sums. From these follow collectors, store, cores and what a cluster shuffles, for people who are asked
-once a day. `scale.py 1e8` adds up more reports, to check the extrapolation. docs/scale.md explains the table.
+the size of the sums. From these follow collectors, store, cores and what a cluster shuffles, for people who are
+asked once a day. `scale.py 1e8` adds up more reports, to check the extrapolation. docs/scale.md explains the table.
 """
 
 import itertools
@@ -148,14 +148,11 @@ def main() -> None:
         (first, _), (second, _), (third, size) = (summed(folder, reports) for reports in (small, middle, large))
     slope = (second - first) / (middle - small)
     per = Constants(direct, through, slope, stored, size / large, 8 << DECK.bits)
-    print(
-        f"a report costs {per.direct:.0f} µs directly and {per.sealed:.0f} µs sealed; {per.stored:.0f} bytes stored"
-    )
-    print(f"{per.summed:.3f} µs to add up, and {per.exported:.1f} bytes in a file; sums have {per.sums:,} bytes")
+    print(f"a report: {per.direct:.0f} µs directly, {per.sealed:.0f} µs sealed, {per.stored:.0f} bytes stored,")
+    print(f"{per.summed:.3f} µs to add up, {per.exported:.1f} bytes in a file; sums have {per.sums:,} bytes")
     expected = first + slope * (large - small)
-    print(
-        f"{large:,} reports took {third / 1e6:.2f} s to add up, {third / expected:.2f} of what smaller files predict"
-    )
+    told = f"{third / expected:.2f} of what smaller files predict"
+    print(f"{large:,} reports took {third / 1e6:.2f} s to add up, {told}")
     print(" ".join(f"{title:>13}" for title in TITLES))
     for people in (10**6, 10**8, 10**9):
         for participation in (1.0, 0.05):

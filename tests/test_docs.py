@@ -18,7 +18,10 @@ BLOCKS = [
 
 
 @pytest.mark.parametrize("block", BLOCKS)
-def test_python_blocks_run_and_print_what_they_say(block: str) -> None:
+def test_python_blocks_run_and_print_what_they_say(
+    block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     documented_output.run(block)
 
 
