@@ -99,15 +99,15 @@ def _print_learned(console: Console, outcome: DemoResult) -> None:
         "(upper). This trusts the relay: if it worked with the collector, the two could learn far more, "
         f"eps = {crowd.campaign.guarantee.eps:.3g} (upper).\n"
     )
+    width = min(50, console.width - 67) if console.width >= 90 else 0
     table = Table(
         box=box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
-        caption="│ truth, ─ interval alone, █ interval in a crowd, ╪ both. "
+        caption=f"{'│ truth, ─ interval alone, █ interval in a crowd, ╪ both. ' if width else ''}"
         f"All {len(HOMEPAGES):,} intervals of each way hold at once with {1 - alone.beta:.0%} (upper).\n"
         "* Stands out from the noise: the interval excludes 0.",
         caption_justify="left",
     )
-    width = min(50, console.width - 67) if console.width >= 90 else 0
     table.add_column("homepage", no_wrap=True)
     for title in ("truth", "alone", "in a crowd"):
         table.add_column(title, justify="right", no_wrap=True)
