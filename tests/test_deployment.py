@@ -1,7 +1,6 @@
 """The files of docs/deploy: a real nginx marks no returning client, systemd knows the unit, alerts have metrics."""
 
 import contextlib
-import json
 import os
 import re
 import shutil
@@ -19,7 +18,6 @@ from tests.collector.loads import fresh
 from tests.collector.servers import process
 from tests.collector.stores.test_faults import on_now
 from tests.relay.gateways import answer, relay_process, sealed, threaded
-from untrackable.cli.relay import relay as relay_command
 from untrackable.collector.http.management import create_campaign
 from untrackable.collector.metrics import Metrics
 from untrackable.collector.settings import Settings
@@ -149,7 +147,7 @@ def test_no_session_can_be_resumed_and_reports_arrive(tmp_path: Path, address: t
             if version is ssl.TLSVersion.TLSv1_2:
                 assert session.id == b""
             assert exchanged(port, context, post(id), session)[2] is False
-        for private in (b"/metrics", b"/ready"):
+        for private in (b"/metrics", b"/metrics/estimates", b"/ready"):
             asked = b"GET " + private + b" HTTP/1.1\r\nhost: collect.example\r\nconnection: close\r\n\r\n"
             assert exchanged(port, context, asked)[0].startswith(b"HTTP/1.1 403 ")
     received = httpx.get(f"http://{collector}/metrics").text
@@ -261,20 +259,6 @@ def test_the_page_shows_what_the_files_have() -> None:
     pages = page + (DEPLOY.parent / "relay.md").read_text()
     for file in DEPLOY.iterdir():
         assert f"](deploy/{file.name})" in pages
-
-
-def test_a_container_runs_a_relay_as_nobody_in_particular() -> None:
-    text = (DEPLOY / "relay.Containerfile").read_text()
-    lines = text.replace("\\\n", " ").splitlines()
-    instructions = [line.split(maxsplit=1) for line in lines if line and not line.startswith("#")]
-    given = dict(instructions)
-    assert json.loads(given["ENTRYPOINT"]) == ["untrackable", "relay"]
-    assert given["USER"] == "65534:65534"
-    assert given["EXPOSE"] == "8100"
-    variables = {word.partition("=")[0] for word in given["ENV"].split()}
-    settings = {name for name in variables if name.startswith("UNTRACKABLE_")}
-    known = {f"UNTRACKABLE_{option.name}".upper() for option in relay_command.params if option.name}
-    assert settings <= known
 
 
 def test_alerts_and_the_page_name_metrics_that_exist() -> None:

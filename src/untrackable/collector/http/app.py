@@ -18,6 +18,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from untrackable.collector.http import browser_client, problems
 from untrackable.collector.http.cross_origin import CrossOrigin
+from untrackable.collector.http.estimate_metrics import ADDRESS as ESTIMATE_METRICS
+from untrackable.collector.http.estimate_metrics import EstimateMetrics
 from untrackable.collector.http.management import ManagementApi
 from untrackable.collector.http.problems import Problem, Refused
 from untrackable.collector.http.public_api import NO_STORE, PublicApi
@@ -103,6 +105,7 @@ def create_app(
         Route("/healthz", public.health, methods=["GET"]),
         Route("/ready", public.ready, methods=["GET"]),
         Route("/metrics", public.metrics, methods=["GET"]),
+        Route(ESTIMATE_METRICS, EstimateMetrics(service).show, methods=["GET"]),
         Route("/openapi.json", openapi, methods=["GET"]),
         Route("/client/{name}", browser_client.serve, methods=["GET"]),
         Route("/", PublicPage(service).show, methods=["GET"]),
