@@ -259,7 +259,7 @@ def test_the_page_shows_what_the_files_have() -> None:
     assert all(line in text for line in resuming)
     pages = page + (DEPLOY.parent / "relay.md").read_text()
     for file in DEPLOY.iterdir():
-        assert f"](deploy/{file.name})" in pages
+        assert f"](deploy/{file.name}{'/compose.yaml' if file.is_dir() else ''})" in pages
 
 
 def test_alerts_and_the_page_name_metrics_that_exist() -> None:
