@@ -5,7 +5,7 @@ BROWSER := clients/browser
 PYTHON := $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 
-.PHONY: demo test check browser chromium nginx node java bench figures vectors lock dist clean
+.PHONY: demo test check browser chromium nginx node java bench figures vectors lock dist site clean
 
 demo: $(VENV)/.ready
 	@$(BIN)/untrackable demo
@@ -73,12 +73,17 @@ lock: $(VENV)/.ready
 	$(BIN)/uv $(COMPILE) --group dev --output-file requirements-dev.lock
 	$(BIN)/uv $(COMPILE) --group build --constraint requirements-dev.lock --output-file requirements.lock
 
+# The documents as a site, in build/site.
+site: $(VENV)/.ready-dev
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo "open build/site/index.html"
+
 # A release: builds it, compares it with the checkout, installs it into an empty environment, and tries it out.
 dist: $(VENV)/.ready-dev
 	@$(BIN)/python -m tests.distribution dist
 
 clean:
-	rm -rf $(VENV) dist $(BROWSER)/node_modules $(BROWSER)/dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist $(BROWSER)/node_modules $(BROWSER)/dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 $(VENV)/.ready: requirements.lock pyproject.toml
