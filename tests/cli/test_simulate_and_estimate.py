@@ -43,6 +43,25 @@ def test_from_simulation_to_answer(reports: Path, tmp_path: Path) -> None:
     assert done.stderr == ""
 
 
+def test_what_a_campaign_will_tell(tmp_path: Path) -> None:
+    asked, held, path = tmp_path / "asked.json", tmp_path / "held.csv", tmp_path / "x.parquet"
+    question = ("--question", "Dark?", "--category", "no", "--category", "yes", "--rounds", 12)
+    assert run("campaign", "new", asked, *question, "--participation", "1/6").exit_code == 0
+    held.write_text("value,count\nno,20000\nyes,10000\n")
+    done = run("simulate", asked, "--values", held, "--rounds", 4, "--out", path, "--json")
+    told, declared = json.loads(done.output), json.loads(asked.read_text())
+    assert told["mechanism"] == declared["mechanism"]
+    assert told["encoding"]["names"] == ["no", "yes"]
+    assert told["participation"] == "1/6"
+    # 120,000 coins of 1/6: their standard deviation is 129, and six of those are passed once in 5·10^8 runs.
+    assert abs(told["reports"] - 20_000) < 6 * 129.1
+    again = run("simulate", asked, "--values", held, "--rounds", 4, "--out", tmp_path / "y.parquet")
+    assert f"next: untrackable estimate {tmp_path / 'y.parquet'} --participation 1/6" in again.output
+    assert (tmp_path / "y.parquet").read_bytes() == path.read_bytes()
+    refused = run("simulate", asked, "bits=1", "--out", path)
+    assert "a campaign says how reports are made: give no parameters" in refused.output
+
+
 def test_json_of_both(tmp_path: Path) -> None:
     path, held = tmp_path / "x.csv.gz", tmp_path / "held.csv"
     held.write_text("value,count\nred,3000\ngreen,1000\npink,500\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,9 +44,10 @@ def simulate(
 ) -> None:
     r"""Write the reports of simulated people to a file.
 
-    MECHANISM is a name that `untrackable audit --list` shows, with key=value PARAMETERS or a --preset. Without
-    either, its parameters are chosen to suit the question. The ending of FILE chooses the format: .parquet, .arrow,
-    .arrows (a stream), .csv, .csv.gz or .npz.
+    MECHANISM is the file of a campaign, to see what it will tell you before you ask anybody. Or it is a name that
+    `untrackable audit --list` shows, with key=value PARAMETERS or a --preset; without either, its parameters are
+    chosen to suit the question. The ending of FILE chooses the format: .parquet, .arrow, .arrows (a stream), .csv,
+    .csv.gz or .npz.
 
     --values says what people hold: `uniform`, `zipf:EXPONENT`, or a CSV file with lines value,count. After the
     first two, `:K` uses only the first K values.
@@ -53,24 +55,42 @@ def simulate(
     With an --encoding for strings to be discovered, MECHANISM is fresh, memoized, deck or rnip without bits=…, and
     --values is a file.
 
-    Example: untrackable simulate deck bits=8 slots=30 eps_report=1 \
+    Example: untrackable simulate campaign.json --people 100000 \
+                 --out reports.parquet
+             untrackable simulate deck bits=8 slots=30 eps_report=1 \
                  --people 1000000 --out reports.parquet
     """
     with one_line_errors():
+        from untrackable.cli.campaign import read
         from untrackable.reports.population import population
         from untrackable.reports.simulation import simulate_file
+        from untrackable.theory.chance_of_answering import EVERY_ROUND
 
-        meant = read_encoding(encoding)
-        made = _resolve(mechanism, parameters, preset, meant, people, rounds)
+        if mechanism.endswith(".json"):
+            if parameters or preset or encoding:
+                raise ValueError("a campaign says how reports are made: give no parameters, preset or encoding")
+            asked = read(Path(mechanism))
+            made, meant, share = asked.mechanism, asked.encoding, asked.participation
+        else:
+            meant, share = read_encoding(encoding), EVERY_ROUND
+            made = _resolve(mechanism, parameters, preset, meant, people, rounds)
         held = population(values, made, meant)
         with progress() as show:
             found = simulate_file(
-                out, made, held, people=people, rounds=rounds, encoding=meant, seed=seed, progress=show
+                out,
+                made,
+                held,
+                people=people,
+                rounds=rounds,
+                encoding=meant,
+                participation=share,
+                seed=seed,
+                progress=show,
             )
     if as_json:
-        print_json(_as_dict(found, made, meant))
+        print_json(_as_dict(found, made, meant, share))
     else:
-        _print(found, made, meant)
+        _print(found, made, meant, share)
 
 
 def _resolve(
@@ -90,7 +110,7 @@ def _resolve(
     return resolve(name, parameters, preset, goal)
 
 
-def _as_dict(found: Simulated, mechanism: Any, encoding: Any) -> dict[str, Any]:
+def _as_dict(found: Simulated, mechanism: Any, encoding: Any, participation: Fraction) -> dict[str, Any]:
     written = found.written
     return {
         "path": str(written.path),
@@ -100,11 +120,12 @@ def _as_dict(found: Simulated, mechanism: Any, encoding: Any) -> dict[str, Any]:
         "bytes": written.bytes,
         "mechanism": mechanism.to_json(),
         "encoding": None if encoding is None else encoding.to_json(),
+        "participation": str(participation),
         "most_held_exact": [{"value": _label(encoding, value), "share": share} for value, share in found.most_held],
     }
 
 
-def _print(found: Simulated, mechanism: Any, encoding: Any) -> None:
+def _print(found: Simulated, mechanism: Any, encoding: Any, participation: Fraction) -> None:
     written = found.written
     size = written.bytes / max(1, written.reports)
     echo(
@@ -116,7 +137,8 @@ def _print(found: Simulated, mechanism: Any, encoding: Any) -> None:
         held = ", ".join(f"{_label(encoding, value)} {100 * share:.2f} %" for value, share in found.most_held)
         echo(f"most held (exact): {held}")
     command = "discover" if getattr(encoding, "kind", "") == "discovered-strings" else "estimate"
-    echo(f"next: untrackable {command} {written.path}")
+    share = "" if participation == 1 else f" --participation {participation}"
+    echo(f"next: untrackable {command} {written.path}{share}")
 
 
 def _label(encoding: Any, value: Any) -> str:

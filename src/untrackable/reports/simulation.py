@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,7 @@ from untrackable.mechanisms.interface import Mechanism
 from untrackable.progress import Progress
 from untrackable.reports.population import MOST_PEOPLE, Population
 from untrackable.reports.writer import Written, check_ending, write_reports
-
-"""Is called with what is being done and, where known, the share of it that is done."""
+from untrackable.theory.chance_of_answering import EVERY_ROUND
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,12 +37,14 @@ def simulate_file(
     people: int | None = None,
     rounds: int | Sequence[int] = 1,
     encoding: Encoding | None = None,
+    participation: Fraction = EVERY_ROUND,
     seed: int = 1,
     progress: Progress | None = None,
 ) -> Simulated:
     """Write the reports of a simulated population; memory does not grow with the number of people.
 
-    The same arguments give the same file. Without `people`, everyone in the population's counts takes part.
+    The same arguments give the same file. Without `people`, everyone in the population's counts takes part. With a
+    `participation` below 1, each of them answers a round with that probability only.
     """
     path = Path(path)
     check_ending(path)
@@ -61,9 +63,14 @@ def simulate_file(
             found, indices, counts = np.unique(values, return_inverse=True, return_counts=True)
             held[np.searchsorted(population.values, found)] += counts
             taken = _taken(found, encoding)[indices]
+            coins = np.random.default_rng([seed, number, 2])
             for batch in mechanism.simulate(taken, rounds=rounds, seed=_seed(seed, number)):
                 for index, round in enumerate(batch.rounds):
-                    yield round, batch.reports[:, index]
+                    reports = batch.reports[:, index]
+                    yield (
+                        round,
+                        reports if participation == 1 else reports[_answering(len(reports), participation, coins)],
+                    )
                 seen += batch.reports.shape[0]
                 if progress is not None:
                     progress("simulating", seen / max(1, total or 1))
@@ -82,6 +89,12 @@ def simulate_file(
 def _taken(values: NDArray[Any], encoding: Encoding | None) -> NDArray[Any]:
     """Values as mechanisms take them: strings to be discovered as the hashes of their prefixes."""
     return encoding.encode_many(values) if isinstance(encoding, DiscoveredStrings) else values
+
+
+def _answering(people: int, participation: Fraction, coins: np.random.Generator) -> NDArray[np.bool_]:
+    """Who answers a round: each person with this probability."""
+    share = participation.as_integer_ratio()
+    return coins.integers(share[1], size=people) < share[0]
 
 
 def _seed(seed: int, block: int) -> int:
