@@ -58,7 +58,7 @@ bench: $(VENV)/.ready-dev
 
 # Regenerates what is committed: the pictures and the golden vectors.
 figures: $(VENV)/.ready
-	$(BIN)/untrackable demo --once --plot docs/figures/demo.png
+	$(BIN)/untrackable demo --once --force --plot docs/figures/demo.png
 	$(BIN)/untrackable paper --plots docs/figures
 
 vectors: $(VENV)/.ready-dev

@@ -292,28 +292,18 @@ def test_a_directory_is_believed_if_it_is_pinned(
     assert run(*arguments, "--pin", digest, given="Safari\n").exit_code == 0
 
 
-def test_a_prompt_does_not_show_the_answer(made: Path, tmp_path: Path) -> None:
-    """In a terminal of its own: what is typed is neither echoed nor repeated."""
-    found = Campaign.from_bytes(made.read_bytes())
+def typed(made: Path, folder: Path, *lines: bytes, pin: str) -> str:
+    """What is shown to somebody who types these answers in a terminal."""
     ours, theirs = pty.openpty()
-    command = [
-        sys.executable,
-        "-m",
-        "untrackable",
-        "answer",
-        str(made),
-        "--pin",
-        found.id,
-        "--folder",
-        str(tmp_path / "mine"),
-        *EVERY_ROUND,
-    ]
+    arguments = ("answer", str(made), "--pin", pin, "--folder", str(folder), *EVERY_ROUND)
+    command = [sys.executable, "-m", "untrackable", *arguments]
     process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True)  # noqa: S603
     os.close(theirs)
     shown = b""
-    while b"not shown)" not in shown:
-        shown += os.read(ours, 1000)
-    os.write(ours, b"Safari\n")
+    for number, line in enumerate(lines, start=1):
+        while shown.count(b"not shown):") < number:
+            shown += os.read(ours, 1000)
+        os.write(ours, line)
     try:
         while more := os.read(ours, 1000):
             shown += more
@@ -321,10 +311,33 @@ def test_a_prompt_does_not_show_the_answer(made: Path, tmp_path: Path) -> None:
         pass
     os.close(ours)
     process.wait(timeout=60)
-    text = shown.decode()
-    assert "Which browser?" in text
+    return shown.decode()
+
+
+def test_a_prompt_shows_the_promise_first_and_never_the_answer(made: Path, tmp_path: Path) -> None:
+    """In a terminal of its own: what is typed is neither echoed nor repeated, and may be typed again."""
+    found = Campaign.from_bytes(made.read_bytes())
+    text = typed(made, tmp_path / "mine", b"Saffari\n", b"2\n", pin=found.id[:8])
+    places = [text.index(words) for words in ("What is promised", "Which browser?", "1  ", "number or answer")]
+    assert places == sorted(places)
+    assert "(not shown) is not" in text
+    assert "Try again; nothing was stored." in text
     assert "answered; the next report goes out" in text
+    assert f"Compare all of it if you can: {found.id}" in " ".join(text.split())
     assert text.count("Safari") == 1  # among the answers that are asked for
+    assert "Saffari" not in text
+    again = typed(made, tmp_path / "other", b"nothing\n", b"such\n", b"there\n", pin=found.id)
+    assert "Error" in again
+    assert "Warning" not in again
+    assert not any(word in again for word in ("nothing\r", "such\r", "there\r"))
+
+
+def test_a_short_pin_must_fit_and_have_eight_digits(made: Path, tmp_path: Path) -> None:
+    found = Campaign.from_bytes(made.read_bytes())
+    for pin in (found.id[:7], "0" * 8, found.id[1:9]):
+        refused = run("answer", str(made), "--pin", pin, "--folder", str(tmp_path / "mine"), given="Safari\n")
+        assert refused.exit_code == 1
+        assert not (tmp_path / "mine" / "ledger").exists()
 
 
 class Time:
@@ -431,7 +444,7 @@ def test_what_is_wrong_with_one_campaign_does_not_end_it_for_others(
 
     monkeypatch.setattr(Member, "due", failing)
     stayed = run("send", collector[0], "--folder", folder, "--stay")
-    assert stayed.exit_code == 1
+    assert stayed.exit_code == 130
     assert f"campaign {wrong.id[:12]}…: failed: {getattr(error, 'strerror', None) or error}" in stayed.output
     assert [path for path, _ in collector[1]] == [f"/campaigns/{right.id}/reports"] * 3
     assert time.now > begins + 86400 * 2

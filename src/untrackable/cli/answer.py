@@ -20,9 +20,14 @@ if TYPE_CHECKING:
     from untrackable.client.membership import Member
     from untrackable.client.send_times import SendTimes
     from untrackable.encodings.encoding import Encoding
+    from untrackable.protocol.campaign import Campaign
 
 _LONGEST_PAUSE, _RETRY_PAUSE = 3600.0, 600.0
 """Seconds until `--stay` looks again: at all campaigns, and at one that failed."""
+_TRIES, _LONGEST_MENU = 3, 50
+"""How often an answer may be typed, and the longest list that is shown to choose from."""
+_SHORTEST_PIN, _SAFE_PIN = 8, 32
+"""How many digits of an id are enough to name it, and from how many on nobody can make another that begins so."""
 _CLOCK_CHECK = 20.0
 """Seconds after which a sleeping `--stay` looks at the clock."""
 
@@ -51,8 +56,9 @@ def answer(
     r"""Answer a campaign's question on this person's device.
 
     The campaign is accepted only if it is pinned, keeps what it declares and fits the privacy budget. Reports start
-    with the next round. The command asks for the answer without showing it, or reads it from standard input. The
-    answer is never part of the command line.
+    with the next round. The command shows what is promised, asks for the answer without showing it, and lets people
+    try again; or it reads the answer from standard input. The answer is never part of the command line. The first 8
+    digits of an id are enough for --pin; with fewer than 32, compare the whole id that is then shown.
 
     The first answer stores the privacy budget in the folder. Later answers use it. They may lower it, but only
     `untrackable policy set` raises it.
@@ -78,10 +84,10 @@ def answer(
             member = Member(asked, folder, clock=time.time)
             member.leave()
         else:
-            policy = replace(lowered_policy(folder, limits), pins=pins)
+            policy = replace(lowered_policy(folder, limits), pins=_whole_pins(asked, pins))
             listed = None if directory is None else campaigns.read_directory(directory)
             member = client = Client(asked, listed, policy, folder=folder, clock=time.time, one_network=one_network)
-            client.answer(_value(asked.encoding, asked.question))
+            client.answer(_value(asked))
             if client.one_network:
                 _warn_if_uncertain()
         due = member.due()
@@ -197,14 +203,69 @@ def _answered(due: float | None) -> str:
     return "no report will be sent" if due is None else f"answered; the next report goes out {when(int(due))}"
 
 
-def _value(encoding: Encoding, question: str) -> Any:
+def _whole_pins(asked: Campaign, pins: tuple[str, ...]) -> tuple[str, ...]:
+    """The pins, those that are the beginning of the campaign's id made whole."""
+    found = []
+    for pin in pins:
+        if _SHORTEST_PIN <= len(pin) < _SAFE_PIN and asked.id.startswith(pin):
+            echo(
+                f"Warning: whoever wrote this campaign could have made its id begin with {pin}. Compare all of it "
+                f"if you can: {asked.id}",
+                err=True,
+            )
+        found.append(asked.id if len(pin) >= _SHORTEST_PIN and asked.id.startswith(pin) else pin)
+    return tuple(found)
+
+
+def _value(asked: Campaign) -> Any:
     """The answer, from a prompt that does not show it or from the first line of standard input."""
     from untrackable.encodings.text_values import from_text
 
-    if sys.stdin.isatty():
-        echo(question, err=True)
-        echo(encoding.describe(), err=True)
-        text = click.prompt("answer (not shown)", hide_input=True, err=True)
-    else:
-        text = sys.stdin.readline().rstrip("\r\n")
-    return from_text(encoding, text)
+    if not sys.stdin.isatty():
+        return from_text(asked.encoding, sys.stdin.readline().rstrip("\r\n"))
+    _show_promise(asked)
+    choices = _choices(asked.encoding)
+    if not choices:
+        echo(asked.encoding.describe(), err=True)
+    for number, choice in enumerate(choices, start=1):
+        echo(f"  {number:>2}  {choice}", err=True)
+    words = "number or answer (not shown)" if choices else "answer (not shown)"
+    for left in reversed(range(_TRIES)):
+        text = click.prompt(words, hide_input=True, err=True)
+        if text not in choices and text.isdecimal() and 1 <= int(text) <= len(choices):
+            text = choices[int(text) - 1]
+        try:
+            value = from_text(asked.encoding, text)
+            asked.encoding.encode(value)
+        except (ValueError, TypeError) as error:
+            if not left:
+                raise
+            echo(f"{error}. Try again; nothing was stored.", err=True)
+        else:
+            return value
+    raise AssertionError("the last try returns or raises")
+
+
+def _show_promise(asked: Campaign) -> None:
+    """What is asked and what is promised, before anything is typed."""
+    from untrackable import strict_json
+    from untrackable.display.campaign_words import guarantee_words
+
+    declared = asked.guarantee.recognition
+    verdict = {} if declared is None else {"recognition": {"upper": declared}}
+    echo("What is promised (this device recomputes it, and refuses what does not hold):", err=True)
+    for sentence in guarantee_words(asked, strict_json.write(verdict)):
+        echo(f"  - {sentence}", err=True)
+    echo("", err=True)
+    echo(asked.question, err=True)
+
+
+def _choices(encoding: Encoding) -> list[str]:
+    """The answers of a short list; none if they are not listed, or if a number could mean two of them."""
+    from untrackable.encodings.bit import Bit
+    from untrackable.encodings.categories import Categories
+
+    if not isinstance(encoding, (Bit, Categories)) or encoding.values > _LONGEST_MENU:
+        return []
+    names = [encoding.label(value) for value in range(encoding.values)]
+    return [] if any(name.isdecimal() for name in names) else names

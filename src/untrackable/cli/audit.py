@@ -9,6 +9,7 @@ import click
 
 from untrackable.cli.attendance_options import observed_attendance, shares_of
 from untrackable.cli.help_layout import PlainCommand
+from untrackable.cli.new_file import NewFile
 from untrackable.cli.terminal import check_page, echo, one_line_errors, print_json, progress, write_page
 
 if TYPE_CHECKING:
@@ -48,9 +49,7 @@ if TYPE_CHECKING:
     "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Random seed of the simulations."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
-@click.option(
-    "--html", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write a page with charts."
-)
+@click.option("--html", type=NewFile(), metavar="FILE", help="Write a page with charts.")
 @click.option("--list", "listing", is_flag=True, help="List the mechanisms, their parameters and presets.")
 def audit(
     mechanism: str | None,

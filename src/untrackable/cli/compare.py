@@ -9,6 +9,7 @@ import click
 
 from untrackable.cli.attendance_options import observed_attendance, shares_of
 from untrackable.cli.help_layout import PlainCommand
+from untrackable.cli.new_file import NewFile
 from untrackable.cli.terminal import check_page, echo, one_line_errors, print_json, progress, write_page
 
 if TYPE_CHECKING:
@@ -38,9 +39,7 @@ if TYPE_CHECKING:
 )
 @observed_attendance
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
-@click.option(
-    "--html", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write a page with a chart."
-)
+@click.option("--html", type=NewFile(), metavar="FILE", help="Write a page with a chart.")
 def compare(
     eps: float,
     delta: float,

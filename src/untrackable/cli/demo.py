@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from untrackable.cli.help_layout import PlainCommand
+from untrackable.cli.new_file import NewFile
 from untrackable.cli.terminal import check_picture, echo, print_json, progress, write_picture
 
 if TYPE_CHECKING:
@@ -29,9 +30,7 @@ if TYPE_CHECKING:
     "--simulated", type=click.IntRange(min=100), default=1_000_000, show_default=True, help="Simulated people."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
-@click.option(
-    "--plot", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write a picture to FILE."
-)
+@click.option("--plot", type=NewFile(), metavar="FILE", help="Write a picture to FILE.")
 @click.option(
     "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Random seed of the simulation."
 )

@@ -9,6 +9,7 @@ import click
 
 from untrackable.cli.engine_options import engine_options, spark_session
 from untrackable.cli.help_layout import PlainCommand
+from untrackable.cli.new_file import NewFile
 from untrackable.cli.round_options import round_numbers, round_options
 from untrackable.cli.terminal import (
     echo,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 _FORMATS, _EXPORTS = (".png", ".svg", ".pdf"), (".csv", ".parquet", ".arrow", ".json")
 _FILE = click.Path(path_type=Path)
-_OUT = click.Path(dir_okay=False, path_type=Path)
+_OUT = NewFile()
 _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 
 

@@ -6,14 +6,25 @@ from typing import Any
 
 import click
 
+from untrackable.cli.new_file import NewFile, force_option
 from untrackable.cli.terminal import printable
 
+_INTERRUPTED = 130
+"""The exit status of what Ctrl-C ended: 128 and the number of the signal."""
 _PLACEHOLDERS = {"integer": "N", "integer range": "N", "float": "X", "float range": "X"}
 """What stands for a number in the list of options."""
 
 
 class PlainCommand(click.Command):
-    """A command whose help shows examples as they are typed and every option with its default only."""
+    """A command whose help shows examples as they are typed and every option with its default only.
+
+    A command that writes files has the option --force.
+    """
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        if any(isinstance(each.type, NewFile) for each in self.params):
+            self.params.append(force_option())
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the description; lines of an example are not joined."""
@@ -74,6 +85,9 @@ class JobGroup(CommandGroup):
         except click.ClickException as error:
             vars(error)["message"] = printable(error.message)
             raise
+        except (click.Abort, KeyboardInterrupt):
+            click.echo("\nStopped.", err=True)
+            raise click.exceptions.Exit(_INTERRUPTED) from None
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names, job by job."""

@@ -11,6 +11,7 @@ import click
 
 from untrackable.cli.help_layout import CommandGroup, PlainCommand
 from untrackable.cli.keys import JSON, opened
+from untrackable.cli.new_file import NewFile
 from untrackable.cli.serve import STORE
 from untrackable.cli.terminal import echo, print_json
 
@@ -259,7 +260,7 @@ def counted(reports: int) -> str:
 @click.command(cls=PlainCommand)
 @click.argument("id")
 @click.argument("round", type=click.IntRange(min=1))
-@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.argument("file", type=NewFile())
 @STORE
 @JSON
 def export(id: str, round: int, file: Path, store: str, as_json: bool) -> None:

@@ -12,6 +12,7 @@ import click
 from untrackable import strict_json
 from untrackable.cli.attendance_options import DEFAULT_RECOGNITION, chosen_attendance, shares_of
 from untrackable.cli.help_layout import PlainCommand
+from untrackable.cli.new_file import NewFile
 from untrackable.cli.terminal import (
     check_page,
     echo,
@@ -75,7 +76,7 @@ class Rounds(click.ParamType):  # type: ignore[type-arg]
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 @click.option(
     "--html",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=NewFile(),
     metavar="FILE",
     help="Write a page with charts.",
 )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from untrackable.cli.help_layout import PlainCommand
+from untrackable.cli.new_file import NewFile
 from untrackable.cli.terminal import check_picture, echo, print_json, printable, progress, write_picture
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ _FILE = click.Path(path_type=Path)
 )
 @click.option(
     "--plot",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=NewFile(),
     metavar="FILE",
     help="Write a picture (.png, .svg or .pdf).",
 )

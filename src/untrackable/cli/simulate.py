@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from untrackable.cli.help_layout import PlainCommand
+from untrackable.cli.new_file import NewFile
 from untrackable.cli.terminal import echo, one_line_errors, print_json, progress, read_encoding
 
 if TYPE_CHECKING:
@@ -19,9 +20,7 @@ if TYPE_CHECKING:
 @click.argument("mechanism")
 @click.argument("parameters", nargs=-1)
 @click.option("--preset", metavar="NAME", help="Use published parameters instead of your own.")
-@click.option(
-    "--out", type=click.Path(dir_okay=False, path_type=Path), required=True, metavar="FILE", help="Where to write."
-)
+@click.option("--out", type=NewFile(), required=True, metavar="FILE", help="Where to write.")
 @click.option("--people", type=click.IntRange(min=0), show_default="all of --values", help="Number of people.")
 @click.option("--rounds", type=click.IntRange(min=1), default=1, show_default=True, help="Reports of each person.")
 @click.option("--values", default="zipf:1.3", show_default=True, metavar="WHAT", help="What they hold: see above.")
