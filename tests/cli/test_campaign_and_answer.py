@@ -444,7 +444,7 @@ def test_what_is_wrong_with_one_campaign_does_not_end_it_for_others(
 
     monkeypatch.setattr(Member, "due", failing)
     stayed = run("send", collector[0], "--folder", folder, "--stay")
-    assert stayed.exit_code == 130
+    assert stayed.exit_code == (130 if isinstance(error, OSError) else 1)  # the first one is tried until Ctrl-C
     assert f"campaign {wrong.id[:12]}…: failed: {getattr(error, 'strerror', None) or error}" in stayed.output
     assert [path for path, _ in collector[1]] == [f"/campaigns/{right.id}/reports"] * 3
     assert time.now > begins + 86400 * 2

@@ -28,11 +28,8 @@ def test_a_file_that_exists_is_replaced_only_by_force(tmp_path: Path) -> None:
 
 
 def test_every_command_that_writes_a_file_says_so() -> None:
-    writing = {
-        name: command
-        for name, command in commands(main).items()
-        if any("--force" in p.opts for p in command.params)
-    }
+    found = commands(main)
+    writing = {name: command for name, command in found.items() if any("--force" in p.opts for p in command.params)}
     for name in ("audit", "compare", "demo", "estimate", "export", "plan", "rappor-decode", "simulate"):
         assert name in writing
     for command in writing.values():
