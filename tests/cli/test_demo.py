@@ -9,27 +9,65 @@ import subprocess
 import sys
 import time
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
+from click.testing import CliRunner
 
-CLIENTS, SIMULATED = 40, 30_000
-COMMAND = [sys.executable, "-m", "untrackable", "demo", "--clients", str(CLIENTS), "--simulated", str(SIMULATED)]
+from untrackable import strict_json
+from untrackable.auditing.confidence import Matched
+from untrackable.cli.demo import demo
+from untrackable.demo.demo_run import Collected, DemoResult
+from untrackable.demo.homepage_question import HOMEPAGES
+from untrackable.demo.observer import Followed
+from untrackable.protocol.campaign import Campaign
+
+CLIENTS, SIMULATED = 30, 30_000
+COMMAND = [sys.executable, "-m", "untrackable", "demo"]
 
 
 def kept_in(folder: Path) -> dict[str, str]:
     return {**os.environ, "TMPDIR": str(folder)}
 
 
+class Shown(NamedTuple):
+    """What the command printed, the page of its collector, the picture, and what was left behind."""
+
+    data: dict[str, Any]
+    page: str
+    picture: bytes
+    left: list[Path]
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> Shown:
+    """The command, left running for a browser until it is interrupted. Nothing else is on standard error."""
+    picture, scratch = tmp_path_factory.mktemp("demo") / "demo.png", tmp_path_factory.mktemp("scratch")
+    command = [*COMMAND, "--clients", str(CLIENTS), "--simulated", str(SIMULATED), "--json", "--plot", str(picture)]
+    with subprocess.Popen(  # noqa: S603
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=kept_in(scratch)
+    ) as run:
+        assert run.stderr is not None
+        line = run.stderr.readline()
+        found = re.fullmatch(r"The collector is running at (http://\S+) \(Ctrl-C ends it\)\.\n", line)
+        assert found, line + run.stderr.read()
+        page = urllib.request.urlopen(found[1]).read().decode()  # noqa: S310
+        run.send_signal(signal.SIGINT)
+        printed, rest = run.communicate(timeout=60)
+    assert run.returncode == 0
+    assert rest == ""
+    return Shown(json.loads(printed), page, picture.read_bytes(), list(scratch.iterdir()))
+
+
 @pytest.mark.slow
-def test_everything_that_was_accepted_is_counted(tmp_path: Path) -> None:
-    """Numbers on standard output, a picture, nothing on standard error, nothing left behind."""
-    picture, scratch = tmp_path / "demo.png", tmp_path / "scratch"
-    scratch.mkdir()
-    command = [*COMMAND, "--once", "--json", "--plot", str(picture)]
-    run = subprocess.run(command, capture_output=True, text=True, check=True, env=kept_in(scratch))  # noqa: S603
-    assert run.stderr == ""
-    data = json.loads(run.stdout)
+@pytest.mark.xdist_group("demo")
+def test_everything_that_was_accepted_is_counted(shown: Shown) -> None:
+    """Numbers on standard output, a page, a picture, nothing left behind."""
+    data = shown.data
     assert data["people"] == CLIENTS + SIMULATED
     answers = data["days"] * data["people"]
     for way in ("alone", "crowd"):
@@ -58,31 +96,69 @@ def test_everything_that_was_accepted_is_counted(tmp_path: Path) -> None:
     assert by_chance["by_attendance"]["sampled"] < 0.004
     assert data["recognition_upper"]["7"] == pytest.approx(0.020, abs=1e-3)
     assert data["recognition_upper"]["30"] == pytest.approx(0.179, abs=1e-3)
-    assert picture.read_bytes().startswith(b"\x89PNG")
-    assert list(scratch.iterdir()) == []
+    assert "Which homepage is yours?" in shown.page
+    assert "news" in shown.page
+    assert shown.picture.startswith(b"\x89PNG")
+    assert shown.left == []
+
+
+def result_of(data: dict[str, Any]) -> DemoResult:
+    """The result that was printed, without the homepages that are not shown."""
+
+    def collected(asked: dict[str, Any]) -> Collected:
+        declared = {name: part for name, part in asked["campaign"].items() if name != "id"}
+        rows = {row["value"]: {k: v for k, v in row.items() if k != "truth"} for row in asked["values"]}
+        campaign = Campaign.from_bytes(strict_json.canonical(declared))
+        return Collected(campaign, asked["accepted"], asked["reports"], asked["beta"], rows)
+
+    alone, crowd = collected(data["alone"]), collected(data["crowd"])
+    truth = np.zeros(len(HOMEPAGES))
+    for row in data["alone"]["values"]:
+        truth[row["value"]] = row["truth"]
+    followed = (
+        Followed(one["client"], Matched(**one["by_reports"]), Matched(**one["by_attendance"]))
+        for one in data["matched_sampled"]
+    )
+    promised = crowd.campaign.guarantee.crowd
+    assert promised is not None
+    return DemoResult(
+        data["address"],
+        data["clients"],
+        data["relayed_clients"],
+        data["people"],
+        truth,
+        alone,
+        crowd,
+        promised,
+        list(crowd.values),
+        tuple(followed),
+    )
 
 
 @pytest.mark.slow
-def test_the_collector_is_left_running_for_a_browser(tmp_path: Path) -> None:
-    with subprocess.Popen(COMMAND, stdout=subprocess.PIPE, text=True, env=kept_in(tmp_path)) as run:  # noqa: S603
-        assert run.stdout is not None
-        text = ""
-        while not (found := re.search(r"running at (http://\S+)", text)):
-            line = run.stdout.readline()
-            assert line, text
-            text += line
-        page = urllib.request.urlopen(found[1]).read().decode()  # noqa: S310
-        run.send_signal(signal.SIGINT)
-        assert run.wait(60) == 0
+@pytest.mark.xdist_group("demo")
+def test_numbers_in_words_and_an_end_without_being_asked(shown: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = []
+
+    @contextmanager
+    def run(**_: object) -> Iterator[DemoResult]:
+        yield result_of(shown.data)
+        ended.append(True)
+
+    monkeypatch.setattr("untrackable.demo.demo_run.run", run)
+    monkeypatch.setattr("untrackable.serving.http_server.end_on_signals", lambda: None)
+    monkeypatch.setattr("signal.pause", lambda: pytest.fail("it waits"))
+    again = CliRunner().invoke(demo, ["--once", "--json"], catch_exceptions=False)
+    assert json.loads(again.stdout) == shown.data
+    text = CliRunner().invoke(demo, ["--once"], catch_exceptions=False).stdout
+    assert len(ended) == 2
+    words = " ".join(text.split())
     assert "(exact)" in text
-    assert "sampled; 95 % interval" in " ".join(text.split())
+    assert "sampled; 95 % interval" in words
     assert "Deck, one day in twenty" in text
-    assert "independent from day to day" in " ".join(text.split())
+    assert "independent from day to day" in words
     assert "upper" in text
-    assert "This trusts the relay" in " ".join(text.split())
-    assert "Which homepage is yours?" in page
-    assert "news" in page
-    assert list(tmp_path.iterdir()) == []
+    assert "This trusts the relay" in words
 
 
 @pytest.mark.slow
@@ -93,7 +169,7 @@ def test_it_can_be_interrupted_at_any_time(beginning: str, files: int, tmp_path:
     """While the collector or the clients start or work; the signal is sent to all processes, as a terminal does."""
     folder = tmp_path / "scratch"
     folder.mkdir()
-    command = [*COMMAND[:4], "--clients", "2000"]
+    command = [*COMMAND, "--clients", "2000"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, env=kept_in(folder), start_new_session=True) as run:  # noqa: S603
         while len(list(folder.glob(beginning))) < files:
             assert run.poll() is None

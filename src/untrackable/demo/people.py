@@ -69,7 +69,7 @@ def run_clients(
     ]
     accepted = 0
     # Workers mostly wait for the disk and the collector, so there are more of them than cores.
-    workers = min(8, 2 * (os.cpu_count() or 1))
+    workers = min(8, 2 * (os.cpu_count() or 1), len(tasks))
     with ExitStack() as ending:
         with shielded_from_interrupts():
             pool = ending.enter_context(multiprocessing.get_context("spawn").Pool(workers))

@@ -149,13 +149,16 @@ def crowd_deltas(
 def _signs(count: int) -> tuple[int, FloatArray, FloatArray]:
     """The law of the number of positive signs among this many: the first number, its law, and P(at least).
 
-    Numbers that are rarer than the negligible are left out; P(at least) counts them at the upper end.
+    Numbers that are rarer than the negligible are left out; P(at least) counts them at the upper end. A number is
+    (count - k)/(k + 1) times as likely as the one before it. Their sum is 1, up to the negligible.
     """
-    from scipy.stats import binom
-
-    low, high = _reach(count, 0.5)
-    numbers = np.arange(low, high + 1)
-    law = binom.pmf(numbers, count, 0.5)
+    low, high = _reach(np.array([count]), 0.5)[:, 0].tolist()
+    middle = count // 2
+    larger, smaller = np.arange(middle, high), np.arange(middle, low, -1)
+    rising = np.cumprod((count - larger) / (larger + 1))
+    falling = np.cumprod(smaller / (count - smaller + 1))
+    law = np.concatenate((falling[::-1], [1.0], rising))
+    law /= law.sum()
     above = np.cumsum(law[::-1])[::-1]
     return low, law, above
 
@@ -167,16 +170,17 @@ def _ranges(
     first, third, absent = parts.chances(participation)
     weight = parts.other_ratio / parts.ratio * (parts.ratio + 1) / 2
     gone = min(1.0, absent / (1 - 2 * first - third)) if absent else 0.0
-    everybody = np.array([people])
-    ranges = np.stack(_split(everybody, 2 * first, most.ranges))[:, 0].T
-    for low, high, mass in ranges.tolist():
-        if not high:
+    lows, highs, masses = (row[0] for row in _split(np.array([people]), 2 * first, most.ranges))
+    rest = people - highs.astype(np.int64)
+    for low, left, mass, few, many, share in zip(
+        lows, rest, masses, *_split(rest, third / (1 - 2 * first), most.others), strict=True
+    ):
+        if left == people:
             continue
-        few, many, share = _split(everybody - int(high), third / (1 - 2 * first), most.others)
-        out, _, part = _split(people - int(high) - many[0].astype(np.int64), gone, most.others)
-        sums = weight * low + parts.other_ratio * few[0][:, None] + out
-        masses = mass * share[0][:, None] * part
-        yield int(high), *_collapsed(sums.reshape(-1), masses.reshape(-1), most.sums)
+        out, _, part = _split(left - many.astype(np.int64), gone, most.others)
+        sums = weight * low + parts.other_ratio * few[:, None] + out
+        joint = mass * share[:, None] * part
+        yield int(people - left), *_collapsed(sums.reshape(-1), joint.reshape(-1), most.sums)
 
 
 def _split(trials: NDArray[np.int64], chance: float, most: int) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -191,13 +195,18 @@ def _split(trials: NDArray[np.int64], chance: float, most: int) -> tuple[FloatAr
         return np.zeros(fixed.shape), np.zeros(fixed.shape), np.ones(fixed.shape)
     if chance >= 1:
         return fixed, fixed, np.ones(fixed.shape)
-    low, high = np.array([_reach(int(number), chance) for number in trials]).T
+    low, high = _reach(trials, chance)
     size = int(min(most, (high - low).max() + 1))
     wide = (high - low + 1)[:, None]
     spread = (_shares(size) * wide).astype(np.int64)
     edges = low[:, None] + np.where(wide <= size, np.minimum(np.arange(size + 1), wide), spread)
-    below, above = (np.asarray(f(edges - 1, trials[:, None], chance)) for f in (binom.cdf, binom.sf))
-    mass = np.where(below[:, 1:] < 0.5, np.diff(below, axis=1), -np.diff(above, axis=1))
+    # Each edge has the smaller of its two tails: P(less than it) below the mean, and -P(at least it) above.
+    every = np.broadcast_to(trials[:, None], edges.shape)
+    lower = edges <= every * chance
+    tails = np.empty(edges.shape)
+    tails[lower] = binom.cdf(edges[lower] - 1, every[lower], chance)
+    tails[~lower] = -binom.sf(edges[~lower] - 1, every[~lower], chance)
+    mass = np.diff(tails, axis=1) + (lower[:, :-1] & ~lower[:, 1:])
     lowest, highest = edges[:, :-1].astype(np.float64), edges[:, 1:].astype(np.float64) - 1
     return lowest, np.maximum(lowest, highest), np.maximum(mass, 0.0)
 
@@ -208,15 +217,16 @@ def _shares(size: int) -> FloatArray:
     return edges
 
 
-def _reach(trials: int, chance: float) -> tuple[int, int]:
-    """Numbers between which a binomial number lies, except with the negligible probability on either side.
+def _reach(trials: NDArray[np.int64], chance: float) -> NDArray[np.int64]:
+    """Numbers between which binomial numbers lie, except with the negligible probability on either side.
 
     By Bernstein's inequality: a deviation of x has a probability of at most exp(-x²/(2(v + x/3))).
     """
     rare, mean = -math.log(_NEGLIGIBLE), trials * chance
-    far = rare / 3 + math.sqrt(rare**2 / 9 + 2 * mean * (1 - chance) * rare)
+    far = rare / 3 + np.sqrt(rare**2 / 9 + 2 * mean * (1 - chance) * rare)
     # In world P, one of the people is the person, who may add 1 to each number.
-    return max(0, math.floor(mean - far) - 1), min(trials, math.ceil(mean + far) + 1)
+    ends = np.maximum(0, np.floor(mean - far) - 1), np.minimum(trials, np.ceil(mean + far) + 1)
+    return np.array(ends, dtype=np.int64)
 
 
 def _collapsed(sums: FloatArray, masses: FloatArray, most: int) -> tuple[FloatArray, FloatArray]:
