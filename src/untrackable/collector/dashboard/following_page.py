@@ -91,13 +91,13 @@ def audit_campaign(document: bytes) -> Following:
 def _attacked(campaign: Campaign, rounds: int) -> tuple[list[Followed], list[Followed], str]:
     """The attack on the campaign, and on RAPPOR with the same eps for ever; or why there is none."""
     try:
-        own = followed("this campaign", campaign.mechanism)
+        own = followed("this campaign", campaign.mechanism, rounds=rounds)
         rival = CATALOGUE["rappor"].for_budget(Budget(eps=campaign.guarantee.eps, reports=rounds))
     except (ValueError, Unsuitable) as error:
         return [], [], str(error)
     if not own:
         return [], [], "following takes at least two rounds"
-    return own, followed("RAPPOR", rival), ""
+    return own, followed("RAPPOR", rival, rounds=rounds), ""
 
 
 def _shown(found: Following) -> dict[str, Any]:
