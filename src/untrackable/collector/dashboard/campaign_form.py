@@ -99,9 +99,13 @@ class Asked:
 
 @dataclass(slots=True)
 class CampaignForm:
-    """A form as somebody typed it, what is wrong with it by field, and what it asks for if nothing is."""
+    """A form as somebody typed it, what is wrong with it by field, and what it asks for if nothing is.
+
+    `sent` has all fields that arrived, and `typed` those that are shown.
+    """
 
     typed: Form
+    sent: Form = field(default_factory=dict)
     errors: dict[str, str] = field(default_factory=dict)
     asked: Asked | None = None
 
@@ -110,12 +114,12 @@ def empty_form(now: float) -> CampaignForm:
     """The form before anybody typed."""
     midnight = (int(now) // _DAY + 1) * _DAY
     first = datetime.datetime.fromtimestamp(midnight, datetime.UTC).strftime("%Y-%m-%dT%H:%M")
-    return CampaignForm({**DEFAULTS, "first": first})
+    return CampaignForm({**DEFAULTS, "first": first, "others": "", "one_network": ""})
 
 
-def read_campaign_form(typed: Form, now: float, *, whole: bool) -> CampaignForm:
+def read_campaign_form(sent: Form, now: float, *, whole: bool) -> CampaignForm:
     """Check what somebody typed. A plan does not need the question; the `whole` campaign does."""
-    form = CampaignForm({name: typed.get(name, "") for name in (*DEFAULTS, "first", "others", "one_network")})
+    form = CampaignForm({name: sent.get(name, "") for name in (*DEFAULTS, "first", "others", "one_network")}, sent)
     for name, allowed in _CHOICES.items():
         if form.typed[name] not in allowed:
             form.typed[name] = DEFAULTS[name]
@@ -224,7 +228,9 @@ def _encoding(form: CampaignForm) -> Encoding | None:
             low, high = _needed(form, "low", _whole), _needed(form, "high", _whole)
             return _made(form, "high", lambda: IntegerRange(low=low, high=high, below=outside, above=outside))
         case "buckets":
-            start, end, count = (_needed(form, n, of) for n, of in (("from", _real), ("to", _real), ("count", _whole)))
+            start, end, count = (
+                _needed(form, n, of) for n, of in (("from", _real), ("to", _real), ("count", _whole))
+            )
             make = Buckets.log_scale if typed["scale"] == "log" else Buckets.equal_width
             return _made(form, "to", lambda: make(start, end, count, below=outside, above=outside))
     bits, longest = _needed(form, "bits", _whole), _needed(form, "longest", _whole)

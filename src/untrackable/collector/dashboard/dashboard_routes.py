@@ -4,6 +4,7 @@ from starlette.routing import Route
 
 from untrackable.collector.dashboard.campaign_list import CampaignList
 from untrackable.collector.dashboard.heavy_work import HeavyWork
+from untrackable.collector.dashboard.management_routes import management_routes
 from untrackable.collector.dashboard.static_files import serve_static
 from untrackable.collector.http.service import Service
 
@@ -13,4 +14,5 @@ def dashboard_routes(service: Service, work: HeavyWork) -> list[Route]:
     return [
         Route("/static/{name}", serve_static, methods=["GET"]),
         Route("/", CampaignList(service).show, methods=["GET"]),
+        *management_routes(service, work),
     ]

@@ -1,7 +1,6 @@
 """Forms that pages send: read within limits, from pages of this collector only, and with the session's token."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any
 from urllib.parse import parse_qsl
 
 from starlette.concurrency import run_in_threadpool
@@ -27,7 +26,9 @@ async def read_form(request: Request) -> Form:
         request.scope, request.receive, _MEDIA_TYPE, request.app.state.service.settings.largest_body
     )
     try:
-        fields = parse_qsl(body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=_MOST_FIELDS)
+        fields = parse_qsl(
+            body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=_MOST_FIELDS
+        )
     except ValueError:
         raise Refused(Problem.MALFORMED_REQUEST, "the form cannot be read") from None
     found = dict(fields)
@@ -56,16 +57,10 @@ def posted(answer: Callable[[Request, Form], Response]) -> Callable[[Request], A
     return endpoint
 
 
-def managing(answer: Callable[..., Response], *path: str) -> Callable[[Request], Awaitable[Response]]:
+def managing(answer: Callable[[Request, Session, Form], Response]) -> Callable[[Request], Awaitable[Response]]:
     """An endpoint that changes something: `answer` is called with the request, the session and the form."""
 
     def checked(request: Request, form: Form) -> Response:
-        session = check_token(request, form)
-        return answer(request, session, form)
+        return answer(request, check_token(request, form), form)
 
     return posted(checked)
-
-
-def leaving_out(form: Form, *names: str) -> dict[str, Any]:
-    """The fields of a form without some of them."""
-    return {name: text for name, text in form.items() if name not in names}
