@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import Any
+from urllib.parse import parse_qsl
 
 from untrackable.collector.dashboard.posted_forms import Form
 from untrackable.encodings.bit import Bit
@@ -34,10 +35,10 @@ DEFAULTS: Form = {
     "scale": "equal",
     "bits": "10",
     "longest": "100",
-    "people": "1000000",
-    "rounds": "30",
+    "people": "1,000,000",
+    "rounds": "12",
     "every": "1",
-    "unit": "days",
+    "unit": "weeks",
     "observer": "alone",
     "eps": "1",
     "delta": "1e-6",
@@ -84,6 +85,8 @@ _CHOICES = {
     "unit": tuple(UNITS),
     "observer": ("alone", "crowd"),
 }
+_CHANGEABLE = ("people", "rounds", "pooled", "eps", "advantage", "recognition", "one_network", "changes")
+"""The fields that a button below a plan may change."""
 _LARGEST_NUMBER = 10**18
 
 
@@ -119,6 +122,8 @@ def empty_form(now: float) -> CampaignForm:
 
 def read_campaign_form(sent: Form, now: float, *, whole: bool) -> CampaignForm:
     """Check what somebody typed. A plan does not need the question; the `whole` campaign does."""
+    changed = dict(parse_qsl(sent.get("use", ""), keep_blank_values=True))
+    sent = sent | {name: text for name, text in changed.items() if name in _CHANGEABLE}
     form = CampaignForm({name: sent.get(name, "") for name in (*DEFAULTS, "first", "others", "one_network")}, sent)
     for name, allowed in _CHOICES.items():
         if form.typed[name] not in allowed:

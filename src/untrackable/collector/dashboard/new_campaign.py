@@ -1,6 +1,7 @@
 """The pages that plan, preview and create a campaign."""
 
 import asyncio
+import contextlib
 import re
 from typing import Any
 
@@ -16,7 +17,7 @@ from untrackable.collector.dashboard.campaign_form import (
 )
 from untrackable.collector.dashboard.heavy_work import HeavyWork, Job, WorkFailed, WorkOutdated
 from untrackable.collector.dashboard.page_rendering import HEADERS, page, part
-from untrackable.collector.dashboard.plan_jobs import ShownPlan, show_campaign, show_plan
+from untrackable.collector.dashboard.plan_jobs import ShownPlan, begin, show_campaign, show_plan
 from untrackable.collector.dashboard.posted_forms import TOKEN, Form, read_form
 from untrackable.collector.dashboard.sessions import signed_in, token_is_right
 from untrackable.collector.dashboard.sign_in import redirect, sign_in_first
@@ -50,6 +51,8 @@ class NewCampaign:
         """The empty form."""
         if signed_in(request) is None:
             return sign_in_first("/new")
+        with contextlib.suppress(Refused):
+            self._work.submit(begin)
         return self._page(request, empty_form(self._service.clock()), problem=_who_is_wrong(request, None))
 
     async def plan(self, request: Request) -> Response:

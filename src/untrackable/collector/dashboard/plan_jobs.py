@@ -1,5 +1,6 @@
 """Plans and new campaigns, computed in the process for heavy work, as the words that pages show."""
 
+import re
 import shlex
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,12 +14,22 @@ from untrackable.display.campaign_accuracy import accuracy_words, campaign_accur
 from untrackable.display.campaign_words import guarantee_words, schedule_words
 from untrackable.encodings.hashed_strings import HashedStrings
 from untrackable.planning.goals import Goals
+from untrackable.planning.nearest_changes import Change
 from untrackable.planning.plans import Plan, plan
 from untrackable.protocol.crowd_declaration import Gateway
 
 _COLUMNS = ("mechanism", "people", "rounds", "eps alone", "eps in the crowd", "error of a figure", "answered",
             "recognised", "followed", "report", "state")  # fmt: skip
 """The columns that a page shows. Parameters stand below the table."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownChange:
+    """A change of the goals in words, and the field and text that make it; both are empty if no field does."""
+
+    words: str
+    field: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +43,7 @@ class ShownPlan:
     caption: str
     parameters: tuple[tuple[str, str], ...]
     refusals: tuple[tuple[str, str], ...]
-    changes: tuple[tuple[str, tuple[str, ...]], ...]
+    changes: tuple[tuple[str, tuple[ShownChange, ...]], ...]
     """The mechanisms that small changes of the goals would help, nearest first, each with the changes."""
     command: str
 
@@ -54,19 +65,19 @@ class ShownCampaign:
 def show_plan(goals: Goals) -> ShownPlan:
     """Plan for these goals, in the words that `untrackable plan` prints."""
     found = _planned(goals)
+    nearest = [(refusal.name, tuple(map(_shown_change, refusal.nearest))) for refusal in found.refusals]
+    first, *others = plan_words.verdict(found)
     kept = [plan_words.COLUMNS.index(name) for name in _COLUMNS]
     rows = [plan_words.cells(option) for option in found.options]
     return ShownPlan(
         usable=bool(found.options),
-        verdict=tuple(plan_words.verdict(found)),
+        verdict=(first, *(others if found.options else others[-1:])),  # The changes say what is nearest.
         columns=_COLUMNS,
         rows=tuple(tuple(row[i] for i in kept) for row in rows),
         caption=plan_words.table_caption(goals),
         parameters=tuple((row[0], row[-1]) for row in rows),
         refusals=tuple(plan_words.refusals(found)),
-        changes=()
-        if found.options
-        else tuple((r.name, tuple(change.text for change in r.nearest)) for r in found.refusals if r.nearest),
+        changes=() if found.options else tuple((name, changes) for name, changes in nearest if changes),
         command=_command(goals),
     )
 
@@ -102,10 +113,29 @@ def show_campaign(asked: Asked, gateway: str | None) -> ShownCampaign:
     )
 
 
+def begin() -> None:
+    """Nothing but starting the process and loading what plans need, before somebody waits for one."""
+
+
 @lru_cache(maxsize=8)
 def _planned(goals: Goals) -> Plan:
     """A plan. Somebody who looks at it often wants the campaign next."""
     return plan(goals=goals, progress=lambda what, done: stop_if_outdated())
+
+
+def _shown_change(change: Change) -> ShownChange:
+    """A change with what to type for it. Numbers are those in its words, which are rounded to the safe side."""
+    number = re.search(r"[0-9][0-9,.e+-]*", change.text)
+    match change.goal:
+        case "people" | "rounds" | "pooled" if isinstance(change.value, int):
+            return ShownChange(change.text, change.goal, f"{change.value:,}")
+        case "eps" | "advantage" | "recognition" if number is not None:
+            return ShownChange(change.text, change.goal, number[0])
+        case "one_network":
+            return ShownChange(change.text, change.goal, "on")
+        case "changes":
+            return ShownChange(change.text, change.goal, "")
+    return ShownChange(change.text, "", "")
 
 
 def _command(goals: Goals) -> str:

@@ -2,7 +2,7 @@
 const form = document.getElementById("goals");
 const state = document.getElementById("state");
 const results = document.getElementById("results");
-const section = results.parentElement;
+const section = document.getElementById("plans");
 const WAIT = 400; // milliseconds after the last change
 const AGAIN = 500;
 let timer, asking, counting, shown = "";
@@ -61,8 +61,7 @@ async function ask() {
       const wrong = Object.keys(found.errors).length;
       if (found.html) results.innerHTML = found.html;
       shown = body.toString();
-      idle(wrong ? "These plans are from before: the fields in red need another look." : results.querySelector("strong")?.textContent ?? "");
-      if (wrong && !results.firstElementChild) idle("The fields in red need another look.");
+      idle(wrong ? "The fields in red need another look." : results.querySelector("strong")?.textContent ?? "");
       return;
     }
   } catch (error) {
@@ -90,7 +89,7 @@ for (const field of form.querySelectorAll("[data-slider]")) {
   };
   slider.addEventListener("input", () => {
     const digits = Number((10 ** slider.value).toPrecision(2));
-    field.value = whole ? String(Math.max(1, Math.round(digits))) : String(digits);
+    field.value = whole ? Math.max(1, Math.round(digits)).toLocaleString("en") : String(digits);
     slider.setAttribute("aria-valuetext", field.value);
   });
   slider.addEventListener("keydown", (event) => {
@@ -106,7 +105,6 @@ for (const field of form.querySelectorAll("[data-slider]")) {
 }
 
 const startable = () => form.elements.names.value.trim() || form.elements.kind.value !== "categories";
-if (!results.firstElementChild) {
-  say("Plans appear here while you fill in the form.");
-  if (startable()) ask();
-} else shown = fields().toString();
+if (results.querySelector(".lead")) shown = fields().toString();
+else if (startable()) ask();
+else say("Plans appear while you fill in the form.");
