@@ -49,7 +49,9 @@ def test_over_a_network_the_cookie_is_for_tls_only(new_url: Callable[[str], str]
         assert "domain" not in header.lower()
         assert visitor.is_signed_in()
         gone = visitor.post("/sign-out").headers["set-cookie"]
-        assert gone.startswith('__Host-untrackable="";') and "Max-Age=0" in gone and "Secure" in gone
+        assert gone.startswith('__Host-untrackable="";')
+        assert "Max-Age=0" in gone
+        assert "Secure" in gone
 
 
 def test_a_key_is_not_taken_over_a_network_without_tls(new_url: Callable[[str], str]) -> None:
@@ -66,7 +68,9 @@ def test_no_part_of_a_cookie_can_be_changed(visitor: Visitor, part: int) -> None
     visitor.sign_in()
     parts = cookie(visitor).split(".")
     changed = list(parts)
-    changed[part] = str(int(parts[1]) + 1) if part == 1 else ("0" if parts[part][0] != "0" else "1") + parts[part][1:]
+    changed[part] = (
+        str(int(parts[1]) + 1) if part == 1 else ("0" if parts[part][0] != "0" else "1") + parts[part][1:]
+    )
     set_cookie(visitor, ".".join(parts))
     assert visitor.is_signed_in()
     set_cookie(visitor, ".".join(changed))
@@ -177,8 +181,11 @@ def test_forms_of_other_origins_are_refused(visitor: Visitor, headers: dict[str,
         assert "set-cookie" not in answer.headers
     assert visitor.is_signed_in()
     stored = visitor.store.campaign(asked.id)
-    assert stored is not None and not stored.published and stored.last_round is None
-    assert len(visitor.store.keys()) == 2 and visitor.store.rounds(asked.id) == []
+    assert stored is not None
+    assert not stored.published
+    assert stored.last_round is None
+    assert len(visitor.store.keys()) == 2
+    assert visitor.store.rounds(asked.id) == []
 
 
 def test_browsers_that_compare_origins_themselves(visitor: Visitor) -> None:
@@ -217,7 +224,9 @@ def test_pages_for_those_who_signed_in(visitor: Visitor, place: str) -> None:
     assert found.headers["cache-control"] == "no-store"
     assert "frame-ancestors 'none'" in found.headers["content-security-policy"]
     assert "script-src 'self';" in found.headers["content-security-policy"]
-    assert "<script>" not in found.text and "onclick" not in found.text and "style=" not in found.text
+    assert "<script>" not in found.text
+    assert "onclick" not in found.text
+    assert "style=" not in found.text
 
 
 def test_wrong_keys_are_refused_and_not_repeated(visitor: Visitor, caplog: pytest.LogCaptureFixture) -> None:
@@ -236,13 +245,16 @@ def test_wrong_keys_are_refused_and_not_repeated(visitor: Visitor, caplog: pytes
     pages = [visitor.get(path).text for path in ("/", "/keys", "/new", "/sign-in")]
     secret = key.split("_", 2)[2]
     assert all(secret not in page for page in pages)
-    assert secret not in caplog.text and "x" * 43 not in caplog.text
+    assert secret not in caplog.text
+    assert "x" * 43 not in caplog.text
 
 
 def test_a_key_is_not_read_from_an_address(visitor: Visitor) -> None:
     _, key = new_key(visitor.store, "admin")
     answer = visitor.http.get("/sign-in", params={"key": key})
-    assert answer.status_code == 200 and key not in answer.text and not visitor.is_signed_in()
+    assert answer.status_code == 200
+    assert key not in answer.text
+    assert not visitor.is_signed_in()
 
 
 def test_wrong_keys_are_limited_for_each_key() -> None:
@@ -280,7 +292,9 @@ def test_readers_change_nothing(visitor: Visitor) -> None:
         assert visitor.post(path, role="admin").status_code == 403
     assert "only reads" in visitor.post("/new", kind="yes-no").text
     stored = visitor.store.campaign(asked.id)
-    assert stored is not None and not stored.published and stored.last_round is None
+    assert stored is not None
+    assert not stored.published
+    assert stored.last_round is None
 
 
 def test_nothing_secret_in_a_repr() -> None:

@@ -4,13 +4,14 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from unittest.mock import patch
 
 import httpx
 
 from tests.collector.servers import SETTINGS, Clock, TestClient
 from untrackable.collector.dashboard.heavy_work import HeavyWork
-from untrackable.collector.http import app as collector_app
 from untrackable.collector.http.api_keys import new_key
+from untrackable.collector.http.app import create_app
 from untrackable.collector.settings import Settings
 from untrackable.collector.stores.store import Store
 
@@ -49,18 +50,19 @@ class Visitor:
         return "Sign out" in self.get("/").text
 
 
+def in_a_thread() -> HeavyWork:
+    """Heavy work without a process of its own."""
+    return HeavyWork(run=lambda job, arguments: job(*arguments))
+
+
 @contextmanager
 def visiting(
     store: Store, *, clock: Clock | None = None, host: str = HOST, settings: Settings = SETTINGS
 ) -> Iterator[Visitor]:
     """A visitor of a collector within this process. Heavy work is done in a thread."""
     clock = Clock() if clock is None else clock
-    real = collector_app.HeavyWork
-    collector_app.HeavyWork = lambda: HeavyWork(run=lambda job, arguments: job(*arguments))  # type: ignore[assignment, misc]
-    try:
-        app = collector_app.create_app(store, clock=clock, settings=settings)
-    finally:
-        collector_app.HeavyWork = real  # type: ignore[misc]
+    with patch("untrackable.collector.http.app.HeavyWork", in_a_thread):
+        app = create_app(store, clock=clock, settings=settings)
     client = TestClient(app, base_url=host, headers={"origin": host}, follow_redirects=False)
-    with client as http:
+    with client as http, patch("untrackable.collector.dashboard.new_campaign._WAIT_SECONDS", 300.0):
         yield Visitor(http, store, clock)

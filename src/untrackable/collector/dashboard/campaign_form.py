@@ -231,15 +231,22 @@ def _encoding(form: CampaignForm) -> Encoding | None:
             return _categories(form)
         case "numbers":
             low, high = _needed(form, "low", _whole), _needed(form, "high", _whole)
+            _check_order(form, low, high, "high")
             return _made(form, "high", lambda: IntegerRange(low=low, high=high, below=outside, above=outside))
         case "buckets":
             start, end, count = (
                 _needed(form, n, of) for n, of in (("from", _real), ("to", _real), ("count", _whole))
             )
+            _check_order(form, start, end, "to")
             make = Buckets.log_scale if typed["scale"] == "log" else Buckets.equal_width
             return _made(form, "to", lambda: make(start, end, count, below=outside, above=outside))
     bits, longest = _needed(form, "bits", _whole), _needed(form, "longest", _whole)
     return _made(form, "bits", lambda: HashedStrings(bits=bits, salt=bytes(SHORTEST_SALT), longest=longest))
+
+
+def _check_order(form: CampaignForm, low: float | None, high: float | None, name: str) -> None:
+    if low is not None and high is not None and low >= high:
+        form.errors.setdefault(name, "The highest number must be above the lowest.")
 
 
 def _categories(form: CampaignForm) -> Encoding | None:
@@ -253,7 +260,7 @@ def _categories(form: CampaignForm) -> Encoding | None:
 
 def _made(form: CampaignForm, otherwise: str, make: Callable[[], Encoding]) -> Encoding | None:
     """An encoding, unless its fields are wrong."""
-    words = {"low": "from", "high": "to", "edges": "to"} if otherwise == "to" else {}
+    words = {"low": "from", "high": "to"} if otherwise == "to" else {}
     if any(name in form.errors for name in (otherwise, "low", "from", "count", "longest")):
         return None
     try:
@@ -300,7 +307,7 @@ def _number(form: CampaignForm, name: str) -> Decimal | None:
         form.errors[name] = f"{LABELS[name]} must be a number, such as {DEFAULTS[name] or '0.01'}."
         return None
     if not number.is_finite() or abs(number) > _LARGEST_NUMBER or number.adjusted() < -100:
-        form.errors[name] = f"{LABELS[name]} must be a smaller number."
+        form.errors[name] = f"{LABELS[name]} must be a number of a usual size."
         return None
     return number
 

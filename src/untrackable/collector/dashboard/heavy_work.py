@@ -26,6 +26,9 @@ _LONGEST = 120.0
 """The longest time in seconds that a job may take."""
 
 
+_OUTDATED = "another job is wanted"
+
+
 class WorkFailed(Exception):
     """A job failed. The text says why, in words for people."""
 
@@ -129,6 +132,7 @@ class HeavyWork:
                 if not future.set_running_or_notify_cancel():
                     continue
                 self._running = asked
+                self._process.begin_job()
             try:
                 result = self._run(*asked)
             except WorkOutdated as error:
@@ -162,8 +166,8 @@ class _Process:
         self._starting = threading.Lock()
         self._killed = False
         self._writing = threading.Lock()
-        self._number = 0
-        """The number of the last job."""
+        self._number = self._outdated = 0
+        """The numbers of the last job, and of the last one that nobody wants any more."""
 
     def run(self, job: Job, arguments: tuple[Any, ...]) -> Any:
         child = self._started()
@@ -171,7 +175,8 @@ class _Process:
         timer.start()
         try:
             with self._writing:
-                self._number += 1
+                if self._outdated == self._number:
+                    raise WorkOutdated(_OUTDATED)
                 self._write(child, (self._number, job, arguments))
             worked, result = pickle.load(child.stdout)  # type: ignore[arg-type]  # noqa: S301 (our own process)
         except (OSError, EOFError, ValueError, pickle.UnpicklingError):
@@ -180,12 +185,18 @@ class _Process:
         finally:
             timer.cancel()
         if not worked:
-            raise WorkOutdated("another job is wanted") if result is None else WorkFailed(result)
+            raise WorkOutdated(_OUTDATED) if result is None else WorkFailed(result)
         return result
+
+    def begin_job(self) -> None:
+        """Count a job, before it is run."""
+        with self._writing:
+            self._number += 1
 
     def stop_job(self) -> None:
         """Tell the process that nobody wants the result of its job any more. It stops where the job allows it."""
         with self._writing, contextlib.suppress(OSError, ValueError):  # It may just have ended.
+            self._outdated = self._number
             if self._child is not None:
                 self._write(self._child, (self._number, None, ()))
 

@@ -17,9 +17,10 @@ from untrackable.collector.dashboard.campaign_form import (
 )
 from untrackable.collector.dashboard.heavy_work import HeavyWork, Job, WorkFailed, WorkOutdated
 from untrackable.collector.dashboard.page_rendering import HEADERS, page, part
-from untrackable.collector.dashboard.plan_jobs import ShownPlan, begin, show_campaign, show_plan
+from untrackable.collector.dashboard.plan_jobs import begin, show_campaign, show_plan
 from untrackable.collector.dashboard.posted_forms import TOKEN, Form, read_form
 from untrackable.collector.dashboard.sessions import signed_in, token_is_right
+from untrackable.collector.dashboard.shown_plan import ShownPlan
 from untrackable.collector.dashboard.sign_in import redirect, sign_in_first
 from untrackable.collector.http.management import check_gateway_keys, create_campaign
 from untrackable.collector.http.problems import Problem, Refused
