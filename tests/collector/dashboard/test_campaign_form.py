@@ -11,10 +11,10 @@ from untrackable.planning.goals import Goals
 NOW = BEGIN
 
 
-def typed(whole: bool = False, **fields: str) -> CampaignForm:
+def typed(**fields: str) -> CampaignForm:
     """A form with the defaults and these fields; the answers are yes and no unless another kind is given."""
     first = empty_form(NOW).typed
-    return read_campaign_form({**first, "kind": "yes-no", "question": "Why?", **fields}, NOW, whole=whole)
+    return read_campaign_form({**first, "kind": "yes-no", "question": "Why?", **fields}, NOW, whole=False)
 
 
 def goals(**fields: str) -> Goals:
@@ -132,7 +132,8 @@ def test_errors_stand_beside_their_fields(fields: dict[str, str], wrong: dict[st
 
 def test_a_plan_needs_no_question_and_a_campaign_does() -> None:
     assert typed(question="").errors == {}
-    assert typed(question=" ", whole=True).errors == {"question": "Write the question that people are asked."}
+    form = read_campaign_form({**typed().typed, "question": " "}, NOW, whole=True)
+    assert form.errors == {"question": "Write the question that people are asked."}
     assert "invisible" in typed(question="a\u202eb").errors["question"]
 
 
