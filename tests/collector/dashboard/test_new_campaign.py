@@ -232,6 +232,25 @@ def test_a_question_that_a_newer_one_replaced_is_asked_again(
     assert manager.post("/new/results", **fields(manager)).json()["computing"]
 
 
+def test_tabs_do_not_stop_each_other(manager: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    askers = []
+
+    def submit(self: HeavyWork, *_: object, asker: str) -> Future[None]:
+        askers.append(asker)
+        stopped: Future[None] = Future()
+        stopped.set_exception(WorkFailed("no"))
+        return stopped
+
+    monkeypatch.setattr(HeavyWork, "submit", submit)
+    for tab in ("1", "2", "1"):
+        manager.post("/new/results", **fields(manager, tab=tab))
+    manager.post("/new", **fields(manager))
+    manager.sign_in()
+    manager.post("/new/results", **fields(manager, tab="1"))
+    assert askers[0] == askers[2]
+    assert len(set(askers)) == 4
+
+
 def test_a_failed_computation_is_said(manager: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise WorkFailed("it took too long or needed too much memory")

@@ -7,6 +7,11 @@ const WAIT = 400; // milliseconds after the last change
 const AGAIN = 500;
 let timer, asking, counting, shown = "";
 
+// The newest question of a tab wins, so that two tabs do not stop each other.
+const tab = Object.assign(document.createElement("input"), { type: "hidden", name: "tab" });
+tab.value = crypto.getRandomValues(new Uint32Array(2)).join("-");
+form.append(tab);
+
 const fields = () => new URLSearchParams(new FormData(form));
 
 function say(text) {
