@@ -97,7 +97,7 @@ class NewCampaign:
             gateway = await run_in_threadpool(self._public_keys) if form.asked.goals.crowd_eps is not None else None
             found = await self._computed(request, form, show_campaign, form.asked, gateway)
         except _Computing:
-            return await self._shown(request, form, computing=True)
+            return await self._shown(request, form, computing=True, previewing=True)
         except (Refused, WorkFailed) as error:
             return await self._shown(request, form, problem=_sentence(str(error)))
         return await run_in_threadpool(page, request, "new_preview.html", campaign=found, typed=form.typed)
@@ -179,6 +179,7 @@ class NewCampaign:
         *,
         plan: ShownPlan | None = None,
         computing: bool = False,
+        previewing: bool = False,
         problem: str = "",
         status: int = 200,
     ) -> Response:
@@ -189,6 +190,7 @@ class NewCampaign:
             form=form,
             plan=plan,
             computing=computing,
+            previewing=previewing,
             problem=problem,
             gateway=self._service.settings.gateway_keys is not None,
         )

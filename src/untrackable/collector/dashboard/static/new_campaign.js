@@ -109,7 +109,11 @@ for (const field of form.querySelectorAll("[data-slider]")) {
   follow();
 }
 
+const again = form.querySelector("[data-again]");
 const startable = () => form.elements.names.value.trim() || form.elements.kind.value !== "categories";
-if (results.querySelector(".lead")) shown = fields().toString();
+if (again) { // The preview is still being computed: ask for it again.
+  busy(Date.now());
+  setTimeout(() => form.requestSubmit(again), AGAIN);
+} else if (results.querySelector(".lead")) shown = fields().toString();
 else if (startable()) ask();
 else say("Plans appear while you fill in the form.");
