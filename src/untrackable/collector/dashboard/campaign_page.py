@@ -7,6 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from untrackable.collector.dashboard.campaign_access import visible_campaign
+from untrackable.collector.dashboard.campaign_actions import done_words, offered_actions
 from untrackable.collector.dashboard.campaign_answers import (
     FEW_ROWS,
     MOST_TREND_ROUNDS,
@@ -70,6 +71,8 @@ class CampaignPage:
             "observers": guarantee_table.observers(campaign),
             "no_relay": guarantee_table.no_relay_words(campaign),
             "cost_words": guarantee_table.cost_words(campaign),
+            "done": done_words(service, request, stored),
+            "actions": offered_actions(service, request, stored),
             "snippet": browser_client.snippet(campaign, browser_client.address(request)) if takes_part else "",
             "closed": [
                 (each.number, None if is_small(campaign, each, service.settings) else each.reports)

@@ -7,6 +7,7 @@ from untrackable.collector.dashboard.campaign_list import CampaignList
 from untrackable.collector.dashboard.campaign_page import CampaignPage
 from untrackable.collector.dashboard.following_page import FollowingPage
 from untrackable.collector.dashboard.heavy_work import HeavyWork
+from untrackable.collector.dashboard.management_routes import management_routes
 from untrackable.collector.dashboard.static_files import serve_static
 from untrackable.collector.http.service import Service
 
@@ -24,4 +25,5 @@ def dashboard_routes(service: Service, work: HeavyWork, audits: HeavyWork) -> li
         Route("/view/{campaign}/download.{kind}", files.download, methods=["GET"]),
         Route("/view/{campaign}/picture.{kind}", files.picture, methods=["GET"]),
         Route("/", CampaignList(service).show, methods=["GET"]),
+        *management_routes(service, work),
     ]

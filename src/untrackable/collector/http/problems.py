@@ -21,6 +21,8 @@ class Problem(ProblemType):
     MALFORMED_REQUEST = ("malformed-request", 400, "The request does not follow the documentation")
     KEY_NEEDED = ("key-needed", 401, "This needs a valid key")
     KEY_INSUFFICIENT = ("key-insufficient", 403, "The key's role does not allow this")
+    OTHER_ORIGIN = ("other-origin", 403, "Forms are taken from pages of this collector only")
+    FORM_OUTDATED = ("form-outdated", 403, "The form is from another session")
     SEALED_NEEDED = ("sealed-needed", 403, "Reports of this campaign must be sealed and come through a relay")
     NOT_FOUND = ("not-found", 404, "There is nothing at this address")
     METHOD_NOT_ALLOWED = ("method-not-allowed", 405, "This address does not allow the method")
