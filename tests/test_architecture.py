@@ -44,7 +44,7 @@ USES: dict[str, set[str]] = {
     "display": {"estimation", "protocol", "answers", "reports", "rappor_decode", "auditing", "planning"},
     "collector": {
         "estimation", "mechanisms", "encodings", "protocol", "accounting", "discovery", "answers", "reports",
-        "display", "oblivious", "serving",
+        "auditing", "display", "oblivious", "planning", "serving",
     },
     "demo": {
         "theory", "mechanisms", "encodings", "protocol", "client", "auditing", "collector", "display", "serving",

@@ -137,13 +137,15 @@ def publish(id: str, hide: bool, store: str, as_json: bool) -> None:
 
     Example: untrackable manage publish 5d41402a
     """
+    from untrackable.collector.rounds.change_words import publishing_words
+
     with opened(store) as found:
         id = chosen(found, id).id
         found.publish(id, not hide)
     if as_json:
         print_json({"id": id, "published": not hide})
     else:
-        click.echo(f"{id} is {'no longer ' if hide else ''}published.")
+        click.echo(f"{id} {publishing_words(not hide)}.")
 
 
 @manage.command()
@@ -161,6 +163,7 @@ def close(id: str, round: int, store: str, as_json: bool) -> None:
     """
     from untrackable.collector.http.management import close as close_round
     from untrackable.collector.http.problems import Refused
+    from untrackable.collector.rounds.change_words import closed_words
     from untrackable.collector.rounds.small_rounds import reports_missing
     from untrackable.protocol.campaign import Campaign
 
@@ -174,10 +177,7 @@ def close(id: str, round: int, store: str, as_json: bool) -> None:
         state = {"round": closed.number, "state": closed.state, "reports": closed.reports}
         print_json({**state, "missing": reports_missing(asked, closed, now)})
     else:
-        had = "and its sums are deleted" if closed.reports is None else f"with {counted(closed.reports)}"
-        few = closed.reports is not None and closed.reports < asked.fewest_reports
-        hidden = f" It is not published: its campaign promises a crowd that sends {asked.fewest_reports:,}."
-        click.echo(f"Round {closed.number} is closed, {had}.{hidden if few else ''}")
+        click.echo(closed_words(asked, closed))
 
 
 @manage.command()
@@ -194,6 +194,7 @@ def end(id: str, store: str, as_json: bool) -> None:
     Example: untrackable manage end 5d41402a
     """
     from untrackable.collector.rounds.campaign_end import end_campaign
+    from untrackable.collector.rounds.change_words import ending_words
     from untrackable.collector.settings import Settings
     from untrackable.protocol.campaign import Campaign
 
@@ -203,8 +204,7 @@ def end(id: str, store: str, as_json: bool) -> None:
     if as_json:
         print_json({"id": stored.id, "last_round": last})
     else:
-        after = f"after round {last:,}" if last else "before its first round"
-        click.echo(f"{stored.id} ends {after}.")
+        click.echo(f"{stored.id} {ending_words(last)}.")
 
 
 @manage.command()
@@ -251,11 +251,6 @@ def chosen(store: Store, id: str) -> StoredCampaign:
     return found[0]
 
 
-def counted(reports: int) -> str:
-    """A number of reports in words."""
-    return "1 report" if reports == 1 else f"{reports:,} reports"
-
-
 @click.command(cls=PlainCommand)
 @click.argument("id")
 @click.argument("round", type=click.IntRange(min=1))
@@ -270,6 +265,7 @@ def export(id: str, round: int, file: Path, store: str, as_json: bool) -> None:
 
     Example: untrackable export 5d41402a 7 round7.parquet
     """
+    from untrackable.collector.rounds.change_words import counted
     from untrackable.collector.rounds.round_export import export_round
     from untrackable.errors import ReportFileError
 

@@ -211,12 +211,7 @@ def _print(found: Plan, again: list[str]) -> None:
             box=box.SIMPLE_HEAD,
             padding=(0, 2 if wide else 1, 0, 0),
             show_edge=False,
-            caption="best first; exact unless marked ≤ (upper); alone: an observer who knows whose reports are "
-            "whose; in the crowd: one who does not (does not apply: reports can be linked); "
-            "answered: rounds; recognised: among 1,000, by "
-            f"reports and attendance; followed: {found.goals.tolerance.measure}, by the same answer; "
-            "other answers: advantage; "
-            f"errors: {plan_words.promise(found.goals)}",
+            caption=plan_words.table_caption(found.goals),
             caption_justify="left",
         )
         for i in keep:

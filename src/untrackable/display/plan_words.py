@@ -268,6 +268,16 @@ def cells(option: Option) -> tuple[str, ...]:
     )
 
 
+def table_caption(goals: Goals) -> str:
+    """What the columns of the table mean."""
+    return (
+        "best first; exact unless marked ≤ (upper); alone: an observer who knows whose reports are whose; in the "
+        "crowd: one who does not (does not apply: reports can be linked); answered: rounds; recognised: among "
+        f"{AMONG:,}, by reports and attendance; followed: {goals.tolerance.measure}, by the same answer; "
+        f"other answers: advantage; errors: {promise(goals)}"
+    )
+
+
 def answered(option: Option) -> str:
     """The share of rounds that a client answers."""
     share = option.goals.answered

@@ -36,11 +36,11 @@ LARGEST = 1 << 20
 """The largest size of a document, in bytes."""
 _LAST_SECOND = 1 << 40
 """The latest start of a campaign, in seconds since 1970."""
-_LONGEST_QUESTION = 1000
+LONGEST_QUESTION = 1000
 """The largest number of characters of a question."""
 _LONGEST_FRACTION = 40
 """The largest number of characters of a fraction."""
-_LONGEST_ROUND = 366 * 86400
+LONGEST_ROUND = 366 * 86400
 """The longest round, in seconds."""
 
 
@@ -129,8 +129,8 @@ class Campaign:
     def __post_init__(self) -> None:
         if not isinstance(self.question, str):
             raise TypeError(f"question must be a string, not {type(self.question).__name__}")
-        if not 1 <= len(self.question) <= _LONGEST_QUESTION:
-            raise ValueError(f"question must have 1 to {_LONGEST_QUESTION} characters")
+        if not 1 <= len(self.question) <= LONGEST_QUESTION:
+            raise ValueError(f"question must have 1 to {LONGEST_QUESTION} characters")
         check_shown("question", self.question)
         for name, kind in (("encoding", Encoding), ("mechanism", Mechanism), ("guarantee", Guarantee)):
             if not isinstance(getattr(self, name), kind):
@@ -138,7 +138,7 @@ class Campaign:
         checks.settle(
             self,
             first_round=checks.integer("first_round", self.first_round, low=0, high=_LAST_SECOND),
-            round_seconds=checks.integer("round_seconds", self.round_seconds, low=1, high=_LONGEST_ROUND),
+            round_seconds=checks.integer("round_seconds", self.round_seconds, low=1, high=LONGEST_ROUND),
         )
         if self.rounds is not None:
             checks.settle(self, rounds=checks.integer("rounds", self.rounds, low=1, high=LAST_ROUND))

@@ -26,8 +26,15 @@ _LONGEST = 120.0
 """The longest time in seconds that a job may take."""
 
 
+_OUTDATED = "another job is wanted"
+
+
 class WorkFailed(Exception):
     """A job failed. The text says why, in words for people."""
+
+
+class WorkOutdated(WorkFailed):
+    """A job was stopped because its asker asked for another one."""
 
 
 class _Asked(NamedTuple):
@@ -47,14 +54,17 @@ class HeavyWork:
         self._known: OrderedDict[_Asked, Future[Any]] = OrderedDict()
         self._newest: dict[str, _Asked] = {}
         self._failed: dict[_Asked, float] = {}
+        self._askers: dict[_Asked, str] = {}
+        """Who asked for the jobs that wait or run."""
+        self._running: _Asked | None = None
         self._thread: threading.Thread | None = None
         self._ending = False
 
     def submit(self, job: Job, *arguments: Any, asker: str | None = None) -> "Future[Any]":
         """The future result of `job(*arguments)`. The same job with the same arguments is done once.
 
-        If an `asker` is named, only their newest job waits: an earlier one that has not begun is cancelled.
-        `Refused` if too many jobs wait.
+        If an `asker` is named, only their newest job is done: an earlier one that waits is cancelled, and one that
+        runs is told to stop. `Refused` if too many jobs wait.
         """
         asked = _Asked(job, arguments)
         with self._changed:
@@ -64,10 +74,12 @@ class HeavyWork:
             earlier = None if asker is None else self._waiting.pop(self._newest.get(asker, asked), None)
             if earlier is not None:
                 earlier.cancel()
+            if asker is not None and self._running is not None and self._askers.get(self._running) == asker:
+                self._process.stop_job()
             if self._ending or len(self._waiting) >= _WAITING:
                 raise Refused(Problem.BUSY, "the collector is computing too much for other people now")
             if asker is not None:
-                self._newest[asker] = asked
+                self._newest[asker], self._askers[asked] = asked, asker
             future: Future[Any] = Future()
             self._waiting[asked] = self._known[asked] = future
             self._forget()
@@ -107,6 +119,8 @@ class HeavyWork:
             del self._known[asked]
             self._failed.pop(asked, None)
         self._newest = {asker: asked for asker, asked in self._newest.items() if asked in self._waiting}
+        unfinished = {*self._waiting, self._running}
+        self._askers = {asked: asker for asked, asker in self._askers.items() if asked in unfinished}
 
     def _work(self) -> None:
         while True:
@@ -117,13 +131,21 @@ class HeavyWork:
                 asked, future = self._waiting.popitem(last=False)
                 if not future.set_running_or_notify_cancel():
                     continue
+                self._running = asked
+                self._process.begin_job()
             try:
                 result = self._run(*asked)
+            except WorkOutdated as error:
+                with self._changed:
+                    self._known.pop(asked, None)
+                future.set_exception(error)
             except Exception as error:
                 self._failed[asked] = time.monotonic()
                 future.set_exception(error)
             else:
                 future.set_result(result)
+            with self._changed:
+                self._running = None
 
 
 def awaited(future: "Future[Any]", seconds: float) -> Any:
@@ -143,14 +165,19 @@ class _Process:
         self._child: subprocess.Popen[bytes] | None = None
         self._starting = threading.Lock()
         self._killed = False
+        self._writing = threading.Lock()
+        self._number = self._outdated = 0
+        """The numbers of the last job, and of the last one that nobody wants any more."""
 
     def run(self, job: Job, arguments: tuple[Any, ...]) -> Any:
         child = self._started()
         timer = threading.Timer(_LONGEST, child.kill)
         timer.start()
         try:
-            pickle.dump((job, arguments), child.stdin)  # type: ignore[arg-type]
-            child.stdin.flush()  # type: ignore[union-attr]
+            with self._writing:
+                if self._outdated == self._number:
+                    raise WorkOutdated(_OUTDATED)
+                self._write(child, (self._number, job, arguments))
             worked, result = pickle.load(child.stdout)  # type: ignore[arg-type]  # noqa: S301 (our own process)
         except (OSError, EOFError, ValueError, pickle.UnpicklingError):
             self._close(child)
@@ -158,8 +185,25 @@ class _Process:
         finally:
             timer.cancel()
         if not worked:
-            raise WorkFailed(result)
+            raise WorkOutdated(_OUTDATED) if result is None else WorkFailed(result)
         return result
+
+    def begin_job(self) -> None:
+        """Count a job, before it is run."""
+        with self._writing:
+            self._number += 1
+
+    def stop_job(self) -> None:
+        """Tell the process that nobody wants the result of its job any more. It stops where the job allows it."""
+        with self._writing, contextlib.suppress(OSError, ValueError):  # It may just have ended.
+            self._outdated = self._number
+            if self._child is not None:
+                self._write(self._child, (self._number, None, ()))
+
+    @staticmethod
+    def _write(child: "subprocess.Popen[bytes]", message: tuple[int, Job | None, tuple[Any, ...]]) -> None:
+        pickle.dump(message, child.stdin)  # type: ignore[arg-type]
+        child.stdin.flush()  # type: ignore[union-attr]
 
     def kill(self) -> None:
         with self._starting:

@@ -34,6 +34,11 @@ def plain_page(template: str, *, status: int, **parts: Any) -> Response:
     return _rendered(template, status, path="", session=None, **parts)
 
 
+def part(template: str, **parts: Any) -> str:
+    """A part of a page, for a script that puts it there."""
+    return page_template("untrackable.collector.dashboard", f"templates/{template}").render(**parts)
+
+
 def _rendered(template: str, status: int, **parts: Any) -> Response:
     made = page_template("untrackable.collector.dashboard", f"templates/{template}")
     return HTMLResponse(made.render(static=static_address, version=__version__, **parts), status, HEADERS)

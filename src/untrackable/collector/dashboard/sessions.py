@@ -1,8 +1,32 @@
-"""Who is signed in."""
+"""Who is signed in. The server remembers no session: a cookie says it, and the store's keys say whether it is true.
 
-from dataclasses import dataclass
+A cookie has the id of a key, the second at which it ends, random bytes, and a code over these three (HMAC). The
+secret of the code is derived from what the store has of the key. So every process that shares the store agrees, and
+revoking the key ends its sessions at once. The key itself is in no cookie.
+"""
+
+import hashlib
+import hmac
+import re
+import secrets
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
 from starlette.requests import Request
+from starlette.responses import Response
+
+from untrackable.collector.http.browser_client import is_local
+from untrackable.collector.http.problems import Problem, Refused
+from untrackable.collector.http.service import Service
+from untrackable.collector.stores.records import StoredKey
+
+SECONDS = 12 * 3600
+"""How long a session lasts. Then the key is asked for again."""
+_RANDOM_BYTES = 16
+_COOKIE = re.compile(r"([0-9a-f]{12})\.([0-9]{1,12})\.([0-9a-f]{32})\.([0-9a-f]{64})")
+"""A cookie: a key's id, the last second, random bytes, and the code."""
+_PURPOSE = b"untrackable dashboard, session 1"
+"""What the secret is for, so that nothing else uses the same one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,9 +35,108 @@ class Session:
 
     key: str
     role: str
-    token: str
+    token: str = field(repr=False)
+
+    @property
+    def manages(self) -> bool:
+        """Whether this person may change anything, and not only read."""
+        return self.role == "admin"
 
 
 def signed_in(request: Request) -> Session | None:
-    """The session of whoever sent a request, or None. `request.app.state.service` has the store and the clock."""
-    return None
+    """The session of whoever sent a request, or None. The store is asked once for a request."""
+    if not hasattr(request.state, "session"):
+        request.state.session = _session(request)
+    found: Session | None = request.state.session
+    return found
+
+
+def require_session(request: Request) -> Session:
+    """The session of whoever sent a request. Without one, or with a key that only reads, it is refused."""
+    found = signed_in(request)
+    if found is None:
+        raise Refused(Problem.KEY_NEEDED, "you are not signed in, or your session is over: sign in again")
+    if not found.manages:
+        raise Refused(Problem.KEY_INSUFFICIENT, "you are signed in with a key that only reads")
+    return found
+
+
+def begin_session(request: Request, response: Response, key: StoredKey) -> None:
+    """Let the response sign its reader in. Every session is new, whatever cookie the request has."""
+    ends = int(_service(request).clock()) + SECONDS
+    random = secrets.token_hex(_RANDOM_BYTES)
+    code = _code(key, "cookie", key.id, str(ends), random)
+    response.set_cookie(
+        cookie_name(request),
+        f"{key.id}.{ends}.{random}.{code}",
+        max_age=SECONDS,
+        path="/",
+        secure=_is_secure(request),
+        httponly=True,
+        samesite="strict",
+    )
+
+
+def end_session(request: Request, response: Response) -> None:
+    """Let the response sign its reader out."""
+    response.delete_cookie(
+        cookie_name(request), path="/", secure=_is_secure(request), httponly=True, samesite="strict"
+    )
+
+
+def cookie_name(request: Request) -> str:
+    """The name of the cookie. Browsers let no other host and no page without TLS set one that begins `__Host-`."""
+    return "__Host-untrackable" if _is_secure(request) else "untrackable"
+
+
+def check_same_origin(request: Request) -> None:
+    """Refuse what a page of another origin sends. Browsers say in two headers where a request is from.
+
+    The newer one compares origins itself. Browsers without it are asked for the other one, which names the origin.
+    """
+    site = request.headers.get("sec-fetch-site")
+    if site is None:
+        origin = urlsplit(request.headers.get("origin", ""))
+        same = origin.scheme in ("http", "https") and origin.netloc == request.headers.get("host")
+    else:
+        same = site == "same-origin"
+    if not same:
+        raise Refused(Problem.OTHER_ORIGIN, "this form was not sent by a page of this collector")
+
+
+def is_sent_in_the_clear(request: Request) -> bool:
+    """Whether a page sent a request without TLS over a network. Browsers would not keep the cookie either."""
+    return request.headers.get("origin", "").startswith("http:") and not is_local(request)
+
+
+def token_is_right(session: Session, given: str) -> bool:
+    """Whether a form carries the token of this session."""
+    return hmac.compare_digest(session.token.encode(), given.encode())
+
+
+def _session(request: Request) -> Session | None:
+    found = _COOKIE.fullmatch(request.cookies.get(cookie_name(request), ""))
+    service = _service(request)
+    if found is None or int(found[2]) <= service.clock():
+        return None
+    key = service.store.key(found[1])
+    if key is None or key.revoked:
+        return None
+    if not hmac.compare_digest(found[4], _code(key, "cookie", found[1], found[2], found[3])):
+        return None
+    return Session(key.id, key.role, _code(key, "form", found[2], found[3]))
+
+
+def _code(key: StoredKey, *parts: str) -> str:
+    secret = hmac.digest(key.digest, _PURPOSE, hashlib.sha256)
+    return hmac.digest(secret, "|".join(parts).encode(), hashlib.sha256).hex()
+
+
+def _is_secure(request: Request) -> bool:
+    """Whether the cookie is for TLS only: everywhere but on this machine, because a proxy may talk http to it."""
+    return request.url.scheme == "https" or not is_local(request)
+
+
+def _service(request: Request) -> Service:
+    found: Service = request.app.state.service
+    return found

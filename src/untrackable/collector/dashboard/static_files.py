@@ -43,4 +43,4 @@ def _files() -> dict[str, bytes]:
     folder = resources.files("untrackable.collector.dashboard") / "static"
     found = {path.name: path.read_bytes() for path in folder.iterdir() if PurePath(path.name).suffix in _TYPES}
     theme = (resources.files("untrackable.display") / _THEME).read_bytes()
-    return found | {"dashboard.css": theme + found["dashboard.css"]}
+    return found | {"dashboard.css": theme + found["dashboard.css"] + found["forms.css"]}

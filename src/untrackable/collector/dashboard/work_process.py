@@ -8,6 +8,7 @@ import sys
 import threading
 from typing import Any, BinaryIO
 
+from untrackable.collector.dashboard import outdated_jobs
 from untrackable.errors import UntrackableError
 from untrackable.serving.error_location import error_location
 
@@ -23,7 +24,8 @@ def main() -> None:
     jobs: queue.SimpleQueue[Any] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(sys.stdin.buffer, jobs), daemon=True).start()
     while True:
-        job, arguments = jobs.get()
+        number, job, arguments = jobs.get()
+        outdated_jobs.begin(number)
         pickle.dump(_done(job, arguments), answers)
         answers.flush()
 
@@ -32,17 +34,23 @@ def _read(asked: BinaryIO, jobs: "queue.SimpleQueue[Any]") -> None:
     """Pass jobs on. Once nobody can ask any more, this process ends, even in the middle of a job."""
     try:
         while True:
-            jobs.put(pickle.load(asked))  # noqa: S301 (from the process that started this one)
+            number, job, arguments = pickle.load(asked)  # noqa: S301 (from the process that started this one)
+            if job is None:
+                outdated_jobs.stop(number)
+            else:
+                jobs.put((number, job, arguments))
     except EOFError:
         os._exit(0)
 
 
 def _done(job: Any, arguments: tuple[Any, ...]) -> tuple[bool, Any]:
-    """Whether a job worked, and its result or why not."""
+    """Whether a job worked, and its result or why not. That is None if nobody wants it any more."""
     try:
         return True, job(*arguments)
     except (ValueError, UntrackableError) as error:  # Their texts are for people.
         return False, str(error)
+    except outdated_jobs.Outdated:
+        return False, None
     except Exception as error:
         sys.stderr.write(f"ERROR: A page's computation failed because of a fault: {error_location(error)}\n")
         return False, "this is a fault of the collector; the operator finds it in the log"

@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+import re
 import secrets
 from datetime import UTC, datetime
 from typing import Final
@@ -22,6 +23,8 @@ _ID_BYTES = 6
 """The number of random bytes of a key's id."""
 _SECRET_BYTES = 32
 """The number of random bytes of a key's secret."""
+_KEY = re.compile(f"{_PREFIX}_([0-9a-f]{{{2 * _ID_BYTES}}})_[A-Za-z0-9_-]{{1,200}}")
+"""How a key is written."""
 
 
 def new_key(store: Store, role: str) -> tuple[str, str]:
@@ -34,18 +37,30 @@ def new_key(store: Store, role: str) -> tuple[str, str]:
     return id, token
 
 
-def role_of(store: Store, token: str) -> str | None:
-    """The role of a key, or None if the key is wrong or revoked.
+def valid_key(store: Store, token: str) -> StoredKey | None:
+    """What the store has of a key, or None if the key is wrong or revoked.
 
     The secret has 256 random bits, so its digest needs no salt and no stretching.
     """
-    parts = token.split("_", 2)
-    if len(parts) != 3 or not token.isascii():
+    id = key_id(token)
+    if id is None:
         return None
-    found = store.key(parts[1])
+    found = store.key(id)
     expected = bytes(hashlib.sha256().digest_size) if found is None else found.digest
     same = hmac.compare_digest(_digest(token), expected)
-    return found.role if found is not None and same and not found.revoked else None
+    return found if found is not None and same and not found.revoked else None
+
+
+def key_id(token: str) -> str | None:
+    """The id in a key, whether or not there is such a key; None if it does not look like a key."""
+    found = _KEY.fullmatch(token)
+    return None if found is None else found[1]
+
+
+def role_of(store: Store, token: str) -> str | None:
+    """The role of a key, or None if the key is wrong or revoked."""
+    found = valid_key(store, token)
+    return None if found is None else found.role
 
 
 def require_key(store: Store, authorization: str | None, roles: tuple[str, ...]) -> None:

@@ -48,8 +48,13 @@ def integrity(content: bytes) -> str:
 
 def address(request: Request) -> str:
     """The address of this collector for pages: https, even if a proxy talks http to it, unless it is local."""
-    scheme = "http" if request.url.hostname in _LOCAL else "https"
+    scheme = "http" if is_local(request) else "https"
     return str(request.base_url.replace(scheme=scheme)).rstrip("/")
+
+
+def is_local(request: Request) -> bool:
+    """Whether a request was sent to this machine's own address, where no TLS is needed."""
+    return request.url.hostname in _LOCAL
 
 
 def takes_part(campaign: Campaign) -> bool:

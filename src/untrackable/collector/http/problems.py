@@ -21,6 +21,8 @@ class Problem(ProblemType):
     MALFORMED_REQUEST = ("malformed-request", 400, "The request does not follow the documentation")
     KEY_NEEDED = ("key-needed", 401, "This needs a valid key")
     KEY_INSUFFICIENT = ("key-insufficient", 403, "The key's role does not allow this")
+    OTHER_ORIGIN = ("other-origin", 403, "Forms are taken from pages of this collector only")
+    FORM_OUTDATED = ("form-outdated", 403, "The form is from another session")
     SEALED_NEEDED = ("sealed-needed", 403, "Reports of this campaign must be sealed and come through a relay")
     NOT_FOUND = ("not-found", 404, "There is nothing at this address")
     METHOD_NOT_ALLOWED = ("method-not-allowed", 405, "This address does not allow the method")
@@ -37,6 +39,7 @@ class Problem(ProblemType):
         "The campaign does not keep its declared guarantee, or cannot be collected",
     )
     CANDIDATES_NEEDED = ("candidates-needed", 422, "There are too many values: name candidates")
+    WRONG_KEYS = ("wrong-keys", 429, "Too many wrong keys were tried")
     HEAD_TOO_LARGE = ("head-too-large", 431, "The address or the headers are too large")
     COMPUTATION_FAILED = ("computation-failed", 500, "This could not be computed")
     INTERNAL = ("internal", 500, "The collector has a fault; nothing was stored")

@@ -1,0 +1,134 @@
+"""The page that answers: could this campaign be used to follow somebody?"""
+
+import math
+from typing import Any, NamedTuple
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from untrackable.auditing.following import PEOPLE, Followed, followed
+from untrackable.auditing.mechanism_audit import audit
+from untrackable.collector.dashboard.campaign_access import visible_campaign
+from untrackable.collector.dashboard.heavy_work import HeavyWork, WorkFailed
+from untrackable.collector.dashboard.page_rendering import page
+from untrackable.collector.http.service import Service
+from untrackable.display import audit_words
+from untrackable.display.following_words import CAPTION, RIVAL_WORDS, followed_rows, followed_words
+from untrackable.mechanisms.catalogue import CATALOGUE
+from untrackable.mechanisms.demands import Budget
+from untrackable.protocol.campaign import Campaign
+
+_REPORTS = 16
+"""How many reports of a person the observer of the audit holds."""
+_MOST_ROUNDS = 3650
+"""How many rounds of a campaign without end are looked at."""
+_WIDTH, _HEIGHT = 560, 240
+_LOWEST = 0.5 / PEOPLE
+"""Where the picture begins: a share of zero is drawn here."""
+
+
+class Following(NamedTuple):
+    """What the worker finds: the verdict and its table, and the attack on the campaign and on RAPPOR."""
+
+    verdict: list[str]
+    lines: list[audit_words.Line]
+    missing: dict[str, str]
+    own: list[Followed]
+    rival: list[Followed]
+
+
+class FollowingPage:
+    """The endpoint of the page. The audit is made once for a campaign, apart from everything else."""
+
+    def __init__(self, service: Service, work: HeavyWork) -> None:
+        self._service, self._work = service, work
+
+    def show(self, request: Request) -> Response:
+        """Render the page: the answer, or that it is being computed, or why it cannot be."""
+        stored = visible_campaign(self._service, request)
+        parts: dict[str, Any] = {"id": stored.id, "question": self._service.campaign(stored.id).question}
+        future = self._work.submit(audit_campaign, stored.document)
+        if not future.done():
+            return page(request, "following_waiting.html", status=202, **parts)
+        try:
+            found: Following = future.result()
+        except WorkFailed as failed:
+            return page(request, "following_failed.html", status=500, why=str(failed), **parts)
+        return page(request, "following.html", **parts, **_shown(found))
+
+
+def audit_campaign(document: bytes) -> Following:
+    """Audit a campaign, and attack it beside RAPPOR with the same eps for ever. This runs in the worker."""
+    campaign = Campaign.from_bytes(document)
+    mechanism, attending = campaign.mechanism, campaign.attending
+    rounds = min(campaign.rounds or _MOST_ROUNDS, mechanism.last_round or _MOST_ROUNDS)
+    found = audit(
+        mechanism,
+        reports=max(2, min(_REPORTS, rounds)),
+        rounds=max(2, rounds),
+        delta=campaign.guarantee.delta or 1e-6,
+        participation=attending.participation,
+        places=attending.places,
+        persistence=attending.persistence,
+    )
+    eps = campaign.guarantee.eps
+    rival = CATALOGUE["rappor"].for_budget(Budget(eps=eps, reports=rounds))
+    own = followed("this campaign", mechanism)
+    return Following(
+        audit_words.verdict(found), audit_words.lines(found), found.missing, own, followed("RAPPOR", rival)
+    )
+
+
+def _shown(found: Following) -> dict[str, Any]:
+    own, rival = followed_rows(found.own), followed_rows(found.rival)
+    counts = sorted({point.reports for point in found.own + found.rival})
+    table = [
+        (reports, different, own.get((reports, different)), rival.get((reports, different)))
+        for different in (False, True)
+        for reports in counts
+    ]
+    groups: dict[str, list[audit_words.Line]] = {}
+    for line in found.lines:
+        groups.setdefault(line.heading, []).append(line)
+    return {
+        "answer": followed_words(found.own, found.rival),
+        "rival": RIVAL_WORDS,
+        "caption": CAPTION,
+        "chart": _chart(found, counts),
+        "table": table,
+        "people": PEOPLE,
+        "verdict": found.verdict,
+        "groups": groups,
+        "missing": found.missing,
+    }
+
+
+def _chart(found: Following, counts: list[int]) -> dict[str, Any]:
+    """Lines over the number of reports, both axes logarithmic."""
+
+    def across(reports: int) -> float:
+        return round(_WIDTH * math.log(reports / counts[0]) / math.log(counts[-1] / counts[0]), 1)
+
+    def up(share: float) -> float:
+        return round(_HEIGHT * math.log(max(_LOWEST, share)) / math.log(_LOWEST), 1)
+
+    lines = []
+    for name, points in (("own", found.own), ("rival", found.rival)):
+        for different in (False, True):
+            chosen = [point for point in points if point.different == different]
+            lines.append(
+                {
+                    "name": name,
+                    "different": different,
+                    "points": [(across(p.reports), up(p.matched.sampled)) for p in chosen],
+                    "reach": [(across(p.reports), up(p.matched.lower), up(p.matched.upper)) for p in chosen],
+                }
+            )
+    return {
+        "width": _WIDTH,
+        "height": _HEIGHT,
+        "lines": lines,
+        "across": [(across(reports), reports) for reports in counts],
+        "up": [(up(share), f"{100 * share:g} %") for share in (1.0, 0.3, 0.1, 0.03, 0.01)],
+        "guess": up(1 / PEOPLE),
+    }

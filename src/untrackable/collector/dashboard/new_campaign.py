@@ -1,0 +1,208 @@
+"""The pages that plan, preview and create a campaign."""
+
+import asyncio
+import contextlib
+import re
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from untrackable import strict_json
+from untrackable.collector.dashboard.campaign_form import (
+    CampaignForm,
+    empty_form,
+    read_campaign_form,
+)
+from untrackable.collector.dashboard.heavy_work import HeavyWork, Job, WorkFailed, WorkOutdated
+from untrackable.collector.dashboard.page_rendering import HEADERS, page, part
+from untrackable.collector.dashboard.plan_jobs import begin, show_campaign, show_plan
+from untrackable.collector.dashboard.posted_forms import TOKEN, Form, read_form
+from untrackable.collector.dashboard.sessions import signed_in, token_is_right
+from untrackable.collector.dashboard.shown_plan import ShownPlan
+from untrackable.collector.dashboard.sign_in import redirect, sign_in_first
+from untrackable.collector.http.management import check_gateway_keys, create_campaign
+from untrackable.collector.http.problems import Problem, Refused
+from untrackable.collector.http.service import Service
+from untrackable.errors import CampaignError, GatewayKeysError, StoreUnavailable
+from untrackable.protocol.campaign import Campaign
+
+_WAIT_SECONDS = 20.0
+"""How long a request waits for a result. Then its page says that it is still being computed."""
+_SESSION_OVER = (
+    "Your session is over, and nothing was changed. Sign in again in another tab, then come back and send this "
+    "form again: what you typed is still here."
+)
+_READS_ONLY = "You are signed in with a key that only reads. Creating a campaign needs an admin key."
+_OUTDATED = "You have signed in again since this page was loaded. Nothing was changed: please send the form again."
+
+
+class _Computing(Exception):
+    """A result is not there yet."""
+
+
+class NewCampaign:
+    """The endpoints of a new campaign."""
+
+    def __init__(self, service: Service, work: HeavyWork) -> None:
+        self._service, self._work = service, work
+
+    def show(self, request: Request) -> Response:
+        """The empty form."""
+        if signed_in(request) is None:
+            return sign_in_first("/new")
+        with contextlib.suppress(Refused):
+            self._work.submit(begin)
+        return self._page(request, empty_form(self._service.clock()), problem=_who_is_wrong(request, None))
+
+    async def plan(self, request: Request) -> Response:
+        """The form with the plans for what somebody typed. Without a script, this is how plans are shown."""
+        form, problem = await self._sent(request, whole=False)
+        found: ShownPlan | None = None
+        computing = False
+        if form.asked is not None and not problem:
+            try:
+                found = await self._computed(request, show_plan, form.asked.goals)
+            except _Computing:
+                computing = True
+            except (Refused, WorkFailed) as error:
+                problem = _sentence(str(error))
+        return await self._shown(request, form, plan=found, computing=computing, problem=problem)
+
+    async def results(self, request: Request) -> Response:
+        """The plans alone, for the script that shows them while somebody types."""
+        form, problem = await self._sent(request, whole=False)
+        answer: dict[str, Any] = {"errors": form.errors, "computing": False, "html": ""}
+        if problem:
+            answer["html"] = part("plan_problem.html", problem=problem)
+        elif form.asked is not None:
+            try:
+                found = await self._computed(request, show_plan, form.asked.goals)
+                answer["html"] = part("plan_results.html", plan=found)
+            except _Computing:
+                answer["computing"] = True
+            except (Refused, WorkFailed) as error:
+                answer["html"] = part("plan_problem.html", problem=_sentence(str(error)))
+        return JSONResponse(answer, headers=HEADERS)
+
+    async def preview(self, request: Request) -> Response:
+        """The exact document of the campaign, and what it means."""
+        form, problem = await self._sent(request, whole=True)
+        if problem or form.asked is None:
+            return await self._shown(request, form, problem=problem)
+        try:
+            gateway = await run_in_threadpool(self._public_keys) if form.asked.goals.crowd_eps is not None else None
+            found = await self._computed(request, show_campaign, form.asked, gateway)
+        except _Computing:
+            return await self._shown(request, form, computing=True)
+        except (Refused, WorkFailed) as error:
+            return await self._shown(request, form, problem=_sentence(str(error)))
+        return await run_in_threadpool(page, request, "new_preview.html", campaign=found, typed=form.typed)
+
+    async def create(self, request: Request) -> Response:
+        """Store the campaign that was previewed. It is verified again."""
+        form, problem = await self._sent(request, whole=True)
+        if not problem:
+            try:
+                id = await run_in_threadpool(self._stored, form.sent)
+            except Refused as refused:
+                problem = _sentence(f"the campaign was not created: {refused.detail}")
+            except StoreUnavailable:
+                problem = (
+                    "The campaign was not created: the collector's store is full or not available now. "
+                    "Preview it again in a moment, and tell the people who run this collector."
+                )
+            else:
+                return redirect(f"/view/{id}?done=created")
+        return await self._shown(request, form, problem=problem, status=422)
+
+    def _stored(self, sent: Form) -> str:
+        """Store the campaign whose document is in a form. Returns its id."""
+        document = sent.get("document", "").encode()
+        try:
+            campaign = Campaign.from_bytes(document)
+        except CampaignError as error:
+            raise Refused(Problem.MALFORMED_CAMPAIGN, str(error)) from None
+        if campaign.begins(2) <= self._service.clock():
+            raise Refused(Problem.CAMPAIGN_REFUSED, "its first round is over already; choose a later time")
+        check_gateway_keys(document, self._service.settings.gateway_keys)
+        published = "published" in sent
+        id, new = create_campaign(self._service.store, document, published=published)
+        if published and not new:
+            self._service.store.publish(id, True)
+        return id
+
+    async def _sent(self, request: Request, *, whole: bool) -> tuple[CampaignForm, str]:
+        """The form that somebody sent, and why nothing is done with it, if so. What they typed is kept."""
+        sent = await read_form(request)
+        form = await run_in_threadpool(read_campaign_form, sent, self._service.clock(), whole=whole)
+        return form, await run_in_threadpool(_who_is_wrong, request, sent)
+
+    async def _shown(self, request: Request, form: CampaignForm, **parts: Any) -> Response:
+        """The form as a page, made in a thread: the list of answers may be long."""
+        return await run_in_threadpool(self._page, request, form, **parts)
+
+    async def _computed(self, request: Request, job: Job, *arguments: Any) -> Any:
+        """The result of a job for a session, whose newest one wins; or `_Computing` if it takes long."""
+        session = signed_in(request)
+        asker = "" if session is None else session.token
+        future = asyncio.wrap_future(self._work.submit(job, *arguments, asker=asker))
+        done, _ = await asyncio.wait({future}, timeout=_WAIT_SECONDS)
+        if not done or future.cancelled() or isinstance(future.exception(), WorkOutdated):
+            raise _Computing
+        return future.result()
+
+    def _public_keys(self) -> str:
+        """The public keys of this collector's gateway, as JSON."""
+        from untrackable.oblivious.gateway_keys import read_keys
+
+        file = self._service.settings.gateway_keys
+        if file is None:
+            raise Refused(
+                Problem.CAMPAIGN_REFUSED,
+                "this collector opens no sealed reports, so it has no crowd behind a relay. Start it with "
+                "--gateway-keys, or choose an observer who knows whose reports are whose",
+            )
+        try:
+            keys = read_keys(file)
+            return strict_json.write(keys.public_list(keys.last_list))
+        except (GatewayKeysError, ValueError):
+            raise Refused(Problem.INTERNAL, "the keys of this collector's gateway cannot be read") from None
+
+    def _page(
+        self,
+        request: Request,
+        form: CampaignForm,
+        *,
+        plan: ShownPlan | None = None,
+        computing: bool = False,
+        problem: str = "",
+        status: int = 200,
+    ) -> Response:
+        return page(
+            request,
+            "new_campaign.html",
+            status=422 if form.errors else status,
+            form=form,
+            plan=plan,
+            computing=computing,
+            problem=problem,
+            gateway=self._service.settings.gateway_keys is not None,
+        )
+
+
+def _who_is_wrong(request: Request, typed: Form | None) -> str:
+    """Why nothing is done with a form: because of its session or its token. Empty if both are right."""
+    session = signed_in(request)
+    if session is None:
+        return _SESSION_OVER
+    if not session.manages:
+        return _READS_ONLY
+    right = typed is None or token_is_right(session, typed.get(TOKEN, ""))
+    return "" if right else _OUTDATED
+
+
+def _sentence(text: str) -> str:
+    """A text with a capital letter and a full stop."""
+    return text[:1].upper() + re.sub(r"\.?$", ".", text[1:])

@@ -1,0 +1,66 @@
+"""Forms that pages send: read within limits, from pages of this collector only, and with the session's token."""
+
+from collections.abc import Awaitable, Callable
+from urllib.parse import parse_qsl
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+
+from untrackable.collector.dashboard.sessions import Session, check_same_origin, require_session, token_is_right
+from untrackable.collector.http.problems import Problem, Refused
+from untrackable.collector.http.report_upload import read_body
+
+Form = dict[str, str]
+"""What somebody typed and chose, by the name of the field."""
+TOKEN = "token"  # noqa: S105 (the name of a field)
+"""The field that carries the session's token."""
+_MEDIA_TYPE = b"application/x-www-form-urlencoded"
+_MOST_FIELDS = 100
+
+
+async def read_form(request: Request) -> Form:
+    """The form in the body of a request that a page of this collector sent."""
+    check_same_origin(request)
+    body = await read_body(
+        request.scope, request.receive, _MEDIA_TYPE, request.app.state.service.settings.largest_body
+    )
+    try:
+        fields = parse_qsl(
+            body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=_MOST_FIELDS
+        )
+    except ValueError:
+        raise Refused(Problem.MALFORMED_REQUEST, "the form cannot be read") from None
+    found = dict(fields)
+    if len(found) < len(fields):
+        raise Refused(Problem.MALFORMED_REQUEST, "the form has a field twice")
+    return found
+
+
+def check_token(request: Request, form: Form) -> Session:
+    """The session of whoever sent a form. Without one that may change something, or its token, it is refused."""
+    session = require_session(request)
+    if not token_is_right(session, form.get(TOKEN, "")):
+        raise Refused(
+            Problem.FORM_OUTDATED, "this form is from another session, and nothing was changed: load the page again"
+        )
+    return session
+
+
+def posted(answer: Callable[[Request, Form], Response]) -> Callable[[Request], Awaitable[Response]]:
+    """An endpoint that takes a form. `answer` runs in a thread, so it may use the store."""
+
+    async def endpoint(request: Request) -> Response:
+        form = await read_form(request)
+        return await run_in_threadpool(answer, request, form)
+
+    return endpoint
+
+
+def managing(answer: Callable[[Request, Session, Form], Response]) -> Callable[[Request], Awaitable[Response]]:
+    """An endpoint that changes something: `answer` is called with the request, the session and the form."""
+
+    def checked(request: Request, form: Form) -> Response:
+        return answer(request, check_token(request, form), form)
+
+    return posted(checked)

@@ -1,0 +1,156 @@
+"""The form of a new campaign: what is typed becomes goals, and each wrong field says what is wrong with it."""
+
+import pytest
+
+from tests.collector.samples import BEGIN
+from untrackable import Bit, Buckets, Categories, HashedStrings, IntegerRange
+from untrackable.collector.dashboard.campaign_form import DEFAULTS, CampaignForm, empty_form, read_campaign_form
+from untrackable.encodings import Encoding
+from untrackable.planning.goals import Goals
+
+NOW = BEGIN
+
+
+def typed(**fields: str) -> CampaignForm:
+    """A form with the defaults and these fields; the answers are yes and no unless another kind is given."""
+    first = empty_form(NOW).typed
+    return read_campaign_form({**first, "kind": "yes-no", "question": "Why?", **fields}, NOW, whole=False)
+
+
+def goals(**fields: str) -> Goals:
+    form = typed(**fields)
+    assert form.errors == {}
+    assert form.asked is not None
+    return form.asked.goals
+
+
+def test_the_defaults_are_goals() -> None:
+    found = goals()
+    assert found == Goals(people=10**6, rounds=12, eps=1.0, encoding=Bit(), changes=True)
+
+
+@pytest.mark.parametrize(
+    ("fields", "encoding"),
+    [
+        ({"kind": "categories", "names": " a \r\n\r\nb\nc "}, Categories(names=["a", "b", "c"])),
+        ({"kind": "categories", "names": "a", "others": "on"}, Categories(names=["a"], unknown="other")),
+        ({"kind": "numbers", "low": "-3", "high": "7"}, IntegerRange(low=-3, high=7, below="clamp", above="clamp")),
+        (
+            {"kind": "buckets", "from": "0.5", "to": "10", "count": "3", "outside": "separate"},
+            Buckets.equal_width(0.5, 10, 3, below="separate", above="separate"),
+        ),
+        (
+            {"kind": "buckets", "from": "1", "to": "1,000", "count": "3", "scale": "log", "outside": "error"},
+            Buckets.log_scale(1, 1000, 3),
+        ),
+        ({"kind": "strings", "bits": "8", "longest": "20"}, HashedStrings(bits=8, salt=bytes(16), longest=20)),
+        ({"kind": "nonsense", "names": "a\nb"}, Categories(names=["a", "b"])),
+    ],
+)
+def test_every_kind_of_answer(fields: dict[str, str], encoding: Encoding) -> None:
+    assert goals(**fields).encoding == encoding
+
+
+@pytest.mark.parametrize("text", ["1000000", "1,000,000", "1 000 000", "1e6", " 1_000_000 ", "1\u202f000\u202f000"])
+def test_numbers_as_people_write_them(text: str) -> None:
+    assert goals(people=text).people == 10**6
+
+
+def test_shares_and_for_ever() -> None:
+    assert goals(error="1 %").error == 0.01
+    assert goals(rounds="Forever").rounds == "forever"
+
+
+def test_one_of_four_may_be_empty() -> None:
+    for name in ("people", "rounds", "eps", "error"):
+        others = {"error": "0.05"} | {name: ""}
+        assert goals(**others).unknown == name
+
+
+def test_in_a_crowd_eps_is_a_limit_that_need_not_be_given() -> None:
+    found = goals(observer="crowd", eps="", crowd_eps="0.5", crowd_delta="1e-7")
+    assert (found.eps, found.crowd_eps, found.crowd_delta, found.observer) == (None, 0.5, 1e-7, "crowd")
+    alone = goals(observer="alone", crowd_eps="nonsense")
+    assert alone.crowd_eps is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "wrong"),
+    [
+        ({"people": "many"}, {"people": "People must be a number, such as 1,000,000."}),
+        ({"people": "1.5"}, {"people": "People must be a whole number."}),
+        ({"people": "0"}, {"people": "People must be between 1 and 1000000000000000, got 0."}),
+        ({"people": "1e400"}, {"people": "People must be a number of a usual size."}),
+        ({"eps": "nan"}, {"eps": "Eps must be a number of a usual size."}),
+        ({"eps": "1e-999999"}, {"eps": "Eps must be a number of a usual size."}),
+        ({"delta": ""}, {"delta": "Delta must be given."}),
+        ({"eps": "-1"}, {"eps": "Eps must be positive and finite, got -1.0."}),
+        (
+            {"eps": "99", "delta": "2", "recognition": "0", "error": "7", "people": "x", "pooled": "0"},
+            dict.fromkeys(("eps", "delta", "recognition", "error", "people", "pooled")),
+        ),
+        (
+            {"people": "", "eps": ""},
+            {"people": "Leave at most one of people, rounds, eps and error empty: people and eps are."},
+        ),
+        ({"pooled": "13"}, {"pooled": "The number of pooled rounds must be at most rounds, 12, got 13."}),
+        ({"every": ""}, {"every": "Say how long a round is."}),
+        ({"every": "99"}, {"every": "A round must last between a minute and a year."}),
+        ({"every": "0"}, {"every": "A round must last between a minute and a year."}),
+        ({"first": "soon"}, {"first": "Give a date and a time, such as 2027-01-31T12:00."}),
+        ({"first": "2001-01-01T00:00"}, {"first": "The first round would be over already. Choose a later time."}),
+        ({"first": "0001-01-01T00:00"}, {"first": "The first round would be over already. Choose a later time."}),
+        ({"question": "x" * 1001}, {"question": "The question must have at most 1,000 characters."}),
+        (
+            {"kind": "categories", "names": "only"},
+            {"names": "Write at least two possible answers, each on a line of its own."},
+        ),
+        ({"kind": "categories", "names": "a\nb\na"}, {"names": "The answers must be different, got 'a' twice."}),
+        (
+            {"kind": "numbers", "low": "9", "high": "3"},
+            {"high": "The highest number must be above the lowest."},
+        ),
+        ({"kind": "numbers", "low": ""}, {"low": "The lowest number must be given."}),
+        ({"kind": "buckets", "from": "9", "to": "3"}, {"to": "The highest number must be above the lowest."}),
+        ({"kind": "buckets", "count": "0"}, {"count": "The number of buckets must be between 1 and 65536, got 0."}),
+        (
+            {"kind": "buckets", "scale": "log"},
+            {"from": "The lowest number must be positive and finite, got 0.0."},
+        ),
+        ({"kind": "strings", "bits": "999"}, {"bits": "The number of bits must be between 1 and 256, got 999."}),
+    ],
+)
+def test_errors_stand_beside_their_fields(fields: dict[str, str], wrong: dict[str, str | None]) -> None:
+    form = typed(**fields)
+    assert form.asked is None
+    assert set(form.errors) == set(wrong)
+    for name, told in wrong.items():
+        assert told is None or form.errors[name] == told
+    for name, text in fields.items():
+        assert form.typed[name] == text
+
+
+def test_a_plan_needs_no_question_and_a_campaign_does() -> None:
+    assert typed(question="").errors == {}
+    form = read_campaign_form({**typed().typed, "question": " "}, NOW, whole=True)
+    assert form.errors == {"question": "Write the question that people are asked."}
+    assert "invisible" in typed(question="a\u202eb").errors["question"]
+
+
+def test_a_round_that_goes_on_can_still_be_the_first() -> None:
+    assert typed(first="2027-01-14T00:00", every="1", unit="weeks").errors == {}
+
+
+def test_fields_that_nobody_sent_are_empty() -> None:
+    form = read_campaign_form({}, NOW, whole=True)
+    assert form.asked is None
+    assert "names" in form.errors
+    assert set(form.typed) == {*DEFAULTS, "first", "others", "one_network"}
+
+
+def test_a_button_changes_one_field() -> None:
+    assert goals(use="people=463,909").people == 463_909
+    assert not goals(use="changes=").changes
+    form = typed(use="token=x&question=y&people=5")
+    assert form.typed["question"] == "Why?"
+    assert form.typed["people"] == "5"

@@ -1,0 +1,243 @@
+"""New campaigns: plans in the words of the command, a preview of the exact document, and its creation."""
+
+import html
+import re
+from collections.abc import Iterator
+from concurrent.futures import Future
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.collector.dashboard.visitors import Visitor, visiting
+from tests.collector.servers import SETTINGS
+from untrackable import Bit, HashedStrings
+from untrackable.collector.dashboard.campaign_form import Asked, empty_form
+from untrackable.collector.dashboard.heavy_work import HeavyWork, WorkFailed, WorkOutdated
+from untrackable.collector.dashboard.plan_jobs import show_campaign, show_plan
+from untrackable.collector.stores.store_address import open_store
+from untrackable.display import plan_words
+from untrackable.errors import StoreUnavailable
+from untrackable.oblivious.gateway_keys import GatewayKeys, write_keys
+from untrackable.planning.goals import Goals
+from untrackable.planning.plans import plan
+from untrackable.protocol.campaign import Campaign
+
+GOALS = Goals(people=10**6, encoding=Bit(), rounds=4, eps=1.0, changes=True)
+QUESTION = 'Do you <smoke> & "drink"?'
+
+
+@pytest.fixture(scope="module")
+def manager(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visitor]:
+    """Somebody who signed in. The tests of this module share one collector, so that a plan is made once."""
+    folder = tmp_path_factory.mktemp("new")
+    with visiting(open_store(f"sqlite:///{folder}/store.db")) as found:
+        found.sign_in()
+        yield found
+
+
+def fields(visitor: Visitor, **others: str) -> dict[str, str]:
+    first = empty_form(visitor.clock.now).typed
+    return {**first, "kind": "yes-no", "rounds": "4", "question": QUESTION, **others}
+
+
+def previewed(visitor: Visitor) -> dict[str, str]:
+    """The form that a preview has for creating the campaign."""
+    answer = visitor.post("/new/preview", **fields(visitor))
+    assert answer.status_code == 200
+    return hidden(answer)
+
+
+def hidden(answer: httpx.Response) -> dict[str, str]:
+    found = re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)">', answer.text.split("/new/create")[1])
+    return {name: html.unescape(text) for name, text in found}
+
+
+def test_the_plan_is_the_one_that_the_command_prints(manager: Visitor) -> None:
+    answer = manager.post("/new", **fields(manager))
+    assert answer.status_code == 200
+    shown = html.unescape(answer.text)
+    found = plan(goals=GOALS)
+    for sentence in (*plan_words.verdict(found), *(why for _, why in plan_words.refusals(found))):
+        assert sentence in shown
+    assert plan_words.table_caption(GOALS)[1:] in shown
+    assert "untrackable plan --values 2 --people 1000000 --rounds 4 --eps 1 --changes" in shown
+    live = manager.post("/new/results", **fields(manager)).json()
+    assert (live["errors"], live["computing"]) == ({}, False)
+    assert plan_words.verdict(found)[0] in html.unescape(live["html"])
+
+
+def test_nothing_usable_is_said_first_with_the_nearest_changes() -> None:
+    goals = Goals(people=1000, encoding=Bit(), rounds=4, eps=1.0, changes=True)
+    found = show_plan(goals)
+    assert not found.usable
+    assert found.verdict[0].startswith("Not usable: the error would be ±")
+    assert found.rows == ()
+    name, changes = found.changes[0]
+    assert name == plan(goals=goals).refusals[0].name
+    for change in changes:
+        if change.field == "people":
+            enough = int(change.text.replace(",", ""))
+            assert show_plan(goals.replace(people=enough)).usable
+            break
+    else:
+        pytest.fail("more people would be enough")
+
+
+def test_what_is_typed_is_kept_whatever_happens(manager: Visitor) -> None:
+    wrong = fields(manager, eps="lots", names="a\nb", rounds="4.5")
+    for path, given in (("/new", wrong), ("/new/preview", wrong), ("/new", fields(manager, delta="9"))):
+        answer = manager.post(path, **given)
+        assert answer.status_code == 422
+        assert "need another look" in answer.text or "One field needs" in answer.text
+        assert html.escape(QUESTION, quote=False)[:10] in answer.text
+        for name in ("question", "eps", "rounds", "first", "delta"):
+            assert f'value="{html.escape(given[name], quote=True).replace("&quot;", "&#34;")}"' in answer.text
+    assert manager.post("/new/results", **wrong).json()["errors"] == {
+        "eps": "Eps must be a number, such as 1.",
+        "rounds": "Rounds must be a whole number.",
+    }
+
+
+def test_without_a_session_or_its_token_nothing_is_computed_and_nothing_lost(manager: Visitor) -> None:
+    for path in ("/new", "/new/preview", "/new/create"):
+        answer = manager.post(path, "0" * 64, **fields(manager))
+        assert "You have signed in again" in answer.text
+        assert "Do you &lt;smoke&gt;" in answer.text
+    kept = manager.http.cookies.get("untrackable")
+    manager.http.cookies.clear()
+    answer = manager.post("/new", **fields(manager))
+    assert "Your session is over" in answer.text
+    assert "Do you &lt;smoke&gt;" in answer.text
+    manager.http.cookies.set("untrackable", str(kept), domain="localhost.local", path="/")
+    assert manager.is_signed_in()
+
+
+def test_the_preview_is_the_exact_document(manager: Visitor) -> None:
+    answer = manager.post("/new/preview", **fields(manager))
+    document = hidden(answer)["document"]
+    found = Campaign.from_bytes(document.encode())
+    assert found.question == QUESTION
+    assert (found.rounds, found.round_seconds) == (4, 7 * 86400)
+    assert html.escape(document, quote=False) in answer.text.replace("&#34;", '"').replace("&#39;", "'")
+    assert f'<code class="id">{found.id}</code>' in answer.text
+    shown = html.unescape(answer.text)
+    asked = Asked(GOALS, QUESTION, found.first_round, found.round_seconds)
+    words = show_campaign(asked, None)
+    assert words.id == found.id
+    assert all(sentence in shown for sentence in (*words.guarantee, words.schedule, words.accuracy[1:]))
+    assert "1,000,000 people in a round" in words.accuracy
+
+
+def test_the_campaign_is_created_as_it_was_previewed(manager: Visitor) -> None:
+    form = previewed(manager)
+    id = Campaign.from_bytes(form["document"].encode()).id
+    answer = manager.http.post("/new/create", data=form)
+    assert (answer.status_code, answer.headers["location"]) == (303, f"/view/{id}?done=created")
+    stored = manager.store.campaign(id)
+    assert stored is not None
+    assert (stored.document.decode(), stored.published) == (form["document"], False)
+    manager.http.post("/new/create", data={**form, "published": "on"})
+    again = manager.store.campaign(id)
+    assert again is not None
+    assert again.published
+
+
+def test_a_campaign_that_cannot_be_created(manager: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    form = previewed(manager)
+    count = len(manager.store.campaigns())
+    declared = form["document"].replace('"eps":1,', '"eps":0.5,')
+    assert declared != form["document"]
+    for document, told in (
+        ("{}", "was not created"),
+        ("", "was not created"),
+        (declared, "was not created: "),
+    ):
+        answer = manager.http.post("/new/create", data={**form, "document": document})
+        assert answer.status_code == 422
+        assert told in answer.text
+        assert "Do you &lt;smoke&gt;" in answer.text
+    before = manager.clock.now
+    manager.clock.now += 9 * 86400
+    manager.sign_in()
+    late = manager.http.post("/new/create", data={**form, "token": manager.token()})
+    assert "its first round is over already" in late.text
+    assert "would be over already" in late.text
+    manager.clock.now = before
+    manager.sign_in()
+
+    def full(*_: object) -> None:
+        raise StoreUnavailable("disk full")
+
+    monkeypatch.setattr(manager.store, "add_campaign", full)
+    other = form["document"].replace("smoke", "SMOKE")
+    unavailable = manager.http.post("/new/create", data={**form, "token": manager.token(), "document": other})
+    assert "store is full or not available" in unavailable.text
+    assert "Do you &lt;smoke&gt;" in unavailable.text
+    assert len(manager.store.campaigns()) == count
+
+
+def test_a_crowd_needs_a_gateway(manager: Visitor) -> None:
+    answer = manager.post("/new/preview", **fields(manager, observer="crowd", eps=""))
+    assert "opens no sealed reports" in answer.text
+
+
+def test_a_campaign_for_a_crowd(tmp_path: Path) -> None:
+    keys = tmp_path / "gateway.keys"
+    write_keys(keys, GatewayKeys().with_list(2, 30))
+    settings = type(SETTINGS)(minimum_reports=10, sweep=3600.0, gateway_keys=keys)
+    with visiting(open_store(f"sqlite:///{tmp_path}/store.db"), settings=settings) as visitor:
+        visitor.sign_in()
+        answer = visitor.post("/new/preview", **fields(visitor, observer="crowd", eps="", people="10,000"))
+        assert answer.status_code == 200
+        form = hidden(answer)
+        made = Campaign.from_bytes(form["document"].encode())
+        assert made.gateway is not None
+        assert made.guarantee.crowd is not None
+        assert made.guarantee.crowd.people == 10_000
+        assert visitor.http.post("/new/create", data=form).status_code == 303
+
+
+def test_a_fresh_salt_for_hashed_texts() -> None:
+    goals = Goals(
+        people=10**7, encoding=HashedStrings(bits=4, salt=bytes(16), longest=20), rounds=1, eps=2.0, changes=True
+    )
+    documents = [show_campaign(Asked(goals, "Which?", 2_000_000_000, 86400), None).document for _ in range(2)]
+    salts = {Campaign.from_bytes(text.encode()).encoding.to_json()["salt"] for text in documents}
+    assert len(salts) == 2
+    assert "0" * 32 not in salts
+
+
+def test_slow_computations_are_said_and_lose_nothing(manager: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("untrackable.collector.dashboard.new_campaign._WAIT_SECONDS", 0.0)
+    monkeypatch.setattr(HeavyWork, "submit", lambda *_, **__: Future())
+    answer = manager.post("/new", **fields(manager, people="999,999"))
+    assert "Still computing" in answer.text
+    assert 'value="999,999"' in answer.text
+    assert "Still computing" in manager.post("/new/preview", **fields(manager)).text
+    assert manager.post("/new/results", **fields(manager)).json() == {"errors": {}, "computing": True, "html": ""}
+
+
+@pytest.mark.parametrize("outdated", [True, False])
+def test_a_question_that_a_newer_one_replaced_is_asked_again(
+    manager: Visitor, monkeypatch: pytest.MonkeyPatch, outdated: bool
+) -> None:
+    stopped: Future[None] = Future()
+    if outdated:
+        stopped.set_exception(WorkOutdated("another job is wanted"))
+    else:
+        stopped.cancel()
+        stopped.set_running_or_notify_cancel()
+    monkeypatch.setattr(HeavyWork, "submit", lambda *_, **__: stopped)
+    assert manager.post("/new/results", **fields(manager)).json()["computing"]
+
+
+def test_a_failed_computation_is_said(manager: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise WorkFailed("it took too long or needed too much memory")
+
+    monkeypatch.setattr(HeavyWork, "submit", fail)
+    answer = manager.post("/new", **fields(manager))
+    assert "It took too long or needed too much memory." in answer.text
+    assert "It took too long" in manager.post("/new/results", **fields(manager)).json()["html"]
+    assert "It took too long" in manager.post("/new/preview", **fields(manager)).text

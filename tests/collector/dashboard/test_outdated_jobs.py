@@ -1,0 +1,54 @@
+"""The newest question of somebody stops the one that is being computed for them, in the real process."""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from untrackable.collector.dashboard import outdated_jobs
+from untrackable.collector.dashboard.heavy_work import HeavyWork, WorkOutdated
+
+
+def endless(name: str) -> str:
+    """A job that ends only if it is told to."""
+    while True:
+        outdated_jobs.stop_if_outdated()
+        time.sleep(0.01)
+
+
+def named(name: str) -> str:
+    return name
+
+
+@pytest.fixture
+def work() -> Iterator[HeavyWork]:
+    found = HeavyWork()
+    yield found
+    found.stop()
+
+
+def test_the_newest_question_stops_the_one_that_runs(work: HeavyWork) -> None:
+    first = work.submit(endless, "first", asker="a")
+    while not first.running():
+        time.sleep(0.01)
+    work.submit(named, "other", asker="b")
+    assert not first.done()
+    second = work.submit(named, "second", asker="a")
+    with pytest.raises(WorkOutdated):
+        first.result(100)
+    assert second.result(100) == "second"
+    assert work.submit(endless, "first", asker="a") is not first  # It is not remembered as done.
+    assert work.submit(named, "third", asker="a").result(100) == "third"
+
+
+def test_a_late_message_stops_no_later_job() -> None:
+    outdated_jobs.begin(5)
+    outdated_jobs.stop(4)
+    outdated_jobs.stop_if_outdated()
+    outdated_jobs.stop(5)
+    with pytest.raises(outdated_jobs.Outdated):
+        outdated_jobs.stop_if_outdated()
+    outdated_jobs.begin(6)
+    outdated_jobs.stop_if_outdated()
+    outdated_jobs.begin(0)
+    outdated_jobs.stop(0)

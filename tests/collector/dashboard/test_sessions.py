@@ -1,0 +1,308 @@
+"""Sessions: a cookie that nobody can forge, that ends with its key, and forms that only our own pages can send."""
+
+import logging
+import re
+from collections.abc import Callable
+
+import pytest
+
+from tests.collector.dashboard.visitors import Visitor, visiting
+from tests.collector.samples import campaign
+from tests.collector.servers import Clock
+from untrackable.collector.dashboard.sessions import SECONDS, Session
+from untrackable.collector.dashboard.wrong_keys import WrongKeys
+from untrackable.collector.http.api_keys import new_key
+from untrackable.collector.http.management import create_campaign
+from untrackable.collector.stores.store_address import open_store
+
+NAME = "untrackable"
+
+
+def set_cookie(visitor: Visitor, value: str) -> None:
+    visitor.http.cookies.clear()
+    visitor.http.cookies.set(NAME, value, domain="localhost.local", path="/")
+
+
+def cookie(visitor: Visitor) -> str:
+    return str(visitor.http.cookies.get(NAME))
+
+
+def test_the_cookie_is_for_this_browser_and_this_host_only(visitor: Visitor) -> None:
+    _, key = new_key(visitor.store, "admin")
+    header = visitor.post("/sign-in", "", key=f" {key}\r\n").headers["set-cookie"]
+    parts = header.split("; ")
+    assert re.fullmatch(r"untrackable=[0-9a-f]{12}\.\d+\.[0-9a-f]{32}\.[0-9a-f]{64}", parts[0])
+    assert {part.lower() for part in parts[1:]} == {
+        "httponly", "max-age=43200", "path=/", "samesite=strict",
+    }  # fmt: skip
+    assert key.split("_", 2)[2] not in header
+    assert visitor.is_signed_in()
+
+
+def test_over_a_network_the_cookie_is_for_tls_only(new_url: Callable[[str], str]) -> None:
+    with visiting(open_store(new_url("sqlite")), host="https://collect.example") as visitor:
+        _, key = new_key(visitor.store, "admin")
+        header = visitor.post("/sign-in", "", key=key).headers["set-cookie"]
+        assert header.startswith("__Host-untrackable=")
+        assert "Secure" in header.split("; ")
+        assert "Path=/" in header.split("; ")
+        assert "domain" not in header.lower()
+        assert visitor.is_signed_in()
+        gone = visitor.post("/sign-out").headers["set-cookie"]
+        assert gone.startswith('__Host-untrackable="";')
+        assert "Max-Age=0" in gone
+        assert "Secure" in gone
+
+
+def test_a_key_is_not_taken_over_a_network_without_tls(new_url: Callable[[str], str]) -> None:
+    with visiting(open_store(new_url("sqlite")), host="http://collect.example") as visitor:
+        _, key = new_key(visitor.store, "admin")
+        answer = visitor.post("/sign-in", "", key=key)
+        assert answer.status_code == 403
+        assert "did not come over https" in answer.text
+        assert "set-cookie" not in answer.headers
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_no_part_of_a_cookie_can_be_changed(visitor: Visitor, part: int) -> None:
+    visitor.sign_in()
+    parts = cookie(visitor).split(".")
+    changed = list(parts)
+    changed[part] = (
+        str(int(parts[1]) + 1) if part == 1 else ("0" if parts[part][0] != "0" else "1") + parts[part][1:]
+    )
+    set_cookie(visitor, ".".join(parts))
+    assert visitor.is_signed_in()
+    set_cookie(visitor, ".".join(changed))
+    assert not visitor.is_signed_in()
+
+
+@pytest.mark.parametrize("value", ["", "x", "....", "0" * 12, "a.b.c.d", f"{'0' * 12}.9.{'0' * 32}.{'0' * 64}"])
+def test_anything_else_is_no_session(visitor: Visitor, value: str) -> None:
+    set_cookie(visitor, value)
+    assert not visitor.is_signed_in()
+
+
+def test_a_cookie_of_one_key_is_not_one_of_another(visitor: Visitor) -> None:
+    visitor.sign_in("reader")
+    other, _ = new_key(visitor.store, "admin")
+    _, rest = cookie(visitor).split(".", 1)
+    set_cookie(visitor, f"{other}.{rest}")
+    assert not visitor.is_signed_in()
+
+
+def test_a_session_ends_in_time_and_with_its_key(visitor: Visitor) -> None:
+    visitor.sign_in()
+    kept = cookie(visitor)
+    visitor.clock.now += SECONDS - 1
+    set_cookie(visitor, kept)
+    assert visitor.is_signed_in()
+    visitor.clock.now += 1
+    set_cookie(visitor, kept)
+    assert not visitor.is_signed_in()
+    id = visitor.sign_in()
+    assert visitor.is_signed_in()
+    visitor.store.revoke(id)
+    assert not visitor.is_signed_in()
+
+
+def test_several_processes_agree(new_url: Callable[[str], str]) -> None:
+    url, clock = new_url("sqlite"), Clock()
+    with visiting(open_store(url), clock=clock) as one, visiting(open_store(url), clock=clock) as other:
+        one.sign_in()
+        set_cookie(other, cookie(one))
+        assert other.is_signed_in()
+        assert other.token() == one.token()
+        other.post("/keys", role="reader")
+        assert len(one.store.keys()) == 2
+
+
+def test_every_session_is_new(visitor: Visitor) -> None:
+    """A cookie that somebody else planted does not become a session, and no session is used twice."""
+    _, key = new_key(visitor.store, "admin")
+    found = set()
+    for _ in range(3):
+        visitor.post("/sign-in", "", key=key)
+        found.add((cookie(visitor), visitor.token()))
+    assert len({value for value, _ in found}) == len({token for _, token in found}) == 3
+
+
+def test_signing_out(visitor: Visitor) -> None:
+    visitor.sign_in()
+    assert visitor.post("/sign-out", "0" * 64).status_code == 403
+    assert visitor.is_signed_in()
+    answer = visitor.post("/sign-out")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/")
+    assert not visitor.is_signed_in()
+
+
+def test_a_form_needs_the_token_of_its_session(visitor: Visitor) -> None:
+    visitor.sign_in()
+    first = visitor.token()
+    visitor.sign_in()
+    keys = len(visitor.store.keys())
+    for token in ("", "0" * 64, first, visitor.token()[:-1], "ü"):
+        answer = visitor.post("/keys", token, role="reader")
+        assert answer.status_code == 403
+        assert "from another session" in answer.text
+    missing = visitor.http.post("/keys", data={"role": "reader"})
+    assert missing.status_code == 403
+    assert len(visitor.store.keys()) == keys
+    assert visitor.post("/keys", role="reader").status_code == 201
+
+
+OTHERS: list[dict[str, str]] = [
+    {"sec-fetch-site": "cross-site"},
+    {"sec-fetch-site": "same-site"},
+    {"sec-fetch-site": "none"},
+    {"sec-fetch-site": "cross-site", "origin": "http://localhost"},
+    {"origin": "https://evil.example"},
+    {"origin": "http://localhost.evil.example"},
+    {"origin": "http://localhost:81"},
+    {"origin": "null"},
+    {"origin": ""},
+]
+
+
+@pytest.mark.parametrize("headers", OTHERS)
+def test_forms_of_other_origins_are_refused(visitor: Visitor, headers: dict[str, str]) -> None:
+    asked = campaign()
+    create_campaign(visitor.store, asked.to_bytes())
+    id, key = new_key(visitor.store, "admin")
+    visitor.sign_in()
+    token = visitor.token()
+    for path in (
+        "/sign-in", "/sign-out", "/new", "/new/results", "/new/preview", "/new/create", "/keys",
+        f"/keys/{id}/revoke", f"/view/{asked.id}/publish", f"/view/{asked.id}/unpublish", f"/view/{asked.id}/end",
+        f"/view/{asked.id}/rounds/1/close",
+    ):  # fmt: skip
+        answer = visitor.http.post(path, data={"token": token, "key": key, "role": "admin"}, headers=headers)
+        assert answer.status_code == 403, path
+        assert "set-cookie" not in answer.headers
+    assert visitor.is_signed_in()
+    stored = visitor.store.campaign(asked.id)
+    assert stored is not None
+    assert not stored.published
+    assert stored.last_round is None
+    assert len(visitor.store.keys()) == 2
+    assert visitor.store.rounds(asked.id) == []
+
+
+def test_browsers_that_compare_origins_themselves(visitor: Visitor) -> None:
+    """A proxy may change the host, so their word is enough."""
+    _, key = new_key(visitor.store, "admin")
+    headers = {"sec-fetch-site": "same-origin", "origin": "http://localhost:8443"}
+    assert visitor.http.post("/sign-in", data={"key": key}, headers=headers).status_code == 303
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["//evil.example", "https://evil.example", "/\\evil.example", "/new\r\nset-cookie: a=b", "javascript:alert(1)",
+     "/view/../sign-out", "/static/x", "", "new", "/new?x=//evil.example", "/view/" + "0" * 63],
+)  # fmt: skip
+def test_signing_in_leads_to_pages_of_this_collector_only(visitor: Visitor, place: str) -> None:
+    _, key = new_key(visitor.store, "admin")
+    shown = visitor.http.get("/sign-in", params={"next": place})
+    assert 'name="next" value="/"' in shown.text
+    answer = visitor.post("/sign-in", "", key=key, next=place)
+    assert (answer.status_code, answer.headers["location"]) == (303, "/")
+
+
+@pytest.mark.parametrize("place", ["/new", "/keys", "/view/" + "0" * 64])
+def test_signing_in_leads_back(visitor: Visitor, place: str) -> None:
+    _, key = new_key(visitor.store, "admin")
+    assert visitor.post("/sign-in", "", key=key, next=place).headers["location"] == place
+
+
+@pytest.mark.parametrize("place", ["/new", "/keys"])
+def test_pages_for_those_who_signed_in(visitor: Visitor, place: str) -> None:
+    answer = visitor.get(place)
+    assert (answer.status_code, answer.headers["location"]) == (303, f"/sign-in?next=%2F{place[1:]}")
+    visitor.sign_in()
+    found = visitor.get(place)
+    assert found.status_code == 200
+    assert found.headers["cache-control"] == "no-store"
+    assert "frame-ancestors 'none'" in found.headers["content-security-policy"]
+    assert "script-src 'self';" in found.headers["content-security-policy"]
+    assert "<script>" not in found.text
+    assert "onclick" not in found.text
+    assert "style=" not in found.text
+
+
+def test_wrong_keys_are_refused_and_not_repeated(visitor: Visitor, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    id, key = new_key(visitor.store, "admin")
+    wrong = f"ut_{id}_{'x' * 43}"
+    revoked, old = new_key(visitor.store, "admin")
+    visitor.store.revoke(revoked)
+    for given in (wrong, old, key[:-1], key + "x", key.upper(), "", "x" * 10_000, "ut__", "ut_ü_ü", "<b>"):
+        answer = visitor.post("/sign-in", "", key=given)
+        assert answer.status_code == 403
+        assert "wrong or revoked" in answer.text
+        assert not given or len(given) < 5 or given not in answer.text
+        assert "set-cookie" not in answer.headers
+    assert visitor.post("/sign-in", "", key=key).status_code == 303
+    pages = [visitor.get(path).text for path in ("/", "/keys", "/new", "/sign-in")]
+    secret = key.split("_", 2)[2]
+    assert all(secret not in page for page in pages)
+    assert secret not in caplog.text
+    assert "x" * 43 not in caplog.text
+
+
+def test_a_key_is_not_read_from_an_address(visitor: Visitor) -> None:
+    _, key = new_key(visitor.store, "admin")
+    answer = visitor.http.get("/sign-in", params={"key": key})
+    assert answer.status_code == 200
+    assert key not in answer.text
+    assert not visitor.is_signed_in()
+
+
+def test_wrong_keys_are_limited_for_each_key() -> None:
+    now = [0.0]
+    tries = WrongKeys(clock=lambda: now[0])
+    for _ in range(10):
+        assert tries.allow("a")
+        tries.count("a")
+    assert not tries.allow("a")
+    assert tries.allow("b")
+    now[0] = 59.9
+    assert not tries.allow("a")
+    now[0] = 60.0
+    assert tries.allow("a")
+
+
+def test_a_key_cannot_be_guessed_quickly(visitor: Visitor) -> None:
+    id, key = new_key(visitor.store, "admin")
+    _, other = new_key(visitor.store, "reader")
+    for _ in range(20):  # Without a key's id, nobody is locked out.
+        assert visitor.post("/sign-in", "", key=f"ut_{'0' * 12}_guess").status_code == 403
+    statuses = [visitor.post("/sign-in", "", key=f"ut_{id}_guess{i}").status_code for i in range(12)]
+    assert statuses == [403] * 10 + [429] * 2
+    assert visitor.post("/sign-in", "", key=key).status_code == 429
+    assert visitor.post("/sign-in", "", key=other).status_code == 303
+
+
+def test_readers_change_nothing(visitor: Visitor) -> None:
+    asked = campaign()
+    create_campaign(visitor.store, asked.to_bytes())
+    visitor.sign_in("reader")
+    assert "New campaign" not in visitor.get("/").text
+    assert visitor.get("/keys").status_code == 403
+    for path in ("/keys", f"/view/{asked.id}/publish", f"/view/{asked.id}/end"):
+        assert visitor.post(path, role="admin").status_code == 403
+    assert "only reads" in visitor.post("/new", kind="yes-no").text
+    stored = visitor.store.campaign(asked.id)
+    assert stored is not None
+    assert not stored.published
+    assert stored.last_round is None
+
+
+def test_nothing_secret_in_a_repr() -> None:
+    assert "secret" not in repr(Session("id", "admin", "secret"))
+
+
+@pytest.mark.parametrize("body", [b"\xff=1", b"a=%ff", b"&".join(b"a%d=1" % i for i in range(200)), b"a=1&a=2"])
+def test_malformed_forms(visitor: Visitor, body: bytes) -> None:
+    headers = {"content-type": "application/x-www-form-urlencoded"}
+    assert visitor.http.post("/sign-in", content=body, headers=headers).status_code == 400
+    assert visitor.http.post("/sign-in", json={"key": "x"}).status_code == 415
