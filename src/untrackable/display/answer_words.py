@@ -37,5 +37,5 @@ def band_words(beta: float, rounds: int) -> str:
     """How to read the trend."""
     return (
         f"Each dot is the estimate of one round. The band holds for all {rounds:,} rounds and all answers at once, "
-        f"except with probability {100 * beta:g} % (upper): each round may fail with a {rounds:,}th part of that."
+        f"except with probability {100 * beta:g} % (upper), which the rounds share equally (union bound)."
     )

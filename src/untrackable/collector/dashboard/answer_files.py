@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from untrackable import strict_json
 from untrackable.collector.dashboard.campaign_access import visible_campaign
-from untrackable.collector.dashboard.campaign_answers import CampaignAnswers, candidates_of
+from untrackable.collector.dashboard.campaign_answers import FEW_ROWS, CampaignAnswers, candidates_of
 from untrackable.collector.dashboard.chart_shapes import bars, ticks
 from untrackable.collector.dashboard.heavy_work import HeavyWork, awaited
 from untrackable.collector.dashboard.page_rendering import HEADERS
@@ -29,8 +29,6 @@ _TYPES = {
     "svg": "image/svg+xml",
     "png": "image/png",
 }
-_DRAWN = 20
-"""The largest number of bars in a picture."""
 _SECONDS = 15.0
 """How long somebody waits for a file that the process for heavy work makes."""
 _SHARPNESS = 2.0
@@ -77,7 +75,7 @@ class AnswerFiles:
 
 def picture(answers: CampaignAnswers, rounds: tuple[int, ...], found: dict[str, Any]) -> str:
     """The picture as SVG, on white paper."""
-    rows = found["values"][:_DRAWN]
+    rows = found["values"][:FEW_ROWS]
     highest = max((max(row["upper"], row["frequency"]) for row in rows), default=1.0) or 1.0
     discovered = answers.campaign.encoding.kind == "discovered-strings"
     return page_template("untrackable.collector.dashboard", "templates/picture.svg").render(

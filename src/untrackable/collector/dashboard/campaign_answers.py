@@ -13,6 +13,8 @@ from untrackable.protocol.campaign import Campaign
 
 MOST_ROWS = 2000
 """The largest number of answers on a page and in a file: the most frequent ones."""
+FEW_ROWS = 20
+"""How many answers are shown before somebody asks for all."""
 MOST_TREND_ROUNDS = 60
 """The largest number of rounds of a trend: the last ones."""
 TREND_VALUES = 6
@@ -37,11 +39,11 @@ class CampaignAnswers:
         return (int(asked),)
 
     def estimate(self, rounds: tuple[int, ...], candidates: tuple[str, ...] = ()) -> dict[str, Any]:
-        """The estimate of these rounds. Answers are in their own order if all are there, else by their share."""
+        """The estimate of these rounds. A few answers are in their own order, many are sorted by their share."""
         found = estimated(self._service, self.campaign, rounds, candidates=candidates, top=MOST_ROWS)
         content: dict[str, Any] = strict_json.parse(found)
         rows = content["values"]
-        if len(rows) == self.campaign.encoding.values and not candidates:
+        if len(rows) == self.campaign.encoding.values <= FEW_ROWS and not candidates:
             rows.sort(key=lambda row: row["value"])
         return content
 
@@ -83,11 +85,11 @@ class CampaignAnswers:
             f"no closed round has the {fewest_reports(campaign, service.settings):,} reports that an estimate needs"
         )
         if not campaign.fewest_reports:
-            return few
+            return f"{few}. Answers appear here as soon as more people answer in one round"
         missed = [reports_missing(campaign, each, service.clock()) for each in stored]
         last = next((missing for missing in reversed(missed) if missing is not None), None)
-        promised = f"{few}, which is the crowd that it promises"
-        return promised if last is None else f"{promised}; the last one would have taken {last:,} more"
+        promised = f"{few}, which is the crowd that it promises. Answers appear here once more people take part"
+        return promised if last is None else f"{promised}. The last one would have taken {last:,} more"
 
 
 def candidates_of(text: str | None) -> tuple[str, ...]:

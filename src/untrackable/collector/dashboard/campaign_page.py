@@ -9,7 +9,7 @@ from starlette.responses import Response
 from untrackable.collector.dashboard.campaign_access import visible_campaign
 from untrackable.collector.dashboard.campaign_actions import done_words, offered_actions
 from untrackable.collector.dashboard.campaign_answers import (
-    MOST_ROWS,
+    FEW_ROWS,
     MOST_TREND_ROUNDS,
     TREND_VALUES,
     CampaignAnswers,
@@ -30,8 +30,6 @@ from untrackable.display.campaign_words import campaign_state, end_words, guaran
 from untrackable.display.percentages import percent
 from untrackable.protocol.campaign import Campaign
 
-_FIRST = 20
-"""How many answers are shown before somebody asks for all."""
 _MOST_CHOICES = 200
 """The largest number of rounds in a list to choose from. If there are more, a number is typed."""
 _PATIENCE = 1.0
@@ -114,14 +112,13 @@ class CampaignPage:
             return {**about, "why": f"{refused.detail[:1].upper()}{refused.detail[1:]}."}
         rows = found["values"]
         matching = [row for row in rows if search.casefold() in row["label"].casefold()]
-        shown = matching if everything else matching[:_FIRST]
+        shown = matching if everything else matching[:FEW_ROWS]
         discovered = campaign.encoding.kind == "discovered-strings"
         about |= {
             "bars": bars(shown, matching),
             "matching": len(matching),
             "rows": len(rows),
             "others": 0 if discovered or candidates else max(0, campaign.encoding.values - len(rows)),
-            "most": MOST_ROWS,
             "reports": found["reports"],
             "span": rounds_words(rounds),
             "sample": sample_words(campaign, found["reports"], len(rounds)),

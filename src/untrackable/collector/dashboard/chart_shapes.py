@@ -95,7 +95,7 @@ def ticks(low: float, high: float) -> list[float]:
     rough = (high - low) / _TICKS
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * times for times in (1, 2, 5, 10) if power * times >= rough)
-    return [round(step * i, 12) for i in range(math.ceil(low / step), math.floor(high / step) + 1)]
+    return [round(step * i, 12) for i in range(math.ceil(low / step), math.floor(high / step + 1e-9) + 1)]
 
 
 def _points(found: Any) -> str:

@@ -13,28 +13,36 @@ from untrackable.collector.dashboard.heavy_work import HeavyWork, WorkFailed
 from untrackable.collector.dashboard.page_rendering import page
 from untrackable.collector.http.service import Service
 from untrackable.display import audit_words
-from untrackable.display.following_words import CAPTION, RIVAL_WORDS, followed_rows, followed_words
+from untrackable.display.attendance_words import participation_words
+from untrackable.display.following_words import CAPTION, followed_rows, followed_words, rival_words
 from untrackable.mechanisms.catalogue import CATALOGUE
-from untrackable.mechanisms.demands import Budget
+from untrackable.mechanisms.demands import Budget, Unsuitable
 from untrackable.protocol.campaign import Campaign
 
 _REPORTS = 16
 """How many reports of a person the observer of the audit holds."""
 _MOST_ROUNDS = 3650
 """How many rounds of a campaign without end are looked at."""
-_WIDTH, _HEIGHT = 560, 240
+_DELTA, _PEOPLE = 1e-6, 100_000
+"""The delta, and the reports of a round, of an audit if the campaign declares none."""
+_WIDTH, _HEIGHT = 480, 250
 _LOWEST = 0.5 / PEOPLE
 """Where the picture begins: a share of zero is drawn here."""
 
 
 class Following(NamedTuple):
-    """What the worker finds: the verdict and its table, and the attack on the campaign and on RAPPOR."""
+    """What the worker finds: the verdict and its table, and the attack on the campaign and on RAPPOR.
+
+    `no_attack` says why there is none, if so.
+    """
 
     verdict: list[str]
     lines: list[audit_words.Line]
     missing: dict[str, str]
     own: list[Followed]
     rival: list[Followed]
+    no_attack: str
+    eps: float
 
 
 class FollowingPage:
@@ -66,40 +74,61 @@ def audit_campaign(document: bytes) -> Following:
         mechanism,
         reports=max(2, min(_REPORTS, rounds)),
         rounds=max(2, rounds),
-        delta=campaign.guarantee.delta or 1e-6,
+        delta=campaign.guarantee.delta or _DELTA,
+        people=campaign.fewest_reports or _PEOPLE,
         participation=attending.participation,
         places=attending.places,
         persistence=attending.persistence,
     )
-    eps = campaign.guarantee.eps
-    rival = CATALOGUE["rappor"].for_budget(Budget(eps=eps, reports=rounds))
-    own = followed("this campaign", mechanism)
-    return Following(
-        audit_words.verdict(found), audit_words.lines(found), found.missing, own, followed("RAPPOR", rival)
-    )
+    verdict, lines = audit_words.verdict(found), audit_words.lines(found)
+    if attending.one_network:
+        verdict[1] = participation_words(attending.participation, one_network=True)
+        lines = [line for line in lines if "attendance" not in line.heading.lower()]
+    own, rival, why = _attacked(campaign, rounds)
+    return Following(verdict, lines, found.missing, own, rival, why, campaign.guarantee.eps)
+
+
+def _attacked(campaign: Campaign, rounds: int) -> tuple[list[Followed], list[Followed], str]:
+    """The attack on the campaign, and on RAPPOR with the same eps for ever; or why there is none."""
+    try:
+        own = followed("this campaign", campaign.mechanism, rounds=rounds)
+        rival = CATALOGUE["rappor"].for_budget(Budget(eps=campaign.guarantee.eps, reports=rounds))
+    except (ValueError, Unsuitable) as error:
+        return [], [], str(error)
+    if not own:
+        return [], [], "following takes at least two rounds"
+    return own, followed("RAPPOR", rival, rounds=rounds), ""
 
 
 def _shown(found: Following) -> dict[str, Any]:
-    own, rival = followed_rows(found.own), followed_rows(found.rival)
-    counts = sorted({point.reports for point in found.own + found.rival})
-    table = [
-        (reports, different, own.get((reports, different)), rival.get((reports, different)))
-        for different in (False, True)
-        for reports in counts
-    ]
     groups: dict[str, list[audit_words.Line]] = {}
     for line in found.lines:
         groups.setdefault(line.heading, []).append(line)
     return {
-        "answer": followed_words(found.own, found.rival),
-        "rival": RIVAL_WORDS,
-        "caption": CAPTION,
-        "chart": _chart(found, counts),
-        "table": table,
-        "people": PEOPLE,
-        "verdict": found.verdict,
+        "lead": found.verdict[:2],
+        "verdict": found.verdict[2:],
         "groups": groups,
         "missing": found.missing,
+        "no_attack": found.no_attack,
+        "rival": rival_words(found.eps),
+        **(_attack_shown(found) if found.own else {}),
+    }
+
+
+def _attack_shown(found: Following) -> dict[str, Any]:
+    own, rival = followed_rows(found.own), followed_rows(found.rival)
+    counts = sorted({point.reports for point in found.own + found.rival})
+    return {
+        "answer": followed_words(found.own, found.rival),
+        "caption": CAPTION,
+        "chart": _chart(found, counts),
+        "table": {
+            who: [(reports, own.get((reports, different)), rival.get((reports, different))) for reports in counts]
+            for who, different in (
+                ("People who hold the same value", False),
+                ("People with different values", True),
+            )
+        },
     }
 
 
@@ -107,7 +136,7 @@ def _chart(found: Following, counts: list[int]) -> dict[str, Any]:
     """Lines over the number of reports, both axes logarithmic."""
 
     def across(reports: int) -> float:
-        return round(_WIDTH * math.log(reports / counts[0]) / math.log(counts[-1] / counts[0]), 1)
+        return round(_WIDTH * math.log(reports) / math.log(counts[-1]), 1)
 
     def up(share: float) -> float:
         return round(_HEIGHT * math.log(max(_LOWEST, share)) / math.log(_LOWEST), 1)

@@ -26,7 +26,7 @@ def main() -> None:
     while True:
         number, job, arguments = jobs.get()
         outdated_jobs.begin(number)
-        pickle.dump(_done(job, arguments), answers)
+        pickle.dump(done(job, arguments), answers)
         answers.flush()
 
 
@@ -43,7 +43,7 @@ def _read(asked: BinaryIO, jobs: "queue.SimpleQueue[Any]") -> None:
         os._exit(0)
 
 
-def _done(job: Any, arguments: tuple[Any, ...]) -> tuple[bool, Any]:
+def done(job: Any, arguments: tuple[Any, ...]) -> tuple[bool, Any]:
     """Whether a job worked, and its result or why not. That is None if nobody wants it any more."""
     try:
         return True, job(*arguments)
