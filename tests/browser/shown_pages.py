@@ -45,7 +45,7 @@ class Shown:
     campaign: str
 
 
-def browsers_question(rounds: int = 30, *, question: str = "Which browser do you use?") -> Campaign:
+def browsers_question(rounds: int, *, question: str = "Which browser do you use?") -> Campaign:
     """A question with a few answers, answered one day in five."""
     share = Fraction(1, 5)
     return Campaign(
@@ -73,7 +73,7 @@ def collect(store: Store, asked: Campaign, server: str, people: int) -> None:
 
 
 @contextmanager
-def shown(folder: Path, *, people: int = 4000) -> Iterator[Shown]:
+def shown(folder: Path, *, people: int = 4000, rounds: int = 30) -> Iterator[Shown]:
     """The running collector."""
     clock = Clock(BEGIN + ROUNDS * DAY + 100.0)
     store = open_store(f"sqlite:///{folder}/store.db")
@@ -91,7 +91,10 @@ def shown(folder: Path, *, people: int = 4000) -> Iterator[Shown]:
             assert serving.is_alive()
             time.sleep(0.01)
         address = f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-        asked, planned = browsers_question(), browsers_question(7, question="Which browser did you use before?")
+        asked, planned = (
+            browsers_question(rounds),
+            browsers_question(7, question="Which browser did you use before?"),
+        )
         create_campaign(store, asked.to_bytes(), published=True)
         create_campaign(store, planned.to_bytes(), published=False)
         collect(store, asked, address, people)
@@ -120,6 +123,7 @@ def _new(page: Page, found: Shown) -> None:
     page.goto(f"{found.server}/new")
     page.fill("#question", "Which browser do you use?")
     page.fill("#names", "\n".join(NAMES))
+    page.wait_for_selector("#plans:not([aria-busy]) #results strong", timeout=120_000)
 
 
 def _preview(page: Page, found: Shown) -> None:

@@ -18,7 +18,7 @@ POLICY = (
 
 @pytest.fixture(scope="module")
 def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shown]:
-    with shown(tmp_path_factory.mktemp("shown"), people=600) as found:
+    with shown(tmp_path_factory.mktemp("shown"), people=600, rounds=6) as found:
         yield found
 
 
