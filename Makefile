@@ -25,8 +25,8 @@ check: $(VENV)/.ready-dev $(BROWSER)/node_modules/.ready
 
 # The pages are tested in a real browser.
 chromium:
-	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null \
-		|| { echo "installing Chromium"; apt-get update -qq && apt-get install --yes -qq chromium >/dev/null; }
+	@command -v chromium-headless-shell >/dev/null || { echo "installing Chromium"; apt-get update -qq \
+		&& { apt-get install --yes -qq chromium-headless-shell >/dev/null || apt-get install --yes -qq chromium >/dev/null; }; }
 
 # The documented proxy is tested with a real nginx.
 nginx:

@@ -57,7 +57,8 @@ class Asking:
         name, content = next(item for item in browser_client.files().items() if item[0].startswith("untrackable-"))
         address = f"{self.server}/client/{name}"
         page.evaluate(LOADED, [self.server, address, browser_client.integrity(content)])
-        limits = {key: limit for key, limit in campaign.guarantee.to_json().items() if key != "values"}
+        declared = campaign.guarantee.to_json()
+        limits = {key: limit for key, limit in declared.items() if key not in ("values", "wipes")}
         limits |= policy
         limits = {"crowd_eps": limits["eps"], "crowd_delta": limits["delta"], **limits}
         self.at(page)

@@ -213,6 +213,13 @@ REVEALED: list[Revealed] = [
 ]
 
 
+def declaring_wipes(wipes: Any) -> Campaign:
+    """A deck that declares wipes."""
+    return client_check.declaring_recognition(
+        campaign(DECK, attendance=Attendance(F(1, 8)), rounds=60, wipes=wipes)
+    )
+
+
 def test_guarantees_are_the_same_numbers(program: Path) -> None:
     """Privacy, tracking and recognition of one campaign and of several together, as the ledger has them."""
     tasks = [
@@ -238,17 +245,49 @@ def test_guarantees_are_the_same_numbers(program: Path) -> None:
         assert found == pytest.approx(expected, rel=1e-9, abs=1e-30), parts[0][0].mechanism
 
 
+def test_wiped_storage_is_charged_alike(program: Path) -> None:
+    """The golden vectors: a campaign that declares wipes counts as a whole, with one state more for each."""
+    cases = read("client/wipes.json")
+    tasks = [
+        {
+            "task": "revealed",
+            "campaigns": [[case["campaign"], case["lives"]]],
+            "eps": json.loads(case["campaign"])["guarantee"]["eps"],
+            "gamma": json.loads(case["campaign"])["guarantee"]["gamma"],
+        }
+        for case in cases
+    ]
+    for case, found in zip(cases, ask(program, tasks), strict=True):
+        expected = [case["delta"], case["tracking_delta"], case["recognition"]]
+        assert found == pytest.approx(expected, rel=1e-9, abs=1e-30)
+
+
 def test_declared_guarantees_are_confirmed_or_refused(program: Path) -> None:
     """The same verdicts as the Python client's; and a promise that is a little too strong is refused."""
     kept_bit = Bitwise(eps_state=1, eps_report=3)
     laws = [kept_bit.integer_privacy(reports, values="fixed", step=0.5 / STEPS) for reports in (None, 60)]
     for_ever, of_rounds = (law.delta(0.5) for law in laws)
     assert for_ever < of_rounds  # The second is rounded up.
+    wiped = client_check.declaring_recognition(
+        campaign(
+            Bitwise(eps_state=0.5, eps_report=0.25),
+            rounds=9,
+            eps=1,
+            delta=0.0,
+            values="fixed",
+            tracking_delta=1,
+            attendance=Attendance(F(1, 5)),
+            wipes=1,
+        )
+    )
     good = [
         client_check.declaring_recognition(campaign(DECK, attendance=Attendance(F(1, 8)), rounds=60)),
         campaign(Deck(bits=4, slots=30, eps_report=0.03125), eps=30 * 0.03125, delta=0.0),
         campaign(kept_bit, rounds=60, values="fixed", eps=0.5, delta=for_ever, tracking_delta=1),
+        *(declaring_wipes(wipes) for wipes in ("any", 0, 3)),
+        wiped,
     ]
+    once_more = replace(wiped.guarantee, wipes=2)
     text = good[0].to_bytes().decode()
     declared = good[0].guarantee
     assert declared.recognition is not None
@@ -263,9 +302,13 @@ def test_declared_guarantees_are_confirmed_or_refused(program: Path) -> None:
     # Its delta is confirmed for ever only; that must not hide that its tracking is not confirmed.
     kept = replace(good[2], guarantee=replace(good[2].guarantee, tracking_delta=0.01))
     assert len(client_check.recompute(kept).problems) == 1
+    bad["delta "] = replace(wiped, guarantee=once_more).to_bytes().decode()
+    bad["wipes"] = replace(wiped, guarantee=replace(once_more, wipes="any")).to_bytes().decode()
+    for broken in (bad["delta "], bad["wipes"]):
+        assert client_check.recompute(Campaign.from_bytes(broken.encode())).problems
     bad["tracking_delta "] = kept.to_bytes().decode()
     wrong = {
-        "version 1, 2 or 3": text.replace('"version":2}', '"version":3}'),
+        "version 1 to 5": text.replace('"version":2}', '"version":3}'),
         "canonical": text.replace('"eps":1,', '"eps":1.0,'),
         "canonical ": text[:-1] + ',"z":1}',
         "JSON": text[:-1],

@@ -181,6 +181,23 @@ def test_a_campaign_that_is_not_made(arguments: list[str], reason: str, tmp_path
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_campaign_says_what_wiped_storage_means(tmp_path: Path) -> None:
+    place = tmp_path / "campaign.json"
+    new = ["campaign", "new", str(place), *NEW, "--rounds", "30", "--wipes"]
+    assert "must be a whole number, or any" in run(*new, "often").output
+    kept = [
+        "--mechanism",
+        '{"mechanism":"rnip","bits":2,"slots":9,"eps_report":0.01,"width":1}',
+        "--values",
+        "fixed",
+    ]
+    assert "each new state reveals more" in run(*new, "any", *kept, "--tracking-delta", "1").output
+    assert not place.exists()
+    assert "deleted, however often" in run(*new, "any").output
+    assert Campaign.from_bytes(place.read_bytes()).guarantee.wipes == "any"
+    assert run("campaign", "verify", str(place)).exit_code == 0
+
+
 def test_verifying(made: Path, tmp_path: Path) -> None:
     good = run("campaign", "verify", str(made))
     assert good.exit_code == 0

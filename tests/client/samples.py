@@ -27,7 +27,9 @@ def campaign(mechanism: Mechanism | None = None, **changes: Any) -> Campaign:
     made = mechanism or Deck(bits=2, slots=30, eps_report=0.05)
     guarantee = {"eps": 1.0, "delta": 1e-6, "values": "any", "gamma": 0.0, "tracking_delta": 0.0}
     if "attendance" in changes:
-        guarantee["recognition"] = 1.0
+        guarantee |= {"recognition": 1.0}
+    if "wipes" in changes:
+        guarantee |= {"wipes": None}
     given: dict[str, Any] = {
         "question": "How many?",
         "encoding": Bit()

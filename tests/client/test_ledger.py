@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.client.samples import Clock, campaign, client, policy
-from untrackable.accounting.client_check import recompute, tracking_step
+from untrackable.accounting.client_check import recompute
 from untrackable.client.ledger import Account, Ledger
 from untrackable.client.life import Life
 from untrackable.client.policy import Policy
@@ -19,7 +19,7 @@ from untrackable.mechanisms.kept.bitwise import Bitwise
 from untrackable.mechanisms.kept.lgrr import Lgrr
 from untrackable.protocol.campaign import Campaign
 from untrackable.theory.experiment import Experiment
-from untrackable.theory.integer_losses import composed
+from untrackable.theory.integer_losses import composed, tracking_step
 
 DECK = campaign(Deck(bits=3, slots=30, eps_report=0.03))
 OTHER = campaign(Deck(bits=5, slots=40, eps_report=0.021), rounds=40)

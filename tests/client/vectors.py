@@ -1,4 +1,4 @@
-"""Golden vectors of the client: files and sent bytes, and coins; `make vectors` writes tests/vectors/client.
+"""Golden vectors of the client: files and sent bytes, coins, wipes; `make vectors` writes tests/vectors/client.
 
 The entropy of a new state is SHA-256 of a label in counter mode; all that follows is determined by it. Files, keys
 and bodies are hexadecimal; moments are seconds since 1970.
@@ -13,7 +13,7 @@ from typing import Any
 
 from tests.client.samples import campaign
 from tests.vectors.make import stream
-from untrackable.client.ledger import Ledger
+from untrackable.client.ledger import Account, Ledger
 from untrackable.client.life import Life
 from untrackable.client.membership import Member
 from untrackable.client.private_folder import Folder, framed
@@ -30,8 +30,10 @@ from untrackable.theory.attendance import Attendance
 
 PLACE = Path(__file__).parent.parent / "vectors" / "client" / "lives.json"
 COINS = PLACE.with_name("coins.json")
+WIPES = PLACE.with_name("wipes.json")
 FIXED = {"values": "fixed", "tracking_delta": 1}
 OFTEN = Attendance(Fraction(1, 2))
+STORED = InnerProduct(bits=4, slots=100, eps_report=0.05)
 
 
 def in_a_crowd(asked: Campaign) -> Campaign:
@@ -120,6 +122,46 @@ def coins() -> list[dict[str, Any]]:
     return [coin(participation) for participation in FRACTIONS]
 
 
+WIPED = [
+    (campaign(Deck(bits=4, slots=9, eps_report=0.25), rounds=9, eps=0.8, attendance=OFTEN, wipes="any"), [4]),
+    (
+        in_a_crowd(campaign(Deck(bits=4, slots=5, eps_report=3.0), rounds=5, eps=9, attendance=OFTEN, wipes="any")),
+        [5],
+    ),
+    (
+        campaign(Bitwise(eps_state=0.5, eps_report=0.25), rounds=9, eps=0.1, attendance=OFTEN, **FIXED, wipes=0),
+        [2, 3],
+    ),
+    (campaign(Bitwise(eps_state=0.5, eps_report=0.25), rounds=9, eps=0.6, attendance=OFTEN, **FIXED, wipes=2), [9]),
+    (campaign(STORED, rounds=9, eps=0.1, attendance=OFTEN, **FIXED, wipes=1), [2, 7]),
+]
+"""Campaigns that say how often storage may be wiped, and the rounds of the lives that a ledger knows."""
+
+
+def wiped(asked: Campaign, rounds: list[int]) -> dict[str, Any]:
+    """What a ledger charges for these lives: deltas at the declared eps and gamma, and recognition."""
+    lives, first = [], 1
+    for count in rounds:
+        lives.append(Life("", first, first + count - 1, 0))
+        first += count
+    ledger = Ledger({asked.id: Account(asked.to_bytes(), tuple(lives))})
+    eps, gamma = asked.guarantee.eps, asked.guarantee.gamma
+    return {
+        "campaign": asked.to_bytes().decode(),
+        "id": asked.id,
+        "lives": rounds,
+        "delta": ledger._delta(eps, Account.privacy),
+        "tracking_delta": ledger._tracking(gamma),
+        "recognition": ledger.recognition(),
+    }
+
+
+def wipes() -> list[dict[str, Any]]:
+    """What is charged if storage may be wiped."""
+    return [wiped(*case) for case in WIPED]
+
+
 if __name__ == "__main__":
     PLACE.write_text(json.dumps(vectors(), indent=1) + "\n", encoding="utf-8")
+    WIPES.write_text(json.dumps(wipes(), indent=1) + "\n", encoding="utf-8")
     COINS.write_text(json.dumps(coins(), indent=1) + "\n", encoding="utf-8")

@@ -1,38 +1,24 @@
 """The pages in a real browser, without a network: nothing is fetched, nothing complains, everything is drawn."""
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser
 
+from tests import browsers
 from untrackable import Deck, Rappor, audit, compare
 from untrackable.display.audit_page import audit_page, comparison_page
 from untrackable.mechanisms import Unary
 
 pytestmark = pytest.mark.xdist_group("browser")
 
-SWITCHES = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Debian's Chromium, which `make test` installs."""
-    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    assert path, "there is no Chromium; make test installs it"
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=path, args=SWITCHES)
-        yield started
-        started.close()
+    """Chromium."""
+    with browsers.started() as found:
+        yield found
 
 
 @pytest.fixture(scope="module")

@@ -37,7 +37,12 @@ export interface Campaign {
   first_round: number;
   round_seconds: number;
   rounds: number | null;
-  guarantee: Limits & { values: "fixed" | "any"; crowd?: { eps: number; delta: number; people: number } };
+  guarantee: Limits & {
+    values: "fixed" | "any";
+    crowd?: { eps: number; delta: number; people: number };
+    /** How often a person's storage may be wiped so that the guarantee still holds. */
+    wipes?: number | "any";
+  };
   attendance?: { one_network: boolean; participation: string; persistence: number; places: string[] };
   /** The keys with which reports are sealed, if the campaign relies on a crowd. */
   gateway?: { keys: { config: string; first_round: number }[] };

@@ -6,11 +6,15 @@ import { need } from "./refused.js";
 
 /** The most slots that a client keeps or accounts for. */
 const MOST_SLOTS = 1e6;
+/** The largest number of wipes that a campaign declares. */
+const MOST_WIPES = 100;
 
 const FIELDS: Record<string, string> = {
   1: "encoding,first_round,guarantee,mechanism,question,round_seconds,rounds,version",
   2: "attendance,encoding,first_round,guarantee,mechanism,question,round_seconds,rounds,version",
   3: "attendance,encoding,first_round,gateway,guarantee,mechanism,question,round_seconds,rounds,version",
+  4: "attendance,encoding,first_round,guarantee,mechanism,question,round_seconds,rounds,version",
+  5: "attendance,encoding,first_round,gateway,guarantee,mechanism,question,round_seconds,rounds,version",
   deck: "bits,eps_report,mechanism,slots,when_empty,width",
   rnip: "bits,eps_report,mechanism,slots,width",
   bitwise: "eps_report,eps_state,mechanism",
@@ -21,6 +25,8 @@ const GUARANTEE = [
   "delta,eps,gamma,tracking_delta,values",
   "delta,eps,gamma,recognition,tracking_delta,values",
   "crowd,delta,eps,gamma,recognition,tracking_delta,values",
+  "delta,eps,gamma,recognition,tracking_delta,values,wipes",
+  "crowd,delta,eps,gamma,recognition,tracking_delta,values,wipes",
 ];
 
 export const whole = (number: unknown, low: number, high: number) =>
@@ -47,7 +53,7 @@ export function parsed(text: string): Campaign {
   const { version, encoding, mechanism: made, guarantee, attendance, rounds } = found ?? {};
   need(
     canonical(found) == text && keys(found) == FIELDS[version],
-    "the campaign is not a canonical document of version 1, 2 or 3",
+    "the campaign is not a canonical document of version 1 to 5",
   );
   need(
     encoding?.version == 1 && encodings[encoding.type]?.[0] == keys(encoding),
@@ -64,6 +70,7 @@ export function parsed(text: string): Campaign {
       within(guarantee.gamma, 0, Number.MAX_VALUE) &&
       within(guarantee.delta, 0, 1) &&
       within(guarantee.tracking_delta, 0, 1) &&
+      (version < 4 || guarantee.wipes == "any" || whole(guarantee.wipes, 0, MOST_WIPES)) &&
       within(made.eps_report, 2.2e-19, Number.MAX_VALUE) &&
       (made.mechanism == "bitwise"
         ? within(made.eps_state, 2.2e-19, Number.MAX_VALUE)

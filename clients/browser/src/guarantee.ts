@@ -13,7 +13,23 @@ import { changing, privacy, tracking } from "./report_laws.js";
 export interface Charged {
   asked: Campaign;
   rounds: (number | null)[];
+  /** The rounds that all of its states answer together, if that is not the sum. */
+  attended?: number | null;
 }
+
+/**
+ * A campaign with the rounds of the lives that the ledger knows. Where the campaign declares wipes, the ledger may have begun
+ * after one. Then the campaign counts as a whole, as its guarantee does, with one more state for each earlier life.
+ */
+export function charge(asked: Campaign, lives: (number | null)[]): Charged {
+  const { wipes } = asked.guarantee;
+  if (!wipes) return { asked, rounds: lives };
+  const states = oncePerRound(asked) ? 1 : (wipes as number) + lives.length;
+  return { asked, rounds: Array(states).fill(asked.rounds), attended: asked.rounds };
+}
+
+/** Whether each round has a report of its own, whichever state makes it. */
+const oncePerRound = (asked: Campaign) => asked.mechanism.when_empty == "stop";
 
 /** What reports of a campaign that relies on a crowd reveal to somebody who does not know who sent which. */
 export type CrowdLaw = (asked: Campaign, reports: number | null) => Law;
@@ -36,13 +52,14 @@ export function exceeded(charged: Charged[], limits: Allowed, hidden?: CrowdLaw)
 
 /** The limit that a campaign declares and this client cannot confirm, if any. */
 export function unconfirmed(asked: Campaign, hidden?: CrowdLaw): string | undefined {
-  const { eps, delta, crowd } = asked.guarantee;
+  const { eps, delta, crowd, wipes } = asked.guarantee;
+  if (wipes == "any" && !oncePerRound(asked)) return "wipes";
   // What all reports for ever reveal is sometimes known more sharply than what those of some rounds do.
-  const everyWay = [asked.rounds, null].map(rounds => privacyDelta([{ asked, rounds: [rounds] }], eps));
+  const everyWay = [asked.rounds, null].map(rounds => privacyDelta([charge({ ...asked, rounds }, [rounds])], eps));
   if (Math.min(...everyWay) > delta) return "delta";
   return crowd && privacyDelta([{ asked, rounds: [asked.rounds] }], crowd.eps, hidden) > crowd.delta
     ? "delta in the crowd"
-    : tooVisible([{ asked, rounds: [asked.rounds] }], asked.guarantee);
+    : tooVisible([charge(asked, [asked.rounds])], asked.guarantee);
 }
 
 /** The limit on tracking or on recognition that is exceeded, if any. */
@@ -56,7 +73,7 @@ function tooVisible(charged: Charged[], limits: Limits): string | undefined {
 export function privacyDelta(charged: Charged[], eps: number, hidden?: CrowdLaw): number {
   const step = eps / STEPS || 1;
   const laws = charged.flatMap(({ asked, rounds }) =>
-    (asked.mechanism.when_empty == "stop" ? [total(rounds)] : rounds)
+    (oncePerRound(asked) ? [total(rounds)] : rounds)
       .filter(each => each !== 0)
       .map(each => (hidden && asked.gateway ? hidden(asked, each) : privacy(asked, each, step))),
   );
@@ -101,7 +118,7 @@ export function recognised(charged: Charged[]): number {
     }
   }
   const revealed = composed(reports, ATTENDANCE_STEP);
-  const stays = charged.map(({ asked, rounds }) => blocks(asked, total(rounds)!));
+  const stays = charged.map(({ asked, rounds, attended = total(rounds) }) => blocks(asked, attended!));
   let found = 0;
   for (const places of new Set(charged.map(({ asked }) => attending(asked).places.join()))) {
     const shares = places.split(",").map(fraction);

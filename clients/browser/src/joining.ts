@@ -2,7 +2,7 @@
 import { hex, sha256, utf8 } from "./bytes.js";
 import { parsed } from "./campaign_check.js";
 import { type Allowed, lastBegun } from "./campaign.js";
-import { type Charged, exceeded, unconfirmed } from "./guarantee.js";
+import { charge, type Charged, exceeded, unconfirmed } from "./guarantee.js";
 import { request } from "./http.js";
 import { ended, parse, rounds } from "./life.js";
 import type { crowd } from "./load_chunk.js";
@@ -62,10 +62,7 @@ export async function entered(
   const last = Math.min(asked.rounds ?? Infinity, lastRound(asked.mechanism));
   if (first > last) return [first, "the campaign is over: no later round is left"];
   account.lives.push([first, last == Infinity ? null : last, first - 1]);
-  const charged = Object.values(accounts).map(each => ({
-    asked: parse(each.campaign),
-    rounds: each.lives.map(rounds),
-  }));
+  const charged = Object.values(accounts).map(each => charge(parse(each.campaign), each.lives.map(rounds)));
   const way = asked.gateway && (await (await load()).relayed(asked, policy!, address));
   return [first, typeof way == "string" ? way : await policyProblem(charged, policy!, load)];
 }

@@ -10,7 +10,7 @@ import * as crowd from "../src/crowd.js";
 import { answered, changed, joined, sendingTime } from "../src/life.js";
 import { encodings } from "../src/encodings.js";
 import { answers, type Entropy, keyAt, system } from "../src/entropy.js";
-import { privacyDelta, recognised, trackingDelta } from "../src/guarantee.js";
+import { charge, privacyDelta, recognised, trackingDelta } from "../src/guarantee.js";
 import { campaignProblem, policyProblem } from "../src/joining.js";
 import { type Kept, lieOf, makeReport, newState, reportBits } from "../src/mechanisms.js";
 import type { State } from "../src/storage.js";
@@ -231,19 +231,19 @@ const tasks: Record<string, (given: any) => unknown> = {
 
   /** Delta, tracking delta and recognition of campaigns with some rounds, at an eps and a gamma. */
   revealed({ campaigns, eps, gamma }) {
-    const charged = campaigns.map(([text, rounds]: any) => ({ asked: JSON.parse(text), rounds }));
+    const charged = campaigns.map(([text, rounds]: any) => charge(JSON.parse(text), rounds));
     return [privacyDelta(charged, eps), trackingDelta(charged, gamma), recognised(charged)];
   },
 
   /** Delta of campaigns with some rounds at an eps, to an observer who does not know who sent which report. */
   hidden({ campaigns, eps }) {
-    const charged = campaigns.map(([text, rounds]: any) => ({ asked: JSON.parse(text), rounds }));
+    const charged = campaigns.map(([text, rounds]: any) => charge(JSON.parse(text), rounds));
     return privacyDelta(charged, eps, crowd.crowdLaw);
   },
 
   policy: async ({ campaigns, policy }) =>
     (await policyProblem(
-      campaigns.map(([text, rounds]: any) => ({ asked: JSON.parse(text), rounds })),
+      campaigns.map(([text, rounds]: any) => charge(JSON.parse(text), rounds)),
       policy,
       load,
     )) ?? null,

@@ -8,17 +8,14 @@ import contextlib
 import importlib
 from dataclasses import dataclass, replace
 
-from untrackable.accounting import verification
+from untrackable.accounting import verification, wiped_storage
 from untrackable.brackets import at_most, rounded
 from untrackable.mechanisms.attended_tracking import MISSED, integer_recognition, most_linked
 from untrackable.protocol.campaign import Campaign
 from untrackable.protocol.wire import LAST_ROUND
 from untrackable.theory.attendance import AMONG
-from untrackable.theory.integer_losses import STEPS, LossLaw
+from untrackable.theory.integer_losses import STEPS, LossLaw, tracking_step
 from untrackable.theory.integer_slots import MOST_SLOTS
-
-_NEAREST, _FARTHEST = 1e-3, 80.0
-"""Steps are chosen for gammas between these. Delta can be computed for other gammas too."""
 
 ATTENDANCE_STEP = 2.0**-8
 """The step on which attendance and reports are composed."""
@@ -49,12 +46,14 @@ def recompute(campaign: Campaign) -> Recomputed:
     deltas = [law.delta(declared.eps) for law in laws if law is not None]
     if not deltas:
         return _by_the_engine(campaign)
-    delta, problems = min(deltas), []
+    delta, problems = min(deltas), wiped_storage.problem_of_any_number(campaign)
+    tracking = tracking_delta(campaign, campaign.rounds, declared.gamma)
+    if campaign.states != 1:
+        delta, tracking = wiped_storage.delta_upper(campaign), wiped_storage.tracking_delta_upper(campaign)
     if not mechanism.has_room_for(campaign.encoding.values):
         problems.append(f"the mechanism does not take all {campaign.encoding.values} values of the encoding")
     if delta > declared.delta:
         problems.append(f"it declares delta = {declared.delta:g} at eps = {declared.eps:g}, {_unconfirmed(delta)}")
-    tracking = tracking_delta(campaign, campaign.rounds, declared.gamma)
     if tracking > declared.tracking_delta:
         problems.append(
             f"it declares tracking_delta = {declared.tracking_delta:g} at gamma = {declared.gamma:g}, "
@@ -139,7 +138,7 @@ def _crowd(campaign: Campaign, reports: int | None) -> LossLaw | None:
 
 def tracking_delta(campaign: Campaign, reports: int | None, gamma: float) -> float:
     """Delta at gamma of one person against two with the same values, for the worst split of the rounds (upper)."""
-    count, values = LAST_ROUND if reports is None else reports, verification.changing_values(campaign)
+    count, values = LAST_ROUND if reports is None else reports, campaign.changing_values
     delta = campaign.mechanism.integer_tracking_delta(count, values=values, gamma=gamma)
     if delta is not None:
         return delta
@@ -154,15 +153,10 @@ def tracking_delta(campaign: Campaign, reports: int | None, gamma: float) -> flo
     return declared
 
 
-def tracking_step(gamma: float) -> float:
-    """The step of loss laws that are composed to find delta at gamma."""
-    return min(max(gamma, _NEAREST), _FARTHEST) / STEPS if gamma else 1 / STEPS
-
-
 def tracking(campaign: Campaign, reports: int | None, step: float) -> LossLaw:
     """How well reports can be linked, for every gamma, as a law. If that is unknown, the declared guarantee."""
     count = LAST_ROUND if reports is None else reports
-    law = campaign.mechanism.integer_tracking(count, values=verification.changing_values(campaign), step=step)
+    law = campaign.mechanism.integer_tracking(count, values=campaign.changing_values, step=step)
     if law is None:
         return LossLaw.declared(campaign.guarantee.gamma, campaign.guarantee.tracking_delta)
     return law
@@ -180,6 +174,8 @@ def recognition(campaign: Campaign) -> float:
     The law of the reports is that of two people. With more places, and reports that can be linked, only the full
     engine knows a bound.
     """
+    if campaign.states != 1:
+        return wiped_storage.recognition_upper(campaign)
     found = integer_recognition(
         campaign.mechanism,
         campaign.attending,

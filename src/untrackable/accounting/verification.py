@@ -7,6 +7,7 @@ side. The engine here is sharper and needs SciPy.
 from dataclasses import dataclass
 from typing import Any
 
+from untrackable.accounting import wiped_storage
 from untrackable.brackets import Bracket, at_most
 from untrackable.mechanisms import attended_tracking
 from untrackable.mechanisms.interface import Pair
@@ -50,7 +51,7 @@ def bracket_json(bracket: Bracket) -> dict[str, Any]:
 
 def verify(campaign: Campaign) -> Verdict:
     """Recompute the guarantee of all rounds of a campaign."""
-    problems = []
+    problems = wiped_storage.problem_of_any_number(campaign)
     if not campaign.mechanism.has_room_for(campaign.encoding.values):
         problems.append(f"the mechanism does not take all {campaign.encoding.values} values of the encoding")
     last = campaign.mechanism.last_round
@@ -69,10 +70,10 @@ def verify(campaign: Campaign) -> Verdict:
                 f"and has up to {at_most(delta.upper)}"
             )
     try:
-        tracked = tracking(campaign).delta(declared.gamma)
+        tracked = _tracking_delta(campaign)
     except ValueError as error:  # There are too many reports for the engine.
         reports = None if campaign.rounds is None else _reports(campaign)
-        values = changing_values(campaign)
+        values = campaign.changing_values
         tracked = tracking_delta_beyond_engine(campaign.mechanism, reports, values=values)
         if tracked.upper > declared.tracking_delta:
             problems.append(f"its untrackability cannot be recomputed: {error}")
@@ -123,9 +124,11 @@ def recognition(campaign: Campaign) -> Bracket:
 
     Where the engine knows no bound on what the reports say, people count as recognised (upper).
     """
+    if campaign.states != 1:
+        return Bracket(0.0, wiped_storage.recognition_upper(campaign))
     try:
         return attended_tracking.recognition(
-            campaign.mechanism, campaign.attending, campaign.rounds, values=changing_values(campaign)
+            campaign.mechanism, campaign.attending, campaign.rounds, values=campaign.changing_values
         )
     except ValueError:
         return Bracket(0.0, 1.0)
@@ -133,12 +136,14 @@ def recognition(campaign: Campaign) -> Bracket:
 
 def tracking(campaign: Campaign) -> Pair:
     """One person against two people with the same values, for all rounds of a campaign and the worst split."""
-    return campaign.mechanism.tracking_upper(_reports(campaign), values=changing_values(campaign))
+    return campaign.mechanism.tracking_upper(_reports(campaign), values=campaign.changing_values)
 
 
-def changing_values(campaign: Campaign) -> int:
-    """The number of values that a person may change between; 1 if the guarantee is about a fixed value."""
-    return 1 if campaign.guarantee.values == "fixed" else campaign.encoding.values
+def _tracking_delta(campaign: Campaign) -> Bracket:
+    """Delta of tracking at the declared gamma, of all states that the guarantee counts."""
+    if campaign.states != 1:
+        return Bracket(0.0, wiped_storage.tracking_delta_upper(campaign))
+    return tracking(campaign).delta(campaign.guarantee.gamma)
 
 
 def _reports(campaign: Campaign) -> int:
@@ -147,7 +152,9 @@ def _reports(campaign: Campaign) -> int:
 
 
 def _privacy(campaign: Campaign) -> Bracket:
-    """Delta for ever, if that is small enough; else delta of the campaign's rounds."""
+    """Delta for ever, if that is small enough; else delta of the campaign's rounds; or that of several states."""
+    if campaign.states != 1:
+        return Bracket(0.0, wiped_storage.delta_upper(campaign))
     declared, mechanism = campaign.guarantee, campaign.mechanism
     share = campaign.participation
     everlasting = mechanism.privacy(values=declared.values, participation=share).delta(declared.eps)

@@ -13,7 +13,7 @@ import click
 
 from untrackable.cli.attendance_options import attendance_of, chosen_attendance
 from untrackable.cli.campaign_crowd import CROWD_OPTIONS, crowd_mechanism, crowd_of, crowd_options, gateway_of
-from untrackable.cli.campaign_shown import UNITS, show_campaign, when
+from untrackable.cli.campaign_shown import UNITS, WIPES, show_campaign, when
 from untrackable.cli.help_layout import CommandGroup
 from untrackable.cli.terminal import echo, one_line_errors, print_json, read_encoding, read_json, write_page
 
@@ -85,6 +85,7 @@ def campaign() -> None:
 )
 @chosen_attendance
 @crowd_options
+@click.option("--wipes", type=WIPES, help="How often storage may be lost.")
 @click.option(
     "--people",
     type=click.IntRange(min=1),
@@ -118,6 +119,7 @@ def new(
     crowd_delta: float,
     crowd_share: float,
     keys: Path | None,
+    wipes: Any,
     people: int | None,
     as_json: bool,
 ) -> None:
@@ -130,6 +132,9 @@ def new(
     With --crowd-people, the campaign relies on a crowd: reports are sealed for the collector's gateway and sent
     through a relay. The deck is then the best one of which the collector, which does not know who sent which,
     learns no more than --crowd-eps. Without --eps, what relay and collector together could learn is computed.
+
+    With --wipes, the campaign declares what happens to people whose client loses what it stored, as in browsers: a
+    number, or any. The guarantee is checked for that many new beginnings.
 
     Example: untrackable campaign new campaign.json --question "Do you smoke?" \
                  --category no --category yes --rounds 365
@@ -182,6 +187,8 @@ def new(
             draft = CampaignDraft(
                 encoding=encoding, mechanism=mechanism, rounds=rounds, guarantee=declared, attendance=attending
             )
+        if wipes is not None:
+            draft = dataclasses.replace(draft, guarantee=dataclasses.replace(draft.guarantee, wipes=wipes))
         relied = draft.guarantee.crowd
         made = draft.campaign(
             question=question,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from untrackable.cli.terminal import echo, print_json
 
 if TYPE_CHECKING:
@@ -12,6 +14,24 @@ if TYPE_CHECKING:
 
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 """The seconds of each unit of time."""
+
+
+class _Wipes(click.ParamType[Any]):
+    """A number of wipes, or any."""
+
+    name = "N|any"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number, or "any"."""
+        if value == "any" or isinstance(value, int):
+            return value
+        if not value.isdecimal() or len(value) > 3:
+            self.fail("must be a whole number, or any", param, ctx)
+        return int(value)
+
+
+WIPES = _Wipes()
+"""The type of the option that says how often stored data may be lost."""
 
 
 def when(second: float) -> str:
@@ -46,6 +66,10 @@ def show_campaign(found: Campaign, as_json: bool, **further: Any) -> None:
     )
     if declared.recognition is not None:
         echo(f"             attendance included, recognised among 1,000 people: at most {declared.recognition:g}")
+    if declared.wipes is not None:
+        from untrackable.display.campaign_words import wipes_words
+
+        echo(f"  storage    {wipes_words(declared.wipes)}")
     if declared.crowd is not None and found.gateway is not None:
         from untrackable.display.crowd_guarantee_words import TRUST_WORDS, crowd_words
         from untrackable.display.numbers import odds_factor

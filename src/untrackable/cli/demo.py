@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import signal
+import sys
+import webbrowser
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,19 +32,22 @@ if TYPE_CHECKING:
 @click.option(
     "--simulated", type=click.IntRange(min=100), default=1_000_000, show_default=True, help="Simulated people."
 )
+@click.option("--browser/--no-browser", default=True, help="Open the pages where there is a screen.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 @click.option("--plot", type=NewFile(), metavar="FILE", help="Write a picture to FILE.")
 @click.option(
     "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Random seed of the simulation."
 )
-def demo(once: bool, clients: int, simulated: int, as_json: bool, plot: Path | None, seed: int) -> None:
+def demo(
+    once: bool, clients: int, simulated: int, browser: bool, as_json: bool, plot: Path | None, seed: int
+) -> None:
     """See everything work: people, a collector and an observer.
 
     Starts a collector and a relay on this machine and asks 1,002,000 people which of 1,024 homepages is theirs, in
     two ways: with noise that needs no trust, and with less noise in a crowd. They answer about one day in twenty.
     Shows both estimates beside the truth, and how often an observer can match people at home with people at work:
-    with RAPPOR every day, Deck every day, and Deck one day in twenty. The collector keeps running for your browser
-    until Ctrl-C.
+    with RAPPOR every day, Deck every day, and Deck one day in twenty. The collector keeps running until Ctrl-C:
+    its dashboard opens in your browser, and so does a page on which you can answer and see your own report go out.
 
     Example: untrackable demo --once --plot demo.png
     """
@@ -64,8 +70,21 @@ def demo(once: bool, clients: int, simulated: int, as_json: bool, plot: Path | N
             if not as_json:
                 echo(f"wrote {plot}")
         if not once:
-            click.echo(f"The collector is running at {outcome.address} (Ctrl-C ends it).", err=as_json)
+            click.echo(
+                f"The collector is running at {outcome.address} (Ctrl-C ends it).\n"
+                f"Its dashboard opens the pages for managers with the key {outcome.key}\n"
+                f"Answer yourself, and see your report go out: {outcome.answer_address}",
+                err=as_json,
+            )
+            if has_window() and browser:
+                webbrowser.open(outcome.address)
+                webbrowser.open(outcome.answer_address)
             signal.pause()
+
+
+def has_window() -> bool:
+    """Whether a browser with a window can be shown. Others would take the terminal."""
+    return sys.platform in ("darwin", "win32") or bool({"DISPLAY", "WAYLAND_DISPLAY"} & set(os.environ))
 
 
 def _print(outcome: DemoResult) -> None:

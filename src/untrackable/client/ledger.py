@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
-from untrackable.accounting import client_check
+from untrackable.accounting import client_check, wiped_storage
 from untrackable.brackets import at_most
 from untrackable.client.attended_rounds import AttendedRounds, recognition
 from untrackable.client.life import Life, last_begun
@@ -24,7 +24,7 @@ from untrackable.client.private_folder import Folder
 from untrackable.errors import CampaignRefused, ClockBehind, StateError
 from untrackable.protocol.campaign import Campaign, identify
 from untrackable.theory.attendance import AMONG
-from untrackable.theory.integer_losses import STEPS, LossLaw, composed
+from untrackable.theory.integer_losses import STEPS, LossLaw, composed, tracking_step
 
 VERSION = 2
 NAME = "ledger"
@@ -44,6 +44,12 @@ class Account:
         """The campaign of the document."""
         return _campaign(self.document)
 
+    @property
+    def counted(self) -> list[int | None]:
+        """The number of rounds of each state that counts; None means without end."""
+        lives = [life.rounds for life in self.lives]
+        return [rounds for rounds in wiped_storage.counted_rounds(self.campaign, lives) if rounds != 0]
+
     def privacy(self, step: float) -> Iterator[LossLaw]:
         """The privacy losses of the campaign's reports."""
         for count in self._charged():
@@ -53,8 +59,8 @@ class Account:
     def _charged(self) -> list[int | None]:
         """The numbers of reports that are charged, each as an experiment of its own; None means without end."""
         charged_by = self.campaign.mechanism.charged_by
-        if charged_by == "states":
-            return [life.rounds for life in self.lives]
+        if charged_by == "states" or self.campaign.guarantee.wipes:
+            return self.counted
         if any(life.rounds is None for life in self.lives):
             return [None]
         if charged_by == "last round":
@@ -65,7 +71,7 @@ class Account:
         """The same, or the declared guarantee, confirmed on joining, if the client's own bound is not sharp."""
         if self.campaign.mechanism.integer_law_is_sharp:
             yield from self.privacy(step)
-        elif any(life.rounds != 0 for life in self.lives):
+        elif self.counted:
             yield LossLaw.declared(self.campaign.guarantee.eps, self.campaign.guarantee.delta)
 
     def in_crowd(self, step: float) -> Iterator[LossLaw]:
@@ -79,11 +85,13 @@ class Account:
         crowd = self.campaign.guarantee.crowd
         if crowd is None:
             yield from self.promised(step)
-        elif any(life.rounds != 0 for life in self.lives):
+        elif self.counted:
             yield LossLaw.declared(crowd.eps, crowd.delta)
 
     def attended(self) -> AttendedRounds:
         """The rounds of all lives. No round is answered by two of them."""
+        if self.campaign.guarantee.wipes:
+            return AttendedRounds(self.campaign.attending, self.campaign.rounds, 0)
         anywhere = [life.rounds_anywhere for life in self.lives]
         settled = [life.rounds_settled for life in self.lives]
         return AttendedRounds(self.campaign.attending, _sum(anywhere), _sum(settled))
@@ -103,10 +111,9 @@ class Account:
         return life.settled is not None and not life.over and (life.last is None or begun <= life.last)
 
     def tracking(self, step: float) -> Iterator[tuple[int | None, LossLaw]]:
-        """For each life, its number of rounds, and how well they tell one person from two."""
-        for life in self.lives:
-            if life.rounds != 0:
-                yield life.rounds, client_check.tracking(self.campaign, life.rounds, step)
+        """For each state, its number of rounds, and how well they tell one person from two."""
+        for rounds in self.counted:
+            yield rounds, client_check.tracking(self.campaign, rounds, step)
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,22 +267,19 @@ class Ledger:
         It counts what attendance and reports reveal together, for all rounds that are charged and before any coin
         is tossed. The number of reports that were really sent plays no part.
         """
-        accounts = [
-            account for account in self.accounts.values() if any(life.rounds != 0 for life in account.lives)
-        ]
+        accounts = [account for account in self.accounts.values() if account.counted]
         step = client_check.ATTENDANCE_STEP
         reports = [
-            client_check.attended_reports(account.campaign, life.rounds, step)
+            client_check.attended_reports(account.campaign, rounds, step)
             for account in accounts
-            for life in account.lives
-            if life.rounds != 0
+            for rounds in account.counted
         ]
         found = recognition([account.attended() for account in accounts], (law for law, _ in reports), step)
         return found if found == 1 / AMONG else min(1.0, found + sum(rare for _, rare in reports))
 
     def _tracking(self, gamma: float) -> float:
         """Delta at gamma of one person against two, for all lives; sharper if only one life can be tracked."""
-        step = client_check.tracking_step(gamma)
+        step = tracking_step(gamma)
         laws = [(account.campaign, *life) for account in self.accounts.values() for life in account.tracking(step)]
         total = composed((law for *_, law in laws), step).delta(gamma)
         trackable = [(campaign, rounds) for campaign, rounds, law in laws if law.delta(0.0) > 0]

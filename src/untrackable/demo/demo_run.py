@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from untrackable import strict_json
 from untrackable.collector.http import api_keys
 from untrackable.collector.stores.store_address import open_store
+from untrackable.demo.answer_page import answer_page
 from untrackable.demo.homepage_question import (
     DAYS,
     HOMEPAGES,
@@ -27,6 +28,7 @@ from untrackable.demo.homepage_question import (
 )
 from untrackable.demo.observer import Followed, follow
 from untrackable.demo.people import ShowShare, request, run_clients, send_simulated
+from untrackable.demo.visitor_question import visitor_campaign
 from untrackable.oblivious.gateway_keys import GatewayKeys, write_keys
 from untrackable.progress import Progress, no_progress
 from untrackable.protocol.campaign import Campaign
@@ -65,9 +67,13 @@ class DemoResult:
 
     Reports to the campaign `alone` are as private as promised whoever sees them. Those to the campaign in the
     `crowd` are so only if nobody knows who sent which. `shown` are the most frequent values, the first first.
+    `address` is the collector's, with its dashboard, and `key` opens the pages for managers. At `answer_address` is
+    a page on which visitors answer themselves.
     """
 
     address: str
+    key: str
+    answer_address: str
     clients: int
     relayed: int
     people: int
@@ -114,8 +120,12 @@ def run(
         hidden = crowd_campaign(now, promised, Gateway.from_json(gateway.public_list(1)))
         alone = _collect(asked, server.address, key, (), people)
         crowd = _collect(hidden, server.address, key, (f"{relay.address}/gateways/demo",), people)
+        own = visitor_campaign(time.time())
+        request(server.address, "POST", "/campaigns?published=true", own.to_bytes(), "application/json", key)
         yield DemoResult(
             server.address,
+            key,
+            running.enter_context(answer_page(own, server.address)),
             clients,
             people.clients_of(hidden),
             len(values),

@@ -2,7 +2,7 @@
 
 import math
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from untrackable import strict_json
 from untrackable.brackets import at_most
@@ -35,6 +35,8 @@ def guarantee_words(campaign: Campaign, verdict: str) -> list[str]:
     if crowd is not None:
         hidden = [crowd_words(crowd, verified.get("crowd")), _guess_words(crowd.eps, crowd.delta)]
         sentences = [*hidden, *sentences, TRUST_WORDS]
+    if declared.wipes is not None:
+        sentences.append(wipes_words(declared.wipes))
     truth = campaign.mechanism.truthfulness()
     if declared.eps > _LARGE and truth is not None:
         sentences.append(f"This eps is large. {truth_words(*truth)}")
@@ -52,6 +54,23 @@ def guarantee_words(campaign: Campaign, verdict: str) -> list[str]:
         )
     recognised = verified.get("recognition")
     return sentences + attendance_words(campaign, 1.0 if recognised is None else recognised["upper"])
+
+
+def wipes_words(wipes: int | Literal["any"]) -> str:
+    """What it means that stored data is deleted, as browsers do, so that a person's client begins anew."""
+    if wipes == "any":
+        return (
+            "This also holds if what a person's client stored is deleted, however often: each round has a report "
+            "of its own, whichever client makes it."
+        )
+    anew = "The client then begins anew, as a new person's would"
+    if wipes == 0:
+        return f"This holds only while what a person's client stored is not deleted. {anew}, and reveals more."
+    times = "once" if wipes == 1 else f"{wipes} times"
+    return (
+        f"This also holds if what a person's client stored is deleted {times}. {anew}. After more than that, "
+        "its reports reveal more."
+    )
 
 
 def guarantee_sentence(campaign: Campaign) -> str:

@@ -26,6 +26,10 @@ from untrackable.theory.attendance import Attendance
 
 _ATTENDED, _IN_A_CROWD = 2, 3
 """The versions of campaigns with attendance, and of those that rely on a crowd. Others stay at version 1."""
+_WIPES = 2
+"""What is added to the version if the campaign declares wipes of storage: 4, or 5 with a crowd."""
+_MOST_WIPES = 100
+"""The largest number of wipes that a campaign declares."""
 _DIRECTORY_VERSION = 1
 """The version of directories."""
 LARGEST = 1 << 20
@@ -51,6 +55,9 @@ class Guarantee:
 
     All of this is about an observer who knows which reports are one person's. `crowd` is about one who sees the
     reports of everybody and does not know who sent which, because a relay stands in between.
+
+    A client whose storage is wiped is a new client. `wipes` says how often that may happen to a person so that all
+    of this still holds: a number, or "any". Campaigns that do not declare it leave wiped storage out.
     """
 
     eps: float
@@ -60,6 +67,7 @@ class Guarantee:
     tracking_delta: float
     recognition: float | None = None
     crowd: CrowdGuarantee | None = None
+    wipes: int | Literal["any"] | None = None
 
     def __post_init__(self) -> None:
         checks.choice("values", self.values, ("fixed", "any"))
@@ -72,6 +80,8 @@ class Guarantee:
         )
         if self.recognition is not None:
             checks.settle(self, recognition=checks.probability("recognition", self.recognition))
+        if self.wipes is not None and self.wipes != "any":
+            checks.settle(self, wipes=checks.integer("wipes", self.wipes, low=0, high=_MOST_WIPES))
 
     def to_json(self) -> dict[str, Any]:
         """The guarantee as JSON, without what it does not declare."""
@@ -80,15 +90,18 @@ class Guarantee:
         return {**{name: plain(value) for name, value in declared.items() if value is not None}, **crowd}
 
     @staticmethod
-    def from_json(given: object, *, attendance: bool, crowd: bool = False) -> "Guarantee":
+    def from_json(given: object, *, attendance: bool, crowd: bool = False, wipes: bool = False) -> "Guarantee":
         """The guarantee of this JSON.
 
-        It has `recognition` just if the campaign is one with attendance, and `crowd` if it relies on one.
+        It has `recognition` just if the campaign is one with attendance, `crowd` if it relies on one, and `wipes`
+        if it declares them.
         """
-        present = {"recognition": attendance, "crowd": crowd}
+        present = {"recognition": attendance, "crowd": crowd, "wipes": wipes}
         names = [name for name in Guarantee.__slots__ if present.get(name, True)]
         if not isinstance(given, dict) or set(given) != set(names):
             raise CampaignError(f"the guarantee must have exactly the fields {', '.join(names)}")
+        if wipes and given["wipes"] is None:
+            raise CampaignError("wipes must be a number or any")
         return Guarantee(**{**given, "crowd": CrowdGuarantee.from_json(given["crowd"]) if crowd else None})
 
 
@@ -132,6 +145,7 @@ class Campaign:
         check_attendance(self.attendance, self.guarantee)
         check_crowd(self.guarantee.crowd, self.mechanism, self.rounds, attended=self.attendance is not None)
         check_gateway(self.gateway, self.guarantee.crowd)
+        check_wipes(self.attendance, self.guarantee)
 
     @property
     def attending(self) -> Attendance:
@@ -142,6 +156,23 @@ class Campaign:
     def participation(self) -> Fraction:
         """The probability with which a client answers a round."""
         return self.attending.participation
+
+    @property
+    def changing_values(self) -> int:
+        """The number of values that a person may change between; 1 if the guarantee is about a fixed value."""
+        return 1 if self.guarantee.values == "fixed" else self.encoding.values
+
+    @property
+    def states(self) -> int | None:
+        """The number of states of one person that the guarantee counts; None if there may be any number.
+
+        Where each round has a report of its own, whichever state makes it, the number of states makes no
+        difference, and counts as 1.
+        """
+        wipes = self.guarantee.wipes
+        if not wipes or self.mechanism.charged_by != "states":
+            return 1
+        return None if wipes == "any" else wipes + 1
 
     @property
     def fewest_reports(self) -> int:
@@ -180,7 +211,8 @@ class Campaign:
             "question": self.question,
             "round_seconds": self.round_seconds,
             "rounds": self.rounds,
-            "version": _IN_A_CROWD if gateway else _ATTENDED if attendance else 1,
+            "version": (_IN_A_CROWD if gateway else _ATTENDED if attendance else 1)
+            + (0 if self.guarantee.wipes is None else _WIPES),
         }
 
     def to_bytes(self) -> bytes:
@@ -192,9 +224,11 @@ class Campaign:
         """Read a campaign. Unknown fields, unknown versions and bytes that are not canonical are errors."""
         names = ["version", *(name for name in Campaign.__slots__ if name not in ("attendance", "gateway"))]
         attended = [*names, "attendance"]
-        fields = {1: names, _ATTENDED: attended, _IN_A_CROWD: [*attended, "gateway"]}
+        in_crowd = [*attended, "gateway"]
+        fields = {1: names, _ATTENDED: attended, _IN_A_CROWD: in_crowd}
+        fields |= {_ATTENDED + _WIPES: attended, _IN_A_CROWD + _WIPES: in_crowd}
         document = read_document("campaign", data, fields)
-        version = document["version"]
+        version, crowd = document["version"], "gateway" in document
         try:
             campaign = Campaign(
                 question=document["question"],
@@ -204,10 +238,13 @@ class Campaign:
                 round_seconds=document["round_seconds"],
                 rounds=document["rounds"],
                 guarantee=Guarantee.from_json(
-                    document["guarantee"], attendance=version >= _ATTENDED, crowd=version == _IN_A_CROWD
+                    document["guarantee"],
+                    attendance=version >= _ATTENDED,
+                    crowd=crowd,
+                    wipes=version > _IN_A_CROWD,
                 ),
                 attendance=attendance_from_json(document["attendance"]) if version >= _ATTENDED else None,
-                gateway=Gateway.from_json(document["gateway"]) if version == _IN_A_CROWD else None,
+                gateway=Gateway.from_json(document["gateway"]) if crowd else None,
             )
         except RecursionError:
             raise CampaignError("the campaign is not valid: its parts are nested too deeply") from None
@@ -282,6 +319,14 @@ def check_attendance(attendance: Attendance | None, guarantee: Guarantee) -> Non
         raise ValueError("a campaign has both attendance and a guarantee with recognition, or neither")
     if attendance is not None and attendance.participation == 0:
         raise ValueError("participation must be above 0: nobody would answer")
+
+
+def check_wipes(attendance: Attendance | None, guarantee: Guarantee) -> None:
+    """Refuse wipes without attendance, and for clients that must remember their network."""
+    if guarantee.wipes is not None and attendance is None:
+        raise ValueError("a campaign that declares wipes has attendance, too")
+    if guarantee.wipes and attendance is not None and attendance.one_network:
+        raise ValueError("wipes must be 0 with one_network: a client whose storage is wiped forgets its network")
 
 
 def attendance_from_json(given: object) -> Attendance:

@@ -10,7 +10,7 @@ from untrackable.encodings.encoding import from_json as encoding_from_json
 from untrackable.errors import CampaignError, EncodingError, MechanismError
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.registry import from_json as mechanism_from_json
-from untrackable.protocol.campaign import Campaign, Guarantee, attendance_from_json, check_attendance
+from untrackable.protocol.campaign import Campaign, Guarantee, attendance_from_json, check_attendance, check_wipes
 from untrackable.protocol.crowd_declaration import Gateway, check_crowd
 from untrackable.protocol.wire import LAST_ROUND
 from untrackable.theory.attendance import Attendance
@@ -37,6 +37,7 @@ class CampaignDraft:
             checks.settle(self, rounds=checks.integer("rounds", self.rounds, low=1, high=LAST_ROUND))
         check_attendance(self.attendance, self.guarantee)
         check_crowd(self.guarantee.crowd, self.mechanism, self.rounds, attended=self.attendance is not None)
+        check_wipes(self.attendance, self.guarantee)
 
     def to_json(self) -> dict[str, Any]:
         """The draft as JSON, from which `from_json` makes an equal one."""
@@ -89,8 +90,9 @@ class CampaignDraft:
 
 
 def _guarantee(given: object, *, attendance: bool) -> Guarantee:
-    """The guarantee of a draft. It says itself whether it relies on a crowd."""
-    return Guarantee.from_json(given, attendance=attendance, crowd=isinstance(given, dict) and "crowd" in given)
+    """The guarantee of a draft. It says itself whether it relies on a crowd, and whether it declares wipes."""
+    present = {name: isinstance(given, dict) and name in given for name in ("crowd", "wipes")}
+    return Guarantee.from_json(given, attendance=attendance, **present)
 
 
 def _fields(given: object) -> dict[str, Any]:

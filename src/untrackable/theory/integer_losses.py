@@ -38,6 +38,8 @@ _EXACTLY = decimal.Context(
     prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN, traps=[decimal.Inexact]
 )
 _DIGITS = 50
+_NEAREST, _FARTHEST = 1e-3, 80.0
+"""Steps are chosen for gammas between these. Delta can be computed for other gammas too."""
 _HAIR = 2.0**-49
 """The relative error of a few roundings of floating-point numbers."""
 
@@ -234,6 +236,11 @@ def _product_of(laws: list[LossLaw]) -> LossLaw:
         pairs = [one * other for one, other in zip(laws[::2], laws[1::2], strict=False)]
         laws = pairs + laws[2 * len(pairs) :]
     return laws[0] if laws else LossLaw.nothing()
+
+
+def tracking_step(gamma: float) -> float:
+    """The step of loss laws that are composed to find delta at gamma."""
+    return min(max(gamma, _NEAREST), _FARTHEST) / STEPS if gamma else 1 / STEPS
 
 
 def coarser(step: float, reach: float) -> float:

@@ -84,7 +84,7 @@ def snippet(campaign: Campaign, server: str) -> str:
     declared = campaign.guarantee.to_json()
     # Without a crowd, both observers see the same.
     crowd = declared.pop("crowd", declared)
-    policy = {key: limit for key, limit in declared.items() if key != "values"}
+    policy = {key: limit for key, limit in declared.items() if key not in ("values", "wipes")}
     policy |= {"crowd_eps": crowd["eps"], "crowd_delta": crowd["delta"]}
     trusted = ""
     if campaign.gateway is not None:

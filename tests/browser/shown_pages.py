@@ -1,0 +1,162 @@
+"""All pages that people see, with answers on them: a collector with campaigns, and how to come to each page."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+import uvicorn
+from playwright.sync_api import Page
+
+from tests.collector.dashboard.visitors import in_a_thread
+from tests.collector.samples import BEGIN, answers, sealed
+from tests.collector.servers import SETTINGS, Clock
+from untrackable import Categories, Deck
+from untrackable.collector.http.api_keys import new_key
+from untrackable.collector.http.app import create_app
+from untrackable.collector.http.management import create_campaign
+from untrackable.collector.rounds.closing import close_round
+from untrackable.collector.stores.store import Store
+from untrackable.collector.stores.store_address import open_store
+from untrackable.demo.answer_page import answer_page
+from untrackable.demo.people import request
+from untrackable.demo.visitor_question import visitor_campaign
+from untrackable.protocol.campaign import Campaign, Guarantee
+from untrackable.theory.attendance import Attendance
+
+DAY = 86_400
+NAMES = ["Chrome", "Safari", "Edge", "Firefox", "Samsung Internet", "Opera", "another"]
+SHARES = np.array([0.55, 0.17, 0.1, 0.06, 0.05, 0.03, 0.04])
+ROUNDS = 5
+
+
+@dataclass
+class Shown:
+    """A collector with campaigns, and a page of another origin on which people answer."""
+
+    server: str
+    application: str
+    key: str
+    campaign: str
+
+
+def browsers_question(rounds: int, *, question: str = "Which browser do you use?") -> Campaign:
+    """A question with a few answers, answered one day in five."""
+    share = Fraction(1, 5)
+    return Campaign(
+        question=question,
+        encoding=Categories(names=NAMES),
+        mechanism=Deck.for_budget(bits=3, slots=rounds, eps=3.0, delta=1e-6, participation=share),
+        first_round=BEGIN,
+        round_seconds=DAY,
+        rounds=rounds,
+        guarantee=Guarantee(
+            eps=3.0, delta=1e-6, values="any", gamma=0.0, tracking_delta=0.0, recognition=0.01, wipes="any"
+        ),
+        attendance=Attendance(share),
+    )
+
+
+def collect(store: Store, asked: Campaign, server: str, people: int) -> None:
+    """Some rounds with reports, in which one answer becomes more frequent, and close them."""
+    rng = np.random.default_rng(1)
+    for round in range(1, ROUNDS + 1):
+        weights = SHARES + np.eye(len(NAMES))[3] * 0.05 * round
+        values = rng.choice(len(NAMES), size=people, p=weights / weights.sum())
+        body = b"".join(sealed(asked, answers(asked.mechanism, values, round=round, seed=round), round=round))
+        request(server, "POST", f"/campaigns/{asked.id}/reports", body, "application/octet-stream")
+
+
+@contextmanager
+def shown(folder: Path, *, people: int = 4000, rounds: int = 30) -> Iterator[Shown]:
+    """The running collector."""
+    clock = Clock(BEGIN + ROUNDS * DAY + 100.0)
+    store = open_store(f"sqlite:///{folder}/store.db")
+    with ExitStack() as running:
+        running.enter_context(patch("untrackable.collector.http.app.HeavyWork", in_a_thread))
+        running.enter_context(patch("untrackable.collector.dashboard.new_campaign._WAIT_SECONDS", 300.0))
+        settings = type(SETTINGS)(minimum_reports=10, sweep=3600.0, grace=float(ROUNDS * DAY))
+        app = create_app(store, clock=clock, settings=settings)
+        server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error"))
+        serving = threading.Thread(target=server.run)
+        serving.start()
+        running.callback(serving.join)
+        running.callback(setattr, server, "should_exit", True)
+        while not server.started:
+            assert serving.is_alive()
+            time.sleep(0.01)
+        address = f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+        asked, planned = (
+            browsers_question(rounds),
+            browsers_question(7, question="Which browser did you use before?"),
+        )
+        create_campaign(store, asked.to_bytes(), published=True)
+        create_campaign(store, planned.to_bytes(), published=False)
+        collect(store, asked, address, people)
+        for round in range(1, ROUNDS + 1):
+            close_round(store, asked, round)
+        own = visitor_campaign(clock.now)
+        create_campaign(store, own.to_bytes(), published=False)
+        application = running.enter_context(answer_page(own, address))
+        yield Shown(address, application, new_key(store, "admin")[1], asked.id)
+
+
+def sign_in(page: Page, found: Shown) -> None:
+    """Sign in with the key."""
+    page.goto(f"{found.server}/sign-in")
+    page.fill("#key", found.key)
+    page.click("main button")
+    page.wait_for_url(f"{found.server}/")
+
+
+def _following(page: Page, found: Shown) -> None:
+    page.goto(f"{found.server}/view/{found.campaign}/following")
+    page.wait_for_selector("svg.following", timeout=120_000)
+
+
+def _new(page: Page, found: Shown) -> None:
+    page.goto(f"{found.server}/new")
+    page.fill("#question", "Which browser do you use?")
+    page.fill("#names", "\n".join(NAMES))
+    page.wait_for_selector("#plans:not([aria-busy]) #results strong", timeout=120_000)
+
+
+def _preview(page: Page, found: Shown) -> None:
+    _new(page, found)
+    page.click("button[formaction='/new/preview']")
+    page.wait_for_selector("pre.document", timeout=120_000)
+
+
+def _at(path: str) -> Callable[[Page, Shown], None]:
+    def go(page: Page, found: Shown) -> None:
+        page.goto(found.server + path.replace("CAMPAIGN", found.campaign))
+
+    return go
+
+
+def _answer(page: Page, found: Shown) -> None:
+    page.goto(found.application)
+
+
+EVERYBODY: dict[str, Callable[[Page, Shown], None]] = {
+    "campaigns": _at("/"),
+    "campaign": _at("/view/CAMPAIGN"),
+    "round": _at("/view/CAMPAIGN?round=2&search=o"),
+    "following": _following,
+    "sign-in": _at("/sign-in"),
+    "not-found": _at("/view/nothing"),
+    "answer": _answer,
+}
+"""The pages that everybody sees, by name."""
+MANAGERS: dict[str, Callable[[Page, Shown], None]] = {
+    "managed": _at("/view/CAMPAIGN"),
+    "new": _new,
+    "preview": _preview,
+    "keys": _at("/keys"),
+}
+"""The pages for those who signed in."""

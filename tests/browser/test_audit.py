@@ -1,0 +1,42 @@
+"""The client for web pages passes `untrackable audit-client` at its campaign's own claim."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+from playwright.sync_api import Browser
+
+from tests.browser import audit_driver
+from tests.browser.people import Asking
+from tests.client.samples import campaign
+from untrackable.cli import main
+from untrackable.encodings.bit import Bit
+from untrackable.mechanisms.inner_product.deck import Deck
+
+pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.slow]
+
+
+def test_the_shipped_client_passes_an_audit(browser: Browser, asking: Asking) -> None:
+    """Each of the clients has a storage of its own. (`test_vectors` audits more of them, and refutes a claim.)"""
+    asked = asking.ask(
+        campaign(Deck(bits=1, slots=4, eps_report=1.5), encoding=Bit(), rounds=4, eps=6.0, delta=0.0)
+    )
+    context = browser.new_context()
+    page = asking.page(context, asked, recognition=1.0)
+    audit_driver.open_page(
+        page, asked, {"eps": 6.0, "delta": 0.0, "recognition": 1.0, "crowd_eps": 6.0, "crowd_delta": 0.0}
+    )
+    command = [
+        *("audit-client", "tests.browser.audit_driver:make_client", "--json", "--check"),
+        *("--value", "0", "--value", "1", "--reports", "4", "--clients", "128", "--level", "0.99"),
+    ]
+    done = CliRunner().invoke(main, [*command, "--claimed-eps", str(asked.guarantee.eps)])
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert not found["refuted"]
+    assert not found["shares_randomness"]
+    assert not found["persists"]
+    assert found["eps_lower"] > 0.3
+    assert found["eps_lower"] <= 6
+    assert asking.complaints == []
+    context.close()
