@@ -37,6 +37,7 @@ _BASES = {
     "numbered-bit": "others.assigned.NumberedBit",
     "randomized-response": "local.randomized_response.RandomizedResponse",
     "subset-selection": "local.subset_selection.SubsetSelection",
+    "views": "local.views.Views",
     "vector-question": "others.fixed_vector.VectorQuestion",
 }
 """Local mechanisms. Others are built on them."""
