@@ -1,5 +1,6 @@
 """Values of several parts, with each report about one part. Strings are discovered by prefixes, one per part."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 from untrackable import checks
 from untrackable.estimation.aggregators import LARGEST_DENSE_BITS, Reports, Scope
 from untrackable.mechanisms.local.level_aggregator import LevelAggregator
+from untrackable.mechanisms.local.level_layout import LevelLayout
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
 from untrackable.mechanisms.local.view_reports import ViewReports
 from untrackable.theory.accuracy import Accuracy
@@ -48,6 +50,16 @@ class Levelled(ViewReports):
     def weights(self) -> tuple[int, ...]:
         """All levels are equally likely."""
         return (1,) * self.levels
+
+    @property
+    def ends(self) -> Sequence[int]:
+        """1, 2, … levels."""
+        return range(1, self.levels + 1)
+
+    @property
+    def layout(self) -> LevelLayout:
+        """The level is above the report of the base."""
+        return LevelLayout(self.base.report_bits, self.levels)
 
     def part(self, value: int, level: int) -> int:
         """The part of a value at a level."""

@@ -12,8 +12,9 @@ from untrackable.kernels.multi_bit_answers import add_answers
 from untrackable.kernels.transform import walsh_hadamard_of_reals
 from untrackable.kernels.view_counting import add_view_signs, possible_view_reports
 from untrackable.mechanisms.local import multi_bit_reports
-from untrackable.mechanisms.local.view_characters import TableLaw, spread_radius
+from untrackable.mechanisms.local.view_characters import TableLaw
 from untrackable.mechanisms.local.view_reports import own_reports
+from untrackable.mechanisms.local.view_spread import ViewSpreads
 
 if TYPE_CHECKING:
     from untrackable.mechanisms.local.views import Views
@@ -142,7 +143,7 @@ def _estimated(frequencies: FloatArray, n: int, beta: float, law: TableLaw) -> E
     error = np.sqrt(np.maximum(0.0, held * entry.held + (1 - held) * entry.free) / n)
 
     def reach(beta: float) -> float:
-        return spread_radius(n, beta, square=entry.square, span=entry.span)
+        return float(entry.spread.radius(n, beta))
 
     # The errors of the two entries of a bit are the same number.
     together = 1 if law.bits == 1 else frequencies.size
@@ -156,4 +157,5 @@ def _estimated(frequencies: FloatArray, n: int, beta: float, law: TableLaw) -> E
         error,
         span=np.broadcast_to(entry.span, size),
         reach=reach,
+        spread=ViewSpreads(law),
     )

@@ -12,7 +12,6 @@ and all of them use the same F̂, so they agree with each other. The weights g o
 coefficients ĝ(v) = 2^-k·Σ_u g(u)·(-1)^⟨v,u⟩, and Σ g·f = Σ ĝ·F.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -22,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from untrackable.estimation.spread import Spread
 from untrackable.kernels.transform import walsh_hadamard_of_reals
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
 from untrackable.theory.factor import FloatArray
@@ -30,16 +30,6 @@ View = tuple[int, ...]
 """The positions of the bits that a view shows, in ascending order."""
 Places = slice | NDArray[np.int64]
 """Where characters are in the table of a view."""
-
-
-class Moments(NamedTuple):
-    """What one report adds to n·Σ g·f: its second moment around the constant ĝ(0), and its span (upper).
-
-    They hold whatever people hold. The variance is at most the second moment.
-    """
-
-    square: float
-    span: float
 
 
 class Shared(NamedTuple):
@@ -66,12 +56,12 @@ class TableLaw:
     signs: int
     """The largest number of characters that one report is about."""
 
-    def moments(self, weights: FloatArray) -> Moments:
-        """Those of the sum of the table's frequencies with these weights.
+    def spread(self, weights: FloatArray) -> Spread:
+        """What one report adds to n·Σ g·f, with these weights g of the entries: how far it may be from its mean.
 
         With z and z' both other than 0, E[(-1)^⟨z+z',y⟩] is γ·(-1)^⟨z·A+z'·A,u⟩ or, if they are the same, 1. So the
-        second moment is Σ seen·a² + Σ pairs·(A(u)² - Σ a²) over the views, where a = ĝ/λ, and A is the transform
-        of the coefficients a that the view shows. Nobody's value has a larger A² than the largest.
+        second moment around ĝ(0) is Σ seen·a² + Σ pairs·(A(u)² - Σ a²) over the views, where a = ĝ/λ, and A is the
+        transform of the coefficients a that the view shows. Nobody's value has a larger A² than the largest.
         """
         factors = walsh_hadamard_of_reals(weights) / (1 << self.bits) / self.reach
         factors[0] = 0.0
@@ -81,8 +71,8 @@ class TableLaw:
                 common = factors[shared.table]
                 largest = float((walsh_hadamard_of_reals(common) ** 2).max())
                 square += shared.pairs * (largest - float(common @ common))
-        largest_signs = np.partition(np.abs(factors), -self.signs)[-self.signs :] if self.bits else factors
-        return Moments(square, 2 * float(largest_signs.sum()))
+        longest = np.partition(np.abs(factors), -self.signs)[-self.signs :]
+        return Spread.of_term(square, 2 * float(longest.sum()))
 
     @cached_property
     def entry(self) -> "EntryLaw":
@@ -118,6 +108,11 @@ class EntryLaw(NamedTuple):
     square: float
     span: float
     largest: float
+
+    @property
+    def spread(self) -> Spread:
+        """How far what one report adds may be from its mean."""
+        return Spread.of_term(self.square, self.span)
 
 
 def table_law(
@@ -160,13 +155,3 @@ def places(view: View, common: Sequence[int]) -> Places:
     for position in positions:
         found = np.concatenate((found, found | 1 << position))
     return found
-
-
-def spread_radius(people: int, beta: float, *, square: float, span: float) -> float:
-    """A radius of the mean of independent terms: the smaller one of Bernstein's and Hoeffding's (upper).
-
-    Which one it is depends on these numbers only, and not on any report, so it holds as it is.
-    """
-    level = math.log(2) - math.log(beta)
-    bernstein = math.sqrt(2 * square * level / people) + span * level / (3 * people)
-    return min(bernstein, span * math.sqrt(level / (2 * people)))

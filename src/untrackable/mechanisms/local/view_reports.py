@@ -1,10 +1,9 @@
 """Reports about one of several views of a value: which view it is, and a noisy inner product of what it shows."""
 
-import itertools
 import math
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -52,9 +51,14 @@ class ViewReports:
         raise NotImplementedError
 
     @property
+    def ends(self) -> Sequence[int]:
+        """The sums of the first 1, 2, … weights."""
+        raise NotImplementedError
+
+    @property
     def layout(self) -> LevelLayout:
         """The layout of a report: the view is above the longest report of a base."""
-        return LevelLayout(max(base.report_bits for base in self.bases), len(self.bases))
+        raise NotImplementedError
 
     @property
     def report_bits(self) -> int:
@@ -74,8 +78,7 @@ class ViewReports:
     def draw(self, value: int, entropy: Entropy) -> int:
         """A report. The view takes entropy first, 8 bytes or more, and then its base."""
         value = checks.private_integer("value", value, below=self.values)
-        ends = list(itertools.accumulate(self.weights))
-        view = bisect_right(ends, below(ends[-1], entropy))
+        view = bisect_right(self.ends, below(self.ends[-1], entropy))
         return view << self.layout.base_bits | self.bases[view].draw(self.part(value, view), entropy)
 
     def possible(self, report: int) -> bool:

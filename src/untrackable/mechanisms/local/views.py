@@ -12,12 +12,15 @@ from numpy.typing import NDArray
 
 from untrackable import checks
 from untrackable.estimation.aggregators import Reports, Scope
+from untrackable.mechanisms.local.level_layout import LevelLayout
 from untrackable.mechanisms.local.multi_bit_reports import LARGEST_WIDTH
 from untrackable.mechanisms.local.noisy_inner_product import LARGEST_BITS, NoisyInnerProduct
 from untrackable.mechanisms.local.view_aggregator import ViewAggregator
-from untrackable.mechanisms.local.view_characters import EntryLaw, TableLaw, View, spread_radius, table_law
+from untrackable.mechanisms.local.view_characters import EntryLaw, TableLaw, View, table_law
+from untrackable.mechanisms.local.view_crowd import view_classes
 from untrackable.mechanisms.local.view_reports import ViewReports, common_reports
 from untrackable.theory.accuracy import Accuracy
+from untrackable.theory.crowd_classes import CrowdClasses
 
 MOST_VIEWS = 4096
 LARGEST_VIEW = 24
@@ -48,6 +51,8 @@ class Views(ViewReports):
     width: int = 1
     weights: tuple[int, ...] = ()
     bases: tuple[NoisyInnerProduct, ...] = field(init=False, repr=False, compare=False)
+    ends: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    layout: LevelLayout = field(init=False, repr=False, compare=False)
 
     published = (
         "Horvitz, Thompson: A generalization of sampling without replacement from a finite universe (1952); "
@@ -68,6 +73,8 @@ class Views(ViewReports):
         }
         bases = tuple(made[len(view)] for view in views)
         checks.settle(self, bits=bits, views=views, eps=eps, width=width, weights=weights, bases=bases)
+        layout = LevelLayout(max(base.report_bits for base in bases), len(bases))
+        checks.settle(self, ends=tuple(itertools.accumulate(weights)), layout=layout)
 
     @classmethod
     def prefixes(cls, *, bits: int, eps: float, width: int = 1, weights: Sequence[int] = ()) -> Self:
@@ -119,8 +126,8 @@ class Views(ViewReports):
     def _drawn_views(self, count: int, rng: np.random.Generator) -> NDArray[np.uint16]:
         if len(set(self.weights)) == 1:
             return rng.integers(0, len(self.views), size=count, dtype=np.uint16)
-        ends = np.cumsum(self.weights)
-        return np.searchsorted(ends, rng.integers(0, ends[-1], size=count), side="right").astype(np.uint16)
+        drawn = rng.integers(0, self.ends[-1], size=count)
+        return np.searchsorted(self.ends, drawn, side="right").astype(np.uint16)
 
     def _shown(self, values: NDArray[Any], view: int) -> NDArray[np.uint64]:
         """The part of each value that a view shows. Neighbouring bits are moved together."""
@@ -135,6 +142,10 @@ class Views(ViewReports):
     def table_law(self, view: int) -> TableLaw:
         """How well the table of a view is known, by reports about all views."""
         return _table_law(self, view)
+
+    def crowd_classes(self) -> CrowdClasses:
+        """Reports of two values that differ in every view, where everybody else holds a third value."""
+        return view_classes(self.views, self.bases, self.shares())
 
     def largest_weight(self) -> float:
         """The largest number that one report adds to n times the frequency of an entry of a table.
@@ -151,7 +162,7 @@ class Views(ViewReports):
         return Accuracy(
             people,
             beta,
-            max(spread_radius(people, beta, square=entry.square, span=entry.span) for entry in entries),
+            max(float(entry.spread.radius(people, beta)) for entry in entries),
             math.sqrt(max(0.0, worst.free) / people),
             "of an entry that nobody holds, in the table that is known least well",
         )
