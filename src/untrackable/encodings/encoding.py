@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from untrackable.estimation.ordered_values import NumberEdges
+
 LARGEST_BITS = 256
 """The largest width of an encoded value, in bits."""
 WIDEST_ARRAY = 64
@@ -85,6 +87,10 @@ class Encoding(ABC):
     @abstractmethod
     def label(self, value: int) -> str:
         """A short name of the encoded value for a table or a chart."""
+
+    def numbers(self) -> "NumberEdges":
+        """The numbers that each encoded value stands for, in order; an error if values are not numbers."""
+        raise ValueError("these values are not numbers, so they have no mean and no quantiles")
 
     @abstractmethod
     def describe(self) -> str:

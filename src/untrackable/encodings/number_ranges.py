@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from operator import index
-from typing import TYPE_CHECKING, Any, Literal, Self, SupportsFloat
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, SupportsFloat
 
 from untrackable import checks
 from untrackable.encodings.encoding import Encoding
@@ -16,6 +16,8 @@ from untrackable.encodings.encoding import Encoding
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from untrackable.estimation.ordered_values import NumberEdges
 
 Outside = Literal["error", "clamp", "separate"]
 """How a number out of range is treated: refused, counted as the nearest one within, or as a value of its own."""
@@ -34,6 +36,8 @@ class _Numbers(Encoding):
     __slots__ = ()
     below: Outside
     above: Outside
+    _step: ClassVar[int] = 0
+    """How far the next number is from the end of the range."""
 
     def _check_outside(self) -> None:
         for name in ("below", "above"):
@@ -81,6 +85,23 @@ class _Numbers(Encoding):
         found = places + (self.below == "separate")
         return np.where(under, 0, np.where(over, self.values - 1, found)).astype(np.uint64)
 
+    def numbers(self) -> "NumberEdges":
+        """The numbers of each value. If numbers out of range are a value of their own, it has an infinite edge."""
+        import numpy as np
+
+        from untrackable.estimation.ordered_values import NumberEdges
+
+        low, high = self._edges()
+        before, after = [-math.inf] * (self.below == "separate"), [math.inf] * (self.above == "separate")
+        return NumberEdges(
+            np.concatenate((before, low, [float(high[-1]) + self._step] * len(after))),
+            np.concatenate(([float(low[0]) - self._step] * len(before), high, after)),
+        )
+
+    @abstractmethod
+    def _edges(self) -> "tuple[NDArray[np.float64], NDArray[np.float64]]":
+        """The lowest and the highest number of each value within the range."""
+
     def _outside_words(self) -> str:
         low, high = self._ends
         nearest = {"below": "the lowest", "above": "the highest"}
@@ -105,6 +126,7 @@ class IntegerRange(_Numbers):
     above: Outside = "error"
 
     kind = "integer-range"
+    _step = 1
 
     def __post_init__(self) -> None:
         low = checks.integer("low", self.low, low=-LARGEST_INTEGER, high=LARGEST_INTEGER)
@@ -115,6 +137,12 @@ class IntegerRange(_Numbers):
     @property
     def _inside(self) -> int:
         return self.high - self.low + 1
+
+    def _edges(self) -> "tuple[NDArray[np.float64], NDArray[np.float64]]":
+        import numpy as np
+
+        whole = np.arange(self.low, self.high + 1, dtype=np.float64)
+        return whole, whole
 
     @property
     def _ends(self) -> tuple[str, str]:
@@ -205,6 +233,12 @@ class Buckets(_Numbers):
     @property
     def _inside(self) -> int:
         return len(self.edges) - 1
+
+    def _edges(self) -> "tuple[NDArray[np.float64], NDArray[np.float64]]":
+        import numpy as np
+
+        edges = np.array(self.edges, dtype=np.float64)
+        return edges[:-1], edges[1:]
 
     @property
     def _ends(self) -> tuple[str, str]:
