@@ -25,6 +25,7 @@ from untrackable.mechanisms.kept.loloha import Loloha
 from untrackable.mechanisms.kept.rappor import Rappor
 from untrackable.mechanisms.kept.unary import Unary
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
+from untrackable.mechanisms.local.one_bit_mean import OneBitMean
 from untrackable.mechanisms.local.randomized_response import RandomizedResponse
 from untrackable.mechanisms.local.sketches import CountMeanSketch, HadamardSketch
 from untrackable.mechanisms.local.string_levels import Levelled
@@ -417,6 +418,20 @@ def views() -> Iterator[Json]:
         yield group(m, parameters, thresholds, cases)
 
 
+def one_bit_mean() -> Iterator[Json]:
+    """Decks of one noisy bit, with a rounding's word that is rejected."""
+    for values, eps in ((2, 1.0), (101, 0.0124), (1 << 32, 3.0)):
+        base, slots = OneBitMean(values=values, eps=eps), 6
+        m = Dealt(base, slots)
+        cases = [case(m, v, range(1, slots + 1), label=f"{m!r} value {v}") for v in (0, values // 3, values - 1)]
+        if values == 101:
+            rounds = range(1, slots + 1)
+            cases.append(case(m, 7, rounds, label=f"{m!r} rounding rejected", first=HIGHEST_WORD))
+        described = {"values": values, "eps": eps}
+        parameters = {"base": described, "slots": slots, "when_empty": "stop"}
+        yield group(m, parameters, {"flip": base.flip.threshold}, cases)
+
+
 # --- dBitFlipPM and the sketches ---------------------------------------------------------------------------------
 
 
@@ -625,6 +640,7 @@ MAKERS: dict[str, Callable[[], Iterator[Json]]] = {
     "Lgrr": lgrr,
     "Loloha": loloha,
     "Memoized": memoized,
+    "OneBitMean": one_bit_mean,
     "OneChange": one_change,
     "Rappor": rappor,
     "Sketches": sketches,
