@@ -25,10 +25,12 @@ from untrackable.mechanisms.kept.loloha import Loloha
 from untrackable.mechanisms.kept.rappor import Rappor
 from untrackable.mechanisms.kept.unary import Unary
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
+from untrackable.mechanisms.local.one_bit_mean import OneBitMean
 from untrackable.mechanisms.local.randomized_response import RandomizedResponse
 from untrackable.mechanisms.local.sketches import CountMeanSketch, HadamardSketch
 from untrackable.mechanisms.local.string_levels import Levelled
 from untrackable.mechanisms.local.subset_selection import SubsetSelection
+from untrackable.mechanisms.local.views import Views
 from untrackable.mechanisms.others.assigned import Assigned
 from untrackable.mechanisms.others.fixed_vector import FixedVector
 from untrackable.mechanisms.others.one_change import OneChange
@@ -396,6 +398,40 @@ def levelled() -> Iterator[Json]:
         yield group(m, parameters, {"flip": base.flip.threshold}, cases)
 
 
+def views() -> Iterator[Json]:
+    """Decks of reports about views; words and bytes, unequal weights, and a view's word that is rejected."""
+    for base, slots in (
+        (Views.prefixes(bits=6, eps=1.0), 6),
+        (Views.prefixes(bits=5, eps=1.5, width=2, weights=(1, 2, 3, 4, 5)), 8),
+        (Views.single_bits(bits=200, eps=0.0124), 4),
+        (Views(bits=9, views=((0, 1, 4), (2, 8), (7,)), eps=2.0), 4),
+        (Views(bits=80, views=(tuple(range(60, 76)), (2, 79)), eps=5.0, width=6, weights=(3, 2)), 6),
+    ):
+        m = Dealt(base, slots)
+        value = int.from_bytes(stream(f"{m!r} value", 32)) % base.values
+        cases = [case(m, v, range(1, slots + 1), label=f"{m!r} value {v}") for v in (value, 0)]
+        if sum(base.weights) % 3 == 0:
+            cases.append(case(m, 0, [1], label=f"{m!r} view rejected", first=HIGHEST_WORD))
+        described = {key: entry for key, entry in m.to_json()["base"].items() if key != "mechanism"}
+        parameters = {"base": described, "slots": slots, "when_empty": "stop"}
+        thresholds = {f"flip {one.width}": one.flip.threshold for one in base.bases}
+        yield group(m, parameters, thresholds, cases)
+
+
+def one_bit_mean() -> Iterator[Json]:
+    """Decks of one noisy bit, with a rounding's word that is rejected."""
+    for values, eps in ((2, 1.0), (101, 0.0124), (1 << 32, 3.0)):
+        base, slots = OneBitMean(values=values, eps=eps), 6
+        m = Dealt(base, slots)
+        cases = [case(m, v, range(1, slots + 1), label=f"{m!r} value {v}") for v in (0, values // 3, values - 1)]
+        if values == 101:
+            rounds = range(1, slots + 1)
+            cases.append(case(m, 7, rounds, label=f"{m!r} rounding rejected", first=HIGHEST_WORD))
+        described = {"values": values, "eps": eps}
+        parameters = {"base": described, "slots": slots, "when_empty": "stop"}
+        yield group(m, parameters, {"flip": base.flip.threshold}, cases)
+
+
 # --- dBitFlipPM and the sketches ---------------------------------------------------------------------------------
 
 
@@ -604,12 +640,14 @@ MAKERS: dict[str, Callable[[], Iterator[Json]]] = {
     "Lgrr": lgrr,
     "Loloha": loloha,
     "Memoized": memoized,
+    "OneBitMean": one_bit_mean,
     "OneChange": one_change,
     "Rappor": rappor,
     "Sketches": sketches,
     "Stored": stored,
     "SubsetSelection": subset_selection,
     "Unary": unary,
+    "Views": views,
     "Votes": votes,
 }
 

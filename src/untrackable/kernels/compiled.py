@@ -31,6 +31,7 @@ _integers = types.Array(types.int64, 1, "C")
 _counters = types.Array(types.int32, 1, "C")
 _bucketed = types.Array(types.uint32, 1, "C")
 _words = types.Array(types.uint64, 1, "C")
+_given_integers = types.Array(types.int64, 1, "C", readonly=True)
 _given_words = types.Array(types.uint64, 1, "C", readonly=True)
 _given_rows = types.Array(types.uint64, 2, "C", readonly=True)
 
@@ -160,6 +161,24 @@ def add_signs(sums: Integers, reports: Words) -> bool:
         for i in range(block.size):
             sums[block[i] >> _ONE] += 1 - 2 * np.int64(block[i] & _ONE)
     return True
+
+
+@kernel(types.boolean(_given_words, types.uint64, _given_integers, _given_integers, _words))
+def view_signs(reports: Words, shift: int, starts: Integers, sizes: Integers, signs: Words) -> bool:
+    """Write 2·(start of the view + v) + b for every report 2·v + b of a view, which is above `shift` bits.
+
+    False if a view does not exist, or if v is 0 or too large for it.
+    """
+    views, mask = np.uint64(starts.size), (_ONE << shift) - _ONE
+    strange = False
+    for i in range(reports.size):
+        view, rest = reports[i] >> shift, reports[i] & mask
+        if view >= views:
+            return False
+        vector = np.int64(rest >> _ONE)
+        strange |= vector == 0 or vector >= sizes[view]
+        signs[i] = (np.uint64(starts[view]) << _ONE) + rest
+    return not strange
 
 
 @kernel(types.boolean(_counters, _given_words))

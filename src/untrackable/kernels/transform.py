@@ -1,6 +1,7 @@
-"""The fast Walsh-Hadamard transform of integers."""
+"""The fast Walsh-Hadamard transform of integers, and of floating-point numbers."""
 
 from types import ModuleType
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,7 @@ from untrackable.kernels.compilation import compiled
 from untrackable.kernels.engine import on_gpu
 
 Integers = NDArray[np.int64]
+_Number = TypeVar("_Number", np.int64, np.float64)
 
 _LEVELS = 6
 """The largest number of levels that one pass over memory does, after the first pass."""
@@ -46,6 +48,13 @@ def walsh_hadamard(sums: Integers, *, in_place: bool = False) -> Integers:
     return table
 
 
+def walsh_hadamard_of_reals(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Σ_v (-1)^⟨v,u⟩·numbers[v] for every u, for one row of 2^bits floating-point numbers."""
+    if numbers.ndim != 1 or numbers.size & (numbers.size - 1) or not numbers.size:
+        raise ValueError(f"numbers must be one row of 2^bits entries, got shape {numbers.shape}")
+    return _butterflies(np.array(numbers, dtype=np.float64))
+
+
 def _transform(kernels: ModuleType, row: Integers) -> None:
     """Transform one row: first tiles of neighbouring entries, then columns of ever more distant ones."""
     workers = threads.allowed() if row.size > _ALONE else 1
@@ -69,7 +78,7 @@ def _next_levels(left: int) -> int:
     return -(-left // passes)
 
 
-def _butterflies(table: Integers) -> Integers:
+def _butterflies(table: NDArray[_Number]) -> NDArray[_Number]:
     """The transform with NumPy alone, level by level."""
     half = 1
     while half < table.shape[-1]:

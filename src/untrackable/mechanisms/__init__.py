@@ -2,9 +2,9 @@
 
 All of them implement `Mechanism`; `from_json` makes one from its JSON description. Our own are `Deck`, `Fading`,
 `InnerProduct` and `Bitwise`. `RandomizedResponse`, `NoisyInnerProduct`, `SubsetSelection`, `CountMeanSketch`,
-`HadamardSketch` and `Levelled` are local mechanisms: they report a value once. `Fresh`, `Memoized`, `Stored` and
-`Dealt` wrap a local mechanism and report in every round. Other authors published `Rappor`, `Unary`, `Lgrr`,
-`Loloha`, `DBitFlip`, `FixedVector`, `Assigned`, `OneChange` and `Votes`.
+`HadamardSketch`, `Views`, `OneBitMean` and `Levelled` are local mechanisms: they report a value once. `Fresh`,
+`Memoized`, `Stored` and `Dealt` wrap a local mechanism and report in every round. Other authors published
+`Rappor`, `Unary`, `Lgrr`, `Loloha`, `DBitFlip`, `FixedVector`, `Assigned`, `OneChange` and `Votes`.
 """
 
 from typing import TYPE_CHECKING
@@ -23,11 +23,13 @@ if TYPE_CHECKING:
     from untrackable.mechanisms.kept.rappor import Rappor as Rappor
     from untrackable.mechanisms.kept.unary import Unary as Unary
     from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct as NoisyInnerProduct
+    from untrackable.mechanisms.local.one_bit_mean import OneBitMean as OneBitMean
     from untrackable.mechanisms.local.randomized_response import RandomizedResponse as RandomizedResponse
     from untrackable.mechanisms.local.sketches import CountMeanSketch as CountMeanSketch
     from untrackable.mechanisms.local.sketches import HadamardSketch as HadamardSketch
     from untrackable.mechanisms.local.string_levels import Levelled as Levelled
     from untrackable.mechanisms.local.subset_selection import SubsetSelection as SubsetSelection
+    from untrackable.mechanisms.local.views import Views as Views
     from untrackable.mechanisms.others.assigned import Assigned as Assigned
     from untrackable.mechanisms.others.fixed_vector import FixedVector as FixedVector
     from untrackable.mechanisms.others.one_change import OneChange as OneChange
@@ -58,12 +60,14 @@ __all__, __getattr__, __dir__ = lazy_names(
         "Mechanism": "interface",
         "Memoized": "wrappers.stored",
         "NoisyInnerProduct": "local.noisy_inner_product",
+        "OneBitMean": "local.one_bit_mean",
         "OneChange": "others.one_change",
         "RandomizedResponse": "local.randomized_response",
         "Rappor": "kept.rappor",
         "SubsetSelection": "local.subset_selection",
         "Stored": "wrappers.stored",
         "Unary": "kept.unary",
+        "Views": "local.views",
         "Votes": "others.votes",
         "from_json": "registry",
     },

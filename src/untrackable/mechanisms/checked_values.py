@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from untrackable.mechanisms.local.string_levels import Levelled
+from untrackable.mechanisms.local.views import LARGEST_PLAIN_BITS, Views
 
 if TYPE_CHECKING:
     from untrackable.mechanisms.local.local_interface import Local
@@ -28,8 +29,11 @@ def local_population(base: "Local", values: ArrayLike, rounds: int, *, may_chang
     """The values of a population for a local mechanism, checked but not copied.
 
     Values of `Levelled` have their parts along a last axis. The result is then an array with one record `parts` for
-    each value.
+    each value. Values of `Views` that are wider than a word have their words along a last axis, the lowest first,
+    and become records `words`.
     """
+    if isinstance(base, Views) and base.bits > LARGEST_PLAIN_BITS:
+        return _word_population(base.bits, values, rounds, may_change=may_change)
     if not isinstance(base, Levelled):
         return integer_population(values, base.values, rounds, may_change=may_change)
     array = np.asarray(values)
@@ -38,6 +42,17 @@ def local_population(base: "Local", values: ArrayLike, rounds: int, *, may_chang
     integer_population(array[..., 0], base.base.values, rounds, may_change=may_change)
     parts = integer_population(array.reshape(-1), base.base.values, rounds, may_change=False)
     records = np.ascontiguousarray(parts, dtype=np.uint64).view([("parts", np.uint64, (base.levels,))])
+    return records.reshape(array.shape[:-1])
+
+
+def _word_population(bits: int, values: ArrayLike, rounds: int, *, may_change: bool) -> NDArray[Any]:
+    array = np.asarray(values, dtype=np.uint64)
+    size = -(-bits // 64)
+    if array.ndim < 2 or array.shape[-1] != size:
+        raise ValueError(f"values must have their {size} words along a last axis, got shape {array.shape}")
+    highest = 1 << (bits - 1) % 64 + 1
+    integer_population(array[..., -1], highest, rounds, may_change=may_change)
+    records = np.ascontiguousarray(array).view([("words", np.uint64, (size,))])
     return records.reshape(array.shape[:-1])
 
 

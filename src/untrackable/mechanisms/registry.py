@@ -35,8 +35,10 @@ _BASES = {
     "levelled": "local.string_levels.Levelled",
     "noisy-inner-product": "local.noisy_inner_product.NoisyInnerProduct",
     "numbered-bit": "others.assigned.NumberedBit",
+    "one-bit-mean": "local.one_bit_mean.OneBitMean",
     "randomized-response": "local.randomized_response.RandomizedResponse",
     "subset-selection": "local.subset_selection.SubsetSelection",
+    "views": "local.views.Views",
     "vector-question": "others.fixed_vector.VectorQuestion",
 }
 """Local mechanisms. Others are built on them."""

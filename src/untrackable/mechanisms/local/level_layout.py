@@ -13,6 +13,8 @@ from untrackable.estimation.aggregators import Reports
 Words = NDArray[np.uint64]
 
 _WORD = 64
+_LEVEL_BYTES = 3
+"""The number of bytes that a level can reach into."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +38,15 @@ class LevelLayout:
         """These reports with these levels above them."""
         if not self.bytes:
             return rest | levels << np.uint64(self.base_bits)
-        joined = np.zeros((*levels.shape, self.bytes + 2), dtype=np.uint8)
+        joined = np.zeros((*levels.shape, self.bytes + _LEVEL_BYTES), dtype=np.uint8)
         if self.base_bits <= _WORD:
             rest = rest.astype("<u8")[..., None].view(np.uint8)
         size = -(-self.base_bits // 8)
         joined[..., :size] = rest[..., :size]
         position, shift = divmod(self.base_bits, 8)
         above = levels << np.uint64(shift)
-        joined[..., position] |= (above & np.uint64(0xFF)).astype(np.uint8)
-        joined[..., position + 1] |= (above >> np.uint64(8)).astype(np.uint8)
+        for i in range(_LEVEL_BYTES):
+            joined[..., position + i] |= (above >> np.uint64(8 * i) & np.uint64(0xFF)).astype(np.uint8)
         return joined[..., : self.bytes]
 
     def split(self, reports: Reports) -> tuple[Words, Reports]:
@@ -59,10 +61,8 @@ class LevelLayout:
         size = -(-self.base_bits // 8)
         above = np.zeros(reports.shape[:-1], dtype=np.uint64)
         # If there is only one level, it has no bits.
-        if position < self.bytes:
-            above |= reports[..., position]
-        if position + 1 < self.bytes:
-            above |= reports[..., position + 1].astype(np.uint64) << np.uint64(8)
+        for i in range(min(_LEVEL_BYTES, self.bytes - position)):
+            above |= reports[..., position + i].astype(np.uint64) << np.uint64(8 * i)
         room = max(size, _WORD // 8)
         rest = np.zeros((*reports.shape[:-1], room), dtype=np.uint8)
         rest[..., :size] = reports[..., :size]

@@ -86,3 +86,17 @@ class IntegerLocal(Protocol):
 
     def integer_loss(self) -> LossLaw:
         """The law of the privacy loss of one report: `privacy_factor`, rounded to the safe side."""
+
+
+@runtime_checkable
+class DifferentlyRepeatedLocal(Protocol):
+    """A local mechanism for which the value decides how well a report that is sent twice is recognised."""
+
+    @property
+    def repeat_certainty(self) -> Certainty:
+        """Upper if `repeat_factor` dominates all values, and none need attain it."""
+
+
+def repeat_certainty(base: Local) -> Certainty:
+    """The certainty of `repeat_factor`: exact, unless the mechanism says otherwise."""
+    return base.repeat_certainty if isinstance(base, DifferentlyRepeatedLocal) else "exact"

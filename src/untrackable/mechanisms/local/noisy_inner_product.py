@@ -136,7 +136,7 @@ class NoisyInnerProduct:
 
         It is the same for every two values.
         """
-        truth, other = self._chances()
+        truth, other = self.chances()
         eps, differ = flip_eps(self.flip, 1 << self.width), self.differing()
         one_of_theirs = 1.0 if self.width == 1 else truth + other
         rest = 0.0 if self.bits == 1 else 1 - differ * one_of_theirs
@@ -146,29 +146,21 @@ class NoisyInnerProduct:
 
     def integer_loss(self) -> LossLaw:
         """The loss of one report in whole numbers: p = 1-η for the truth, q = η/(2^w-1) for each other answer."""
-        lie, others, differ = self.flip.threshold, (1 << self.width) - 1, self._differing_fraction()
+        lie, others, differ = self.flip.threshold, (1 << self.width) - 1, self.differing_exact()
         truth, other = Fraction(_WORD - lie, _WORD), Fraction(lie, _WORD * others)
         losses = {1: differ * truth, 0: 1 - differ * (truth + other), -1: differ * other}
         return LossLaw.of(log_ratio((_WORD - lie) * others, lie), losses)
 
-    def _differing_fraction(self) -> Fraction:
+    def differing_exact(self) -> Fraction:
         """The exact ρ."""
         return (1 - Fraction(1, 1 << self.width)) / (1 - Fraction(1, 1 << self.bits))
 
     def crowd_classes(self) -> CrowdClasses:
-        """Reports with the answer of one of two values, and not of the other: like the third value's or not.
-
-        Two differences of three values are independent vectors. The share of lists that map both to zero is the
-        product over i < w of (2^(d-2)-2^i)/(2^d-2^i), which is (2^(d-w)-1)(2^(d-w-1)-1)/((2^d-1)(2^(d-1)-1)).
-        """
-        truth, lie = self._chances()
+        """Reports with the answer of one of two values, and not of the other: like the third value's or not."""
+        truth, lie = self.chances()
         if self.bits == 1:
             return CrowdClasses((truth, lie), (lie, truth), (lie, truth))
-        left, whole = Fraction(1 << self.bits, 1 << self.width), 1 << self.bits
-        differ = self._differing_fraction()
-        both = (left - 1) * (left / 2 - 1) / ((whole - 1) * (whole // 2 - 1)) if left > 1 else Fraction(0)
-        shared = float(1 - differ - both)
-        apart = float(differ - (1 - differ - both))
+        apart, shared = map(float, self.third_answers())
         rows = [(share, third) for share, third in ((apart, lie), (shared, truth)) if share]
         return CrowdClasses(
             tuple(share * chance for share, _ in rows for chance in (truth, lie)),
@@ -176,15 +168,28 @@ class NoisyInnerProduct:
             tuple(share * third for share, third in rows for _ in range(2)),
         )
 
+    def third_answers(self) -> tuple[Fraction, Fraction]:
+        """The shares of lists for which a third value's answer is not that of the first of two, and that it is.
+
+        They are among the lists for which the two have different answers. Two differences of three values are
+        independent vectors. The share of lists that map both to zero is the product over i < w of
+        (2^(d-2)-2^i)/(2^d-2^i), which is (2^(d-w)-1)(2^(d-w-1)-1)/((2^d-1)(2^(d-1)-1)).
+        """
+        left, whole = Fraction(1 << self.bits, 1 << self.width), 1 << self.bits
+        differ = self.differing_exact()
+        both = (left - 1) * (left / 2 - 1) / ((whole - 1) * (whole // 2 - 1)) if left > 1 else Fraction(0)
+        shared = 1 - differ - both
+        return differ - shared, shared
+
     def largest_weight(self) -> float:
         """(1-c)/(p-c): a report counts for its sender's value with probability p, and for another with c."""
-        truth, _ = self._chances()
+        truth, _ = self.chances()
         other = self.answer_for_another()
         return (1 - other) / (truth - other)
 
     def answer_for_another(self) -> float:
         """The probability that a report has the answer that is true of another given value."""
-        truth, lie = self._chances()
+        truth, lie = self.chances()
         return (1 - self.differing()) * truth + self.differing() * lie
 
     def held_variance(self, share: float) -> float:
@@ -194,7 +199,7 @@ class NoisyInnerProduct:
         it has the same true answer to the vectors, or by noise (exact).
         """
         share = checks.probability("share", share)
-        truth, _ = self._chances()
+        truth, _ = self.chances()
         other = self.answer_for_another()
         held, unheld = truth * (1 - truth), other * (1 - other)
         return (share * held + (1 - share) * unheld) / (truth - other) ** 2
@@ -205,7 +210,7 @@ class NoisyInnerProduct:
 
     def repeat_factor(self) -> Factor:
         """One report sent twice is equal for certain. Two reports have the same vectors and answer by chance."""
-        truth, other = self._chances()
+        truth, other = self.chances()
         lie, chance, log_lists = self.flip.probability, 1 / self._lists(), math.log(self._lists())
         equal = [truth**2 * chance, lie * other * chance]
         losses = [log_lists - math.log(truth), log_lists - math.log(other), -math.inf]
@@ -213,7 +218,7 @@ class NoisyInnerProduct:
 
     def log_likelihood(self, reports: Reports, value: int) -> FloatArray:
         """The log probability of every report."""
-        truth, other = self._chances()
+        truth, other = self.chances()
         rows = multi_bit_reports.rows_of(reports, self.bits, self.width)
         vectors, answers = multi_bit_reports.columns_of(rows, self.bits, self.width)
         is_true = answers == multi_bit_reports.answers_of(vectors, value, self.width)
@@ -242,7 +247,7 @@ class NoisyInnerProduct:
             return WideAggregator(scope, bits=bits, width=width, flip=flip)
         return InnerProductAggregator(scope, bits=bits, flip=flip)
 
-    def _chances(self) -> tuple[float, float]:
+    def chances(self) -> tuple[float, float]:
         """The probabilities of the true answer and of each other one."""
         return self.flip.opposite().probability, self.flip.probability / ((1 << self.width) - 1)
 

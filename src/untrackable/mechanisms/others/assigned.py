@@ -89,7 +89,7 @@ class NumberedBit(NoisyInnerProduct):
         half = self.values // 2
         return (each * half + min(more, half)) / self.people
 
-    def _differing_fraction(self) -> Fraction:
+    def differing_exact(self) -> Fraction:
         """`differing` as an exact fraction."""
         each, more = self._shared
         half = self.values // 2

@@ -17,7 +17,7 @@ from untrackable.mechanisms.checked_values import local_population, per_round
 from untrackable.mechanisms.crowd_privacy import SentRounds
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.interface import After, Charge, Values
-from untrackable.mechanisms.local.local_interface import Local
+from untrackable.mechanisms.local.local_interface import Local, repeat_certainty
 from untrackable.mechanisms.observed_rounds import ObservedRounds, round_number
 from untrackable.mechanisms.wrappers.local_wrapper import LARGEST_SLOTS, LocalWrapper, local_base
 from untrackable.theory.attendance import answering_once
@@ -130,7 +130,11 @@ class Dealt(LocalWrapper):
     def _trackings(self, observed: ObservedRounds) -> list[Experiment | Mixture]:
         """Nobody can tell one person from two, unless a replay puts a card on both sides."""
         crossings = {crossed for crossed, _ in self._crossings(observed)}
-        return [Experiment([(self.base.repeat_factor(), crossed)]) for crossed in sorted(crossings)]
+        certainty = repeat_certainty(self.base)
+        return [
+            Experiment([(self.base.repeat_factor(), crossed)], certainty=certainty if crossed else "exact")
+            for crossed in sorted(crossings)
+        ]
 
     @property
     def enough_reports(self) -> int | None:

@@ -13,7 +13,7 @@ from untrackable.framing import pack_integers, unpack_reports
 from untrackable.mechanisms.checked_values import local_population, per_round
 from untrackable.mechanisms.entropy import Entropy, below
 from untrackable.mechanisms.interface import After, Pair, Values
-from untrackable.mechanisms.local.local_interface import Local
+from untrackable.mechanisms.local.local_interface import Local, repeat_certainty
 from untrackable.mechanisms.observed_rounds import ObservedRounds, round_number
 from untrackable.mechanisms.wrappers import stored_likelihood
 from untrackable.mechanisms.wrappers.local_wrapper import LARGEST_SLOTS, LocalWrapper, local_base
@@ -109,7 +109,9 @@ class Stored(LocalWrapper):
         if self.slots == 1:
             # All reports are the same, so one on each side reveals as much as any number of them.
             both_sides = 0 < observed.tracking_by_sides() < observed.reports
-            return [Experiment([self.base.repeat_factor()] if both_sides else [])]
+            if not both_sides:
+                return [Experiment()]
+            return [Experiment([self.base.repeat_factor()], certainty=repeat_certainty(self.base))]
         return [stored_tracking(self.slots, observed.reports, j) for j in observed.tracking_splits(1)]
 
     @property

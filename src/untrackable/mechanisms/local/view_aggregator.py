@@ -1,0 +1,161 @@
+"""Sums of reports about views, and the tables that they give."""
+
+import itertools
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from untrackable import checks
+from untrackable.estimation.aggregators import Aggregator, Estimate, FloatArray, Reports, Scope
+from untrackable.kernels.multi_bit_answers import add_answers
+from untrackable.kernels.transform import walsh_hadamard_of_reals
+from untrackable.kernels.view_counting import add_view_signs, possible_view_reports
+from untrackable.mechanisms.local import multi_bit_reports
+from untrackable.mechanisms.local.view_characters import TableLaw
+from untrackable.mechanisms.local.view_reports import own_reports
+from untrackable.mechanisms.local.view_spread import ViewSpreads
+
+if TYPE_CHECKING:
+    from untrackable.mechanisms.local.views import Views
+
+
+class _Wide(NamedTuple):
+    """Reports about one view, as rows of words."""
+
+    view: int
+    rows: NDArray[np.uint64]
+
+
+class ViewAggregator(Aggregator):
+    """For every view and every vector of its bits, the sum of the signs of the answers about it.
+
+    `sums` has the entries of one view after those of another. The estimate of a table pools all views that show the
+    same bits. The number of entries is that of the views' tables, whatever the number of bits.
+    """
+
+    _sums = ("sums",)
+
+    def __init__(self, scope: Scope, mechanism: "Views") -> None:
+        super().__init__(scope)
+        self._mechanism = mechanism
+        self._layout = mechanism.layout
+        self._axes = 2 if self._layout.bytes else 1
+        self._sizes = np.array([base.values for base in mechanism.bases], dtype=np.int64)
+        ends = np.cumsum(self._sizes)
+        self._starts = ends - self._sizes
+        # The kernel that counts takes a power of two. The last entries may stay 0.
+        self.sums = np.zeros(1 << int(ends[-1] - 1).bit_length(), dtype=np.int64)
+
+    def table(self, view: int, beta: float = 0.05) -> Estimate:
+        """The frequency of each entry of a view's table: of each number that its bits can be.
+
+        Tables of different views agree where they show the same bits.
+        """
+        n, beta = self._counted(), checks.open_probability("beta", beta)
+        view = checks.integer("view", view, low=0, high=len(self._mechanism.views) - 1)
+        law = self._mechanism.table_law(view)
+        return _estimated(self._frequencies(law, n), n, beta, law)
+
+    def _frequencies(self, law: TableLaw, n: int) -> FloatArray:
+        counted = np.zeros(1 << law.bits, dtype=np.int64)
+        for shared in law.shared:
+            start = self._starts[shared.view]
+            counted[shared.table] += self.sums[start : start + self._sizes[shared.view]][shared.own]
+        counted[0] = n  # Entry 0 of a view is never counted: the character of no bits is 1.
+        return walsh_hadamard_of_reals(counted / law.reach) / (n * counted.size)
+
+    def _estimate_all(self, n: int, beta: float) -> Estimate:
+        whole = self._mechanism.whole
+        if whole is None:
+            raise ValueError(
+                "these reports are about tables of some bits each, not about whole values: estimate a table instead"
+            )
+        return self.table(whole, beta)
+
+    def _array(self, reports: list[int]) -> Reports:
+        if any(not 0 <= report < 1 << self._layout.report_bits for report in reports):
+            raise ValueError(self._range())
+        if not self._layout.bytes:
+            return np.array(reports, dtype=np.uint64)
+        data = b"".join(report.to_bytes(self._layout.bytes, "little") for report in reports)
+        return np.frombuffer(data, dtype=np.uint8).reshape(-1, self._layout.bytes)
+
+    def _checked(self, reports: Reports) -> Reports:
+        size = self._layout.bytes
+        if not size:
+            # A negative number becomes a word that is too large, and is refused later.
+            kind = np.int64 if reports.dtype.kind == "i" else np.uint64
+            return reports.astype(kind, copy=False).view(np.uint64).reshape(-1)
+        if reports.dtype != np.uint8 or reports.shape[-1:] != (size,):
+            raise ValueError(f"reports must be arrays of {size} bytes each, got {reports.dtype} {reports.shape}")
+        return reports.reshape(-1, size)
+
+    def _possible(self, reports: Reports) -> None:
+        if self._mechanism.width > 1:
+            self._by_view(reports)
+        elif not possible_view_reports(*self._narrow(reports)):
+            raise ValueError(self._range())
+
+    def _add(self, reports: Reports) -> None:
+        if self._mechanism.width == 1:
+            if not add_view_signs(self.sums, *self._narrow(reports)):
+                raise ValueError(self._range())
+        else:
+            for view, rows in self._by_view(reports):
+                start = self._starts[view]
+                add_answers(self.sums[start : start + self._sizes[view]], rows, self._mechanism.bases[view].width)
+        self.n += reports.shape[0]
+
+    def _narrow(self, reports: Reports) -> tuple[NDArray[np.uint64], int, NDArray[np.int64], NDArray[np.int64]]:
+        return reports.astype(np.uint64, copy=False), self._layout.base_bits, self._starts, self._sizes
+
+    def _by_view(self, reports: Reports) -> list[_Wide]:
+        """The reports about each view, after checks."""
+        views, rest = self._layout.split(reports)
+        if views.size and int(views.max()) >= self._sizes.size:
+            raise ValueError(self._range())
+        order = np.argsort(views.astype(np.uint16), kind="stable")
+        ends = np.cumsum(np.bincount(views.astype(np.int64), minlength=self._sizes.size))
+        found = []
+        for view, (start, stop) in enumerate(itertools.pairwise([0, *ends.tolist()])):
+            if start == stop:
+                continue
+            base = self._mechanism.bases[view]
+            own, fitting = own_reports(rest[order[start:stop]], base)
+            if not fitting.all():
+                raise ValueError(self._range())
+            rows = multi_bit_reports.rows_of(own, base.bits, base.width)
+            vectors, _ = multi_bit_reports.columns_of(rows, base.bits, base.width)
+            if not multi_bit_reports.all_independent(vectors, base.width):
+                raise ValueError(self._range())
+            found.append(_Wide(view, rows))
+        return found
+
+    def _range(self) -> str:
+        return f"a report must be about one of {self._sizes.size} views, and its base must be able to make it"
+
+
+def _estimated(frequencies: FloatArray, n: int, beta: float, law: TableLaw) -> Estimate:
+    """The estimate of all entries of a table. All have the same radius."""
+    entry = law.entry
+    held = np.clip(frequencies, 0, 1)
+    error = np.sqrt(np.maximum(0.0, held * entry.held + (1 - held) * entry.free) / n)
+
+    def reach(beta: float) -> float:
+        return float(entry.spread.radius(n, beta))
+
+    # The errors of the two entries of a bit are the same number.
+    together = 1 if law.bits == 1 else frequencies.size
+    size = frequencies.shape
+    return Estimate(
+        frequencies,
+        n,
+        beta,
+        np.broadcast_to(reach(beta), size),
+        np.broadcast_to(reach(beta / together), size),
+        error,
+        span=np.broadcast_to(entry.span, size),
+        reach=reach,
+        spread=ViewSpreads(law),
+    )

@@ -1,0 +1,130 @@
+"""The loudest deck of any local mechanism that has one eps, for a budget of all cards: alone, or in a crowd."""
+
+import dataclasses
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from untrackable import checks
+from untrackable.checks import Chance
+from untrackable.mechanisms.crowd_privacy import crowd_parts, crowd_size, taking_part
+from untrackable.mechanisms.wrappers.card_dealing import Dealt
+from untrackable.mechanisms.wrappers.local_wrapper import local_base
+from untrackable.theory.chance_of_answering import EVERY_ROUND, thinned_factor
+from untrackable.theory.crowd_rounds import crowd_upper
+from untrackable.theory.experiment import Experiment
+from untrackable.theory.gaussian import gaussian_shift, largest_parameter
+
+LARGEST_EPS = 40.0
+LARGEST_CROWD_EPS = 20.0
+_FAINT = 1e-4
+_CLOSE = 1e-9
+_CROWD_CLOSE = 1e-4
+"""The relative precision of eps. In a crowd, one answer takes longer."""
+
+
+def dealt_for_budget(
+    base: Any, *, slots: int, eps: float, delta: float, participation: Chance = EVERY_ROUND
+) -> Dealt:
+    """The deck of this base with the largest eps of a card that keeps all cards together (eps, delta)-private.
+
+    The base's own eps does not count. With a `participation` below 1, each card is sent with that probability only,
+    so cards may be louder. The factor of the two values that are easiest to tell apart is used as it is.
+    """
+    slots, eps = checks.integer("slots", slots, low=1), checks.positive("eps", eps)
+    delta = checks.open_probability("delta", delta)
+    found = largest_eps(_quiet(base), slots, eps, delta, taking_part(participation))
+    return Dealt(with_eps(base, found), slots)
+
+
+def dealt_for_crowd(
+    base: Any, *, slots: int, people: int, eps: float, delta: float, participation: Chance = EVERY_ROUND
+) -> Dealt:
+    """The deck of this base with the largest eps of a card that a crowd keeps (eps, delta)-private.
+
+    The observer sees all reports of `people` enrolled people in every round, but not who sent which. Somebody who
+    knows which reports are a person's learns far more.
+    """
+    slots, eps = checks.integer("slots", slots, low=1), checks.positive("eps", eps)
+    delta = checks.open_probability("delta", delta)
+    people, share = crowd_size(people), taking_part(participation)
+    return Dealt(with_eps(base, largest_crowd_eps(_quiet(base), slots, people, eps, delta, share)), slots)
+
+
+def with_eps(base: Any, eps: float) -> Any:
+    """The same base with another eps."""
+    return dataclasses.replace(base, eps=eps)
+
+
+def _quiet(base: Any) -> Any:
+    """The base with an eps of 1, after checks: so that answers are found again, whatever its eps was."""
+    local_base(base)
+    return with_eps(base, 1.0)
+
+
+@lru_cache(maxsize=256)
+def largest_eps(base: Any, slots: int, eps: float, delta: float, participation: Fraction) -> float:
+    """The largest eps of one report at which all together spend the budget, rounded down."""
+
+    def spent(one: float) -> float:
+        factor = with_eps(base, one).privacy_factor()
+        sent = factor if participation == 1 else thinned_factor(factor, participation)
+        return Experiment([(sent, slots)]).delta(eps).upper
+
+    pure = min(math.nextafter(eps / slots, 0), LARGEST_EPS)
+    guess = gaussian_shift(delta, eps) / math.sqrt(slots * _variance(base) * float(participation))
+    found = largest_parameter(
+        spent, min(max(pure, guess), LARGEST_EPS), eps=eps, delta=delta, high=LARGEST_EPS, tolerance=_CLOSE
+    )
+    return max(pure, found)
+
+
+@lru_cache(maxsize=64)
+def largest_crowd_eps(
+    base: Any, slots: int, people: int, eps: float, delta: float, participation: Fraction
+) -> float:
+    """The largest eps of one report with which a crowd keeps all rounds private."""
+
+    def spent(one: float) -> float:
+        return crowd_upper({(crowd_parts(with_eps(base, one)), people): slots}, participation).delta(eps).upper
+
+    found = largest_parameter(
+        spent,
+        guessed_crowd_eps(base, slots, people, eps, delta, participation),
+        eps=eps,
+        delta=delta,
+        high=LARGEST_CROWD_EPS,
+        tolerance=_CROWD_CLOSE,
+    )
+    if found == 0:
+        raise ValueError(f"people must be more than {people:,}: so small a crowd does not keep this budget")
+    return found
+
+
+def guessed_crowd_eps(
+    base: Any, slots: int, people: int, eps: float, delta: float, participation: Fraction
+) -> float:
+    """The eps at which all rounds look like a Gaussian that spends the budget, to first order in 1/people.
+
+    The square of its shift is 2·k·d·(e^ε-1)/people, where d is the largest distance of the reports of two values.
+    """
+    target = gaussian_shift(delta, eps) ** 2 * people / (2 * float(participation) * slots)
+    return _solved(lambda one: crowd_parts(with_eps(base, one)).distance * math.expm1(one), target)
+
+
+def _solved(rising: Callable[[float], float], target: float) -> float:
+    low, high = 1e-9, LARGEST_CROWD_EPS
+    for _ in range(60):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if rising(middle) < target else (low, middle)
+    return low
+
+
+def _variance(base: Any) -> float:
+    """The variance of the loss of a faint report, divided by the square of its eps."""
+    factor = with_eps(base, _FAINT).privacy_factor()
+    return float(factor.p @ np.square(factor.loss)) / _FAINT**2

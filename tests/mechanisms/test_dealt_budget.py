@@ -1,0 +1,47 @@
+"""Decks of any local mechanism for a budget: spent wholly, by the exact factor of the worst pair of values."""
+
+from fractions import Fraction
+
+import pytest
+
+from untrackable.mechanisms.inner_product.deck import Deck
+from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
+from untrackable.mechanisms.local.one_bit_mean import OneBitMean
+from untrackable.mechanisms.local.views import Views
+from untrackable.mechanisms.wrappers.card_dealing import Dealt
+from untrackable.mechanisms.wrappers.dealt_budget import dealt_for_budget, dealt_for_crowd, with_eps
+
+
+@pytest.mark.parametrize(
+    "base", [Views.prefixes(bits=10, eps=1.0), OneBitMean(values=9, eps=1.0)], ids=["views", "one bit"]
+)
+@pytest.mark.parametrize(("slots", "share"), [(1, Fraction(1)), (12, Fraction(1)), (365, Fraction(1, 3))])
+def test_all_cards_together_spend_the_budget(base: Views | OneBitMean, slots: int, share: Fraction) -> None:
+    deck = dealt_for_budget(base, slots=slots, eps=1.0, delta=1e-6, participation=share)
+    assert deck.privacy(participation=share).delta(1.0).upper <= 1e-6
+    louder = Dealt(with_eps(deck.base, deck.base.eps * 1.0001), slots)  # type: ignore[attr-defined]
+    assert louder.privacy(participation=share).delta(1.0).upper > 1e-6
+
+
+def test_one_view_of_everything_is_a_plain_deck() -> None:
+    given = {"slots": 50, "eps": 1.0, "delta": 1e-6}
+    plain = Deck.for_budget(bits=8, width=1, **given)  # type: ignore[arg-type]
+    found = dealt_for_budget(NoisyInnerProduct(bits=8, eps=1.0, width=1), **given)  # type: ignore[arg-type]
+    assert found.base.eps == pytest.approx(plain.eps_report, rel=1e-8)  # type: ignore[attr-defined]
+
+
+def test_prefixes_pay_for_the_highest_bit() -> None:
+    """Their reports differ for more than half of the questions: eps is smaller by the root of that."""
+    plain = Deck.for_budget(bits=16, slots=365, eps=1.0, delta=1e-6, width=1)
+    found = dealt_for_budget(Views.prefixes(bits=16, eps=1.0), slots=365, eps=1.0, delta=1e-6)
+    assert found.base.eps / plain.eps_report == pytest.approx((1 + 1.6067 / 16) ** -0.5, rel=1e-3)  # type: ignore[attr-defined]
+
+
+def test_a_crowd_allows_more() -> None:
+    base = Views.prefixes(bits=6, eps=1.0)
+    given = {"slots": 12, "eps": 1.0, "delta": 1e-6}
+    alone = dealt_for_budget(base, **given)  # type: ignore[arg-type]
+    deck = dealt_for_crowd(base, people=1_000_000, **given)  # type: ignore[arg-type]
+    assert deck.base.eps > 5 * alone.base.eps  # type: ignore[attr-defined]
+    spent = deck.crowd(people=1_000_000).delta(1.0)
+    assert 0 < spent.lower <= spent.upper <= 1e-6
