@@ -101,7 +101,7 @@ class Rounds:
         precision = np.stack(_precisions(estimates))
         weights = precision / precision.sum(axis=0)
         frequencies, errors, deviations = (
-            np.stack([getter(e) for e in estimates]) for getter in (_frequencies, _error, _deviation)
+            np.stack([getter(e) for e in estimates]) for getter in (_frequencies, _error, deviation_of)
         )
         apart = self.independent(chosen)
         deviation = _added(weights * deviations, apart)
@@ -141,7 +141,7 @@ class Rounds:
         window = checks.integer("window", window, low=1)
         numbers = np.array(self.numbers, dtype=np.float64)
         frequencies = np.array([e.frequencies[place] for e in estimates])
-        deviations = np.array([_deviation(e)[place] for e in estimates])
+        deviations = np.array([deviation_of(e)[place] for e in estimates])
         precision = np.array([p[place] for p in _precisions(estimates)])
         trend, deviation = np.empty(numbers.size), np.empty(numbers.size)
         for i in range(numbers.size):
@@ -163,14 +163,14 @@ def _error(estimate: Estimate) -> FloatArray:
     return estimate.standard_error
 
 
-def _deviation(estimate: Estimate) -> FloatArray:
+def deviation_of(estimate: Estimate) -> FloatArray:
     """The s for which the radius is s·√(ln(2/β)/2)."""
     return estimate.span / math.sqrt(estimate.n) if estimate.deviation is None else estimate.deviation
 
 
 def _precisions(estimates: list[Estimate]) -> list[FloatArray]:
     """One over the variance of a value that nobody holds, or over its bound if a chance is not known."""
-    bounds = [_deviation(e) ** -2 for e in estimates]
+    bounds = [deviation_of(e) ** -2 for e in estimates]
     known = [e.chance for e in estimates if e.chance is not None]
     if len(known) < len(estimates):
         return bounds
