@@ -79,7 +79,7 @@ def share_trend(answer: Answer, value: Any, *, beta: float = 0.05, together: int
 
 
 def values_together(answer: Answer) -> int:
-    """How many errors are bounded at once if the value may be any: one if all values share one error, as a bit's."""
+    """How many errors are bounded at once, whichever value is looked at: one if all share it, as a bit's two do."""
     first = next(iter(answer.rounds.values()))
     return 1 if np.array_equal(first.radius, first.simultaneous_radius) else first.frequencies.size
 

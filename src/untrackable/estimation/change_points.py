@@ -5,10 +5,10 @@ from round to round, windows next to each other are compared, each 1, 2, 4, 8, �
 smaller errors than single rounds, and there are only about T·log²T pairs of them among T rounds. Otherwise means
 gain nothing, and every two rounds are compared.
 
-All differences have intervals that hold at once, except with probability β. So any number of statements may be
-picked from them, by looking at the data, and all are true at once except with probability β. If nothing changed, any
-change at all is found with probability at most β. Changes are picked as in Fryzlewicz's narrowest significance
-pursuit (2021): the shortest stretch of rounds in which a change is certain, then the same before and after it.
+All differences have intervals that hold at once, except with probability β. So statements may be picked from them
+by looking at the data, and all are true at once, except with probability β. If nothing changed, a change is found
+with probability at most β. Changes are picked as in Fryzlewicz's narrowest significance pursuit (2021): the
+shortest stretch of rounds in which a change is certain, then the same before and after it.
 """
 
 from typing import NamedTuple
@@ -25,9 +25,10 @@ class Change(NamedTuple):
     """A rise or a fall.
 
     It is certain that the number rose (or fell) from some round to a later one, both between `first` and `last`.
-    `at` is the round in which it most probably began to differ. The mean over the rounds `after` differs from that
-    over the rounds `before` by at least `lower` and at most `upper`, and by `difference` as estimated. All of this
-    holds for all changes at once, except with the stated probability (upper).
+    `at` is the round in which it most likely began to differ (estimated). The mean over the rounds `after` differs
+    from that over the rounds `before` by at least `lower` and at most `upper`, and by `difference` as estimated; a
+    round weighs more the smaller its error is. All of this holds for all changes at once, except with the stated
+    probability (upper).
     """
 
     first: int

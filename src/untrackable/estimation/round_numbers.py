@@ -3,7 +3,7 @@
 Let x be the estimate of a round, and Σ w·x a weighted mean over a window of independent rounds. Its error is at
 most √(Σ w²·s²)·√(L/2) with L = ln(2m/β), if m errors are bounded at once (Hoeffding), where s is the deviation of a
 round. It is also at most √(2L·Σ w²v) + L·max(w·p)/3 (Bernstein), if the variance of x is at most v, and no report
-moves x by more than p. The smaller one is taken. Neither depends on what people answer, so the choice costs nothing.
+moves x by more than p. The smaller one is taken. Neither depends on the answers, so the choice costs nothing.
 """
 
 import math
