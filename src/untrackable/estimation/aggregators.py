@@ -5,6 +5,7 @@ import operator
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,7 +14,10 @@ from numpy.typing import NDArray
 from untrackable import checks, framing
 from untrackable.errors import MergeError, SumsError
 from untrackable.estimation.estimate import Estimate as Estimate
+from untrackable.estimation.inner_product_spread import inner_product_spread
 from untrackable.estimation.intervals import FloatArray as FloatArray
+from untrackable.estimation.spread import LinearSpreads, Spread
+from untrackable.estimation.symmetric_spread import SymmetricSpreads
 from untrackable.kernels.counting import add_signs
 from untrackable.kernels.transform import walsh_hadamard
 
@@ -260,7 +264,14 @@ class BitAggregator(Aggregator):
             span=1 / abs(gap),
             statistics=1,  # The errors of 0 and 1 are the same number.
             chance=chances if gap > 0 else 1 - chances,
+            spread=LinearSpreads(self._spread),
         )
+
+    def _spread(self, weights: FloatArray) -> Spread:
+        """A report adds (g(1) - g(0))·(bit - lie)/(truth - lie), up to a constant."""
+        reach = abs(float(weights[1] - weights[0]) / (self._truth - self._lie))
+        worst = max(chance * (1 - chance) for chance in (self._truth, self._lie))
+        return Spread.of_term(reach**2 * worst, reach)
 
     def _array(self, reports: list[int]) -> Reports:
         return _words(reports, 0, 1)
@@ -350,6 +361,7 @@ def inner_product_estimate(
         chance=(1 - rest / scale) / symbols,
         values=values,
         complete=values is None,
+        spread=SymmetricSpreads(2.0**bits, partial(inner_product_spread, bits=bits, flip=flip, width=width)),
     )
 
 

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
+from untrackable.estimation.functional import Functional, functional
 from untrackable.estimation.intervals import (
     FloatArray,
     Interval,
@@ -19,6 +20,7 @@ from untrackable.estimation.intervals import (
     single_interval,
 )
 from untrackable.estimation.sampling import with_sampling
+from untrackable.estimation.spread import UNKNOWN, SampledSpreads, Spreads
 from untrackable.theory.significance import Dependence, binomial_tail, discovery_level, mean_tail, radius_tail
 from untrackable.theory.simplex import nearest_frequencies
 
@@ -58,7 +60,8 @@ class Estimate:
     `reach` gives the radius for any beta where hashing adds to the error. `deviation` is s in the radius
     s·√(ln(2/beta)/2) where reports have different weights; otherwise s is span/√n. `values` names the values;
     without it they are 0, 1, …. The estimate is not `complete` if there are other values. With a `participation`
-    below 1, those who answered are a random sample, and the estimate is of everybody.
+    below 1, those who answered are a random sample, and the estimate is of everybody. `spread` says how far any
+    weighted sum of frequencies may be off.
     """
 
     frequencies: FloatArray
@@ -74,6 +77,7 @@ class Estimate:
     values: Sequence[Any] | None = field(default=None, kw_only=True)
     complete: bool = field(default=True, kw_only=True)
     participation: Fraction = field(default=Fraction(1), kw_only=True)
+    spread: Spreads = field(default=UNKNOWN, kw_only=True)
 
     @staticmethod
     def of_means(
@@ -87,6 +91,7 @@ class Estimate:
         chance: FloatArray | float | None = None,
         values: Sequence[Any] | None = None,
         complete: bool = True,
+        spread: Spreads = UNKNOWN,
     ) -> "Estimate":
         """An estimate from means of n independent terms of a given span, its radii by Hoeffding's inequality.
 
@@ -107,6 +112,7 @@ class Estimate:
             chance=chance,
             values=values,
             complete=complete,
+            spread=spread,
         )
 
     def of_everybody(self, participation: Fraction) -> "Estimate":
@@ -117,7 +123,8 @@ class Estimate:
         inequality also holds for terms of people drawn at random without replacement (Hoeffding 1963, theorem 4).
         """
         error = with_sampling(self.standard_error, self.frequencies, self.n, participation)
-        return replace(self, standard_error=error, participation=participation)
+        spread = SampledSpreads(self.spread) if participation < 1 else self.spread
+        return replace(self, standard_error=error, participation=participation, spread=spread)
 
     @property
     def people(self) -> float:
@@ -130,6 +137,13 @@ class Estimate:
         This is proven for every population.
         """
         return interval_around(self.frequencies, self.simultaneous_radius if simultaneous else self.radius)
+
+    def functional(self, weights: ArrayLike) -> Functional:
+        """A weighted sum of frequencies, with weights chosen without looking at these reports.
+
+        The interval is proven for every population, by the smaller of Hoeffding's and Bernstein's bounds.
+        """
+        return functional(self, weights)
 
     def shift(self, dishonest: int) -> FloatArray:
         """How far m dishonest reports among the n can move each frequency: at most span·m/n (exact).

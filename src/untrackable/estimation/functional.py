@@ -1,0 +1,58 @@
+"""The estimate of a weighted sum of frequencies, such as a mean or the share of several values together."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from untrackable.estimation.intervals import FloatArray
+
+if TYPE_CHECKING:
+    from untrackable.estimation.estimate import Estimate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Functional:
+    """A weighted sum of frequencies: unbiased, in an interval that fails with probability at most `beta` (upper).
+
+    The standard error is an upper bound too, whatever people hold.
+    """
+
+    value: float
+    lower: float
+    upper: float
+    standard_error: float
+    beta: float
+
+
+def functional(estimate: "Estimate", weights: ArrayLike) -> Functional:
+    """Estimate Σ g(u)·f(u). If everybody holds one of the values, weights are first taken from their mean c.
+
+    As frequencies sum to one, c + Σ (g(u) - c)·f(u) is the same sum, but of smaller weights, and so less noisy.
+    """
+    given = checked_weights(estimate, weights)
+    centre = float(given.mean()) if estimate.complete else 0.0
+    shifted = given - centre
+    spread = estimate.spread.of(shifted)
+    value, radius = centre + float(shifted @ estimate.frequencies), float(spread.radius(estimate.n, estimate.beta))
+    least, most = float(given.min()), float(given.max())
+    if not estimate.complete:
+        least, most = min(0.0, least), max(0.0, most)
+    return Functional(
+        value=value,
+        lower=min(most, max(least, value - radius)),
+        upper=min(most, max(least, value + radius)),
+        standard_error=float(spread.standard_error(estimate.n)),
+        beta=estimate.beta,
+    )
+
+
+def checked_weights(estimate: "Estimate", weights: ArrayLike) -> FloatArray:
+    """Finite weights, one for each value of the estimate."""
+    given = np.asarray(weights, dtype=np.float64)
+    if given.shape != estimate.frequencies.shape:
+        raise ValueError(f"weights must be {estimate.frequencies.size}, one for each value, got {given.shape}")
+    if not np.isfinite(given).all():
+        raise ValueError("weights must be finite")
+    return given

@@ -1,0 +1,160 @@
+"""How far what one report adds to a weighted sum of frequencies may be from its mean.
+
+With weights g, one for each value, an estimate of Σ g(u)·f(u) is a mean of n terms, one for each report. An
+aggregator knows the law of such a term, and so how far the mean of all terms may be from the truth.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from untrackable import checks
+from untrackable.estimation.intervals import FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spread:
+    """Bounds on the term X that one report adds, whatever its sender holds (upper). Fields may be arrays.
+
+    They bound its moments: ln E exp(λ(X - E X)) is at most λ²·span²/8, and at most λ²·variance/(2(1 - λ·part/3))
+    for 0 ≤ λ < 3/part, and so for -X. By Hoeffding's lemma and Bernstein's inequality that is so if `variance` is
+    at least that of X, and X lies in an interval of length `span` = `part`. If X is a sum of independent parts,
+    `part` is the longest of their intervals and `span` is the root of the sum of their squared lengths.
+
+    `bias`, where hashing adds an error that more reports do not average out, bounds it except with a given
+    probability.
+    """
+
+    variance: FloatArray | float
+    span: FloatArray | float
+    part: FloatArray | float
+    bias: Callable[[float], FloatArray | float] | None = None
+
+    @staticmethod
+    def of_term(variance: FloatArray | float, span: FloatArray | float) -> "Spread":
+        """The spread of a term with this variance in an interval of this length."""
+        return Spread(variance, span, span)
+
+    def radius(self, n: int, beta: float, *, statistics: int = 1) -> FloatArray:
+        """How far the mean of n independent terms may be from its expectation, except with probability `beta`.
+
+        Hoeffding's radius span·√(ln(2m/β)/(2n)), or Bernstein's √(2·variance·ln(2m/β)/n) + part·ln(2m/β)/(3n), for
+        m means at once. Which is smaller does not depend on the reports, so choosing it costs nothing.
+        """
+        n, beta = checks.integer("n", n, low=1), checks.open_probability("beta", beta)
+        if self.bias is not None:
+            beta /= 2
+        log = math.log(2 / beta) + math.log(statistics)
+        hoeffding = np.asarray(self.span) * math.sqrt(log / (2 * n))
+        bernstein = np.sqrt(2 * log / n * np.asarray(self.variance)) + np.asarray(self.part) * (log / (3 * n))
+        noise = np.minimum(hoeffding, bernstein)
+        return noise if self.bias is None else noise + self.bias(beta / statistics)
+
+    def standard_error(self, n: int) -> FloatArray:
+        """The standard error of the mean of n terms, at most (upper)."""
+        return np.sqrt(np.asarray(self.variance) / n)
+
+    def scaled(self, by: float) -> "Spread":
+        """The spread for weights that are this many times as large."""
+        by, bias = abs(by), self.bias
+        return Spread(
+            self.variance * by**2,
+            self.span * by,
+            self.part * by,
+            None if bias is None else lambda beta: by * bias(beta),
+        )
+
+    def of_sample(self, reach: FloatArray | float) -> "Spread":
+        """The spread if senders are a random sample of everybody, whose weights differ by at most `reach`.
+
+        What a random sender holds adds a variance of at most reach²/4. The sum over a sample without replacement
+        has no larger moments than over one with replacement (Hoeffding 1963, theorem 4). A term that is not a sum
+        of parts lies in one interval whatever its sender holds, so that its span is still right.
+        """
+        whole = np.asarray(self.span) <= np.asarray(self.part)
+        return replace(
+            self,
+            variance=self.variance + np.asarray(reach) ** 2 / 4,
+            span=np.where(whole, self.span, np.hypot(self.span, reach)),
+            part=np.maximum(self.part, reach),
+        )
+
+
+class Spreads(ABC):
+    """The spread for any weights. An aggregator supplies it with its estimate."""
+
+    @abstractmethod
+    def of(self, weights: FloatArray) -> Spread:
+        """The spread for these weights, one for each value of the estimate. Values beyond them have weight 0."""
+
+    def of_first(self, count: int) -> Spread:
+        """The spreads for the shares of the first 1, 2, … count - 1 of `count` values, as arrays.
+
+        From each weight, 0 or 1, the mean weight is taken first, as everybody holds one of the `count` values.
+        """
+        return stacked([self.of(first_values(size, count)) for size in range(1, count)])
+
+
+class UnknownSpread(Spreads):
+    """No spread is known; the reason is in words."""
+
+    def __init__(self, reason: str) -> None:
+        self._reason = reason
+
+    def of(self, weights: FloatArray) -> Spread:
+        """Refuse."""
+        raise ValueError(self._reason)
+
+
+class LinearSpreads(Spreads):
+    """Spreads by a function of the weights."""
+
+    def __init__(self, rule: Callable[[FloatArray], Spread]) -> None:
+        self._rule = rule
+
+    def of(self, weights: FloatArray) -> Spread:
+        """What the function says."""
+        return self._rule(weights)
+
+
+class SampledSpreads(Spreads):
+    """Spreads if those who answered are a random sample of everybody."""
+
+    def __init__(self, given: Spreads) -> None:
+        self._given = given
+
+    def of(self, weights: FloatArray) -> Spread:
+        """The spread of the reports and of the sample. A value that is not listed has weight 0."""
+        return self._given.of(weights).of_sample(max(0.0, float(weights.max())) - min(0.0, float(weights.min())))
+
+    def of_first(self, count: int) -> Spread:
+        """The same for shares, whose weights differ by 1."""
+        return self._given.of_first(count).of_sample(1.0)
+
+
+UNKNOWN = UnknownSpread("how far a sum over values may be off is not known for this mechanism")
+
+_BOUNDS = ("variance", "span", "part")
+
+
+def first_values(size: int, count: int) -> FloatArray:
+    """The weights of the share of the first `size` of `count` values, less their mean."""
+    weights = np.full(count, -size / count)
+    weights[:size] += 1
+    return weights
+
+
+def stacked(spreads: list[Spread]) -> Spread:
+    """Several spreads as one whose fields are arrays."""
+    variance, span, part = (np.array([float(getattr(s, name)) for s in spreads]) for name in _BOUNDS)
+    if all(spread.bias is None for spread in spreads):
+        return Spread(variance, span, part)
+    biases = [spread.bias or _none for spread in spreads]
+    return Spread(variance, span, part, lambda beta: np.array([float(bias(beta)) for bias in biases]))
+
+
+def _none(beta: float) -> float:
+    return 0.0
