@@ -14,8 +14,8 @@ from untrackable.estimation.change_points import (
     Comparisons,
     adjacent_windows,
     all_windows,
-    every_two_rounds,
     located_changes,
+    round_comparisons,
 )
 from untrackable.estimation.round_numbers import Errors, RoundNumbers
 from untrackable.estimation.rounds import Rounds, deviation_of
@@ -59,7 +59,7 @@ def test_the_shortest_stretches_are_picked_first() -> None:
         lower = np.where(signs > 0, amount, -2.0)
         upper = np.where(signs > 0, 2.0, -amount)
         first, last = ends[:, 0].astype(np.int64), ends[:, 1].astype(np.int64)
-        compared = Comparisons(first, first + 1, last, last + 1, signs * 1.0, lower, upper)
+        compared = Comparisons(first, first + 1, last, last + 1, signs * 1.0, lower, upper, lower > 0, upper < 0)
         found = located_changes(tuple(range(rounds)), compared)
         listed = [(int(a), int(b), float(m)) for a, b, m in zip(first, last, amount, strict=True)]
         assert [(change.first, change.last) for change in found] == pursued(listed, 0, rounds - 1)
@@ -70,9 +70,9 @@ def test_the_shortest_stretches_are_picked_first() -> None:
             assert change.rose == (change.lower > 0)
 
 
-def test_a_band_compares_every_two_rounds() -> None:
+def test_a_band_compares_round_comparisons() -> None:
     estimates = np.array([0.1, 0.5, 0.2])
-    found = every_two_rounds(estimates, estimates - 0.1, estimates + 0.1)
+    found = round_comparisons(estimates, estimates - 0.1, estimates + 0.1)
     assert found.start.tolist() == [0, 0, 1]
     assert found.resume.tolist() == [1, 2, 2]
     assert np.allclose(found.difference, [0.4, 0.1, -0.3])

@@ -66,7 +66,7 @@ def retention_masks(day: int) -> tuple[list[bool], list[bool]]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class DaysOfUse:
-    """What a device keeps about its use: at most 28 days, the first one, and on which of three days it came back."""
+    """What a device keeps about its use: at most 28 days, the first day, and on which of three it came back."""
 
     first: int
     newcomer: bool

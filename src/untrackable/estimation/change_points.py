@@ -22,7 +22,7 @@ IntArray = NDArray[np.int64]
 
 
 class Change(NamedTuple):
-    """A rise or a fall.
+    """A rise, or a fall if it is not one that `rose`.
 
     It is certain that the number rose (or fell) from some round to a later one, both between `first` and `last`.
     `at` is the round in which it most likely began to differ (estimated). The mean over the rounds `after` differs
@@ -39,18 +39,14 @@ class Change(NamedTuple):
     difference: float
     lower: float
     upper: float
-
-    @property
-    def rose(self) -> bool:
-        """Whether it is a rise."""
-        return self.lower > 0
+    rose: bool
 
 
 class Comparisons(NamedTuple):
     """Pairs of windows of rounds, given by indices, and by how much the number differs between them.
 
     A window `before` has the indices from `start` to below `middle`, the one `after` from `resume` to below `end`.
-    The true differences lie between `lower` and `upper`, all at once.
+    The true differences lie between `lower` and `upper`, all at once. `rises` and `falls` say which are certain.
     """
 
     start: IntArray
@@ -60,6 +56,8 @@ class Comparisons(NamedTuple):
     difference: FloatArray
     lower: FloatArray
     upper: FloatArray
+    rises: NDArray[np.bool_]
+    falls: NDArray[np.bool_]
 
 
 class Windows(NamedTuple):
@@ -94,37 +92,33 @@ def adjacent_windows(rounds: int) -> tuple[IntArray, IntArray]:
     return np.concatenate(first), np.concatenate(second)
 
 
-def compared_windows(rounds: int, estimates: FloatArray, lower: FloatArray, upper: FloatArray) -> Comparisons:
-    """Windows next to each other, with the differences of their numbers and the intervals of these."""
+def window_comparisons(rounds: int, difference: FloatArray, radius: FloatArray) -> Comparisons:
+    """Windows next to each other, as `adjacent_windows` lists them, from the differences of their numbers."""
     start, end = all_windows(rounds)
     before, after = adjacent_windows(rounds)
-    return Comparisons(start[before], end[before], start[after], end[after], estimates, lower, upper)
+    lower, upper = difference - radius, difference + radius
+    return Comparisons(
+        start[before], end[before], start[after], end[after], difference, lower, upper, lower > 0, upper < 0
+    )
 
 
-def every_two_rounds(estimates: FloatArray, lower: FloatArray, upper: FloatArray) -> Comparisons:
+def round_comparisons(estimates: FloatArray, lower: FloatArray, upper: FloatArray) -> Comparisons:
     """Each round against each later one, from a band that holds for all rounds together."""
     earlier, later = (np.asarray(found, dtype=np.int64) for found in np.triu_indices(estimates.size, 1))
-    return Comparisons(
-        earlier,
-        earlier + 1,
-        later,
-        later + 1,
-        estimates[later] - estimates[earlier],
-        lower[later] - upper[earlier],
-        upper[later] - lower[earlier],
-    )
+    least, most = lower[later] - upper[earlier], upper[later] - lower[earlier]
+    difference = estimates[later] - estimates[earlier]
+    return Comparisons(earlier, earlier + 1, later, later + 1, difference, least, most, least > 0, most < 0)
 
 
 def located_changes(numbers: tuple[int, ...], compared: Comparisons) -> tuple[Change, ...]:
     """The changes that are certain, in order: each in its shortest stretch of rounds, none overlapping another."""
-    certain = np.flatnonzero((compared.lower > 0) | (compared.upper < 0))
-    found = _pursued(compared, certain)
+    found = _pursued(compared)
     stretches = [(int(compared.start[i]), int(compared.end[i]) - 1) for i in found]
     changes = []
     for place, i in enumerate(found):
         earliest = stretches[place - 1][1] if place else 0
         latest = stretches[place + 1][0] if place + 1 < len(found) else len(numbers) - 1
-        best = _largest(compared, certain, i, earliest, latest)
+        best = _largest(compared, i, earliest, latest)
         first, last = stretches[place]
         changes.append(
             Change(
@@ -136,13 +130,15 @@ def located_changes(numbers: tuple[int, ...], compared: Comparisons) -> tuple[Ch
                 difference=float(compared.difference[best]),
                 lower=float(compared.lower[best]),
                 upper=float(compared.upper[best]),
+                rose=bool(compared.rises[best]),
             )
         )
     return tuple(changes)
 
 
-def _pursued(compared: Comparisons, certain: IntArray) -> list[int]:
+def _pursued(compared: Comparisons) -> list[int]:
     """Certain comparisons, the shortest first, without those that overlap one before; in the order of rounds."""
+    certain = np.flatnonzero(compared.rises | compared.falls)
     length = compared.end[certain] - compared.start[certain]
     amount = np.maximum(compared.lower[certain], -compared.upper[certain])
     left = certain[np.lexsort((-amount, length))]
@@ -155,19 +151,19 @@ def _pursued(compared: Comparisons, certain: IntArray) -> list[int]:
     return sorted(found, key=lambda i: int(compared.start[i]))
 
 
-def _largest(compared: Comparisons, certain: IntArray, found: int, earliest: int, latest: int) -> int:
+def _largest(compared: Comparisons, found: int, earliest: int, latest: int) -> int:
     """The comparison that shows the largest certain change in the same direction, around the same stretch.
 
     Its windows meet within the stretch, and do not reach beyond the changes before and after it.
     """
-    rose = compared.lower[found] > 0
-    first, last = compared.start[found], compared.end[found] - 1
-    alike = certain[
-        ((compared.lower[certain] > 0) == rose)
-        & (compared.start[certain] >= earliest)
-        & (compared.end[certain] - 1 <= latest)
-        & (compared.middle[certain] - 1 >= first)
-        & (compared.resume[certain] <= last)
-    ]
+    rose = compared.rises[found]
+    alike = np.flatnonzero(
+        (compared.rises if rose else compared.falls)
+        & (compared.start >= earliest)
+        & (compared.end - 1 <= latest)
+        & (compared.middle - 1 >= compared.start[found])
+        & (compared.resume <= compared.end[found] - 1)
+    )
     amount = compared.lower[alike] if rose else -compared.upper[alike]
-    return int(alike[np.argmax(amount)])
+    length = compared.end[alike] - compared.start[alike]
+    return int(alike[np.lexsort((length, np.abs(compared.difference[alike]), amount))[-1]])

@@ -7,6 +7,7 @@ moves x by more than p. The smaller one is taken. Neither depends on the answers
 """
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -18,27 +19,51 @@ from untrackable.estimation.change_points import (
     Change,
     Comparisons,
     adjacent_windows,
-    compared_windows,
-    every_two_rounds,
     located_changes,
+    round_comparisons,
+    window_comparisons,
     window_lengths,
 )
 from untrackable.estimation.intervals import FloatArray, Interval
+from untrackable.estimation.spread import Spread
 
 
 class Errors(NamedTuple):
-    """What bounds the errors of some numbers: squared deviations, variances, and how far one report moves each."""
+    """What bounds the errors of some numbers: squared deviations, variances, and how far one report moves each.
+
+    `bias` bounds what hashing adds in all rounds alike, except with a given probability.
+    """
 
     squares: FloatArray
     variances: FloatArray
     pulls: FloatArray
+    bias: Callable[[float], FloatArray] | None = None
+
+    @staticmethod
+    def of(spreads: Sequence[Spread], reports: Sequence[int]) -> "Errors":
+        """The errors of numbers, one for each round, from the spread of a round's reports and their number."""
+
+        def stack(name: str, power: int) -> FloatArray:
+            return np.stack(
+                [np.asarray(getattr(s, name)) ** power / n for s, n in zip(spreads, reports, strict=True)]
+            )
+
+        biases = [spread.bias for spread in spreads if spread.bias is not None]
+        return Errors(
+            stack("span", 2),
+            stack("variance", 1),
+            stack("part", 1),
+            (lambda beta: np.max([np.asarray(bias(beta)) for bias in biases], axis=0)) if biases else None,
+        )
 
     def radius(self, beta: float, together: int) -> FloatArray:
         """By how much the numbers can be off, `together` of them at once."""
+        beta = beta if self.bias is None else beta / 2
         level = math.log(2 * together / beta)
         hoeffding = np.sqrt(self.squares * level / 2)
         bernstein = np.sqrt(2 * level * self.variances) + level * self.pulls / 3
-        return np.minimum(hoeffding, bernstein)
+        noise = np.minimum(hoeffding, bernstein)
+        return noise if self.bias is None else noise + self.bias(beta / together)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -46,7 +71,7 @@ class RoundNumbers:
     """A number that is linear in the frequencies, estimated in each round without bias.
 
     The true number is between `lowest` and `highest`. Rounds are `independent` if a client's reports of different
-    rounds are, given its values.
+    rounds are, given its values, and no bias is shared.
     """
 
     rounds: tuple[int, ...]
@@ -70,7 +95,7 @@ class RoundNumbers:
             return ()
         if self.independent:
             return located_changes(self.rounds, self._window_differences(beta, together))
-        return located_changes(self.rounds, every_two_rounds(self.estimates, *self.band(beta, together=together)))
+        return located_changes(self.rounds, round_comparisons(self.estimates, *self.band(beta, together=together)))
 
     def windows(self) -> tuple[FloatArray, Errors]:
         """The mean over each window of `all_windows`, for independent rounds.
@@ -86,7 +111,9 @@ class RoundNumbers:
             squares.append((weights**2 * sliding_window_view(self.errors.squares, length)).sum(axis=1))
             variances.append((weights**2 * sliding_window_view(self.errors.variances, length)).sum(axis=1))
             pulls.append((weights * sliding_window_view(self.errors.pulls, length)).max(axis=1))
-        return np.concatenate(means), Errors(*map(np.concatenate, (squares, variances, pulls)))
+        return np.concatenate(means), Errors(
+            np.concatenate(squares), np.concatenate(variances), np.concatenate(pulls)
+        )
 
     def _window_differences(self, beta: float, together: int) -> Comparisons:
         before, after = adjacent_windows(len(self.rounds))
@@ -98,4 +125,4 @@ class RoundNumbers:
             np.maximum(errors.pulls[before], errors.pulls[after]),
         )
         radius = both.radius(beta, together * before.size)
-        return compared_windows(len(self.rounds), difference, difference - radius, difference + radius)
+        return window_comparisons(len(self.rounds), difference, radius)
