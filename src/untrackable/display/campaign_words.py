@@ -2,7 +2,7 @@
 
 import math
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from untrackable import strict_json
 from untrackable.brackets import at_most
@@ -54,6 +54,22 @@ def guarantee_words(campaign: Campaign, verdict: str) -> list[str]:
     return sentences + attendance_words(campaign, 1.0 if recognised is None else recognised["upper"])
 
 
+def guarantee_sentence(campaign: Campaign) -> str:
+    """The guarantee in one sentence, for a list of campaigns: how well a guess can do."""
+    declared, crowd = campaign.guarantee, campaign.guarantee.crowd
+    everything = share(_guessed(declared.eps, declared.delta))
+    if crowd is None:
+        return (
+            "A guess between two answers, made from all reports that a person ever sends, is right with "
+            f"probability at most {everything} (upper; 50 % is a coin toss)."
+        )
+    return (
+        "A guess between two answers, made by the collector from all reports that it ever gets, is right with "
+        f"probability at most {share(_guessed(crowd.eps, crowd.delta))}; together with the relay, at most "
+        f"{everything} (upper; 50 % is a coin toss)."
+    )
+
+
 def _guess_words(eps: float, delta: float) -> str:
     return (
         "A guess between two answers, made from all these reports, is right with probability at most "
@@ -68,9 +84,8 @@ def _guessed(eps: float, delta: float) -> float:
 
 def schedule_words(campaign: Campaign) -> str:
     """When the campaign asks."""
-    begins = datetime.fromtimestamp(campaign.first_round, UTC).strftime("%d %B %Y, %H:%M UTC").lstrip("0")
     many = "without end" if campaign.rounds is None else f"{campaign.rounds:,} in all"
-    return f"A round every {_span(campaign.round_seconds)} from {begins}, {many}."
+    return f"A round every {_span(campaign.round_seconds)} from {_date(campaign.first_round)}, {many}."
 
 
 def end_words(campaign: Campaign, last_round: int | None, now: float) -> str:
@@ -81,6 +96,31 @@ def end_words(campaign: Campaign, last_round: int | None, now: float) -> str:
     if last is not None and now >= campaign.begins(last + 1):
         return f"This campaign has ended: round {last:,} was its last one."
     return "" if last_round is None or last_round == campaign.rounds else f"Round {last:,} is its last one."
+
+
+class CampaignState(NamedTuple):
+    """Whether a campaign takes reports now, in a word and in a sentence."""
+
+    open: bool
+    name: str
+    words: str
+
+
+def campaign_state(campaign: Campaign, last_round: int | None, now: float) -> CampaignState:
+    """Whether a campaign takes reports at this time."""
+    last = campaign.rounds if last_round is None else last_round
+    if last is not None and (last == 0 or now >= campaign.begins(last + 1)):
+        return CampaignState(False, "ended", end_words(campaign, last_round, now))
+    current = campaign.round_at(now)
+    if current is None:
+        return CampaignState(False, "not begun", f"Its first round begins on {_date(campaign.first_round)}.")
+    many = "" if last is None else f" of {last:,}"
+    until = _date(campaign.begins(current + 1))
+    return CampaignState(True, "open", f"Round {current:,}{many} is open until {until}.")
+
+
+def _date(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%d %B %Y, %H:%M UTC").lstrip("0")
 
 
 def _span(seconds: int) -> str:

@@ -28,8 +28,11 @@ class ProblemType(Enum):
 def problem_response(problem: ProblemType, detail: str, *, retry_after: int | None = None) -> Response:
     """The HTTP response for a problem."""
     body = {"type": problem.uri, "title": problem.title, "status": problem.status, "detail": detail}
-    headers = {"cache-control": "no-store"}
-    if problem.status in _RETRIED and retry_after is not None:
-        headers["retry-after"] = str(retry_after)
+    headers = {"cache-control": "no-store", **retry_headers(problem, retry_after)}
     content = strict_json.write(body).encode()
     return Response(content, problem.status, headers, MEDIA_TYPE)
+
+
+def retry_headers(problem: ProblemType, retry_after: int | None) -> dict[str, str]:
+    """The header that says when a later attempt may help, if one may."""
+    return {"retry-after": str(retry_after)} if problem.status in _RETRIED and retry_after is not None else {}

@@ -8,6 +8,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.convertors import IntegerConvertor, register_url_convertor
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -16,12 +17,14 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from untrackable.collector.dashboard.dashboard_routes import dashboard_routes
+from untrackable.collector.dashboard.error_pages import error_page, wants_page
+from untrackable.collector.dashboard.heavy_work import HeavyWork
 from untrackable.collector.http import browser_client, problems
 from untrackable.collector.http.cross_origin import CrossOrigin
 from untrackable.collector.http.management import ManagementApi
 from untrackable.collector.http.problems import Problem, Refused
 from untrackable.collector.http.public_api import NO_STORE, PublicApi
-from untrackable.collector.http.public_page import PublicPage
 from untrackable.collector.http.report_upload import GATEWAY, REPORTS, Disconnected, ReportUpload
 from untrackable.collector.http.service import Service
 from untrackable.collector.metrics import Metrics
@@ -62,6 +65,7 @@ def create_app(
     gateway = _gateway(service)
     upload = ReportUpload(service, None if gateway is None else gateway.store)
     public, management = PublicApi(service), ManagementApi(service)
+    work = HeavyWork()
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -70,6 +74,7 @@ def create_app(
         try:
             yield
         finally:
+            await run_in_threadpool(work.stop)
             ending = asyncio.create_task(_end(running))
             if not (await asyncio.wait({ending}, timeout=service.settings.ending_seconds))[0]:
                 _log.error(
@@ -105,19 +110,20 @@ def create_app(
         Route("/metrics", public.metrics, methods=["GET"]),
         Route("/openapi.json", openapi, methods=["GET"]),
         Route("/client/{name}", browser_client.serve, methods=["GET"]),
-        Route("/", PublicPage(service).show, methods=["GET"]),
+        *dashboard_routes(service, work),
     ]
 
-    def refusal(error: Exception) -> Response:
+    def refusal(error: Exception, scope: Scope | None = None) -> Response:
         problem, detail = _problem(error)
         service.metrics.count_problem(problem)
-        found = problems.response(problem, detail, retry_after=service.settings.retry_after)
+        respond = error_page if scope is not None and wants_page(scope) else problems.response
+        found = respond(problem, detail, retry_after=service.settings.retry_after)
         if isinstance(error, HTTPException):
             found.headers.update(error.headers or {})
         return found
 
     def refused(request: Request, error: Exception) -> Response:
-        return refusal(error)
+        return refusal(error, request.scope)
 
     app = Starlette(
         routes=routes,
@@ -171,7 +177,7 @@ class _Guard:
     Reports from web pages go through those layers, which add the headers that browsers want.
     """
 
-    def __init__(self, app: ASGIApp, upload: ASGIApp, refusal: Callable[[Exception], Response]) -> None:
+    def __init__(self, app: ASGIApp, upload: ASGIApp, refusal: Callable[[Exception, Scope], Response]) -> None:
         self._app, self._upload, self._refusal = app, upload, refusal
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -202,9 +208,9 @@ class _Guard:
         except asyncio.CancelledError:  # The collector ends and does not wait for this request any longer.
             if not begun:
                 ending = Refused(Problem.BUSY, "the collector is shutting down; it stored nothing of this request")
-                await self._refusal(ending)(scope, receive, noted)
+                await self._refusal(ending, scope)(scope, receive, noted)
         except Exception as error:
             if not isinstance(error, (Refused, StoreUnavailable)):
                 _log.error("A request failed because of a fault: %s", error_location(error))
             if not begun:
-                await self._refusal(error)(scope, receive, noted)
+                await self._refusal(error, scope)(scope, receive, noted)

@@ -38,6 +38,7 @@ class Problem(ProblemType):
     )
     CANDIDATES_NEEDED = ("candidates-needed", 422, "There are too many values: name candidates")
     HEAD_TOO_LARGE = ("head-too-large", 431, "The address or the headers are too large")
+    COMPUTATION_FAILED = ("computation-failed", 500, "This could not be computed")
     INTERNAL = ("internal", 500, "The collector has a fault; nothing was stored")
     BUSY = ("busy", 503, "The collector is busy; try again later")
     STORE_UNAVAILABLE = ("store-unavailable", 503, "The collector's store is not available; try again later")

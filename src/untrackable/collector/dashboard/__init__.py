@@ -1,0 +1,1 @@
+"""The pages that people look at: campaigns, their guarantees and their answers."""

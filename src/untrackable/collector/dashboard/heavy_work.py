@@ -1,0 +1,192 @@
+"""Work that takes long: one at a time, in a process of its own with low priority, never where reports are taken."""
+
+import contextlib
+import os
+import pickle
+import subprocess
+import sys
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import CancelledError, Future
+from typing import Any, NamedTuple
+
+from untrackable.collector.http.problems import Problem, Refused
+
+Job = Callable[..., Any]
+"""A function at the top of a module. What goes in and out is pickled, and what goes in is hashable too."""
+_WAITING = 8
+"""The largest number of jobs that wait."""
+_REMEMBERED = 64
+"""The largest number of results that are kept."""
+_FAILED_SECONDS = 60.0
+"""For this time a failure is kept. Then the job may be tried again."""
+_LONGEST = 120.0
+"""The longest time in seconds that a job may take."""
+
+
+class WorkFailed(Exception):
+    """A job failed. The text says why, in words for people."""
+
+
+class _Asked(NamedTuple):
+    job: Job
+    arguments: tuple[Any, ...]
+
+
+class HeavyWork:
+    """Runs jobs in one worker process, which starts with the first of them, and keeps their results."""
+
+    def __init__(self, run: Callable[[Job, tuple[Any, ...]], Any] | None = None) -> None:
+        """`run` is for tests; without it, there is a process."""
+        self._process = _Process()
+        self._run = self._process.run if run is None else run
+        self._changed = threading.Condition()
+        self._waiting: OrderedDict[_Asked, Future[Any]] = OrderedDict()
+        self._known: OrderedDict[_Asked, Future[Any]] = OrderedDict()
+        self._newest: dict[str, _Asked] = {}
+        self._failed: dict[_Asked, float] = {}
+        self._thread: threading.Thread | None = None
+        self._ending = False
+
+    def submit(self, job: Job, *arguments: Any, asker: str | None = None) -> "Future[Any]":
+        """The future result of `job(*arguments)`. The same job with the same arguments is done once.
+
+        If an `asker` is named, only their newest job waits: an earlier one that has not begun is cancelled.
+        `Refused` if too many jobs wait.
+        """
+        asked = _Asked(job, arguments)
+        with self._changed:
+            known = self._known_result(asked)
+            if known is not None:
+                return known
+            earlier = None if asker is None else self._waiting.pop(self._newest.get(asker, asked), None)
+            if earlier is not None:
+                earlier.cancel()
+            if self._ending or len(self._waiting) >= _WAITING:
+                raise Refused(Problem.BUSY, "the collector is computing too much for other people now")
+            if asker is not None:
+                self._newest[asker] = asked
+            future: Future[Any] = Future()
+            self._waiting[asked] = self._known[asked] = future
+            self._forget()
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="heavy work", daemon=True)
+                self._thread.start()
+            self._changed.notify()
+        return future
+
+    def stop(self) -> None:
+        """End at once. Whoever waits gets an error."""
+        with self._changed:
+            self._ending = True
+            for future in self._waiting.values():
+                future.cancel()
+            self._waiting.clear()
+            self._changed.notify()
+        self._process.kill()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _known_result(self, asked: _Asked) -> "Future[Any] | None":
+        found = self._known.get(asked)
+        if found is None:
+            return None
+        tried_again = self._failed.get(asked, time.monotonic()) < time.monotonic() - _FAILED_SECONDS
+        if found.cancelled() or tried_again:
+            self._failed.pop(asked, None)
+            return None
+        self._known.move_to_end(asked)
+        return found
+
+    def _forget(self) -> None:
+        """Forget the oldest results if there are too many, and who asked for what is done."""
+        done = [asked for asked, future in self._known.items() if future.done()]
+        for asked in done[: max(0, len(self._known) - _REMEMBERED)]:
+            del self._known[asked]
+            self._failed.pop(asked, None)
+        self._newest = {asker: asked for asker, asked in self._newest.items() if asked in self._waiting}
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._waiting or self._ending)
+                if self._ending:
+                    return
+                asked, future = self._waiting.popitem(last=False)
+                if not future.set_running_or_notify_cancel():
+                    continue
+            try:
+                result = self._run(*asked)
+            except Exception as error:
+                self._failed[asked] = time.monotonic()
+                future.set_exception(error)
+            else:
+                future.set_result(result)
+
+
+def awaited(future: "Future[Any]", seconds: float) -> Any:
+    """The result of a job, for which this thread waits. `Refused` if it does not come in time."""
+    try:
+        return future.result(seconds)
+    except WorkFailed as error:
+        raise Refused(Problem.COMPUTATION_FAILED, str(error)) from None
+    except (TimeoutError, CancelledError):
+        raise Refused(Problem.BUSY, "this takes longer than expected") from None
+
+
+class _Process:
+    """The worker process. It ends with this one, and is started again after it died."""
+
+    def __init__(self) -> None:
+        self._child: subprocess.Popen[bytes] | None = None
+        self._starting = threading.Lock()
+        self._killed = False
+
+    def run(self, job: Job, arguments: tuple[Any, ...]) -> Any:
+        child = self._started()
+        timer = threading.Timer(_LONGEST, child.kill)
+        timer.start()
+        try:
+            pickle.dump((job, arguments), child.stdin)  # type: ignore[arg-type]
+            child.stdin.flush()  # type: ignore[union-attr]
+            worked, result = pickle.load(child.stdout)  # type: ignore[arg-type]  # noqa: S301 (our own process)
+        except (OSError, EOFError, ValueError, pickle.UnpicklingError):
+            self._close(child)
+            raise WorkFailed("it took too long or needed too much memory") from None
+        finally:
+            timer.cancel()
+        if not worked:
+            raise WorkFailed(result)
+        return result
+
+    def kill(self) -> None:
+        with self._starting:
+            self._killed = True
+            child = self._child
+        if child is not None:
+            child.kill()
+            self._close(child)
+
+    def _started(self) -> "subprocess.Popen[bytes]":
+        with self._starting:
+            if self._killed:
+                raise WorkFailed("the collector is shutting down")
+            if self._child is None or self._child.poll() is not None:
+                self._child = subprocess.Popen(
+                    [sys.executable, "-m", "untrackable.collector.dashboard.work_process"],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+                    start_new_session=True,  # Ctrl-C in a terminal reaches the collector only.
+                )
+            return self._child
+
+    def _close(self, child: "subprocess.Popen[bytes]") -> None:
+        child.kill()
+        child.wait()
+        for stream in (child.stdin, child.stdout):
+            if stream is not None:
+                with contextlib.suppress(OSError):  # What was not yet written cannot be.
+                    stream.close()

@@ -1,0 +1,52 @@
+"""The process that does heavy work: `python -m untrackable.collector.dashboard.work_process`."""
+
+import contextlib
+import os
+import pickle
+import queue
+import sys
+import threading
+from typing import Any, BinaryIO
+
+from untrackable.errors import UntrackableError
+from untrackable.serving.error_location import error_location
+
+_NICE = 15
+
+
+def main() -> None:
+    """Do one job after another until the process that asks for them is gone."""
+    with contextlib.suppress(OSError):
+        os.nice(_NICE)
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # Nothing else may write between the answers.
+    jobs: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    threading.Thread(target=_read, args=(sys.stdin.buffer, jobs), daemon=True).start()
+    while True:
+        job, arguments = jobs.get()
+        pickle.dump(_done(job, arguments), answers)
+        answers.flush()
+
+
+def _read(asked: BinaryIO, jobs: "queue.SimpleQueue[Any]") -> None:
+    """Pass jobs on. Once nobody can ask any more, this process ends, even in the middle of a job."""
+    try:
+        while True:
+            jobs.put(pickle.load(asked))  # noqa: S301 (from the process that started this one)
+    except EOFError:
+        os._exit(0)
+
+
+def _done(job: Any, arguments: tuple[Any, ...]) -> tuple[bool, Any]:
+    """Whether a job worked, and its result or why not."""
+    try:
+        return True, job(*arguments)
+    except (ValueError, UntrackableError) as error:  # Their texts are for people.
+        return False, str(error)
+    except Exception as error:
+        sys.stderr.write(f"ERROR: A page's computation failed because of a fault: {error_location(error)}\n")
+        return False, "this is a fault of the collector; the operator finds it in the log"
+
+
+if __name__ == "__main__":
+    main()

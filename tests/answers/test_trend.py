@@ -1,0 +1,69 @@
+"""Shares by round: the band holds for all rounds and values at once, and hardly more often than it must."""
+
+import numpy as np
+import pytest
+
+from untrackable import Categories, Deck, HashedStrings
+from untrackable.answers.question import Question
+from untrackable.answers.trend import Trend, trend
+from untrackable.estimation.aggregators import Aggregator
+
+BITS, ROUNDS, PEOPLE = 2, 5, 60
+DECK = Deck(bits=BITS, slots=ROUNDS, eps_report=2.0)
+QUESTION = Question(DECK, Categories(names=["a", "b", "c", "d"]))
+BETA = 0.3
+
+
+def sums_of(values: np.ndarray, seed: int) -> dict[int, Aggregator]:
+    (batch,) = DECK.simulate(values, rounds=ROUNDS, seed=seed)
+    return {number: DECK.aggregator(number).add(batch.reports[:, i]) for i, number in enumerate(batch.rounds)}
+
+
+def failures(shrunk: float, runs: int = 150) -> int:
+    """How many simulated campaigns have some round and value outside the band, if its radius is shrunk."""
+    values = np.repeat(np.arange(4), PEOPLE // 4)
+    truth = np.full((ROUNDS, 4), 0.25)
+    found = 0
+    for seed in range(runs):
+        band = trend(QUESTION, sums_of(values, seed + 1), range(4), beta=BETA)
+        found += bool((np.abs(band.frequencies - truth) > shrunk * band.radius).any())
+    return found
+
+
+def test_the_band_holds_for_all_rounds_at_once() -> None:
+    """At most 30 % of campaigns may fail: more than 75 of 150 has probability below 1e-6. A third of it does fail."""
+    assert failures(1.0) <= 75
+    assert failures(1 / 3) > 75
+
+
+def test_each_round_is_its_own_estimate_at_a_smaller_beta() -> None:
+    sums = sums_of(np.arange(200) % 3, 1)
+    found = trend(QUESTION, sums, [2, 0], beta=0.05)
+    assert isinstance(found, Trend)
+    assert (found.rounds, found.values, found.beta) == ((1, 2, 3, 4, 5), (2, 0), 0.05)
+    assert found.reports == (200,) * 5
+    for i, number in enumerate(found.rounds):
+        alone = QUESTION.estimate(sums[number], 0.05 / 5)
+        np.testing.assert_array_equal(found.frequencies[i], alone.frequencies[[2, 0]])
+        np.testing.assert_array_equal(found.radius[i], alone.simultaneous_radius[[2, 0]])
+        np.testing.assert_array_equal(found.interval().lower[i], alone.interval(simultaneous=True).lower[[2, 0]])
+
+
+def test_one_round_has_the_interval_of_its_estimate() -> None:
+    sums = {3: sums_of(np.arange(90) % 4, 2)[3]}
+    found = trend(QUESTION, sums, [1])
+    alone = QUESTION.estimate(sums[3], 0.05)
+    assert found.radius[0, 0] == alone.simultaneous_radius[1]
+
+
+def test_candidates_are_found_by_their_names() -> None:
+    strings = HashedStrings(bits=BITS, salt=bytes(16), longest=9)
+    names = [group[0] for group in strings.grouped(["cat", "dog", "emu", "fox"])]
+    question = Question(DECK, strings, names)
+    found = trend(question, sums_of(np.array([strings.encode(names[0])] * 400), 1), [names[-1], names[0]])
+    assert found.frequencies[:, 1].mean() > 0.8 > 0.3 > found.frequencies[:, 0].mean()
+
+
+def test_there_must_be_a_round() -> None:
+    with pytest.raises(ValueError, match="at least one round"):
+        trend(QUESTION, {}, [0])
