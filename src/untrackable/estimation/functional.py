@@ -32,6 +32,8 @@ def functional(estimate: "Estimate", weights: ArrayLike) -> Functional:
     As frequencies sum to one, c + Σ (g(u) - c)·f(u) is the same sum, but of smaller weights, and so less noisy.
     """
     given = checked_weights(estimate, weights)
+    if not estimate.complete and estimate.spread.only_if_complete:
+        raise ValueError(estimate.spread.only_if_complete)
     centre = float(given.mean()) if estimate.complete else 0.0
     shifted = given - centre
     spread = estimate.spread.of(shifted)

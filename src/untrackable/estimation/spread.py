@@ -24,14 +24,15 @@ class Spread:
     at least that of X, and X lies in an interval of length `span` = `part`. If X is a sum of independent parts,
     `part` is the longest of their intervals and `span` is the root of the sum of their squared lengths.
 
-    `bias`, where hashing adds an error that more reports do not average out, bounds it except with a given
-    probability.
+    Where values are hashed, `bias` bounds the error that more reports do not average out. The bounds hold for all
+    weights at once except with probability `failure`, over the choice of the hash functions.
     """
 
     variance: FloatArray | float
     span: FloatArray | float
     part: FloatArray | float
-    bias: Callable[[float], FloatArray | float] | None = None
+    bias: FloatArray | float = 0.0
+    failure: float = 0.0
 
     @staticmethod
     def of_term(variance: FloatArray | float, span: FloatArray | float) -> "Spread":
@@ -45,13 +46,12 @@ class Spread:
         m means at once. Which is smaller does not depend on the reports, so choosing it costs nothing.
         """
         n, beta = checks.integer("n", n, low=1), checks.open_probability("beta", beta)
-        if self.bias is not None:
-            beta /= 2
-        log = math.log(2 / beta) + math.log(statistics)
+        if beta <= self.failure:
+            raise ValueError(f"beta must be above {self.failure}, the probability that the bounds fail, got {beta}")
+        log = math.log(2 / (beta - self.failure)) + math.log(statistics)
         hoeffding = np.asarray(self.span) * math.sqrt(log / (2 * n))
         bernstein = np.sqrt(2 * log / n * np.asarray(self.variance)) + np.asarray(self.part) * (log / (3 * n))
-        noise = np.minimum(hoeffding, bernstein)
-        return noise if self.bias is None else noise + self.bias(beta / statistics)
+        return np.minimum(hoeffding, bernstein) + self.bias
 
     def standard_error(self, n: int) -> FloatArray:
         """The standard error of the mean of n terms, at most (upper)."""
@@ -59,13 +59,8 @@ class Spread:
 
     def scaled(self, by: float) -> "Spread":
         """The spread for weights that are this many times as large."""
-        by, bias = abs(by), self.bias
-        return Spread(
-            self.variance * by**2,
-            self.span * by,
-            self.part * by,
-            None if bias is None else lambda beta: by * bias(beta),
-        )
+        by = abs(by)
+        return Spread(self.variance * by**2, self.span * by, self.part * by, self.bias * by, self.failure)
 
     def of_sample(self, reach: FloatArray | float) -> "Spread":
         """The spread if senders are a random sample of everybody, whose weights differ by at most `reach`.
@@ -85,6 +80,9 @@ class Spread:
 
 class Spreads(ABC):
     """The spread for any weights. An aggregator supplies it with its estimate."""
+
+    only_if_complete: str = ""
+    """Why the spread is known only if everybody holds one of the values of the estimate; empty if it always is."""
 
     @abstractmethod
     def of(self, weights: FloatArray) -> Spread:
@@ -112,8 +110,8 @@ class UnknownSpread(Spreads):
 class LinearSpreads(Spreads):
     """Spreads by a function of the weights."""
 
-    def __init__(self, rule: Callable[[FloatArray], Spread]) -> None:
-        self._rule = rule
+    def __init__(self, rule: Callable[[FloatArray], Spread], *, only_if_complete: str = "") -> None:
+        self._rule, self.only_if_complete = rule, only_if_complete
 
     def of(self, weights: FloatArray) -> Spread:
         """What the function says."""
@@ -124,7 +122,7 @@ class SampledSpreads(Spreads):
     """Spreads if those who answered are a random sample of everybody."""
 
     def __init__(self, given: Spreads) -> None:
-        self._given = given
+        self._given, self.only_if_complete = given, given.only_if_complete
 
     def of(self, weights: FloatArray) -> Spread:
         """The spread of the reports and of the sample. A value that is not listed has weight 0."""
@@ -137,7 +135,7 @@ class SampledSpreads(Spreads):
 
 UNKNOWN = UnknownSpread("how far a sum over values may be off is not known for this mechanism")
 
-_BOUNDS = ("variance", "span", "part")
+_BOUNDS = ("variance", "span", "part", "bias")
 
 
 def first_values(size: int, count: int) -> FloatArray:
@@ -149,12 +147,5 @@ def first_values(size: int, count: int) -> FloatArray:
 
 def stacked(spreads: list[Spread]) -> Spread:
     """Several spreads as one whose fields are arrays."""
-    variance, span, part = (np.array([float(getattr(s, name)) for s in spreads]) for name in _BOUNDS)
-    if all(spread.bias is None for spread in spreads):
-        return Spread(variance, span, part)
-    biases = [spread.bias or _none for spread in spreads]
-    return Spread(variance, span, part, lambda beta: np.array([float(bias(beta)) for bias in biases]))
-
-
-def _none(beta: float) -> float:
-    return 0.0
+    variance, span, part, bias = (np.array([float(getattr(s, name)) for s in spreads]) for name in _BOUNDS)
+    return Spread(variance, span, part, bias, max(spread.failure for spread in spreads))

@@ -1,5 +1,6 @@
 """Spreads of mechanisms that treat all values alike: they depend on how many values have each weight only."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -81,3 +82,60 @@ def _first(weights: FloatArray, counts: FloatArray, size: float) -> FloatArray:
     before = np.cumsum(counts, axis=-1) - counts
     found: FloatArray = (weights * np.clip(size - before, 0, counts)).sum(axis=-1)
     return found
+
+
+def independent_bits_spread(given: WeightCounts, *, there: float, elsewhere: float) -> Spread:
+    """A report is a bit for each value: 1 with probability `there` for the value held, `elsewhere` for all others.
+
+    It adds Σ g(u)·(bit - elsewhere)/(there - elsewhere). The bits are independent, so the variance is the sum of
+    theirs (exact), and each is a part of length |g(u)|/(there - elsewhere).
+    """
+    gap = there - elsewhere
+    noise_there, noise_elsewhere = there * (1 - there), elsewhere * (1 - elsewhere)
+    squares = given.squares
+    variance = given.worst(squares * noise_elsewhere + given.weights**2 * (noise_there - noise_elsewhere)) / gap**2
+    return Spread(variance, np.sqrt(squares[..., 0]) / gap, given.size / gap)
+
+
+def one_symbol_spread(given: WeightCounts, *, there: float, elsewhere: float) -> Spread:
+    """A report names one value: the value held with probability `there`, each other one with `elsewhere`.
+
+    It adds g(named)/(there - elsewhere), up to a constant, so the variance is exact and so is the span.
+    """
+    gap, weights = there - elsewhere, given.weights
+    mean = elsewhere * given.total + gap * weights
+    variance = given.worst(elsewhere * given.squares + gap * weights**2 - mean**2) / gap**2
+    return Spread.of_term(variance, given.reach / gap)
+
+
+def subset_spread(given: WeightCounts, *, values: int, size: int, there: float, elsewhere: float) -> Spread:
+    """A report is a set of `size` values, which has the value held with probability `there`, and the others alike.
+
+    It adds Σ g over the set, divided by there - elsewhere, up to a constant. The rest of the set is drawn without
+    replacement from the K - 1 other values, whose weights have mean m and mean square deviation v. r of them have
+    variance r·(K-1-r)/(K-2)·v. Whether the value held is in the set adds there·(1-there)·(g - m)² (exact).
+    """
+    others, gap = values - 1, there - elsewhere
+    mean = (given.total - given.weights) / others
+    square = np.maximum(0.0, (given.squares - given.weights**2) / others - mean**2)
+    drawn = (there * (size - 1) * (others - size + 1) + (1 - there) * size * (others - size)) / max(1, others - 1)
+    variance = given.worst(drawn * square + there * (1 - there) * (given.weights - mean) ** 2)
+    return Spread.of_term(variance / gap**2, given.reach_of_sets(size) / gap)
+
+
+def sampled_bits_spread(
+    given: WeightCounts, *, values: int, sampled: int, there: float, elsewhere: float
+) -> Spread:
+    """A report is a bit, as in `independent_bits_spread`, for each of d values that are drawn without replacement.
+
+    It adds K/d·Σ g(u)·(bit - elsewhere)/(there - elsewhere) over them. No moment is larger than if they were drawn
+    with replacement (Hoeffding 1963, theorem 4), and then the d values drawn are independent parts, each with mean
+    g(x)/d if the sender holds x.
+    """
+    gap, scale, squares = there - elsewhere, values / sampled, given.weights**2
+    held = there * (1 - there) + gap**2
+    mean_square = elsewhere * (1 - elsewhere) * (given.squares - squares) + held * squares
+    variance = given.worst(scale / gap**2 * mean_square - squares / sampled)
+    ends = np.stack(((1 - elsewhere) * given.weights, -elsewhere * given.weights))
+    part = scale / gap * (given.worst(ends.max(axis=0)) + given.worst(-ends.min(axis=0)))
+    return Spread(variance, math.sqrt(sampled) * part, part)

@@ -8,6 +8,7 @@ set identifies the client.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from untrackable import checks
 from untrackable.errors import StateError
 from untrackable.estimation.aggregators import Estimate, Reports, Scope
+from untrackable.estimation.symmetric_spread import SymmetricSpreads, sampled_bits_spread
 from untrackable.mechanisms.checked_values import integer_population
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.interface import After, Pair, Values
@@ -275,7 +277,9 @@ class BucketAggregator(PositionCounts):
         held = np.clip(frequencies, 0, 1)
         variance = scale * there * elsewhere / gap**2 + held * (scale - 1)
         span = scale / gap
-        return Estimate.of_means(frequencies, n, beta, np.sqrt(variance / n), span=span)
+        rule = partial(sampled_bits_spread, values=m.buckets, sampled=m.sampled, there=there, elsewhere=elsewhere)
+        spread = SymmetricSpreads(m.buckets, rule)
+        return Estimate.of_means(frequencies, n, beta, np.sqrt(variance / n), span=span, spread=spread)
 
 
 def _mixed(cases: list[tuple[float, Experiment]]) -> Experiment | Mixture:

@@ -3,6 +3,7 @@
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -10,6 +11,8 @@ from numpy.typing import NDArray
 
 from untrackable import checks
 from untrackable.estimation.aggregators import Aggregator, Estimate, Reports, Scope
+from untrackable.estimation.spread import Spreads
+from untrackable.estimation.symmetric_spread import SymmetricSpreads, one_symbol_spread
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.interface import After, Mechanism, Values
 from untrackable.mechanisms.observed_rounds import ObservedRounds
@@ -231,7 +234,13 @@ class ShareAggregator(Aggregator):
             span=np.full(values, span),
             chance=None if self._bias else elsewhere,
             reach=self._reach(n) if self._bias else None,
+            spread=self._spreads(n, beta),
         )
+
+    def _spreads(self, n: int, beta: float) -> Spreads:
+        """A report counts for one value, unless a subclass says otherwise."""
+        there, elsewhere = self._shares
+        return SymmetricSpreads(self.counts.size, partial(one_symbol_spread, there=there, elsewhere=elsewhere))
 
     def _reach(self, n: int) -> Callable[[float], float]:
         """The radius of one value, hashing included, for any failure probability."""

@@ -8,7 +8,7 @@ sends the hash function with every report.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -17,12 +17,15 @@ from numpy.typing import ArrayLike, NDArray
 from untrackable import checks
 from untrackable.errors import StateError
 from untrackable.estimation.aggregators import Estimate, FloatArray, Reports, Scope
+from untrackable.estimation.spread import LinearSpreads, Spreads
+from untrackable.estimation.symmetric_spread import SymmetricSpreads, independent_bits_spread
 from untrackable.framing import pack_integers, unpack_integers
 from untrackable.mechanisms.checked_values import integer_population
 from untrackable.mechanisms.entropy import Entropy, below
 from untrackable.mechanisms.interface import After
 from untrackable.mechanisms.kept.kept_symbol import KeptSymbol, ShareAggregator, Step, constant_rows, steps_for
 from untrackable.mechanisms.kept.seed_collisions import SeedCollisions, seed_collisions, seeds_can_be_tried
+from untrackable.mechanisms.kept.seed_spread import SeedTable, shared_hashes
 from untrackable.mechanisms.observed_rounds import ObservedRounds, round_number
 from untrackable.mechanisms.probabilities import Chance
 from untrackable.mechanisms.splitmix import STEP, mixed_words
@@ -310,7 +313,22 @@ class LolohaAggregator(ShareAggregator):
         frequencies: FloatArray = tried.weights @ (self.counts / n)
         held = np.clip(frequencies, 0, 1)
         variance = np.maximum(tried.second @ held - held, 0.0)
-        return Estimate.of_means(frequencies, n, beta, np.sqrt(variance / n), span=float(tried.span.max()))
+        return Estimate.of_means(
+            frequencies,
+            n,
+            beta,
+            np.sqrt(variance / n),
+            span=float(tried.span.max()),
+            spread=self._spreads(n, beta),
+        )
+
+    def _spreads(self, n: int, beta: float) -> Spreads:
+        m, (there, elsewhere) = self._mechanism, self._shares
+        if (tried := m._tried()) is not None:
+            table = SeedTable(m._hashes, m.values, m.symbols, m.seed_bits, there, tried.weights)
+            return LinearSpreads(table.spread)
+        bits = partial(independent_bits_spread, there=there, elsewhere=elsewhere)
+        return SymmetricSpreads(m.values, shared_hashes(bits, n, m.seed_bits, beta / 2))
 
     def _tally(self, reports: Words) -> None:
         m = self._mechanism

@@ -1,5 +1,6 @@
 """RAPPOR (Erlingsson, Pihur, Korolova 2014): a client keeps a noisy Bloom filter and adds noise to every report."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from untrackable import checks
 from untrackable.errors import StateError
 from untrackable.estimation.aggregators import Estimate, FloatArray, Reports, Scope
+from untrackable.estimation.spread import LinearSpreads, Spread
 from untrackable.mechanisms.entropy import Entropy, below
 from untrackable.mechanisms.interface import Pair, worst
 from untrackable.mechanisms.kept.bloom_filter import Value, bloom_positions, utf8_text
@@ -21,6 +23,7 @@ from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.experiment import Mixture
 from untrackable.theory.factor import Factor, persistent_factor
 
+_OTHERS = "the bits of values that are not listed count for those that are: list all values that people may hold"
 _REMEMBERED = 1 << 21
 """A design with at most this many entries is cached."""
 
@@ -259,7 +262,14 @@ class RapporAggregator(PositionCounts):
         frequencies = fit.weights @ excess.reshape(-1) / n
         error = np.sqrt(fit.variances(np.clip(frequencies, 0, 1)) / n)
         return Estimate.of_means(
-            frequencies, n, beta, error, span=fit.spans, values=list(candidates), complete=False
+            frequencies,
+            n,
+            beta,
+            error,
+            span=fit.spans,
+            values=list(candidates),
+            complete=False,
+            spread=LinearSpreads(fit.spread, only_if_complete=_OTHERS),
         )
 
 
@@ -286,6 +296,19 @@ class _Fit:
         clear, filled = -self.zero * self._by_cohort, (1 - self.zero) * self._by_cohort
         most, least = np.maximum(clear, filled).sum(axis=2), np.minimum(clear, filled).sum(axis=2)
         self.spans = most.max(axis=1) - least.min(axis=1)
+
+    def spread(self, weights: FloatArray) -> Spread:
+        """The cohort is one part of what a client adds, and each of its bits is another.
+
+        The noise is that of the worst cohort. The weights are of the first candidates; all others have weight 0.
+        """
+        w = np.tensordot(weights, self._by_cohort[: weights.size], axes=1)
+        expected = (self.one - self.zero) * (self.blooms * w).sum(axis=2)
+        rate = self.zero + (self.one - self.zero) * self.blooms
+        variance = expected.var(axis=1) + (rate * (1 - rate) * w**2).sum(axis=2).max(axis=1)
+        cohort = float(np.ptp(expected, axis=1).max())
+        bits = float((w**2).sum(axis=1).max())
+        return Spread(float(variance.max()), math.sqrt(cohort**2 + bits), max(cohort, float(np.abs(w).max())))
 
     def variances(self, held: FloatArray) -> FloatArray:
         """The variance of one client's contribution to each candidate, averaged over people's values."""

@@ -8,6 +8,7 @@ Li, Jha (2017) for one report. L-SUE is the basic one-hot RAPPOR of Erlingsson, 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -16,6 +17,7 @@ from scipy.optimize import brentq
 
 from untrackable import checks
 from untrackable.estimation.aggregators import Estimate, Scope
+from untrackable.estimation.symmetric_spread import SymmetricSpreads, independent_bits_spread
 from untrackable.mechanisms.checked_values import integer_population
 from untrackable.mechanisms.kept.kept_bits import Moved, Permanent, PositionCounts, ordered
 from untrackable.mechanisms.observed_rounds import round_number
@@ -201,7 +203,9 @@ class UnaryAggregator(PositionCounts):
         variance = held * there * (1 - there) + (1 - held) * elsewhere * (1 - elsewhere)
         span = 1 / (there - elsewhere)
         error = span * np.sqrt(variance / n)
-        return Estimate.of_means(frequencies, n, beta, error, span=span, chance=elsewhere)
+        rule = partial(independent_bits_spread, there=there, elsewhere=elsewhere)
+        spread = SymmetricSpreads(m.values, rule)
+        return Estimate.of_means(frequencies, n, beta, error, span=span, chance=elsewhere, spread=spread)
 
 
 def _step(kind: str, eps: float) -> tuple[float, float]:

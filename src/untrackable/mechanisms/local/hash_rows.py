@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from untrackable import checks
 from untrackable.estimation.aggregators import Aggregator, Estimate, FloatArray
+from untrackable.estimation.spread import Spread
+from untrackable.mechanisms.local.row_spread import RowSpreads, RowSums
 from untrackable.mechanisms.probabilities import Chance
 from untrackable.mechanisms.splitmix import STEP, WORD, mixed, mixed_words
 from untrackable.theory.accuracy import Accuracy, mean_radius
@@ -107,6 +109,10 @@ class Sketch(ABC):
     def _variances(self) -> tuple[float, float]:
         """The variance of a report's contribution to the estimate of its sender's value, and of any other."""
 
+    @abstractmethod
+    def row_spread(self, sums: RowSums, bias: float) -> Spread:
+        """The spread of a weighted sum of frequencies, from the sums of its weights by row and position."""
+
     def accuracy(self, people: int, beta: float) -> Accuracy:
         """The error of a frequency, from one report per person, if hash values are uniform and independent.
 
@@ -197,6 +203,7 @@ class SketchSums(Aggregator):
             reach=lambda beta: m._radius(n, beta),
             values=candidates,
             complete=candidates is None,
+            spread=RowSpreads(m, held_by),
         )
 
     def _lookup(self, values: NDArray[np.uint64]) -> FloatArray:

@@ -16,10 +16,12 @@ from scipy.special import gammaln
 
 from untrackable import checks
 from untrackable.estimation.aggregators import FloatArray, Reports, Scope
+from untrackable.estimation.spread import Spread
 from untrackable.kernels.transform import walsh_hadamard
 from untrackable.mechanisms.entropy import Entropy, below
 from untrackable.mechanisms.kept.kept_bits import PositionCounts, unpacked
 from untrackable.mechanisms.local.hash_rows import Sketch, SketchSums
+from untrackable.mechanisms.local.row_spread import RowSums
 from untrackable.mechanisms.probabilities import Chance, flip_chance, flip_eps
 from untrackable.theory.factor import Factor
 
@@ -128,6 +130,17 @@ class CountMeanSketch(Sketch):
         scale = (self.correction / self.gap) ** 2
         return scale * lie * (1 - lie), scale * other * (1 - other)
 
+    def row_spread(self, sums: RowSums, bias: float) -> Spread:
+        """In a row, a report adds m/(m-1)·Σ w·(bit - η)/(1-2η), up to a constant, and its bits are independent.
+
+        So the row is one part of what a report adds and each bit is another. The noise is that of the worst row.
+        """
+        lie, scale = self.flip.probability, self.correction / self.gap
+        drawn = self.correction**2 * float((sums.second - sums.mean**2).max())
+        row, bits = self.correction * sums.reach, scale**2 * sums.most_square
+        variance = drawn + lie * (1 - lie) * bits
+        return Spread(variance, math.hypot(row, math.sqrt(bits)), max(row, scale * sums.size), bias)
+
     def aggregator(self, scope: Scope) -> "EntryCounts":
         """Empty sums by row and entry."""
         return EntryCounts(scope, self)
@@ -219,6 +232,16 @@ class HadamardSketch(Sketch):
     def _variances(self) -> tuple[float, float]:
         square = self.gap**-2
         return self.correction**2 * (square - 1), self.correction**2 * (square - self.width**-2)
+
+    def row_spread(self, sums: RowSums, bias: float) -> Spread:
+        """A report adds ±m/(m-1)·W/(1-2η), up to a constant; W is a coordinate of the transform of its row's w.
+
+        By Parseval's identity W² has mean Σ w² over the coordinates, and |W| is at most Σ |w|. The mean of what is
+        added is that of w at the position of the value held, so the variance is exact.
+        """
+        square = sums.square / self.gap**2 - float((sums.mean**2).min())
+        span = 2 * self.correction / self.gap * sums.total
+        return Spread(self.correction**2 * square, span, span, bias)
 
     def aggregator(self, scope: Scope) -> "TransformSums":
         """Empty sums by row and coordinate."""

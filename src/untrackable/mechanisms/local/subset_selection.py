@@ -9,12 +9,14 @@ import decimal
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from untrackable import checks
 from untrackable.estimation.aggregators import Estimate, FloatArray, Reports, Scope
+from untrackable.estimation.symmetric_spread import SymmetricSpreads, subset_spread
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.kept.kept_bits import PositionCounts
 from untrackable.mechanisms.probabilities import Chance
@@ -197,7 +199,10 @@ class SubsetCounts(PositionCounts):
         held = np.clip(frequencies, 0, 1)
         variance = held * there * (1 - there) + (1 - held) * elsewhere * (1 - elsewhere)
         error = span * np.sqrt(variance / n)
-        return Estimate.of_means(frequencies, n, beta, error, span=span, chance=elsewhere)
+        m = self._local
+        rule = partial(subset_spread, values=m.values, size=m.size, there=there, elsewhere=elsewhere)
+        spread = SymmetricSpreads(m.values, rule)
+        return Estimate.of_means(frequencies, n, beta, error, span=span, chance=elsewhere, spread=spread)
 
 
 def best_size(values: int, eps: float) -> int:

@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 
 from untrackable import checks
 from untrackable.estimation.aggregators import Estimate, FloatArray, InnerProductAggregator, Reports, Scope
+from untrackable.estimation.inner_product_spread import inner_product_spread
+from untrackable.estimation.spread import Spread
+from untrackable.estimation.symmetric_spread import SymmetricSpreads, WeightCounts
 from untrackable.kernels.transform import walsh_hadamard
 from untrackable.mechanisms.entropy import Entropy, below
 from untrackable.mechanisms.local.noisy_inner_product import LARGEST_SIMULATED_BITS, NoisyInnerProduct
@@ -196,7 +199,22 @@ class NumberedAggregator(InnerProductAggregator):
         mean_square = held * gap**2 + (1 - held) * (gap / (values - 1)) ** 2
         span = 2 * scale * usual
         error = scale * np.sqrt((self._local.mean_square_weight() - mean_square) / n)
-        return Estimate.of_means(frequencies, n, beta, error, span=span)
+        return Estimate.of_means(
+            frequencies, n, beta, error, span=span, spread=SymmetricSpreads(values, self._spread)
+        )
+
+    def _spread(self, given: WeightCounts) -> Spread:
+        """The spread for uniform vectors, with the largest weight w (upper).
+
+        A vector of probability p has the weight that makes p·weight the same for all. So the mean square grows by
+        at most w, and so does what one report adds.
+        """
+        usual, values = self._weights[0], self._local.values
+        alike = inner_product_spread(given, bits=self._bits, flip=self._flip, width=1)
+        scale = (1 - 1 / values) / (1 - 2 * self._flip)
+        centred = given.weights - given.total / values
+        square = usual * scale**2 * values / (values - 1) * (given.squares - given.total**2 / values)
+        return Spread.of_term(given.worst(square - centred**2), usual * alike.span)
 
     def _array(self, reports: list[int]) -> Reports:
         if not all(self._local.possible(report) for report in reports):

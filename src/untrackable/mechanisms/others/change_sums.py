@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from untrackable.estimation.aggregators import Aggregator, Estimate, Reports, Scope
+from untrackable.estimation.aggregators import Aggregator, Estimate, FloatArray, Reports, Scope
+from untrackable.estimation.spread import LinearSpreads, Spread
 from untrackable.theory.accuracy import mean_radius
 
 if TYPE_CHECKING:
@@ -46,7 +47,14 @@ class ChangeAggregator(Aggregator):
         span = 2 * scale * len(self._ends) * both
         variance = max(0.0, scale**2 * len(self._ends) / m.levels - min(1.0, max(0.0, one)))
         error = np.sqrt(variance / n) * both
-        return Estimate(np.array([1 - one, one]), n, beta, radius, radius, error, span=span)
+        return Estimate(
+            np.array([1 - one, one]), n, beta, radius, radius, error, span=span, spread=LinearSpreads(self._spread)
+        )
+
+    def _spread(self, weights: FloatArray) -> Spread:
+        """A client adds its sign, times the scale, if one of the intervals is of its level; else nothing."""
+        reach = self._mechanism._scale * abs(float(weights[1] - weights[0]))
+        return Spread.of_term(reach**2 * len(self._ends) / self._mechanism.levels, 2 * reach)
 
     def _array(self, reports: list[int]) -> Reports:
         if any(not 0 <= report < 1 << 64 for report in reports):
