@@ -86,10 +86,9 @@ def test_a_band_compares_round_comparisons() -> None:
 def exact(numbers: list[float], deviation: float = 1e-6) -> RoundNumbers:
     """Numbers that are known almost exactly."""
     estimates = np.array(numbers)
-    squares, unknown = np.full(estimates.size, deviation**2), np.full(estimates.size, np.inf)
-    rounds = tuple(range(1, estimates.size + 1))
+    errors = Errors.of_deviations(np.full(estimates.size, deviation))
     return RoundNumbers(
-        rounds=rounds, estimates=estimates, errors=Errors(squares, unknown, unknown), independent=True
+        rounds=tuple(range(1, estimates.size + 1)), estimates=estimates, errors=errors, independent=True
     )
 
 
@@ -171,12 +170,12 @@ def trends(mechanism: Mechanism, shares: NDArray[np.float64], shrunk: float) -> 
         for i in range(ROUNDS):
             sums: Any = mechanism.aggregator(i + 1)
             each[i + 1] = sums.add(part[:, i]).estimate()
-        squares = np.array([deviation_of(estimate)[1] for estimate in each.values()]) ** 2 / shrunk**2
+        deviations = np.array([deviation_of(estimate)[1] for estimate in each.values()]) / shrunk
         found.append(
             RoundNumbers(
                 rounds=tuple(each),
                 estimates=np.array([estimate.frequencies[1] for estimate in each.values()]),
-                errors=Errors(squares, np.full(ROUNDS, np.inf), np.full(ROUNDS, np.inf)),
+                errors=Errors.of_deviations(deviations),
                 independent=Rounds(mechanism, each).independent(each),
             )
         )
@@ -242,9 +241,7 @@ def test_a_step_is_found_and_located() -> None:
         numbers = RoundNumbers(
             rounds=tuple(each),
             estimates=np.array([estimate.frequencies[1] for estimate in each.values()]),
-            errors=Errors(
-                np.array([deviation_of(e)[1] for e in each.values()]) ** 2, np.full(16, np.inf), np.full(16, np.inf)
-            ),
+            errors=Errors.of_deviations(np.array([deviation_of(e)[1] for e in each.values()])),
             independent=True,
         )
         assert np.ptp(numbers.band(0.05), axis=0).min() > 0.18

@@ -1,6 +1,10 @@
-"""How an answer changes over the rounds: a number by round, a band for all rounds together, and certain changes."""
+"""One number round by round, such as a share, a mean or a quantile: its band, and where it changed.
+
+The band holds for all rounds together. `together` says of how many numbers the statements hold at once.
+"""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,24 +13,24 @@ from numpy.typing import ArrayLike
 
 from untrackable import checks
 from untrackable.answers.answer import Answer
+from untrackable.answers.trend import answered_trend
 from untrackable.encodings.number_ranges import Buckets, IntegerRange
-from untrackable.estimation.change_points import Change, located_changes, round_comparisons
-from untrackable.estimation.estimate import Estimate
+from untrackable.estimation.change_points import Change
 from untrackable.estimation.functional import checked_weights
-from untrackable.estimation.intervals import FloatArray, interval_around
+from untrackable.estimation.intervals import FloatArray
 from untrackable.estimation.quantile_windows import RoundQuantiles
 from untrackable.estimation.round_numbers import Errors, RoundNumbers
-from untrackable.estimation.rounds import Rounds, deviation_of
+from untrackable.estimation.rounds import independent_rounds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Trend:
+class NumberTrend:
     """A number round by round, such as the share of a value.
 
     The true numbers of all rounds lie between `lower` and `upper` at once, except with probability `beta` (upper).
-    The `changes` are all true at once, except with probability `beta` (upper). Both hold for `together` numbers of
-    this kind at once. If a client's reports are not `independent` from round to round, errors do not cancel, so
-    single rounds are compared, and not longer stretches. There are no standard errors of quantiles.
+    The `changes` are all true at once, except with probability `beta` (upper). If a client's reports are not
+    `independent` from round to round, errors do not cancel, so single rounds are compared, and no longer stretches.
+    Standard errors are estimated for shares, upper for weighted sums, and not known for quantiles.
     """
 
     name: str
@@ -37,33 +41,34 @@ class Trend:
     lower: FloatArray
     upper: FloatArray
     beta: float
-    together: int
     independent: bool
     changes: tuple[Change, ...]
 
 
-def share_trend(answer: Answer, value: Any, *, beta: float = 0.05, together: int = 1) -> Trend:
-    """The share of people who hold a value, round by round.
+def share_trends(answer: Answer, values: Sequence[Any], *, beta: float = 0.05) -> tuple[NumberTrend, ...]:
+    """The shares of people who hold these values, round by round. Values may be chosen by looking at estimates."""
+    found = answered_trend(answer, values, beta=beta)
+    lower, upper = found.interval()
+    return tuple(
+        NumberTrend(
+            name=answer.label(value),
+            rounds=found.rounds,
+            reports=found.reports,
+            estimates=found.frequencies[:, i],
+            standard_errors=found.standard_errors[:, i],
+            lower=lower[:, i],
+            upper=upper[:, i],
+            beta=beta,
+            independent=found.independent,
+            changes=found.changes[i],
+        )
+        for i, value in enumerate(values)
+    )
 
-    `together` is how many values the statements are about at once, if this value was chosen by looking at them:
-    `values_together(answer)` is right for any choice.
-    """
-    beta, together = checks.open_probability("beta", beta), checks.integer("together", together, low=1)
-    estimates = list(answer.rounds.values())
-    place = _place(estimates[0], value)
-    shares = np.array([estimate.frequencies[place] for estimate in estimates])
-    errors = np.array([estimate.standard_error[place] for estimate in estimates])
-    if all(estimate.reach is None for estimate in estimates):
-        bounds = _share_errors(estimates, place)
-        return _linear(answer, answer.label(value), shares, errors, bounds, beta, together)
-    # Hashing adds an error that all rounds share, so each round is bounded as a whole.
-    radius = np.array([radius_at(estimate, place, beta / together / shares.size) for estimate in estimates])
-    lower, upper = interval_around(shares, radius)
-    changes = located_changes(tuple(answer.rounds), round_comparisons(shares, lower, upper))
-    return _trend(answer, answer.label(value), shares, errors, lower, upper, beta, together, False, changes)
 
-
-def sum_trend(answer: Answer, weights: ArrayLike, *, name: str, beta: float = 0.05, together: int = 1) -> Trend:
+def sum_trend(
+    answer: Answer, weights: ArrayLike, *, name: str, beta: float = 0.05, together: int = 1
+) -> NumberTrend:
     """A weighted sum of frequencies, round by round, such as the share of several values together."""
     beta, together = checks.open_probability("beta", beta), checks.integer("together", together, low=1)
     estimates = list(answer.rounds.values())
@@ -72,12 +77,30 @@ def sum_trend(answer: Answer, weights: ArrayLike, *, name: str, beta: float = 0.
     sums = np.array([centre + float((given - centre) @ estimate.frequencies) for estimate in estimates])
     bounds = Errors.of([e.spread.of(given - centre) for e in estimates], [e.n for e in estimates])
     ends = [*given, *([] if estimates[0].complete else [0.0])]
-    return _linear(
-        answer, name, sums, np.sqrt(bounds.variances), bounds, beta, together, lowest=min(ends), highest=max(ends)
+    found = RoundNumbers(
+        rounds=tuple(answer.rounds),
+        estimates=sums,
+        errors=bounds,
+        independent=_independent(answer, bounds),
+        lowest=min(ends),
+        highest=max(ends),
+    )
+    lower, upper = found.band(beta, together=together)
+    return NumberTrend(
+        name=name,
+        rounds=found.rounds,
+        reports=_reports(answer),
+        estimates=sums,
+        standard_errors=np.sqrt(bounds.variances),
+        lower=lower,
+        upper=upper,
+        beta=beta,
+        independent=found.independent,
+        changes=found.changes(beta, together=together),
     )
 
 
-def mean_trend(answer: Answer, *, beta: float = 0.05, together: int = 1) -> Trend:
+def mean_trend(answer: Answer, *, beta: float = 0.05, together: int = 1) -> NumberTrend:
     """The mean number, round by round. A number in a bucket counts as the middle of the bucket."""
     low, high = value_numbers(answer)
     if not np.isfinite([*low, *high]).all():
@@ -88,7 +111,7 @@ def mean_trend(answer: Answer, *, beta: float = 0.05, together: int = 1) -> Tren
     )
 
 
-def quantile_trend(answer: Answer, quantile: float, *, beta: float = 0.05, together: int = 1) -> Trend:
+def quantile_trend(answer: Answer, quantile: float, *, beta: float = 0.05, together: int = 1) -> NumberTrend:
     """The number up to which a share `quantile` of the people lies, round by round.
 
     If numbers are in buckets, the estimate is the middle of a bucket, and the band ends at edges of buckets.
@@ -103,7 +126,6 @@ def quantile_trend(answer: Answer, quantile: float, *, beta: float = 0.05, toget
     sums = np.stack([np.cumsum(estimate.frequencies) for estimate in estimates])
     shares = sums[:, :-1] + np.arange(1, size) / size * (1 - sums[:, -1:])
     bounds = Errors.of([e.spread.of_first(size) for e in estimates], [e.n for e in estimates])
-    independent = independent_rounds(answer) and bounds.bias is None
     found = RoundQuantiles(
         rounds=tuple(answer.rounds),
         quantile=quantile,
@@ -111,20 +133,21 @@ def quantile_trend(answer: Answer, quantile: float, *, beta: float = 0.05, toget
         errors=bounds,
         low=low,
         high=high,
-        independent=independent,
+        independent=_independent(answer, bounds),
     )
     first, last = found.band(beta, together=together)
-    changes = found.changes(beta, together=together)
-    name = "median" if quantile == 0.5 else f"{100 * quantile:g} % quantile"
-    return _trend(
-        answer, name, found.estimates(), None, low[first], high[last], beta, together, independent, changes
+    return NumberTrend(
+        name="median" if quantile == 0.5 else f"{100 * quantile:g} % quantile",
+        rounds=found.rounds,
+        reports=_reports(answer),
+        estimates=found.estimates(),
+        standard_errors=None,
+        lower=low[first],
+        upper=high[last],
+        beta=beta,
+        independent=found.independent,
+        changes=found.changes(beta, together=together),
     )
-
-
-def values_together(answer: Answer) -> int:
-    """How many errors are bounded at once, whichever value is looked at: one if all share it, as a bit's two do."""
-    first = next(iter(answer.rounds.values()))
-    return 1 if np.array_equal(first.radius, first.simultaneous_radius) else first.frequencies.size
 
 
 def value_numbers(answer: Answer) -> tuple[FloatArray, FloatArray]:
@@ -149,88 +172,10 @@ def _edges(encoding: IntegerRange | Buckets, value: int) -> tuple[float, float]:
     return (-math.inf, encoding.low) if value == 0 else (encoding.high, math.inf)
 
 
-def independent_rounds(answer: Answer) -> bool:
-    """Whether a client's reports of all these rounds are independent, given its values."""
-    try:
-        return Rounds(answer.mechanism, answer.rounds).independent(answer.rounds)
-    except ValueError:  # Hash functions are the same in every round.
-        return False
+def _reports(answer: Answer) -> tuple[int, ...]:
+    return tuple(estimate.n for estimate in answer.rounds.values())
 
 
-def radius_at(estimate: Estimate, place: int, beta: float) -> float:
-    """The radius of one value at another beta than the estimate's."""
-    if estimate.reach is not None:
-        return estimate.reach(beta)
-    return float(deviation_of(estimate)[place]) * math.sqrt(math.log(2 / beta) / 2)
-
-
-def _linear(
-    answer: Answer,
-    name: str,
-    estimates: FloatArray,
-    standard_errors: FloatArray,
-    errors: Errors,
-    beta: float,
-    together: int,
-    *,
-    lowest: float = 0.0,
-    highest: float = 1.0,
-) -> Trend:
-    independent = independent_rounds(answer) and errors.bias is None
-    found = RoundNumbers(
-        rounds=tuple(answer.rounds),
-        estimates=estimates,
-        errors=errors,
-        independent=independent,
-        lowest=lowest,
-        highest=highest,
-    )
-    lower, upper = found.band(beta, together=together)
-    changes = found.changes(beta, together=together)
-    return _trend(answer, name, estimates, standard_errors, lower, upper, beta, together, independent, changes)
-
-
-def _trend(
-    answer: Answer,
-    name: str,
-    estimates: FloatArray,
-    standard_errors: FloatArray | None,
-    lower: FloatArray,
-    upper: FloatArray,
-    beta: float,
-    together: int,
-    independent: bool,
-    changes: tuple[Change, ...],
-) -> Trend:
-    return Trend(
-        name=name,
-        rounds=tuple(answer.rounds),
-        reports=tuple(estimate.n for estimate in answer.rounds.values()),
-        estimates=estimates,
-        standard_errors=standard_errors,
-        lower=lower,
-        upper=upper,
-        beta=beta,
-        together=together,
-        independent=independent,
-        changes=changes,
-    )
-
-
-def _share_errors(estimates: list[Estimate], place: int) -> Errors:
-    """The errors of one value's share. The variance of what a report adds is bounded too if it is known."""
-    squares = np.array([deviation_of(estimate)[place] for estimate in estimates]) ** 2
-    weights = np.zeros(estimates[0].frequencies.size)
-    weights[place] = 1.0
-    try:
-        known = Errors.of([estimate.spread.of(weights) for estimate in estimates], [e.n for e in estimates])
-    except ValueError:  # It is not known.
-        return Errors(squares, np.full(squares.size, math.inf), np.full(squares.size, math.inf))
-    return known if known.bias is not None else known._replace(squares=np.minimum(squares, known.squares))
-
-
-def _place(estimate: Estimate, value: Any) -> int:
-    """Where a value is in an estimate."""
-    if estimate.values is not None:
-        return list(estimate.values).index(value)
-    return checks.integer("value", value, low=0, high=estimate.frequencies.size - 1)
+def _independent(answer: Answer, errors: Errors) -> bool:
+    """Whether rounds are independent, and share no bias."""
+    return errors.bias is None and independent_rounds(answer.mechanism, answer.rounds)

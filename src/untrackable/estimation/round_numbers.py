@@ -7,9 +7,8 @@ moves x by more than p. The smaller one is taken. Neither depends on the answers
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -28,42 +27,46 @@ from untrackable.estimation.intervals import FloatArray, Interval
 from untrackable.estimation.spread import Spread
 
 
-class Errors(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class Errors:
     """What bounds the errors of some numbers: squared deviations, variances, and how far one report moves each.
 
-    `bias` bounds what hashing adds in all rounds alike, except with a given probability.
+    `bias` bounds what hashing adds, in all rounds alike. All of it holds except with probability `failure`.
     """
 
     squares: FloatArray
     variances: FloatArray
     pulls: FloatArray
-    bias: Callable[[float], FloatArray] | None = None
+    bias: FloatArray | None = None
+    failure: float = 0.0
 
     @staticmethod
     def of(spreads: Sequence[Spread], reports: Sequence[int]) -> "Errors":
-        """The errors of numbers, one for each round, from the spread of a round's reports and their number."""
-
-        def stack(name: str, power: int) -> FloatArray:
-            return np.stack(
-                [np.asarray(getattr(s, name)) ** power / n for s, n in zip(spreads, reports, strict=True)]
-            )
-
-        biases = [spread.bias for spread in spreads if spread.bias is not None]
-        return Errors(
-            stack("span", 2),
-            stack("variance", 1),
-            stack("part", 1),
-            (lambda beta: np.max([np.asarray(bias(beta)) for bias in biases], axis=0)) if biases else None,
+        """The errors of estimates from the spreads of reports and their numbers, one for each of several rounds."""
+        squares, variances, pulls = (
+            np.stack([np.asarray(getattr(s, name)) ** power / n for s, n in zip(spreads, reports, strict=True)])
+            for name, power in (("span", 2), ("variance", 1), ("part", 1))
         )
+        bias = np.stack([np.broadcast_to(spread.bias, squares.shape[1:]) for spread in spreads])
+        return Errors(
+            squares, variances, pulls, bias if np.any(bias) else None, sum(spread.failure for spread in spreads)
+        )
+
+    @staticmethod
+    def of_deviations(deviations: FloatArray) -> "Errors":
+        """The errors of estimates with these deviations, of which nothing else is known."""
+        unknown = np.full(deviations.shape, math.inf)
+        return Errors(deviations**2, unknown, unknown)
 
     def radius(self, beta: float, together: int) -> FloatArray:
         """By how much the numbers can be off, `together` of them at once."""
-        beta = beta if self.bias is None else beta / 2
-        level = math.log(2 * together / beta)
+        if beta <= self.failure:
+            raise ValueError(f"beta must be above {self.failure:.3g}, as hashing may fail so often, got {beta}")
+        level = math.log(2 * together / (beta - self.failure))
         hoeffding = np.sqrt(self.squares * level / 2)
         bernstein = np.sqrt(2 * level * self.variances) + level * self.pulls / 3
         noise = np.minimum(hoeffding, bernstein)
-        return noise if self.bias is None else noise + self.bias(beta / together)
+        return noise if self.bias is None else noise + self.bias
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

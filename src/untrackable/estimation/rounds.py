@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from untrackable import checks
-from untrackable.estimation.aggregators import Aggregator
+from untrackable.estimation.aggregators import Aggregator, Scope
 from untrackable.estimation.estimate import Estimate
 from untrackable.estimation.intervals import FloatArray, interval_around, radii_of_deviations
 
@@ -82,8 +82,7 @@ class Rounds:
 
         Reports with fresh randomness and the cards of one deck are independent. Cards that are dealt again are not.
         """
-        scopes = [self._scopes[round] for round in rounds]
-        return self._independent and (not scopes[0].pools or len({scope.group for scope in scopes}) == 1)
+        return self._independent and _apart([self._scopes[round] for round in rounds])
 
     def pooled(self, rounds: Iterable[int] | None = None, *, beta: float = 0.05) -> Estimate:
         """The mean over all or the given rounds, weighted by one over the variance of a value that nobody holds.
@@ -153,6 +152,16 @@ class Rounds:
         alone = interval_around(frequencies, radii_of_deviations(deviations, beta, statistics=1).single)
         band = interval_around(trend, radii_of_deviations(deviation, beta, statistics=numbers.size).simultaneous)
         return Series(self.numbers, beta, frequencies, *alone, trend, *band)
+
+
+def independent_rounds(mechanism: _Reporting, rounds: Iterable[int]) -> bool:
+    """Whether a client's reports of these rounds are independent given its values."""
+    return mechanism.independent and _apart([mechanism.aggregator(round).scope for round in rounds])
+
+
+def _apart(scopes: list[Scope]) -> bool:
+    """Whether rounds with these scopes share no cards."""
+    return not scopes[0].pools or len({scope.group for scope in scopes}) == 1
 
 
 def _frequencies(estimate: Estimate) -> FloatArray:
