@@ -4,8 +4,9 @@ The band holds for all rounds together. `together` says of how many numbers the 
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ from untrackable.estimation.intervals import FloatArray
 from untrackable.estimation.quantile_windows import RoundQuantiles
 from untrackable.estimation.round_numbers import Errors, RoundNumbers
 from untrackable.estimation.rounds import independent_rounds
+
+_QUANTILES = (0.5, 0.95)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -148,6 +151,26 @@ def quantile_trend(answer: Answer, quantile: float, *, beta: float = 0.05, toget
         independent=found.independent,
         changes=found.changes(beta, together=together),
     )
+
+
+def number_trends(answer: Answer, *, beta: float = 0.05) -> tuple[NumberTrend, ...]:
+    """Mean, median and 95 % quantile, as far as these reports can tell them; none if values are no numbers.
+
+    Their bands and changes hold together.
+    """
+    if not isinstance(answer.encoding, IntegerRange | Buckets):
+        return ()
+    asked: list[Callable[..., NumberTrend]] = [
+        mean_trend,
+        *(partial(quantile_trend, quantile=quantile) for quantile in _QUANTILES),
+    ]
+    found = []
+    for each in asked:
+        try:
+            found.append(each(answer, beta=beta, together=len(asked)))
+        except ValueError:  # There is no bound on the numbers, or none is known for the error.
+            continue
+    return tuple(found)
 
 
 def value_numbers(answer: Answer) -> tuple[FloatArray, FloatArray]:

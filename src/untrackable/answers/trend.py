@@ -13,7 +13,7 @@ from untrackable.answers.question import Question
 from untrackable.estimation.aggregators import Aggregator
 from untrackable.estimation.change_points import Change, located_changes, round_comparisons
 from untrackable.estimation.estimate import Estimate
-from untrackable.estimation.intervals import FloatArray, Interval, interval_around
+from untrackable.estimation.intervals import FloatArray, Interval, interval_around, radii_of_deviations
 from untrackable.estimation.round_numbers import Errors, RoundNumbers
 from untrackable.estimation.rounds import deviation_of, independent_rounds
 from untrackable.estimation.spread import Spread
@@ -110,19 +110,34 @@ class _Reading:
     @staticmethod
     def of(estimate: Estimate, values: Sequence[Any], beta: float) -> "_Reading":
         places = _places(estimate.values, values)
-        # If all values share one error, as the two values of a bit do, it need not be bounded twice.
-        alike = np.array_equal(estimate.radius, estimate.simultaneous_radius)
-        together = 1 if alike else estimate.frequencies.size
-        bounds = None if estimate.reach is not None else _bounds(estimate, places)
-        if math.isclose(estimate.beta, beta):
-            radius = estimate.simultaneous_radius[places]
-        elif estimate.reach is not None:
-            radius = np.full(len(places), estimate.reach(beta / together))
-        else:
-            radius = deviation_of(estimate)[places] * math.sqrt(math.log(2 * together / beta) / 2)
         return _Reading(
-            estimate.n, together, estimate.frequencies[places], estimate.standard_error[places], radius, bounds
+            estimate.n,
+            _together(estimate),
+            estimate.frequencies[places],
+            estimate.standard_error[places],
+            at_beta(estimate, beta).simultaneous_radius[places],
+            None if estimate.reach is not None else _bounds(estimate, places),
         )
+
+
+def at_beta(estimate: Estimate, beta: float) -> Estimate:
+    """The same estimate with intervals that fail with another probability."""
+    if math.isclose(estimate.beta, beta):
+        return estimate
+    together = _together(estimate)
+    if estimate.reach is None:
+        single, simultaneous = radii_of_deviations(deviation_of(estimate), beta, statistics=together)
+    else:
+        shape = estimate.frequencies.shape
+        single = np.broadcast_to(np.float64(estimate.reach(beta)), shape)
+        simultaneous = np.broadcast_to(np.float64(estimate.reach(beta / together)), shape)
+    return replace(estimate, beta=beta, radius=single, simultaneous_radius=simultaneous)
+
+
+def _together(estimate: Estimate) -> int:
+    """How many errors there are: one for each value, or one that all share, as the two values of a bit do."""
+    alike = np.array_equal(estimate.radius, estimate.simultaneous_radius)
+    return 1 if alike else estimate.frequencies.size
 
 
 def _bounds(estimate: Estimate, places: list[int]) -> Errors:
