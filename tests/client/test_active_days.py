@@ -57,7 +57,7 @@ def test_coming_back(tmp_path: Path) -> None:
     clock.late_in(12)
     for each in (someone, old):
         assert send(each, server, clock) == "ACCEPTED"
-    assert RETENTION.label(held(someone)) == "day 1 yes, day 7 no"
+    assert RETENTION.label(held(someone)) == "day 1 yes and day 7 no"
     assert RETENTION.label(held(old)) == "used before"
 
 

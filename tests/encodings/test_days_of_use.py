@@ -31,7 +31,7 @@ def test_answers_are_those_of_the_definition() -> None:
             assert kept.answer(ACTIVE_DAYS, today) == len(used & set(range(today - 27, today + 1)))
             known = [day for day in RETURN_DAYS if today > first + day]
             words = [f"day {day} {'yes' if first + day in used else 'no'}" for day in known]
-            assert kept.answer(RETENTION, today) == (", ".join(words) or NEW)
+            assert kept.answer(RETENTION, today) == (" and ".join(words) or NEW)
             assert len(kept.days) <= 28
 
 
@@ -52,7 +52,7 @@ def test_masks_say_who_came_back() -> None:
     for day in RETURN_DAYS:
         back, known = retention_masks(day)
         for name, came, sure in zip(RETENTION.names, back, known, strict=True):
-            parts = name.split(", ")
+            parts = name.split(" and ")
             assert came == (f"day {day} yes" in parts)
             assert sure == (came or f"day {day} no" in parts)
     assert retention_masks(28)[1][RETENTION.encode(BEFORE)] is False

@@ -15,6 +15,7 @@ from untrackable.cli.attendance_options import attendance_of, chosen_attendance
 from untrackable.cli.campaign_crowd import CROWD_OPTIONS, crowd_mechanism, crowd_of, crowd_options, gateway_of
 from untrackable.cli.campaign_shown import UNITS, show_campaign, when
 from untrackable.cli.help_layout import CommandGroup
+from untrackable.cli.ready_option import ready_option, ready_question
 from untrackable.cli.terminal import echo, one_line_errors, print_json, read_encoding, read_json, write_page
 
 if TYPE_CHECKING:
@@ -43,7 +44,8 @@ def campaign() -> None:
 
 @campaign.command()
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--question", required=True, help="The question, on one line.")
+@click.option("--question", help="The question, on one line; needed without --ready.")
+@ready_option
 @click.option("--category", "categories", multiple=True, metavar="NAME", help="A possible answer; give them all.")
 @click.option("--categories", "listed", type=FILE, metavar="FILE", help="The possible answers, one per line.")
 @click.option("--encoding", "encoding_json", metavar="JSON|FILE", help="Any other kind of answer, as JSON.")
@@ -94,7 +96,8 @@ def campaign() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def new(
     file: Path,
-    question: str,
+    question: str | None,
+    ready: str | None,
     categories: tuple[str, ...],
     listed: Path | None,
     encoding_json: str | None,
@@ -131,8 +134,12 @@ def new(
     through a relay. The deck is then the best one of which the collector, which does not know who sent which,
     learns no more than --crowd-eps. Without --eps, what relay and collector together could learn is computed.
 
+    With --ready, devices count days of use and answer by themselves: on how many of the last 28 days (active-days),
+    or whether they came back 1, 7 and 28 days after the first use (retention).
+
     Example: untrackable campaign new campaign.json --question "Do you smoke?" \
                  --category no --category yes --rounds 365
+             untrackable campaign new campaign.json --ready active-days --rounds 365
              untrackable campaign new campaign.json --question "Do you smoke?" \
                  --plan plan.json
              untrackable campaign new campaign.json --question "Do you smoke?" \
@@ -147,7 +154,7 @@ def new(
         from untrackable.protocol.campaign import Guarantee
         from untrackable.protocol.campaign_draft import CampaignDraft
 
-        encoding = _encoding(categories, listed, encoding_json)
+        question, encoding = ready_question(question, ready, _encoding(categories, listed, encoding_json))
         if planned is not None:
             draft = _planned(planned, encoding)
         else:

@@ -55,8 +55,9 @@ def write(path: Path, found: Trends) -> None:
 def _draw(axes: Axes, trends: Sequence[NumberTrend], beta: float) -> None:
     marks: set[bool] = set()
     ends = np.concatenate([end for trend in trends for end in (trend.lower, trend.upper)])
-    # Numbers out of range have no bound: the band is drawn to where the others end.
-    drawn = partial(np.clip, min=ends[np.isfinite(ends)].min(), max=ends[np.isfinite(ends)].max())
+    least, most = ends[np.isfinite(ends)].min(), ends[np.isfinite(ends)].max()
+    # Numbers out of range have no bound: their band is drawn a little beyond all others.
+    drawn = partial(np.clip, min=least - (most - least) / 10, max=most + (most - least) / 10)
     for trend, color in zip(trends, _COLORS, strict=False):
         axes.plot(trend.rounds, trend.estimates, ".-", color=color, lw=1.2, label=axis_label(trend.name, _LONGEST))
         axes.fill_between(trend.rounds, drawn(trend.lower), drawn(trend.upper), color=color, alpha=0.13, lw=0)

@@ -32,7 +32,7 @@ BEFORE, NEW = "used before", "new"
 def _came_back(known: tuple[bool, ...]) -> str:
     """The answer of somebody of whom it is known for the first days whether they came back on them."""
     days = zip(RETURN_DAYS, known, strict=False)
-    return ", ".join(f"day {day} {'yes' if back else 'no'}" for day, back in days) or NEW
+    return " and ".join(f"day {day} {'yes' if back else 'no'}" for day, back in days) or NEW
 
 
 _KNOWN = [
