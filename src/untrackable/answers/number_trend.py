@@ -3,9 +3,8 @@
 The band holds for all rounds together. `together` says of how many numbers the statements hold at once.
 """
 
-import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -14,16 +13,15 @@ from numpy.typing import ArrayLike
 
 from untrackable import checks
 from untrackable.answers.answer import Answer
+from untrackable.answers.number_summary import MEDIAN_AND_95, MOST_NUMBERS
 from untrackable.answers.trend import answered_trend
-from untrackable.encodings.number_ranges import Buckets, IntegerRange
 from untrackable.estimation.change_points import Change
 from untrackable.estimation.functional import checked_weights
 from untrackable.estimation.intervals import FloatArray
+from untrackable.estimation.ordered_values import NumberEdges, cumulative_shares, numbered
 from untrackable.estimation.quantile_windows import RoundQuantiles
 from untrackable.estimation.round_numbers import Errors, RoundNumbers
 from untrackable.estimation.rounds import independent_rounds
-
-_QUANTILES = (0.5, 0.95)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -46,6 +44,7 @@ class NumberTrend:
     beta: float
     independent: bool
     changes: tuple[Change, ...]
+    quantile: float | None = None
 
 
 def share_trends(answer: Answer, values: Sequence[Any], *, beta: float = 0.05) -> tuple[NumberTrend, ...]:
@@ -76,6 +75,8 @@ def sum_trend(
     beta, together = checks.open_probability("beta", beta), checks.integer("together", together, low=1)
     estimates = list(answer.rounds.values())
     given = checked_weights(estimates[0], weights)
+    if not estimates[0].complete and (reason := estimates[0].spread.only_if_complete):
+        raise ValueError(reason)
     centre = float(given.mean()) if estimates[0].complete else 0.0
     sums = np.array([centre + float((given - centre) @ estimate.frequencies) for estimate in estimates])
     bounds = Errors.of([e.spread.of(given - centre) for e in estimates], [e.n for e in estimates])
@@ -104,65 +105,68 @@ def sum_trend(
 
 
 def mean_trend(answer: Answer, *, beta: float = 0.05, together: int = 1) -> NumberTrend:
-    """The mean number, round by round. A number in a bucket counts as the middle of the bucket."""
-    low, high = value_numbers(answer)
-    if not np.isfinite([*low, *high]).all():
-        raise ValueError("a mean needs a bound on every number, and numbers out of range have none: see quantiles")
-    exact = np.array_equal(low, high)
-    return sum_trend(
-        answer, (low + high) / 2, name="mean" if exact else "mean of middles", beta=beta, together=together
+    """The mean number, round by round.
+
+    If numbers are in buckets, the band covers every position within them. Estimates and changes are those of the
+    mean that there would be if each number were in the middle of its bucket.
+    """
+    edges = _numbers(answer)
+    if not np.isfinite([*edges.lower, *edges.upper]).all():
+        raise ValueError("there is no bound on the mean: numbers out of range count as one value")
+    low, middle, high = (
+        sum_trend(answer, weights, name="mean", beta=beta, together=together)
+        for weights in (edges.lower, (edges.lower + edges.upper) / 2, edges.upper)
     )
+    return replace(middle, lower=low.lower, upper=high.upper)
 
 
 def quantile_trend(answer: Answer, quantile: float, *, beta: float = 0.05, together: int = 1) -> NumberTrend:
-    """The number up to which a share `quantile` of the people lies, round by round.
+    """The number that a share `quantile` of the people is at or below, round by round.
 
     If numbers are in buckets, the estimate is the middle of a bucket, and the band ends at edges of buckets.
     """
     beta, together = checks.open_probability("beta", beta), checks.integer("together", together, low=1)
     quantile = checks.open_probability("quantile", quantile)
-    low, high = value_numbers(answer)
-    estimates = list(answer.rounds.values())
-    if not estimates[0].complete:
-        raise ValueError("a quantile needs estimates of all values that people may hold")
-    size = estimates[0].frequencies.size
-    sums = np.stack([np.cumsum(estimate.frequencies) for estimate in estimates])
-    shares = sums[:, :-1] + np.arange(1, size) / size * (1 - sums[:, -1:])
-    bounds = Errors.of([e.spread.of_first(size) for e in estimates], [e.n for e in estimates])
+    edges = _numbers(answer)
+    estimates = [numbered(estimate)[0] for estimate in answer.rounds.values()]
+    bounds = Errors.of([e.spread.of_first(edges.lower.size) for e in estimates], [e.n for e in estimates])
     found = RoundQuantiles(
         rounds=tuple(answer.rounds),
         quantile=quantile,
-        shares=shares,
+        shares=np.stack([cumulative_shares(estimate) for estimate in estimates]),
         errors=bounds,
-        low=low,
-        high=high,
+        low=edges.lower,
+        high=edges.upper,
         independent=_independent(answer, bounds),
     )
     first, last = found.band(beta, together=together)
     return NumberTrend(
-        name="median" if quantile == 0.5 else f"{100 * quantile:g} % quantile",
+        name="quantile",
+        quantile=quantile,
         rounds=found.rounds,
         reports=_reports(answer),
         estimates=found.estimates(),
         standard_errors=None,
-        lower=low[first],
-        upper=high[last],
+        lower=edges.lower[first],
+        upper=edges.upper[last],
         beta=beta,
         independent=found.independent,
         changes=found.changes(beta, together=together),
     )
 
 
-def number_trends(answer: Answer, *, beta: float = 0.05) -> tuple[NumberTrend, ...]:
-    """Mean, median and 95 % quantile, as far as these reports can tell them; none if values are no numbers.
+def number_trends(
+    answer: Answer, quantiles: Sequence[float] = MEDIAN_AND_95, *, beta: float = 0.05
+) -> tuple[NumberTrend, ...]:
+    """Mean and quantiles, as far as these reports can tell them; none if values are not numbers.
 
     Their bands and changes hold together.
     """
-    if not isinstance(answer.encoding, IntegerRange | Buckets):
+    if answer.encoding is None or not answer.encoding.ordered or answer.encoding.values > MOST_NUMBERS:
         return ()
     asked: list[Callable[..., NumberTrend]] = [
         mean_trend,
-        *(partial(quantile_trend, quantile=quantile) for quantile in _QUANTILES),
+        *(partial(quantile_trend, quantile=q) for q in quantiles),
     ]
     found = []
     for each in asked:
@@ -173,26 +177,9 @@ def number_trends(answer: Answer, *, beta: float = 0.05) -> tuple[NumberTrend, .
     return tuple(found)
 
 
-def value_numbers(answer: Answer) -> tuple[FloatArray, FloatArray]:
-    """The smallest and the largest number that each value stands for. Numbers out of range have no bound."""
-    encoding, first = answer.encoding, next(iter(answer.rounds.values()))
-    if encoding is None and first.values is None:
-        plain = np.arange(first.frequencies.size, dtype=np.float64)
-        return plain, plain
-    if not isinstance(encoding, IntegerRange | Buckets) or first.values is not None:
-        raise ValueError("these values are not numbers")
-    edges = [_edges(encoding, value) for value in range(encoding.values)]
-    low, high = np.array(edges, dtype=np.float64).T
-    return low, high
-
-
-def _edges(encoding: IntegerRange | Buckets, value: int) -> tuple[float, float]:
-    if isinstance(encoding, Buckets):
-        return encoding.decode(value)
-    number = encoding.decode(value)
-    if not isinstance(number, str):
-        return number, number
-    return (-math.inf, encoding.low) if value == 0 else (encoding.high, math.inf)
+def _numbers(answer: Answer) -> NumberEdges:
+    """The numbers that values stand for."""
+    return numbered(next(iter(answer.rounds.values())))[1]
 
 
 def _reports(answer: Answer) -> tuple[int, ...]:

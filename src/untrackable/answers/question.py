@@ -4,8 +4,6 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from untrackable import checks
 from untrackable.checks import Chance
 from untrackable.encodings.capacity import check_room
@@ -85,12 +83,16 @@ class Question:
 
         `named` then gives an answer whose intervals fail with probability at most `beta`.
         """
-        estimate = sums.estimate(self.noise_beta(beta), self._values(sums))
+        listed = self._values(sums)
+        estimate = sums.estimate(self.noise_beta(beta), listed)
+        if self.encoding is not None:
+            complete = estimate.complete or _is_everything(listed, self.encoding)
+            estimate = dataclasses.replace(estimate, complete=complete, numbers=self.encoding.numbers)
         if self.participation < 1:
             estimate = estimate.of_everybody(self.participation)
         if self.encoding is None or estimate.values is not None or self._unused_values:
             return estimate
-        return _first_values(estimate, self.encoding.values)
+        return estimate.first(self.encoding.values)
 
     def noise_beta(self, beta: float) -> float:
         """How often noise may exceed the radii if the answer may fail with probability `beta`.
@@ -104,7 +106,8 @@ class Question:
         if self._hashed is None or not self.groups:
             return estimate
         names = [group[0] if len(group) == 1 else group for group in self.groups]
-        return self._hashed.candidates(estimate, names, of=None if estimate.values is None else self._candidates)
+        found = self._hashed.candidates(estimate, names, of=None if estimate.values is None else self._candidates)
+        return dataclasses.replace(found, numbers=self._hashed.numbers)
 
     def label(self, value: Any) -> str:
         """A name for a value of an estimate. Candidates that share a bucket have one name together."""
@@ -127,11 +130,6 @@ class Question:
         return list(range(self.encoding.values))
 
 
-def _first_values(estimate: Estimate, count: int) -> Estimate:
-    """The estimate of the first values only. Nobody holds the others."""
-    if count >= estimate.frequencies.size:
-        return estimate
-    names = ("frequencies", "radius", "simultaneous_radius", "standard_error", "span", "chance", "deviation")
-    parts = {name: getattr(estimate, name) for name in names}
-    cut: dict[str, Any] = {name: part[:count] for name, part in parts.items() if isinstance(part, np.ndarray)}
-    return dataclasses.replace(estimate, **cut)
+def _is_everything(listed: list[Any] | None, encoding: Encoding) -> bool:
+    """Whether these are all values of the encoding, in order."""
+    return listed is not None and len(listed) == encoding.values and listed == list(range(encoding.values))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from untrackable.cli.bucket_options import bucket_options
 from untrackable.cli.engine_options import engine_options, spark_session
 from untrackable.cli.help_layout import PlainCommand
 from untrackable.cli.round_options import round_numbers, round_options
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from rich.console import Console
 
+    from untrackable.answers.number_summary import NumberSummary
     from untrackable.reports.file_answers import FileAnswer
 
 _FORMATS, _EXPORTS = (".png", ".svg", ".pdf"), (".csv", ".parquet", ".arrow", ".json")
@@ -40,6 +42,9 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 @click.option("--top", type=click.IntRange(min=1), default=20, show_default=True, help="How many values to show.")
 @click.option("--candidates", type=_FILE, metavar="FILE", help="Possible values, one per line.")
 @click.option("--consistent", is_flag=True, help="Also show the nearest possible shares (biased).")
+@click.option(
+    "--quantile", "quantiles", type=_SHARE, multiple=True, metavar="0.9", help="Also a quantile of numbers."
+)
 @click.option("--beta", type=_SHARE, default=0.05, show_default=True, help="Chance that any interval misses.")
 @click.option("--fdr", type=_SHARE, default=0.05, show_default=True, help="False discovery rate for `by fdr`.")
 @click.option("--by-round", is_flag=True, help="Show each round, and where answers changed.")
@@ -50,6 +55,7 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
     "--parameter", "-p", "parameters", multiple=True, metavar="KEY=VALUE", help="Parameter of --mechanism."
 )
 @click.option("--preset", metavar="NAME", help="Published parameters of --mechanism.")
+@bucket_options("encoding")
 @click.option("--encoding", metavar="JSON", help="What values mean, if the file does not say.")
 @click.option("--participation", default="1", metavar="SHARE", help="Each person's chance of answering a round.")
 @click.option("--plot", type=_OUT, metavar="FILE", help="Write a picture (.png, .svg or .pdf).")
@@ -62,6 +68,7 @@ def estimate(
     top: int,
     candidates: Path | None,
     consistent: bool,
+    quantiles: tuple[float, ...],
     beta: float,
     fdr: float,
     by_round: bool,
@@ -84,7 +91,7 @@ def estimate(
 
     With --by-round, each of the most frequent values is shown in every round, with a band that holds for all rounds
     together, and rises and falls that are certain are named. If answers are numbers, so are their mean, median and
-    95 % quantile. --plot, --export and --json then are by round as well.
+    95th percentile. --plot, --export and --json then are by round as well.
 
     Example: untrackable estimate reports.parquet --plot answer.png
              untrackable estimate reports.parquet --by-round --plot trend.svg
@@ -121,16 +128,21 @@ def estimate(
                 progress=show,
                 add_up=add_up,
             )
+        from untrackable.answers.number_summary import MEDIAN_AND_95, number_summary
+
+        wanted = sorted({*MEDIAN_AND_95, *quantiles})
+        if quantiles and (found.encoding is None or not found.encoding.ordered):
+            raise ValueError("--quantile is for numbers, and these values are not")
         if by_round:
-            _by_round(found, plot, out, top, consistent, beta, as_json)
+            _by_round(found, plot, out, top, consistent, wanted, beta, as_json)
             return
         _write(found, plot, out, top, consistent)
     if as_json:
         from untrackable.display.estimate_table import as_dict
 
-        print_json(as_dict(found, top=top, fdr=fdr, consistent=consistent))
+        print_json(as_dict(found, top=top, fdr=fdr, consistent=consistent, quantiles=wanted))
         return
-    _print(found, top, fdr, consistent)
+    _print(found, top, fdr, consistent, number_summary(found.encoding, found.best, wanted))
     _say_written(plot, out)
 
 
@@ -175,12 +187,19 @@ def _candidates(
 
 
 def _by_round(
-    found: FileAnswer, plot: Path | None, out: Path | None, top: int, consistent: bool, beta: float, as_json: bool
+    found: FileAnswer,
+    plot: Path | None,
+    out: Path | None,
+    top: int,
+    consistent: bool,
+    quantiles: list[float],
+    beta: float,
+    as_json: bool,
 ) -> None:
     """Everything of `estimate --by-round`."""
     from untrackable.display import estimate_table, trend_table
 
-    trends = trend_table.trends_of(found, top=top, beta=beta)
+    trends = trend_table.trends_of(found, top=top, quantiles=quantiles, beta=beta)
     if out is not None:
         trend_table.export(out, found, beta=beta, consistent=consistent)
     if plot is not None:
@@ -220,16 +239,23 @@ def _write(found: FileAnswer, plot: Path | None, out: Path | None, top: int, con
         _picture(plot, lambda: write(plot, found, top=top))
 
 
-def _print(found: FileAnswer, top: int, fdr: float, consistent: bool) -> None:
+def _print(found: FileAnswer, top: int, fdr: float, consistent: bool, numbers: NumberSummary | None) -> None:
     from rich.console import Console
+    from rich.table import Table
 
-    from untrackable.display import estimate_table
+    from untrackable.display import estimate_table, number_words
 
     console = Console(highlight=False)
     print_sentences(console, estimate_table.summary(found))
     columns = estimate_table.table(found, top=top, fdr=fdr, consistent=consistent, width=console.width)
     _print_table(console, columns)
-    print_sentences(console, estimate_table.notes(found, fdr=fdr), indent="  ")
+    if numbers is not None and (rows := number_words.number_rows(numbers)):
+        grid = Table.grid(padding=(0, 2, 0, 0))
+        for row in rows:
+            grid.add_row(*row)
+        console.print(grid)
+        console.print()
+    print_sentences(console, estimate_table.notes(found, fdr=fdr, numbers=numbers), indent="  ")
     console.print()
 
 

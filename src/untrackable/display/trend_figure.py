@@ -21,6 +21,7 @@ from untrackable.display.figure_style import (
     save_figure,
 )
 from untrackable.display.trend_table import Trends
+from untrackable.display.trend_words import trend_name
 from untrackable.extras import extra
 
 with extra("plots"):
@@ -47,7 +48,7 @@ def write(path: Path, found: Trends) -> None:
     shares.yaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
     shares.set_title(f"Shares by round{more}", fontsize=10)
     if found.numbers:
-        figure.axes[1].set_ylabel("number")
+        figure.axes[1].set_ylabel(found.unit or "number")
         figure.axes[1].set_title("Mean and quantiles by round", fontsize=10)
     save_figure(figure, path)
 
@@ -59,7 +60,9 @@ def _draw(axes: Axes, trends: Sequence[NumberTrend], beta: float) -> None:
     # Numbers out of range have no bound: their band is drawn a little beyond all others.
     drawn = partial(np.clip, min=least - (most - least) / 10, max=most + (most - least) / 10)
     for trend, color in zip(trends, _COLORS, strict=False):
-        axes.plot(trend.rounds, trend.estimates, ".-", color=color, lw=1.2, label=axis_label(trend.name, _LONGEST))
+        axes.plot(
+            trend.rounds, trend.estimates, ".-", color=color, lw=1.2, label=axis_label(trend_name(trend), _LONGEST)
+        )
         axes.fill_between(trend.rounds, drawn(trend.lower), drawn(trend.upper), color=color, alpha=0.13, lw=0)
         for change in trend.changes:
             at = trend.rounds.index(change.at)

@@ -1,5 +1,6 @@
 """An answer round by round, as a table for people or programs: estimates, bands and changes."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ from untrackable.display.trend_words import (
     band_note,
     change_note,
     change_sentence,
+    trend_name,
     unchanged_sentence,
 )
 from untrackable.estimation.estimate_export import columns_by_round
@@ -26,16 +28,22 @@ class Trends(NamedTuple):
     shares: tuple[NumberTrend, ...]
     numbers: tuple[NumberTrend, ...]
     beta: float
+    unit: str
 
     def units(self) -> list[tuple[NumberTrend, Unit]]:
         """All trends, numbers first, each with its unit."""
-        return [*((trend, "number") for trend in self.numbers), *((trend, "share") for trend in self.shares)]
+        return [*((trend, self.unit) for trend in self.numbers), *((trend, None) for trend in self.shares)]
 
 
-def trends_of(answer: Answer, *, top: int, beta: float) -> Trends:
+def trends_of(answer: Answer, *, top: int, quantiles: Sequence[float], beta: float) -> Trends:
     """The trends of the most frequent values. Those of numbers hold together as well."""
     values = [row.value for row in answer.best.top(top)]
-    return Trends(share_trends(answer, values, beta=beta), number_trends(answer, beta=beta), beta)
+    return Trends(
+        share_trends(answer, values, beta=beta),
+        number_trends(answer, quantiles, beta=beta),
+        beta,
+        getattr(answer.encoding, "unit", ""),
+    )
 
 
 def table(found: Trends) -> dict[str, list[str]]:
@@ -44,7 +52,7 @@ def table(found: Trends) -> dict[str, list[str]]:
     for trend, unit in found.units():
         for i, number in enumerate(trend.rounds):
             row = (
-                "" if i else trend.name,
+                "" if i else trend_name(trend),
                 str(number),
                 f"{trend.reports[i]:,}",
                 amount(float(trend.estimates[i]), unit),
@@ -57,7 +65,7 @@ def table(found: Trends) -> dict[str, list[str]]:
 
 def sentences(found: Trends) -> list[str]:
     """What changed, and of which trends no change is certain."""
-    said = [change_sentence(trend.name, change, unit) for trend, unit in found.units() for change in trend.changes]
+    said = [change_sentence(trend, change, unit) for trend, unit in found.units() for change in trend.changes]
     return [*said, *filter(None, [unchanged_sentence(found.units())])]
 
 
@@ -70,8 +78,11 @@ def notes(found: Trends) -> list[str]:
         change_note(found.beta, independent=first.independent, all_values=several),
     ]
     if found.numbers:
-        names = ", ".join(trend.name for trend in found.numbers)
-        said.append(f"{names}: their bands and changes hold together; in a bucket, a number counts as its middle")
+        names = ", ".join(trend_name(trend) for trend in found.numbers)
+        said.append(
+            f"{names}: these hold together as well; bands cover every position within buckets, and estimates and "
+            "changes take numbers as the middle of their buckets"
+        )
     return said
 
 
@@ -84,6 +95,7 @@ def as_dict(answer: FileAnswer, found: Trends) -> dict[str, Any]:
         "bands": "upper, all rounds together",
         "changes": "upper, all together",
         "shares": [_trend_dict(trend) for trend in found.shares],
+        "unit": found.unit,
         "numbers": [_trend_dict(trend) for trend in found.numbers],
     }
 
@@ -91,7 +103,7 @@ def as_dict(answer: FileAnswer, found: Trends) -> dict[str, Any]:
 def _trend_dict(trend: NumberTrend) -> dict[str, Any]:
     errors = trend.standard_errors
     return {
-        "name": trend.name,
+        "name": trend_name(trend),
         "independent": trend.independent,
         "rounds": [
             {

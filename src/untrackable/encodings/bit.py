@@ -1,12 +1,15 @@
 """An encoding for questions that are answered with yes or no."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from untrackable import checks
 from untrackable.encodings.encoding import Encoding
 from untrackable.encodings.normal_text import normalise
 from untrackable.encodings.shown_text import check_shown
+
+if TYPE_CHECKING:
+    from untrackable.estimation.ordered_values import NumberEdges
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +40,14 @@ class Bit(Encoding):
     def decode(self, value: int) -> bool:
         """Whether the encoded value is 1."""
         return bool(self._value(value))
+
+    def numbers(self) -> "NumberEdges":
+        """0 and 1. The mean is the share of ones."""
+        import numpy as np
+
+        from untrackable.estimation.ordered_values import NumberEdges
+
+        return NumberEdges(np.array([0.0, 1.0]), np.array([0.0, 1.0]))
 
     def label(self, value: int) -> str:
         """The name of the value."""

@@ -8,14 +8,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from operator import index
-from typing import TYPE_CHECKING, Any, Literal, Self, SupportsFloat
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, SupportsFloat
 
 from untrackable import checks
 from untrackable.encodings.encoding import Encoding
+from untrackable.encodings.units import UNITS, in_words
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from untrackable.estimation.ordered_values import NumberEdges
 
 Outside = Literal["error", "clamp", "separate"]
 """How a number out of range is treated: refused, counted as the nearest one within, or as a value of its own."""
@@ -34,6 +37,9 @@ class _Numbers(Encoding):
     __slots__ = ()
     below: Outside
     above: Outside
+    ordered: ClassVar[bool] = True
+    _step: ClassVar[int] = 0
+    """How far the next number is from the end of the range."""
 
     def _check_outside(self) -> None:
         for name in ("below", "above"):
@@ -81,6 +87,23 @@ class _Numbers(Encoding):
         found = places + (self.below == "separate")
         return np.where(under, 0, np.where(over, self.values - 1, found)).astype(np.uint64)
 
+    def numbers(self) -> "NumberEdges":
+        """The numbers of each value. If numbers out of range are a value of their own, it has an infinite edge."""
+        import numpy as np
+
+        from untrackable.estimation.ordered_values import NumberEdges
+
+        low, high = self._edges()
+        before, after = [-math.inf] * (self.below == "separate"), [math.inf] * (self.above == "separate")
+        return NumberEdges(
+            np.concatenate((before, low, [float(high[-1]) + self._step] * len(after))),
+            np.concatenate(([float(low[0]) - self._step] * len(before), high, after)),
+        )
+
+    @abstractmethod
+    def _edges(self) -> "tuple[NDArray[np.float64], NDArray[np.float64]]":
+        """The lowest and the highest number of each value within the range."""
+
     def _outside_words(self) -> str:
         low, high = self._ends
         nearest = {"below": "the lowest", "above": "the highest"}
@@ -105,6 +128,7 @@ class IntegerRange(_Numbers):
     above: Outside = "error"
 
     kind = "integer-range"
+    _step = 1
 
     def __post_init__(self) -> None:
         low = checks.integer("low", self.low, low=-LARGEST_INTEGER, high=LARGEST_INTEGER)
@@ -115,6 +139,12 @@ class IntegerRange(_Numbers):
     @property
     def _inside(self) -> int:
         return self.high - self.low + 1
+
+    def _edges(self) -> "tuple[NDArray[np.float64], NDArray[np.float64]]":
+        import numpy as np
+
+        whole = np.arange(self.low, self.high + 1, dtype=np.float64)
+        return whole, whole
 
     @property
     def _ends(self) -> tuple[str, str]:
@@ -160,13 +190,16 @@ class Buckets(_Numbers):
 
     The last bucket contains its upper edge. Numbers are compared as 64-bit floats. Infinite numbers are out of
     range like any other, and NaN is refused. JSON lists all edges, so that no two programs compute different ones.
+    `unit` is that of edges and numbers; labels use the one that suits each edge.
     """
 
     edges: Sequence[float]
     below: Outside = "error"
     above: Outside = "error"
+    unit: str = ""
 
     kind = "buckets"
+    optional = ("unit",)
 
     def __post_init__(self) -> None:
         if isinstance(self.edges, (str, bytes)) or not isinstance(self.edges, Sequence):
@@ -178,6 +211,8 @@ class Buckets(_Numbers):
             if not left < right:
                 raise ValueError(f"edges must increase, got {left!r} before {right!r}")
         checks.settle(self, edges=edges)
+        if self.unit not in UNITS:
+            raise ValueError(f"unit must be one of {', '.join(UNITS[:-1])}, or empty")
         self._check_outside()
         self._check_values()
 
@@ -206,9 +241,18 @@ class Buckets(_Numbers):
     def _inside(self) -> int:
         return len(self.edges) - 1
 
+    def _edges(self) -> "tuple[NDArray[np.float64], NDArray[np.float64]]":
+        import numpy as np
+
+        edges = np.array(self.edges, dtype=np.float64)
+        return edges[:-1], edges[1:]
+
     @property
     def _ends(self) -> tuple[str, str]:
-        return _shown(self.edges[0]), _shown(self.edges[-1])
+        return self._in_words(self.edges[0]), self._in_words(self.edges[-1])
+
+    def _in_words(self, edge: float) -> str:
+        return in_words(edge, self.unit) if self.unit else _shown(edge)
 
     def encode(self, raw: Any) -> int:
         """The position of the number's bucket."""
@@ -241,6 +285,8 @@ class Buckets(_Numbers):
             return f"below {self._ends[0]}"
         if place == self._inside:
             return f"above {self._ends[1]}"
+        if self.unit:
+            return f"{self._in_words(self.edges[place])} – {self._in_words(self.edges[place + 1])}"
         closing = "]" if place == self._inside - 1 else ")"
         return f"[{_shown(self.edges[place])}, {_shown(self.edges[place + 1])}{closing}"
 
@@ -248,7 +294,9 @@ class Buckets(_Numbers):
         """The range, the number of buckets and the treatment of numbers outside, in words for people."""
         low, high = self._ends
         first = self.label(int(self.below == "separate"))
-        return f"a number from {low} to {high}; buckets: {self._inside}, the first {first}; {self._outside_words()}"
+        unit = f" in {self.unit}," if self.unit else ""
+        buckets = f"buckets: {self._inside}, the first {first}"
+        return f"a number{unit} from {low} to {high}; {buckets}; {self._outside_words()}"
 
 
 def _whole(raw: Any) -> int:

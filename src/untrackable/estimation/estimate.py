@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
+from untrackable.estimation import ordered_values
 from untrackable.estimation.functional import Functional, functional
 from untrackable.estimation.intervals import (
     FloatArray,
@@ -19,6 +20,7 @@ from untrackable.estimation.intervals import (
     radii_of_means,
     single_interval,
 )
+from untrackable.estimation.ordered_values import Distribution, NumberEdges, Quantile
 from untrackable.estimation.sampling import with_sampling
 from untrackable.estimation.spread import UNKNOWN, SampledSpreads, Spreads
 from untrackable.theory.significance import Dependence, binomial_tail, discovery_level, mean_tail, radius_tail
@@ -27,6 +29,8 @@ from untrackable.theory.simplex import nearest_frequencies
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_BY_VALUE = ("frequencies", "radius", "simultaneous_radius", "standard_error", "span", "chance", "deviation")
+"""The fields that may be arrays with an entry for each value."""
 _TESTED = 1 << 22
 """How many p-values are computed at a time. There may be 2^26 values, too many for one array."""
 
@@ -61,7 +65,8 @@ class Estimate:
     s·√(ln(2/beta)/2) where reports have different weights; otherwise s is span/√n. `values` names the values;
     without it they are 0, 1, …. The estimate is not `complete` if there are other values. With a `participation`
     below 1, those who answered are a random sample, and the estimate is of everybody. `spread` says how far any
-    weighted sum of frequencies may be off.
+    weighted sum of frequencies may be off. `numbers` gives the numbers that values stand for, or an error if they
+    stand for none; without it, values are numbers themselves.
     """
 
     frequencies: FloatArray
@@ -78,6 +83,7 @@ class Estimate:
     complete: bool = field(default=True, kw_only=True)
     participation: Fraction = field(default=Fraction(1), kw_only=True)
     spread: Spreads = field(default=UNKNOWN, kw_only=True)
+    numbers: Callable[[], NumberEdges] | None = field(default=None, kw_only=True)
 
     @staticmethod
     def of_means(
@@ -138,12 +144,32 @@ class Estimate:
         """
         return interval_around(self.frequencies, self.simultaneous_radius if simultaneous else self.radius)
 
+    def first(self, count: int) -> "Estimate":
+        """The estimate of the first values only, if nobody holds the others."""
+        if count >= self.frequencies.size:
+            return self
+        parts = {name: getattr(self, name) for name in _BY_VALUE}
+        cut: dict[str, Any] = {name: part[:count] for name, part in parts.items() if isinstance(part, np.ndarray)}
+        return replace(self, **cut)
+
     def functional(self, weights: ArrayLike) -> Functional:
         """A weighted sum of frequencies, with weights chosen without looking at these reports.
 
         The interval is proven for every population, by the smaller of Hoeffding's and Bernstein's bounds.
         """
         return functional(self, weights)
+
+    def mean(self) -> Functional:
+        """The mean of the numbers that the values stand for. If they are buckets, the interval allows for that."""
+        return ordered_values.mean(self)
+
+    def quantile(self, q: float) -> Quantile:
+        """The number that a share `q` of people are at or below: the median for 0.5."""
+        return ordered_values.quantile(self, q)
+
+    def distribution(self) -> Distribution:
+        """The share of people at or below each number, with a band for one number and one for all."""
+        return ordered_values.distribution(self)
 
     def shift(self, dishonest: int) -> FloatArray:
         """How far m dishonest reports among the n can move each frequency: at most span·m/n (exact).

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 class Functional:
     """A weighted sum of frequencies: unbiased, in an interval that fails with probability at most `beta` (upper).
 
-    The standard error is an upper bound too, whatever people hold.
+    The standard error is an upper bound too, whatever people hold. If the interval excludes nothing, the reports do
+    not `tell` anything about the sum.
     """
 
     value: float
@@ -24,6 +25,8 @@ class Functional:
     upper: float
     standard_error: float
     beta: float
+    tells: bool
+    certainty: str = "upper: the interval holds for every population, except with probability beta"
 
 
 def functional(estimate: "Estimate", weights: ArrayLike) -> Functional:
@@ -47,6 +50,7 @@ def functional(estimate: "Estimate", weights: ArrayLike) -> Functional:
         upper=min(most, max(least, value + radius)),
         standard_error=float(spread.standard_error(estimate.n)),
         beta=estimate.beta,
+        tells=value - radius > least or value + radius < most or least == most,
     )
 
 

@@ -128,7 +128,7 @@ def _possible(shares: FloatArray, radius: FloatArray, quantile: float) -> tuple[
     """The first and the last place of the last axis that is not ruled out; all places if every one is."""
     ends = np.ones((*shares.shape[:-1], 1), dtype=np.bool_)
     enough = np.concatenate((shares + radius >= quantile, ends), axis=-1)
-    not_before = np.concatenate((ends, shares - radius < quantile), axis=-1)
+    not_before = np.concatenate((ends, shares - radius <= quantile), axis=-1)
     possible = enough & not_before
     possible |= ~possible.any(axis=-1, keepdims=True)
     last = possible.shape[-1] - 1 - possible[..., ::-1].argmax(axis=-1)

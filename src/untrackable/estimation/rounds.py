@@ -17,6 +17,7 @@ from untrackable import checks
 from untrackable.estimation.aggregators import Aggregator, Scope
 from untrackable.estimation.estimate import Estimate
 from untrackable.estimation.intervals import FloatArray, interval_around, radii_of_deviations
+from untrackable.estimation.pooled_spread import PooledSpreads
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,6 +122,8 @@ class Rounds:
             values=estimates[0].values,
             complete=estimates[0].complete,
             participation=estimates[0].participation,
+            spread=PooledSpreads([(e.spread, e.n, w) for e, w in zip(estimates, weights, strict=True)], apart),
+            numbers=estimates[0].numbers,
         )
 
     def window(self, last: int, *, beta: float = 0.05) -> Estimate:

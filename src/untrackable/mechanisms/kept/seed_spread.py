@@ -39,9 +39,8 @@ class SeedTable:
             moves = given @ self._weights
         cell = self._symbol + self._symbols * np.arange(len(self._symbol))[:, None]
         size = len(self._symbol) * self._symbols
-        added: FloatArray = (
-            np.bincount(cell.reshape(-1), np.broadcast_to(moves, cell.shape).reshape(-1), minlength=size) - constant
-        )
+        counted = np.bincount(cell.reshape(-1), np.broadcast_to(moves, cell.shape).reshape(-1), minlength=size)
+        added = counted.astype(np.float64) - constant
         mean, square = self._means(added, cell), self._means(added**2, cell)
         bias = 0.0 if self._weights is not None else float(np.abs(mean - given).max())
         span = float(np.ptp(added))
