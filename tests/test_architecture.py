@@ -32,7 +32,7 @@ USES: dict[str, set[str]] = {
     "encodings": {"theory", "estimation", "mechanisms"},
     "protocol": {"theory", "estimation", "mechanisms", "encodings", "oblivious"},
     "accounting": {"theory", "mechanisms", "protocol"},
-    "client": {"theory", "mechanisms", "protocol", "accounting", "oblivious"},
+    "client": {"theory", "mechanisms", "encodings", "protocol", "accounting", "oblivious"},
     "discovery": {"kernels", "estimation", "mechanisms", "encodings"},
     "answers": {"theory", "estimation", "mechanisms", "encodings"},
     "engines": {"mechanisms", "encodings", "answers", "reports", "auditing"},

@@ -1,15 +1,23 @@
 """How shares develop: each round alone, with intervals that hold for all rounds and all values at once."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from untrackable import checks
+from untrackable.answers.answer import Answer
 from untrackable.answers.question import Question
 from untrackable.estimation.aggregators import Aggregator
-from untrackable.estimation.intervals import FloatArray, Interval, interval_around
+from untrackable.estimation.change_points import Change, located_changes, round_comparisons
+from untrackable.estimation.estimate import Estimate
+from untrackable.estimation.intervals import FloatArray, Interval, interval_around, radii_of_deviations
+from untrackable.estimation.round_numbers import Errors, RoundNumbers
+from untrackable.estimation.rounds import deviation_of, independent_rounds
+from untrackable.estimation.spread import Spread
+from untrackable.mechanisms.interface import Mechanism
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -17,7 +25,9 @@ class Trend:
     """The shares of some values by round: a row for each round, and a column for each value.
 
     `radius` bounds the errors of all rounds and all values at once, those that are not shown too, except with
-    probability `beta` (upper). So values may be chosen after looking at the estimates.
+    probability `beta` (upper). So values may be chosen after looking at the estimates. The `changes` of each value
+    are all true at once, those of all values, except with probability `beta` (upper). If a client's reports are not
+    `independent` from round to round, errors do not cancel, so single rounds are compared, and no longer stretches.
     """
 
     rounds: tuple[int, ...]
@@ -26,6 +36,9 @@ class Trend:
     reports: tuple[int, ...]
     frequencies: FloatArray
     radius: FloatArray
+    standard_errors: FloatArray
+    independent: bool
+    changes: tuple[tuple[Change, ...], ...]
 
     def interval(self) -> Interval:
         """Where all true shares lie at once."""
@@ -44,14 +57,114 @@ def trend(
     numbers = tuple(sorted(sums))
     if not numbers:
         raise ValueError("sums must be of at least one round")
-    reports, frequencies, radii = [], [], []
-    for number in numbers:
-        estimate = question.named(question.estimate(sums[number], beta / len(numbers)))
+    estimates = (question.named(question.estimate(sums[number], beta / len(numbers))) for number in numbers)
+    return _trend(question.mechanism, numbers, estimates, values, beta)
+
+
+def answered_trend(answer: Answer, values: Sequence[Any], *, beta: float = 0.05) -> Trend:
+    """The same, from an answer that has an estimate of each round."""
+    beta = checks.open_probability("beta", beta)
+    return _trend(answer.mechanism, tuple(answer.rounds), answer.rounds.values(), values, beta)
+
+
+def _trend(
+    mechanism: Mechanism,
+    numbers: tuple[int, ...],
+    estimates: Iterable[Estimate],
+    values: Sequence[Any],
+    beta: float,
+) -> Trend:
+    read = [_Reading.of(estimate, values, beta / len(numbers)) for estimate in estimates]
+    frequencies, radius, errors = (
+        np.stack([getattr(each, name) for each in read]) for name in ("frequencies", "radius", "standard_error")
+    )
+    independent = all(each.bounds is not None for each in read) and independent_rounds(mechanism, numbers)
+    lower, upper = interval_around(frequencies, radius)
+    changes = []
+    for i in range(len(values)):
+        if independent:
+            bounds = _stacked([each.bounds for each in read], i)
+            line = RoundNumbers(rounds=numbers, estimates=frequencies[:, i], errors=bounds, independent=True)
+            changes.append(line.changes(beta, together=read[0].together))
+        else:
+            compared = round_comparisons(frequencies[:, i], lower[:, i], upper[:, i])
+            changes.append(located_changes(numbers, compared))
+    reports = tuple(each.n for each in read)
+    return Trend(numbers, tuple(values), beta, reports, frequencies, radius, errors, independent, tuple(changes))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Reading:
+    """What is kept of a round's estimate: the shares of some values, and what bounds their errors.
+
+    There are no `bounds` if hashing adds an error that all rounds share.
+    """
+
+    n: int
+    together: int
+    frequencies: FloatArray
+    standard_error: FloatArray
+    radius: FloatArray
+    bounds: Errors | None
+
+    @staticmethod
+    def of(estimate: Estimate, values: Sequence[Any], beta: float) -> "_Reading":
         places = _places(estimate.values, values)
-        reports.append(estimate.n)
-        frequencies.append(estimate.frequencies[places])
-        radii.append(estimate.simultaneous_radius[places])
-    return Trend(numbers, tuple(values), beta, tuple(reports), np.stack(frequencies), np.stack(radii))
+        return _Reading(
+            estimate.n,
+            _together(estimate),
+            estimate.frequencies[places],
+            estimate.standard_error[places],
+            at_beta(estimate, beta).simultaneous_radius[places],
+            None if estimate.reach is not None else _bounds(estimate, places),
+        )
+
+
+def at_beta(estimate: Estimate, beta: float) -> Estimate:
+    """The same estimate with intervals that fail with another probability."""
+    if math.isclose(estimate.beta, beta):
+        return estimate
+    together = _together(estimate)
+    if estimate.reach is None:
+        single, simultaneous = radii_of_deviations(deviation_of(estimate), beta, statistics=together)
+    else:
+        shape = estimate.frequencies.shape
+        single = np.broadcast_to(np.float64(estimate.reach(beta)), shape)
+        simultaneous = np.broadcast_to(np.float64(estimate.reach(beta / together)), shape)
+    return replace(estimate, beta=beta, radius=single, simultaneous_radius=simultaneous)
+
+
+def _together(estimate: Estimate) -> int:
+    """How many errors there are: one for each value, or one that all share, as the two values of a bit do."""
+    alike = np.array_equal(estimate.radius, estimate.simultaneous_radius)
+    return 1 if alike else estimate.frequencies.size
+
+
+def _bounds(estimate: Estimate, places: list[int]) -> Errors:
+    """What bounds the errors of shares: their deviations, and if it is known the variance of what a report adds."""
+    alone = Errors.of_deviations(deviation_of(estimate)[places])
+    spreads: list[Spread] = []
+    for place in places:
+        weights = np.zeros(estimate.frequencies.size)
+        weights[place] = 1.0
+        try:
+            spreads.append(estimate.spread.of(weights))
+        except ValueError:  # It is not known.
+            return alone
+    known = Errors.of(spreads, [estimate.n] * len(spreads))
+    if known.bias is not None or known.failure or (estimate.spread.only_if_complete and not estimate.complete):
+        return alone
+    return replace(known, squares=np.minimum(alone.squares, known.squares))
+
+
+def _stacked(rounds: list[Errors | None], value: int) -> Errors:
+    """The bounds of one value in all rounds."""
+    known = [each for each in rounds if each is not None]
+    return Errors(
+        np.array([each.squares[value] for each in known]),
+        np.array([each.variances[value] for each in known]),
+        np.array([each.pulls[value] for each in known]),
+    )
 
 
 def _places(known: Sequence[Any] | None, values: Sequence[Any]) -> list[int]:

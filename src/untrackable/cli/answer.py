@@ -40,6 +40,8 @@ _CLOCK_CHECK = 20.0
 )
 @policy_options
 @click.option("--one-network", is_flag=True, help="Send from one network only, the first one.")
+@click.option("--used", is_flag=True, help="Note a use today, for a question about days of use.")
+@click.option("--used-before", is_flag=True, help="With the first --used: it was used before.")
 @click.option("--leave", is_flag=True, help="Stop answering this campaign.")
 @FOLDER
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -49,6 +51,8 @@ def answer(
     directory: Path | None,
     limits: dict[str, Any],
     one_network: bool,
+    used: bool,
+    used_before: bool,
     leave: bool,
     folder: Path,
     as_json: bool,
@@ -70,7 +74,11 @@ def answer(
     A campaign that relies on a crowd is sent through a relay of the policy, and never directly. It is refused if
     the policy names none.
 
+    With --used, nothing is asked. The days of use are kept in the folder, 28 at most, and each report is made from
+    what they say on its day. Give it whenever there is a use.
+
     Example: untrackable answer campaign.json --pin 4f1d… < my-answer.txt
+             untrackable answer active-days.json --pin 4f1d… --used
              untrackable answer campaign.json --pin 4f1d… \
                  --relay https://relay.example/gateways/collect < my-answer.txt
     """
@@ -78,6 +86,8 @@ def answer(
     from untrackable.client.membership import Member
     from untrackable.errors import UntrackableError
 
+    if used_before and not used:
+        raise click.UsageError("--used-before goes with --used")
     asked = campaigns.read(file)
     try:
         if leave:
@@ -87,7 +97,10 @@ def answer(
             policy = replace(lowered_policy(folder, limits), pins=_whole_pins(asked, pins))
             listed = None if directory is None else campaigns.read_directory(directory)
             member = client = Client(asked, listed, policy, folder=folder, clock=time.time, one_network=one_network)
-            client.answer(_value(asked))
+            if used:
+                client.used(newcomer=not used_before)
+            else:
+                client.answer(_value(asked))
             if client.one_network:
                 _warn_if_uncertain()
         due = member.due()

@@ -16,6 +16,7 @@ from untrackable.cli.bucket_options import bucket_options
 from untrackable.cli.campaign_crowd import CROWD_OPTIONS, crowd_mechanism, crowd_of, crowd_options, gateway_of
 from untrackable.cli.campaign_shown import UNITS, WIPES, show_campaign, when
 from untrackable.cli.help_layout import CommandGroup
+from untrackable.cli.ready_option import ready_option, ready_question
 from untrackable.cli.terminal import echo, one_line_errors, print_json, read_encoding, read_json, write_page
 
 if TYPE_CHECKING:
@@ -44,7 +45,8 @@ def campaign() -> None:
 
 @campaign.command()
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--question", required=True, help="The question, on one line.")
+@click.option("--question", help="The question, on one line; needed without --ready.")
+@ready_option
 @click.option("--category", "categories", multiple=True, metavar="NAME", help="A possible answer; give them all.")
 @click.option("--categories", "listed", type=FILE, metavar="FILE", help="The possible answers, one per line.")
 @bucket_options("encoding_json")
@@ -97,7 +99,8 @@ def campaign() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def new(
     file: Path,
-    question: str,
+    question: str | None,
+    ready: str | None,
     categories: tuple[str, ...],
     listed: Path | None,
     encoding_json: str | None,
@@ -138,8 +141,12 @@ def new(
     With --wipes, the campaign declares what happens to people whose client loses what it stored, as in browsers: a
     number, or any. The guarantee is checked for that many new beginnings.
 
+    With --ready, devices count days of use and answer by themselves: on how many of the last 28 days (active-days),
+    or whether they came back 1, 7 and 28 days after the first use (retention).
+
     Example: untrackable campaign new campaign.json --question "Do you smoke?" \
                  --category no --category yes --rounds 365
+             untrackable campaign new campaign.json --ready active-days --rounds 365
              untrackable campaign new campaign.json --question "Do you smoke?" \
                  --plan plan.json
              untrackable campaign new campaign.json --question "Do you smoke?" \
@@ -154,7 +161,7 @@ def new(
         from untrackable.protocol.campaign import Guarantee
         from untrackable.protocol.campaign_draft import CampaignDraft
 
-        encoding = _encoding(categories, listed, encoding_json)
+        question, encoding = ready_question(question, ready, _encoding(categories, listed, encoding_json))
         if planned is not None:
             draft = _planned(planned, encoding)
         else:

@@ -24,7 +24,10 @@ from untrackable.cli.terminal import (
 from untrackable.extras import require
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyspark.sql import SparkSession
+    from rich.console import Console
 
     from untrackable.answers.number_summary import NumberSummary
     from untrackable.reports.file_answers import FileAnswer
@@ -45,6 +48,7 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 )
 @click.option("--beta", type=_SHARE, default=0.05, show_default=True, help="Chance that any interval misses.")
 @click.option("--fdr", type=_SHARE, default=0.05, show_default=True, help="False discovery rate for `by fdr`.")
+@click.option("--by-round", is_flag=True, help="Show each round, and where answers changed.")
 @round_options
 @engine_options("local", "cuda", "spark")
 @click.option("--mechanism", metavar="NAME", help="The mechanism, if the file does not say.")
@@ -68,6 +72,7 @@ def estimate(
     quantiles: tuple[float, ...],
     beta: float,
     fdr: float,
+    by_round: bool,
     rounds: str | None,
     assume_round: int | None,
     mechanism: str | None,
@@ -85,7 +90,12 @@ def estimate(
     Files that `untrackable simulate`, `untrackable export` or the library wrote say how their reports were made. A
     damaged or truncated file is an error: nothing is estimated from the rest of it. With Spark, FILES are Parquet.
 
+    With --by-round, each of the most frequent values is shown in every round, with a band that holds for all rounds
+    together, and rises and falls that are certain are named. If answers are numbers, so are their mean, median and
+    95th percentile. --plot, --export and --json then are by round as well.
+
     Example: untrackable estimate reports.parquet --plot answer.png
+             untrackable estimate reports.parquet --by-round --plot trend.svg
     """
     _check("--plot", plot, _FORMATS)
     if plot is not None:
@@ -119,19 +129,26 @@ def estimate(
                 progress=show,
                 add_up=add_up,
             )
-        _write(found, plot, out, top, consistent)
         from untrackable.answers.number_summary import MEDIAN_AND_95, number_summary
 
         wanted = sorted({*MEDIAN_AND_95, *quantiles})
         if quantiles and (found.encoding is None or not found.encoding.ordered):
             raise ValueError("--quantile is for numbers, and these values are not")
+        if by_round:
+            _by_round(found, plot, out, top, consistent, wanted, beta, as_json)
+            return
+        _write(found, plot, out, top, consistent)
     if as_json:
         from untrackable.display.estimate_table import as_dict
 
         print_json(as_dict(found, top=top, fdr=fdr, consistent=consistent, quantiles=wanted))
         return
     _print(found, top, fdr, consistent, number_summary(found.encoding, found.best, wanted))
-    for path in (plot, out):
+    _say_written(plot, out)
+
+
+def _say_written(*paths: Path | None) -> None:
+    for path in paths:
         if path is not None:
             echo(f"wrote {path}")
 
@@ -170,6 +187,48 @@ def _candidates(
     return [from_text(encoding, line) for line in listed]
 
 
+def _by_round(
+    found: FileAnswer,
+    plot: Path | None,
+    out: Path | None,
+    top: int,
+    consistent: bool,
+    quantiles: list[float],
+    beta: float,
+    as_json: bool,
+) -> None:
+    """Everything of `estimate --by-round`."""
+    from untrackable.display import estimate_table, trend_table
+
+    trends = trend_table.trends_of(found, top=top, quantiles=quantiles, beta=beta)
+    if out is not None:
+        trend_table.export(out, found, beta=beta, consistent=consistent)
+    if plot is not None:
+        from untrackable.display.trend_figure import write
+
+        _picture(plot, lambda: write(plot, trends))
+    if as_json:
+        print_json(trend_table.as_dict(found, trends))
+        return
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    print_sentences(console, estimate_table.summary(found)[:1])
+    _print_table(console, trend_table.table(trends))
+    print_sentences(console, trend_table.sentences(trends))
+    console.print()
+    print_sentences(console, trend_table.notes(trends), indent="  ")
+    console.print()
+    _say_written(plot, out)
+
+
+def _picture(path: Path, write: Callable[[], object]) -> None:
+    try:
+        write()
+    except OSError as error:
+        raise click.ClickException(f"cannot write {path}: {error.strerror}") from None
+
+
 def _write(found: FileAnswer, plot: Path | None, out: Path | None, top: int, consistent: bool) -> None:
     if out is not None:
         from untrackable.display.estimate_table import export
@@ -178,30 +237,19 @@ def _write(found: FileAnswer, plot: Path | None, out: Path | None, top: int, con
     if plot is not None:
         from untrackable.display.estimate_figure import write
 
-        try:
-            write(plot, found, top=top)
-        except OSError as error:
-            raise click.ClickException(f"cannot write {plot}: {error.strerror}") from None
+        _picture(plot, lambda: write(plot, found, top=top))
 
 
 def _print(found: FileAnswer, top: int, fdr: float, consistent: bool, numbers: NumberSummary | None) -> None:
-    from rich import box
     from rich.console import Console
     from rich.table import Table
-    from rich.text import Text
 
     from untrackable.display import estimate_table, number_words
 
     console = Console(highlight=False)
     print_sentences(console, estimate_table.summary(found))
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     columns = estimate_table.table(found, top=top, fdr=fdr, consistent=consistent, width=console.width)
-    for title in columns:
-        left = title in ("value", "", "over rounds")
-        table.add_column(title, justify="left" if left else "right", no_wrap=title != "value", overflow="fold")
-    for cells in zip(*columns.values(), strict=True):
-        table.add_row(*(Text(printable(cell)) for cell in cells))
-    console.print(table)
+    _print_table(console, columns)
     if numbers is not None and (rows := number_words.number_rows(numbers)):
         grid = Table.grid(padding=(0, 2, 0, 0))
         for row in rows:
@@ -210,3 +258,17 @@ def _print(found: FileAnswer, top: int, fdr: float, consistent: bool, numbers: N
         console.print()
     print_sentences(console, estimate_table.notes(found, fdr=fdr, numbers=numbers), indent="  ")
     console.print()
+
+
+def _print_table(console: Console, columns: dict[str, list[str]]) -> None:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for title in columns:
+        left = title in ("value", "", "over rounds")
+        table.add_column(title, justify="left" if left else "right", no_wrap=title != "value", overflow="fold")
+    for cells in zip(*columns.values(), strict=True):
+        table.add_row(*(Text(printable(cell)) for cell in cells))
+    console.print(table)

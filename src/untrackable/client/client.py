@@ -5,13 +5,14 @@ from pathlib import Path
 from typing import Any
 
 from untrackable.accounting import client_check
-from untrackable.client import saved_state
+from untrackable.client import active_days, saved_state
 from untrackable.client.ledger import Ledger
 from untrackable.client.life import Life, last_begun
 from untrackable.client.membership import Clock, Member
 from untrackable.client.policy import Policy
 from untrackable.client.private_folder import Folder
 from untrackable.client.saved_state import State
+from untrackable.encodings.days_of_use import DaysOfUse
 from untrackable.errors import CampaignRefused
 from untrackable.mechanisms.entropy import system
 from untrackable.protocol.campaign import Campaign, Directory
@@ -63,6 +64,24 @@ class Client(Member):
                 limited.write(self.folder)
             if encoded != held.value:
                 held.holding(self.campaign, encoded, system).write(self.folder, self._id)
+
+    def used(self, *, newcomer: bool = True) -> None:
+        """Note a use, and answer a ready question about days of use from now on.
+
+        The days stay in the folder, 28 at most. Each report has the answer of the day on which it is made, as
+        `untrackable.encodings.days_of_use` defines it. At the first use, `newcomer` says whether it really is the
+        first one; somebody who had used it before does not count for retention.
+        """
+        now = self._now(None)
+        today = active_days.day_of(now)
+        with self.opened(now):
+            before = active_days.read(self.folder, self._id)
+        days = DaysOfUse.begun(today, newcomer=newcomer) if before is None else before.used(today)
+        # The answer comes first: if the campaign is refused, nothing is kept.
+        self.answer(days.answer(self.campaign.encoding, today))
+        if days != before:
+            with self.opened(now):
+                active_days.write(self.folder, self._id, days)
 
     def _join(self, ledger: Ledger, before: State | None, value: int, now: float) -> None:
         self.policy.check_relayed(self.campaign)

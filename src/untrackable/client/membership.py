@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from untrackable.client import delivery, http_post, network, saved_state
+from untrackable.client import active_days, delivery, http_post, network, saved_state
 from untrackable.client.delivery import Outcome
 from untrackable.client.ledger import Ledger
 from untrackable.client.life import Life, last_begun
@@ -18,6 +18,7 @@ from untrackable.client.relay_choice import through_relay
 from untrackable.client.round_keys import Ratchet
 from untrackable.client.saved_state import PreparedReport, State
 from untrackable.errors import CampaignRefused, DeckEmpty, FadedAway, FolderBusy, RoundPassed, StateError
+from untrackable.mechanisms.entropy import system
 from untrackable.protocol.campaign import Campaign
 from untrackable.protocol.wire import LAST_ROUND
 
@@ -145,7 +146,8 @@ class Member:
         with self.posting(patience=_PATIENCE), self.opened(self._now(None)) as (ledger, _):
             if ledger.life(self._id) is not None:
                 ledger.left(self._id).write(self.folder)
-            for name in (saved_state.name(self._id), f"{self._id}.sending", f"{self._id}.posting"):
+            files = (saved_state.name(self._id), active_days.name(self._id))
+            for name in (*files, f"{self._id}.sending", f"{self._id}.posting"):
                 self.folder.remove(name)
 
     def posting(self, **patience: float) -> contextlib.AbstractContextManager[object]:
@@ -188,12 +190,20 @@ class Member:
         if not self._answers(ratchet) or now < self._moment(ratchet) or self._missed(ratchet, now):
             return None
         try:
-            answered = held.answered(self.campaign, round)
+            answered = self._up_to_date(held, now).answered(self.campaign, round)
         except (DeckEmpty, FadedAway, RoundPassed):
             return None
         ledger.marked(self._id, round).write(self.folder)
         answered.write(self.folder, self._id)
         return answered.prepared
+
+    def _up_to_date(self, held: State, now: float) -> State:
+        """The state with today's answer, if it is counted from days of use."""
+        days = active_days.read(self.folder, self._id)
+        if days is None:
+            return held
+        value = self.campaign.encoding.encode(days.answer(self.campaign.encoding, active_days.day_of(now)))
+        return held if value == held.value else held.holding(self.campaign, value, system)
 
     def _on(self, life: Life, prepared: PreparedReport, now: float, mine: bytes | None = None) -> bool:
         """Whether a report is of the present round. If it was never tried, the ledger must say so too.

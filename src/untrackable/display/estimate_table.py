@@ -12,6 +12,7 @@ from untrackable.display.number_words import number_notes
 from untrackable.display.percentages import percent
 from untrackable.errors import ReportFileError
 from untrackable.estimation.estimate import Estimate, Ranked
+from untrackable.estimation.estimate_export import arrow_table, columns, json_text, write_csv
 from untrackable.extras import extra
 from untrackable.reports.atomic_file import whole_file
 from untrackable.reports.file_answers import FileAnswer
@@ -186,25 +187,29 @@ def export(path: Path, answer: Answer, *, consistent: bool = False) -> None:
 
     `consistent` adds the nearest frequencies that are possible.
     """
-    checks.choice("ending", path.suffix, EXPORTS)
     estimate = answer.labelled(answer.best)
+    write_columns(path, columns(estimate, consistent=consistent), reports=estimate.n, beta=estimate.beta)
+
+
+def write_columns(path: Path, found: dict[str, Any], *, reports: int, beta: float) -> None:
+    """Write columns as a table. The ending of the name chooses the format."""
+    checks.choice("ending", path.suffix, EXPORTS)
     try:
         with whole_file(path) as file:
             if path.suffix == ".json":
-                file.write(estimate.to_json(consistent=consistent).encode())
+                file.write(json_text(found, reports=reports, beta=beta).encode())
             elif path.suffix == ".csv":
-                estimate.to_csv(file.name, consistent=consistent)
+                write_csv(found, Path(file.name))
             elif path.suffix == ".parquet":
                 with extra("files"):
                     import pyarrow.parquet
 
-                pyarrow.parquet.write_table(estimate.to_arrow(consistent=consistent), file)
+                pyarrow.parquet.write_table(arrow_table(found, reports=reports, beta=beta), file)
             else:
                 with extra("files"):
                     import pyarrow.feather
 
-                pyarrow.feather.write_feather(
-                    estimate.to_arrow(consistent=consistent), file, compression="uncompressed"
-                )
+                table = arrow_table(found, reports=reports, beta=beta)
+                pyarrow.feather.write_feather(table, file, compression="uncompressed")
     except OSError as error:
         raise ReportFileError(f"cannot write {path}: {error.strerror or error}") from None

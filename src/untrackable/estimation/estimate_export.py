@@ -2,6 +2,7 @@
 
 import csv
 import importlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,24 @@ def columns(estimate: "Estimate", *, consistent: bool) -> dict[str, Any]:
     }
 
 
+def columns_by_round(estimates: Mapping[int, "Estimate"], *, consistent: bool) -> dict[str, Any]:
+    """The columns of several rounds, one after the other, with the number of each round and of its reports."""
+    each = [
+        {
+            "round": np.full(estimate.frequencies.size, number),
+            "reports": np.full(estimate.frequencies.size, estimate.n),
+            **columns(estimate, consistent=consistent),
+        }
+        for number, estimate in estimates.items()
+    ]
+    return {
+        name: np.concatenate([part[name] for part in each])
+        if isinstance(each[0][name], np.ndarray)
+        else [value for part in each for value in part[name]]
+        for name in each[0]
+    }
+
+
 def _cumulative(estimate: "Estimate") -> dict[str, Any]:
     """The share of people at or below each number, with a band for all numbers at once, if values are numbers."""
     if estimate.numbers is None or estimate.frequencies.size > _MOST_NUMBERS:
@@ -55,14 +74,18 @@ def _cumulative(estimate: "Estimate") -> dict[str, Any]:
 
 def to_arrow(estimate: "Estimate", *, consistent: bool) -> "pa.Table":
     """An Arrow table. The number of reports and beta are in its metadata."""
+    return arrow_table(columns(estimate, consistent=consistent), reports=estimate.n, beta=estimate.beta)
+
+
+def arrow_table(found: dict[str, Any], *, reports: int, beta: float) -> "pa.Table":
+    """Columns as an Arrow table. The number of reports and beta are in its metadata."""
     with extra("files"):
         import pyarrow as pa
 
-    found = columns(estimate, consistent=consistent)
-    if estimate.values is not None:
-        found["value"] = _texts_if_wide(found["value"])
+    if isinstance(found["value"], list):
+        found = {**found, "value": _texts_if_wide(found["value"])}
     table = pa.table({name: pa.array(column) for name, column in found.items()})
-    return table.replace_schema_metadata({"reports": str(estimate.n), "beta": repr(estimate.beta)})
+    return table.replace_schema_metadata({"reports": str(reports), "beta": repr(beta)})
 
 
 def to_pandas(estimate: "Estimate", *, consistent: bool) -> Any:
@@ -76,21 +99,29 @@ def to_pandas(estimate: "Estimate", *, consistent: bool) -> Any:
 
 def to_csv(estimate: "Estimate", path: Path, *, consistent: bool) -> None:
     """A CSV file with a header and a row for each value. Numbers have all their digits."""
-    found = columns(estimate, consistent=consistent)
+    write_csv(columns(estimate, consistent=consistent), path)
+
+
+def write_csv(found: dict[str, Any], path: Path) -> None:
+    """Columns as a CSV file with a header. Numbers have all their digits."""
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(found)
-        for start in range(0, estimate.frequencies.size, _ROWS):
+        for start in range(0, len(found["value"]), _ROWS):
             parts = [column[start : start + _ROWS] for column in found.values()]
             writer.writerows(zip(*(p.tolist() if isinstance(p, np.ndarray) else p for p in parts), strict=True))
 
 
 def to_json(estimate: "Estimate", *, consistent: bool) -> str:
     """A JSON object of columns. Integers wider than 53 bits are text, as JSON readers would round them."""
-    found = columns(estimate, consistent=consistent)
+    return json_text(columns(estimate, consistent=consistent), reports=estimate.n, beta=estimate.beta)
+
+
+def json_text(found: dict[str, Any], *, reports: int, beta: float) -> str:
+    """Columns as a JSON object. Integers wider than 53 bits are text, as JSON readers would round them."""
     listed = {name: c.tolist() if isinstance(c, np.ndarray) else c for name, c in found.items()}
     listed["value"] = _texts_if_wide(listed["value"], bits=53)
-    content = {"reports": estimate.n, "beta": estimate.beta, "intervals": "upper", "columns": listed}
+    content = {"reports": reports, "beta": beta, "intervals": "upper", "columns": listed}
     return strict_json.write(strict_json.finite(content))
 
 

@@ -98,7 +98,7 @@ def quantile(estimate: "Estimate", q: float) -> Quantile:
     """
     q = checks.open_probability("q", q)
     estimate, edges = numbered(estimate)
-    found = _shares(estimate)
+    found = cumulative_shares(estimate)
     radius = estimate.spread.of_first(edges.lower.size).radius(estimate.n, estimate.beta)
     enough = np.append(found + radius >= q, True)
     not_before = np.append(True, found - radius <= q)
@@ -120,7 +120,7 @@ def quantile(estimate: "Estimate", q: float) -> Quantile:
 def distribution(estimate: "Estimate") -> Distribution:
     """The cumulative distribution at the edges between values, with a band for one edge and one for all."""
     estimate, edges = numbered(estimate)
-    found = _shares(estimate)
+    found = cumulative_shares(estimate)
     spread = estimate.spread.of_first(edges.lower.size)
     alone = spread.radius(estimate.n, estimate.beta)
     together = spread.radius(estimate.n, estimate.beta, statistics=found.size)
@@ -155,7 +155,7 @@ def numbered(estimate: "Estimate") -> "tuple[Estimate, NumberEdges]":
     return estimate, edges
 
 
-def _shares(estimate: "Estimate") -> FloatArray:
+def cumulative_shares(estimate: "Estimate") -> FloatArray:
     """The shares of the first 1, 2, … values. What the frequencies lack to sum to one is spread over all values."""
     total = np.cumsum(estimate.frequencies)
     size = np.arange(1, total.size)

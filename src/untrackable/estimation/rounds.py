@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from untrackable import checks
-from untrackable.estimation.aggregators import Aggregator
+from untrackable.estimation.aggregators import Aggregator, Scope
 from untrackable.estimation.estimate import Estimate
 from untrackable.estimation.intervals import FloatArray, interval_around, radii_of_deviations
 from untrackable.estimation.pooled_spread import PooledSpreads
@@ -83,8 +83,7 @@ class Rounds:
 
         Reports with fresh randomness and the cards of one deck are independent. Cards that are dealt again are not.
         """
-        scopes = [self._scopes[round] for round in rounds]
-        return self._independent and (not scopes[0].pools or len({scope.group for scope in scopes}) == 1)
+        return self._independent and _apart([self._scopes[round] for round in rounds])
 
     def pooled(self, rounds: Iterable[int] | None = None, *, beta: float = 0.05) -> Estimate:
         """The mean over all or the given rounds, weighted by one over the variance of a value that nobody holds.
@@ -102,7 +101,7 @@ class Rounds:
         precision = np.stack(_precisions(estimates))
         weights = precision / precision.sum(axis=0)
         frequencies, errors, deviations = (
-            np.stack([getter(e) for e in estimates]) for getter in (_frequencies, _error, _deviation)
+            np.stack([getter(e) for e in estimates]) for getter in (_frequencies, _error, deviation_of)
         )
         apart = self.independent(chosen)
         deviation = _added(weights * deviations, apart)
@@ -144,7 +143,7 @@ class Rounds:
         window = checks.integer("window", window, low=1)
         numbers = np.array(self.numbers, dtype=np.float64)
         frequencies = np.array([e.frequencies[place] for e in estimates])
-        deviations = np.array([_deviation(e)[place] for e in estimates])
+        deviations = np.array([deviation_of(e)[place] for e in estimates])
         precision = np.array([p[place] for p in _precisions(estimates)])
         trend, deviation = np.empty(numbers.size), np.empty(numbers.size)
         for i in range(numbers.size):
@@ -158,6 +157,16 @@ class Rounds:
         return Series(self.numbers, beta, frequencies, *alone, trend, *band)
 
 
+def independent_rounds(mechanism: _Reporting, rounds: Iterable[int]) -> bool:
+    """Whether a client's reports of these rounds are independent given its values."""
+    return mechanism.independent and _apart([mechanism.aggregator(round).scope for round in rounds])
+
+
+def _apart(scopes: list[Scope]) -> bool:
+    """Whether rounds with these scopes share no cards."""
+    return not scopes[0].pools or len({scope.group for scope in scopes}) == 1
+
+
 def _frequencies(estimate: Estimate) -> FloatArray:
     return estimate.frequencies
 
@@ -166,14 +175,14 @@ def _error(estimate: Estimate) -> FloatArray:
     return estimate.standard_error
 
 
-def _deviation(estimate: Estimate) -> FloatArray:
+def deviation_of(estimate: Estimate) -> FloatArray:
     """The s for which the radius is s·√(ln(2/β)/2)."""
     return estimate.span / math.sqrt(estimate.n) if estimate.deviation is None else estimate.deviation
 
 
 def _precisions(estimates: list[Estimate]) -> list[FloatArray]:
     """One over the variance of a value that nobody holds, or over its bound if a chance is not known."""
-    bounds = [_deviation(e) ** -2 for e in estimates]
+    bounds = [deviation_of(e) ** -2 for e in estimates]
     known = [e.chance for e in estimates if e.chance is not None]
     if len(known) < len(estimates):
         return bounds

@@ -1,0 +1,131 @@
+"""An answer round by round, as a table for people or programs: estimates, bands and changes."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from untrackable.answers.answer import Answer
+from untrackable.answers.number_trend import NumberTrend, number_trends, share_trends
+from untrackable.answers.trend import at_beta
+from untrackable.display.estimate_table import as_dict as estimate_dict
+from untrackable.display.estimate_table import write_columns
+from untrackable.display.trend_words import (
+    Unit,
+    amount,
+    band_note,
+    change_note,
+    change_sentence,
+    trend_name,
+    unchanged_sentence,
+)
+from untrackable.estimation.estimate_export import columns_by_round
+from untrackable.reports.file_answers import FileAnswer
+
+
+class Trends(NamedTuple):
+    """The most frequent values over the rounds, and if values are numbers, their mean and quantiles."""
+
+    shares: tuple[NumberTrend, ...]
+    numbers: tuple[NumberTrend, ...]
+    beta: float
+    unit: str
+
+    def units(self) -> list[tuple[NumberTrend, Unit]]:
+        """All trends, numbers first, each with its unit."""
+        return [*((trend, self.unit) for trend in self.numbers), *((trend, None) for trend in self.shares)]
+
+
+def trends_of(answer: Answer, *, top: int, quantiles: Sequence[float], beta: float) -> Trends:
+    """The trends of the most frequent values. Those of numbers hold together as well."""
+    values = [row.value for row in answer.best.top(top)]
+    return Trends(
+        share_trends(answer, values, beta=beta),
+        number_trends(answer, quantiles, beta=beta),
+        beta,
+        getattr(answer.encoding, "unit", ""),
+    )
+
+
+def table(found: Trends) -> dict[str, list[str]]:
+    """A row for each round of each trend."""
+    cells: dict[str, list[str]] = {name: [] for name in ("", "round", "reports", "estimate", "band")}
+    for trend, unit in found.units():
+        for i, number in enumerate(trend.rounds):
+            row = (
+                "" if i else trend_name(trend),
+                str(number),
+                f"{trend.reports[i]:,}",
+                amount(float(trend.estimates[i]), unit),
+                f"{amount(float(trend.lower[i]), unit, 'down')} … {amount(float(trend.upper[i]), unit, 'up')}",
+            )
+            for column, cell in zip(cells.values(), row, strict=True):
+                column.append(cell)
+    return cells
+
+
+def sentences(found: Trends) -> list[str]:
+    """What changed, and of which trends no change is certain."""
+    said = [change_sentence(trend, change, unit) for trend, unit in found.units() for change in trend.changes]
+    return [*said, *filter(None, [unchanged_sentence(found.units())])]
+
+
+def notes(found: Trends) -> list[str]:
+    """What bands and changes promise."""
+    first, several = found.shares[0], len(found.shares) > 1
+    said = [
+        "estimate: unbiased, so a share may be below 0",
+        band_note(found.beta, len(first.rounds), all_values=several),
+        change_note(found.beta, independent=first.independent, all_values=several),
+    ]
+    if found.numbers:
+        names = ", ".join(trend_name(trend) for trend in found.numbers)
+        said.append(
+            f"{names}: these hold together as well; bands cover every position within buckets, and estimates and "
+            "changes take numbers as the middle of their buckets"
+        )
+    return said
+
+
+def as_dict(answer: FileAnswer, found: Trends) -> dict[str, Any]:
+    """All trends for JSON."""
+    about = estimate_dict(answer, top=1)
+    return {
+        **{name: about[name] for name in ("mechanism", "encoding", "files", "reports")},
+        "beta": found.beta,
+        "bands": "upper, all rounds together",
+        "changes": "upper, all together",
+        "shares": [_trend_dict(trend) for trend in found.shares],
+        "unit": found.unit,
+        "numbers": [_trend_dict(trend) for trend in found.numbers],
+    }
+
+
+def _trend_dict(trend: NumberTrend) -> dict[str, Any]:
+    errors = trend.standard_errors
+    return {
+        "name": trend_name(trend),
+        "independent": trend.independent,
+        "rounds": [
+            {
+                "round": number,
+                "reports": trend.reports[i],
+                "estimate": float(trend.estimates[i]),
+                "standard_error": None if errors is None else float(errors[i]),
+                "lower": float(trend.lower[i]),
+                "upper": float(trend.upper[i]),
+            }
+            for i, number in enumerate(trend.rounds)
+        ],
+        "changes": [change._asdict() for change in trend.changes],
+    }
+
+
+def export(path: Path, answer: Answer, *, beta: float, consistent: bool = False) -> None:
+    """Write all values of all rounds as a table.
+
+    The intervals of a value hold for all rounds together, and the simultaneous ones for all rounds and values.
+    """
+    share = beta / len(answer.rounds)
+    each = {number: answer.labelled(at_beta(estimate, share)) for number, estimate in answer.rounds.items()}
+    found = columns_by_round(each, consistent=consistent)
+    write_columns(path, found, reports=sum(estimate.n for estimate in each.values()), beta=beta)

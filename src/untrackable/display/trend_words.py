@@ -1,0 +1,78 @@
+"""What the band of a trend means, and what changed, in sentences."""
+
+import math
+from collections.abc import Sequence
+
+from untrackable.answers.number_trend import NumberTrend
+from untrackable.brackets import Side
+from untrackable.display.number_words import quantile_name, quantity
+from untrackable.display.percentages import percent
+from untrackable.estimation.change_points import Change
+
+Unit = str | None
+"""The unit of numbers, empty if they have none; None for shares of people."""
+
+
+def amount(value: float, unit: Unit, side: Side = "nearest") -> str:
+    """A share as a percentage, or a number in its unit."""
+    if unit is None:
+        return percent(value, side)
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
+    return quantity(value, unit, side)
+
+
+def band_note(beta: float, rounds: int, *, all_values: bool) -> str:
+    """What the band of a trend promises."""
+    values = " and values" if all_values else ""
+    return f"band: holds for all {rounds} rounds{values} together, except with probability {beta:.3g} (upper)"
+
+
+def change_note(beta: float, *, independent: bool, all_values: bool) -> str:
+    """What the changes promise, and how they were found."""
+    values = ", of all values" if all_values else ""
+    how = (
+        "stretches of rounds were compared"
+        if independent
+        else "single rounds were compared, as a client's reports are not independent from round to round"
+    )
+    return f"changes: all of them{values}, are real, except with probability {beta:.3g} (upper); {how}"
+
+
+def trend_name(trend: NumberTrend) -> str:
+    """What a trend is called: a value's name, the mean, or a quantile such as the median."""
+    return trend.name if trend.quantile is None else quantile_name(trend.quantile)
+
+
+def change_sentence(trend: NumberTrend, change: Change, unit: Unit) -> str:
+    """When a number rose or fell, and by how much at least."""
+    verb, side = ("rose", "above") if change.rose else ("fell", "below")
+    when = f"in round {change.last}"
+    if change.last > change.first + 1:
+        when = f"between rounds {change.first} and {change.last}, most likely in round {change.at}"
+    least = amount(change.lower if change.rose else -change.upper, unit, "down").replace(" %", " points")
+    size = f"at least {least} {side}" if change.lower > 0 or change.upper < 0 else side
+    after, before = _stretch(change.after), _stretch(change.before)
+    return f"{_subject(trend, unit)} {verb} {when}: {after} {_are(change.after)} {size} {before}"
+
+
+def _subject(trend: NumberTrend, unit: Unit) -> str:
+    return f"the share of {trend_name(trend)}" if unit is None else f"the {trend_name(trend)}"
+
+
+def unchanged_sentence(trends: Sequence[tuple[NumberTrend, Unit]]) -> str:
+    """Which numbers have no change that is certain; empty if all have one."""
+    still = [_subject(trend, unit) for trend, unit in trends if not trend.changes]
+    if not still:
+        return ""
+    shown = ", ".join(still[:6]) + (f" and {len(still) - 6} more" if len(still) > 6 else "")
+    return f"no change is certain: {shown}"
+
+
+def _stretch(rounds: tuple[int, int]) -> str:
+    first, last = rounds
+    return f"round {first}" if first == last else f"rounds {first} to {last}"
+
+
+def _are(rounds: tuple[int, int]) -> str:
+    return "is" if rounds[0] == rounds[1] else "together are"

@@ -1,0 +1,110 @@
+"""Days of use on the device: kept privately, counted anew for each report, forgotten on leaving."""
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from tests.client.samples import DAY, START, Clock, Server, campaign, client, send
+from untrackable.client import active_days
+from untrackable.client.client import Client, members
+from untrackable.client.saved_state import State
+from untrackable.encodings.days_of_use import ACTIVE_DAYS, RETENTION
+from untrackable.errors import CampaignRefused, StateError
+from untrackable.mechanisms.inner_product.deck import Deck
+
+ASKED = campaign(Deck(bits=5, slots=30, eps_report=0.05), encoding=ACTIVE_DAYS)
+RETURNING = campaign(Deck(bits=4, slots=30, eps_report=0.05), encoding=RETENTION)
+
+
+def held(someone: Client) -> int:
+    """The encoded value of the state on disk."""
+    state = State.read(someone.folder, someone.campaign.id)
+    assert state is not None
+    return state.value
+
+
+def test_each_report_counts_the_last_28_days(tmp_path: Path) -> None:
+    clock, server = Clock(), Server()
+    someone = client(tmp_path / "c", ASKED, clock)
+    someone.used()
+    assert held(someone) == 1
+    expected = {(START - 100) // DAY}
+    for round in range(1, 31):
+        clock.now = START + (round - 1) * DAY + 1
+        if round in (1, 2, 5):
+            someone.used()
+            someone.used()
+            expected.add(int(clock.now) // DAY)
+        clock.late_in(round)
+        today = int(clock.now) // DAY
+        # `untrackable send` knows no policy and sends for all campaigns.
+        (member,) = members(tmp_path / "c", clock=clock)
+        assert send(member, server, clock) == "ACCEPTED"
+        assert held(someone) == len({day for day in expected if today - 28 < day <= today})
+    assert len(server.bodies) == 30
+
+
+def test_coming_back(tmp_path: Path) -> None:
+    clock, server = Clock(START - DAY + 5), Server()
+    someone, old = client(tmp_path / "new", RETURNING, clock), client(tmp_path / "old", RETURNING, clock)
+    someone.used()
+    old.used(newcomer=False)
+    first = clock.now
+    clock.now = first + DAY
+    for each in (someone, old):
+        each.used(newcomer=True)
+    clock.late_in(12)
+    for each in (someone, old):
+        assert send(each, server, clock) == "ACCEPTED"
+    assert RETENTION.label(held(someone)) == "day 1 yes and day 7 no"
+    assert RETENTION.label(held(old)) == "used before"
+
+
+def test_days_are_private_and_forgotten_on_leaving(tmp_path: Path) -> None:
+    clock = Clock()
+    someone = client(tmp_path / "c", ASKED, clock)
+    someone.used()
+    path = tmp_path / "c" / active_days.name(ASKED.id)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    for day in range(1, 300):
+        clock.now += DAY * (day % 3)
+        someone.used()
+    kept = active_days.read(someone.folder, ASKED.id)
+    assert kept is not None
+    assert len(kept.days) == 19
+    assert path.stat().st_size < 500
+    someone.leave()
+    assert not path.exists()
+
+
+def test_a_refused_campaign_keeps_no_days(tmp_path: Path) -> None:
+    someone = client(tmp_path / "c", ASKED, Clock(), eps=0.01)
+    with pytest.raises(CampaignRefused):
+        someone.used()
+    other = client(tmp_path / "d", campaign(), Clock())
+    with pytest.raises(ValueError, match="does not ask about days of use"):
+        other.used()
+    assert not list(tmp_path.glob("*/*.days"))
+    assert not list(tmp_path.glob("*/*.state"))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"days": list(range(29)), "first": 1, "newcomer": True, "returned": []},
+        {"days": [1], "first": 1, "newcomer": True, "returned": [3]},
+        {"days": [1], "newcomer": True, "returned": []},
+        {"days": 5, "first": 1, "newcomer": True, "returned": []},
+    ],
+)
+def test_a_file_that_makes_no_sense_is_an_error(content: dict[str, object], tmp_path: Path) -> None:
+    clock = Clock()
+    someone = client(tmp_path / "c", ASKED, clock)
+    someone.used()
+    someone.folder.write(active_days.name(ASKED.id), content)
+    clock.late_in(1)
+    for attempt in (someone.used, someone.report):
+        with pytest.raises(StateError, match="the file of days cannot be understood"):
+            attempt()
+    assert someone.folder.read(active_days.name(ASKED.id), "it") == content
