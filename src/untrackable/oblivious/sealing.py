@@ -12,19 +12,12 @@ from hmac import digest
 
 from untrackable.errors import GatewayKeyUnknown, SealingError
 from untrackable.extras import extra
-from untrackable.oblivious.key_config import AES_128_GCM, HKDF_SHA256, PUBLIC_KEY_BYTES, X25519, KeyConfig, Suite
+from untrackable.oblivious.key_config import AES_128_GCM, PUBLIC_KEY_BYTES, X25519, KeyConfig, Suite
 
 with extra("oblivious"):
-    from pyhpke import (
-        AEADId,
-        CipherSuite,
-        ContextInterface,
-        KDFId,
-        KEMId,
-        KEMKeyInterface,
-        KEMKeyPair,
-        PyHPKEError,
-    )
+    from pyhpke import AEADId, CipherSuite, ContextInterface, KDFId, KEMId, KEMKeyPair, PyHPKEError
+
+    from untrackable.oblivious.recipient_suite import RecipientKey, RecipientSuite
 
 REQUEST_MEDIA_TYPE = "message/ohttp-req"
 ANSWER_MEDIA_TYPE = "message/ohttp-res"
@@ -69,15 +62,15 @@ class OpeningKey:
     """A gateway's private key, with which it opens requests. Its repr shows only what is public."""
 
     config: KeyConfig
-    _secret: KEMKeyInterface = field(repr=False)
+    _secret: RecipientKey = field(repr=False)
 
     @classmethod
     def from_bytes(cls, id: int, secret: bytes, suites: tuple[Suite, ...] | None = None) -> "OpeningKey":
         """The key with these 32 secret bytes."""
         if len(secret) != PUBLIC_KEY_BYTES:
             raise ValueError(f"a private key must have {PUBLIC_KEY_BYTES} bytes")
-        private = _cipher(Suite(HKDF_SHA256, AES_128_GCM)).kem.deserialize_private_key(secret)
-        public = private.raw.public_key().public_bytes_raw()
+        private = RecipientKey(secret)
+        public = private.public_bytes
         config = KeyConfig(id, public) if suites is None else KeyConfig(id, public, suites)
         return cls(config, private)
 
@@ -116,7 +109,7 @@ def open_request(keys: Mapping[int, OpeningKey], body: bytes) -> OpenedRequest:
     if key is None or int.from_bytes(head[1:3], "big") != X25519 or suite not in key.config.suites:
         raise GatewayKeyUnknown("the request is sealed with a key that this gateway does not have")
     try:
-        context = _cipher(suite).create_recipient_context(encapsulated, key._secret, info=_info(head))
+        context = _recipient_suite(suite.aead).create_recipient_context(encapsulated, key._secret, info=_info(head))
         content = context.open(body[_HEAD + PUBLIC_KEY_BYTES :])
     except (PyHPKEError, ValueError):
         raise SealingError("the request was not sealed with this gateway's key, or it was altered") from None
@@ -166,3 +159,8 @@ def _key_bytes(suite: Suite) -> int:
 @lru_cache(maxsize=4)
 def _cipher(suite: Suite) -> CipherSuite:
     return CipherSuite.new(KEMId(X25519), KDFId(suite.kdf), AEADId(suite.aead))
+
+
+@lru_cache(maxsize=4)
+def _recipient_suite(aead: int) -> RecipientSuite:
+    return RecipientSuite(AEADId(aead))

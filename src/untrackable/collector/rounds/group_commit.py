@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 import logging
 import threading
 import time
@@ -52,11 +53,11 @@ Afterwards it reports success again. Otherwise a proxy would keep all reports aw
 
 @dataclass(slots=True, eq=False)
 class _Waiting:
-    """A body that waits to be stored, and the future that its request waits for."""
+    """A body that waits to be stored, and what is told the outcome."""
 
     acceptance: CampaignAcceptance
     body: bytes
-    answer: "asyncio.Future[Outcome]"
+    answer: Callable[[Outcome], None]
     reserved: int = 0
     """The memory that is given back when the body is stored."""
     outcome: Outcome = None
@@ -106,22 +107,26 @@ class Writer:
 
     def write(self, acceptance: CampaignAcceptance, body: bytes) -> "asyncio.Future[Outcome]":
         """Queue a body. The future is done when all its reports are stored, or when none is, with the reason."""
-        return self._queue(acceptance, body, reserved=0)
+        outcome: asyncio.Future[Outcome] = self._loop.create_future()
+        self._queue(_Waiting(acceptance, body, functools.partial(_settle, outcome)))
+        return outcome
 
-    def try_write(self, acceptance: CampaignAcceptance, body: bytes) -> "asyncio.Future[Outcome] | None":
-        """Reserve memory for a body and queue it, or return None if there is none. It is given back afterwards."""
+    def try_write(self, acceptance: CampaignAcceptance, body: bytes, answer: Callable[[Outcome], None]) -> bool:
+        """Reserve memory for a body and queue it, or return False if there is none. It is given back afterwards.
+
+        `answer` is called with the outcome, in the event loop's thread.
+        """
         size = len(body)
         if self._held + size > self._settings.room or self._ending:
-            return None
+            return False
         self._held += size
-        return self._queue(acceptance, body, reserved=size)
+        self._queue(_Waiting(acceptance, body, answer, size))
+        return True
 
-    def _queue(self, acceptance: CampaignAcceptance, body: bytes, reserved: int) -> "asyncio.Future[Outcome]":
-        answer: asyncio.Future[Outcome] = self._loop.create_future()
-        self._waiting.append(_Waiting(acceptance, body, answer, reserved))
+    def _queue(self, waiting: _Waiting) -> None:
+        self._waiting.append(waiting)
         if len(self._waiting) >= self._wanted:
             self._wake.set()
-        return answer
 
     def stop(self) -> None:
         """Store all waiting bodies and end the thread."""
@@ -198,25 +203,28 @@ class Writer:
         return len(self._waiting) >= count
 
     def _take(self) -> list[_Waiting]:
+        waiting, left = self._waiting, self._settings.group
         group: list[_Waiting] = []
-        size = 0
-        while self._waiting and (not group or size + len(self._waiting[0].body) <= self._settings.group):
-            size += len(self._waiting[0].body)
-            group.append(self._waiting.popleft())
+        while waiting:
+            left -= len(waiting[0].body)
+            if left < 0 and group:
+                break
+            group.append(waiting.popleft())
         return group
 
     def _store_group(self, group: list[_Waiting]) -> None:
         now = self._clock()
-        known: dict[int, CampaignAcceptance] = {id(one.acceptance): one.acceptance for one in group}
-        arrived: dict[int, AcceptedReports] = {}
-        for key, acceptance in known.items():
-            bodies = [one for one in group if one.acceptance is acceptance]
-            taken = _read(acceptance, bodies, now)
+        bodies: dict[CampaignAcceptance, list[_Waiting]] = {}
+        for one in group:
+            bodies.setdefault(one.acceptance, []).append(one)
+        arrived: dict[CampaignAcceptance, AcceptedReports] = {}
+        for acceptance, its_bodies in bodies.items():
+            taken = _read(acceptance, its_bodies, now)
             if taken is not None:
-                arrived[key] = taken
+                arrived[acceptance] = taken
         begun = time.perf_counter()
         try:
-            self._add(known, arrived)
+            self._add(arrived)
         except RoundsClosed as closed:
             self._refuse_closed(group, closed.rounds, now)
             self._store_group([one for one in group if one.outcome is None])
@@ -234,10 +242,10 @@ class Writer:
             self._metrics.add("bodies_received", len(stored))
             self._metrics.add("reports_received", sum(each.rows.shape[0] for each in arrived.values()))
 
-    def _add(self, known: dict[int, CampaignAcceptance], arrived: dict[int, AcceptedReports]) -> None:
+    def _add(self, arrived: dict[CampaignAcceptance, AcceptedReports]) -> None:
         reports: dict[Round, Rows] = {}
-        for key, each in arrived.items():
-            reports |= group_by_round(known[key].id, each)
+        for acceptance, each in arrived.items():
+            reports |= group_by_round(acceptance.id, each)
         if reports:
             self._store.add(reports)
 
@@ -265,18 +273,24 @@ class Writer:
         """Tell the requests of a group what became of them, and give the memory back."""
         for one in group:
             self._held -= one.reserved
-            if not one.answer.done():
-                one.answer.set_result(one.outcome)
+            try:
+                one.answer(one.outcome)
+            except Exception as error:
+                _log.error("A request could not be answered because of a fault: %s", error_location(error))
         self._metrics.set_gauge("waiting_bytes", self._held)
+
+
+def _settle(future: "asyncio.Future[Outcome]", outcome: Outcome) -> None:
+    if not future.done():
+        future.set_result(outcome)
 
 
 def _read(acceptance: CampaignAcceptance, bodies: list[_Waiting], now: float) -> AcceptedReports | None:
     """Read all bodies together, and give those that are refused their own answers."""
-    whole = []
-    for one in bodies:  # Two bodies that are cut off must not be taken for one whole report.
-        if one.body and not len(one.body) % acceptance.wire.size:
-            whole.append(one)
-        else:
+    size = acceptance.wire.size
+    whole = [one for one in bodies if one.body and not len(one.body) % size]
+    if len(whole) < len(bodies):  # Two bodies that are cut off must not be taken for one whole report.
+        for one in set(bodies).difference(whole):
             _read_by_halves(acceptance, [one], now)
     parts = _read_by_halves(acceptance, whole, now) if whole else []
     if len(parts) < 2:
