@@ -1,5 +1,6 @@
 """Bodies that are stored together do not suffer from each other."""
 
+from collections import deque
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -79,23 +80,33 @@ def test_a_bad_report_costs_the_good_ones_of_its_group_little(
 def test_the_writer_waits_for_more_only_if_that_is_worth_it(
     collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After waiting in vain, it stores the next groups as they are."""
+    """Each time that most of those who were answered do not come, it waits more rarely."""
     writer = collector.http.app.state.service.writer  # type: ignore[attr-defined]
     asked: list[tuple[int, float]] = []
-    come = [True, True, False, True]
+    come = 0
 
-    def wait(count: int, seconds: float) -> bool:
+    def wait(count: int, seconds: float) -> None:
         asked.append((count, seconds))
-        return come[len(asked) - 1]
+        monkeypatch.setattr(writer, "_waiting", deque([None] * (3 + come)))
 
     monkeypatch.setattr(writer, "_wait_for", wait)
-    for _ in range(3):
-        writer._wait_for_more(5, 0.002)
-    for _ in range(writer_module._GROUPS_WITHOUT_WAIT):
-        writer._wait_for_more(5, 0.002)
-    assert asked == [(5, 0.002)] * 3
-    writer._wait_for_more(5, 3.0)
-    assert asked[3:] == [(5, writer_module._LONGEST_WAIT)]
+    for come in (16, 14, 8):  # noqa: B007 - `wait` uses it
+        writer._wait_for_more(3, 16, 0.002)
+    assert asked == [(3 + 16 - 2, 0.002)] * 3
+    come = 7
+    pauses = []
+    for _ in range(8):
+        before = len(asked)
+        writer._wait_for_more(3, 16, 3.0)
+        pauses.append(writer._without_wait)
+        for _ in range(pauses[-1]):
+            writer._wait_for_more(3, 16, 3.0)
+        assert len(asked) == before + 1
+    assert pauses == [1, 3, 7, 15, 31, 31, 31, 31]
+    assert asked[-1] == (17, writer_module._LONGEST_WAIT)
+    come = 16
+    writer._wait_for_more(3, 16, 0.002)
+    assert writer._without_wait == 0
     monkeypatch.undo()
 
 

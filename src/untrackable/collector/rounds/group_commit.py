@@ -41,8 +41,10 @@ _LONGEST_WAIT = 0.01
 
 If all n senders send again within a time w, one group takes s + w, where s is the time to store it. Without
 waiting, two groups of n/2 bodies take 2s. So waiting is better as long as w < s."""
+_LATE_SHARE = 8
+"""The thread does not wait for the last one in this many of the senders that were just answered."""
 _GROUPS_WITHOUT_WAIT = 31
-"""The number of groups that are stored without waiting for more bodies after waiting was in vain."""
+"""The largest number of groups that are stored without waiting for more bodies after waiting was in vain."""
 _SLOW_SECONDS = 15.0
 """If a body waits longer than this, the collector reports that the store hangs."""
 _FAILED_SECONDS = 30.0
@@ -81,6 +83,8 @@ class Writer:
         self._wanted = _NEVER
         """The number of waiting bodies from which on the thread is woken."""
         self._in_vain = 0
+        """How often in a row the thread has waited for more bodies of which most did not come."""
+        self._without_wait = 0
         """The number of next groups for which the thread does not wait for more bodies."""
         self._ending = False
         self._failing = False
@@ -167,11 +171,12 @@ class Writer:
                     for one in group:
                         one.outcome = Refused(Problem.INTERNAL, "the reports were not stored")
                 self._storing = []
+                others = len(self._waiting)
                 self._loop.call_soon_threadsafe(self._answer, group)
                 taken = time.monotonic() - begun
                 self._rearrange()
                 if sum(len(one.body) for one in group) <= _SYNCED_BYTES:
-                    self._wait_for_more(len(group), taken)
+                    self._wait_for_more(others, len(group), taken)
             if self._ending and not self._waiting:
                 return
 
@@ -181,26 +186,30 @@ class Writer:
         except Exception as error:
             _log.error("Stored reports could not be rearranged because of a fault: %s", error_location(error))
 
-    def _wait_for_more(self, answered: int, taken: float) -> None:
+    def _wait_for_more(self, others: int, answered: int, taken: float) -> None:
         """Wait for the next bodies of the senders that were just answered, if they are likely to come soon.
 
         Storing a small group mostly waits for the disk. If all senders wait for it, one sync for all of them is
         better than two. If their next bodies take longer than a sync to come, storing goes on meanwhile instead.
+        `others` is the number of bodies that waited when those senders were answered.
         """
-        if self._in_vain:
-            self._in_vain -= 1
+        if self._without_wait:
+            self._without_wait -= 1
             return
-        if not self._wait_for(answered + len(self._waiting), min(taken, _LONGEST_WAIT)):
-            self._in_vain = _GROUPS_WITHOUT_WAIT
+        self._wait_for(others + answered - answered // _LATE_SHARE, min(taken, _LONGEST_WAIT))
+        if 2 * (len(self._waiting) - others) >= answered:
+            self._in_vain = 0
+        else:
+            self._in_vain += 1
+            self._without_wait = min(2**self._in_vain - 1, _GROUPS_WITHOUT_WAIT)
 
-    def _wait_for(self, count: int, seconds: float | None) -> bool:
-        """Wait until this many bodies wait, the time is over, or the collector ends. Returns whether they do."""
+    def _wait_for(self, count: int, seconds: float | None) -> None:
+        """Wait until this many bodies wait, the time is over, or the collector ends."""
         self._wanted = count
         if len(self._waiting) < count and not self._ending:  # A body that arrives after this check sets `_wake`.
             self._wake.wait(seconds)
         self._wanted = _NEVER
         self._wake.clear()
-        return len(self._waiting) >= count
 
     def _take(self) -> list[_Waiting]:
         waiting, left = self._waiting, self._settings.group
