@@ -3,11 +3,11 @@
 The load comes from wrk (`apt-get install wrk`) with one thread and connections that stay open, on the same cores
 as the server. The endpoint that does nothing is in the same process and answers before any layer of the collector:
 an ASGI application that reads the body and answers 204. It goes the usual way of the server: each request is
-parsed and has a task. Small reports need no task, and no parser either if a connection repeats the same head, as
-wrk does; they are also measured with a head that is different each time. Both endpoints are measured in turn, and
-the median of the ratios is given, whatever else the machine does. Where the disk syncs slowly, few connections
-spend their time waiting for it; processor time says what a report costs beside. The last part says how long an
-honest sender waits while a hundred connections send without waiting for answers.
+parsed and has a task. Small reports need no task and no general parser. wrk sends the same head each time; both are
+also measured with a head that is different each time. Both endpoints are measured in turn, and the median of the
+ratios is given, whatever else the machine does. Where the disk syncs slowly, few connections spend their time
+waiting for it; processor time says what a report costs beside. The last part says how long an honest sender waits
+while a hundred connections send without waiting for answers.
 """
 
 import functools

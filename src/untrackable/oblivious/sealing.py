@@ -12,19 +12,12 @@ from hmac import digest
 
 from untrackable.errors import GatewayKeyUnknown, SealingError
 from untrackable.extras import extra
-from untrackable.oblivious.key_config import AES_128_GCM, HKDF_SHA256, PUBLIC_KEY_BYTES, X25519, KeyConfig, Suite
+from untrackable.oblivious.key_config import AES_128_GCM, PUBLIC_KEY_BYTES, SUPPORTED, X25519, KeyConfig, Suite
 
 with extra("oblivious"):
-    from pyhpke import (
-        AEADId,
-        CipherSuite,
-        ContextInterface,
-        KDFId,
-        KEMId,
-        KEMKeyInterface,
-        KEMKeyPair,
-        PyHPKEError,
-    )
+    from pyhpke import AEADId, CipherSuite, ContextInterface, KDFId, KEMId, KEMKeyPair, PyHPKEError
+
+    from untrackable.oblivious.recipient_suite import RecipientKey, RecipientSuite
 
 REQUEST_MEDIA_TYPE = "message/ohttp-req"
 ANSWER_MEDIA_TYPE = "message/ohttp-res"
@@ -69,17 +62,19 @@ class OpeningKey:
     """A gateway's private key, with which it opens requests. Its repr shows only what is public."""
 
     config: KeyConfig
-    _secret: KEMKeyInterface = field(repr=False)
+    _secret: RecipientKey = field(repr=False)
+    _suites: Mapping[bytes, Suite] = field(repr=False)
+    """The ways of sealing, by the first bytes of requests that are sealed in this way with this key."""
 
     @classmethod
     def from_bytes(cls, id: int, secret: bytes, suites: tuple[Suite, ...] | None = None) -> "OpeningKey":
         """The key with these 32 secret bytes."""
         if len(secret) != PUBLIC_KEY_BYTES:
             raise ValueError(f"a private key must have {PUBLIC_KEY_BYTES} bytes")
-        private = _cipher(Suite(HKDF_SHA256, AES_128_GCM)).kem.deserialize_private_key(secret)
-        public = private.raw.public_key().public_bytes_raw()
+        private = RecipientKey(secret)
+        public = private.public_bytes
         config = KeyConfig(id, public) if suites is None else KeyConfig(id, public, suites)
-        return cls(config, private)
+        return cls(config, private, {_head(id, suite): suite for suite in config.suites if suite in SUPPORTED})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,11 +107,11 @@ def open_request(keys: Mapping[int, OpeningKey], body: bytes) -> OpenedRequest:
         raise SealingError("a sealed request is cut off")
     head, encapsulated = body[:_HEAD], body[_HEAD : _HEAD + PUBLIC_KEY_BYTES]
     key = keys.get(head[0])
-    suite = Suite(int.from_bytes(head[3:5], "big"), int.from_bytes(head[5:7], "big"))
-    if key is None or int.from_bytes(head[1:3], "big") != X25519 or suite not in key.config.suites:
+    suite = None if key is None else key._suites.get(head)
+    if key is None or suite is None:
         raise GatewayKeyUnknown("the request is sealed with a key that this gateway does not have")
     try:
-        context = _cipher(suite).create_recipient_context(encapsulated, key._secret, info=_info(head))
+        context = _recipient_suite(suite.aead).create_recipient_context(encapsulated, key._secret, info=_info(head))
         content = context.open(body[_HEAD + PUBLIC_KEY_BYTES :])
     except (PyHPKEError, ValueError):
         raise SealingError("the request was not sealed with this gateway's key, or it was altered") from None
@@ -126,8 +121,7 @@ def open_request(keys: Mapping[int, OpeningKey], body: bytes) -> OpenedRequest:
 def _seal_request(config: KeyConfig, request: bytes, ephemeral: KEMKeyPair | None) -> SealedRequest:
     """Seal a request as it is. The RFC's example gives the ephemeral key; otherwise a new one is drawn."""
     cipher = _cipher(config.suite)
-    numbers = (X25519, *config.suite)
-    head = bytes([config.id]) + b"".join(number.to_bytes(2, "big") for number in numbers)
+    head = _head(config.id, config.suite)
     try:
         public = cipher.kem.deserialize_public_key(config.public_key)
         encapsulated, context = cipher.create_sender_context(public, info=_info(head), eks=ephemeral)
@@ -148,6 +142,10 @@ def _answer_key(suite: Suite, encapsulated: bytes, context: ContextInterface, sa
     return digest(secret, b"key\x01", "sha256")[:size], digest(secret, b"nonce\x01", "sha256")[:_NONCE_BYTES]
 
 
+def _head(id: int, suite: Suite) -> bytes:
+    return bytes([id]) + b"".join(number.to_bytes(2, "big") for number in (X25519, *suite))
+
+
 def _info(head: bytes) -> bytes:
     return _REQUEST_INFO + b"\x00" + head
 
@@ -166,3 +164,8 @@ def _key_bytes(suite: Suite) -> int:
 @lru_cache(maxsize=4)
 def _cipher(suite: Suite) -> CipherSuite:
     return CipherSuite.new(KEMId(X25519), KDFId(suite.kdf), AEADId(suite.aead))
+
+
+@lru_cache(maxsize=4)
+def _recipient_suite(aead: int) -> RecipientSuite:
+    return RecipientSuite(AEADId(aead))

@@ -15,7 +15,7 @@ _BACKLOG_BYTES = 16 << 20
 """The largest total of the memory for requests that wait on connections. Beyond it, the next one is refused."""
 _REQUEST_BYTES = 8 << 10
 """The memory of a parsed request that waits, not counting its bytes (upper)."""
-PIECE, _BODY_PIECE = 1 << 10, 1 << 15
+_PIECE, _BODY_PIECE = 1 << 10, 1 << 15
 """The number of bytes that are parsed at a time, outside and inside a body. A piece may hold several requests."""
 _SPARE = 192
 """The number of refused connections that are kept open until their senders have read the refusal."""
@@ -183,7 +183,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def _parse(self, unread: bytes) -> None:
         while self._parsed < len(unread) and len(self.pipeline) < _QUEUED and not self.transport.is_closing():
             at = self._parsed
-            self._parsed += _BODY_PIECE if self._head_complete else PIECE
+            self._parsed += _BODY_PIECE if self._head_complete else _PIECE
             self._feed(unread[at : self._parsed])
 
     def _count_backlog(self, size: int) -> None:
@@ -245,13 +245,9 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         """Note that the request is complete. If it is already answered, the next one is expected from now on."""
         super().on_message_complete()
-        self._complete()
         self._waiting_since = self.loop.time() if self.cycle.response_complete else None
         self._arriving = self._head_complete = False
         self._head = self._size = 0
-
-    def _complete(self) -> None:
-        """Do what there is to do once a request has arrived whole."""
 
     def on_response_complete(self) -> None:
         """Restart the time of the next request, since it was not read during the answer."""

@@ -26,6 +26,7 @@ from tests.collector.servers import SETTINGS, Collector, collecting
 from untrackable.collector.http.management import check_gateway_keys
 from untrackable.collector.http.problems import Problem, Refused
 from untrackable.collector.http.report_upload import ReportUpload
+from untrackable.collector.http.small_post import SmallPost
 from untrackable.collector.stores.records import Round
 from untrackable.collector.stores.store_address import open_store
 from untrackable.oblivious.gateway_keys import GatewayKeys, write_keys
@@ -205,14 +206,11 @@ def test_reports_for_a_crowd_are_refused_in_the_clear(gateway: Gateway) -> None:
     assert gateway.send(sealed_reports(gateway.config, ASKED, fresh(1))) == (204, None)
     assert gateway.count() == 1
     upload: ReportUpload = gateway.collector.http.app.state.upload  # type: ignore[attr-defined]
-    scope = {
-        "method": "POST",
-        "path": f"/campaigns/{ASKED.id}/reports",
-        "headers": [(b"content-type", b"application/octet-stream")],
-    }
-    assert upload.storing_small(scope, 22) is None
+    post = SmallPost(f"/campaigns/{ASKED.id}/reports", b"application/octet-stream", fresh(1))
+    answers: list[object] = []
+    assert not upload.store_small(post, answers.append)
     acceptance.sealed_only = False
-    assert upload.storing_small(scope, 22) is not None
+    assert upload.store_small(post, answers.append)
 
 
 def test_a_campaign_with_keys_that_do_not_fit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

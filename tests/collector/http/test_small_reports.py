@@ -1,7 +1,8 @@
 """Small reports that arrive whole are answered without a task, in the same way as all others."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -12,187 +13,213 @@ from uvicorn.server import ServerState
 
 from untrackable.collector.http.connections import LimitedProtocol
 from untrackable.collector.http.problems import Problem, Refused
+from untrackable.collector.http.report_upload import Answer
+from untrackable.collector.http.small_post import SmallPost
 
-POST = b"POST /x HTTP/1.1\r\nhost: x\r\ncontent-length: 3\r\n\r\nabc"
+POST = b"POST /x HTTP/1.1\r\nhost: x\r\ncontent-type: a/b\r\ncontent-length: 3\r\n\r\nabc"
 LAST = POST.replace(b"host: x", b"connection: close")
+STORED = b"204 No Content\r\ncache-control: no-store\r\nx-content-type-options: nosniff\r\n\r\n"
 
 
 class Upload:
-    """Takes bodies that begin with a, and keeps them and the futures that their requests wait for."""
+    """Takes bodies that begin with a, and keeps them and what answers them."""
 
     def __init__(self) -> None:
-        self.futures: list[asyncio.Future[Refused | None]] = []
         self.bodies: list[bytes] = []
-        self.parsed = 0
+        self.answers: list[Callable[[Answer], None]] = []
 
-    def storing_small(self, scope: Any, size: int) -> Any:
-        self.parsed += 1
-        return self.store
-
-    def store(self, body: bytes) -> "asyncio.Future[Refused | None] | None":
-        if not body.startswith(b"a"):
-            return None
-        self.bodies.append(body)
-        self.futures.append(asyncio.get_running_loop().create_future())
-        return self.futures[-1]
+    def store_small(self, post: SmallPost, answer: Callable[[Answer], None]) -> bool:
+        if not post.body.startswith(b"a"):
+            return False
+        self.bodies.append(post.body)
+        self.answers.append(answer)
+        return True
 
 
 async def app(scope: Scope, receive: Receive, send: Send) -> None:
     await PlainTextResponse("from a task")(scope, receive, send)
 
 
-async def talk(monkeypatch: pytest.MonkeyPatch, *parts: bytes, outcomes: list[Refused | str | None]) -> bytes:
-    """Send parts one by one, settle each future with an outcome, and return all until the server hangs up."""
-    upload, state = Upload(), ServerState()
-    monkeypatch.setattr(LimitedProtocol, "upload", upload)
-    config = uvicorn.Config(app, http=LimitedProtocol, lifespan="off", log_config=None)
+class Connection:
+    """A connection to a server whose small reports are answered when the test says so."""
+
+    def __init__(self, state: ServerState, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.state, self._reader, self.writer = state, reader, writer
+        self.upload = Upload()
+
+    async def send(self, data: bytes, bodies: int) -> None:
+        """Send bytes, and wait until so many bodies were taken in all."""
+        self.writer.write(data)
+        while len(self.upload.bodies) < bodies:
+            await asyncio.sleep(0.001)
+        await asyncio.sleep(0.02)
+
+    def answer(self, answer: Answer) -> None:
+        """Answer the last body that was taken."""
+        self.upload.answers[-1](answer)
+
+    async def answers(self, count: int) -> list[bytes]:
+        """So many answers, or as many as come until the server hangs up."""
+        said = b""
+        while said.count(b"HTTP/1.1 ") < count and (part := await asyncio.wait_for(self._reader.read(1 << 16), 10)):
+            said += part
+        return said.split(b"HTTP/1.1 ")[1:]
+
+    async def end(self) -> bytes:
+        """What still comes until the server hangs up."""
+        return await asyncio.wait_for(self._reader.read(), 10)
+
+
+@asynccontextmanager
+async def connected(monkeypatch: pytest.MonkeyPatch, **options: Any) -> AsyncIterator[Connection]:
+    state = ServerState()
+    config = uvicorn.Config(app, http=LimitedProtocol, lifespan="off", log_config=None, **options)
     config.load()
     server = await asyncio.get_running_loop().create_server(
         lambda: LimitedProtocol(config=config, server_state=state, app_state={}), "127.0.0.1", 0
     )
-    reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
-    for part in parts:
-        writer.write(part)
-        await asyncio.sleep(0.1)
-    for number, outcome in enumerate(outcomes):
-        while len(upload.futures) <= number:
-            await asyncio.sleep(0.01)
-        waiting: Any = state.tasks
-        assert upload.futures[number] in waiting  # uvicorn waits for it when it ends
-        if isinstance(outcome, str):
-            upload.futures[number].cancel(outcome)
-        else:
-            upload.futures[number].set_result(outcome)
-        await asyncio.sleep(0.05)
-    said = await reader.read()
-    writer.close()
+    found = Connection(state, *await asyncio.open_connection(*server.sockets[0].getsockname()))
+    monkeypatch.setattr(LimitedProtocol, "upload", found.upload)
+    yield found
+    found.writer.close()
     server.close()
+    await asyncio.sleep(0.05)
     assert state.tasks == set()
-    assert len(upload.futures) == len(outcomes)
-    return said
 
 
-def test_answers_come_in_order_and_the_last_one_closes(monkeypatch: pytest.MonkeyPatch) -> None:
-    late = Refused(Problem.ROUND_OVER, "round 1 is over")
-    said = asyncio.run(talk(monkeypatch, POST + POST, LAST, outcomes=[None, late, None]))
-    first, second, third = said.split(b"HTTP/1.1 ")[1:]
-    assert first == b"204 No Content\r\ncache-control: no-store\r\nx-content-type-options: nosniff\r\n\r\n"
-    assert second.startswith(b"410 ")
-    assert Problem.ROUND_OVER.uri.encode() in second
-    assert b"connection" not in second
-    assert third == first.replace(b"\r\n\r\n", b"\r\nconnection: close\r\n\r\n")
+def test_each_report_is_stored_and_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run() -> None:
+        async with connected(monkeypatch) as connection:
+            for number, answer in enumerate((None, Refused(Problem.ROUND_OVER, "round 1 is over"), b"sealed"), 1):
+                await connection.send(POST.replace(b"abc", b"a0%d" % number), number)
+                assert len(connection.state.tasks) == 1  # uvicorn waits for it when it ends
+                connection.answer(answer)
+                assert connection.state.tasks == set()
+            first, second, third = await connection.answers(3)
+            assert connection.upload.bodies == [b"a01", b"a02", b"a03"]
+            assert first == STORED
+            assert second.startswith(b"410 ")
+            assert Problem.ROUND_OVER.uri.encode() in second
+            assert b"connection" not in second
+            assert third.startswith(b"200 ")
+            assert third.endswith(b"content-type: message/ohttp-res\r\ncontent-length: 6\r\n\r\nsealed")
 
-
-def test_a_request_that_is_cancelled_at_the_end_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    said = asyncio.run(talk(monkeypatch, LAST, outcomes=["the time is over"]))
-    assert said.startswith(b"HTTP/1.1 503 ")
-    assert b"retry-after: " in said
-    assert Problem.BUSY.uri.encode() in said
-
-
-@pytest.mark.parametrize("parts", [(LAST.replace(b"abc", b"xyz"),), (LAST[:-1], LAST[-1:])])
-def test_other_bodies_and_bodies_in_parts_go_to_the_application(
-    monkeypatch: pytest.MonkeyPatch, parts: tuple[bytes, ...]
-) -> None:
-    said = asyncio.run(talk(monkeypatch, *parts, outcomes=[]))
-    assert said.startswith(b"HTTP/1.1 200 ")
-    assert said.endswith(b"from a task")
-
-
-async def converse(
-    monkeypatch: pytest.MonkeyPatch, *parts: bytes, after: Callable[[ServerState], None] = lambda _: None
-) -> tuple[Upload, list[bytes]]:
-    """Send each part once the one before is answered, and return the upload and the first words of all answers."""
-    upload, state = Upload(), ServerState()
-    monkeypatch.setattr(LimitedProtocol, "upload", upload)
-    config = uvicorn.Config(app, http=LimitedProtocol, lifespan="off", log_config=None)
-    config.load()
-    server = await asyncio.get_running_loop().create_server(
-        lambda: LimitedProtocol(config=config, server_state=state, app_state={}), "127.0.0.1", 0
-    )
-    reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
-    said = b""
-    for part in parts:
-        writer.write(part)
-        await asyncio.sleep(0.05)
-        after(state)
-        while any(not future.done() for future in upload.futures):
-            next(future for future in upload.futures if not future.done()).set_result(None)
-            await asyncio.sleep(0.05)
-        said += await asyncio.wait_for(reader.read(1 << 16), 10)
-    writer.close()
-    server.close()
-    return upload, [part[:3] for part in said.split(b"HTTP/1.1 ")[1:]]
-
-
-def body(text: bytes) -> bytes:
-    return POST.replace(b"abc", text)
-
-
-def test_a_repeated_head_is_not_parsed_again_and_each_body_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:
-    parts = [body(text) for text in (b"a01", b"a02", b"a03")]
-    upload, answers = asyncio.run(converse(monkeypatch, *parts))
-    assert upload.bodies == [b"a01", b"a02", b"a03"]
-    assert upload.parsed == 1
-    assert answers == [b"204"] * 3
-
-
-def test_a_connection_that_does_not_repeat_its_heads_is_parsed_from_then_on(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    varied = [POST.replace(b"host: x", b"host: %d" % i) for i in range(6)]
-    upload, answers = asyncio.run(converse(monkeypatch, *varied, body(b"a01"), body(b"a02")))
-    assert answers == [b"204"] * 8
-    assert upload.parsed == 8
-
-
-def test_a_repeated_head_with_a_body_that_is_not_taken_goes_to_the_application(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    upload, answers = asyncio.run(converse(monkeypatch, body(b"a01"), body(b"x02"), body(b"a03"), body(b"a04")))
-    assert answers == [b"204", b"200", b"204", b"204"]
-    assert upload.bodies == [b"a01", b"a03", b"a04"]
-    assert upload.parsed == 3
-
-
-CHUNKED = b"POST /x HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n3\r\n%s\r\n0\r\n\r\n"
+    asyncio.run(run())
 
 
 @pytest.mark.parametrize(
-    ("parts", "bodies", "parsed"),
+    "parts",
     [
-        ([body(b"a01"), body(b"a02") + body(b"a03"), body(b"a04")], 4, 4),  # pipelined
-        ([body(b"a01"), body(b"a02").replace(b"host: x", b"host: y"), body(b"a03")], 3, 3),  # another head
-        ([CHUNKED % b"a01", CHUNKED % b"a02"], 2, 2),
-        ([b"\r\n" + body(b"a01"), body(b"a02")], 2, 2),
-        ([body(b"a01") + body(b"a02")[:20], body(b"a02")[20:], body(b"a03"), body(b"a04")], 2, 3),
+        (POST.replace(b"abc", b"xyz"),),
+        (POST[:-1], POST[-1:]),
+        (POST[:10], POST[10:]),
+        (LAST,),
+        (POST + POST,),
+        (b"POST /x HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",),
     ],
 )
-def test_requests_that_are_not_repeated_as_they_were_are_parsed(
-    monkeypatch: pytest.MonkeyPatch, parts: list[bytes], bodies: int, parsed: int
+def test_other_bodies_and_bodies_in_parts_go_to_the_application(
+    monkeypatch: pytest.MonkeyPatch, parts: tuple[bytes, ...]
 ) -> None:
-    upload, answers = asyncio.run(converse(monkeypatch, *parts))
-    sent = b"".join(parts)
-    assert len(answers) == sent.count(b"POST ")
-    assert set(answers) <= {b"204", b"200"}
-    assert upload.bodies == sorted(upload.bodies)
-    assert len(upload.bodies) >= bodies
-    assert upload.parsed >= parsed
+    async def run() -> None:
+        async with connected(monkeypatch) as connection:
+            for part in parts:
+                await connection.send(part, 0)
+            count = b"".join(parts).count(b"POST ")
+            for answer in await connection.answers(count):
+                assert answer.startswith(b"200 ")
+                assert answer.endswith(b"from a task")
+            assert connection.upload.bodies == []
+
+    asyncio.run(run())
 
 
-def test_a_repeated_request_that_is_answered_at_the_end_closes_its_connection(
+def test_requests_behind_a_small_report_wait_for_its_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run() -> None:
+        async with connected(monkeypatch) as connection:
+            await connection.send(POST, 1)
+            await connection.send(POST + LAST, 1)
+            connection.answer(None)
+            first, second, third = await connection.answers(3)
+            assert first == STORED
+            assert second.startswith(b"200 ")
+            assert b"connection: close" not in second
+            assert b"connection: close" in third
+            assert await connection.end() == b""
+
+    asyncio.run(run())
+
+
+def test_a_small_report_after_the_first_bytes_of_another_request_is_part_of_that(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The collector ends while the second request waits: it is answered, and the connection is closed."""
-    calls = 0
+    async def run() -> None:
+        async with connected(monkeypatch) as connection:
+            await connection.send(b"POST /x HTTP/1.1\r\ncontent-length: %d\r\n\r\n" % len(POST), 0)
+            await connection.send(POST, 0)
+            await connection.send(POST.replace(b"abc", b"a02"), 1)
+            connection.answer(None)
+            assert [answer[:3] for answer in await connection.answers(2)] == [b"200", b"204"]
+            assert connection.upload.bodies == [b"a02"]
 
-    def end(state: ServerState) -> None:
-        nonlocal calls
-        calls += 1
-        if calls == 2:
-            for connection in list(state.connections):
-                connection.shutdown()
+    asyncio.run(run())
 
-    upload, answers = asyncio.run(converse(monkeypatch, body(b"a01"), body(b"a02"), after=end))
-    assert upload.parsed == 1
-    assert answers == [b"204"] * 2
+
+def test_a_report_that_is_cancelled_at_the_end_is_told_so_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run() -> None:
+        async with connected(monkeypatch) as connection:
+            await connection.send(POST, 1)
+            for task in connection.state.tasks:
+                task.cancel("the time is over")
+            await asyncio.sleep(0.02)
+            connection.answer(None)
+            said = await connection.end()
+            assert said.startswith(b"HTTP/1.1 503 ")
+            assert b"retry-after: " in said
+            assert Problem.BUSY.uri.encode() in said
+            assert said.count(b"HTTP/1.1") == 1
+
+    asyncio.run(run())
+
+
+def test_a_report_that_waits_when_the_collector_ends_is_answered_and_closes_its_connection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def run() -> None:
+        async with connected(monkeypatch) as connection:
+            await connection.send(POST, 1)
+            connection.answer(None)
+            await connection.answers(1)
+            await connection.send(POST, 2)
+            for each in list(connection.state.connections):
+                each.shutdown()
+            connection.answer(None)
+            said = await connection.end()
+            assert said == b"HTTP/1.1 " + STORED.replace(b"\r\n\r\n", b"\r\nconnection: close\r\n\r\n")
+
+    asyncio.run(run())
+
+
+def test_a_sender_that_is_gone_is_not_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run() -> None:
+        async with connected(monkeypatch) as connection:
+            await connection.send(POST, 1)
+            connection.writer.transport.abort()
+            await asyncio.sleep(0.05)
+            assert connection.state.connections == set()
+            connection.answer(None)
+
+    asyncio.run(run())
+
+
+def test_a_connection_is_closed_if_it_is_idle_and_not_while_a_report_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run() -> None:
+        async with connected(monkeypatch, timeout_keep_alive=0.3) as connection:
+            for number in (1, 2):
+                await connection.send(POST, number)
+                await asyncio.sleep(0.5)
+                connection.answer(None)
+                assert await connection.answers(1) == [STORED]
+            assert await connection.end() == b""
+
+    asyncio.run(run())

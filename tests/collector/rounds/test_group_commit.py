@@ -1,6 +1,6 @@
 """Bodies that are stored together do not suffer from each other."""
 
-import asyncio
+from collections import deque
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -43,12 +43,11 @@ def test_two_halves_of_a_report_are_not_a_report(collector: Collector) -> None:
     """Even if the writer reads both bodies together."""
     asked = collector.create(campaign())
     service = collector.http.app.state.service  # type: ignore[attr-defined]
-    acceptance, (whole, other), loop = service.acceptance(asked.id), bodies(asked, 2), asyncio.new_event_loop()
-    waiting = [
-        writer_module._Waiting(acceptance, body, loop.create_future()) for body in (whole[:10], whole[10:], other)
-    ]
+    acceptance, (whole, other) = service.acceptance(asked.id), bodies(asked, 2)
+    answers: list[object] = []
+    sent = (whole[:10], whole[10:], other)
+    waiting = [writer_module._Waiting(acceptance, body, answers.append) for body in sent]
     service.writer._store_group(waiting)
-    loop.close()
     assert [one.outcome is None for one in waiting] == [False, False, True]
     assert collector.store.count(Round(asked.id, 1)) == 1
 
@@ -70,10 +69,9 @@ def test_a_bad_report_costs_the_good_ones_of_its_group_little(
         return read(body, now)
 
     monkeypatch.setattr(acceptance, "read", counted)
-    loop = asyncio.new_event_loop()
-    waiting = [writer_module._Waiting(acceptance, body, loop.create_future()) for body in sent]
+    answers: list[object] = []
+    waiting = [writer_module._Waiting(acceptance, body, answers.append) for body in sent]
     service.writer._store_group(waiting)
-    loop.close()
     assert [i for i, one in enumerate(waiting) if one.outcome is not None] == [place]
     assert collector.store.count(Round(asked.id, 1)) == 255
     assert readings <= 2 * 8 + 1
@@ -82,24 +80,54 @@ def test_a_bad_report_costs_the_good_ones_of_its_group_little(
 def test_the_writer_waits_for_more_only_if_that_is_worth_it(
     collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After waiting in vain, it stores the next groups as they are."""
+    """Each time that most of those who were answered do not come, it waits more rarely."""
     writer = collector.http.app.state.service.writer  # type: ignore[attr-defined]
     asked: list[tuple[int, float]] = []
-    come = [True, True, False, True]
+    come = 0
 
-    def wait(count: int, seconds: float) -> bool:
+    def wait(count: int, seconds: float) -> None:
         asked.append((count, seconds))
-        return come[len(asked) - 1]
+        monkeypatch.setattr(writer, "_waiting", deque([None] * (3 + come)))
 
     monkeypatch.setattr(writer, "_wait_for", wait)
-    for _ in range(3):
-        writer._wait_for_more(5, 0.002)
-    for _ in range(writer_module._GROUPS_WITHOUT_WAIT):
-        writer._wait_for_more(5, 0.002)
-    assert asked == [(5, 0.002)] * 3
-    writer._wait_for_more(5, 3.0)
-    assert asked[3:] == [(5, writer_module._LONGEST_WAIT)]
+    for come in (16, 14, 8):  # noqa: B007 - `wait` uses it
+        writer._wait_for_more(3, 16, 0.002)
+    assert asked == [(3 + 16 - 2, 0.002)] * 3
+    come = 7
+    pauses = []
+    for _ in range(8):
+        before = len(asked)
+        writer._wait_for_more(3, 16, 3.0)
+        pauses.append(writer._without_wait)
+        for _ in range(pauses[-1]):
+            writer._wait_for_more(3, 16, 3.0)
+        assert len(asked) == before + 1
+    assert pauses == [1, 3, 7, 15, 31, 31, 31, 31]
+    assert asked[-1] == (17, writer_module._LONGEST_WAIT)
+    come = 16
+    writer._wait_for_more(3, 16, 0.002)
+    assert writer._without_wait == 0
     monkeypatch.undo()
+
+
+def test_a_request_that_cannot_be_answered_leaves_the_others_theirs(
+    collector: Collector, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked = collector.create(campaign())
+    writer = collector.http.app.state.service.writer  # type: ignore[attr-defined]
+    acceptance = collector.http.app.state.service.acceptance(asked.id)  # type: ignore[attr-defined]
+    answers: list[object] = []
+
+    def fail(outcome: object) -> None:
+        raise RuntimeError("private")
+
+    told = (fail, answers.append)
+    writer._held += 46
+    writer._answer([writer_module._Waiting(acceptance, bytes(23), each, 23) for each in told])
+    assert answers == [None]
+    assert writer._held == 0
+    assert "could not be answered because of a fault" in caplog.text
+    assert "private" not in caplog.text
 
 
 def test_reports_are_acknowledged_before_they_are_rearranged_and_whatever_comes_of_that(

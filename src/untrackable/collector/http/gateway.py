@@ -7,7 +7,6 @@ of one length, so that a relay learns nothing from it. Requests that cannot be o
 import asyncio
 import functools
 import logging
-from asyncio import Future
 from collections import deque
 
 from starlette.concurrency import run_in_threadpool
@@ -19,6 +18,7 @@ from untrackable.collector.http.report_upload import (
     MEDIA_TYPE,
     REPORTS,
     Answer,
+    AnswerSmall,
     is_media_type,
     read_body,
     reserved_room,
@@ -55,8 +55,8 @@ class Gateway:
 
     def __init__(self, service: Service, keys: WatchedKeys) -> None:
         self._service, self._keys = service, keys
-        self._arrived: deque[tuple[bytes, Future[Answer]]] = deque()
-        """Small sealed bodies that wait to be opened, and the futures of their answers."""
+        self._arrived: deque[tuple[bytes, AnswerSmall]] = deque()
+        """Small sealed bodies that wait to be opened, and what answers them."""
         self._known: dict[bytes, tuple[int, CampaignAcceptance]] = {}
         """For heads of opened requests: the size of the content that follows, and who accepts it.
 
@@ -77,66 +77,57 @@ class Gateway:
         sealed = self._sealed(opened, outcome)
         await Response(sealed, headers=_HEADERS, media_type=ANSWER_MEDIA_TYPE)(scope, receive, send)
 
-    def store(self, body: bytes) -> "Future[Answer]":
-        """Queue a small sealed body. The future has the sealed answer, or a refusal in the clear.
+    def store(self, body: bytes, answer: AnswerSmall) -> None:
+        """Queue a small sealed body. Its answer is sealed, or a refusal in the clear.
 
         Bodies that arrive together are opened one after another and stored together.
         """
-        loop = asyncio.get_running_loop()
-        answer: Future[Answer] = loop.create_future()
         if not self._arrived:
-            loop.call_soon(self._open_arrived)
+            asyncio.get_running_loop().call_soon(self._open_arrived)
         self._arrived.append((body, answer))
-        return answer
 
     def _open_arrived(self) -> None:
         opened = []
         for _ in range(min(_TOGETHER, len(self._arrived))):
             body, answer = self._arrived.popleft()
-            if answer.done():  # The collector ends and does not wait for this request any longer.
-                continue
             try:
                 opened.append((self._open(body), answer))
             except Refused as refused:
-                answer.set_result(refused)
+                answer(refused)
             except Exception as error:
-                answer.set_result(_fault(error))
+                answer(_fault(error))
         for each, answer in opened:
             self._store_opened(each, answer)
         if self._arrived:
             asyncio.get_running_loop().call_soon(self._open_arrived)
 
-    def _store_opened(self, opened: OpenedRequest, answer: "Future[Answer]") -> None:
+    def _store_opened(self, opened: OpenedRequest, answer: AnswerSmall) -> None:
         """Queue the reports of an opened request: at once if its head is known, and otherwise in a task."""
         content = opened.content
         for head, (size, acceptance) in self._known.items():
             if content.startswith(head):
                 end = len(head) + size
                 padded = content[end:] == bytes(len(content) - end)
-                stored = self._service.writer.try_write(acceptance, content[len(head) : end]) if padded else None
-                if stored is not None:
-                    stored.add_done_callback(functools.partial(self._answer, opened, answer))
+                sealed = functools.partial(self._answer, opened, answer)
+                if padded and self._service.writer.try_write(acceptance, content[len(head) : end], sealed):
                     return
         task = asyncio.create_task(self._store_in_task(opened, answer))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _store_in_task(self, opened: OpenedRequest, answer: "Future[Answer]") -> None:
-        found: Answer
+    async def _store_in_task(self, opened: OpenedRequest, answer: AnswerSmall) -> None:
         try:
             with reserved_room(self._service.writer) as hold:
                 hold(len(opened.content))
-                found = self._sealed(opened, await self._stored(opened))
+                found: Answer = self._sealed(opened, await self._stored(opened))
         except Refused as refused:
             found = refused
         except Exception as error:
             found = _fault(error)
-        if not answer.done():
-            answer.set_result(found)
+        answer(found)
 
-    def _answer(self, opened: OpenedRequest, answer: "Future[Answer]", stored: "Future[Outcome]") -> None:
-        if not answer.done() and not stored.cancelled():
-            answer.set_result(self._sealed(opened, stored.result()))
+    def _answer(self, opened: OpenedRequest, answer: AnswerSmall, outcome: Outcome) -> None:
+        answer(self._sealed(opened, outcome))
 
     def _open(self, body: bytes) -> OpenedRequest:
         try:

@@ -1,18 +1,15 @@
 """`POST /campaigns/{id}/reports`: anybody may send reports. The collector reads nothing about the sender."""
 
-import functools
 import re
-from asyncio import Future
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 from starlette.types import Receive, Scope, Send
 
 from untrackable.collector.http.problems import Problem, Refused
 from untrackable.collector.http.service import Service
-from untrackable.collector.rounds.acceptance import CampaignAcceptance
+from untrackable.collector.http.small_post import SmallPost
 from untrackable.collector.rounds.group_commit import SMALL_BODY, Writer
 
 MEDIA_TYPE = b"application/octet-stream"
@@ -22,8 +19,10 @@ GATEWAY = "/.well-known/ohttp-gateway"
 """The address of the gateway (RFC 9540)."""
 Answer = Refused | bytes | None
 """The answer to a small request: a refusal, a sealed answer, or None if its reports are stored."""
-StoreSmall = Callable[[bytes], "Future[Answer] | None"]
-"""Queues a small body, or returns None if there is no room for it now."""
+AnswerSmall = Callable[[Answer], None]
+"""Answers a small request. It is called once, in the event loop's thread."""
+StoreSmall = Callable[[bytes, AnswerSmall], None]
+"""Queues a small body, which is answered later."""
 _SEALED = b"message/ohttp-req"
 _HEADERS = [(b"cache-control", b"no-store")]
 _BEFORE_ID, _AFTER_ID = "/campaigns/", "/reports"
@@ -57,36 +56,25 @@ class ReportUpload:
         await send({"type": "http.response.start", "status": 204, "headers": _HEADERS})
         await send({"type": "http.response.body"})
 
-    def storing_small(self, scope: Any, size: int) -> StoreSmall | None:
-        """What stores a small body that has arrived whole. None if this request needs to be handled as a task.
+    def store_small(self, post: SmallPost, answer: AnswerSmall) -> bool:
+        """Queue a small body that has arrived whole. False if this request needs to be handled as a task.
 
         Nearly all requests are such bodies. They are stored without a task and without any layer in between.
         """
-        path = scope["path"]
-        if scope["method"] != "POST" or size > SMALL_BODY:
-            return None
-        if path == GATEWAY:
-            return self._store_sealed if _plain(scope, _SEALED) else None
-        if not path.endswith(_AFTER_ID) or not path.startswith(_BEFORE_ID):
-            return None
-        acceptance = self._service.cached_acceptance(path[len(_BEFORE_ID) : -len(_AFTER_ID)])
-        if acceptance is None or acceptance.sealed_only or not _plain(scope, MEDIA_TYPE):
-            return None
-        return functools.partial(self._store, acceptance)
-
-    def _store(self, acceptance: CampaignAcceptance, body: bytes) -> "Future[Any] | None":
-        return self._service.writer.try_write(acceptance, body)
-
-
-def _plain(scope: Any, media_type: bytes) -> bool:
-    """Whether a request has just this media type, and is not from a web page."""
-    typed = False
-    for name, value in scope["headers"]:
-        if name == b"content-type":
-            typed = value == media_type
-        elif name == b"origin":
+        path, media_type, body = post
+        if len(body) > SMALL_BODY:
             return False
-    return typed
+        if path == GATEWAY:
+            if self._store_sealed is None or media_type != _SEALED:
+                return False
+            self._store_sealed(body, answer)
+            return True
+        if media_type != MEDIA_TYPE or not path.endswith(_AFTER_ID) or not path.startswith(_BEFORE_ID):
+            return False
+        acceptance = self._service.cached_acceptance(path[len(_BEFORE_ID) : -len(_AFTER_ID)])
+        if acceptance is None or acceptance.sealed_only:
+            return False
+        return self._service.writer.try_write(acceptance, body, answer)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 import logging
 import threading
 import time
@@ -40,8 +41,10 @@ _LONGEST_WAIT = 0.01
 
 If all n senders send again within a time w, one group takes s + w, where s is the time to store it. Without
 waiting, two groups of n/2 bodies take 2s. So waiting is better as long as w < s."""
+_LATE_SHARE = 8
+"""The thread does not wait for the last one in this many of the senders that were just answered."""
 _GROUPS_WITHOUT_WAIT = 31
-"""The number of groups that are stored without waiting for more bodies after waiting was in vain."""
+"""The largest number of groups that are stored without waiting for more bodies after waiting was in vain."""
 _SLOW_SECONDS = 15.0
 """If a body waits longer than this, the collector reports that the store hangs."""
 _FAILED_SECONDS = 30.0
@@ -52,11 +55,11 @@ Afterwards it reports success again. Otherwise a proxy would keep all reports aw
 
 @dataclass(slots=True, eq=False)
 class _Waiting:
-    """A body that waits to be stored, and the future that its request waits for."""
+    """A body that waits to be stored, and what is told the outcome."""
 
     acceptance: CampaignAcceptance
     body: bytes
-    answer: "asyncio.Future[Outcome]"
+    answer: Callable[[Outcome], None]
     reserved: int = 0
     """The memory that is given back when the body is stored."""
     outcome: Outcome = None
@@ -80,6 +83,8 @@ class Writer:
         self._wanted = _NEVER
         """The number of waiting bodies from which on the thread is woken."""
         self._in_vain = 0
+        """How often in a row the thread has waited for more bodies of which most did not come."""
+        self._without_wait = 0
         """The number of next groups for which the thread does not wait for more bodies."""
         self._ending = False
         self._failing = False
@@ -106,22 +111,26 @@ class Writer:
 
     def write(self, acceptance: CampaignAcceptance, body: bytes) -> "asyncio.Future[Outcome]":
         """Queue a body. The future is done when all its reports are stored, or when none is, with the reason."""
-        return self._queue(acceptance, body, reserved=0)
+        outcome: asyncio.Future[Outcome] = self._loop.create_future()
+        self._queue(_Waiting(acceptance, body, functools.partial(_settle, outcome)))
+        return outcome
 
-    def try_write(self, acceptance: CampaignAcceptance, body: bytes) -> "asyncio.Future[Outcome] | None":
-        """Reserve memory for a body and queue it, or return None if there is none. It is given back afterwards."""
+    def try_write(self, acceptance: CampaignAcceptance, body: bytes, answer: Callable[[Outcome], None]) -> bool:
+        """Reserve memory for a body and queue it, or return False if there is none. It is given back afterwards.
+
+        `answer` is called with the outcome, in the event loop's thread.
+        """
         size = len(body)
         if self._held + size > self._settings.room or self._ending:
-            return None
+            return False
         self._held += size
-        return self._queue(acceptance, body, reserved=size)
+        self._queue(_Waiting(acceptance, body, answer, size))
+        return True
 
-    def _queue(self, acceptance: CampaignAcceptance, body: bytes, reserved: int) -> "asyncio.Future[Outcome]":
-        answer: asyncio.Future[Outcome] = self._loop.create_future()
-        self._waiting.append(_Waiting(acceptance, body, answer, reserved))
+    def _queue(self, waiting: _Waiting) -> None:
+        self._waiting.append(waiting)
         if len(self._waiting) >= self._wanted:
             self._wake.set()
-        return answer
 
     def stop(self) -> None:
         """Store all waiting bodies and end the thread."""
@@ -162,11 +171,12 @@ class Writer:
                     for one in group:
                         one.outcome = Refused(Problem.INTERNAL, "the reports were not stored")
                 self._storing = []
+                others = len(self._waiting)
                 self._loop.call_soon_threadsafe(self._answer, group)
                 taken = time.monotonic() - begun
                 self._rearrange()
                 if sum(len(one.body) for one in group) <= _SYNCED_BYTES:
-                    self._wait_for_more(len(group), taken)
+                    self._wait_for_more(others, len(group), taken)
             if self._ending and not self._waiting:
                 return
 
@@ -176,47 +186,54 @@ class Writer:
         except Exception as error:
             _log.error("Stored reports could not be rearranged because of a fault: %s", error_location(error))
 
-    def _wait_for_more(self, answered: int, taken: float) -> None:
+    def _wait_for_more(self, others: int, answered: int, taken: float) -> None:
         """Wait for the next bodies of the senders that were just answered, if they are likely to come soon.
 
         Storing a small group mostly waits for the disk. If all senders wait for it, one sync for all of them is
         better than two. If their next bodies take longer than a sync to come, storing goes on meanwhile instead.
+        `others` is the number of bodies that waited when those senders were answered.
         """
-        if self._in_vain:
-            self._in_vain -= 1
+        if self._without_wait:
+            self._without_wait -= 1
             return
-        if not self._wait_for(answered + len(self._waiting), min(taken, _LONGEST_WAIT)):
-            self._in_vain = _GROUPS_WITHOUT_WAIT
+        self._wait_for(others + answered - answered // _LATE_SHARE, min(taken, _LONGEST_WAIT))
+        if 2 * (len(self._waiting) - others) >= answered:
+            self._in_vain = 0
+        else:
+            self._in_vain += 1
+            self._without_wait = min(2**self._in_vain - 1, _GROUPS_WITHOUT_WAIT)
 
-    def _wait_for(self, count: int, seconds: float | None) -> bool:
-        """Wait until this many bodies wait, the time is over, or the collector ends. Returns whether they do."""
+    def _wait_for(self, count: int, seconds: float | None) -> None:
+        """Wait until this many bodies wait, the time is over, or the collector ends."""
         self._wanted = count
         if len(self._waiting) < count and not self._ending:  # A body that arrives after this check sets `_wake`.
             self._wake.wait(seconds)
         self._wanted = _NEVER
         self._wake.clear()
-        return len(self._waiting) >= count
 
     def _take(self) -> list[_Waiting]:
+        waiting, left = self._waiting, self._settings.group
         group: list[_Waiting] = []
-        size = 0
-        while self._waiting and (not group or size + len(self._waiting[0].body) <= self._settings.group):
-            size += len(self._waiting[0].body)
-            group.append(self._waiting.popleft())
+        while waiting:
+            left -= len(waiting[0].body)
+            if left < 0 and group:
+                break
+            group.append(waiting.popleft())
         return group
 
     def _store_group(self, group: list[_Waiting]) -> None:
         now = self._clock()
-        known: dict[int, CampaignAcceptance] = {id(one.acceptance): one.acceptance for one in group}
-        arrived: dict[int, AcceptedReports] = {}
-        for key, acceptance in known.items():
-            bodies = [one for one in group if one.acceptance is acceptance]
-            taken = _read(acceptance, bodies, now)
+        bodies: dict[CampaignAcceptance, list[_Waiting]] = {}
+        for one in group:
+            bodies.setdefault(one.acceptance, []).append(one)
+        arrived: dict[CampaignAcceptance, AcceptedReports] = {}
+        for acceptance, its_bodies in bodies.items():
+            taken = _read(acceptance, its_bodies, now)
             if taken is not None:
-                arrived[key] = taken
+                arrived[acceptance] = taken
         begun = time.perf_counter()
         try:
-            self._add(known, arrived)
+            self._add(arrived)
         except RoundsClosed as closed:
             self._refuse_closed(group, closed.rounds, now)
             self._store_group([one for one in group if one.outcome is None])
@@ -234,10 +251,10 @@ class Writer:
             self._metrics.add("bodies_received", len(stored))
             self._metrics.add("reports_received", sum(each.rows.shape[0] for each in arrived.values()))
 
-    def _add(self, known: dict[int, CampaignAcceptance], arrived: dict[int, AcceptedReports]) -> None:
+    def _add(self, arrived: dict[CampaignAcceptance, AcceptedReports]) -> None:
         reports: dict[Round, Rows] = {}
-        for key, each in arrived.items():
-            reports |= group_by_round(known[key].id, each)
+        for acceptance, each in arrived.items():
+            reports |= group_by_round(acceptance.id, each)
         if reports:
             self._store.add(reports)
 
@@ -265,18 +282,24 @@ class Writer:
         """Tell the requests of a group what became of them, and give the memory back."""
         for one in group:
             self._held -= one.reserved
-            if not one.answer.done():
-                one.answer.set_result(one.outcome)
+            try:
+                one.answer(one.outcome)
+            except Exception as error:
+                _log.error("A request could not be answered because of a fault: %s", error_location(error))
         self._metrics.set_gauge("waiting_bytes", self._held)
+
+
+def _settle(future: "asyncio.Future[Outcome]", outcome: Outcome) -> None:
+    if not future.done():
+        future.set_result(outcome)
 
 
 def _read(acceptance: CampaignAcceptance, bodies: list[_Waiting], now: float) -> AcceptedReports | None:
     """Read all bodies together, and give those that are refused their own answers."""
-    whole = []
-    for one in bodies:  # Two bodies that are cut off must not be taken for one whole report.
-        if one.body and not len(one.body) % acceptance.wire.size:
-            whole.append(one)
-        else:
+    size = acceptance.wire.size
+    whole = [one for one in bodies if one.body and not len(one.body) % size]
+    if len(whole) < len(bodies):  # Two bodies that are cut off must not be taken for one whole report.
+        for one in set(bodies).difference(whole):
             _read_by_halves(acceptance, [one], now)
     parts = _read_by_halves(acceptance, whole, now) if whole else []
     if len(parts) < 2:

@@ -4,6 +4,8 @@ import sqlite3
 from collections.abc import Callable
 from functools import partial
 
+import numpy as np
+
 from untrackable.collector.stores.records import Rows
 from untrackable.collector.stores.sqlite_blocks import BlockTables
 from untrackable.collector.stores.sqlite_groups import FIRST_NAME, add_group, add_rows, grouped_rows, spread_groups
@@ -54,26 +56,27 @@ class GrowingTable:
         """Whether these rows become a group, which takes one statement."""
         return rows.shape[0] <= _GROUP_REPORTS and len(self._grouped) < 2 * _GROUPED_REPORTS
 
-    def add(self, connection: sqlite3.Connection, rows: Rows) -> None:
-        """Store rows."""
+    def add(self, connection: sqlite3.Connection, rows: Rows) -> Callable[[], None]:
+        """Store rows. What is returned must be called once the transaction is committed."""
         table = self._tables.reports
         if not self.takes_group(rows):
             spread_groups(connection, table)
             add_rows(connection, table, rows)
-            return
+            return partial(self._note_added, rows.shape[0], None)
         nonces = _nonces(rows)
         if not self._grouped.isdisjoint(nonces):
             rows = rows[[nonce not in self._grouped for nonce in nonces]]
         add_group(connection, table, rows)
+        return partial(self._note_added, len(nonces), nonces)
 
-    def note_added(self, rows: Rows) -> None:
-        """Note that rows are stored."""
-        if self.takes_group(rows):
-            self._grouped.update(_nonces(rows))
-        else:
+    def _note_added(self, count: int, nonces: list[bytes] | None) -> None:
+        """Note that so many reports are stored, as a group with these nonces or one by one."""
+        if nonces is None:
             self._grouped.clear()
-        self._reports += rows.shape[0]
-        self._unmoved += rows.shape[0]
+        else:
+            self._grouped.update(nonces)
+        self._reports += count
+        self._unmoved += count
 
     def has_work(self) -> bool:
         """Whether there is something to do."""
@@ -103,5 +106,5 @@ class GrowingTable:
 
 
 def _nonces(rows: Rows) -> list[bytes]:
-    data = rows[:, :NONCE].tobytes()
-    return [data[i : i + NONCE] for i in range(0, len(data), NONCE)]
+    found: list[bytes] = np.ascontiguousarray(rows[:, :NONCE]).view(f"V{NONCE}").ravel().tolist()
+    return found

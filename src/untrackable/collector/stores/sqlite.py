@@ -229,11 +229,10 @@ class SqliteStore(Store):
                 tables = {key: self._table(connection, key) for key in reports}
                 alone = len(reports) == 1 and all(tables[key].takes_group(rows) for key, rows in reports.items())
                 with nullcontext() if alone else self._begin(connection, write=True):
-                    for key, rows in reports.items():
-                        tables[key].add(connection, rows)
+                    added = [tables[key].add(connection, rows) for key, rows in reports.items()]
                 self._check_files()  # Somebody may have deleted them.
-                for key, rows in reports.items():
-                    tables[key].note_added(rows)
+                for note_added in added:
+                    note_added()
         except (sqlite3.Error, StoreUnavailable) as error:
             if "no such table: reports_" in str(error):
                 for key in reports:
