@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from untrackable import __version__
 from untrackable.errors import ExtraMissing, UntrackableError
 from untrackable.extras import EXTRAS, extra, require
 from untrackable.protocol.campaign import Campaign
@@ -132,13 +131,6 @@ def test_extras_are_those_that_are_declared() -> None:
     assert everything == f"untrackable[{','.join(sorted(declared))}]"
     assert declared.pop("fast") == ("numba",)  # NumPy does the same without it
     assert declared == {name: modules for name, (_, modules) in EXTRAS.items() if name not in ("cuda", "spark")}
-
-
-def test_version_and_changelog_agree() -> None:
-    root = Path(__file__).parent.parent
-    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    versions = re.findall(r"^## (\S+)", (root / "CHANGELOG.md").read_text(encoding="utf-8"), re.M)
-    assert project["version"] == __version__ == versions[0]
 
 
 def _module(requirement: str) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from tests.collector.http.test_public_page import filled
+from tests.collector.dashboard.test_campaign_page import filled
 from tests.collector.samples import BEGIN, HOUR, campaign
 from tests.collector.servers import Collector, collecting
 from untrackable import Categories, HashedStrings
