@@ -123,8 +123,8 @@ def result_of(data: dict[str, Any]) -> DemoResult:
     assert promised is not None
     return DemoResult(
         data["address"],
-        data["key"],
-        data["answer_address"],
+        "",
+        "",
         data["clients"],
         data["relayed_clients"],
         data["people"],
