@@ -73,6 +73,13 @@ class Rounds(click.ParamType):  # type: ignore[type-arg]
 @click.option("--beta", type=float, default=0.05, show_default=True, help="Probability of a larger error.")
 @click.option("--one-value", is_flag=True, help="The error holds for each value, not for all at once.")
 @click.option("--changes", is_flag=True, help="A person's answer may change.")
+@click.option(
+    "--want",
+    type=click.Choice(["frequencies", "quantiles", "mean"]),
+    default="frequencies",
+    show_default=True,
+    help="What to publish of numbers.",
+)
 @click.option("--pooled", type=int, default=1, show_default=True, help="Rounds pooled for one figure.")
 @chosen_attendance
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
@@ -101,11 +108,16 @@ def plan(
     report, and must not work with the collector: reports may then be far louder. --eps is a limit in case they do
     work together.
 
+    Answers may be numbers in order. With --want quantiles, --error is that of the share of people at or below a
+    number; with --want mean it is a share of the range of numbers.
+
     The rounds that somebody answers, and from where, can give a person away. So clients answer only some rounds, as
     often as --recognition allows. With --recognition 1, attendance is left out and every round is answered.
 
     Example: untrackable plan --people 10000000 --values 2 --rounds 365 --eps 1
              untrackable plan --values 1024 --rounds 52 --eps 2 --error 0.01
+             untrackable plan --people 1000000 --values 1024 --rounds 12 \
+                 --eps 2 --want quantiles
              untrackable plan --people 100000 --values 2 --rounds 365 \
                  --crowd-eps 1
     """

@@ -97,6 +97,10 @@ def promise(goals: Goals) -> str:
     if goals.discovered is not None:
         return "the frequency from which on strings are found (predicted)"
     what = "all values at once" if goals.simultaneous and goals.size > 2 else "any one value"
+    if goals.want == "quantiles":
+        what = "the share of people up to any number" + ", all at once" * goals.simultaneous
+    if goals.want == "mean":
+        what = "the mean, as a share of the range of numbers"
     pooled = f", {goals.pooled:,} rounds pooled" if goals.pooled > 1 else ""
     when = "the first figure" if goals.rounds == FOREVER else "every figure"
     return f"{what}, except with probability {goals.beta:g}, in {when}{pooled}"
@@ -186,6 +190,10 @@ def _answer(plan: Plan, best: Option) -> str:
     if best.goals.discovered is not None:
         share = upper(best.error_upper)
         return f"{best.name}: it finds strings that at least {share} of all people hold (predicted)."
+    if best.goals.want == "quantiles":
+        return f"{best.name}: shares of people up to a number are off by at most {upper(best.error_upper)} (upper)."
+    if best.goals.want == "mean":
+        return f"{best.name}: the mean is off by at most {upper(best.error_upper)} of the range (upper)."
     return f"{best.name}: frequencies are off by at most {upper(best.error_upper)} (upper)."
 
 
@@ -198,9 +206,14 @@ def _promises(best: Option) -> str:
         )
     return (
         f"Error at most {upper(best.error_upper)} (upper; {promise(best.goals)}); standard error of one round "
-        f"{number(best.standard_error)} (exact; of a value that nobody holds). "
+        f"{number(best.standard_error)} ({error_given(best.goals)}). "
         f"Tracking: {best.goals.tolerance.measure} {said(best.tracked)}."
     )
+
+
+def error_given(goals: Goals) -> str:
+    """How well the standard error is known, and of what."""
+    return "exact; of a value that nobody holds" if goals.want == "frequencies" else "upper"
 
 
 def _second(plan: Plan, best: Option) -> list[str]:

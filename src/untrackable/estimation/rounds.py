@@ -182,7 +182,12 @@ def deviation_of(estimate: Estimate) -> FloatArray:
 
 def _precisions(estimates: list[Estimate]) -> list[FloatArray]:
     """One over the variance of a value that nobody holds, or over its bound if a chance is not known."""
-    bounds = [deviation_of(e) ** -2 for e in estimates]
+    deviations = [deviation_of(e) for e in estimates]
+    # Where frequencies cannot be told, the span still says how much a report counts for the mean.
+    bounds = [
+        np.where(np.isfinite(d), d, e.span / math.sqrt(e.n)) ** -2
+        for d, e in zip(deviations, estimates, strict=True)
+    ]
     known = [e.chance for e in estimates if e.chance is not None]
     if len(known) < len(estimates):
         return bounds

@@ -1,11 +1,12 @@
 """What a mechanism will deliver: the error of a published figure, and how many people that takes."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
 from untrackable.mechanisms.interface import Mechanism
+from untrackable.mechanisms.wanted_figure import WantedError, wanted_error
 from untrackable.planning.goals import FOREVER, LARGEST_PEOPLE, Goals
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.monotone_search import smallest_integer
@@ -34,6 +35,8 @@ def errors(mechanism: Mechanism, goals: Goals, people: int) -> Predicted:
     """
     if goals.discovered is not None:
         return _thresholds(mechanism, goals, people)
+    if goals.want != "frequencies":
+        return _wanted(mechanism, goals, people)
     beta = radius_beta(mechanism, goals)
     reports = reports_counted(people, goals.answered, beta)
     if reports == 0:
@@ -49,6 +52,40 @@ def errors(mechanism: Mechanism, goals: Goals, people: int) -> Predicted:
         return Predicted(one, pooled(radii) if mechanism.independent else one)
     found = of_round(1)
     return Predicted(found.radius, pooled([found] * goals.pooled) if mechanism.independent else found.radius)
+
+
+def _wanted(mechanism: Mechanism, goals: Goals, people: int) -> Predicted:
+    """The errors of a mean, or of shares up to a number."""
+    reports = reports_counted(people, goals.answered, goals.beta)
+    if reports == 0:
+        return Predicted(math.inf, math.inf)
+    last = goals.figure[-1] if not mechanism.rounds_alike else 1
+    pooled = goals.figure if not mechanism.rounds_alike else [1] * goals.pooled
+    one = _wanted_error(mechanism, goals, [last], reports).radius
+    if len(pooled) == 1 or not mechanism.independent:
+        return Predicted(one, one)
+    return Predicted(one, _wanted_error(mechanism, goals, pooled, reports).radius)
+
+
+def _wanted_error(mechanism: Mechanism, goals: Goals, rounds: Sequence[int], reports: int) -> WantedError:
+    return wanted_error(
+        mechanism,
+        goals.want,
+        values=goals.size,
+        rounds=rounds,
+        reports=reports,
+        beta=goals.beta,
+        participation=goals.answered,
+        simultaneous=goals.simultaneous,
+    )
+
+
+def standard_error(mechanism: Mechanism, goals: Goals) -> float:
+    """Of one round: the last, or the first if there is no last one."""
+    sent = max(1, round((goals.people or 1) * goals.answered / goals.levels))
+    if goals.want != "frequencies":
+        return _wanted_error(mechanism, goals, [goals.figure[-1]], sent).standard_error
+    return mechanism.accuracy(sent, round=goals.figure[-1], candidates=range(goals.size)).standard_error
 
 
 def radius_beta(mechanism: Mechanism, goals: Goals) -> float:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
+import numpy as np
+
 from untrackable import checks
 from untrackable.checks import Chance
 from untrackable.encodings.discovered_strings import MOST_LEVELS, DiscoveredStrings
@@ -15,6 +17,7 @@ from untrackable.encodings.salt import SHORTEST_SALT
 from untrackable.mechanisms.demands import Budget, CrowdBudget
 from untrackable.mechanisms.interface import Values
 from untrackable.mechanisms.tolerance import MEASURES, Tolerance
+from untrackable.mechanisms.wanted_figure import WANTS, Want
 from untrackable.theory.attendance import AMONG as AMONG
 from untrackable.theory.attendance import HALF_AND_HALF, Attendance
 from untrackable.theory.chance_of_answering import EVERY_ROUND
@@ -88,6 +91,9 @@ class Goals:
     trusted. Or it is the collector without the relay that hides who sends which report: *crowd*. Then `crowd_eps`
     and `crowd_delta` are the privacy of all reports ever in the crowd of `people`, and `eps` is a limit against an
     observer who knows whose reports they are; without it there is none. So eps is not solved for.
+
+    `want` is what is to be published of an ordered question. For "quantiles", `error` is that of the share of
+    people at or below a number. For a "mean" it is a share of the range from the lowest to the highest number.
     """
 
     people: int | None = None
@@ -118,9 +124,11 @@ class Goals:
     observer: Observer = "alone"
     crowd_eps: float | None = None
     crowd_delta: float = 1e-6
+    want: Want = "frequencies"
 
     def __post_init__(self) -> None:
         self._settle_question()
+        self._settle_want()
         self._settle_observer()
         optional: dict[str, Any] = {
             "people": lambda v: checks.integer(
@@ -195,6 +203,20 @@ class Goals:
             checks.settle(self, strings=checks.integer("strings", self.strings, low=1, high=LONGEST_STRING))
         if self.bits is not None:
             checks.settle(self, bits=checks.integer("bits", self.bits, low=1, high=LARGEST_BITS))
+
+    def _settle_want(self) -> None:
+        checks.choice("want", self.want, WANTS)
+        if self.want == "frequencies":
+            return
+        if self.discovered is not None:
+            raise ValueError(f"want must be frequencies if strings are discovered, got {self.want}")
+        if self.encoding is not None:
+            edges = self.encoding.numbers()
+            steps = np.diff(edges.lower)
+            if self.want == "mean" and not (np.isfinite(edges.lower).all() and np.allclose(steps, steps[0])):
+                raise ValueError(
+                    "want must not be mean: the values must stand for numbers at equal distances, within a range"
+                )
 
     def _settle_tolerance(self) -> None:
         if all(getattr(self, name) is None for name in MEASURES):
@@ -341,6 +363,7 @@ class Goals:
             every_round=True,
             participation=self.answered,
             crowd=self._crowd_budget,
+            want=self.want,
         )
 
     @property

@@ -8,12 +8,14 @@ from typing import Any
 from untrackable.brackets import Bracket
 from untrackable.encodings.salt import SHORTEST_SALT
 from untrackable.mechanisms.catalogue import CATALOGUE
+from untrackable.mechanisms.catalogue_entry import Entry
 from untrackable.mechanisms.crowd_answer import InCrowd
 from untrackable.mechanisms.demands import Unsuitable
 from untrackable.mechanisms.interface import Mechanism
+from untrackable.mechanisms.ordered_catalogue import ORDERED
 from untrackable.mechanisms.truthfulness import Truthfulness
 from untrackable.planning.crowd_view import in_crowd
-from untrackable.planning.forecast import errors, report_bytes
+from untrackable.planning.forecast import errors, report_bytes, standard_error
 from untrackable.planning.goals import FOREVER, Goals, Unknown
 from untrackable.planning.nearest_changes import Change, nearest
 from untrackable.planning.other_answers import ToldApart
@@ -61,11 +63,11 @@ class Option:
 
     @property
     def standard_error(self) -> float:
-        """Of one round, of a value that nobody holds (exact). It is of the last round, or of the first."""
-        sent = max(1, round((self.goals.people or 1) * self.goals.answered / self.goals.levels))
-        return self.mechanism.accuracy(
-            sent, round=self.goals.figure[-1], candidates=range(self.goals.size)
-        ).standard_error
+        """Of one round, of a value that nobody holds (exact). It is of the last round, or of the first.
+
+        If a mean or quantiles are wanted, it is theirs, whatever people hold (upper).
+        """
+        return standard_error(self.mechanism, self.goals)
 
     @property
     def shift(self) -> float | None:
@@ -134,17 +136,26 @@ def plan(*, goals: Goals | None = None, progress: Progress = no_progress, **dema
         raise TypeError(f"give either goals or their fields, not both: {', '.join(demands)}")
     options: list[Option] = []
     refusals: list[Refusal] = []
-    for done, entry in enumerate(CATALOGUE.values()):
-        progress(entry.name, done / len(CATALOGUE))
+    entries = CATALOGUE if goals.want == "frequencies" else {**ORDERED, **CATALOGUE}
+    for done, entry in enumerate(entries.values()):
+        progress(entry.name, done / len(entries))
         try:
             options.append(option(entry.name, solve(entry, goals)))
         except Unsuitable as reason:
-            changes = nearest(entry, goals, reason)
-            refusals.append(Refusal(entry.name, reason.binding, reason.why, changes, reason.error))
+            refusals.append(_refusal(entry, goals, reason))
     options.sort(key=lambda o: _rank(o, goals.unknown))
     refusals.sort(key=lambda r: (not r.nearest, r.times))
     best = published(options[0].goals) if options else None
     return Plan(goals, goals.unknown, tuple(options), tuple(refusals), best)
+
+
+def _refusal(entry: Entry, goals: Goals, reason: Unsuitable) -> Refusal:
+    """Why a mechanism does not meet the goals, and what would help. Nothing does if it has no such figure."""
+    try:
+        changes = nearest(entry, goals, reason)
+    except Unsuitable as always:
+        reason, changes = always, ()
+    return Refusal(entry.name, reason.binding, reason.why, changes, reason.error)
 
 
 def option(name: str, solved: Solved) -> Option:

@@ -148,8 +148,17 @@ class MeanAggregator(BitAggregator):
         frequencies = np.zeros(self._values)
         frequencies[0], frequencies[-1] = 1 - mean, mean
         unknown = np.broadcast_to(np.inf, frequencies.shape)
-        spread = LinearSpreads(self._spread)
-        return Estimate(frequencies, n, beta, unknown, unknown, unknown, span=unknown, spread=spread)
+        return Estimate(
+            frequencies,
+            n,
+            beta,
+            unknown,
+            unknown,
+            unknown,
+            span=np.broadcast_to(1 / (self._truth - self._lie), frequencies.shape),
+            deviation=unknown,
+            spread=LinearSpreads(self._spread),
+        )
 
     def _spread(self, weights: FloatArray) -> Spread:
         """That of weights on a line over all values; others cannot be estimated."""

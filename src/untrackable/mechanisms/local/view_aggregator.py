@@ -142,9 +142,6 @@ def _estimated(frequencies: FloatArray, n: int, beta: float, law: TableLaw) -> E
     held = np.clip(frequencies, 0, 1)
     error = np.sqrt(np.maximum(0.0, held * entry.held + (1 - held) * entry.free) / n)
 
-    def reach(beta: float) -> float:
-        return float(entry.spread.radius(n, beta))
-
     # The errors of the two entries of a bit are the same number.
     together = 1 if law.bits == 1 else frequencies.size
     size = frequencies.shape
@@ -152,10 +149,9 @@ def _estimated(frequencies: FloatArray, n: int, beta: float, law: TableLaw) -> E
         frequencies,
         n,
         beta,
-        np.broadcast_to(reach(beta), size),
-        np.broadcast_to(reach(beta / together), size),
+        np.broadcast_to(entry.spread.radius(n, beta), size),
+        np.broadcast_to(entry.spread.radius(n, beta, statistics=together), size),
         error,
         span=np.broadcast_to(entry.span, size),
-        reach=reach,
         spread=ViewSpreads(law),
     )

@@ -1,0 +1,80 @@
+"""How far a wanted figure of an ordered question may be off, before there is any report: a mean, or shares."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import lru_cache
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from untrackable.estimation.pooled_spread import PooledSpreads
+from untrackable.estimation.spread import SampledSpreads, Spread, Spreads
+from untrackable.mechanisms.demands import Unsuitable
+from untrackable.mechanisms.interface import Mechanism
+
+Want = Literal["frequencies", "quantiles", "mean"]
+"""What is wanted of a question: the share of each answer, the share up to each number, or the mean of numbers."""
+WANTS: tuple[Want, ...] = ("frequencies", "quantiles", "mean")
+
+
+class WantedError(NamedTuple):
+    """The error of a figure (upper, fails with probability beta), and its standard error (upper)."""
+
+    radius: float
+    standard_error: float
+
+
+def wanted_error(
+    mechanism: Mechanism,
+    want: Want,
+    *,
+    values: int,
+    rounds: Sequence[int],
+    reports: int,
+    beta: float,
+    participation: Fraction,
+    simultaneous: bool,
+) -> WantedError:
+    """The error of the figure of these rounds, of each of which there are so many reports.
+
+    For quantiles it is that of the share of people at or below a number: the worst number chosen beforehand, or all
+    at once. For a mean, it is a share of the range from the lowest to the highest number.
+    """
+    spreads = [_spreads(mechanism, values, round) for round in rounds]
+    if participation < 1:
+        spreads = [SampledSpreads(one) for one in spreads]
+    # Rounds count by one over their variance, as in `Rounds.pooled`.
+    errors = [mechanism.accuracy(reports, round=r, candidates=range(values)).standard_error for r in rounds]
+    weights = np.array([error**-2.0 for error in errors])
+    shares = [np.full(values, weight) for weight in weights / weights.sum()]
+    pooled = PooledSpreads([(one, reports, share) for one, share in zip(spreads, shares, strict=True)], True)
+    together = spreads[0] if len(rounds) == 1 else pooled
+    try:
+        spread = _spread(together, want, values)
+    except ValueError as error:
+        why = str(error)
+        raise Unsuitable("accuracy", f"{why[:1].upper()}{why[1:]}.", mechanism=mechanism) from None
+    n = reports * len(rounds)
+    statistics = values - 1 if simultaneous and want == "quantiles" else 1
+    return WantedError(
+        float(np.max(spread.radius(n, beta, statistics=statistics))), float(np.max(spread.standard_error(n)))
+    )
+
+
+def _spread(spreads: Spreads, want: Want, values: int) -> Spread:
+    if want == "quantiles":
+        return spreads.of_first(values)
+    return spreads.of(np.linspace(-0.5, 0.5, values))
+
+
+@lru_cache(maxsize=64)
+def _spreads(mechanism: Mechanism, values: int, round: int) -> Spreads:
+    """The spreads that an estimate of this round will have. They do not depend on what reports say.
+
+    So those of one report about any value are the same.
+    """
+    (batch,) = mechanism.simulate(np.zeros(1, dtype=np.int64), rounds=[round], seed=1)
+    sums = mechanism.aggregator(round)
+    if sums.needs_candidates:
+        raise Unsuitable("values", "It estimates answers one by one, and sums over many answers are not planned.")
+    return sums.add(batch.reports[:, 0]).estimate().spread

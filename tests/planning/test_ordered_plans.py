@@ -1,0 +1,168 @@
+"""Plans for means and quantiles: every mechanism that they list is carried out, and keeps its promise.
+
+A figure misses its promise with probability at most beta. If all promises are kept, more misses than allowed happen
+with probability at most 1e-7.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from untrackable import Goals, plan
+from untrackable.encodings.categories import Categories
+from untrackable.encodings.number_ranges import IntegerRange
+from untrackable.estimation import Rounds
+from untrackable.estimation.estimate import Estimate
+from untrackable.mechanisms.catalogue import CATALOGUE
+from untrackable.mechanisms.demands import Unsuitable
+from untrackable.mechanisms.local.views import Views
+from untrackable.mechanisms.ordered_catalogue import ORDERED
+from untrackable.mechanisms.wrappers.card_dealing import Dealt
+from untrackable.planning.planned_campaign import draft
+from untrackable.planning.plans import Option
+from untrackable.planning.plans import option as option_of
+from untrackable.planning.unknown_goal import solve
+
+ENTRIES = {**ORDERED, **CATALOGUE}
+BETA = 0.2
+ALARM = 1e-7
+TRIALS = 20
+FAMILIES = {"views", "one-bit", "deck", "fading", "rnip", "memoized", "l-grr", "l-sue", "l-osue", "l-oue", "l-soue"}
+"""The families that some of these plans list."""
+
+
+def goals_of(seed: int, want: str, **changes: Any) -> Goals:
+    rng = np.random.default_rng([31, seed])
+    demands: dict[str, Any] = {
+        "people": int(rng.integers(3_000, 6_000)),
+        "values": int(rng.choice([5, 8, 16])),
+        "rounds": 3,
+        "eps": float(rng.uniform(4, 8)),
+        "advantage": 1.0,
+        "matched_by_answer": 1.0,
+        "error": 0.999,
+        "beta": BETA,
+        "simultaneous": bool(seed % 2),
+        "pooled": 1 + seed % 3,
+        "recognition": 1.0,
+        "want": want,
+    }
+    return Goals(**demands | changes)
+
+
+def figure(option: Option, values: "np.ndarray[Any, Any]", seed: int) -> Estimate:
+    mechanism, goals = option.mechanism, option.goals
+    answered = np.random.default_rng([9, seed]).random((len(goals.figure), values.size)) < float(goals.answered)
+    batches = list(mechanism.simulate(values, rounds=list(goals.figure), seed=seed))
+    reports = np.concatenate([batch.reports for batch in batches])
+    found = {
+        r: mechanism.aggregator(r).add(reports[answered[i], i]).estimate(beta=BETA).of_everybody(goals.answered)
+        for i, r in enumerate(goals.figure)
+    }
+    return Rounds(mechanism, found).pooled(beta=BETA) if mechanism.independent else found[goals.figure[-1]]
+
+
+def missed(option: Option, seed: int) -> float:
+    """The error of a figure over the promised one."""
+    goals, rng = option.goals, np.random.default_rng([5, seed])
+    values = rng.choice(goals.size, size=goals.people or 1, p=rng.dirichlet(np.full(goals.size, 0.7)))
+    found = figure(option, values, seed).first(goals.size)
+    if goals.want == "mean":
+        off = abs(found.mean().value - values.mean()) / (goals.size - 1)
+        return float(off) / option.error_upper
+    truth = np.cumsum(np.bincount(values, minlength=goals.size))[:-1] / values.size
+    apart = np.abs(found.distribution().shares - truth)
+    return float(apart.max() if goals.simultaneous else apart[seed % apart.size]) / option.error_upper
+
+
+@pytest.fixture(scope="module")
+def trials() -> dict[str, list[float]]:
+    options: dict[str, list[Option]] = {}
+    for seed, want in ((0, "mean"), (1, "quantiles"), (2, "quantiles")):
+        for option in plan(goals=goals_of(seed, want)).options:
+            options.setdefault(option.name, []).append(option)
+    for name, want in (("views", "quantiles"), ("one-bit", "mean"), ("deck", "quantiles")):
+        attended = goals_of(1, want, people=20_000, rounds=8, recognition=0.004, advantage=0.02)
+        options[name].append(option_of(name, solve(ENTRIES[name], attended)))
+        assert options[name][-1].goals.answered < 1
+    return {
+        name: [missed(found[i % len(found)], 1000 * number + i) for i in range(TRIALS)]
+        for number, (name, found) in enumerate(options.items())
+    }
+
+
+def test_every_family_that_is_listed_keeps_its_promises(trials: dict[str, list[float]]) -> None:
+    assert set(trials) >= FAMILIES
+    for name, ratios in trials.items():
+        allowed = int(binom.isf(ALARM / len(trials), len(ratios), BETA))
+        assert sum(ratio > 1 for ratio in ratios) <= allowed, name
+        assert max(ratios) > 0.02, name  # none is free of error
+    every = [ratio for ratios in trials.values() for ratio in ratios]
+    assert sum(ratio > 1 for ratio in every) <= binom.isf(ALARM, len(every), BETA)
+    assert sum(ratio > 0.2 for ratio in every) > binom.isf(ALARM, len(every), BETA)  # a fifth would be found out
+
+
+@pytest.mark.parametrize("want", ["quantiles", "mean"])
+def test_estimates_promise_no_more_than_the_plan(want: str) -> None:
+    goals = goals_of(2, want)
+    for option in plan(goals=goals).options:
+        if option.name not in ("views", "one-bit", "deck", "memoized"):
+            continue
+        values = np.arange(goals.people or 1) % goals.size
+        found = figure(option, values, 1).first(goals.size)
+        if want == "mean":
+            radius = float(found.spread.of(np.linspace(-0.5, 0.5, goals.size)).radius(found.n, BETA))
+        else:
+            radius = float(found.spread.of_first(goals.size).radius(found.n, BETA).max())
+        assert radius == pytest.approx(option.error_upper, rel=1e-6), option.name
+
+
+def test_the_best_mechanism_depends_on_what_is_wanted() -> None:
+    """One bit for a mean, views for shares up to any of many numbers, and plain buckets for frequencies."""
+
+    def error(name: str, want: str) -> float:
+        goals = Goals(people=10**8, values=1024, rounds=12, eps=2.0, recognition=1.0, want=want)  # type: ignore[arg-type]
+        return option_of(name, solve(ENTRIES[name], goals)).error_upper
+
+    assert error("one-bit", "mean") < error("views", "mean") < error("deck", "mean")
+    assert error("views", "quantiles") < error("deck", "quantiles") / 3
+    with pytest.raises(Unsuitable, match="tells the mean only"):
+        error("one-bit", "quantiles")
+    listed = plan(people=10**6, values=2, rounds=2, eps=2.0, recognition=1.0)
+    names = {option.name for option in listed.options} | {refusal.name for refusal in listed.refusals}
+    assert names == set(CATALOGUE)
+
+
+def test_a_plan_becomes_a_campaign() -> None:
+    """Its guarantee is confirmed by the engine and by a client."""
+    encoding = IntegerRange(low=0, high=999)
+    goals = Goals(people=10**7, encoding=encoding, rounds=12, eps=2.0, want="quantiles", recognition=1.0)
+    found = solve(ENTRIES["views"], goals)
+    drafted = draft(found.goals, found.mechanism, b"")
+    assert isinstance(drafted.mechanism, Dealt)
+    assert isinstance(drafted.mechanism.base, Views)
+    assert drafted.guarantee is not None
+    law = drafted.mechanism.integer_privacy(12, values="fixed", step=1.0)
+    assert law is not None
+    assert law.delta(2.0) <= 1e-6 * (1 + 1e-6)
+
+
+def test_wants_that_make_no_sense_are_refused() -> None:
+    with pytest.raises(ValueError, match="want must be one of"):
+        goals_of(0, "median")
+    with pytest.raises(ValueError, match="not numbers"):
+        goals_of(0, "mean", values=None, encoding=Categories(names=["a", "b"]))
+    with pytest.raises(ValueError, match="if strings are discovered"):
+        goals_of(0, "quantiles", values=None, strings=4)
+
+
+def test_the_unknown_is_solved_for() -> None:
+    goals = goals_of(1, "quantiles", people=None, error=0.05, advantage=0.01, values=64)
+    for unknown in ("people", "eps", "rounds"):
+        asked = goals.replace(**{"people": 10**6, "eps": 6.0, "rounds": 3, unknown: None}, pooled=1)
+        found = option_of("views", solve(ENTRIES["views"], asked))
+        assert found.error_upper <= 0.05 * (1 + 1e-9)
+        assert math.isfinite(float(getattr(found.goals, unknown)))
