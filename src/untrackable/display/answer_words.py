@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from untrackable.display.percentages import percent
 
-
 BUCKET_WORDS = (
     "The collector knows strings by their hash only, so these are buckets, each for many strings. Name the strings "
     "that you look for, and their shares are shown."
