@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-from untrackable.auditing.audit_questions import pure_bracket
 from untrackable.brackets import at_most
 from untrackable.display.campaign_words import guess_bound
 from untrackable.display.numbers import odds_factor, shown, upper
@@ -62,6 +61,8 @@ def costs(campaign: Campaign) -> list[Cost]:
 
 
 def _cost(campaign: Campaign, rounds: int) -> Cost:
+    from untrackable.auditing.audit_questions import pure_bracket
+
     declared, share = campaign.guarantee, campaign.participation
     pair = campaign.mechanism.privacy(reports=rounds, values=declared.values, participation=share)
     alone = pair.gamma(declared.delta) if declared.delta else pure_bracket(pair)
@@ -79,8 +80,8 @@ def cost_words(campaign: Campaign) -> str:
     if declared.crowd is not None:
         deltas += f", and {at_most(declared.crowd.delta, 4)} for the collector alone"
     return (
-        f"The eps that the first rounds spend, at {deltas}. The total over all rounds is what counts: it is the "
-        "guarantee above, and clients refuse a campaign whose total exceeds what their person allows."
+        f"The eps that the first rounds spend, at {deltas}. The total over all rounds is what counts: it is at "
+        "most the guarantee above, and clients refuse a campaign whose total exceeds what their person allows."
     )
 
 
