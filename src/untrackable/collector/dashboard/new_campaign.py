@@ -14,9 +14,11 @@ from untrackable.collector.dashboard.campaign_form import (
     CampaignForm,
     empty_form,
     read_campaign_form,
+    unread_form,
 )
 from untrackable.collector.dashboard.heavy_work import HeavyWork, Job, WorkFailed, WorkOutdated
 from untrackable.collector.dashboard.page_rendering import HEADERS, page, part
+from untrackable.collector.dashboard.page_turns import page_turn
 from untrackable.collector.dashboard.plan_jobs import begin, show_campaign, show_plan
 from untrackable.collector.dashboard.posted_forms import TOKEN, Form, read_form
 from untrackable.collector.dashboard.sessions import signed_in, token_is_right
@@ -138,8 +140,10 @@ class NewCampaign:
     async def _sent(self, request: Request, *, whole: bool) -> tuple[CampaignForm, str]:
         """The form that somebody sent, and why nothing is done with it, if so. What they typed is kept."""
         sent = await read_form(request)
-        form = await run_in_threadpool(read_campaign_form, sent, self._service.clock(), whole=whole)
-        return form, await run_in_threadpool(_who_is_wrong, request, sent)
+        problem = await run_in_threadpool(_who_is_wrong, request, sent)
+        if problem:
+            return unread_form(sent), problem
+        return await run_in_threadpool(read_campaign_form, sent, self._service.clock(), whole=whole), ""
 
     async def _shown(self, request: Request, form: CampaignForm, **parts: Any) -> Response:
         """The form as a page, made in a thread: the list of answers may be long."""
@@ -183,17 +187,19 @@ class NewCampaign:
         problem: str = "",
         status: int = 200,
     ) -> Response:
-        return page(
-            request,
-            "new_campaign.html",
-            status=422 if form.errors else status,
-            form=form,
-            plan=plan,
-            computing=computing,
-            previewing=previewing,
-            problem=problem,
-            gateway=self._service.settings.gateway_keys is not None,
-        )
+        stranger = signed_in(request) is None
+        with page_turn() if stranger else contextlib.nullcontext():
+            return page(
+                request,
+                "new_campaign.html",
+                status=422 if form.errors else status,
+                form=form,
+                plan=plan,
+                computing=computing,
+                previewing=previewing,
+                problem=problem,
+                gateway=self._service.settings.gateway_keys is not None,
+            )
 
 
 def _who_is_wrong(request: Request, typed: Form | None) -> str:
