@@ -12,8 +12,8 @@ from untrackable import Buckets
 from untrackable.encodings.bucket_text import buckets_from_text
 from untrackable.encodings.encoding import from_json
 from untrackable.encodings.text_values import from_text
-from untrackable.encodings.units import UNITS, converted, in_words, read_quantity, scale_of
 from untrackable.errors import EncodingError
+from untrackable.units import UNITS, converted, in_words, read_quantity, scale_of
 
 
 def test_a_log_scale_of_times() -> None:
