@@ -214,7 +214,7 @@ def test_slow_computations_are_said_and_lose_nothing(manager: Visitor, monkeypat
     answer = manager.post("/new", **fields(manager, people="999,999"))
     assert "Still computing" in answer.text
     assert 'value="999,999"' in answer.text
-    assert "Still computing" in manager.post("/new/preview", **fields(manager)).text
+    assert "data-again>" in manager.post("/new/preview", **fields(manager)).text
     assert manager.post("/new/results", **fields(manager)).json() == {"errors": {}, "computing": True, "html": ""}
 
 
@@ -230,6 +230,25 @@ def test_a_question_that_a_newer_one_replaced_is_asked_again(
         stopped.set_running_or_notify_cancel()
     monkeypatch.setattr(HeavyWork, "submit", lambda *_, **__: stopped)
     assert manager.post("/new/results", **fields(manager)).json()["computing"]
+
+
+def test_tabs_do_not_stop_each_other(manager: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    askers = []
+
+    def submit(self: HeavyWork, *_: object, asker: str) -> Future[None]:
+        askers.append(asker)
+        stopped: Future[None] = Future()
+        stopped.set_exception(WorkFailed("no"))
+        return stopped
+
+    monkeypatch.setattr(HeavyWork, "submit", submit)
+    for tab in ("1", "2", "1"):
+        manager.post("/new/results", **fields(manager, tab=tab))
+    manager.post("/new", **fields(manager))
+    manager.sign_in()
+    manager.post("/new/results", **fields(manager, tab="1"))
+    assert askers[0] == askers[2]
+    assert len(set(askers)) == 4
 
 
 def test_a_failed_computation_is_said(manager: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:

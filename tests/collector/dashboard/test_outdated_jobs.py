@@ -16,6 +16,12 @@ def endless(name: str) -> str:
         time.sleep(0.01)
 
 
+def deaf(name: str) -> str:
+    """A job that never looks whether anybody wants it."""
+    while True:
+        time.sleep(0.01)
+
+
 def named(name: str) -> str:
     return name
 
@@ -39,6 +45,18 @@ def test_the_newest_question_stops_the_one_that_runs(work: HeavyWork) -> None:
     assert second.result(100) == "second"
     assert work.submit(endless, "first", asker="a") is not first  # It is not remembered as done.
     assert work.submit(named, "third", asker="a").result(100) == "third"
+
+
+def test_a_job_that_does_not_stop_is_killed(work: HeavyWork, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("untrackable.collector.dashboard.heavy_work._STOP_SECONDS", 0.1)
+    work.submit(named, "warm").result(100)
+    first = work.submit(deaf, "first", asker="a")
+    while not first.running():
+        time.sleep(0.01)
+    second = work.submit(named, "second", asker="a")
+    with pytest.raises(WorkOutdated):
+        first.result(100)
+    assert second.result(100) == "second"
 
 
 def test_a_late_message_stops_no_later_job() -> None:

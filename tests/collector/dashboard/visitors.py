@@ -8,6 +8,7 @@ from unittest.mock import patch
 
 import httpx
 
+from tests.collector.conftest import in_this_process
 from tests.collector.servers import SETTINGS, Clock, TestClient
 from untrackable.collector.dashboard.heavy_work import HeavyWork
 from untrackable.collector.http.api_keys import new_key
@@ -52,7 +53,7 @@ class Visitor:
 
 def in_a_thread() -> HeavyWork:
     """Heavy work without a process of its own."""
-    return HeavyWork(run=lambda job, arguments: job(*arguments))
+    return HeavyWork(in_this_process)
 
 
 @contextmanager

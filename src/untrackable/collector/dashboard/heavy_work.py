@@ -26,6 +26,8 @@ _LONGEST = 120.0
 """The longest time in seconds that a job may take."""
 
 
+_STOP_SECONDS = 3.0
+"""A job that nobody wants any more may take this time to stop. Then the process is started anew."""
 _OUTDATED = "another job is wanted"
 
 
@@ -168,6 +170,8 @@ class _Process:
         self._writing = threading.Lock()
         self._number = self._outdated = 0
         """The numbers of the last job, and of the last one that nobody wants any more."""
+        self._working = False
+        """Whether the last job is still being done."""
 
     def run(self, job: Job, arguments: tuple[Any, ...]) -> Any:
         child = self._started()
@@ -177,12 +181,16 @@ class _Process:
             with self._writing:
                 if self._outdated == self._number:
                     raise WorkOutdated(_OUTDATED)
+                self._working = True
                 self._write(child, (self._number, job, arguments))
             worked, result = pickle.load(child.stdout)  # type: ignore[arg-type]  # noqa: S301 (our own process)
         except (OSError, EOFError, ValueError, pickle.UnpicklingError):
             self._close(child)
+            if self._outdated == self._number:
+                raise WorkOutdated(_OUTDATED) from None
             raise WorkFailed("it took too long or needed too much memory") from None
         finally:
+            self._working = False
             timer.cancel()
         if not worked:
             raise WorkOutdated(_OUTDATED) if result is None else WorkFailed(result)
@@ -196,9 +204,18 @@ class _Process:
     def stop_job(self) -> None:
         """Tell the process that nobody wants the result of its job any more. It stops where the job allows it."""
         with self._writing, contextlib.suppress(OSError, ValueError):  # It may just have ended.
-            self._outdated = self._number
+            self._outdated = number = self._number
             if self._child is not None:
-                self._write(self._child, (self._number, None, ()))
+                self._write(self._child, (number, None, ()))
+        patience = threading.Timer(_STOP_SECONDS, self._kill_if_stuck, (number,))
+        patience.daemon = True
+        patience.start()
+
+    def _kill_if_stuck(self, number: int) -> None:
+        """Kill the process if it still does the job that it was told to stop."""
+        with self._writing:
+            if self._number == number and self._working and self._child is not None:
+                self._child.kill()
 
     @staticmethod
     def _write(child: "subprocess.Popen[bytes]", message: tuple[int, Job | None, tuple[Any, ...]]) -> None:

@@ -30,6 +30,8 @@ from untrackable.protocol.campaign import Campaign
 
 _WAIT_SECONDS = 20.0
 """How long a request waits for a result. Then its page says that it is still being computed."""
+_LONGEST_TAB = 32
+"""The largest number of characters by which the script names its tab."""
 _SESSION_OVER = (
     "Your session is over, and nothing was changed. Sign in again in another tab, then come back and send this "
     "form again: what you typed is still here."
@@ -63,7 +65,7 @@ class NewCampaign:
         computing = False
         if form.asked is not None and not problem:
             try:
-                found = await self._computed(request, show_plan, form.asked.goals)
+                found = await self._computed(request, form, show_plan, form.asked.goals)
             except _Computing:
                 computing = True
             except (Refused, WorkFailed) as error:
@@ -78,7 +80,7 @@ class NewCampaign:
             answer["html"] = part("plan_problem.html", problem=problem)
         elif form.asked is not None:
             try:
-                found = await self._computed(request, show_plan, form.asked.goals)
+                found = await self._computed(request, form, show_plan, form.asked.goals)
                 answer["html"] = part("plan_results.html", plan=found)
             except _Computing:
                 answer["computing"] = True
@@ -93,9 +95,9 @@ class NewCampaign:
             return await self._shown(request, form, problem=problem)
         try:
             gateway = await run_in_threadpool(self._public_keys) if form.asked.goals.crowd_eps is not None else None
-            found = await self._computed(request, show_campaign, form.asked, gateway)
+            found = await self._computed(request, form, show_campaign, form.asked, gateway)
         except _Computing:
-            return await self._shown(request, form, computing=True)
+            return await self._shown(request, form, computing=True, previewing=True)
         except (Refused, WorkFailed) as error:
             return await self._shown(request, form, problem=_sentence(str(error)))
         return await run_in_threadpool(page, request, "new_preview.html", campaign=found, typed=form.typed)
@@ -143,10 +145,10 @@ class NewCampaign:
         """The form as a page, made in a thread: the list of answers may be long."""
         return await run_in_threadpool(self._page, request, form, **parts)
 
-    async def _computed(self, request: Request, job: Job, *arguments: Any) -> Any:
-        """The result of a job for a session, whose newest one wins; or `_Computing` if it takes long."""
+    async def _computed(self, request: Request, form: CampaignForm, job: Job, *arguments: Any) -> Any:
+        """The result of a job for a tab of a session, whose newest one wins; or `_Computing` if it takes long."""
         session = signed_in(request)
-        asker = "" if session is None else session.token
+        asker = f"{'' if session is None else session.token} {form.sent.get('tab', '')[:_LONGEST_TAB]}"
         future = asyncio.wrap_future(self._work.submit(job, *arguments, asker=asker))
         done, _ = await asyncio.wait({future}, timeout=_WAIT_SECONDS)
         if not done or future.cancelled() or isinstance(future.exception(), WorkOutdated):
@@ -177,6 +179,7 @@ class NewCampaign:
         *,
         plan: ShownPlan | None = None,
         computing: bool = False,
+        previewing: bool = False,
         problem: str = "",
         status: int = 200,
     ) -> Response:
@@ -187,6 +190,7 @@ class NewCampaign:
             form=form,
             plan=plan,
             computing=computing,
+            previewing=previewing,
             problem=problem,
             gateway=self._service.settings.gateway_keys is not None,
         )

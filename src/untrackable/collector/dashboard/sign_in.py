@@ -25,6 +25,8 @@ _PLACES = re.compile(r"/|/new|/keys|/view/[0-9a-f]{64}(/following)?")
 """The pages that signing in may lead to. Any other address would be an open redirect."""
 _WRONG = "This key is wrong or revoked. A key begins with ut_ and is shown once, when it is made."
 _CLEAR = "This page did not come over https, so others could read your key on its way. It was not looked at."
+_TOO_MANY = 429
+"""The status of an answer to too many requests."""
 _MANY = "Somebody tried too many wrong keys with this id. Wait a minute, then try again."
 
 
@@ -46,7 +48,7 @@ class SignIn:
             return _asked(request, to, wrong=_CLEAR, status=403)
         id = key_id(token) or ""
         if not self._tries.allow(id):
-            return _asked(request, to, wrong=_MANY, status=Problem.WRONG_KEYS.status)
+            return _asked(request, to, wrong=_MANY, status=_TOO_MANY)
         key = valid_key(self._service.store, token)
         if key is None:
             if self._service.store.key(id) is not None:

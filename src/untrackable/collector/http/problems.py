@@ -39,7 +39,6 @@ class Problem(ProblemType):
         "The campaign does not keep its declared guarantee, or cannot be collected",
     )
     CANDIDATES_NEEDED = ("candidates-needed", 422, "There are too many values: name candidates")
-    WRONG_KEYS = ("wrong-keys", 429, "Too many wrong keys were tried")
     HEAD_TOO_LARGE = ("head-too-large", 431, "The address or the headers are too large")
     COMPUTATION_FAILED = ("computation-failed", 500, "This could not be computed")
     INTERNAL = ("internal", 500, "The collector has a fault; nothing was stored")

@@ -7,6 +7,11 @@ const WAIT = 400; // milliseconds after the last change
 const AGAIN = 500;
 let timer, asking, counting, shown = "";
 
+// The newest question of a tab wins, so that two tabs do not stop each other.
+const tab = Object.assign(document.createElement("input"), { type: "hidden", name: "tab" });
+tab.value = crypto.getRandomValues(new Uint32Array(2)).join("-");
+form.append(tab);
+
 const fields = () => new URLSearchParams(new FormData(form));
 
 function say(text) {
@@ -104,7 +109,11 @@ for (const field of form.querySelectorAll("[data-slider]")) {
   follow();
 }
 
+const again = form.querySelector("[data-again]");
 const startable = () => form.elements.names.value.trim() || form.elements.kind.value !== "categories";
-if (results.querySelector(".lead")) shown = fields().toString();
+if (again) { // The preview is still being computed: ask for it again.
+  busy(Date.now());
+  setTimeout(() => form.requestSubmit(again), AGAIN);
+} else if (results.querySelector(".lead")) shown = fields().toString();
 else if (startable()) ask();
 else say("Plans appear while you fill in the form.");
