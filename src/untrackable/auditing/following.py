@@ -43,7 +43,8 @@ def followed_beside(name: str, mechanism: Mechanism, seed: int = 1) -> list[Foll
 def followed(name: str, mechanism: Mechanism, seed: int = 1, *, rounds: int | None = None) -> list[Followed]:
     """The attack with several numbers of reports, on people with the same value and with different ones.
 
-    There are as many reports as the mechanism has, or fewer if there are only so many `rounds`. The observer is granted which reports of one place are one person's. In a crowd, linking them is the first step.
+    There are at most as many reports as the mechanism has, or as there are `rounds`. The observer is granted which
+    reports of one place are one person's. In a crowd, linking them is the first step.
     """
     ends = [end for end in (mechanism.last_round, rounds) if end is not None]
     found = []

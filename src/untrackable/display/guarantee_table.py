@@ -5,7 +5,7 @@ from typing import NamedTuple
 from untrackable.auditing.audit_questions import pure_bracket
 from untrackable.brackets import at_most
 from untrackable.display.campaign_words import guess_bound
-from untrackable.display.numbers import odds_factor, shown
+from untrackable.display.numbers import odds_factor, shown, upper
 from untrackable.display.truth_words import share
 from untrackable.protocol.campaign import Campaign
 
@@ -68,7 +68,7 @@ def _cost(campaign: Campaign, rounds: int) -> Cost:
     crowd = None
     if declared.crowd is not None:
         hidden = campaign.mechanism.crowd(people=declared.crowd.people, reports=rounds, participation=share)
-        crowd = shown(hidden.gamma(declared.crowd.delta))
+        crowd = upper(hidden.gamma(declared.crowd.delta).upper), "upper"
     return Cost(rounds, shown(alone), crowd)
 
 

@@ -46,7 +46,7 @@ def filled(store: Store, asked: Campaign, people: int = 40_000, rounds: int = 1)
 def shown(collector: Collector, asked: Campaign, query: str = "") -> str:
     response = collector.http.get(f"/view/{asked.id}{query}")
     assert response.status_code == 200
-    return response.text
+    return str(response.text)
 
 
 def rows_of(text: str) -> list[str]:

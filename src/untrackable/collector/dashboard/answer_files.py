@@ -13,6 +13,7 @@ from untrackable.collector.dashboard.campaign_answers import FEW_ROWS, CampaignA
 from untrackable.collector.dashboard.chart_shapes import bars, ticks
 from untrackable.collector.dashboard.heavy_work import HeavyWork, awaited
 from untrackable.collector.dashboard.page_rendering import HEADERS
+from untrackable.collector.dashboard.page_turns import in_turn, page_turn
 from untrackable.collector.http.problems import Problem, Refused
 from untrackable.collector.http.service import Service
 from untrackable.display.answer_words import interval_words, rounds_words
@@ -62,10 +63,12 @@ class AnswerFiles:
         if kind not in ("svg", "png"):
             raise Refused(Problem.NOT_FOUND, "pictures are svg or png")
         answers, rounds, found = self._asked(request)
-        drawing = picture(answers, rounds, found)
+        with page_turn():
+            drawing = picture(answers, rounds, found)
         content = drawing.encode() if kind == "svg" else awaited(self._work.submit(png, drawing), _SECONDS)
         return _file(content, kind, answers, rounds)
 
+    @in_turn
     def _asked(self, request: Request) -> tuple[CampaignAnswers, tuple[int, ...], dict[str, Any]]:
         stored = visible_campaign(self._service, request)
         answers = CampaignAnswers(self._service, self._service.campaign(stored.id))

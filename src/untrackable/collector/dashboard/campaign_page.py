@@ -18,6 +18,7 @@ from untrackable.collector.dashboard.campaign_answers import (
 from untrackable.collector.dashboard.chart_shapes import bars, trend_panels
 from untrackable.collector.dashboard.heavy_work import HeavyWork, WorkFailed
 from untrackable.collector.dashboard.page_rendering import page
+from untrackable.collector.dashboard.page_turns import page_turn
 from untrackable.collector.http import browser_client
 from untrackable.collector.http.problems import Refused
 from untrackable.collector.http.service import Service
@@ -45,16 +46,18 @@ class CampaignPage:
     def show(self, request: Request) -> Response:
         """Render the page, or only its answers if `part` says so, for the script that searches while typing."""
         stored = visible_campaign(self._service, request)
-        campaign = self._service.campaign(stored.id)
-        answers = CampaignAnswers(self._service, campaign)
         asked = dict(request.query_params)
-        shown = self._answers(campaign, answers, asked)
-        if asked.get("part") == "answers":
-            return page(request, "campaign_answers.html", id=stored.id, **shown)
-        return page(request, "campaign.html", **self._about(request, stored, campaign), **shown)
+        only_answers = asked.get("part") == "answers"
+        costs = [] if only_answers else self._costs(stored)
+        with page_turn():
+            campaign = self._service.campaign(stored.id)
+            shown = self._answers(campaign, CampaignAnswers(self._service, campaign), asked)
+            if only_answers:
+                return page(request, "campaign_answers.html", id=stored.id, **shown)
+            return page(request, "campaign.html", costs=costs, **self._about(request, stored), **shown)
 
-    def _about(self, request: Request, stored: StoredCampaign, campaign: Campaign) -> dict[str, Any]:
-        service = self._service
+    def _about(self, request: Request, stored: StoredCampaign) -> dict[str, Any]:
+        service, campaign = self._service, self._service.campaign(stored.id)
         takes_part = browser_client.takes_part(campaign)
         return {
             "id": stored.id,
@@ -67,7 +70,6 @@ class CampaignPage:
             "guarantee": guarantee_words(campaign, service.verdict(stored)),
             "observers": guarantee_table.observers(campaign),
             "no_relay": guarantee_table.no_relay_words(campaign),
-            "costs": self._costs(stored),
             "cost_words": guarantee_table.cost_words(campaign),
             "done": done_words(service, request, stored),
             "actions": offered_actions(service, request, stored),

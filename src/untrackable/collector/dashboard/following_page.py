@@ -11,6 +11,7 @@ from untrackable.auditing.mechanism_audit import audit
 from untrackable.collector.dashboard.campaign_access import visible_campaign
 from untrackable.collector.dashboard.heavy_work import HeavyWork, WorkFailed
 from untrackable.collector.dashboard.page_rendering import page
+from untrackable.collector.dashboard.page_turns import in_turn
 from untrackable.collector.http.service import Service
 from untrackable.display import audit_words
 from untrackable.display.attendance_words import participation_words
@@ -51,6 +52,7 @@ class FollowingPage:
     def __init__(self, service: Service, work: HeavyWork) -> None:
         self._service, self._work = service, work
 
+    @in_turn
     def show(self, request: Request) -> Response:
         """Render the page: the answer, or that it is being computed, or why it cannot be."""
         stored = visible_campaign(self._service, request)
