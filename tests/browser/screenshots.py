@@ -14,6 +14,8 @@ FOLDER = Path(__file__).parent.parent.parent / "docs" / "figures" / "dashboard"
 WIDTHS = {"desktop": 1100, "phone": 390}
 LEFT_OUT = ("round",)
 """Pages that look like another one."""
+PARTS = {"managed": "section.manage"}
+"""Pages of which one part is new."""
 TALLEST = 2000
 """Pages are cut off below this many pixels."""
 
@@ -23,9 +25,11 @@ def take(page: Page, name: str) -> None:
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
         for kind, width in WIDTHS.items():
-            page.set_viewport_size({"width": width, "height": 700})
-            taken = Image.open(io.BytesIO(page.screenshot(full_page=True)))
-            picture = taken.crop((0, 0, width, min(taken.height, TALLEST))).convert("RGB")
+            page.set_viewport_size({"width": width, "height": 400})
+            height = min(page.evaluate("document.documentElement.scrollHeight"), TALLEST)
+            page.set_viewport_size({"width": width, "height": height})
+            seen = page.locator(PARTS[name]).screenshot() if name in PARTS else page.screenshot()
+            picture = Image.open(io.BytesIO(seen)).convert("RGB")
             picture.save(FOLDER / f"{name}-{kind}-{scheme}.webp", quality=35, method=6)
 
 

@@ -68,12 +68,14 @@ def collect(store: Store, asked: Campaign, server: str, people: int) -> None:
     for round in range(1, ROUNDS + 1):
         weights = SHARES + np.eye(len(NAMES))[3] * 0.05 * round
         values = rng.choice(len(NAMES), size=people, p=weights / weights.sum())
-        body = b"".join(sealed(asked, answers(asked.mechanism, values, round=round, seed=round), round=round))
-        request(server, "POST", f"/campaigns/{asked.id}/reports", body, "application/octet-stream")
+        reports = sealed(asked, answers(asked.mechanism, values, round=round, seed=round), round=round)
+        for i in range(0, people, 5000):
+            body = b"".join(reports[i : i + 5000])
+            request(server, "POST", f"/campaigns/{asked.id}/reports", body, "application/octet-stream")
 
 
 @contextmanager
-def shown(folder: Path, *, people: int = 4000, rounds: int = 30) -> Iterator[Shown]:
+def shown(folder: Path, *, people: int = 25_000, rounds: int = 30) -> Iterator[Shown]:
     """The running collector."""
     store = open_store(f"sqlite:///{folder}/store.db")
     with ExitStack() as running:
