@@ -12,6 +12,7 @@ from tests.browser.shown_pages import EVERYBODY, MANAGERS, shown, sign_in
 
 FOLDER = Path(__file__).parent.parent.parent / "docs" / "figures" / "dashboard"
 WIDTHS = {"desktop": 1100, "phone": 390}
+OPENED = "() => document.querySelectorAll('.manage details').forEach(each => { each.open = true })"
 LEFT_OUT = ("round",)
 """Pages that look like another one."""
 PARTS = {"managed": "section.manage"}
@@ -28,6 +29,7 @@ def take(page: Page, name: str) -> None:
             page.set_viewport_size({"width": width, "height": 400})
             height = min(page.evaluate("document.documentElement.scrollHeight"), TALLEST)
             page.set_viewport_size({"width": width, "height": height})
+            page.evaluate("() => { document.activeElement.blur(); scrollTo(0, 0) }")
             seen = page.locator(PARTS[name]).screenshot() if name in PARTS else page.screenshot()
             picture = Image.open(io.BytesIO(seen)).convert("RGB")
             picture.save(FOLDER / f"{name}-{kind}-{scheme}.webp", quality=35, method=6)
@@ -56,6 +58,8 @@ def main() -> None:
                     go(page, found)
                     if name == "answer":
                         answered(page)
+                    if name in PARTS:
+                        page.evaluate(OPENED)
                     take(page, name)
 
 
