@@ -79,8 +79,8 @@ def cost_words(campaign: Campaign) -> str:
     if declared.crowd is not None:
         deltas += f", and {at_most(declared.crowd.delta, 4)} for the collector alone"
     return (
-        f"The eps that the first rounds spend, at {deltas}. The total over all rounds is what counts: it is the "
-        "guarantee above, and clients refuse a campaign whose total exceeds what their person allows."
+        f"The eps that the first rounds spend, at {deltas}. The total over all rounds is what counts: it is at "
+        "most the guarantee above, and clients refuse a campaign whose total exceeds what their person allows."
     )
 
 

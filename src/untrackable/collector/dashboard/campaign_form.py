@@ -4,7 +4,7 @@ import datetime
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -120,14 +120,20 @@ def empty_form(now: float) -> CampaignForm:
     return CampaignForm({**DEFAULTS, "first": first, "others": "", "one_network": ""})
 
 
-def read_campaign_form(sent: Form, now: float, *, whole: bool) -> CampaignForm:
-    """Check what somebody typed. A plan does not need the question; the `whole` campaign does."""
+def unread_form(sent: Form) -> CampaignForm:
+    """The form as it was sent, without looking at what is wrong with it."""
     changed = dict(parse_qsl(sent.get("use", ""), keep_blank_values=True))
     sent = sent | {name: text for name, text in changed.items() if name in _CHANGEABLE}
     form = CampaignForm({name: sent.get(name, "") for name in (*DEFAULTS, "first", "others", "one_network")}, sent)
     for name, allowed in _CHOICES.items():
         if form.typed[name] not in allowed:
             form.typed[name] = DEFAULTS[name]
+    return form
+
+
+def read_campaign_form(sent: Form, now: float, *, whole: bool) -> CampaignForm:
+    """Check what somebody typed. A plan does not need the question; the `whole` campaign does."""
+    form = unread_form(sent)
     encoding = _encoding(form)
     goals = _goals(form, encoding)
     question = _question(form, whole)
@@ -303,7 +309,7 @@ def _number(form: CampaignForm, name: str) -> Decimal | None:
     share = text.endswith("%")
     try:
         number = Decimal(text.removesuffix("%").strip()) / (100 if share else 1)
-    except InvalidOperation:
+    except ArithmeticError:
         form.errors[name] = f"{LABELS[name]} must be a number, such as {DEFAULTS[name] or '0.01'}."
         return None
     if not number.is_finite() or abs(number) > _LARGEST_NUMBER or number.adjusted() < -100:

@@ -22,7 +22,6 @@ from untrackable.collector.dashboard.page_turns import page_turn
 from untrackable.collector.http import browser_client
 from untrackable.collector.http.problems import Refused
 from untrackable.collector.http.service import Service
-from untrackable.collector.rounds.small_rounds import is_small
 from untrackable.collector.stores.records import StoredCampaign
 from untrackable.display import guarantee_table
 from untrackable.display.answer_words import band_words, interval_words, range_words, rounds_words
@@ -74,11 +73,6 @@ class CampaignPage:
             "done": done_words(service, request, stored),
             "actions": offered_actions(service, request, stored),
             "snippet": browser_client.snippet(campaign, browser_client.address(request)) if takes_part else "",
-            "closed": [
-                (each.number, None if is_small(campaign, each, service.settings) else each.reports)
-                for each in service.store.rounds(stored.id)
-                if each.state == "closed"
-            ],
         }
 
     def _costs(self, stored: StoredCampaign) -> list[guarantee_table.Cost] | str:

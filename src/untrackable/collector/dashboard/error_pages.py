@@ -14,6 +14,8 @@ _ADDRESSES = ("/view/", "/new", "/keys", "/sign-in", "/sign-out")
 _NOT_PAGES = ("/campaigns", "/client/", "/gateway", "/metrics", "/healthz", "/ready", "/openapi.json")
 """The beginnings of the addresses that programs use."""
 _HELP = {
+    401: "Sign in, then go back and send the form again: browsers keep what you typed.",
+    403: "Load the page again and send the form from there. If your key only reads, ask for an admin key.",
     404: "The address may be mistyped, or the campaign may not be published. All published campaigns are on the "
     "first page; sign in to see the others.",
     500: "Nothing was changed. Try again; if it happens again, tell the people who run this collector: "

@@ -14,6 +14,7 @@ from untrackable.collector.dashboard.campaign_form import (
     CampaignForm,
     empty_form,
     read_campaign_form,
+    unread_form,
 )
 from untrackable.collector.dashboard.heavy_work import HeavyWork, Job, WorkFailed, WorkOutdated
 from untrackable.collector.dashboard.page_rendering import HEADERS, page, part
@@ -138,8 +139,10 @@ class NewCampaign:
     async def _sent(self, request: Request, *, whole: bool) -> tuple[CampaignForm, str]:
         """The form that somebody sent, and why nothing is done with it, if so. What they typed is kept."""
         sent = await read_form(request)
-        form = await run_in_threadpool(read_campaign_form, sent, self._service.clock(), whole=whole)
-        return form, await run_in_threadpool(_who_is_wrong, request, sent)
+        problem = await run_in_threadpool(_who_is_wrong, request, sent)
+        if problem:
+            return unread_form(sent), problem
+        return await run_in_threadpool(read_campaign_form, sent, self._service.clock(), whole=whole), ""
 
     async def _shown(self, request: Request, form: CampaignForm, **parts: Any) -> Response:
         """The form as a page, made in a thread: the list of answers may be long."""
