@@ -213,6 +213,16 @@ def test_help_and_import_load_nothing_heavy() -> None:
     subprocess.run([sys.executable, "-c", script], check=True)  # noqa: S603
 
 
+def test_a_collector_loads_nothing_heavy_before_somebody_asks_for_it() -> None:
+    """Every process of a collector would hold it in memory."""
+    script = (
+        "import sys, untrackable.collector.http.app;"
+        "heavy = {'scipy', 'matplotlib', 'altair', 'pyarrow', 'numba', 'vl_convert'} & set(sys.modules);"
+        "sys.exit(f'loaded {heavy}' if heavy else 0)"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)  # noqa: S603
+
+
 def test_no_file_is_overlong() -> None:
     for path in FILES:
         assert len(path.read_text(encoding="utf-8").splitlines()) <= 400, path

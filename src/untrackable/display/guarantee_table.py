@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-from untrackable.auditing.audit_questions import pure_bracket
 from untrackable.brackets import at_most
 from untrackable.display.campaign_words import guess_bound
 from untrackable.display.numbers import odds_factor, shown, upper
@@ -62,6 +61,8 @@ def costs(campaign: Campaign) -> list[Cost]:
 
 
 def _cost(campaign: Campaign, rounds: int) -> Cost:
+    from untrackable.auditing.audit_questions import pure_bracket
+
     declared, share = campaign.guarantee, campaign.participation
     pair = campaign.mechanism.privacy(reports=rounds, values=declared.values, participation=share)
     alone = pair.gamma(declared.delta) if declared.delta else pure_bracket(pair)

@@ -13,8 +13,8 @@ import pytest
 from tests.collector.conftest import in_this_process
 from tests.collector.samples import campaign
 from tests.collector.servers import Collector, collecting
-from untrackable.collector.dashboard import following_page
-from untrackable.collector.dashboard.following_page import Following, audit_campaign
+from untrackable.collector.dashboard.campaign_audit import Following, audit_campaign, shown_audit
+from untrackable.collector.dashboard.following_page import following_parts
 from untrackable.collector.dashboard.heavy_work import HeavyWork, Job
 from untrackable.collector.stores.store_address import open_store
 from untrackable.theory.attendance import Attendance
@@ -27,7 +27,7 @@ class Held:
         self.go, self.asked = threading.Event(), 0
 
     def __call__(self, job: Job, arguments: tuple[Any, ...]) -> Any:
-        if job is audit_campaign:
+        if job is following_parts:
             self.asked += 1
             self.go.wait(30)
         return in_this_process(job, arguments)
@@ -70,8 +70,7 @@ def test_loading_then_the_answer(
         waiting = collector.http.get(path)
         assert waiting.status_code == 202
         assert '<meta http-equiv="refresh" content="3">' in waiting.text
-    monkeypatch.setattr(following_page, "Campaign", None)  # What is asked for is known, and not computed twice.
-    monkeypatch.setattr("tests.collector.conftest.done", lambda job, arguments: (True, facts))
+    monkeypatch.setattr("tests.collector.conftest.done", lambda job, arguments: (True, shown_audit(facts)))
     held.go.set()
     text = finished(collector, path)
     assert held.asked == 1

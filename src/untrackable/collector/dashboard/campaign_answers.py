@@ -7,7 +7,6 @@ from untrackable import strict_json
 from untrackable.collector.http.problems import Problem, Refused
 from untrackable.collector.http.public_api import estimated
 from untrackable.collector.http.service import Service
-from untrackable.collector.rounds.estimates import MOST_CANDIDATES, rounds_with_enough_reports, trend_of_values
 from untrackable.collector.rounds.small_rounds import fewest_reports, reports_missing
 from untrackable.protocol.campaign import Campaign
 
@@ -25,6 +24,8 @@ class CampaignAnswers:
     """Answers from closed rounds that have enough reports. They are computed once and kept for a while."""
 
     def __init__(self, service: Service, campaign: Campaign) -> None:
+        from untrackable.collector.rounds.estimates import rounds_with_enough_reports
+
         self._service, self.campaign = service, campaign
         self.rounds = rounds_with_enough_reports(service.store, campaign, service.settings)
 
@@ -52,6 +53,8 @@ class CampaignAnswers:
         rounds = self.rounds[-MOST_TREND_ROUNDS:]
         if len(rounds) < 2 or not rows or self.campaign.encoding.kind == "discovered-strings":
             return None
+        from untrackable.collector.rounds.estimates import trend_of_values
+
         shown = rows[:TREND_VALUES]
         values = [row["value"] if candidates else int(row["value"]) for row in shown]
 
@@ -94,6 +97,8 @@ class CampaignAnswers:
 
 def candidates_of(text: str | None) -> tuple[str, ...]:
     """The strings that somebody looks for: one on each line."""
+    from untrackable.collector.rounds.estimates import MOST_CANDIDATES
+
     found = tuple(dict.fromkeys(line.strip() for line in (text or "").splitlines() if line.strip()))
     if len(found) > MOST_CANDIDATES:
         raise Refused(Problem.MALFORMED_REQUEST, f"the strings to look for must be at most {MOST_CANDIDATES:,}")
