@@ -62,16 +62,25 @@ def test_everything_that_was_accepted_is_counted(tmp_path: Path) -> None:
     assert list(scratch.iterdir()) == []
 
 
+def read(address: str) -> str:
+    text: str = urllib.request.urlopen(address).read().decode()  # noqa: S310
+    return text
+
+
 @pytest.mark.slow
 def test_the_collector_is_left_running_for_a_browser(tmp_path: Path) -> None:
     with subprocess.Popen(COMMAND, stdout=subprocess.PIPE, text=True, env=kept_in(tmp_path)) as run:  # noqa: S603
         assert run.stdout is not None
         text = ""
-        while not (found := re.search(r"running at (http://\S+)", text)):
+        while not (own := re.search(r"see your report go out: (http://\S+)", text)):
             line = run.stdout.readline()
             assert line, text
             text += line
-        page = urllib.request.urlopen(found[1]).read().decode()  # noqa: S310
+        found = re.search(r"running at (http://\S+)", text)
+        assert found
+        page = read(found[1])
+        questions = [read(found[1] + path) for path in set(re.findall(r"/view/[0-9a-f]{64}", page))]
+        answering = read(own[1])
         run.send_signal(signal.SIGINT)
         assert run.wait(60) == 0
     assert "(exact)" in text
@@ -81,7 +90,11 @@ def test_the_collector_is_left_running_for_a_browser(tmp_path: Path) -> None:
     assert "upper" in text
     assert "This trusts the relay" in " ".join(text.split())
     assert "Which homepage is yours?" in page
-    assert "news" in page
+    assert len(questions) == 3
+    assert sum("news" in each for each in questions) == 3
+    assert 'src="/answer_page.js"' in answering
+    assert f"{found[1]}/client/untrackable-" in answering
+    assert re.search(r"with the key ut_\S+", text)
     assert list(tmp_path.iterdir()) == []
 
 
