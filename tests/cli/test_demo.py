@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from untrackable.cli.demo import has_window
+
 CLIENTS, SIMULATED = 40, 30_000
 COMMAND = [sys.executable, "-m", "untrackable", "demo", "--clients", str(CLIENTS), "--simulated", str(SIMULATED)]
 
@@ -60,6 +62,16 @@ def test_everything_that_was_accepted_is_counted(tmp_path: Path) -> None:
     assert data["recognition_upper"]["30"] == pytest.approx(0.179, abs=1e-3)
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert list(scratch.iterdir()) == []
+
+
+def test_pages_open_only_where_there_is_a_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A browser in the terminal would take it from the demonstration."""
+    monkeypatch.setattr(sys, "platform", "linux")
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    assert not has_window()
+    monkeypatch.setenv("WAYLAND_DISPLAY", "wayland-0")
+    assert has_window()
 
 
 def read(address: str) -> str:
