@@ -11,18 +11,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.collector.rounds.test_estimates import SALT, collected
+from tests.collector.rounds.test_estimates import SALT, clients, collected
 from tests.collector.rounds.test_small_rounds import crowded
 from tests.collector.rounds.test_small_rounds import filled as with_reports
-from tests.collector.samples import DECK, answers, campaign, sealed
+from tests.collector.samples import DECK, NAMES, answers, campaign, sealed
 from tests.collector.servers import Collector, collecting, process
 from tests.collector.stores.test_faults import on_now
-from untrackable import Categories, Dealt, Deck, DiscoveredStrings, HashedStrings
+from untrackable import Categories, Dealt, Deck, DiscoveredStrings, HashedStrings, Memoized
 from untrackable.collector.http.management import create_campaign
 from untrackable.collector.rounds.closing import close_round
 from untrackable.collector.stores.records import Round, StoredCampaign
 from untrackable.collector.stores.store import Store
 from untrackable.collector.stores.store_address import open_store
+from untrackable.mechanisms import CountMeanSketch
 from untrackable.protocol.campaign import Campaign, Guarantee
 from untrackable.theory.attendance import Attendance
 
@@ -217,10 +218,13 @@ def test_strings_are_named_by_the_reader(collector: Collector) -> None:
     deck = Deck(bits=6, slots=30, eps_report=4.0)
     sent = answers(deck, encoding.encode_many(["red", "green"] * 2000))
     asked = collected(collector, deck, {1: sent}, encoding)
-    assert "Strings to look for, one on each line" in shown(collector, asked)
+    unnamed = shown(collector, asked)
+    assert "Strings to look for, one on each line" in unnamed
+    assert "these are buckets, each for many strings" in unnamed
     found = html.unescape(shown(collector, asked, "?strings=red%0D%0A+green%0Ared%0A"))
     assert [("red" in row, "green" in row) for row in rows_of(found)].count((True, False)) == 1
     assert len(rows_of(found)) == 2
+    assert "these are buckets" not in found
 
 
 def test_strings_that_nobody_listed_have_no_trend(collector: Collector) -> None:
@@ -232,6 +236,15 @@ def test_strings_that_nobody_listed_have_no_trend(collector: Collector) -> None:
     assert "cafe" in text
     assert "Nobody listed these strings: each of them is held by somebody, except with probability 5 %" in text
     assert "Trend" not in text
+
+
+def test_rounds_that_cannot_be_pooled_are_looked_at_one_by_one(collector: Collector) -> None:
+    sketch = Memoized(CountMeanSketch(hashes=16, width=32, eps=4.0))
+    names = Categories(names=NAMES)
+    asked = collected(collector, sketch, {n: clients(sketch, [1] * 200, n) for n in (1, 2)}, names)
+    pooled = shown(collector, asked)
+    assert "Choose one round above instead of all." in pooled
+    assert "200 reports of round 2" in shown(collector, asked, "?round=2")
 
 
 @pytest.mark.slow

@@ -20,11 +20,11 @@ from untrackable.collector.dashboard.heavy_work import HeavyWork, WorkFailed
 from untrackable.collector.dashboard.page_rendering import page
 from untrackable.collector.dashboard.page_turns import page_turn
 from untrackable.collector.http import browser_client
-from untrackable.collector.http.problems import Refused
+from untrackable.collector.http.problems import Problem, Refused
 from untrackable.collector.http.service import Service
 from untrackable.collector.stores.records import StoredCampaign
 from untrackable.display import guarantee_table
-from untrackable.display.answer_words import band_words, interval_words, range_words, rounds_words
+from untrackable.display.answer_words import BUCKET_WORDS, band_words, interval_words, range_words, rounds_words
 from untrackable.display.attendance_words import sample_words
 from untrackable.display.campaign_words import campaign_state, end_words, guarantee_words, schedule_words
 from untrackable.display.percentages import percent
@@ -105,7 +105,7 @@ class CampaignPage:
             rounds = answers.chosen(asked.get("round"))
             found = answers.estimate(rounds, candidates)
         except Refused as refused:
-            return {**about, "why": f"{refused.detail[:1].upper()}{refused.detail[1:]}."}
+            return {**about, "why": f"{refused.detail[:1].upper()}{refused.detail[1:]}.{_help(refused, asked)}"}
         rows = found["values"]
         matching = [row for row in rows if search.casefold() in row["label"].casefold()]
         shown = matching if everything else matching[:FEW_ROWS]
@@ -119,6 +119,7 @@ class CampaignPage:
             "span": rounds_words(rounds),
             "sample": sample_words(campaign, found["reports"], len(rounds)),
             "words": interval_words(found["beta"], discovered=discovered),
+            "buckets": BUCKET_WORDS if about["any_string"] and not candidates else "",
             "discovered": discovered,
             "query": _query(asked, "round", "strings"),
             "more": _query({**asked, "all": "1"}, "round", "strings", "search", "all"),
@@ -162,6 +163,17 @@ class CampaignPage:
 def round_costs(document: bytes) -> list[guarantee_table.Cost]:
     """What the rounds of a campaign cost. This runs in the process for heavy work."""
     return guarantee_table.costs(Campaign.from_bytes(document))
+
+
+def _help(refused: Refused, asked: dict[str, str]) -> str:
+    """What to do where there are no answers, if something helps."""
+    if refused.problem is Problem.BUSY:
+        return " Load the page again in a few seconds."
+    if refused.problem is Problem.CANDIDATES_NEEDED:
+        return " Type them above, one on each line."
+    if refused.problem is Problem.MALFORMED_REQUEST and not asked.get("round"):
+        return " Choose one round above instead of all."
+    return ""
 
 
 def _most_frequent(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

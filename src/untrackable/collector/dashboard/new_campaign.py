@@ -18,6 +18,7 @@ from untrackable.collector.dashboard.campaign_form import (
 )
 from untrackable.collector.dashboard.heavy_work import HeavyWork, Job, WorkFailed, WorkOutdated
 from untrackable.collector.dashboard.page_rendering import HEADERS, page, part
+from untrackable.collector.dashboard.page_turns import page_turn
 from untrackable.collector.dashboard.plan_jobs import begin, show_campaign, show_plan
 from untrackable.collector.dashboard.posted_forms import TOKEN, Form, read_form
 from untrackable.collector.dashboard.sessions import signed_in, token_is_right
@@ -186,17 +187,19 @@ class NewCampaign:
         problem: str = "",
         status: int = 200,
     ) -> Response:
-        return page(
-            request,
-            "new_campaign.html",
-            status=422 if form.errors else status,
-            form=form,
-            plan=plan,
-            computing=computing,
-            previewing=previewing,
-            problem=problem,
-            gateway=self._service.settings.gateway_keys is not None,
-        )
+        stranger = signed_in(request) is None
+        with page_turn() if stranger else contextlib.nullcontext():
+            return page(
+                request,
+                "new_campaign.html",
+                status=422 if form.errors else status,
+                form=form,
+                plan=plan,
+                computing=computing,
+                previewing=previewing,
+                problem=problem,
+                gateway=self._service.settings.gateway_keys is not None,
+            )
 
 
 def _who_is_wrong(request: Request, typed: Form | None) -> str:

@@ -7,6 +7,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from untrackable.collector.dashboard.page_rendering import HEADERS, page
+from untrackable.collector.dashboard.page_turns import page_turn
 from untrackable.collector.dashboard.posted_forms import TOKEN, Form
 from untrackable.collector.dashboard.sessions import (
     SECONDS,
@@ -84,4 +85,5 @@ def sign_in_first(to: str) -> Response:
 
 
 def _asked(request: Request, to: str, *, wrong: str = "", status: int = 200) -> Response:
-    return page(request, "sign_in.html", status=status, next=to, wrong=wrong, hours=SECONDS // 3600)
+    with page_turn():
+        return page(request, "sign_in.html", status=status, next=to, wrong=wrong, hours=SECONDS // 3600)
