@@ -5,7 +5,7 @@ BROWSER := clients/browser
 PYTHON := $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 
-.PHONY: demo test check browser chromium nginx node java bench figures vectors lock dist site clean
+.PHONY: demo test check browser chromium nginx node java bench figures screenshots vectors lock dist site clean
 
 demo: $(VENV)/.ready
 	@$(BIN)/untrackable demo
@@ -60,6 +60,9 @@ bench: $(VENV)/.ready-dev
 figures: $(VENV)/.ready
 	$(BIN)/untrackable demo --once --force --plot docs/figures/demo.png
 	$(BIN)/untrackable paper --plots docs/figures
+
+screenshots: $(VENV)/.ready-dev chromium
+	$(BIN)/python -m tests.browser.screenshots
 
 vectors: $(VENV)/.ready-dev
 	$(BIN)/python tests/vectors/make.py

@@ -14,13 +14,13 @@ import uvicorn
 from playwright.sync_api import Page
 
 from tests.collector.dashboard.visitors import in_a_thread
-from tests.collector.samples import BEGIN, answers, sealed
-from tests.collector.servers import SETTINGS, Clock
+from tests.collector.samples import answers, sealed
 from untrackable import Categories, Deck
 from untrackable.collector.http.api_keys import new_key
 from untrackable.collector.http.app import create_app
 from untrackable.collector.http.management import create_campaign
 from untrackable.collector.rounds.closing import close_round
+from untrackable.collector.settings import Settings
 from untrackable.collector.stores.store import Store
 from untrackable.collector.stores.store_address import open_store
 from untrackable.demo.answer_page import answer_page
@@ -52,7 +52,7 @@ def browsers_question(rounds: int, *, question: str = "Which browser do you use?
         question=question,
         encoding=Categories(names=NAMES),
         mechanism=Deck.for_budget(bits=3, slots=rounds, eps=3.0, delta=1e-6, participation=share),
-        first_round=BEGIN,
+        first_round=(int(time.time()) // DAY - ROUNDS) * DAY,
         round_seconds=DAY,
         rounds=rounds,
         guarantee=Guarantee(
@@ -68,20 +68,21 @@ def collect(store: Store, asked: Campaign, server: str, people: int) -> None:
     for round in range(1, ROUNDS + 1):
         weights = SHARES + np.eye(len(NAMES))[3] * 0.05 * round
         values = rng.choice(len(NAMES), size=people, p=weights / weights.sum())
-        body = b"".join(sealed(asked, answers(asked.mechanism, values, round=round, seed=round), round=round))
-        request(server, "POST", f"/campaigns/{asked.id}/reports", body, "application/octet-stream")
+        reports = sealed(asked, answers(asked.mechanism, values, round=round, seed=round), round=round)
+        for i in range(0, people, 5000):
+            body = b"".join(reports[i : i + 5000])
+            request(server, "POST", f"/campaigns/{asked.id}/reports", body, "application/octet-stream")
 
 
 @contextmanager
-def shown(folder: Path, *, people: int = 4000, rounds: int = 30) -> Iterator[Shown]:
+def shown(folder: Path, *, people: int = 25_000, rounds: int = 30) -> Iterator[Shown]:
     """The running collector."""
-    clock = Clock(BEGIN + ROUNDS * DAY + 100.0)
     store = open_store(f"sqlite:///{folder}/store.db")
     with ExitStack() as running:
         running.enter_context(patch("untrackable.collector.http.app.HeavyWork", in_a_thread))
         running.enter_context(patch("untrackable.collector.dashboard.new_campaign._WAIT_SECONDS", 300.0))
-        settings = type(SETTINGS)(minimum_reports=10, sweep=3600.0, grace=float(ROUNDS * DAY))
-        app = create_app(store, clock=clock, settings=settings)
+        settings = Settings(minimum_reports=10, sweep=3600.0, grace=float((ROUNDS + 1) * DAY))
+        app = create_app(store, clock=time.time, settings=settings)
         server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error"))
         serving = threading.Thread(target=server.run)
         serving.start()
@@ -100,7 +101,7 @@ def shown(folder: Path, *, people: int = 4000, rounds: int = 30) -> Iterator[Sho
         collect(store, asked, address, people)
         for round in range(1, ROUNDS + 1):
             close_round(store, asked, round)
-        own = visitor_campaign(clock.now)
+        own = visitor_campaign(time.time())
         create_campaign(store, own.to_bytes(), published=False)
         application = running.enter_context(answer_page(own, address))
         yield Shown(address, application, new_key(store, "admin")[1], asked.id)

@@ -148,6 +148,58 @@ def test_servers_that_fail(context: BrowserContext, asking: Asking, asked: Campa
         assert len(bodies) == tries
 
 
+def test_answers_that_make_no_sense(context: BrowserContext, asking: Asking, asked: Campaign) -> None:
+    """A redirect is not followed, garbage counts by its status, and a broken connection is tried again."""
+    page = asking.page(context, asked)
+    joined(page, "page 3")
+    bodies = posted(page)
+    replies: list[dict[str, Any] | None] = []
+
+    def reply(route: Route) -> None:
+        said = replies.pop(0)
+        if said is None:
+            route.abort()
+        else:
+            route.fulfill(headers={"access-control-allow-origin": "*", **said.pop("headers", {})}, **said)
+
+    page.route("**/reports", reply)
+    cases: list[tuple[int, list[dict[str, Any] | None], str]] = [
+        (1, [{"status": 302, "headers": {"location": asking.server}}], "refused"),
+        (2, [None, None, {"status": 200, "body": "\0garbage"}], "accepted"),
+        (3, [{"status": 599, "body": "<html>"}, {"status": 204}], "accepted"),
+    ]
+    for round, answers, outcome in cases:
+        bodies.clear()
+        asking.late_in(asked, round, page)
+        replies[:] = answers
+        assert sent(page) == outcome
+        assert (len(bodies), len(set(bodies))) == (len(answers), 1)
+        assert sent(page) == "nothing"
+    for wrong in ("", "0" * 63, "G" * 64, asked.id.upper()):
+        assert "campaign must be an id" in refusal(page, f"(async () => made('{wrong}', {{ eps: 1, delta: 0 }}))()")
+
+
+def test_storage_that_is_full_when_a_report_is_due(
+    context: BrowserContext, asking: Asking, asked: Campaign
+) -> None:
+    """A round that cannot be marked is not answered. Once there is room, it is, once."""
+    page = asking.page(context, asked)
+    joined(page, "page 3")
+    bodies = posted(page)
+    asking.late_in(asked, 1, page)
+    page.evaluate("""() => {
+        window.put = IDBObjectStore.prototype.put;
+        IDBObjectStore.prototype.put = () => { throw new DOMException("", "QuotaExceededError") };
+    }""")
+    assert "storage does not work (QuotaExceededError)" in refusal(page, "client.send()")
+    assert bodies == []
+    page.evaluate("() => { IDBObjectStore.prototype.put = window.put }")
+    assert sent(page) == "accepted"
+    assert sent(page) == "nothing"
+    assert len(bodies) == 1
+    assert asking.counted(asked, 1) == 1
+
+
 def test_frames_and_browsers_without_storage(context: BrowserContext, asking: Asking, asked: Campaign) -> None:
     page = context.new_page()
     page.goto(asking.application.replace("localhost", "127.0.0.1"))

@@ -20,13 +20,13 @@ from click.testing import CliRunner
 
 from untrackable import strict_json
 from untrackable.auditing.confidence import Matched
-from untrackable.cli.demo import demo
+from untrackable.cli.demo import demo, has_window
 from untrackable.demo.demo_run import Collected, DemoResult
 from untrackable.demo.homepage_question import HOMEPAGES
 from untrackable.demo.observer import Followed
 from untrackable.protocol.campaign import Campaign
 
-CLIENTS, SIMULATED = 30, 30_000
+CLIENTS, SIMULATED = 40, 30_000
 COMMAND = [sys.executable, "-m", "untrackable", "demo"]
 
 
@@ -34,11 +34,18 @@ def kept_in(folder: Path) -> dict[str, str]:
     return {**os.environ, "TMPDIR": str(folder)}
 
 
+def read(address: str) -> str:
+    text: str = urllib.request.urlopen(address).read().decode()  # noqa: S310
+    return text
+
+
 class Shown(NamedTuple):
-    """What the command printed, the page of its collector, the picture, and what was left behind."""
+    """What the command printed, the pages that it serves, the picture, and what was left behind."""
 
     data: dict[str, Any]
     page: str
+    questions: list[str]
+    answering: str
     picture: bytes
     left: list[Path]
 
@@ -52,15 +59,21 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Shown:
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=kept_in(scratch)
     ) as run:
         assert run.stderr is not None
-        line = run.stderr.readline()
-        found = re.fullmatch(r"The collector is running at (http://\S+) \(Ctrl-C ends it\)\.\n", line)
-        assert found, line + run.stderr.read()
-        page = urllib.request.urlopen(found[1]).read().decode()  # noqa: S310
+        said = "".join(run.stderr.readline() for _ in range(3))
+        found = re.search(r"^The collector is running at (http://\S+) \(Ctrl-C ends it\)\.$", said, re.M)
+        own = re.search(r"see your report go out: (http://\S+)", said)
+        assert found, said + run.stderr.read()
+        assert own
+        assert re.search(r"with the key ut_\S+", said)
+        page = read(found[1])
+        questions = [read(found[1] + path) for path in set(re.findall(r"/view/[0-9a-f]{64}", page))]
+        answering = read(own[1])
+        assert f"{found[1]}/client/untrackable-" in answering
         run.send_signal(signal.SIGINT)
         printed, rest = run.communicate(timeout=60)
     assert run.returncode == 0
     assert rest == ""
-    return Shown(json.loads(printed), page, picture.read_bytes(), list(scratch.iterdir()))
+    return Shown(json.loads(printed), page, questions, answering, picture.read_bytes(), list(scratch.iterdir()))
 
 
 @pytest.mark.slow
@@ -97,9 +110,21 @@ def test_everything_that_was_accepted_is_counted(shown: Shown) -> None:
     assert data["recognition_upper"]["7"] == pytest.approx(0.020, abs=1e-3)
     assert data["recognition_upper"]["30"] == pytest.approx(0.179, abs=1e-3)
     assert "Which homepage is yours?" in shown.page
-    assert "news" in shown.page
+    assert len(shown.questions) == 3
+    assert all("news" in each for each in shown.questions)
+    assert 'src="/answer_page.js"' in shown.answering
     assert shown.picture.startswith(b"\x89PNG")
     assert shown.left == []
+
+
+def test_pages_open_only_where_there_is_a_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A browser in the terminal would take it from the demonstration."""
+    monkeypatch.setattr(sys, "platform", "linux")
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    assert not has_window()
+    monkeypatch.setenv("WAYLAND_DISPLAY", "wayland-0")
+    assert has_window()
 
 
 def result_of(data: dict[str, Any]) -> DemoResult:
@@ -123,8 +148,8 @@ def result_of(data: dict[str, Any]) -> DemoResult:
     assert promised is not None
     return DemoResult(
         data["address"],
-        "",
-        "",
+        "ut_key",
+        "http://127.0.0.1",
         data["clients"],
         data["relayed_clients"],
         data["people"],
