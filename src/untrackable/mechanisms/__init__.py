@@ -1,10 +1,10 @@
 """The mechanisms: they turn a value into reports, and compute what the reports reveal.
 
 All of them implement `Mechanism`; `from_json` makes one from its JSON description. Our own are `Deck`, `Fading`,
-`InnerProduct` and `Bitwise`. `RandomizedResponse`, `NoisyInnerProduct`, `SubsetSelection`, `CountMeanSketch`,
-`HadamardSketch`, `Views`, `OneBitMean` and `Levelled` are local mechanisms: they report a value once. `Fresh`,
-`Memoized`, `Stored` and `Dealt` wrap a local mechanism and report in every round. Other authors published
-`Rappor`, `Unary`, `Lgrr`, `Loloha`, `DBitFlip`, `FixedVector`, `Assigned`, `OneChange` and `Votes`.
+`Faded`, `InnerProduct` and `Bitwise`. `RandomizedResponse`, `NoisyInnerProduct`, `SubsetSelection`,
+`CountMeanSketch`, `HadamardSketch`, `Views`, `OneBitMean` and `Levelled` are local mechanisms: they report a value
+once. `Fresh`, `Memoized`, `Stored` and `Dealt` wrap a local mechanism and report in every round. Other authors
+published `Rappor`, `Unary`, `Lgrr`, `Loloha`, `DBitFlip`, `FixedVector`, `Assigned`, `OneChange` and `Votes`.
 """
 
 from typing import TYPE_CHECKING
