@@ -150,6 +150,14 @@ def test_a_plan_becomes_a_campaign() -> None:
     assert law.delta(2.0) <= 1e-6 * (1 + 1e-6)
 
 
+def test_a_crowd_hides_views() -> None:
+    goals = Goals(people=10**6, values=64, rounds=12, crowd_eps=1.0, want="quantiles", recognition=1.0)
+    found = {name: option_of(name, solve(ENTRIES[name], goals)) for name in ("views", "deck")}
+    assert found["views"].in_crowd.eps is not None
+    assert 0.5 < found["views"].in_crowd.eps.lower <= found["views"].in_crowd.eps.upper <= 1
+    assert found["deck"].error_upper < found["views"].error_upper  # loud and wide answers suit flat buckets
+
+
 def test_wants_that_make_no_sense_are_refused() -> None:
     with pytest.raises(ValueError, match="want must be one of"):
         goals_of(0, "median")

@@ -15,6 +15,7 @@ from typing import Any
 from untrackable import framing
 from untrackable.mechanisms.entropy import Recorded
 from untrackable.mechanisms.inner_product.deck import Deck
+from untrackable.mechanisms.inner_product.faded import Faded
 from untrackable.mechanisms.inner_product.fading import Fading
 from untrackable.mechanisms.inner_product.rnip import InnerProduct
 from untrackable.mechanisms.interface import Mechanism
@@ -432,6 +433,17 @@ def one_bit_mean() -> Iterator[Json]:
         yield group(m, parameters, {"flip": base.flip.threshold}, cases)
 
 
+def faded() -> Iterator[Json]:
+    """Fading reports of views and of one bit. A state has the last round, the value and the last report."""
+    for base in (Views.prefixes(bits=6, eps=1.0), OneBitMean(values=101, eps=1.0)):
+        m = Faded(local=base, eps=1.0, delta=1e-6)
+        rounds = [1, 2, 2, 7]
+        cases = [case(m, v, rounds, label=f"{m!r} value {v}") for v in (0, base.values // 3)]
+        described = m.to_json()
+        parameters = {key: described[key] for key in ("local", "power", "scale")}
+        yield group(m, parameters, {}, cases)
+
+
 # --- dBitFlipPM and the sketches ---------------------------------------------------------------------------------
 
 
@@ -632,6 +644,7 @@ MAKERS: dict[str, Callable[[], Iterator[Json]]] = {
     "DBitFlip": dbitflip,
     "Dealt": dealt,
     "Deck": deck,
+    "Faded": faded,
     "Fading": fading,
     "FixedVector": fixed_vector,
     "Fresh": fresh,

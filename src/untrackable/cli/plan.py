@@ -77,8 +77,8 @@ class Rounds(click.ParamType):  # type: ignore[type-arg]
     "--want",
     type=click.Choice(["frequencies", "quantiles", "mean"]),
     default="frequencies",
-    show_default=True,
-    help="What to publish of numbers.",
+    metavar="WHAT",
+    help="Publish frequencies, quantiles or mean.",
 )
 @click.option("--pooled", type=int, default=1, show_default=True, help="Rounds pooled for one figure.")
 @chosen_attendance

@@ -47,6 +47,8 @@ def asked(goals: Goals) -> str:
     if goals.answer_limit < 1:
         parts.append(f"matched among {goals.crowd:,} by other answers at most {number(goals.answer_limit)}")
     parts.append(_attending(goals))
+    if goals.want != "frequencies":
+        parts.append({"quantiles": "the share of people up to each number", "mean": "the mean"}[goals.want])
     if goals.error is not None:
         parts.append(f"error at most {number(goals.error)}")
     elif goals.unknown == "error":
@@ -242,8 +244,8 @@ def _answers(option: Option, unknown: str | None) -> str:
 
 def _paper(plan: Plan) -> list[str]:
     found = plan.published
-    if plan.goals.crowd_eps is not None:
-        return []  # The paper knows no crowd.
+    if plan.goals.crowd_eps is not None or plan.goals.want != "frequencies":
+        return []  # The paper knows no crowd, and estimates frequencies only.
     if found is None:
         return ["The paper's own parameter selection has no answer to these goals."]
     slots = (

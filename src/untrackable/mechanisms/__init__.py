@@ -1,10 +1,10 @@
 """The mechanisms: they turn a value into reports, and compute what the reports reveal.
 
 All of them implement `Mechanism`; `from_json` makes one from its JSON description. Our own are `Deck`, `Fading`,
-`InnerProduct` and `Bitwise`. `RandomizedResponse`, `NoisyInnerProduct`, `SubsetSelection`, `CountMeanSketch`,
-`HadamardSketch`, `Views`, `OneBitMean` and `Levelled` are local mechanisms: they report a value once. `Fresh`,
-`Memoized`, `Stored` and `Dealt` wrap a local mechanism and report in every round. Other authors published
-`Rappor`, `Unary`, `Lgrr`, `Loloha`, `DBitFlip`, `FixedVector`, `Assigned`, `OneChange` and `Votes`.
+`Faded`, `InnerProduct` and `Bitwise`. `RandomizedResponse`, `NoisyInnerProduct`, `SubsetSelection`,
+`CountMeanSketch`, `HadamardSketch`, `Views`, `OneBitMean` and `Levelled` are local mechanisms: they report a value
+once. `Fresh`, `Memoized`, `Stored` and `Dealt` wrap a local mechanism and report in every round. Other authors
+published `Rappor`, `Unary`, `Lgrr`, `Loloha`, `DBitFlip`, `FixedVector`, `Assigned`, `OneChange` and `Votes`.
 """
 
 from typing import TYPE_CHECKING
@@ -13,6 +13,7 @@ from untrackable.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from untrackable.mechanisms.inner_product.deck import Deck as Deck
+    from untrackable.mechanisms.inner_product.faded import Faded as Faded
     from untrackable.mechanisms.inner_product.fading import Fading as Fading
     from untrackable.mechanisms.inner_product.rnip import InnerProduct as InnerProduct
     from untrackable.mechanisms.interface import Mechanism as Mechanism
@@ -49,6 +50,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "DBitFlip": "kept.dbitflip",
         "Dealt": "wrappers.card_dealing",
         "Deck": "inner_product.deck",
+        "Faded": "inner_product.faded",
         "Fading": "inner_product.fading",
         "FixedVector": "others.fixed_vector",
         "Fresh": "wrappers.fresh",

@@ -16,6 +16,7 @@ _HOMES = {
     "dbitflip": "kept.dbitflip.DBitFlip",
     "dealt": "wrappers.card_dealing.Dealt",
     "deck": "inner_product.deck.Deck",
+    "faded": "inner_product.faded.Faded",
     "fading": "inner_product.fading.Fading",
     "fixed-vector": "others.fixed_vector.FixedVector",
     "fresh": "wrappers.fresh.Fresh",

@@ -145,7 +145,8 @@ def plan(*, goals: Goals | None = None, progress: Progress = no_progress, **dema
             refusals.append(_refusal(entry, goals, reason))
     options.sort(key=lambda o: _rank(o, goals.unknown))
     refusals.sort(key=lambda r: (not r.nearest, r.times))
-    best = published(options[0].goals) if options else None
+    # The paper selects parameters for frequencies.
+    best = published(options[0].goals) if options and goals.want == "frequencies" else None
     return Plan(goals, goals.unknown, tuple(options), tuple(refusals), best)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from tests import oracles
 from tests.mechanisms.exact_laws import agrees, histogram, tilted
@@ -449,3 +450,23 @@ def test_an_independent_client_reproduces_the_vectors() -> None:
             payload = bytes((slots + 7) // 8) + integers(cards, longest + number_bits)
             assert seal(group["mechanism"], payload).hex() == case["state"]
     assert len(content["groups"]) == 5
+
+
+def test_intervals_of_quantiles_and_means_hold() -> None:
+    """Over many rounds of one population, at least as often as promised."""
+    base, beta, trials = Views.prefixes(bits=6, eps=2.0), 0.2, 120
+    values = np.minimum(np.random.default_rng(8).geometric(0.06, 1500), 63)
+    truths = {q: float(np.quantile(values, q, method="inverted_cdf")) for q in (0.5, 0.95)}
+    missed, told = dict.fromkeys((*truths, "mean"), 0), 0
+    for seed in range(trials):
+        (batch,) = Fresh(base).simulate(values, rounds=1, seed=100 + seed)
+        found = Fresh(base).aggregator().add(batch.reports).estimate(beta)
+        for q, truth in truths.items():
+            interval = found.quantile(q)
+            missed[q] += not interval.lower <= truth <= interval.upper
+            told += interval.tells
+        mean = found.mean()
+        missed["mean"] += not mean.lower <= values.mean() <= mean.upper
+    allowed = int(binom.isf(1e-9, trials, beta))
+    assert all(count <= allowed for count in missed.values())
+    assert told > 1.8 * trials  # intervals are not everything

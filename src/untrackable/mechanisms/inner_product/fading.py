@@ -44,7 +44,7 @@ from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.integer_gaussian import with_gaussian_tail
 from untrackable.theory.integer_losses import LossLaw, mixed
 
-_ROUND_BITS = 64
+ROUND_BITS = 64
 _FAINT = 1e-9
 """The scale of a mechanism that is private whatever its budget is."""
 _SELDOM = Fraction(1, 2)
@@ -93,10 +93,17 @@ class Fading(Mechanism):
     integer_law_is_sharp = False
 
     def __post_init__(self) -> None:
+        checks.settle(self, bits=checks.integer("bits", self.bits, low=1, high=LARGEST_BITS))
+        checks.settle(self, width=checked_width(self.width, self.bits))
+        self._settle_numbers()
+        if self.scale == 0:
+            checks.settle(self, scale=largest_scale(self.bits, self.width, self.eps, self.delta, self.power))
+        else:
+            self._check_scale()
+
+    def _settle_numbers(self) -> None:
         checks.settle(
             self,
-            bits=checks.integer("bits", self.bits, low=1, high=LARGEST_BITS),
-            width=checked_width(self.width, checks.integer("bits", self.bits, low=1, high=LARGEST_BITS)),
             eps=checks.positive("eps", self.eps),
             delta=checks.open_probability("delta", self.delta),
             power=checks.positive("power", self.power),
@@ -106,9 +113,9 @@ class Fading(Mechanism):
             raise ValueError(f"power must be above 0.5 and at most 4, got {self.power}")
         if self.delta < _SMALLEST_DELTA:
             raise ValueError(f"delta must be at least {_SMALLEST_DELTA}, got {self.delta}")
-        if self.scale == 0:
-            checks.settle(self, scale=largest_scale(self.bits, self.width, self.eps, self.delta, self.power))
-        elif not self._plainly_private() and self._privacy(None, "any").delta(self.eps).upper > self.delta:
+
+    def _check_scale(self) -> None:
+        if not self._plainly_private() and self._privacy(None, "any").delta(self.eps).upper > self.delta:
             raise ValueError(
                 f"scale must keep all rounds ({self.eps}, {self.delta})-private, {self.scale} is too large"
             )
@@ -311,7 +318,7 @@ class Fading(Mechanism):
     def pack_state(self, state: Memory) -> bytes:
         """The last round, the value and the last report, one after the other."""
         return (
-            pack_integers([state.round], _ROUND_BITS)
+            pack_integers([state.round], ROUND_BITS)
             + pack_integers([state.value], self.bits)
             + pack_integers([state.report], self.report_bits)
         )
@@ -319,7 +326,7 @@ class Fading(Mechanism):
     def unpack_state(self, payload: bytes) -> Memory:
         """The state of these bytes. A round without a report, or a report without a round, is an error."""
         value_end = 8 + (self.bits + 7) // 8
-        (round,) = unpack_integers(payload[:8], _ROUND_BITS, 1)
+        (round,) = unpack_integers(payload[:8], ROUND_BITS, 1)
         (value,) = unpack_integers(payload[8:value_end], self.bits, 1)
         (report,) = unpack_integers(payload[value_end:], self.report_bits, 1)
         if (round == 0) != (report == 0) or (report and not self._loud.possible(report)):

@@ -74,6 +74,14 @@ class OneBitMean:
         lie, eps = self.flip.probability, flip_eps(self.flip)
         return Factor([1 - lie, lie], [lie, 1 - lie], [eps, -eps])
 
+    def differing_exact(self) -> Fraction:
+        """1: the two ends of the range are always rounded to different bits."""
+        return Fraction(1)
+
+    def differing(self) -> float:
+        """1."""
+        return 1.0
+
     def integer_loss(self) -> LossLaw:
         """The same law in whole numbers."""
         lie = self.flip.threshold

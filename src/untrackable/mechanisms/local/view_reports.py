@@ -96,6 +96,16 @@ class ViewReports:
         for (base, share), number in Counter(zip(self.bases, self.shares(), strict=True)).items():
             yield base, share, number
 
+    def differing_exact(self) -> Fraction:
+        """The probability that two values that differ in every view have different answers."""
+        return sum(
+            (share * number * base.differing_exact() for base, share, number in self._grouped()), Fraction(0)
+        )
+
+    def differing(self) -> float:
+        """The same, rounded."""
+        return float(self.differing_exact())
+
     def privacy_factor(self) -> Factor:
         """The mixture of the factors of all views, for two values that differ in every one.
 
