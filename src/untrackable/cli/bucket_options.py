@@ -27,9 +27,9 @@ def bucket_options(encoding: str) -> Callable[[Callable[..., Any]], Callable[...
 
         made: Callable[..., Any] = run
         for option in (
-            click.option("--above", type=_OUTSIDE, show_default="error", help="The same for larger numbers."),
-            click.option("--below", type=_OUTSIDE, show_default="error", help="What smaller numbers count as."),
-            click.option("--buckets", metavar="50ms:20s:14:log", help="Numbers, in so many ranges."),
+            click.option("--above", type=_OUTSIDE, metavar="HOW", help="Larger numbers, in the same way."),
+            click.option("--below", type=_OUTSIDE, metavar="HOW", help="Smaller ones: error, clamp, separate."),
+            click.option("--buckets", metavar="RANGES", help="Numbers: 50ms:20s:14:log, or all edges."),
         ):
             made = option(made)
         return made

@@ -141,7 +141,8 @@ def new(
 
     Example: untrackable campaign new campaign.json --question "Do you smoke?" \
                  --category no --category yes --rounds 365
-             untrackable campaign new campaign.json --ready active-days --rounds 365
+             untrackable campaign new campaign.json --ready active-days \
+                 --rounds 365
              untrackable campaign new campaign.json --question "Do you smoke?" \
                  --plan plan.json
              untrackable campaign new campaign.json --question "Do you smoke?" \

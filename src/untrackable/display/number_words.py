@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from untrackable.answers.number_summary import NumberSummary
 from untrackable.brackets import Side, rounded
-from untrackable.encodings.units import converted, readable_unit
 from untrackable.estimation.functional import Functional
 from untrackable.estimation.ordered_values import Quantile
+from untrackable.units import converted, readable_unit
 
 _DIGITS = 3
 _UNKNOWN = "these reports cannot tell"

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from untrackable import checks
 from untrackable.encodings.number_ranges import LARGEST_COUNT, Buckets, Outside
-from untrackable.encodings.units import converted, read_quantity, readable_unit
+from untrackable.units import converted, read_quantity, readable_unit
 
 _FORMS = "LOW:HIGH:COUNT, LOW:HIGH:COUNT:log, or edges with commas, such as 50ms:20s:14:log"
 _FEWEST_DIGITS, _MOST_DIGITS = 2, 12

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, SupportsFloat
 
 from untrackable import checks
 from untrackable.encodings.encoding import Encoding
-from untrackable.encodings.units import UNITS, in_words
+from untrackable.units import UNITS, in_words
 
 if TYPE_CHECKING:
     import numpy as np

@@ -5,7 +5,7 @@ from typing import Any
 from untrackable.encodings.bit import Bit
 from untrackable.encodings.encoding import Encoding
 from untrackable.encodings.number_ranges import Buckets, IntegerRange
-from untrackable.encodings.units import converted, read_quantity
+from untrackable.units import converted, read_quantity
 
 
 def from_text(encoding: Encoding | None, text: str) -> Any:
