@@ -134,7 +134,7 @@ def test_each_round_and_what_changed(stepping: Path) -> None:
     assert "the share of 3 fell in round 5" in done.output
     for name in ("mean", "median", "25th percentile"):
         assert f"the {name} rose in round 5" in done.output
-    assert "holds for all 8 rounds and values together, except with probability 0.05 (upper)" in done.output
+    assert "holds for all 8 rounds and all values together, except with probability 0.05 (upper)" in done.output
     still = run("estimate", stepping, "--by-round", "--rounds", "1-4", "--top", 2)
     assert "no change is certain: the mean, the median, the 95th percentile, the share of 3" in still.output
     one = run("estimate", stepping, "--by-round", "--rounds", "3")
