@@ -44,7 +44,7 @@ USES: dict[str, set[str]] = {
     "display": {"estimation", "protocol", "answers", "reports", "rappor_decode", "auditing", "planning"},
     "collector": {
         "estimation", "mechanisms", "encodings", "protocol", "accounting", "discovery", "answers", "reports",
-        "display", "oblivious", "serving",
+        "auditing", "display", "oblivious", "serving",
     },
     "demo": {
         "theory", "mechanisms", "encodings", "protocol", "client", "auditing", "collector", "display", "serving",
@@ -208,6 +208,16 @@ def test_help_and_import_load_nothing_heavy() -> None:
     script = (
         "import sys, untrackable, untrackable.cli;"
         "heavy = {'numpy', 'scipy', 'matplotlib', 'rich', 'altair', 'pyarrow', 'numba'} & set(sys.modules);"
+        "sys.exit(f'loaded {heavy}' if heavy else 0)"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)  # noqa: S603
+
+
+def test_a_collector_loads_nothing_heavy_before_somebody_asks_for_it() -> None:
+    """Every process of a collector would hold it in memory."""
+    script = (
+        "import sys, untrackable.collector.http.app;"
+        "heavy = {'scipy', 'matplotlib', 'altair', 'pyarrow', 'numba', 'vl_convert'} & set(sys.modules);"
         "sys.exit(f'loaded {heavy}' if heavy else 0)"
     )
     subprocess.run([sys.executable, "-c", script], check=True)  # noqa: S603

@@ -31,7 +31,7 @@ def failures(shrunk: float, runs: int = 150) -> int:
 
 
 def test_the_band_holds_for_all_rounds_at_once() -> None:
-    """At most 30 % may fail: more than 75 of 150 has probability below 1e-6. A third of the radius fails."""
+    """If campaigns fail with probability 0.3, more than 75 of 150 do with less than 1e-6. Narrower bands do."""
     assert failures(1.0) <= 75
     assert failures(1 / 3) > 75
 

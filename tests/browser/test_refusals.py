@@ -235,8 +235,8 @@ def test_the_lines_to_copy(context: BrowserContext, asking: Asking, intact: bool
     page = context.new_page()
     complaints: list[str] = []
     page.on("console", lambda message: complaints.append(message.text))
-    page.goto(asking.server)
-    lines = page.locator("pre").text_content() or ""
+    page.goto(f"{asking.server}/view/{asked.id}")
+    lines = page.locator("pre").last.text_content() or ""
     lines = lines.replace("() => false", "() => true").replace("answer(null)", 'answer("page 3")')
     if not intact:
         page.route("**/untrackable-*.js", lambda route: changed(route))

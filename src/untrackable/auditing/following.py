@@ -40,15 +40,16 @@ def followed_beside(name: str, mechanism: Mechanism, seed: int = 1) -> list[Foll
     return [*followed(name, mechanism, seed), *followed(f"deck, crowd of {_CROWD:,}", _deck(), seed)]
 
 
-def followed(name: str, mechanism: Mechanism, seed: int = 1) -> list[Followed]:
+def followed(name: str, mechanism: Mechanism, seed: int = 1, *, rounds: int | None = None) -> list[Followed]:
     """The attack with several numbers of reports, on people with the same value and with different ones.
 
-    The observer is granted which reports of one place are one person's. In a crowd, linking them is the first step.
+    There are at most as many reports as the mechanism has, or as there are `rounds`. The observer is granted which
+    reports of one place are one person's. In a crowd, linking them is the first step.
     """
-    last = mechanism.last_round
+    ends = [end for end in (mechanism.last_round, rounds) if end is not None]
     found = []
     for reports in _REPORTS:
-        if last is not None and 2 * reports > last:
+        if 2 * reports > min(ends, default=2 * reports):
             break
         same = link(mechanism, people=PEOPLE, reports=reports, seed=seed)
         apart = link(mechanism, people=PEOPLE, reports=reports, distribution=zipf_weights(mechanism), seed=seed)

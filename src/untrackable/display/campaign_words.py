@@ -57,7 +57,7 @@ def guarantee_words(campaign: Campaign, verdict: str) -> list[str]:
 def guarantee_sentence(campaign: Campaign) -> str:
     """The guarantee in one sentence, for a list of campaigns: how well a guess can do."""
     declared, crowd = campaign.guarantee, campaign.guarantee.crowd
-    everything = share(_guessed(declared.eps, declared.delta))
+    everything = share(guess_bound(declared.eps, declared.delta))
     if crowd is None:
         return (
             "A guess between two answers, made from all reports that a person ever sends, is right with "
@@ -65,7 +65,7 @@ def guarantee_sentence(campaign: Campaign) -> str:
         )
     return (
         "A guess between two answers, made by the collector from all reports that it ever gets, is right with "
-        f"probability at most {share(_guessed(crowd.eps, crowd.delta))}; together with the relay, at most "
+        f"probability at most {share(guess_bound(crowd.eps, crowd.delta))}; together with the relay, at most "
         f"{everything} (upper; 50 % is a coin toss)."
     )
 
@@ -73,11 +73,11 @@ def guarantee_sentence(campaign: Campaign) -> str:
 def _guess_words(eps: float, delta: float) -> str:
     return (
         "A guess between two answers, made from all these reports, is right with probability at most "
-        f"{share(_guessed(eps, delta))} (upper; 50 % is a coin toss)."
+        f"{share(guess_bound(eps, delta))} (upper; 50 % is a coin toss)."
     )
 
 
-def _guessed(eps: float, delta: float) -> float:
+def guess_bound(eps: float, delta: float) -> float:
     """(1 + TV)/2, where TV is at most (e^eps - 1 + 2·delta)/(e^eps + 1) for anything (eps, delta)-private."""
     return min(1.0, 0.5 * (1 + math.tanh(eps / 2)) + delta / (1 + math.exp(min(eps, 700.0))))
 

@@ -52,7 +52,7 @@ def test_files_are_served_for_ever_and_to_every_origin(collector: Collector) -> 
 
 def test_lines_to_embed_it_are_on_the_page(collector: Collector) -> None:
     asked = collector.create(campaign())
-    lines = html.unescape(collector.http.get("/").text.split("<pre")[1].split("</pre>")[0])
+    lines = html.unescape(collector.http.get(f"/view/{asked.id}").text.split("<pre")[1].split("</pre>")[0])
     name, content = next(item for item in browser_client.files().items() if item[0].startswith("untrackable-"))
     digest = base64.b64encode(hashlib.sha384(content).digest()).decode()
     address = f"https://testserver/client/{name}"
@@ -61,7 +61,7 @@ def test_lines_to_embed_it_are_on_the_page(collector: Collector) -> None:
     assert f'campaign: "{asked.id}"' in lines
     declared = '"eps": 8, "delta": 1e-06, "gamma": 0, "tracking_delta": 0'
     assert f'policy: {{{declared}, "crowd_eps": 8, "crowd_delta": 1e-06}},\n' in lines
-    local = collector.http.get("/", headers={"host": "localhost:8080"}).text
+    local = collector.http.get(f"/view/{asked.id}", headers={"host": "localhost:8080"}).text
     assert "http://localhost:8080/client/" in local
 
 

@@ -173,7 +173,7 @@ def test_strings_that_nobody_listed_are_discovered(collector: Collector) -> None
     assert found["reports"] == 8000
     refused = collector.http.get(f"/campaigns/{asked.id}/estimate", params={"candidate": "cafe"})
     assert problem(refused) == (400, "malformed-request")
-    assert "cafe" in collector.http.get("/").text
+    assert "cafe" in collector.http.get(f"/view/{asked.id}").text
 
 
 def test_an_answer_is_made_once(collector: Collector, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,6 +204,6 @@ def test_estimates_do_not_take_all_threads(collector: Collector) -> None:
     refused = collector.http.get(f"/campaigns/{asked.id}/estimate")
     assert problem(refused) == (503, "busy")
     assert int(refused.headers["retry-after"]) > 0
-    assert "too many estimates" in collector.http.get("/").text
+    assert "too many estimates" in collector.http.get(f"/view/{asked.id}").text
     service._queue.release()
     assert collector.http.get(f"/campaigns/{asked.id}/estimate").status_code == 200

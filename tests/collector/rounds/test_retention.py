@@ -73,7 +73,7 @@ def test_an_estimate_of_deleted_sums_is_not_remembered(collector: Collector) -> 
         ("closed", None, False),
         ("closed", 30, False),
     ]
-    assert collector.http.get("/").status_code == 200
+    assert collector.http.get(f"/view/{asked.id}").status_code == 200
 
 
 def test_days_must_be_positive() -> None:

@@ -105,11 +105,14 @@ def test_the_page_says_how_many_more_it_would_have_taken(collector: Collector) -
     asked = crowded()
     filled(collector.store, asked, round1=31)
     collector.close(asked)
-    said = collector.http.get("/").text
-    assert "No closed round has enough reports yet. A round is shown from 50 reports on" in said
-    assert "more." not in said.partition("A round is shown from")[2].partition("</p>")[0]
+    page = f"/view/{asked.id}"
+    said = collector.http.get(page).text
+    assert (
+        "No closed round has the 50 reports that an estimate needs, which is the crowd that it promises. " in said
+    )
+    assert "would have taken" not in said
     collector.clock.now = BEGIN + HOUR
-    assert "The last one would have taken 19 more." in collector.http.get("/").text
+    assert "The last one would have taken 19 more." in collector.http.get(page).text
     refused = collector.http.get(f"/campaigns/{asked.id}/estimate")
     assert refused.json()["detail"] == "no closed round has the 50 reports that an estimate needs"
 

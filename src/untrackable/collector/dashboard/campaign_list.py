@@ -7,6 +7,7 @@ from starlette.responses import Response
 
 from untrackable.collector.dashboard.campaign_access import visible_campaigns
 from untrackable.collector.dashboard.page_rendering import page
+from untrackable.collector.dashboard.page_turns import in_turn
 from untrackable.collector.http.service import Service
 from untrackable.collector.rounds.small_rounds import is_small
 from untrackable.collector.stores.records import StoredCampaign
@@ -19,6 +20,7 @@ class CampaignList:
     def __init__(self, service: Service) -> None:
         self._service = service
 
+    @in_turn
     def show(self, request: Request) -> Response:
         """Render the page."""
         campaigns = [self._shown(each) for each in visible_campaigns(self._service, request)]

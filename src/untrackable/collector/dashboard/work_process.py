@@ -24,7 +24,7 @@ def main() -> None:
     threading.Thread(target=_read, args=(sys.stdin.buffer, jobs), daemon=True).start()
     while True:
         job, arguments = jobs.get()
-        pickle.dump(_done(job, arguments), answers)
+        pickle.dump(done(job, arguments), answers)
         answers.flush()
 
 
@@ -37,7 +37,7 @@ def _read(asked: BinaryIO, jobs: "queue.SimpleQueue[Any]") -> None:
         os._exit(0)
 
 
-def _done(job: Any, arguments: tuple[Any, ...]) -> tuple[bool, Any]:
+def done(job: Any, arguments: tuple[Any, ...]) -> tuple[bool, Any]:
     """Whether a job worked, and its result or why not."""
     try:
         return True, job(*arguments)

@@ -65,7 +65,7 @@ def create_app(
     gateway = _gateway(service)
     upload = ReportUpload(service, None if gateway is None else gateway.store)
     public, management = PublicApi(service), ManagementApi(service)
-    work = HeavyWork()
+    work, audits = HeavyWork(), HeavyWork()
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -74,7 +74,8 @@ def create_app(
         try:
             yield
         finally:
-            await run_in_threadpool(work.stop)
+            for process in (work, audits):
+                await run_in_threadpool(process.stop)
             ending = asyncio.create_task(_end(running))
             if not (await asyncio.wait({ending}, timeout=service.settings.ending_seconds))[0]:
                 _log.error(
@@ -110,7 +111,7 @@ def create_app(
         Route("/metrics", public.metrics, methods=["GET"]),
         Route("/openapi.json", openapi, methods=["GET"]),
         Route("/client/{name}", browser_client.serve, methods=["GET"]),
-        *dashboard_routes(service, work),
+        *dashboard_routes(service, work, audits),
     ]
 
     def refusal(error: Exception, scope: Scope | None = None) -> Response:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from untrackable.answers.number_summary import number_summary
 from untrackable.answers.pooling import add_up, merged_sums, pooled_estimate
 from untrackable.answers.question import CandidatesNeeded, Question
+from untrackable.answers.trend import Trend, trend
 from untrackable.collector.http.problems import Problem, Refused
 from untrackable.collector.rounds.small_rounds import is_small, small_words
 from untrackable.collector.settings import Settings
@@ -84,6 +85,28 @@ def frequent_values(
     numbers = number_summary(encoding, estimate)
     rows = _rows(question, estimate, encoding.values, top)
     return FrequentValues(estimate.n, estimate.beta, rows, None if numbers is None else numbers.to_json())
+
+
+def trend_of_values(
+    store: Store,
+    campaign: Campaign,
+    *,
+    rounds: Sequence[int],
+    values: Sequence[Any],
+    candidates: Sequence[str] = (),
+    beta: float = 0.05,
+) -> Trend:
+    """How the shares of values develop over rounds that have enough reports.
+
+    Strings that nobody listed are refused: each round would have to find them anew.
+    """
+    if isinstance(campaign.encoding, DiscoveredStrings):
+        raise Refused(Problem.MALFORMED_REQUEST, "strings that nobody listed have no trend")
+    question = _question(campaign, candidates)
+    try:
+        return trend(question, StoredSums(store, campaign, rounds, question), values, beta=beta)
+    except CandidatesNeeded as error:
+        raise Refused(Problem.CANDIDATES_NEEDED, f"{error}: name the strings to look for") from None
 
 
 def rounds_with_enough_reports(store: Store, campaign: Campaign, settings: Settings) -> tuple[int, ...]:

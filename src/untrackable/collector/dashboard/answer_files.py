@@ -1,0 +1,132 @@
+"""A campaign's answers as files and as pictures."""
+
+import csv
+import io
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from untrackable import strict_json
+from untrackable.collector.dashboard.campaign_access import visible_campaign
+from untrackable.collector.dashboard.campaign_answers import FEW_ROWS, CampaignAnswers, candidates_of
+from untrackable.collector.dashboard.chart_shapes import bars, ticks
+from untrackable.collector.dashboard.heavy_work import HeavyWork, awaited
+from untrackable.collector.dashboard.page_rendering import HEADERS
+from untrackable.collector.dashboard.page_turns import in_turn, page_turn
+from untrackable.collector.http.problems import Problem, Refused
+from untrackable.collector.http.service import Service
+from untrackable.display.answer_words import interval_words, rounds_words
+from untrackable.display.page_shell import page_template
+from untrackable.display.percentages import percent
+from untrackable.extras import extra
+
+COLUMNS = ("label", "frequency", "standard_error", "lower", "upper", "stands_out")
+"""The columns of files. Intervals hold for all answers at once."""
+_TYPES = {
+    "csv": "text/csv; charset=utf-8",
+    "json": "application/json",
+    "parquet": "application/vnd.apache.parquet",
+    "svg": "image/svg+xml",
+    "png": "image/png",
+}
+_SECONDS = 15.0
+"""How long somebody waits for a file that the process for heavy work makes."""
+_SHARPNESS = 2.0
+"""How many pixels of a PNG are one unit of the drawing."""
+
+
+class AnswerFiles:
+    """The endpoints of files. What a campaign's page shows is in them, and nothing else."""
+
+    def __init__(self, service: Service, work: HeavyWork) -> None:
+        self._service, self._work = service, work
+
+    def download(self, request: Request) -> Response:
+        """The answers as CSV, JSON or Parquet."""
+        kind = request.path_params["kind"]
+        answers, rounds, found = self._asked(request)
+        if kind == "csv":
+            content = _csv(found["values"])
+        elif kind == "json":
+            content = strict_json.write({"campaign": answers.campaign.id, **found}).encode()
+        elif kind == "parquet":
+            rows = tuple(tuple(row[name] for name in COLUMNS) for row in found["values"])
+            content = awaited(self._work.submit(parquet, rows, found["reports"], found["beta"]), _SECONDS)
+        else:
+            raise Refused(Problem.NOT_FOUND, "answers can be downloaded as csv, json or parquet")
+        return _file(content, kind, answers, rounds)
+
+    def picture(self, request: Request) -> Response:
+        """The most frequent answers as bars with their intervals."""
+        kind = request.path_params["kind"]
+        if kind not in ("svg", "png"):
+            raise Refused(Problem.NOT_FOUND, "pictures are svg or png")
+        answers, rounds, found = self._asked(request)
+        with page_turn():
+            drawing = picture(answers, rounds, found)
+        content = drawing.encode() if kind == "svg" else awaited(self._work.submit(png, drawing), _SECONDS)
+        return _file(content, kind, answers, rounds)
+
+    @in_turn
+    def _asked(self, request: Request) -> tuple[CampaignAnswers, tuple[int, ...], dict[str, Any]]:
+        stored = visible_campaign(self._service, request)
+        answers = CampaignAnswers(self._service, self._service.campaign(stored.id))
+        rounds = answers.chosen(request.query_params.get("round"))
+        return answers, rounds, answers.estimate(rounds, candidates_of(request.query_params.get("strings")))
+
+
+def picture(answers: CampaignAnswers, rounds: tuple[int, ...], found: dict[str, Any]) -> str:
+    """The picture as SVG, on white paper."""
+    rows = found["values"][:FEW_ROWS]
+    highest = max((max(row["upper"], row["frequency"]) for row in rows), default=1.0) or 1.0
+    discovered = answers.campaign.encoding.kind == "discovered-strings"
+    return page_template("untrackable.collector.dashboard", "templates/picture.svg").render(
+        question=answers.campaign.question,
+        about=f"{found['reports']:,} reports of {rounds_words(rounds)}",
+        bars=bars(rows, rows),
+        marks=[(tick / highest, percent(tick).replace(".00 %", " %")) for tick in ticks(0.0, highest)],
+        words=interval_words(found["beta"], discovered=discovered),
+    )
+
+
+def png(drawing: str) -> bytes:
+    """A drawing in pixels. This runs in the process for heavy work."""
+    with extra("plots"):
+        import vl_convert
+
+    return vl_convert.svg_to_png(drawing, scale=_SHARPNESS)
+
+
+def parquet(rows: tuple[tuple[Any, ...], ...], reports: int, beta: float) -> bytes:
+    """Answers as a Parquet file. This runs in the process for heavy work."""
+    with extra("files"):
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+    columns = zip(*rows, strict=True) if rows else ((),) * len(COLUMNS)
+    table = pa.table({name: pa.array(column) for name, column in zip(COLUMNS, columns, strict=True)})
+    file = io.BytesIO()
+    pq.write_table(table.replace_schema_metadata({"reports": str(reports), "beta": repr(beta)}), file)
+    return file.getvalue()
+
+
+def _csv(rows: list[dict[str, Any]]) -> bytes:
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(COLUMNS)
+    writer.writerows([row[name] for name in COLUMNS] for row in rows)
+    return text.getvalue().encode()
+
+
+def _file(content: bytes, kind: str, answers: CampaignAnswers, rounds: tuple[int, ...]) -> Response:
+    which = f"round-{rounds[0]}" if len(rounds) == 1 else f"rounds-{rounds[0]}-to-{rounds[-1]}"
+    name = f"answers-{answers.campaign.id[:12]}-{which}.{kind}"
+    # A picture has its own style inside, and nothing else may run in it.
+    policy = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+    headers = {
+        **HEADERS,
+        "content-security-policy": policy,
+        "content-disposition": f'attachment; filename="{name}"',
+    }
+    return Response(content, headers=headers, media_type=_TYPES[kind])

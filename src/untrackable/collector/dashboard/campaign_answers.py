@@ -1,0 +1,105 @@
+"""The answers of a campaign, as its page, its downloads and its pictures show them."""
+
+import re
+from typing import Any
+
+from untrackable import strict_json
+from untrackable.collector.http.problems import Problem, Refused
+from untrackable.collector.http.public_api import estimated
+from untrackable.collector.http.service import Service
+from untrackable.collector.rounds.small_rounds import fewest_reports, reports_missing
+from untrackable.protocol.campaign import Campaign
+
+MOST_ROWS = 2000
+"""The largest number of answers on a page and in a file: the most frequent ones."""
+FEW_ROWS = 20
+"""How many answers are shown before somebody asks for all."""
+MOST_TREND_ROUNDS = 60
+"""The largest number of rounds of a trend: the last ones."""
+TREND_VALUES = 6
+"""How many answers have a trend on one page."""
+
+
+class CampaignAnswers:
+    """Answers from closed rounds that have enough reports. They are computed once and kept for a while."""
+
+    def __init__(self, service: Service, campaign: Campaign) -> None:
+        from untrackable.collector.rounds.estimates import rounds_with_enough_reports
+
+        self._service, self.campaign = service, campaign
+        self.rounds = rounds_with_enough_reports(service.store, campaign, service.settings)
+
+    def chosen(self, asked: str | None) -> tuple[int, ...]:
+        """The rounds that are asked for: a number, or nothing for all of them. `Refused` if there is none."""
+        if not asked:
+            if not self.rounds:
+                raise Refused(Problem.WITHHELD, self._why_none())
+            return self.rounds
+        if not re.fullmatch("[0-9]{1,10}", asked) or int(asked) < 1:
+            raise Refused(Problem.MALFORMED_REQUEST, "round must be the number of a round")
+        return (int(asked),)
+
+    def estimate(self, rounds: tuple[int, ...], candidates: tuple[str, ...] = ()) -> dict[str, Any]:
+        """The estimate of these rounds. A few answers are in their own order, many are sorted by their share."""
+        found = estimated(self._service, self.campaign, rounds, candidates=candidates, top=MOST_ROWS)
+        content: dict[str, Any] = strict_json.parse(found)
+        rows = content["values"]
+        if len(rows) == self.campaign.encoding.values <= FEW_ROWS and not candidates:
+            rows.sort(key=lambda row: row["value"])
+        return content
+
+    def trend(self, rows: list[dict[str, Any]], candidates: tuple[str, ...] = ()) -> dict[str, Any] | None:
+        """The trend of these answers over the last rounds; None if there is none to draw."""
+        rounds = self.rounds[-MOST_TREND_ROUNDS:]
+        if len(rounds) < 2 or not rows or self.campaign.encoding.kind == "discovered-strings":
+            return None
+        from untrackable.collector.rounds.estimates import trend_of_values
+
+        shown = rows[:TREND_VALUES]
+        values = [row["value"] if candidates else int(row["value"]) for row in shown]
+
+        def make() -> bytes:
+            found = trend_of_values(
+                self._service.store, self.campaign, rounds=rounds, values=values, candidates=candidates
+            )
+            lower, upper = found.interval()
+            content = {
+                "rounds": found.rounds,
+                "beta": found.beta,
+                "labels": [row["label"] for row in shown],
+                "frequencies": found.frequencies.T.tolist(),
+                "lower": lower.T.tolist(),
+                "upper": upper.T.tolist(),
+            }
+            return strict_json.write(content, compact=True).encode()
+
+        first = self._service.store.first_key(self.campaign.id)
+        asked = ("trend", self.campaign.id, rounds, tuple(values), candidates, first)
+        content: dict[str, Any] = strict_json.parse(self._service.cached_answer(asked, make))
+        return content
+
+    def _why_none(self) -> str:
+        """Why no round is shown. In a crowd, how many more reports the last round that is over would have taken."""
+        service, campaign = self._service, self.campaign
+        stored = service.store.rounds(campaign.id)
+        if not any(each.state == "closed" for each in stored):
+            return "no round is closed yet: answers appear here when the first one is over"
+        few = (
+            f"no closed round has the {fewest_reports(campaign, service.settings):,} reports that an estimate needs"
+        )
+        if not campaign.fewest_reports:
+            return f"{few}. Answers appear here as soon as more people answer in one round"
+        missed = [reports_missing(campaign, each, service.clock()) for each in stored]
+        last = next((missing for missing in reversed(missed) if missing is not None), None)
+        promised = f"{few}, which is the crowd that it promises. Answers appear here once more people take part"
+        return promised if last is None else f"{promised}. The last one would have taken {last:,} more"
+
+
+def candidates_of(text: str | None) -> tuple[str, ...]:
+    """The strings that somebody looks for: one on each line."""
+    from untrackable.collector.rounds.estimates import MOST_CANDIDATES
+
+    found = tuple(dict.fromkeys(line.strip() for line in (text or "").splitlines() if line.strip()))
+    if len(found) > MOST_CANDIDATES:
+        raise Refused(Problem.MALFORMED_REQUEST, f"the strings to look for must be at most {MOST_CANDIDATES:,}")
+    return found

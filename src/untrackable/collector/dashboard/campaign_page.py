@@ -1,0 +1,183 @@
+"""The page of one campaign: its guarantee, its answers, their trend, files, and how to embed it."""
+
+from typing import Any
+from urllib.parse import urlencode
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from untrackable.collector.dashboard.campaign_access import visible_campaign
+from untrackable.collector.dashboard.campaign_answers import (
+    FEW_ROWS,
+    MOST_TREND_ROUNDS,
+    TREND_VALUES,
+    CampaignAnswers,
+    candidates_of,
+)
+from untrackable.collector.dashboard.chart_shapes import bars, trend_panels
+from untrackable.collector.dashboard.heavy_work import HeavyWork, WorkFailed
+from untrackable.collector.dashboard.page_rendering import page
+from untrackable.collector.dashboard.page_turns import page_turn
+from untrackable.collector.http import browser_client
+from untrackable.collector.http.problems import Problem, Refused
+from untrackable.collector.http.service import Service
+from untrackable.collector.stores.records import StoredCampaign
+from untrackable.display import guarantee_table
+from untrackable.display.answer_words import BUCKET_WORDS, band_words, interval_words, range_words, rounds_words
+from untrackable.display.attendance_words import sample_words
+from untrackable.display.campaign_words import campaign_state, end_words, guarantee_words, schedule_words
+from untrackable.display.percentages import percent
+from untrackable.protocol.campaign import Campaign
+
+_MOST_CHOICES = 200
+"""The largest number of rounds in a list to choose from. If there are more, a number is typed."""
+_PATIENCE = 1.0
+"""How many seconds a page waits for what its rounds cost, which is computed once."""
+
+
+class CampaignPage:
+    """The endpoint of the page."""
+
+    def __init__(self, service: Service, work: HeavyWork) -> None:
+        self._service, self._work = service, work
+
+    def show(self, request: Request) -> Response:
+        """Render the page, or only its answers if `part` says so, for the script that searches while typing."""
+        stored = visible_campaign(self._service, request)
+        asked = dict(request.query_params)
+        only_answers = asked.get("part") == "answers"
+        costs = [] if only_answers else self._costs(stored)
+        with page_turn():
+            campaign = self._service.campaign(stored.id)
+            shown = self._answers(campaign, CampaignAnswers(self._service, campaign), asked)
+            if only_answers:
+                return page(request, "campaign_answers.html", id=stored.id, **shown)
+            return page(request, "campaign.html", costs=costs, **self._about(request, stored), **shown)
+
+    def _about(self, request: Request, stored: StoredCampaign) -> dict[str, Any]:
+        service, campaign = self._service, self._service.campaign(stored.id)
+        takes_part = browser_client.takes_part(campaign)
+        return {
+            "id": stored.id,
+            "campaign": campaign,
+            "published": stored.published,
+            "encoding": campaign.encoding.describe(),
+            "schedule": schedule_words(campaign),
+            "end": end_words(campaign, stored.last_round, service.clock()),
+            "state": campaign_state(campaign, stored.last_round, service.clock()),
+            "guarantee": guarantee_words(campaign, service.verdict(stored)),
+            "observers": guarantee_table.observers(campaign),
+            "no_relay": guarantee_table.no_relay_words(campaign),
+            "cost_words": guarantee_table.cost_words(campaign),
+            "snippet": browser_client.snippet(campaign, browser_client.address(request)) if takes_part else "",
+        }
+
+    def _costs(self, stored: StoredCampaign) -> list[guarantee_table.Cost] | str:
+        """What rounds cost, or why that is not known now."""
+        try:
+            found: list[guarantee_table.Cost] = self._work.submit(round_costs, stored.document).result(_PATIENCE)
+        except TimeoutError:
+            return "This is being computed. Load the page again in a few seconds."
+        except Refused as refused:
+            return f"This is not known yet: {refused.detail}. Load the page again in a few seconds."
+        except WorkFailed as failed:
+            return f"This is not known: {failed}."
+        return found
+
+    def _answers(self, campaign: Campaign, answers: CampaignAnswers, asked: dict[str, str]) -> dict[str, Any]:
+        """The answers that are shown, or why there are none."""
+        search, everything = asked.get("search", "").strip(), "all" in asked
+        about: dict[str, Any] = {
+            "choices": answers.rounds[::-1] if len(answers.rounds) <= _MOST_CHOICES else (),
+            "ends": answers.rounds[:: max(1, len(answers.rounds) - 1)],
+            "round": asked.get("round", ""),
+            "search": search,
+            "strings": asked.get("strings", ""),
+            "any_string": campaign.encoding.kind == "hashed-strings",
+            "why": "",
+            "trend": None,
+        }
+        try:
+            candidates = candidates_of(asked.get("strings"))
+            rounds = answers.chosen(asked.get("round"))
+            found = answers.estimate(rounds, candidates)
+        except Refused as refused:
+            return {**about, "why": f"{refused.detail[:1].upper()}{refused.detail[1:]}.{_help(refused, asked)}"}
+        rows = found["values"]
+        matching = [row for row in rows if search.casefold() in row["label"].casefold()]
+        shown = matching if everything else matching[:FEW_ROWS]
+        discovered = campaign.encoding.kind == "discovered-strings"
+        about |= {
+            "bars": bars(shown, matching),
+            "matching": len(matching),
+            "rows": len(rows),
+            "others": 0 if discovered or candidates else max(0, campaign.encoding.values - len(rows)),
+            "reports": found["reports"],
+            "span": rounds_words(rounds),
+            "sample": sample_words(campaign, found["reports"], len(rounds)),
+            "words": interval_words(found["beta"], discovered=discovered),
+            "buckets": BUCKET_WORDS if about["any_string"] and not candidates else "",
+            "discovered": discovered,
+            "query": _query(asked, "round", "strings"),
+            "more": _query({**asked, "all": "1"}, "round", "strings", "search", "all"),
+        }
+        if asked.get("part") != "answers":
+            about["trend"] = self._trend(answers, _most_frequent(matching), candidates)
+        return about
+
+    def _trend(
+        self, answers: CampaignAnswers, rows: list[dict[str, Any]], candidates: tuple[str, ...]
+    ) -> dict[str, Any] | None:
+        try:
+            found = answers.trend(rows, candidates)
+        except Refused:
+            return None
+        if found is None:
+            return None
+        table = [
+            (
+                number,
+                [
+                    (
+                        percent(found["frequencies"][i][at]),
+                        range_words(found["lower"][i][at], found["upper"][i][at]),
+                    )
+                    for i in range(len(found["labels"]))
+                ],
+            )
+            for at, number in enumerate(found["rounds"])
+        ]
+        return {
+            "drawn": trend_panels(found),
+            "labels": found["labels"],
+            "table": table,
+            "words": band_words(found["beta"], len(found["rounds"])),
+            "some": len(rows) > TREND_VALUES,
+            "earlier": len(answers.rounds) > MOST_TREND_ROUNDS,
+        }
+
+
+def round_costs(document: bytes) -> list[guarantee_table.Cost]:
+    """What the rounds of a campaign cost. This runs in the process for heavy work."""
+    return guarantee_table.costs(Campaign.from_bytes(document))
+
+
+def _help(refused: Refused, asked: dict[str, str]) -> str:
+    """What to do where there are no answers, if something helps."""
+    if refused.problem is Problem.BUSY:
+        return " Load the page again in a few seconds."
+    if refused.problem is Problem.CANDIDATES_NEEDED:
+        return " Type them above, one on each line."
+    if refused.problem is Problem.MALFORMED_REQUEST and not asked.get("round"):
+        return " Choose one round above instead of all."
+    return ""
+
+
+def _most_frequent(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(rows, key=lambda row: -row["frequency"])
+
+
+def _query(asked: dict[str, str], *names: str) -> str:
+    """A part of what was asked, for addresses that ask for the same."""
+    found = urlencode({name: asked[name] for name in names if asked.get(name)})
+    return f"?{found}" if found else ""

@@ -1,0 +1,47 @@
+"""Published answers in plain words: which rounds, how certain, and why there is nothing to show."""
+
+from collections.abc import Sequence
+
+from untrackable.display.percentages import percent
+
+BUCKET_WORDS = (
+    "The collector knows strings by their hash only, so these are buckets, each for many strings. Name the strings "
+    "that you look for, and their shares are shown."
+)
+"""What the rows are if strings are hashed and none was named."""
+
+
+def rounds_words(rounds: Sequence[int]) -> str:
+    """Which rounds an estimate is of."""
+    if len(rounds) == 1:
+        return f"round {rounds[0]:,}"
+    return f"{len(rounds):,} rounds pooled, {rounds[0]:,} to {rounds[-1]:,}"
+
+
+def range_words(lower: float, upper: float) -> str:
+    """An interval, rounded outwards."""
+    return f"{percent(lower, 'down').removesuffix(' %')} to {percent(upper, 'up')}"
+
+
+def interval_words(beta: float, *, discovered: bool) -> list[str]:
+    """How to read shares, intervals and bars. The interval alone says which answers stand out."""
+    chance = f"{100 * beta:g} %"
+    sentences = [
+        f"All intervals hold at once, except with probability {chance} (upper).",
+        "The noise is corrected for on average, so an estimate may fall below zero.",
+        "An answer stands out if its interval excludes zero: its bar is filled. Pale bars may be noise.",
+    ]
+    if discovered:
+        sentences.append(
+            f"Nobody listed these strings: each of them is held by somebody, except with probability {chance} "
+            "(upper). Rare strings are not found, and other strings may add a little to a share by chance."
+        )
+    return sentences
+
+
+def band_words(beta: float, rounds: int) -> str:
+    """How to read the trend."""
+    return (
+        f"Each dot is the estimate of one round. The band holds for all {rounds:,} rounds and all answers at once, "
+        f"except with probability {100 * beta:g} % (upper), which the rounds share equally (union bound)."
+    )

@@ -1,0 +1,282 @@
+"""A campaign's page: what people see, with and without a script, in a real browser too."""
+
+import html
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.collector.rounds.test_estimates import SALT, clients, collected
+from tests.collector.rounds.test_small_rounds import crowded
+from tests.collector.rounds.test_small_rounds import filled as with_reports
+from tests.collector.samples import DECK, NAMES, answers, campaign, sealed
+from tests.collector.servers import Collector, collecting, process
+from tests.collector.stores.test_faults import on_now
+from untrackable import Categories, Dealt, Deck, DiscoveredStrings, HashedStrings, Memoized
+from untrackable.collector.http.management import create_campaign
+from untrackable.collector.rounds.closing import close_round
+from untrackable.collector.stores.records import Round, StoredCampaign
+from untrackable.collector.stores.store import Store
+from untrackable.collector.stores.store_address import open_store
+from untrackable.mechanisms import CountMeanSketch
+from untrackable.protocol.campaign import Campaign, Guarantee
+from untrackable.theory.attendance import Attendance
+
+
+@pytest.fixture
+def collector(tmp_path: Path) -> Iterator[Collector]:
+    with collecting(open_store(f"sqlite:///{tmp_path}/x.db")) as found:
+        yield found
+
+
+def filled(store: Store, asked: Campaign, people: int = 40_000, rounds: int = 1) -> None:
+    """Closed rounds in which higher numbers are held by more people."""
+    create_campaign(store, asked.to_bytes(), published=True)
+    values = np.random.default_rng(5).choice(12, people, p=np.arange(1, 13) / 78)
+    for number in range(1, rounds + 1):
+        sent = sealed(asked, answers(asked.mechanism, values, round=number), round=number)
+        store.add({Round(asked.id, number): np.array([list(body[5:]) for body in sent], dtype=np.uint8)})
+        close_round(store, asked, number)
+
+
+def shown(collector: Collector, asked: Campaign, query: str = "") -> str:
+    response = collector.http.get(f"/view/{asked.id}{query}")
+    assert response.status_code == 200
+    return str(response.text)
+
+
+def rows_of(text: str) -> list[str]:
+    """The rows of the table of answers."""
+    return text.split('<table class="bars">')[1].split("</table>")[0].split("<tr>")[2:]
+
+
+def test_campaign_guarantee_and_bars(collector: Collector) -> None:
+    asked = campaign(question='Which <b>page</b> & "why"?')
+    filled(collector.store, asked)
+    text = shown(collector, asked)
+    assert "Which &lt;b&gt;page&lt;/b&gt; &amp; &#34;why&#34;?" in text
+    assert asked.id in text
+    assert "Reports of one person look exactly like reports of two people with the same answer (exact)." in text
+    assert "40,000 reports of round 1" in text
+    assert text.count('class="whisker"') == len(rows_of(text)) == 12
+    estimate = DECK.aggregator().add_saved(collector.store.sums(Round(asked.id, 1)) or b"").estimate()
+    assert f"{100 * estimate.frequencies[11]:.2f} %" in text
+    outstanding = sum(each.stands_out for each in estimate.top(16) if each.value < 12)
+    assert 0 < outstanding < 12
+    assert text.count('<svg class="bar" ') == text.count('class="number strong"') == outstanding
+    assert text.count('<svg class="bar pale" ') == 12 - outstanding
+    elsewhere = text.replace("https://testserver", "")  # It is in the lines to copy.
+    assert "http://" not in elsewhere
+    assert "https://" not in elsewhere
+    assert " style=" not in text
+    assert re.findall("<script[^>]*>[^<]+", text) == []
+
+
+def test_no_filled_bar_has_an_interval_that_starts_at_zero(collector: Collector) -> None:
+    """And no pale bar has an interval that excludes 0. There are filled and pale bars here."""
+    asked = campaign()
+    filled(collector.store, asked, people=9_000)
+    rows = rows_of(shown(collector, asked))
+    for row in rows:
+        starts_at_zero = '"range">0.00 to ' in row
+        assert ("bar pale" in row) == starts_at_zero
+        assert ("number strong" in row) != starts_at_zero
+    assert {'"range">0.00 to ' in row for row in rows} == {True, False}
+
+
+def test_one_observer_without_a_relay_and_two_with_one(collector: Collector) -> None:
+    plain, crowd = campaign(), crowded()
+    filled(collector.store, plain, people=20)
+    with_reports(collector.store, crowd, round1=60)
+    text = shown(collector, plain)
+    assert text.count('class="observer"') == 1
+    assert "This campaign does not rely on a relay." in text
+    both = shown(collector, crowd)
+    assert both.count('class="observer"') == 2
+    assert "The collector alone, which does not know who sent which report" in both
+    assert "The collector together with the relay" in both
+    assert "not rely on a relay" not in both
+
+
+def test_what_rounds_cost(collector: Collector) -> None:
+    asked = campaign()
+    create_campaign(collector.store, asked.to_bytes(), published=True)
+    text = shown(collector, asked).split("What each round costs")[1]
+    one, few, everything = re.findall("<tr><th scope=.row.>(.*?)</th><td>(.*?)</td></tr>", text)
+    assert one == ("round", "0.4024 (exact)")
+    assert few[0] == "10 rounds"
+    assert everything == ("30 rounds", "8 (exact)")
+
+
+def test_attendance_and_who_the_reports_are_of(collector: Collector) -> None:
+    """A page and the API say how often people answer; shares are of everybody."""
+    declared = Guarantee(eps=8.0, delta=1e-6, values="any", gamma=0.0, tracking_delta=0.0, recognition=0.0025)
+    asked = campaign(guarantee=declared, attendance=Attendance(Fraction(1, 8)))
+    filled(collector.store, asked)
+    text = shown(collector, asked)
+    assert "Each person answers about one round in 8, as a secret coin decides." in text
+    assert "about 320,000 people in a round (estimated)" in text
+    found = collector.http.get(f"/campaigns/{asked.id}/guarantee").json()
+    assert found["attendance"]["participation"] == "1/8"
+    assert found["verified"]["recognition"]["upper"] <= 0.0025
+    estimate = collector.http.get(f"/campaigns/{asked.id}/rounds/1/estimate").json()
+    assert estimate["participation"] == "1/8"
+    alone = DECK.aggregator().add_saved(collector.store.sums(Round(asked.id, 1)) or b"").estimate()
+    first = estimate["values"][0]
+    assert first["standard_error"] > alone.standard_error[first["value"]]
+
+
+def test_a_verdict_of_before_gets_its_recognition(collector: Collector) -> None:
+    """Versions that did not count attendance stored no number for it."""
+    asked = campaign()
+    verdict = json.dumps({"delta": None, "tracking_delta": None})
+    collector.store.add_campaign(StoredCampaign(asked.id, asked.to_bytes(), verdict, published=True))
+    found = collector.http.get(f"/campaigns/{asked.id}/guarantee").json()
+    assert found["verified"]["recognition"]["lower"] > 0.999999
+    text = shown(collector, asked)
+    assert "People answer every round, so nobody is seen at two places in one round." in text
+    assert "at most 100 %, by reports and attendance together" in text
+
+
+def test_texts_of_a_campaign_are_isolated_from_the_direction_of_others(collector: Collector) -> None:
+    asked = campaign(question="מה 1, 2?")
+    filled(collector.store, asked, people=500)
+    text = shown(collector, asked)
+    assert "<h1><bdi>מה 1, 2?</bdi></h1>" in text
+    assert text.count("<bdi>") == text.count("</bdi>") == 14
+    assert text.count('<th scope="row" dir="auto">') == 12
+
+
+def test_a_campaign_that_has_ended_says_so(collector: Collector) -> None:
+    asked = campaign()
+    create_campaign(collector.store, asked.to_bytes(), published=True)
+    assert "ended" not in shown(collector, asked)
+    collector.store.end_campaign(asked.id, 2)
+    assert "Round 2 is its last one." in shown(collector, asked)
+    collector.clock.now = asked.begins(3)
+    text = shown(collector, asked)
+    assert text.count("This campaign has ended: round 2 was its last one.") == 1
+
+
+def test_one_round_or_all_pooled_and_their_trend(collector: Collector) -> None:
+    asked = campaign()
+    filled(collector.store, asked, people=600, rounds=3)
+    pooled = shown(collector, asked)
+    assert "1,800 reports of 3 rounds pooled, 1 to 3" in pooled
+    assert '<option value="2">round 2</option>' in pooled
+    assert "The band holds for all 3 rounds and all answers at once, except with probability 5 % (upper)" in pooled
+    assert pooled.count('<polygon class="band"') == 6
+    one = shown(collector, asked, "?round=2")
+    assert "600 reports of round 2" in one
+    assert '<option value="2" selected>' in one
+    assert "download.csv?round=2" in one
+    for wrong, why in (
+        ("7", "Round 7 is not closed"),
+        ("x", "Round must be the number"),
+        ("0", "must be the number"),
+    ):
+        assert why in shown(collector, asked, f"?round={wrong}")
+
+
+def test_a_round_without_enough_reports_says_so(collector: Collector) -> None:
+    few, none = campaign(question="Few?"), campaign(question="None?")
+    filled(collector.store, few, people=5)
+    create_campaign(collector.store, none.to_bytes(), published=True)
+    text = shown(collector, few)
+    assert "No closed round has the 10 reports that an estimate needs." in text
+    assert "whisker" not in text
+    assert "Round 1 has fewer than 10 reports" in shown(collector, few, "?round=1")
+    assert "No round is closed yet: answers appear here when the first one is over." in shown(collector, none)
+
+
+def test_long_lists_are_cut_searched_and_shown_whole(collector: Collector) -> None:
+    names = [f"thing {i}" for i in range(50)] + ["Straße <1>"]
+    deck = Deck(bits=6, slots=30, eps_report=4.0)
+    asked = collected(collector, deck, {1: answers(deck, np.arange(3000) % 7)}, Categories(names=names))
+    text = shown(collector, asked)
+    assert len(rows_of(text)) == 20
+    assert f'<a href="/view/{asked.id}?all=1">Show all 51</a>' in text
+    top = re.findall("<bdi>(thing [0-6])</bdi></th>", text)
+    assert sorted(top) == [f"thing {i}" for i in range(7)]  # The most frequent ones come first.
+    assert len(rows_of(shown(collector, asked, "?all=1"))) == 51
+    found = rows_of(shown(collector, asked, "?search=STRASSE"))
+    assert ["Straße &lt;1&gt;" in row for row in found] == [True]
+    part = collector.http.get(f"/view/{asked.id}?search=thing+4&part=answers").text
+    assert "<html" not in part
+    assert len(rows_of(part)) == 11
+    nothing = shown(collector, asked, "?search=%3Cb%3E")
+    assert "No answer contains “<bdi>&lt;b&gt;</bdi>”." in nothing
+
+
+def test_strings_are_named_by_the_reader(collector: Collector) -> None:
+    encoding = HashedStrings(bits=6, salt=SALT, longest=20)
+    deck = Deck(bits=6, slots=30, eps_report=4.0)
+    sent = answers(deck, encoding.encode_many(["red", "green"] * 2000))
+    asked = collected(collector, deck, {1: sent}, encoding)
+    unnamed = shown(collector, asked)
+    assert "Strings to look for, one on each line" in unnamed
+    assert "these are buckets, each for many strings" in unnamed
+    found = html.unescape(shown(collector, asked, "?strings=red%0D%0A+green%0Ared%0A"))
+    assert [("red" in row, "green" in row) for row in rows_of(found)].count((True, False)) == 1
+    assert len(rows_of(found)) == 2
+    assert "these are buckets" not in found
+
+
+def test_strings_that_nobody_listed_have_no_trend(collector: Collector) -> None:
+    encoding = DiscoveredStrings(salt=bytes(16), longest=4, prefixes=(2, 4, 4), alphabet="abcdef", bucket_bits=12)
+    mechanism = Dealt(encoding.local(5.0), 30)
+    values = encoding.encode_many(["cafe"] * 2400 + ["bead"] * 1600)
+    sent = {round: answers(mechanism, values, round=round, seed=round) for round in (1, 2)}
+    text = shown(collector, collected(collector, mechanism, sent, encoding))
+    assert "cafe" in text
+    assert "Nobody listed these strings: each of them is held by somebody, except with probability 5 %" in text
+    assert "Trend" not in text
+
+
+def test_rounds_that_cannot_be_pooled_are_looked_at_one_by_one(collector: Collector) -> None:
+    sketch = Memoized(CountMeanSketch(hashes=16, width=32, eps=4.0))
+    names = Categories(names=NAMES)
+    asked = collected(collector, sketch, {n: clients(sketch, [1] * 200, n) for n in (1, 2)}, names)
+    pooled = shown(collector, asked)
+    assert "Choose one round above instead of all." in pooled
+    assert "200 reports of round 2" in shown(collector, asked, "?round=2")
+
+
+@pytest.mark.slow
+def test_in_a_browser(tmp_path: Path) -> None:
+    """Light and dark, wide and narrow: nothing overflows, nothing is loaded from elsewhere, no complaint."""
+    from playwright.sync_api import expect, sync_playwright
+
+    url = f"sqlite:///{tmp_path}/x.db"
+    store, asked = open_store(url), on_now()
+    filled(store, asked)
+    store.close()
+    executable = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
+    with process(url) as server, sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=executable, args=["--no-sandbox"])
+        for width, scheme in ((1280, "light"), (390, "dark")):
+            page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
+            complaints: list[str] = []
+            asked_for: list[str] = []
+            page.on("console", lambda message: complaints.append(message.text))  # noqa: B023
+            page.on("request", lambda request: asked_for.append(request.url))  # noqa: B023
+            page.goto(server.address)
+            page.get_by_role("link", name=asked.question).click()
+            assert page.locator("h1").inner_text() == asked.question
+            assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+            bars = page.locator(".bar .fill")
+            widths = [bars.nth(i).bounding_box()["width"] for i in range(12)]  # type: ignore[index]
+            assert widths[11] > widths[0]
+            colour = "element => getComputedStyle(element).fill"
+            filled_bar, pale_bar = page.locator(".bar:not(.pale) .fill").first, page.locator(".pale .fill").first
+            assert filled_bar.evaluate(colour) != pale_bar.evaluate(colour)
+            page.get_by_label("Search the answers").press_sequentially("page 11")
+            expect(page.locator(".bars tbody tr")).to_have_count(1)
+            assert complaints == []
+            assert all(address.startswith((server.address, "data:")) for address in asked_for)
+        browser.close()

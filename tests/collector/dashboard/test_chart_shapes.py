@@ -1,0 +1,44 @@
+"""Where bars, bands and dots are."""
+
+import pytest
+
+from untrackable.collector.dashboard.chart_shapes import bars, ticks, trend_panels
+
+
+def test_bars_are_shares_of_the_widest() -> None:
+    row = {"label": "a", "frequency": 0.2, "lower": 0.1, "upper": 0.4, "stands_out": True}
+    below = {"label": "b", "frequency": -0.05, "lower": 0.0, "upper": 0.02, "stands_out": False}
+    first, second = bars([row, below], [row, below])
+    assert (first.length, first.low, first.high) == (50, 25, 100)
+    assert (first.share, first.range) == ("20.00 %", "10.00 to 40.00 %")
+    assert (second.length, second.low, second.high) == (0, 0, 5)
+    assert bars([], []) == []
+
+
+def test_panels_have_one_scale() -> None:
+    found = trend_panels(
+        {
+            "rounds": [3, 5, 7],
+            "labels": ["a", "b"],
+            "frequencies": [[0.2, 0.3, 0.4], [-0.1, 0.0, 0.1]],
+            "lower": [[0.1, 0.2, 0.3], [0.0, 0.0, 0.0]],
+            "upper": [[0.3, 0.4, 0.5], [0.1, 0.2, 0.3]],
+        },
+        width=100,
+        height=60,
+    )
+    a, b = found.panels
+    assert a.dots == [(0, 30, "round 3: 20.00 %"), (50, 20, "round 5: 30.00 %"), (100, 10, "round 7: 40.00 %")]
+    assert a.line == "0,30 50,20 100,10"
+    assert a.band == "0,20 50,10 100,0 100,20 50,30 0,40"
+    assert b.dots[0][1] == 60
+    assert found.across == [(0, "3"), (100, "7")]
+    assert found.up[0] == (50, "0 %")
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [(0, 1, [0, 0.5, 1]), (0, 0.04, [0, 0.01, 0.02, 0.03, 0.04]), (-0.1, 0.3, [-0.1, 0, 0.1, 0.2, 0.3])],
+)
+def test_ticks_are_round_numbers(low: float, high: float, expected: list[float]) -> None:
+    assert ticks(low, high) == pytest.approx(expected)

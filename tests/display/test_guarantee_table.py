@@ -1,0 +1,49 @@
+"""The guarantee as tables: both observers, and what rounds cost."""
+
+from dataclasses import replace
+
+from tests.collector.rounds.test_small_rounds import crowded
+from tests.collector.samples import campaign
+from untrackable import Bit, Bitwise
+from untrackable.display.guarantee_table import cost_words, costs, no_relay_words, observers
+from untrackable.display.numbers import upper
+from untrackable.protocol.campaign import Guarantee
+
+
+def test_each_observer_has_its_numbers() -> None:
+    (alone,) = observers(campaign())
+    assert alone[1:] == ("8", "1e-06", "2981", "99.97 %")
+    assert no_relay_words(campaign()).startswith("This campaign does not rely on a relay.")
+    without, together = observers(crowded())
+    assert without[1:] == ("1", "1e-06", "2.719", "73.1 %")
+    assert together[1:] == alone[1:]
+    assert no_relay_words(crowded()) == ""
+
+
+def test_costs_end_at_the_guarantee() -> None:
+    asked = campaign(rounds=3)
+    found = costs(asked)
+    assert [each.rounds for each in found] == [1, 3]
+    assert found[0].alone == ("0.4024", "exact")
+    assert all(each.crowd is None for each in found)
+    assert costs(campaign())[-1].alone == ("8", "exact")
+
+
+def test_costs_in_a_crowd_are_upper_bounds() -> None:
+    asked = replace(crowded(), rounds=2)
+    crowd = asked.guarantee.crowd
+    assert crowd is not None
+    last = costs(asked)[-1]
+    hidden = asked.mechanism.crowd(people=crowd.people, reports=2, participation=asked.participation)
+    assert last.crowd == (upper(hidden.gamma(crowd.delta).upper), "upper")
+    assert "for the collector alone" in cost_words(asked)
+    assert "for the collector alone" not in cost_words(campaign())
+
+
+def test_a_campaign_without_end_and_without_delta() -> None:
+    declared = Guarantee(eps=1.0, delta=0.0, values="fixed", gamma=2.0, tracking_delta=0.0)
+    asked = campaign(Bitwise(eps_state=1.0, eps_report=1.0), encoding=Bit(), rounds=None, guarantee=declared)
+    found = costs(asked)
+    assert [each.rounds for each in found] == [1, 10]
+    assert float(found[0].alone[0]) < float(found[1].alone[0]) <= 1
+    assert observers(asked)[0].delta == "0"
