@@ -23,6 +23,7 @@ from untrackable.client import http_post
 from untrackable.client.membership import Member
 from untrackable.client.policy import LIMITS
 from untrackable.display.numbers import odds_factor
+from untrackable.encodings.days_of_use import READY_QUESTIONS
 from untrackable.errors import StateError
 from untrackable.protocol.campaign import Campaign, Directory
 
@@ -555,6 +556,38 @@ def test_a_policy_is_stored_and_raised_on_purpose_only(made: Path, tmp_path: Pat
     wrong = run("policy", "set", "--eps", "-1", "--folder", folder)
     assert wrong.exit_code == 1
     assert "eps must be positive" in wrong.output
+
+
+@pytest.mark.parametrize(("ready", "words"), [("active-days", "last 28 days"), ("retention", "1, 7 and 28 days")])
+def test_ready_questions(ready: str, words: str, tmp_path: Path) -> None:
+    path, folder = tmp_path / "ready.json", tmp_path / "person"
+    done = run("campaign", "new", str(path), "--ready", ready, "--rounds", "3")
+    assert done.exit_code == 0, done.output
+    assert words in done.output
+    asked = Campaign.from_bytes(path.read_bytes())
+    assert asked.encoding == READY_QUESTIONS[ready].encoding
+    given = ("answer", str(path), "--pin", asked.id, "--folder", str(folder))
+    for _ in range(2):
+        used = run(*given, "--used", "--used-before")
+        assert used.exit_code == 0, used.output
+        assert "answered; the next report" in used.output or "no report" in used.output
+    assert (folder / f"{asked.id}.days").exists()
+    assert run(*given, "--leave").exit_code == 0
+    assert not (folder / f"{asked.id}.days").exists()
+    assert "goes with --used" in run(*given, "--used-before").output
+    other = run(
+        "campaign", "new", str(tmp_path / "x.json"), "--ready", ready, "--rounds", "3", "--question", "How?"
+    )
+    assert "How?" in other.output
+
+
+def test_a_question_is_ready_or_given(tmp_path: Path) -> None:
+    path = str(tmp_path / "x.json")
+    both = run(
+        "campaign", "new", path, "--ready", "retention", "--category", "a", "--category", "b", "--rounds", "3"
+    )
+    assert "--ready retention has its own answers" in both.output
+    assert "give --question, or a question that is --ready" in run("campaign", "new", path, "--rounds", "3").output
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pyarrow.csv
 import pyarrow.feather
@@ -13,7 +14,10 @@ import pyarrow.parquet
 import pytest
 from click.testing import CliRunner, Result
 
+from untrackable import Deck, write_reports
 from untrackable.cli import main
+from untrackable.encodings.days_of_use import ACTIVE_DAYS, RETENTION
+from untrackable.encodings.number_ranges import IntegerRange
 
 COLOURS = '{"type":"categories","version":1,"names":["red","green","blue"],"unknown":"other"}'
 
@@ -128,6 +132,91 @@ def test_pictures_of_rounds_that_cannot_be_pooled(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     assert "cannot be pooled" in done.output
     assert "here round 3" in done.output
+
+
+@pytest.fixture(scope="module")
+def stepping(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Reports of 8 rounds; from round 5 on, everybody holds 12 and not 3."""
+    path = tmp_path_factory.mktemp("stepping") / "steps.parquet"
+    deck = Deck(bits=4, slots=8, eps_report=3.0)
+    values = np.where(np.arange(8) < 4, 3, 12)[None, :].repeat(600, axis=0)
+    (batch,) = deck.simulate(values, rounds=8, seed=1)
+    pieces = [(i + 1, batch.reports[:, i]) for i in range(8)]
+    write_reports(path, pieces, mechanism=deck, encoding=IntegerRange(low=0, high=15))
+    return path
+
+
+def test_each_round_and_what_changed(stepping: Path) -> None:
+    done = run("estimate", stepping, "--by-round", "--top", 2, "--quantile", 0.25)
+    assert done.exit_code == 0, done.output
+    assert "the share of 12 rose in round 5: rounds 5 to 6 together are at least 84.26 points above" in done.output
+    assert "the share of 3 fell in round 5" in done.output
+    for name in ("mean", "median", "25th percentile"):
+        assert f"the {name} rose in round 5" in done.output
+    assert "holds for all 8 rounds and all values together, except with probability 0.05 (upper)" in done.output
+    still = run("estimate", stepping, "--by-round", "--rounds", "1-4", "--top", 2)
+    assert "no change is certain: the mean, the median, the 95th percentile, the share of 3" in still.output
+    one = run("estimate", stepping, "--by-round", "--rounds", "3")
+    assert one.exit_code == 0, one.output
+
+
+def test_json_of_each_round(stepping: Path) -> None:
+    told = json.loads(run("estimate", stepping, "--by-round", "--top", 1, "--json", "--beta", 0.01).output)
+    assert told["beta"] == 0.01
+    (share,) = told["shares"]
+    assert [row["round"] for row in share["rounds"]] == list(range(1, 9))
+    for row in share["rounds"]:
+        assert row["lower"] <= min(1.0, max(0.0, row["estimate"])) <= row["upper"]
+    (change,) = share["changes"]
+    assert (change["first"], change["last"], change["before"], change["after"]) == (4, 5, [1, 4], [5, 8])
+    assert [number["name"] for number in told["numbers"]] == ["mean", "median", "95th percentile"]
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet", ".arrow", ".json"])
+def test_exports_of_each_round(ending: str, stepping: Path, tmp_path: Path) -> None:
+    out = tmp_path / f"x{ending}"
+    done = run("estimate", stepping, "--by-round", "--export", out, "--consistent")
+    assert f"wrote {out}" in done.output
+    if ending == ".json":
+        columns = json.loads(out.read_text())["columns"]
+    elif ending == ".csv":
+        columns = pyarrow.csv.read_csv(out).to_pydict()
+    else:
+        read = pyarrow.parquet.read_table if ending == ".parquet" else pyarrow.feather.read_table
+        columns = read(out).to_pydict()
+    assert columns["round"] == [number for number in range(1, 9) for _ in range(16)]
+    assert set(columns["reports"]) == {600}
+    told = json.loads(run("estimate", stepping, "--by-round", "--top", 1, "--json").output)["shares"][0]
+    rows = [i for i, value in enumerate(columns["value"]) if str(value) == told["name"]]
+    assert [columns["upper_simultaneous"][i] for i in rows] == [row["upper"] for row in told["rounds"]]
+    assert all(a >= b for a, b in zip(columns["upper_simultaneous"], columns["upper"], strict=True))
+
+
+@pytest.mark.parametrize("ending", [".png", ".svg", ".pdf"])
+def test_pictures_of_each_round(ending: str, stepping: Path, tmp_path: Path) -> None:
+    picture = tmp_path / f"x{ending}"
+    done = run("estimate", stepping, "--by-round", "--plot", picture)
+    assert done.exit_code == 0, done.output
+    assert picture.stat().st_size > 1000
+    if ending == ".svg":
+        drawn = picture.read_text()
+        for words in ("95th percentile", "band: all rounds together", "for certain within these rounds"):
+            assert f"<!-- {words}" in drawn
+
+
+def test_days_of_use(tmp_path: Path) -> None:
+    path, held = tmp_path / "x.csv", tmp_path / "held.csv"
+    held.write_text("value,count\n0,3000\n20,9000\n")
+    run("simulate", "deck", "--encoding", json.dumps(ACTIVE_DAYS.to_json()), "--values", held, "--out", path)
+    assert "14 or more" in run("estimate", path).output
+    shares = json.loads(run("estimate", path, "--json").output)["days"]
+    assert [share["days"] for share in shares] == [1, 7, 14, 28]
+    assert shares[2]["lower"] <= 0.75 <= shares[2]["upper"]
+    held.write_text("value,count\nday 1 yes,3000\nday 1 no,9000\n")
+    run("simulate", "deck", "--encoding", json.dumps(RETENTION.to_json()), "--values", held, "--out", path)
+    done = run("estimate", path)
+    assert "D28: back on that day" in done.output
+    assert "those who removed the program do not answer" in done.output
 
 
 def _read_csv(path: Path) -> pd.DataFrame:

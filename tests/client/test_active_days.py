@@ -85,6 +85,9 @@ def test_a_refused_campaign_keeps_no_days(tmp_path: Path) -> None:
     other = client(tmp_path / "d", campaign(), Clock())
     with pytest.raises(ValueError, match="does not ask about days of use"):
         other.used()
+    fixed = campaign(Deck(bits=5, slots=30, eps_report=0.05), encoding=ACTIVE_DAYS, values="fixed")
+    with pytest.raises(CampaignRefused, match="days of use do"):
+        client(tmp_path / "e", fixed, Clock()).used()
     assert not list(tmp_path.glob("*/*.days"))
     assert not list(tmp_path.glob("*/*.state"))
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from untrackable import checks
 from untrackable.answers.answer import Answer
+from untrackable.answers.number_summary import MOST_NUMBERS
 from untrackable.answers.question import Question
 from untrackable.estimation.aggregators import Aggregator
 from untrackable.estimation.change_points import Change, located_changes, round_comparisons
@@ -143,6 +144,8 @@ def _together(estimate: Estimate) -> int:
 def _bounds(estimate: Estimate, places: list[int]) -> Errors:
     """What bounds the errors of shares: their deviations, and if it is known the variance of what a report adds."""
     alone = Errors.of_deviations(deviation_of(estimate)[places])
+    if estimate.frequencies.size > MOST_NUMBERS:
+        return alone
     spreads: list[Spread] = []
     for place in places:
         weights = np.zeros(estimate.frequencies.size)

@@ -45,7 +45,7 @@ def campaign() -> None:
 
 @campaign.command()
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--question", help="The question, on one line; needed without --ready.")
+@click.option("--question", help="The question, on one line.")
 @ready_option
 @click.option("--category", "categories", multiple=True, metavar="NAME", help="A possible answer; give them all.")
 @click.option("--categories", "listed", type=FILE, metavar="FILE", help="The possible answers, one per line.")
@@ -146,7 +146,8 @@ def new(
 
     Example: untrackable campaign new campaign.json --question "Do you smoke?" \
                  --category no --category yes --rounds 365
-             untrackable campaign new campaign.json --ready active-days --rounds 365
+             untrackable campaign new campaign.json --ready active-days \
+                 --rounds 365
              untrackable campaign new campaign.json --question "Do you smoke?" \
                  --plan plan.json
              untrackable campaign new campaign.json --question "Do you smoke?" \

@@ -139,11 +139,13 @@ def estimate(
             return
         _write(found, plot, out, top, consistent)
     if as_json:
+        from untrackable.display.days_words import days_json
         from untrackable.display.estimate_table import as_dict
 
-        print_json(as_dict(found, top=top, fdr=fdr, consistent=consistent, quantiles=wanted))
+        about = as_dict(found, top=top, fdr=fdr, consistent=consistent, quantiles=wanted)
+        print_json({**about, **({"days": days} if (days := days_json(found, beta)) else {})})
         return
-    _print(found, top, fdr, consistent, number_summary(found.encoding, found.best, wanted))
+    _print(found, top, fdr, consistent, number_summary(found.encoding, found.best, wanted), beta)
     _say_written(plot, out)
 
 
@@ -240,23 +242,27 @@ def _write(found: FileAnswer, plot: Path | None, out: Path | None, top: int, con
         _picture(plot, lambda: write(plot, found, top=top))
 
 
-def _print(found: FileAnswer, top: int, fdr: float, consistent: bool, numbers: NumberSummary | None) -> None:
+def _print(
+    found: FileAnswer, top: int, fdr: float, consistent: bool, numbers: NumberSummary | None, beta: float
+) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from untrackable.display import estimate_table, number_words
+    from untrackable.display import days_words, estimate_table, number_words
 
     console = Console(highlight=False)
     print_sentences(console, estimate_table.summary(found))
     columns = estimate_table.table(found, top=top, fdr=fdr, consistent=consistent, width=console.width)
     _print_table(console, columns)
-    if numbers is not None and (rows := number_words.number_rows(numbers)):
+    rows = [] if numbers is None else number_words.number_rows(numbers)
+    if rows := [*rows, *days_words.days_rows(found, beta)]:
         grid = Table.grid(padding=(0, 2, 0, 0))
         for row in rows:
             grid.add_row(*row)
         console.print(grid)
         console.print()
-    print_sentences(console, estimate_table.notes(found, fdr=fdr, numbers=numbers), indent="  ")
+    said = [*estimate_table.notes(found, fdr=fdr, numbers=numbers), *days_words.days_notes(found, beta)]
+    print_sentences(console, said, indent="  ")
     console.print()
 
 

@@ -10,7 +10,10 @@ if TYPE_CHECKING:
     from untrackable.encodings.encoding import Encoding
 
 ready_option = click.option(
-    "--ready", type=click.Choice(["active-days", "retention"]), help="A question that devices answer by themselves."
+    "--ready",
+    type=click.Choice(["active-days", "retention"]),
+    metavar="NAME",
+    help="active-days or retention, which devices count.",
 )
 
 

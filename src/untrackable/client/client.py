@@ -68,10 +68,12 @@ class Client(Member):
     def used(self, *, newcomer: bool = True) -> None:
         """Note a use, and answer a ready question about days of use from now on.
 
-        The days stay in the folder, 28 at most. Each report has the answer of the day on which it is made, as
-        `untrackable.encodings.days_of_use` defines it. At the first use, `newcomer` says whether it really is the
-        first one; somebody who had used it before does not count for retention.
+        The days stay in the folder, 28 at most, until the campaign is left. Each report has the answer of the day
+        on which it is made, as `untrackable.encodings.days_of_use` defines it. At the first use, `newcomer` says
+        whether it really is the first one; somebody who had used it before does not count for retention.
         """
+        if self.campaign.guarantee.values == "fixed":
+            raise CampaignRefused("this campaign is about a value that never changes, and days of use do")
         now = self._now(None)
         today = active_days.day_of(now)
         with self.opened(now):

@@ -24,8 +24,9 @@ def amount(value: float, unit: Unit, side: Side = "nearest") -> str:
 
 def band_note(beta: float, rounds: int, *, all_values: bool) -> str:
     """What the band of a trend promises."""
-    values = " and values" if all_values else ""
-    return f"band: holds for all {rounds} rounds{values} together, except with probability {beta:.3g} (upper)"
+    scope = f"all {rounds} rounds" if rounds > 1 else "this round"
+    values = " and all values" if all_values else ""
+    return f"band: holds for {scope}{values} together, except with probability {beta:.3g} (upper)"
 
 
 def change_note(beta: float, *, independent: bool, all_values: bool) -> str:
@@ -34,7 +35,7 @@ def change_note(beta: float, *, independent: bool, all_values: bool) -> str:
     how = (
         "stretches of rounds were compared"
         if independent
-        else "single rounds were compared, as a client's reports are not independent from round to round"
+        else "single rounds were compared, as rounds share errors: clients keep their noise, or strings are hashed"
     )
     return f"changes: all of them{values}, are real, except with probability {beta:.3g} (upper); {how}"
 

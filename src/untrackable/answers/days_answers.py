@@ -1,0 +1,97 @@
+"""What the ready questions about days of use tell: who is active, and who comes back.
+
+`untrackable.encodings.days_of_use` defines the questions. Intervals of one function hold together.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from untrackable import checks
+from untrackable.answers.answer import Answer
+from untrackable.answers.trend import at_beta
+from untrackable.encodings.days_of_use import (
+    ACTIVE_DAYS,
+    LAST_DAYS,
+    READY_QUESTIONS,
+    RETENTION,
+    RETURN_DAYS,
+    retention_masks,
+)
+
+AT_LEAST = (1, 7, 14, 28)
+"""Numbers of active days that are asked for unless others are given."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DaysShare:
+    """A share of people, for a number of days, in an interval that fails with probability at most `beta` (upper).
+
+    All intervals of an answer hold at once. If the interval excludes nothing, the reports do not `tell`. `known` is
+    the share of people of whom it is known (estimated), those that the share is of.
+    """
+
+    days: int
+    value: float
+    lower: float
+    upper: float
+    known: float
+    beta: float
+
+    @property
+    def tells(self) -> bool:
+        """Whether the interval excludes anything."""
+        return self.lower > 0 or self.upper < 1
+
+
+def asks_about_days(answer: Answer) -> str | None:
+    """Which ready question was asked: `active-days`, `retention`, or neither."""
+    return next((name for name, ready in READY_QUESTIONS.items() if ready.encoding == answer.encoding), None)
+
+
+def active_shares(answer: Answer, at_least: tuple[int, ...] = AT_LEAST, *, beta: float = 0.05) -> list[DaysShare]:
+    """The shares of people who were active on at least so many of the last 28 days."""
+    if answer.encoding != ACTIVE_DAYS:
+        raise ValueError("these reports are not about the number of active days")
+    beta, estimate = checks.open_probability("beta", beta), answer.best
+    narrow, found = at_beta(estimate, beta / len(at_least)), []
+    for days in at_least:
+        checks.integer("at_least", days, low=1, high=LAST_DAYS)
+        share = narrow.functional(np.arange(LAST_DAYS + 1) >= days)
+        found.append(
+            DaysShare(days=days, value=share.value, lower=share.lower, upper=share.upper, known=1.0, beta=beta)
+        )
+    return found
+
+
+def returned_shares(answer: Answer, *, beta: float = 0.05) -> list[DaysShare]:
+    """D1, D7 and D28: of the people whose day k after the first use is over, the share who used it on that day.
+
+    With B the share of all people who came back on day k, and N that of those who did not, it is B/(B + N). B and N
+    each have an interval, and all of them hold at once.
+    """
+    if answer.encoding != RETENTION:
+        raise ValueError("these reports are not about coming back")
+    beta, estimate = checks.open_probability("beta", beta), answer.best
+    narrow = at_beta(estimate, beta / (2 * len(RETURN_DAYS)))
+    found = []
+    for day in RETURN_DAYS:
+        back, known = (np.array(mask, dtype=np.float64) for mask in retention_masks(day))
+        came, stayed_away = narrow.functional(back), narrow.functional(known - back)
+        found.append(
+            DaysShare(
+                days=day,
+                value=_ratio(came.value, stayed_away.value),
+                lower=_ratio(came.lower, stayed_away.upper) if came.lower > 0 else 0.0,
+                upper=_ratio(came.upper, stayed_away.lower) if stayed_away.lower > 0 else 1.0,
+                known=came.value + stayed_away.value,
+                beta=beta,
+            )
+        )
+    return found
+
+
+def _ratio(came: float, stayed_away: float) -> float:
+    """The share of those who came back, with both parts taken as 0 if noise makes them negative."""
+    came, stayed_away = max(0.0, came), max(0.0, stayed_away)
+    return came / (came + stayed_away) if came + stayed_away > 0 else 0.5
