@@ -87,6 +87,34 @@ def test_many_reports_take_no_memory() -> None:
     assert (seen.reports, seen.tracking_by_sides()) == (10**15, 10**15 // 2)
     assert list(ObservedRounds.of(None, None, 10**15, None).detection_by_sides()) == [0, 1]
     assert list(ObservedRounds.of(None, None, 1, None).detection_by_sides()) == [0]
+    named = ObservedRounds.of(range(5, 10**15), range(7, 10**14), None, None)
+    assert (named.reports, list(named.tracking_splits())) == (10**15 - 5, [10**14 - 7])
+
+
+def test_a_range_is_the_rounds_in_it() -> None:
+    for given, first in ((range(3, 9), range(4, 7)), (range(3, 9), range(3, 9)), (range(9, 2, -2), range(5, 6))):
+        by_range, by_list = (
+            ObservedRounds.of(make(given), make(first), None, None) for make in (lambda x: x, list)
+        )
+        assert list(by_range.rounds) == list(by_list.rounds) == sorted(given)
+        assert by_range.first is not None
+        assert set(by_range.first) == by_list.first == set(first)
+
+
+@pytest.mark.parametrize(
+    ("rounds", "first", "words"),
+    [
+        (range(5), None, "round must be between 1 and"),
+        (range(1, (1 << 53) + 2), None, "round must be between 1 and"),
+        (range(4, 4), None, "rounds must be distinct and at least one"),
+        (range(3, 9), range(2, 5), "first must be a subset of rounds, got .2. besides"),
+        (range(3, 9), range(5, 10), "first must be a subset of rounds, got .9. besides"),
+        (range(3, 9), range(5), "round must be between 1 and"),
+    ],
+)
+def test_a_range_is_checked_at_its_ends(rounds: range, first: range | None, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        ObservedRounds.of(rounds, first, None, None)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import operator
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import SupportsIndex
+from typing import SupportsIndex, TypeGuard
 
 from untrackable import checks
 
@@ -92,17 +92,28 @@ def round_number(round: SupportsIndex) -> int:
     return checks.integer("round", round, low=1, high=LARGEST_ROUND)
 
 
-def distinct_rounds(rounds: Iterable[SupportsIndex]) -> list[int]:
-    """The rounds in order. There must be at least one, and none twice."""
+def distinct_rounds(rounds: Iterable[SupportsIndex]) -> Sequence[int]:
+    """The rounds in order. There must be at least one, and none twice. Of a range, only the ends are looked at."""
     if not isinstance(rounds, Iterable):
         raise TypeError(f"rounds must be a collection of integers, not {type(rounds).__name__}")
+    if _in_a_row(rounds):
+        return rounds
     numbers = sorted(round_number(number) for number in rounds)
     if not numbers or len(set(numbers)) != len(numbers):
         raise ValueError(f"rounds must be distinct and at least one, got {numbers}")
     return numbers
 
 
-def _subset(first: Iterable[SupportsIndex], numbers: list[int]) -> frozenset[int]:
+def _in_a_row(rounds: Iterable[SupportsIndex]) -> TypeGuard[range]:
+    """Whether these are some rounds and all between them, after checks."""
+    if not (isinstance(rounds, range) and rounds and rounds.step == 1):
+        return False
+    return round_number(rounds[0]) <= round_number(rounds[-1])
+
+
+def _subset(first: Iterable[SupportsIndex], numbers: Sequence[int]) -> Collection[int]:
+    if _in_a_row(first) and _in_a_row(numbers) and first[0] in numbers and first[-1] in numbers:
+        return first
     mine = frozenset(round_number(number) for number in first)
     if not mine <= set(numbers):
         raise ValueError(f"first must be a subset of rounds, got {sorted(mine - set(numbers))} besides")
