@@ -5,6 +5,9 @@ BROWSER := clients/browser
 PYTHON := $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 
+# Tests start some hundred processes, which read what was compiled before.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test check browser chromium nginx node java bench figures screenshots vectors lock dist site clean
 
 demo: $(VENV)/.ready

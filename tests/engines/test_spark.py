@@ -42,8 +42,12 @@ from untrackable.engines.spark_audit import audit_on_spark
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 DECK = Deck(bits=6, slots=4, eps_report=2.0)
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Java compiles little and quickly: these processes end before more would pay."""
 SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.extraJavaOptions": SHORT_LIVED,
+    "spark.executor.extraJavaOptions": SHORT_LIVED,
     "spark.driver.host": "127.0.0.1",
     "spark.log.level": "OFF",
     "spark.sql.shuffle.partitions": "4",
@@ -229,6 +233,7 @@ def test_the_command_prints_what_it_prints_on_one_machine(tmp_path: Path) -> Non
     command = [sys.executable, "-m", "untrackable", "estimate", str(path), "--json"]
     expected = subprocess.run(command, capture_output=True, check=True, text=True)  # noqa: S603
     command += ["--engine", "spark", "--master", "local[1]"]
-    found = subprocess.run(command, capture_output=True, check=False, text=True)  # noqa: S603
+    environment = {**os.environ, "JAVA_TOOL_OPTIONS": SHORT_LIVED}
+    found = subprocess.run(command, capture_output=True, check=False, text=True, env=environment)  # noqa: S603
     assert found.returncode == 0, found.stderr
     assert json.loads(found.stdout) == json.loads(expected.stdout)

@@ -99,16 +99,22 @@ def test_a_range_is_the_rounds_in_it() -> None:
         assert list(by_range.rounds) == list(by_list.rounds) == sorted(given)
         assert by_range.first is not None
         assert set(by_range.first) == by_list.first == set(first)
-    for given, first, words in (
+
+
+@pytest.mark.parametrize(
+    ("rounds", "first", "words"),
+    [
         (range(5), None, "round must be between 1 and"),
         (range(1, (1 << 53) + 2), None, "round must be between 1 and"),
         (range(4, 4), None, "rounds must be distinct and at least one"),
         (range(3, 9), range(2, 5), "first must be a subset of rounds, got .2. besides"),
         (range(3, 9), range(5, 10), "first must be a subset of rounds, got .9. besides"),
         (range(3, 9), range(5), "round must be between 1 and"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            ObservedRounds.of(given, first, None, None)
+    ],
+)
+def test_a_range_is_checked_at_its_ends(rounds: range, first: range | None, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        ObservedRounds.of(rounds, first, None, None)
 
 
 @pytest.mark.parametrize(

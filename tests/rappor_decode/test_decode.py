@@ -173,7 +173,7 @@ def test_the_stated_rate_holds_for_unlisted_strings_of_any_share(setting: Nobody
     for seed in range(runs):
         rng = np.random.default_rng(seed)
         common = zipf([f"{seed} unlisted {i}" for i in range(setting.unlisted)], people, rng)
-        rare = np.array([f"{seed} rare {i}" for i in range(5000)])[rng.integers(5000, size=people)]
+        rare = np.array([f"{seed} rare {i}" for i in range(1000)])[rng.integers(1000, size=people)]
         held = np.where(rng.random(people) < setting.share, common, rare)
         decoded = decode(params, collected(params, held, seed), [f"{seed} {i}" for i in range(setting.listed)])
         wrong += bool(decoded.found)

@@ -22,6 +22,8 @@ from untrackable.theory.losses import RAREST, ROUNDING, LossTable, RoundingShift
 
 _TERMS = 4
 """Transforms of masses at up to this number of places are computed term by term instead of by FFT."""
+_TOGETHER = 10_000
+"""The rounding errors of up to this number of losses are computed for many steps at once."""
 _BLOCK = 256
 """Roots of unity are multiplied in rows of this length."""
 
@@ -38,13 +40,12 @@ def loss_on_grid(factors: Sequence[RepeatedFactor], gaussian: float, grid: int) 
         return LossTable(np.zeros(1), np.zeros(1), np.zeros(1), *one_sided_masses(factors))
     narrowest = 1.01 * max(high - low, 1e-9) / grid
     several = sum(count for _, count in factors) > 1
-    stretches = np.linspace(1, 1.1, 33) if several and len(factors) <= 8 else (1.0,)
+    stretches = np.linspace(1, 1.1, 33) if several and len(factors) <= 8 else np.ones(1)
     while True:
         # Some steps happen to fit the most likely losses better than others. Trying a few costs almost nothing.
-        step, shifts = min(
-            ((h, _shifts(factors, gaussian, h)) for h in (narrowest * s for s in stretches)),
-            key=lambda candidate: candidate[1]["P"].variance + candidate[1]["Q"].variance,
-        )
+        steps = narrowest * stretches
+        step = float(steps[_variances(factors, steps).argmin()]) if steps.size > 1 else narrowest
+        shifts = _shifts(factors, gaussian, step)
         slack = max(shift.slack(RAREST) for shift in shifts.values())
         means = [shift.mean for shift in shifts.values()]
         first = low - max(means) - slack
@@ -63,6 +64,22 @@ def loss_on_grid(factors: Sequence[RepeatedFactor], gaussian: float, grid: int) 
         lost_mass=noise + 4 * RAREST,
         mass_error=ROUNDING + SYMMETRY_ERROR * sum(count for _, count in factors) + total_mass_error(factors),
     )
+
+
+def _variances(factors: Sequence[RepeatedFactor], steps: FloatArray) -> FloatArray:
+    """The variance of all rounding errors at each step, of both worlds together."""
+    if steps.size > 1 and max(factor.loss.size for factor, _ in factors) > _TOGETHER:
+        return np.concatenate([_variances(factors, step) for step in steps[:, None]])
+    total = np.zeros(steps.size)
+    for factor, count in factors:
+        loss = factor.loss[factor.finite]
+        errors = loss - steps[:, None] * np.rint(loss / steps[:, None])
+        for world in WORLDS:
+            mass = finite_masses(factor, world)
+            if whole := float(mass.sum()):
+                means = errors @ mass / whole
+                total += count / whole * ((errors - means[:, None]) ** 2 @ mass)
+    return total
 
 
 def _shifts(factors: Sequence[RepeatedFactor], gaussian: float, step: float) -> dict[World, RoundingShift]:

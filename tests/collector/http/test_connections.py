@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import operator
 import socket
 import subprocess
 import sys
@@ -62,6 +63,11 @@ def answer(plain: socket.socket) -> bytes:
 def head(path: str, length: int) -> bytes:
     headers = f"host: x\r\ncontent-type: application/octet-stream\r\ncontent-length: {length}\r\n"
     return f"POST {path} HTTP/1.1\r\n{headers}\r\n".encode()
+
+
+def last(head: bytes) -> bytes:
+    """The head of a request after which the server hangs up at once, and does not wait for another."""
+    return head.replace(b"host: x\r\n", b"host: x\r\nconnection: close\r\n")
 
 
 def test_a_body_that_does_not_come(running: tuple[str, str, str]) -> None:
@@ -211,7 +217,7 @@ def test_a_connection_whose_request_was_answered_early_is_not_kept(running: tupl
 def test_requests_that_wait_for_each_other_are_all_answered(running: tuple[str, str, str], many: int) -> None:
     one = b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n"
     with connected(running[0]) as plain:
-        sending = threading.Thread(target=plain.sendall, args=(one * many,))
+        sending = threading.Thread(target=plain.sendall, args=(one * (many - 1) + last(one),))
         sending.start()
         said = answer(plain)
         sending.join()
@@ -222,7 +228,9 @@ def test_reports_that_wait_for_each_other_are_all_stored(running: tuple[str, str
     address, path, url = running
     many = [fresh(1 + 40 * (i % 3)) for i in range(400)]
     with connected(address) as plain:
-        plain.sendall(b"".join(head(path, len(body)) + body for body in many))
+        heads = [head(path, len(body)) for body in many]
+        heads[-1] = last(heads[-1])
+        plain.sendall(b"".join(map(operator.add, heads, many)))
         assert answer(plain).count(b"HTTP/1.1 204 ") == 400
     store = open_store(url)
     asked = store.campaigns()[0].id

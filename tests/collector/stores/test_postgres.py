@@ -471,7 +471,7 @@ def test_sums_may_come_slowly(new_url: NewUrl, monkeypatch: pytest.MonkeyPatch) 
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("SET search_path = untrackable")
         connection.execute("ALTER TABLE sums RENAME TO kept")
-        connection.execute("CREATE VIEW sums AS SELECT kept.* FROM kept, pg_sleep(2)")
+        connection.execute("CREATE VIEW sums AS SELECT kept.* FROM kept, pg_sleep(1.2)")
     assert store.sums(ROUND) == expected
     open_store(url).close()
     store.close()

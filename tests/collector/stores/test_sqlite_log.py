@@ -15,7 +15,7 @@ from tests.collector.stores.test_sqlite import filled
 from tests.collector.stores.test_store import ASKED, ROUND, kept, known, payloads, rows
 from untrackable.collector.http.management import create_campaign
 from untrackable.collector.rounds.closing import close_round
-from untrackable.collector.stores import sqlite_log
+from untrackable.collector.stores import sqlite, sqlite_log
 from untrackable.collector.stores.sqlite import SqliteStore
 from untrackable.collector.stores.store_address import open_store
 from untrackable.errors import StoreError, StoreUnavailable
@@ -258,8 +258,9 @@ def test_a_name_with_signs_in_it(tmp_path: Path) -> None:
 
 
 def test_a_log_that_somebody_reads_is_not_said_to_be_truncated(
-    closed: Path, caplog: pytest.LogCaptureFixture
+    closed: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(sqlite, "_TIDYING", 2)
     store = SqliteStore.open(closed)
     given = rows(500, 3, payload=1) % 30 + 2
     store.add({(two := ROUND._replace(number=2)): given})
