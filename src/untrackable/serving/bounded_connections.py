@@ -21,6 +21,8 @@ _SPARE = 192
 """The number of refused connections that are kept open until their senders have read the refusal."""
 _REFUSED_SECONDS = 2.0
 """The longest time for which a refused connection is kept open."""
+_BUSY_SECONDS = 1.0
+"""How long a sender waits to hear that too many requests wait. Otherwise it would send as many again at once."""
 
 
 class ConnectionLimits(Protocol):
@@ -135,6 +137,7 @@ class BoundedProtocol(HttpToolsProtocol):
     async def _busy(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request that waited on this connection while too many others waited elsewhere."""
         self._count_problem(self.problems.busy)
+        await asyncio.sleep(_BUSY_SECONDS)
         found = problem_response(
             self.problems.busy, "too many requests wait to be answered", retry_after=self.settings.retry_after
         )

@@ -96,6 +96,7 @@ def test_unfinished_large_bodies_do_not_shut_others_out(running: tuple[ServerPro
 def test_beyond_the_backlog_of_all_the_next_request_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """Answers stay in order, the rest is forgotten, and the backlog is empty again."""
     monkeypatch.setattr(bounded_connections, "_BACKLOG_BYTES", 50_000)
+    monkeypatch.setattr(bounded_connections, "_BUSY_SECONDS", 0.1)
 
     async def talk() -> tuple[int, list[bytes], int]:
         go = asyncio.Event()

@@ -15,6 +15,7 @@ from untrackable.collector.http.connections import LimitedProtocol
 from untrackable.collector.http.problems import Problem, Refused
 from untrackable.collector.http.report_upload import Answer
 from untrackable.collector.http.small_post import SmallPost
+from untrackable.serving import bounded_connections
 
 POST = b"POST /x HTTP/1.1\r\nhost: x\r\ncontent-type: a/b\r\ncontent-length: 3\r\n\r\nabc"
 LAST = POST.replace(b"host: x", b"connection: close")
@@ -114,7 +115,6 @@ def test_each_report_is_stored_and_answered(monkeypatch: pytest.MonkeyPatch) -> 
         (POST[:-1], POST[-1:]),
         (POST[:10], POST[10:]),
         (LAST,),
-        (POST + POST,),
         (b"POST /x HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",),
     ],
 )
@@ -135,17 +135,51 @@ def test_other_bodies_and_bodies_in_parts_go_to_the_application(
 
 
 def test_requests_behind_a_small_report_wait_for_its_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that are small reports need no task either."""
+
     async def run() -> None:
         async with connected(monkeypatch) as connection:
             await connection.send(POST, 1)
-            await connection.send(POST + LAST, 1)
-            connection.answer(None)
-            first, second, third = await connection.answers(3)
-            assert first == STORED
-            assert second.startswith(b"200 ")
-            assert b"connection: close" not in second
-            assert b"connection: close" in third
+            other, page = POST.replace(b"abc", b"xyz"), POST.replace(b"host: x", b"origin: x")
+            await connection.send(POST.replace(b"abc", b"a02") + other + page + LAST.replace(b"abc", b"a05"), 1)
+            for number in (1, 2, 3):
+                assert len(connection.upload.bodies) == number
+                assert len(connection.state.tasks) == 1
+                connection.answer(None)
+                await asyncio.sleep(0.05)
+            answers = await connection.answers(5)
+            assert [answer[:3] for answer in answers] == [b"204", b"204", b"200", b"200", b"204"]
+            assert [b"connection: close" in answer for answer in answers] == [False, False, False, False, True]
+            assert connection.upload.bodies == [b"abc", b"a02", b"a05"]
             assert await connection.end() == b""
+
+    asyncio.run(run())
+
+
+def test_the_first_of_several_requests_that_come_together_has_a_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run() -> None:
+        async with connected(monkeypatch) as connection:
+            await connection.send(POST + POST, 1)
+            connection.answer(None)
+            assert [answer[:3] for answer in await connection.answers(2)] == [b"200", b"204"]
+
+    asyncio.run(run())
+
+
+def test_a_report_beyond_the_backlog_of_all_is_refused_and_not_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounded_connections, "_BACKLOG_BYTES", 1000)
+    monkeypatch.setattr(bounded_connections, "_BUSY_SECONDS", 0.1)
+
+    async def run() -> None:
+        async with connected(monkeypatch) as connection:
+            await connection.send(POST, 1)
+            await connection.send(3 * POST, 1)
+            connection.answer(None)
+            stored, refused = await connection.answers(3)
+            assert stored == STORED
+            assert refused.startswith(b"503 ")
+            assert Problem.BUSY.uri.encode() in refused
+            assert len(connection.upload.bodies) == 1
 
     asyncio.run(run())
 

@@ -7,8 +7,9 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCy
 
 from untrackable.collector.http.problems import Problem, Refused
 from untrackable.collector.http.report_upload import Answer, ReportUpload
-from untrackable.collector.http.small_post import read_small_post
+from untrackable.collector.http.small_post import parsed_small_post, read_small_post
 from untrackable.collector.metrics import Metrics
+from untrackable.collector.rounds.group_commit import SMALL_BODY
 from untrackable.collector.settings import Settings
 from untrackable.protocol.campaign import LARGEST
 from untrackable.serving.bounded_connections import BoundedProtocol, ConnectionProblems
@@ -103,6 +104,17 @@ class LimitedProtocol(BoundedProtocol):
             keep_alive=True,
             on_response=self.on_response_complete,
         )
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        """Answer a request. A small report that waited for the answer to another one needs no task either."""
+        small_body = not cycle.more_body and len(cycle.body) <= SMALL_BODY
+        if small_body and self.upload is not None and app is self.app and not self.flow.write_paused:
+            post, small = parsed_small_post(cycle.scope, bytes(cycle.body)), _SmallAnswer(self, cycle)
+            if post is not None and self.upload.store_small(post, small):
+                self._answering = cycle
+                self._tasks.add(small)
+                return
+        super()._start_asgi_task(cycle, app)
 
     def answer_small(self, small: _SmallAnswer, answer: Answer) -> None:
         """Answer a small report, unless its sender is gone."""

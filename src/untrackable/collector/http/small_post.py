@@ -5,7 +5,7 @@ with several requests at once, or with a header that changes how a request is re
 """
 
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 _OTHER_HEADERS = (
     rb"(?:(?!(?i:connection|content-|expect|keep-alive|origin|proxy-connection|te:|trailer|transfer-encoding|upgrade))"
@@ -22,7 +22,7 @@ LARGEST_HEAD = 1 << 10
 
 
 class SmallPost(NamedTuple):
-    """A request with a small body, on a connection that stays open."""
+    """Where a request goes, its media type, and its body."""
 
     path: str
     media_type: bytes
@@ -43,3 +43,14 @@ def read_small_post(data: bytes) -> SmallPost | None:
     if len(body) != int(length or other_length):
         return None
     return SmallPost(path.decode("ascii"), media_type or other_media_type, body)
+
+
+def parsed_small_post(scope: Any, body: bytes) -> SmallPost | None:
+    """A request that the general parser has read whole. None if it is not a POST, or is from a web page."""
+    media_type = b""
+    for name, value in scope["headers"]:
+        if name == b"content-type":
+            media_type = value
+        elif name == b"origin":
+            return None
+    return SmallPost(scope["path"], media_type, body) if scope["method"] == "POST" else None
