@@ -53,7 +53,8 @@ class CampaignAnswers:
         if len(rounds) < 2 or not rows or self.campaign.encoding.kind == "discovered-strings":
             return None
         shown = rows[:TREND_VALUES]
-        values = [row["value"] if candidates else int(row["value"]) for row in shown]
+        named = bool(candidates) or self.campaign.encoding.asked is not None
+        values = [row["value"] if named else int(row["value"]) for row in shown]
 
         def make() -> bytes:
             found = trend_of_values(
