@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from untrackable import checks
+from untrackable.answers.table_estimate import estimated_table, table_of
 from untrackable.checks import Chance
 from untrackable.encodings.capacity import check_room
 from untrackable.encodings.encoding import Encoding
@@ -28,7 +29,8 @@ class Question:
     `candidates` are values that people may hold, before encoding. Without them, all values of the encoding are
     estimated; if the sums need a list, there may be at most `most_listed` of them. `unused_values` says whether
     values of the mechanism that the encoding does not use are estimated too. `participation` is the probability
-    with which each person answered a round; estimates are of everybody.
+    with which each person answered a round; estimates are of everybody. If the encoding asks for tables, `table`
+    names the one to estimate, by default the first.
     """
 
     def __init__(
@@ -40,6 +42,7 @@ class Question:
         most_listed: int = MOST_LISTED,
         unused_values: bool = False,
         participation: Chance = EVERY_ROUND,
+        table: str | None = None,
     ) -> None:
         if encoding is not None:
             check_room(mechanism, encoding)
@@ -48,6 +51,9 @@ class Question:
         self.participation = checks.chance("participation", participation)
         if self.participation == 0:
             raise ValueError("participation must be above 0: nobody would have answered")
+        self.table = table_of(encoding, table)
+        if self.table is not None and candidates is not None:
+            raise ValueError("candidates cannot be given: this question asks for tables")
         self._hashed = encoding if isinstance(encoding, HashedStrings) else None
         self._candidates: list[Any] | None = None
         """The encoded candidates."""
@@ -62,7 +68,9 @@ class Question:
 
     @property
     def size(self) -> int:
-        """How many values are asked about: candidates, or all of the encoding; 0 without either."""
+        """How many values are asked about: cells of a table, candidates, or all of the encoding; else 0."""
+        if self.table is not None:
+            return len(self.table.cells)
         if self._candidates is not None:
             return len(self._candidates)
         return 0 if self.encoding is None else self.encoding.values
@@ -83,6 +91,8 @@ class Question:
 
         `named` then gives an answer whose intervals fail with probability at most `beta`.
         """
+        if self.table is not None:
+            return estimated_table(sums, self.table, beta).of_everybody(self.participation)
         listed = self._values(sums)
         estimate = sums.estimate(self.noise_beta(beta), listed)
         if self.encoding is not None:
@@ -119,6 +129,8 @@ class Question:
 
     def _values(self, sums: Aggregator) -> list[Any] | None:
         """The encoded values to ask these sums about; None to estimate all values."""
+        if self.table is not None:
+            return None
         if not sums.needs_candidates and (self._unused_values or not sums.takes_candidates):
             return None
         if self._candidates is not None:

@@ -11,24 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from untrackable.cli.answer_options import NO_ANSWERS, encoding_of, mechanism_for
 from untrackable.cli.attendance_options import attendance_of, chosen_attendance
 from untrackable.cli.bucket_options import bucket_options
 from untrackable.cli.campaign_crowd import CROWD_OPTIONS, crowd_mechanism, crowd_of, crowd_options, gateway_of
 from untrackable.cli.campaign_shown import UNITS, WIPES, show_campaign, when
 from untrackable.cli.help_layout import CommandGroup
 from untrackable.cli.ready_option import ready_option, ready_question
-from untrackable.cli.terminal import echo, one_line_errors, print_json, read_encoding, read_json, write_page
+from untrackable.cli.terminal import echo, one_line_errors, print_json, read_json, write_page
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from untrackable.encodings.encoding import Encoding
-    from untrackable.mechanisms.interface import Mechanism
     from untrackable.protocol.campaign import Campaign
     from untrackable.protocol.campaign_draft import CampaignDraft
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-_NO_ANSWERS = "give the possible answers with one of --category, --categories FILE, --buckets and --encoding JSON"
 _PEOPLE = 10_000
 
 
@@ -48,6 +45,7 @@ def campaign() -> None:
 @click.option("--question", help="The question, on one line.")
 @ready_option
 @click.option("--category", "categories", multiple=True, metavar="NAME", help="A possible answer; give them all.")
+@click.option("--choice", "choices", multiple=True, metavar="NAME", help="Or one of several at once; give all.")
 @click.option("--categories", "listed", type=FILE, metavar="FILE", help="The possible answers, one per line.")
 @bucket_options("encoding_json")
 @click.option("--encoding", "encoding_json", metavar="JSON|FILE", help="Any other kind of answer, as JSON.")
@@ -102,6 +100,7 @@ def new(
     question: str | None,
     ready: str | None,
     categories: tuple[str, ...],
+    choices: tuple[str, ...],
     listed: Path | None,
     encoding_json: str | None,
     planned: str | None,
@@ -162,17 +161,21 @@ def new(
         from untrackable.protocol.campaign import Guarantee
         from untrackable.protocol.campaign_draft import CampaignDraft
 
-        question, encoding = ready_question(question, ready, _encoding(categories, listed, encoding_json))
+        question, encoding = ready_question(
+            question, ready, encoding_of(categories, choices, listed, encoding_json)
+        )
         if planned is not None:
             draft = _planned(planned, encoding)
         else:
             if encoding is None:
-                raise ValueError(_NO_ANSWERS)
+                raise ValueError(NO_ANSWERS)
             if rounds is None:
                 raise ValueError("give --rounds, or a --plan that says how many")
             attending = attendance_of(participation, recognition, places, persistence, one_network, rounds=rounds)
             crowd = crowd_of(crowd_people, crowd_eps, crowd_delta)
             gateway_of(keys, needed=crowd is not None)
+            if crowd is not None and encoding.asked is not None:
+                raise ValueError("several answers at once cannot rely on a crowd yet: leave out --crowd-people")
             if crowd is not None and mechanism_json is None:
                 mechanism, eps = crowd_mechanism(
                     crowd,
@@ -184,7 +187,7 @@ def new(
                     participation=attending.participation,
                 )
             else:
-                mechanism = _mechanism(mechanism_json, encoding, rounds, eps, delta, attending.participation)
+                mechanism = mechanism_for(mechanism_json, encoding, rounds, eps, delta, attending.participation)
             declared = Guarantee(
                 eps=eps,
                 delta=delta,
@@ -323,18 +326,6 @@ def read_directory(file: Path) -> Any:
         raise click.ClickException(f"{file}: {error}") from None
 
 
-def _encoding(categories: tuple[str, ...], listed: Path | None, given: str | None) -> Encoding | None:
-    """The encoding that the options give, if any."""
-    from untrackable.encodings.categories import Categories
-
-    if sum((bool(categories), listed is not None, given is not None)) > 1:
-        raise ValueError(_NO_ANSWERS)
-    if listed is not None:
-        return Categories(names=listed.read_text(encoding="utf-8").splitlines())
-    found: Encoding | None = Categories(names=categories) if categories else read_encoding(given)
-    return found
-
-
 def _planned(given: str, encoding: Encoding | None) -> CampaignDraft:
     """The draft of a plan, with the encoding that is given, if any."""
     source = click.get_current_context().get_parameter_source
@@ -362,22 +353,10 @@ def _planned(given: str, encoding: Encoding | None) -> CampaignDraft:
         if encoding is not None:
             return draft.with_encoding(encoding)
         if draft.encoding is None:
-            raise ValueError(f"it only says how wide answers are; {_NO_ANSWERS}")
+            raise ValueError(f"it only says how wide answers are; {NO_ANSWERS}")
         return draft
 
     found: CampaignDraft = read_json("--plan", given, drafted)
-    return found
-
-
-def _mechanism(
-    given: str | None, encoding: Encoding, rounds: int, eps: float, delta: float, participation: Fraction
-) -> Mechanism:
-    from untrackable.mechanisms.inner_product.deck import Deck
-    from untrackable.mechanisms.registry import from_json
-
-    if given is None:
-        return Deck.for_budget(bits=encoding.bits, slots=rounds, eps=eps, delta=delta, participation=participation)
-    found: Mechanism = read_json("--mechanism", given, from_json)
     return found
 
 

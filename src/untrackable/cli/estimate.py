@@ -42,6 +42,7 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 @click.argument("files", type=click.Path(), nargs=-1, required=True)
 @click.option("--top", type=click.IntRange(min=1), default=20, show_default=True, help="How many values to show.")
 @click.option("--candidates", type=_FILE, metavar="FILE", help="Possible values, one per line.")
+@click.option("--table", metavar="NAME", help="The table to show, of several.")
 @click.option("--consistent", is_flag=True, help="Also show the nearest possible shares (biased).")
 @click.option(
     "--quantile", "quantiles", type=_SHARE, multiple=True, metavar="0.9", help="Also a quantile of numbers."
@@ -68,6 +69,7 @@ def estimate(
     master: str | None,
     top: int,
     candidates: Path | None,
+    table: str | None,
     consistent: bool,
     quantiles: tuple[float, ...],
     beta: float,
@@ -123,6 +125,7 @@ def estimate(
                 assume_round=assume_round,
                 rounds=round_numbers(rounds),
                 candidates=None if candidates is None else _candidates(candidates, files, made, meant, session),
+                table=table,
                 beta=beta,
                 participation=participation,
                 engine="cuda" if engine == "cuda" else "local",

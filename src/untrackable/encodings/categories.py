@@ -33,19 +33,10 @@ class Categories(Encoding):
 
     def __post_init__(self) -> None:
         checks.choice("unknown", self.unknown, ("error", "other"))
-        if isinstance(self.names, (str, bytes)) or not isinstance(self.names, Sequence):
-            raise TypeError(f"names must be a list of strings, not {type(self.names).__name__}")
-        names = tuple(check_shown("names", normalise("names", name)) for name in self.names)
-        if not 1 <= len(names) <= LARGEST_LIST:
-            raise ValueError(f"names must have between 1 and {LARGEST_LIST} entries, got {len(names)}")
-        places: dict[str, int] = {}
-        for name in names:
-            if name in places:
-                raise ValueError(f"names must be different, got {name!r} twice")
-            places[name] = len(places)
+        places = named_places(self.names, most=LARGEST_LIST)
         if self.unknown == "other" and OTHER in places:
             raise ValueError(f'names must not contain {OTHER!r}, because unknown="other" adds it')
-        checks.settle(self, names=names, _places=places)
+        checks.settle(self, names=tuple(places), _places=places)
         if self.values < 2:
             raise ValueError('names must have at least 2 entries, or 1 with unknown="other"')
 
@@ -78,7 +69,27 @@ class Categories(Encoding):
 
     def describe(self) -> str:
         """The list or its beginning, in words for people."""
-        shown = ", ".join(self.label(place) for place in range(min(_SHOWN, len(self.names))))
-        more = f" and {len(self.names) - _SHOWN:,} more" if len(self.names) > _SHOWN else ""
         rest = f"all others count as {OTHER}" if self.unknown == "other" else "anything else is refused"
-        return f"one of {len(self.names):,}: {shown}{more}; {rest}"
+        return f"one of {described_names(self.names)}; {rest}"
+
+
+def named_places(names: Sequence[str], *, most: int) -> dict[str, int]:
+    """The position of every name of a list, after checks."""
+    if isinstance(names, (str, bytes)) or not isinstance(names, Sequence):
+        raise TypeError(f"names must be a list of strings, not {type(names).__name__}")
+    if not 1 <= len(names) <= most:
+        raise ValueError(f"names must have between 1 and {most} entries, got {len(names)}")
+    places: dict[str, int] = {}
+    for given in names:
+        name = check_shown("names", normalise("names", given))
+        if name in places:
+            raise ValueError(f"names must be different, got {name!r} twice")
+        places[name] = len(places)
+    return places
+
+
+def described_names(names: Sequence[str]) -> str:
+    """The number of names, and the first of them."""
+    shown = ", ".join(name or '""' for name in names[:_SHOWN])
+    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+    return f"{len(names):,}: {shown}{more}"

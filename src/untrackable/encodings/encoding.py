@@ -12,6 +12,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from untrackable import checks
+from untrackable.encodings.asked_tables import AskedTables
 from untrackable.errors import EncodingError
 from untrackable.mechanisms.registry import plain
 
@@ -33,6 +34,8 @@ _HOMES = {
     "categories": "categories.Categories",
     "hashed-strings": "hashed_strings.HashedStrings",
     "discovered-strings": "discovered_strings.DiscoveredStrings",
+    "choices": "choices.Choices",
+    "record": "record.Record",
 }
 
 
@@ -60,6 +63,11 @@ class Encoding(ABC):
     def bits(self) -> int:
         """The width d of an encoded value, in bits."""
         return (self.values - 1).bit_length()
+
+    @property
+    def asked(self) -> AskedTables | None:
+        """The tables that are asked for, if reports are about parts of a value; None if about whole values."""
+        return None
 
     @abstractmethod
     def encode(self, raw: Any) -> int:

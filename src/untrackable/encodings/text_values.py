@@ -3,13 +3,24 @@
 from typing import Any
 
 from untrackable.encodings.bit import Bit
+from untrackable.encodings.choices import Choices
 from untrackable.encodings.encoding import Encoding
 from untrackable.encodings.number_ranges import Buckets, IntegerRange
+from untrackable.encodings.record import Record
 from untrackable.units import converted, read_quantity
 
 
 def from_text(encoding: Encoding | None, text: str) -> Any:
-    """A number if the encoding takes numbers, otherwise the text. Without an encoding, an integer."""
+    """A number if the encoding takes numbers, otherwise the text. Without an encoding, an integer.
+
+    Choices are separated by commas, and the attributes of a record are too, each as name=value.
+    """
+    if isinstance(encoding, Choices):
+        return [part.strip() for part in text.split(",") if part.strip()]
+    if isinstance(encoding, Record):
+        parts = (part.partition("=") for part in text.split(",") if part.strip())
+        given = {name.strip(): value.strip() for name, _, value in parts}
+        return {name: from_text(encoding.attribute(name), value) for name, value in given.items()}
     if isinstance(encoding, Bit):
         return {encoding.zero: 0, encoding.one: 1, "0": 0, "1": 1}.get(text, text)
     if encoding is None or isinstance(encoding, IntegerRange):

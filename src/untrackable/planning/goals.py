@@ -195,6 +195,11 @@ class Goals:
             raise ValueError(f"give one of {', '.join(_QUESTIONS)}; got {' and '.join(given) or 'none'}")
         if self.encoding is not None and not isinstance(self.encoding, Encoding):
             raise TypeError(f"encoding must be an Encoding, not {type(self.encoding).__name__}")
+        if self.encoding is not None and self.encoding.asked is not None:
+            raise ValueError(
+                "plans are for questions with one answer; for several at once, `untrackable campaign new` says how "
+                "accurate a round will be"
+            )
         if self.values is not None:
             checks.settle(self, values=checks.integer("values", self.values, low=2))
             if self.width > LARGEST_BITS:

@@ -41,6 +41,7 @@ def estimate_files(
     assume_round: int | None = None,
     rounds: Sequence[int] | None = None,
     candidates: Sequence[Any] | None = None,
+    table: str | None = None,
     beta: float = 0.05,
     participation: Chance = EVERY_ROUND,
     engine: Engine = "local",
@@ -55,7 +56,8 @@ def estimate_files(
     estimate. Intervals fail with probability at most `beta`. `participation` is the probability with which each
     person answered a round; estimates are of everybody. The engine `cuda` compares reports with candidates, and
     transforms large tables, on a GPU. `add_up` adds up the reports: on this machine, or on a cluster
-    (`untrackable.engines.spark`). The answer is the same.
+    (`untrackable.engines.spark`). The answer is the same. Of a question that asks for several tables, `table` names
+    the one to estimate, by default the first.
     """
     beta = checks.open_probability("beta", beta)
     with running_on(engine):
@@ -67,7 +69,7 @@ def estimate_files(
             encoding=encoding,
             assume_round=assume_round,
             rounds=rounds,
-            ask=lambda made, meant: Question(made, meant, candidates, participation=participation),
+            ask=lambda made, meant: Question(made, meant, candidates, participation=participation, table=table),
             progress=progress,
         )
 

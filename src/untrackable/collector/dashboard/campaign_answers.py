@@ -56,7 +56,8 @@ class CampaignAnswers:
         from untrackable.collector.rounds.estimates import trend_of_values
 
         shown = rows[:TREND_VALUES]
-        values = [row["value"] if candidates else int(row["value"]) for row in shown]
+        named = bool(candidates) or self.campaign.encoding.asked is not None
+        values = [row["value"] if named else int(row["value"]) for row in shown]
 
         def make() -> bytes:
             found = trend_of_values(

@@ -114,7 +114,7 @@ class CampaignPage:
             "bars": bars(shown, matching),
             "matching": len(matching),
             "rows": len(rows),
-            "others": 0 if discovered or candidates else max(0, campaign.encoding.values - len(rows)),
+            "others": 0 if discovered or candidates else max(0, _answers(campaign) - len(rows)),
             "reports": found["reports"],
             "span": rounds_words(rounds),
             "sample": sample_words(campaign, found["reports"], len(rounds)),
@@ -184,3 +184,9 @@ def _query(asked: dict[str, str], *names: str) -> str:
     """A part of what was asked, for addresses that ask for the same."""
     found = urlencode({name: asked[name] for name in names if asked.get(name)})
     return f"?{found}" if found else ""
+
+
+def _answers(campaign: Campaign) -> int:
+    """The number of answers, or of cells of the table that is shown."""
+    asked = campaign.encoding.asked
+    return campaign.encoding.values if asked is None else len(asked.named(None).cells)

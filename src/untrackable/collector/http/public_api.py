@@ -118,13 +118,14 @@ class PublicApi:
         top = _integer(request, "top", DEFAULT_TOP, 1, MOST_TOP)
         beta = _beta(request)
         candidates = tuple(request.query_params.getlist("candidate"))
+        table = request.query_params.get("table")
         if rounds is None:
             rounds = rounds_with_enough_reports(service.store, campaign, service.settings)
             if not rounds:
                 fewest = fewest_reports(campaign, service.settings)
                 few = f"no closed round has the {fewest} reports that an estimate needs"
                 raise Refused(Problem.WITHHELD, few)
-        found = estimated(service, campaign, rounds, candidates=candidates, beta=beta, top=top)
+        found = estimated(service, campaign, rounds, candidates=candidates, beta=beta, top=top, table=table)
         return Response(found, headers=NO_STORE, media_type="application/json")
 
 
@@ -136,6 +137,7 @@ def estimated(
     candidates: tuple[str, ...] = (),
     beta: float = 0.05,
     top: int = DEFAULT_TOP,
+    table: str | None = None,
 ) -> bytes:
     """An estimate as JSON. It is made once and remembered as long as the rounds have their sums.
 
@@ -153,6 +155,7 @@ def estimated(
             candidates=candidates,
             beta=beta,
             top=top,
+            table=table,
         )
         content = {
             "rounds": list(rounds),
@@ -167,7 +170,7 @@ def estimated(
 
     kept = {each.number: each.reports for each in service.store.rounds(campaign.id)}
     sums = (service.store.first_key(campaign.id), tuple(kept.get(number) for number in rounds))
-    return service.cached_answer((campaign.id, rounds, candidates, beta, top, sums), make)
+    return service.cached_answer((campaign.id, rounds, candidates, beta, top, table, sums), make)
 
 
 def _json(content: Any) -> Response:

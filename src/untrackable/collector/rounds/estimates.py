@@ -66,6 +66,7 @@ def frequent_values(
     candidates: Sequence[str] = (),
     beta: float = 0.05,
     top: int,
+    table: str | None = None,
 ) -> FrequentValues:
     """The most frequent values of one round, or of several pooled: of a list, or discovered if there is none.
 
@@ -80,7 +81,7 @@ def frequent_values(
                 Problem.MALFORMED_REQUEST, "candidates are for campaigns that ask for strings by their hash"
             )
         return _discovered(store, campaign, encoding, rounds, beta, top)
-    question = _question(campaign, candidates)
+    question = _question(campaign, candidates, table)
     estimate = _estimate(question, StoredSums(store, campaign, rounds, question), beta)
     numbers = number_summary(encoding, estimate)
     rows = _rows(question, estimate, encoding.values, top)
@@ -129,7 +130,7 @@ def _check_closed(store: Store, campaign: Campaign, number: int, settings: Setti
         raise Refused(Problem.WITHHELD, f"{few}, so no estimate is given")
 
 
-def _question(campaign: Campaign, candidates: Sequence[str]) -> Question:
+def _question(campaign: Campaign, candidates: Sequence[str], table: str | None = None) -> Question:
     """What is asked of the sums. Values that the encoding does not use are among those that are tested."""
     if len(candidates) > MOST_CANDIDATES:
         raise Refused(Problem.MALFORMED_REQUEST, f"candidates must be at most {MOST_CANDIDATES}")
@@ -145,6 +146,7 @@ def _question(campaign: Campaign, candidates: Sequence[str]) -> Question:
             most_listed=MOST_CANDIDATES,
             unused_values=True,
             participation=campaign.participation,
+            table=table,
         )
     except ValueError as error:
         raise Refused(Problem.MALFORMED_REQUEST, str(error)) from None

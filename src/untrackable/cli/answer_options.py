@@ -1,0 +1,54 @@
+"""The options of a new campaign that say what people may answer, and the mechanism that fits it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from untrackable.cli.terminal import read_encoding, read_json
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+    from pathlib import Path
+
+    from untrackable.encodings.encoding import Encoding
+    from untrackable.mechanisms.interface import Mechanism
+
+NO_ANSWERS = (
+    "give the possible answers with one of --category, --choice, --categories FILE, --buckets and --encoding JSON"
+)
+
+
+def encoding_of(
+    categories: tuple[str, ...], choices: tuple[str, ...], listed: Path | None, given: str | None
+) -> Encoding | None:
+    """The encoding that the options give, if any."""
+    from untrackable.encodings.categories import Categories
+    from untrackable.encodings.choices import Choices
+
+    if sum((bool(categories), bool(choices), listed is not None, given is not None)) > 1:
+        raise ValueError(NO_ANSWERS)
+    if choices:
+        return Choices(names=choices)
+    if listed is not None:
+        return Categories(names=listed.read_text(encoding="utf-8").splitlines())
+    found: Encoding | None = Categories(names=categories) if categories else read_encoding(given)
+    return found
+
+
+def mechanism_for(
+    given: str | None, encoding: Encoding, rounds: int, eps: float, delta: float, participation: Fraction
+) -> Mechanism:
+    """The mechanism that is given as JSON, or the deck for these answers that spends the budget."""
+    from untrackable.mechanisms.inner_product.deck import Deck
+    from untrackable.mechanisms.registry import from_json
+
+    if given is None and encoding.asked is not None:
+        from untrackable.mechanisms.local.views import Views
+        from untrackable.mechanisms.wrappers.dealt_budget import dealt_for_budget
+
+        base = Views(bits=encoding.bits, views=encoding.asked.views, eps=1.0)
+        return dealt_for_budget(base, slots=rounds, eps=eps, delta=delta, participation=participation)
+    if given is None:
+        return Deck.for_budget(bits=encoding.bits, slots=rounds, eps=eps, delta=delta, participation=participation)
+    found: Mechanism = read_json("--mechanism", given, from_json)
+    return found

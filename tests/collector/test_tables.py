@@ -1,0 +1,93 @@
+"""Questions with several answers at once, from the command that writes the campaign to the pages that show it."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+from click.testing import CliRunner
+
+from tests.collector.samples import BEGIN, answers, campaign, sealed
+from tests.collector.servers import collecting
+from untrackable import Campaign
+from untrackable.cli import main
+from untrackable.collector.http.management import create_campaign
+from untrackable.collector.rounds.closing import close_round
+from untrackable.collector.stores.records import Round
+from untrackable.collector.stores.store import Store
+from untrackable.collector.stores.store_address import open_store
+from untrackable.encodings import Bit, Categories, Choices, Record
+from untrackable.mechanisms.local.views import Views
+from untrackable.mechanisms.wrappers.dealt_budget import dealt_for_budget
+from untrackable.protocol.campaign import Guarantee
+
+PEOPLE = 5_000
+
+
+def closed(store: Store, asked: Campaign, held: np.ndarray) -> None:
+    create_campaign(store, asked.to_bytes(), published=True)
+    for number in (1, 2):
+        reports = answers(asked.mechanism, held, round=number, seed=number)
+        rows = np.array([list(body[5:]) for body in sealed(asked, reports, round=number)], dtype=np.uint8)
+        store.add({Round(asked.id, number): rows})
+        close_round(store, asked, number)
+
+
+def test_choices_from_the_command_to_the_page(tmp_path: Path) -> None:
+    file = tmp_path / "asked.json"
+    names = [word for name in ("search", "export", "share") for word in ("--choice", name)]
+    question = ("--question", "Which did you use?", "--rounds", "30", "--every", "1h", "--eps", "8")
+    first = ("--first", "2027-01-15T08:00", "--recognition", "1")
+    done = CliRunner().invoke(main, ["campaign", "new", str(file), *question, *names, *first])
+    assert done.exit_code == 0, done.output
+    assert "any number of 3: search, export, share" in done.output
+    assert "shares are off by at most" in " ".join(done.output.split())
+    asked = Campaign.from_bytes(file.read_bytes())
+    assert asked.first_round == BEGIN
+    chosen = np.random.default_rng(1).random((PEOPLE, 3)) < [0.9, 0.5, 0.1]
+    with collecting(open_store(f"sqlite:///{tmp_path}/x.db")) as collector:
+        closed(collector.store, asked, (chosen @ (1, 2, 4)).astype(np.uint64))
+        found = collector.http.get(f"/campaigns/{asked.id}/estimate").json()["values"]
+        shown = {row["label"]: row for row in found}
+        assert set(shown) == {"search", "export", "share"}
+        for name, share in zip(("search", "export", "share"), chosen.mean(axis=0), strict=True):
+            assert shown[name]["lower"] <= share <= shown[name]["upper"]
+        assert shown["search"]["stands_out"]
+        page = collector.http.get(f"/view/{asked.id}")
+        assert page.status_code == 200
+        assert "any number of 3: search, export, share" in page.text.casefold()
+        assert "more answers" not in page.text
+        assert "Trend" in page.text
+
+
+def test_the_tables_of_a_record(tmp_path: Path) -> None:
+    person = Record(attributes={"system": Categories(names=["linux", "mac"]), "dark": Bit(), "new": Bit()})
+    base = Views(bits=person.bits, views=person.asked.views, eps=1.0)
+    deck = dealt_for_budget(base, slots=30, eps=8.0, delta=1e-6)
+    guarantee = Guarantee(eps=8.0, delta=1e-6, values="any", gamma=0.0, tracking_delta=0.0)
+    asked = campaign(deck, encoding=person, guarantee=guarantee)
+    records = [{"system": "mac", "dark": 1, "new": 0}] * 3000 + [{"system": "linux", "dark": 0, "new": 1}] * 2000
+    with collecting(open_store(f"sqlite:///{tmp_path}/x.db")) as collector:
+        closed(collector.store, asked, person.encode_many(records))
+        for table, label, share in (
+            ("", "mac × yes", 0.6),
+            ("?table=system", "mac", 0.6),
+            ("?table=new", "yes", 0.4),
+        ):
+            rows = collector.http.get(f"/campaigns/{asked.id}/estimate{table}").json()["values"]
+            (row,) = [row for row in rows if row["label"] == label]
+            assert row["lower"] <= share <= row["upper"]
+        refused = collector.http.get(f"/campaigns/{asked.id}/estimate?table=age")
+        assert refused.status_code == 400
+        assert "others were not asked for" in json.loads(refused.text)["detail"]
+        other = campaign(question="Other?")
+        create_campaign(collector.store, other.to_bytes(), published=True)
+        assert collector.http.get(f"/view/{asked.id}").status_code == 200
+
+
+def test_plans_are_for_one_answer() -> None:
+    encoding = json.dumps(Choices(names=["a", "b"]).to_json())
+    done = CliRunner().invoke(
+        main, ["plan", "--people", "1000", "--encoding", encoding, "--rounds", "3", "--eps", "1"]
+    )
+    assert done.exit_code != 0
+    assert "plans are for questions with one answer" in " ".join(done.output.split())
