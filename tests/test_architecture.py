@@ -17,7 +17,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 
 BASICS = {
     "errors", "checks", "brackets", "extras", "framing", "lazy_names", "old_names", "progress", "strict_json",
-    "web_address",
+    "units", "web_address",
 }  # fmt: skip
 """Small modules at the root that every package may use."""
 

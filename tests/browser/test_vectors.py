@@ -117,7 +117,10 @@ ENCODINGS: list[tuple[Encoding, Sequence[Any]]] = [
     (IntegerRange(low=-3, high=9, below="separate", above="clamp"), [-3, -4, -(2**53) + 1, 9, 10, 4]),
     (IntegerRange(low=0, high=2**53 - 1, below="clamp", above="separate"), [0, 2**53 - 1, -7, 2**52]),
     (Buckets(edges=[-1.5, 0, 0.1, 7e20]), [-1.5, -1.6, 0, 0.05, 0.1, 7e20, 8e20, "#NaN", "3"]),
-    (Buckets(edges=[1, 2, 4, 8], below="separate", above="separate"), [0.999, 1, 2, 3.999, 8, 8.1, "#Infinity"]),
+    (
+        Buckets(edges=[1, 2, 4, 8], below="separate", above="separate", unit="ms"),
+        [0.999, 1, 2, 3.999, 8, 8.1, "#Infinity"],
+    ),
     (Categories(names=["red", "é", "", "日本"]), ["red", "e\u0301", "", "日本", "Red", 7, "\ud800"]),
     (Categories(names=["red"], unknown="other"), ["red", "blue", "other"]),
     (
@@ -246,7 +249,12 @@ def test_declared_guarantees_are_confirmed_or_refused(program: Path) -> None:
     assert for_ever < of_rounds  # The second is rounded up.
     good = [
         client_check.declaring_recognition(campaign(DECK, attendance=Attendance(F(1, 8)), rounds=60)),
-        campaign(Deck(bits=4, slots=30, eps_report=0.03125), eps=30 * 0.03125, delta=0.0),
+        campaign(
+            Deck(bits=4, slots=30, eps_report=0.03125),
+            eps=30 * 0.03125,
+            delta=0.0,
+            encoding=Buckets(edges=[50, 77, 120], unit="ms"),
+        ),
         campaign(kept_bit, rounds=60, values="fixed", eps=0.5, delta=for_ever, tracking_delta=1),
     ]
     text = good[0].to_bytes().decode()

@@ -2,6 +2,7 @@
 
 import math
 import unicodedata
+from dataclasses import replace
 
 from hypothesis import strategies as st
 
@@ -29,7 +30,8 @@ def integer_ranges(draw: st.DrawFn) -> IntegerRange:
 @st.composite
 def buckets(draw: st.DrawFn) -> Buckets:
     edges = sorted(draw(st.sets(FINITE | st.integers(-9, 9).map(float), min_size=3, max_size=20)))
-    return Buckets(edges=edges, below=draw(OUTSIDE), above=draw(OUTSIDE))
+    unit = draw(st.sampled_from(["", "", "ms", "KB", "%"]))
+    return Buckets(edges=edges, below=draw(OUTSIDE), above=draw(OUTSIDE), unit=unit)
 
 
 @st.composite
@@ -79,7 +81,7 @@ def one_of_each() -> list[Encoding]:
         Bit(zero="off", one="on"),
         IntegerRange(low=-3, high=12, below="clamp", above="separate"),
         Buckets.equal_width(0, math.pi, 7, below="separate", above="clamp"),
-        Buckets.log_scale(1e-3, 1e9, 12),
+        replace(Buckets.log_scale(1e-3, 1e9, 12), unit="s"),
         Categories(names=["red", "grün", "青"], unknown="other"),
         HashedStrings(bits=20, salt=bytes(range(16)), longest=40, too_long="truncate"),
         DiscoveredStrings(

@@ -17,7 +17,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from untrackable import Bit, Buckets, Categories, Deck, Fading, Fresh, IntegerRange, Memoized
+from untrackable import Bit, Buckets, Categories, Deck, Fading, Fresh, HashedStrings, IntegerRange, Memoized
 from untrackable.answers.answer import answer
 from untrackable.answers.question import Question
 from untrackable.estimation import Rounds
@@ -106,7 +106,7 @@ def test_intervals_hold(name: str) -> None:
         assert np.all(sum(missed(found, raw, LENGTHS) for found in estimates) <= MOST)
         errors = np.array([found.mean().value for found in estimates]) - np.clip(raw, 1, 12).mean()
         standard = estimates[0].mean().standard_error
-        bias = float(estimates[0].spread.of(np.arange(12) - 5.5).bias)
+        bias = float(estimates[0].spread.of(np.linspace(-5.5, 5.5, 12)).bias)
         # The mean of the errors, or their spread, is off by so much with probability below ALARM.
         assert abs(errors.mean()) <= 7 * standard / TIMES**0.5 + bias
         assert errors.std() <= 1.5 * standard
@@ -249,6 +249,15 @@ def test_what_has_no_numbers() -> None:
     assert listed.functional([1, 1]).lower > 0.5
     with pytest.raises(ValueError, match="other values"):
         listed.mean()
+    hashed = HashedStrings(bits=4, salt=bytes(16), longest=9)
+    strings = Question(deck := MECHANISMS["deck"], hashed, ["a", "b"])
+    shares = strings.named(
+        strings.estimate(deck.aggregator(1).add(deck.client(3).report(1) for _ in range(20)), BETA)
+    )
+    with pytest.raises(ValueError, match="collide"):
+        shares.functional([1, 1])
+    with pytest.raises(ValueError, match="other values"):
+        shares.mean()
     sketch = MECHANISMS["sketch"]
     some = sketch.aggregator(1).add(sketch.client(5).report(1) for _ in range(20)).estimate(BETA, candidates=[5, 6])
     with pytest.raises(ValueError, match="collide"):

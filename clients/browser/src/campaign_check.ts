@@ -50,7 +50,7 @@ export function parsed(text: string): Campaign {
     "the campaign is not a canonical document of version 1, 2 or 3",
   );
   need(
-    encoding?.version == 1 && encodings[encoding.type]?.[0] == keys(encoding),
+    encoding?.version == 1 && encodings[encoding.type]?.[0].split("|").includes(keys(encoding)),
     "this client does not know the encoding",
   );
   need(made && keys(made) == FIELDS[made.mechanism], "this client does not know the mechanism");

@@ -4,7 +4,7 @@ import { number, sha256 } from "./bytes.js";
 
 type Encode = (encoding: any, raw: any) => bigint | number | Promise<bigint>;
 
-/** The fields of each encoding, its number of values, and its rule. */
+/** The fields of each encoding (alternatives are separated by a bar), its number of values, and its rule. */
 export const encodings: Record<string, [fields: string, values: (encoding: any) => bigint, encode: Encode]> = {
   bit: [
     "one,type,version,zero",
@@ -23,7 +23,7 @@ export const encodings: Record<string, [fields: string, values: (encoding: any) 
     },
   ],
   buckets: [
-    "above,below,edges,type,version",
+    "above,below,edges,type,version|above,below,edges,type,unit,version",
     given => ranged(given, given.edges.length - 1),
     (given, raw) => {
       need(typeof raw == "number" && raw == raw, "the answer must be a number");

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from untrackable.cli.attendance_options import attendance_of, chosen_attendance
+from untrackable.cli.bucket_options import bucket_options
 from untrackable.cli.campaign_crowd import CROWD_OPTIONS, crowd_mechanism, crowd_of, crowd_options, gateway_of
 from untrackable.cli.campaign_shown import UNITS, show_campaign, when
 from untrackable.cli.help_layout import CommandGroup
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from untrackable.protocol.campaign_draft import CampaignDraft
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-_NO_ANSWERS = "give the possible answers with one of --category, --categories FILE and --encoding JSON"
+_NO_ANSWERS = "give the possible answers with one of --category, --categories FILE, --buckets and --encoding JSON"
 _PEOPLE = 10_000
 
 
@@ -46,6 +47,7 @@ def campaign() -> None:
 @click.option("--question", required=True, help="The question, on one line.")
 @click.option("--category", "categories", multiple=True, metavar="NAME", help="A possible answer; give them all.")
 @click.option("--categories", "listed", type=FILE, metavar="FILE", help="The possible answers, one per line.")
+@bucket_options("encoding_json")
 @click.option("--encoding", "encoding_json", metavar="JSON|FILE", help="Any other kind of answer, as JSON.")
 @click.option(
     "--plan",

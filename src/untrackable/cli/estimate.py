@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from untrackable.cli.bucket_options import bucket_options
 from untrackable.cli.engine_options import engine_options, spark_session
 from untrackable.cli.help_layout import PlainCommand
 from untrackable.cli.round_options import round_numbers, round_options
@@ -24,6 +25,7 @@ from untrackable.extras import require
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from untrackable.answers.number_summary import NumberSummary
     from untrackable.reports.file_answers import FileAnswer
 
 _FORMATS, _EXPORTS = (".png", ".svg", ".pdf"), (".csv", ".parquet", ".arrow", ".json")
@@ -37,6 +39,9 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 @click.option("--top", type=click.IntRange(min=1), default=20, show_default=True, help="How many values to show.")
 @click.option("--candidates", type=_FILE, metavar="FILE", help="Possible values, one per line.")
 @click.option("--consistent", is_flag=True, help="Also show the nearest possible shares (biased).")
+@click.option(
+    "--quantile", "quantiles", type=_SHARE, multiple=True, metavar="0.9", help="Also a quantile of numbers."
+)
 @click.option("--beta", type=_SHARE, default=0.05, show_default=True, help="Chance that any interval misses.")
 @click.option("--fdr", type=_SHARE, default=0.05, show_default=True, help="False discovery rate for `by fdr`.")
 @round_options
@@ -46,6 +51,7 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
     "--parameter", "-p", "parameters", multiple=True, metavar="KEY=VALUE", help="Parameter of --mechanism."
 )
 @click.option("--preset", metavar="NAME", help="Published parameters of --mechanism.")
+@bucket_options("encoding")
 @click.option("--encoding", metavar="JSON", help="What values mean, if the file does not say.")
 @click.option("--participation", default="1", metavar="SHARE", help="Each person's chance of answering a round.")
 @click.option("--plot", type=_OUT, metavar="FILE", help="Write a picture (.png, .svg or .pdf).")
@@ -58,6 +64,7 @@ def estimate(
     top: int,
     candidates: Path | None,
     consistent: bool,
+    quantiles: tuple[float, ...],
     beta: float,
     fdr: float,
     rounds: str | None,
@@ -112,12 +119,17 @@ def estimate(
                 add_up=add_up,
             )
         _write(found, plot, out, top, consistent)
+        from untrackable.answers.number_summary import MEDIAN_AND_95, number_summary
+
+        wanted = sorted({*MEDIAN_AND_95, *quantiles})
+        if quantiles and (found.encoding is None or not found.encoding.ordered):
+            raise ValueError("--quantile is for numbers, and these values are not")
     if as_json:
         from untrackable.display.estimate_table import as_dict
 
-        print_json(as_dict(found, top=top, fdr=fdr, consistent=consistent))
+        print_json(as_dict(found, top=top, fdr=fdr, consistent=consistent, quantiles=wanted))
         return
-    _print(found, top, fdr, consistent)
+    _print(found, top, fdr, consistent, number_summary(found.encoding, found.best, wanted))
     for path in (plot, out):
         if path is not None:
             echo(f"wrote {path}")
@@ -171,13 +183,13 @@ def _write(found: FileAnswer, plot: Path | None, out: Path | None, top: int, con
             raise click.ClickException(f"cannot write {plot}: {error.strerror}") from None
 
 
-def _print(found: FileAnswer, top: int, fdr: float, consistent: bool) -> None:
+def _print(found: FileAnswer, top: int, fdr: float, consistent: bool, numbers: NumberSummary | None) -> None:
     from rich import box
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    from untrackable.display import estimate_table
+    from untrackable.display import estimate_table, number_words
 
     console = Console(highlight=False)
     print_sentences(console, estimate_table.summary(found))
@@ -189,5 +201,11 @@ def _print(found: FileAnswer, top: int, fdr: float, consistent: bool) -> None:
     for cells in zip(*columns.values(), strict=True):
         table.add_row(*(Text(printable(cell)) for cell in cells))
     console.print(table)
-    print_sentences(console, estimate_table.notes(found, fdr=fdr), indent="  ")
+    if numbers is not None and (rows := number_words.number_rows(numbers)):
+        grid = Table.grid(padding=(0, 2, 0, 0))
+        for row in rows:
+            grid.add_row(*row)
+        console.print(grid)
+        console.print()
+    print_sentences(console, estimate_table.notes(found, fdr=fdr, numbers=numbers), indent="  ")
     console.print()

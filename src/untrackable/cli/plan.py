@@ -11,6 +11,7 @@ import click
 
 from untrackable import strict_json
 from untrackable.cli.attendance_options import DEFAULT_RECOGNITION, chosen_attendance, shares_of
+from untrackable.cli.bucket_options import bucket_options
 from untrackable.cli.help_layout import PlainCommand
 from untrackable.cli.terminal import (
     check_page,
@@ -46,6 +47,7 @@ class Rounds(click.ParamType):  # type: ignore[type-arg]
 @click.option("--values", type=int, help="Number of possible answers.")
 @click.option("--bits", type=int, help="Or the width of an encoded answer.")
 @click.option("--strings", type=int, metavar="BYTES", help="Or strings to discover, up to this long.")
+@bucket_options("encoding")
 @click.option("--encoding", metavar="JSON|FILE", help="Or any other kind of answer, as JSON.")
 @click.option("--rounds", type=Rounds(), metavar="N", help="How often to ask: a number or `forever`.")
 @click.option("--eps", type=float, help="Privacy of all reports ever sent, together.")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from untrackable.cli.bucket_options import bucket_options
 from untrackable.cli.help_layout import PlainCommand
 from untrackable.cli.terminal import echo, one_line_errors, print_json, progress, read_encoding
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 @click.option("--people", type=click.IntRange(min=0), show_default="all of --values", help="Number of people.")
 @click.option("--rounds", type=click.IntRange(min=1), default=1, show_default=True, help="Reports of each person.")
 @click.option("--values", default="zipf:1.3", show_default=True, metavar="WHAT", help="What they hold: see above.")
+@bucket_options("encoding")
 @click.option("--encoding", metavar="JSON", help="What values mean, as JSON or a JSON file.")
 @click.option(
     "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="The same seed gives the same file."

@@ -1,11 +1,14 @@
 """An answer as a table for people or programs: names, estimates, intervals, bars."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from untrackable import checks
 from untrackable.answers.answer import Answer
+from untrackable.answers.number_summary import MEDIAN_AND_95, NumberSummary, number_summary
 from untrackable.brackets import rounded
+from untrackable.display.number_words import number_notes
 from untrackable.display.percentages import percent
 from untrackable.errors import ReportFileError
 from untrackable.estimation.estimate import Estimate, Ranked
@@ -33,7 +36,7 @@ def summary(answer: FileAnswer) -> list[str]:
     return [f"{shown}: {answer.reports:,} reports of {answer.mechanism!r}", f"{about}: {best.n:,} reports counted"]
 
 
-def notes(answer: FileAnswer, *, fdr: float) -> list[str]:
+def notes(answer: FileAnswer, *, fdr: float, numbers: NumberSummary | None = None) -> list[str]:
     """What the columns of the table mean, and what could not be checked."""
     best = answer.best
     found = [
@@ -44,6 +47,8 @@ def notes(answer: FileAnswer, *, fdr: float) -> list[str]:
         f"{_BY_RATE}: a second test, which finds more; a share of {fdr:.3g} of its ✓ is expected to be noise "
         f"(false discovery rate; p-values: {best.tail})",
     ]
+    if numbers is not None:
+        found += number_notes(numbers)
     if best.participation < 1:
         people = rounded(best.people / len(answer.rounds), 2, "nearest")
         found.append(
@@ -56,15 +61,22 @@ def notes(answer: FileAnswer, *, fdr: float) -> list[str]:
     return found + [f"{file.path} {open_to_damage}" for file in answer.files if not file.checked]
 
 
-def as_dict(answer: FileAnswer, *, top: int = 20, fdr: float = 0.05, consistent: bool = False) -> dict[str, Any]:
+def as_dict(
+    answer: FileAnswer,
+    *,
+    top: int = 20,
+    fdr: float = 0.05,
+    consistent: bool = False,
+    quantiles: Sequence[float] = MEDIAN_AND_95,
+) -> dict[str, Any]:
     """The most frequent values of all rounds together and of each round, for JSON."""
     each = {
         "rounds": [
-            {"round": number, **_estimate(answer, estimate, top, fdr, consistent)}
+            {"round": number, **_estimate(answer, estimate, top, fdr, consistent, quantiles)}
             for number, estimate in answer.rounds.items()
         ]
     }
-    pooled = None if answer.pooled is None else _estimate(answer, answer.pooled, top, fdr, consistent)
+    pooled = None if answer.pooled is None else _estimate(answer, answer.pooled, top, fdr, consistent, quantiles)
     return {
         "mechanism": answer.mechanism.to_json(),
         "encoding": None if answer.encoding is None else answer.encoding.to_json(),
@@ -76,8 +88,11 @@ def as_dict(answer: FileAnswer, *, top: int = 20, fdr: float = 0.05, consistent:
     }
 
 
-def _estimate(answer: Answer, estimate: Estimate, top: int, fdr: float, consistent: bool) -> dict[str, Any]:
+def _estimate(
+    answer: Answer, estimate: Estimate, top: int, fdr: float, consistent: bool, quantiles: Sequence[float]
+) -> dict[str, Any]:
     rows = estimate.top(top, fdr=fdr)
+    numbers = number_summary(answer.encoding, estimate, quantiles)
     nearest = _nearest(estimate, rows) if consistent else {}
     return {
         "reports": estimate.n,
@@ -87,6 +102,7 @@ def _estimate(answer: Answer, estimate: Estimate, top: int, fdr: float, consiste
         "p_values": estimate.tail,
         "fdr": fdr,
         "values": estimate.frequencies.size,
+        **({} if numbers is None else {"numbers": numbers.to_json()}),
         "top": [
             {
                 "value": answer.label(row.value),

@@ -46,6 +46,11 @@ class Encoding(ABC):
     version: ClassVar[int] = 1
     """The version of the JSON and of the rule. An encoding whose rule changes gets a new version."""
 
+    ordered: ClassVar[bool] = False
+    """Whether people answer with numbers, so that mean and quantiles are of interest."""
+    optional: ClassVar[tuple[str, ...]] = ()
+    """Parameters that JSON leaves out if they are empty."""
+
     @property
     @abstractmethod
     def values(self) -> int:
@@ -99,6 +104,9 @@ class Encoding(ABC):
     def to_json(self) -> dict[str, Any]:
         """A description from which `from_json` makes an equal encoding."""
         parameters = {field.name: plain(getattr(self, field.name)) for field in fields(self) if field.init}  # type: ignore[arg-type]
+        for name in self.optional:
+            if not parameters[name]:
+                del parameters[name]
         return {"type": self.kind, "version": self.version, **parameters}
 
     @classmethod
@@ -123,7 +131,7 @@ def from_json(description: Mapping[str, Any]) -> Encoding:
         raise EncodingError(f"version of {kind} must be {found.version}")
     wanted = [field.name for field in fields(found) if field.init]  # type: ignore[arg-type]
     parameters = {key: given for key, given in description.items() if key not in ("type", "version")}
-    if missing := [key for key in wanted if key not in parameters]:
+    if missing := [key for key in wanted if key not in {*parameters, *found.optional}]:
         raise EncodingError(f"{kind} lacks {', '.join(missing)}")
     if unknown := [key for key in parameters if key not in wanted]:
         raise EncodingError(f"{kind} has no field {', '.join(map(repr, unknown))}")
@@ -132,6 +140,6 @@ def from_json(description: Mapping[str, Any]) -> Encoding:
     except (TypeError, ValueError) as error:
         raise EncodingError(f"{kind}: {error}") from error
     written = encoding.to_json()
-    if changed := [key for key in wanted if written[key] != parameters[key]]:
+    if changed := [key for key in wanted if written.get(key) != parameters.get(key)]:
         raise EncodingError(f"{kind}: {', '.join(changed)} must be written exactly as `to_json` writes it")
     return encoding

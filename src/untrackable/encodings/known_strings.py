@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from untrackable import checks
 from untrackable.estimation.aggregators import Estimate, FloatArray
+from untrackable.estimation.spread import UnknownSpread
 from untrackable.theory.accuracy import mean_radius
 
 if TYPE_CHECKING:
@@ -85,6 +86,9 @@ def estimate_candidates(
         values=[string if isinstance(string, str) else tuple(string) for string in strings],
         complete=False,
         participation=estimate.participation,
+        spread=UnknownSpread(
+            "sums over hashed candidates are not bounded: other strings collide with them together"
+        ),
     )
 
 

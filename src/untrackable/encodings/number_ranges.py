@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, SupportsFloat
 
 from untrackable import checks
 from untrackable.encodings.encoding import Encoding
+from untrackable.units import UNITS, in_words
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,6 +37,7 @@ class _Numbers(Encoding):
     __slots__ = ()
     below: Outside
     above: Outside
+    ordered: ClassVar[bool] = True
     _step: ClassVar[int] = 0
     """How far the next number is from the end of the range."""
 
@@ -188,13 +190,16 @@ class Buckets(_Numbers):
 
     The last bucket contains its upper edge. Numbers are compared as 64-bit floats. Infinite numbers are out of
     range like any other, and NaN is refused. JSON lists all edges, so that no two programs compute different ones.
+    `unit` is that of edges and numbers; labels use the one that suits each edge.
     """
 
     edges: Sequence[float]
     below: Outside = "error"
     above: Outside = "error"
+    unit: str = ""
 
     kind = "buckets"
+    optional = ("unit",)
 
     def __post_init__(self) -> None:
         if isinstance(self.edges, (str, bytes)) or not isinstance(self.edges, Sequence):
@@ -206,6 +211,8 @@ class Buckets(_Numbers):
             if not left < right:
                 raise ValueError(f"edges must increase, got {left!r} before {right!r}")
         checks.settle(self, edges=edges)
+        if self.unit not in UNITS:
+            raise ValueError(f"unit must be one of {', '.join(UNITS[:-1])}, or empty")
         self._check_outside()
         self._check_values()
 
@@ -242,7 +249,10 @@ class Buckets(_Numbers):
 
     @property
     def _ends(self) -> tuple[str, str]:
-        return _shown(self.edges[0]), _shown(self.edges[-1])
+        return self._in_words(self.edges[0]), self._in_words(self.edges[-1])
+
+    def _in_words(self, edge: float) -> str:
+        return in_words(edge, self.unit) if self.unit else _shown(edge)
 
     def encode(self, raw: Any) -> int:
         """The position of the number's bucket."""
@@ -275,6 +285,8 @@ class Buckets(_Numbers):
             return f"below {self._ends[0]}"
         if place == self._inside:
             return f"above {self._ends[1]}"
+        if self.unit:
+            return f"{self._in_words(self.edges[place])} – {self._in_words(self.edges[place + 1])}"
         closing = "]" if place == self._inside - 1 else ")"
         return f"[{_shown(self.edges[place])}, {_shown(self.edges[place + 1])}{closing}"
 
@@ -282,7 +294,9 @@ class Buckets(_Numbers):
         """The range, the number of buckets and the treatment of numbers outside, in words for people."""
         low, high = self._ends
         first = self.label(int(self.below == "separate"))
-        return f"a number from {low} to {high}; buckets: {self._inside}, the first {first}; {self._outside_words()}"
+        unit = f" in {self.unit}," if self.unit else ""
+        buckets = f"buckets: {self._inside}, the first {first}"
+        return f"a number{unit} from {low} to {high}; {buckets}; {self._outside_words()}"
 
 
 def _whole(raw: Any) -> int:

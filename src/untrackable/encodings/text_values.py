@@ -5,6 +5,7 @@ from typing import Any
 from untrackable.encodings.bit import Bit
 from untrackable.encodings.encoding import Encoding
 from untrackable.encodings.number_ranges import Buckets, IntegerRange
+from untrackable.units import converted, read_quantity
 
 
 def from_text(encoding: Encoding | None, text: str) -> Any:
@@ -14,8 +15,18 @@ def from_text(encoding: Encoding | None, text: str) -> Any:
     if encoding is None or isinstance(encoding, IntegerRange):
         return _number(int, text, "an integer")
     if isinstance(encoding, Buckets):
-        return _number(float, text, "a number")
+        return _quantity(encoding.unit, text) if encoding.unit else _number(float, text, "a number")
     return text
+
+
+def _quantity(unit: str, text: str) -> float:
+    """A number in a unit, which the text may leave out, or give as another unit that can be turned into it."""
+    try:
+        number, given = read_quantity(text)
+        return float(converted(number, given or unit, unit))
+    except (ValueError, OverflowError):
+        pass  # As below.
+    raise ValueError(f"value must be a number in {unit}; the given one (not shown) is not")
 
 
 def _number(kind: type[int] | type[float], text: str, what: str) -> int | float:

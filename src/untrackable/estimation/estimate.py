@@ -150,7 +150,7 @@ class Estimate:
             return self
         parts = {name: getattr(self, name) for name in _BY_VALUE}
         cut: dict[str, Any] = {name: part[:count] for name, part in parts.items() if isinstance(part, np.ndarray)}
-        return replace(self, **cut)
+        return replace(self, values=None if self.values is None else self.values[:count], **cut)
 
     def functional(self, weights: ArrayLike) -> Functional:
         """A weighted sum of frequencies, with weights chosen without looking at these reports.

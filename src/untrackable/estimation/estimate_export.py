@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from untrackable.estimation.estimate import Estimate
 
-_ROWS = 1 << 16
+_ROWS = _MOST_NUMBERS = 1 << 16
 
 
 def columns(estimate: "Estimate", *, consistent: bool) -> dict[str, Any]:
@@ -31,7 +31,26 @@ def columns(estimate: "Estimate", *, consistent: bool) -> dict[str, Any]:
         "upper": alone.upper,
         "lower_simultaneous": together.lower,
         "upper_simultaneous": together.upper,
+        **_cumulative(estimate),
     }
+
+
+def _cumulative(estimate: "Estimate") -> dict[str, Any]:
+    """The share of people at or below each number, with a band for all numbers at once, if values are numbers."""
+    if estimate.numbers is None or estimate.frequencies.size > _MOST_NUMBERS:
+        return {}
+    try:
+        found = estimate.distribution()
+    except ValueError:
+        return {}
+    if found.shares.size + 1 != estimate.frequencies.size:
+        return {}
+    shares = {
+        "at_or_below": found.shares,
+        "at_or_below_lower": found.lower_simultaneous,
+        "at_or_below_upper": found.upper_simultaneous,
+    }
+    return {name: np.append(share, 1.0) for name, share in shares.items()}
 
 
 def to_arrow(estimate: "Estimate", *, consistent: bool) -> "pa.Table":

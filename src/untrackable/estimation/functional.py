@@ -11,13 +11,15 @@ from untrackable.estimation.intervals import FloatArray
 if TYPE_CHECKING:
     from untrackable.estimation.estimate import Estimate
 
+_TOLD = 0.9
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Functional:
     """A weighted sum of frequencies: unbiased, in an interval that fails with probability at most `beta` (upper).
 
-    The standard error is an upper bound too, whatever people hold. If the interval excludes nothing, the reports do
-    not `tell` anything about the sum.
+    The standard error is an upper bound too, whatever people hold. If the interval leaves out less than a tenth of
+    what is possible, the reports do not `tell` the sum.
     """
 
     value: float
@@ -44,14 +46,20 @@ def functional(estimate: "Estimate", weights: ArrayLike) -> Functional:
     least, most = float(given.min()), float(given.max())
     if not estimate.complete:
         least, most = min(0.0, least), max(0.0, most)
+    lower, upper = (min(most, max(least, end)) for end in (value - radius, value + radius))
     return Functional(
         value=value,
-        lower=min(most, max(least, value - radius)),
-        upper=min(most, max(least, value + radius)),
+        lower=lower,
+        upper=upper,
         standard_error=float(spread.standard_error(estimate.n)),
         beta=estimate.beta,
-        tells=value - radius > least or value + radius < most or least == most,
+        tells=is_told(upper - lower, most - least),
     )
+
+
+def is_told(left: float, possible: float) -> bool:
+    """Whether an interval leaves out at least a tenth of what is possible, or nothing is unknown."""
+    return left <= _TOLD * possible
 
 
 def checked_weights(estimate: "Estimate", weights: ArrayLike) -> FloatArray:

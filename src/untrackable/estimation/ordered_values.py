@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from untrackable import checks
-from untrackable.estimation.functional import Functional, functional
+from untrackable.estimation.functional import Functional, functional, is_told
 from untrackable.estimation.intervals import FloatArray
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ class Quantile:
     """A number that a share `q` of people are at or below.
 
     Its interval fails with probability at most `beta` (upper). The value is interpolated between the edges of its
-    bucket. It is infinite if it lies in a value for all numbers out of range. If the interval excludes nothing, the
-    reports do not `tell` where the quantile is.
+    bucket. It is infinite if it lies in a value for all numbers out of range. If the interval leaves out less than
+    a tenth of the values, the reports do not `tell` where the quantile is.
     """
 
     q: float
@@ -84,7 +84,7 @@ def mean(estimate: "Estimate") -> Functional:
         middle,
         lower=low.lower,
         upper=high.upper,
-        tells=bool(low.lower > edges.lower[0] or high.upper < edges.upper[-1]),
+        tells=is_told(high.upper - low.lower, float(edges.upper[-1] - edges.lower[0])),
         certainty=middle.certainty + _WITHIN,
     )
 
@@ -113,7 +113,7 @@ def quantile(estimate: "Estimate", q: float) -> Quantile:
         lower=float(edges.lower[first]),
         upper=float(edges.upper[final]),
         beta=estimate.beta,
-        tells=first > 0 or final < last,
+        tells=is_told(final - first + 1, last + 1),
     )
 
 

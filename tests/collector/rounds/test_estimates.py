@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import jsonschema  # type: ignore[import-untyped]
 import numpy as np
 import pytest
 
@@ -11,9 +12,12 @@ from tests.collector.http.test_app import problem
 from tests.collector.samples import BEGIN, HOUR, NAMES, answers, campaign, sealed
 from tests.collector.servers import Collector, collecting
 from untrackable import Categories, Dealt, Deck, DiscoveredStrings, HashedStrings, InnerProduct, Memoized, Rappor
+from untrackable.answers.number_summary import number_summary
+from untrackable.answers.question import Question
 from untrackable.collector.stores.records import Round, StoredCampaign
 from untrackable.collector.stores.store_address import open_store
 from untrackable.discovery.string_discovery import discover
+from untrackable.encodings.bucket_text import buckets_from_text
 from untrackable.estimation import Rounds
 from untrackable.mechanisms import CountMeanSketch, Lgrr
 from untrackable.mechanisms.interface import Mechanism
@@ -59,6 +63,25 @@ def test_hashed_strings_with_all_buckets(collector: Collector) -> None:
     assert found["beta"] == pytest.approx(0.3)
     buckets = collector.http.get(f"/campaigns/{asked.id}/estimate", params={"top": 3}).json()["values"]
     assert {row["label"] for row in buckets} == {encoding.label(encoding.encode(word)) for word in WORDS[:3]}
+
+
+def test_numbers_have_a_mean_and_quantiles(collector: Collector) -> None:
+    """They are those of the library, in the form that the description of the API declares."""
+    encoding = buckets_from_text("50ms:20s:14:log", below="clamp", above="clamp")
+    deck = Deck(bits=4, slots=30, eps_report=3.0)
+    sent = answers(deck, encoding.encode_many([70, 300, 300, 900, 4000] * 120))
+    asked = collected(collector, deck, {1: sent}, encoding)
+    found = collector.http.get(f"/campaigns/{asked.id}/estimate").json()
+    estimate = Question(deck, encoding).estimate(deck.aggregator().add(sent), 0.05)
+    summary = number_summary(encoding, estimate)
+    assert summary is not None
+    assert found["numbers"] == summary.to_json()
+    assert found["numbers"]["quantiles"][0]["lower"] <= 300 <= found["numbers"]["quantiles"][0]["upper"]
+    schemas = collector.http.get("/openapi.json").json()["components"]["schemas"]
+    declared = {**schemas["Estimate"], "components": {"schemas": schemas}}
+    jsonschema.validate(found, declared)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**found, "numbers": {**found["numbers"], "mode": 1}}, declared)
 
 
 def test_wide_values_for_candidates_only(collector: Collector) -> None:

@@ -161,6 +161,7 @@ def estimated(
             "beta": found.beta,
             "intervals": "upper, for all values at once",
             "values": found.rows,
+            **({} if found.numbers is None else {"numbers": found.numbers}),
         }
         return strict_json.write(content, compact=True).encode()
 

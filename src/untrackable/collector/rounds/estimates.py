@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from untrackable.answers.number_summary import number_summary
 from untrackable.answers.pooling import add_up, merged_sums, pooled_estimate
 from untrackable.answers.question import CandidatesNeeded, Question
 from untrackable.collector.http.problems import Problem, Refused
@@ -28,6 +29,8 @@ class FrequentValues(NamedTuple):
     reports: int
     beta: float
     rows: list[dict[str, Any]]
+    numbers: dict[str, Any] | None = None
+    """Mean and quantiles, if people answer with numbers."""
 
 
 class StoredSums(Mapping[int, Aggregator]):
@@ -78,7 +81,9 @@ def frequent_values(
         return _discovered(store, campaign, encoding, rounds, beta, top)
     question = _question(campaign, candidates)
     estimate = _estimate(question, StoredSums(store, campaign, rounds, question), beta)
-    return FrequentValues(estimate.n, estimate.beta, _rows(question, estimate, encoding.values, top))
+    numbers = number_summary(encoding, estimate)
+    rows = _rows(question, estimate, encoding.values, top)
+    return FrequentValues(estimate.n, estimate.beta, rows, None if numbers is None else numbers.to_json())
 
 
 def rounds_with_enough_reports(store: Store, campaign: Campaign, settings: Settings) -> tuple[int, ...]:

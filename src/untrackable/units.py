@@ -1,0 +1,51 @@
+"""Units of numbers: how people write a quantity, such as 1.5 s, and how it is read."""
+
+import re
+from fractions import Fraction
+
+_SCALES: tuple[dict[str, int], ...] = (
+    {"ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000},
+    {"B": 1, "KB": 1_000, "MB": 1_000_000, "GB": 1_000_000_000},
+    {"%": 1},
+    {"": 1},
+)
+"""Units that can be turned into each other, from the smallest to the largest, each in terms of the smallest."""
+UNITS = tuple(unit for scale in _SCALES for unit in scale)
+"""All units; the empty one is that of plain numbers."""
+_QUANTITY = re.compile(r"\s*([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,2})?)\s*([A-Za-z%]*)\s*")
+_DIGITS, _LONGEST = 12, 40
+
+
+def scale_of(unit: str) -> dict[str, int]:
+    """The units that this one can be turned into."""
+    return next(scale for scale in _SCALES if unit in scale)
+
+
+def read_quantity(text: str) -> tuple[Fraction, str]:
+    """The number and the unit of a text such as `50ms`, `1.5 s` or `20`. The error does not contain the text."""
+    found = _QUANTITY.fullmatch(text) if len(text) <= _LONGEST else None
+    if found is None or found[2] not in UNITS:
+        raise ValueError(f"a number must be written like 50ms, 1.5s or 20; the units are {', '.join(UNITS[:-1])}")
+    return Fraction(found[1]), found[2]
+
+
+def converted(number: Fraction, unit: str, to: str) -> Fraction:
+    """The number in another unit of the same scale."""
+    scale = scale_of(to)
+    if unit not in scale:
+        raise ValueError(f"{unit or 'a plain number'} cannot be turned into {to or 'a plain number'}")
+    return number * scale[unit] / scale[to]
+
+
+def readable_unit(number: Fraction, unit: str) -> str:
+    """The largest unit in which the number is at least 1, or the smallest unit."""
+    scale = scale_of(unit)
+    fitting = [each for each in scale if abs(converted(number, unit, each)) >= 1]
+    return fitting[-1] if fitting else unit if number == 0 else next(iter(scale))
+
+
+def in_words(number: float, unit: str) -> str:
+    """A number for people, in the unit that suits it: 1534 ms is 1.534 s. All its digits are shown, up to 12."""
+    exact = Fraction(number)
+    suited = readable_unit(exact, unit)
+    return f"{float(converted(exact, unit, suited)):.{_DIGITS}g} {suited}".rstrip()
