@@ -23,7 +23,9 @@ from untrackable.mechanisms.catalogue import CATALOGUE
 from untrackable.mechanisms.demands import Budget
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.local.local_interface import Local
+from untrackable.mechanisms.local.one_bit_mean import OneBitMean
 from untrackable.mechanisms.local.subset_selection import SubsetSelection
+from untrackable.mechanisms.local.views import Views
 from untrackable.mechanisms.others.assigned import NumberedBit
 from untrackable.mechanisms.others.fixed_vector import VectorQuestion
 from untrackable.mechanisms.registry import describe, from_json
@@ -38,6 +40,9 @@ BASES: list[Local] = [
     NumberedBit(bits=3, eps=1.0, people=50, width=1),
     VectorQuestion(bits=3, eps=1.0, width=1),
     SubsetSelection(values=9, eps=1.0),
+    Views.single_bits(bits=200, eps=1.0),
+    Views.prefixes(bits=5, eps=1.0, width=2, weights=(5, 4, 3, 2, 1)),
+    OneBitMean(values=101, eps=0.5),
 ]
 
 
