@@ -1,7 +1,7 @@
 """Public rules that turn people's values into integers below 2^d. They also decide about values that do not fit.
 
-`Bit`, `IntegerRange`, `Buckets`, `Categories`, `Choices`, `Record`, `HashedStrings` and `DiscoveredStrings` are each an
-`Encoding`; `from_json` makes one of its description.
+`Bit`, `IntegerRange`, `Buckets`, `Categories`, `Choices`, `Record`, `HashedStrings` and `DiscoveredStrings` are
+each an `Encoding`; `from_json` makes one of its description.
 """
 
 from typing import TYPE_CHECKING
