@@ -17,8 +17,8 @@ DOCS = ROOT / "docs"
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The built site. A link that leads nowhere, or a page that is not in the navigation, is an error."""
     folder = tmp_path_factory.mktemp("site")
-    build = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(folder)]
-    said(build, ROOT, NO_MKDOCS_2_WARNING="1")
+    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
+    assert "WARNING" not in said(build, ROOT, NO_MKDOCS_2_WARNING="1")
     return folder
 
 
