@@ -223,3 +223,16 @@ def test_users_is_another_word_for_people() -> None:
     assert run("--users", *GOOD[1:], "--json")[0] == 0
     help_text = " ".join(run("--help")[1].split())
     assert "--people N People who take part." in help_text
+
+
+def test_a_mean_or_quantiles_may_be_wanted(tmp_path: Path) -> None:
+    asked = (*GOOD, "--advantage", "0", "--recognition", "1", "--want")
+    code, output = run(*asked, "mean")
+    assert code == 0
+    assert "one-bit: the mean is off by at most" in output
+    found = json.loads(run(*asked, "quantiles", "--json")[1])
+    assert found["goals"]["want"] == "quantiles"
+    assert "views" in {option["name"] for option in found["options"]}
+    code, output = run(*asked, "mean", "--html", str(tmp_path / "plan.html"))
+    assert code != 0
+    assert "charts are of frequencies" in output
