@@ -226,7 +226,7 @@ def test_users_is_another_word_for_people() -> None:
 
 
 def test_a_mean_or_quantiles_may_be_wanted(tmp_path: Path) -> None:
-    question = ("--people", "10000000", "--values", "8", "--rounds", "2", "--eps", "4")
+    question = ("--people", "10000000", "--values", "8", "--rounds", "3", "--eps", "2")
     asked = (*question, "--advantage", "0", "--recognition", "1", "--want")
     found = json.loads(run(*asked, "quantiles", "--json")[1])
     assert found["goals"]["want"] == "quantiles"
