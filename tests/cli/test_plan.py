@@ -223,3 +223,15 @@ def test_users_is_another_word_for_people() -> None:
     assert run("--users", *GOOD[1:], "--json")[0] == 0
     help_text = " ".join(run("--help")[1].split())
     assert "--people N People who take part." in help_text
+
+
+def test_a_mean_or_quantiles_may_be_wanted(tmp_path: Path) -> None:
+    question = ("--people", "10000000", "--values", "8", "--rounds", "3", "--eps", "2")
+    asked = (*question, "--advantage", "0", "--recognition", "1", "--want")
+    found = json.loads(run(*asked, "quantiles", "--json")[1])
+    assert found["goals"]["want"] == "quantiles"
+    assert "views" in {option["name"] for option in found["options"]}
+    assert "shares of people up to a number are off by at most" in found["verdict"][0]
+    code, output = run(*asked, "mean", "--html", str(tmp_path / "plan.html"))
+    assert code != 0
+    assert "charts are of frequencies" in output

@@ -26,6 +26,8 @@ def plan_page(plan: Plan, command: list[str], progress: Progress = no_progress) 
     """The page of a plan; `command` makes it again."""
     if plan.goals.crowd_eps is not None:
         return _crowd_page(plan, command)
+    if plan.goals.want != "frequencies":
+        raise ValueError("a page's charts are of frequencies: leave it out where quantiles or a mean are wanted")
     found = grids(plan, progress)
     best = plan.recommended
     curve = [] if best is None else participation_curve(best)

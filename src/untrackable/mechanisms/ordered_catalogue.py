@@ -4,12 +4,14 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from untrackable.mechanisms.catalogue import CATALOGUE
 from untrackable.mechanisms.catalogue_entry import Entry
 from untrackable.mechanisms.demands import Budget, Unsuitable
 from untrackable.mechanisms.inner_product.inner_product_settings import LAST_CARD
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.local.one_bit_mean import MOST_VALUES, OneBitMean
 from untrackable.mechanisms.local.views import LARGEST_VIEW, Views
+from untrackable.mechanisms.wanted_figure import Want
 from untrackable.mechanisms.wrappers.card_dealing import Dealt
 from untrackable.mechanisms.wrappers.dealt_budget import (
     LARGEST_CROWD_EPS,
@@ -104,3 +106,8 @@ ORDERED: dict[str, Entry] = {
     )
 }
 """The mechanisms that plans offer beside the catalogue where a mean or quantiles are wanted."""
+
+
+def offered(want: Want) -> dict[str, Entry]:
+    """All mechanisms that plans offer for what is wanted."""
+    return CATALOGUE if want == "frequencies" else {**ORDERED, **CATALOGUE}

@@ -7,12 +7,11 @@ from typing import Any
 
 from untrackable.brackets import Bracket
 from untrackable.encodings.salt import SHORTEST_SALT
-from untrackable.mechanisms.catalogue import CATALOGUE
 from untrackable.mechanisms.catalogue_entry import Entry
 from untrackable.mechanisms.crowd_answer import InCrowd
 from untrackable.mechanisms.demands import Unsuitable
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.mechanisms.ordered_catalogue import ORDERED
+from untrackable.mechanisms.ordered_catalogue import offered
 from untrackable.mechanisms.truthfulness import Truthfulness
 from untrackable.planning.crowd_view import in_crowd
 from untrackable.planning.forecast import errors, report_bytes, standard_error
@@ -136,7 +135,7 @@ def plan(*, goals: Goals | None = None, progress: Progress = no_progress, **dema
         raise TypeError(f"give either goals or their fields, not both: {', '.join(demands)}")
     options: list[Option] = []
     refusals: list[Refusal] = []
-    entries = CATALOGUE if goals.want == "frequencies" else {**ORDERED, **CATALOGUE}
+    entries = offered(goals.want)
     for done, entry in enumerate(entries.values()):
         progress(entry.name, done / len(entries))
         try:
