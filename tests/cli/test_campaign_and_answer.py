@@ -540,7 +540,10 @@ def test_a_policy_is_stored_and_raised_on_purpose_only(made: Path, tmp_path: Pat
     assert "eps 100.0 instead of 1.0; nothing was changed" in raised.output
     assert "`untrackable policy set --eps 100.0`" in raised.output
     limits = {**LIMITS, "recognition": 1.0, "relays": []}
-    assert json.loads(run("policy", "show", "--folder", folder, "--json").output) == {"policy": limits}
+    told = json.loads(run("policy", "show", "--folder", folder, "--json").output)
+    assert told["policy"] == limits
+    assert 0 < told["spent_upper"]["eps"] <= limits["eps"]
+    assert "Spent by all campaigns" in run("policy", "show", "--folder", folder).output
     done = run("policy", "set", "--eps", "100", "--folder", folder)
     assert done.exit_code == 0, done.output
     assert "eps 100.0, delta 1e-06" in done.output

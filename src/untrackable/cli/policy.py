@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from untrackable.brackets import at_most
 from untrackable.cli.help_layout import CommandGroup
 from untrackable.cli.terminal import one_line_errors, print_json
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from untrackable.client.policy import Policy
+    from untrackable.client.spent_budget import Spent
 
 DEFAULTS = {
     "eps": 1.0,
@@ -116,9 +118,10 @@ def _one_line_errors(folder: Path) -> Iterator[None]:
         raise click.ClickException(f"cannot use the folder {folder}: {error.strerror}") from None
 
 
-def _print(found: Policy | None, as_json: bool) -> None:
+def _print(found: Policy | None, spent: Spent | None, as_json: bool) -> None:
     if as_json:
-        print_json({"policy": None if found is None else found.limits()})
+        told = {} if spent is None else {"spent_upper": spent._asdict()}
+        print_json({"policy": None if found is None else found.limits(), **told})
         return
     if found is None:
         click.echo("No policy is stored yet: the first answer stores one.")
@@ -135,21 +138,26 @@ def _print(found: Policy | None, as_json: bool) -> None:
     click.echo(
         f"  relays        {', '.join(found.relays) or 'none, so campaigns that rely on a crowd are refused'}"
     )
+    if spent is not None:
+        click.echo("Spent by all campaigns that were answered here, at the same deltas (upper):")
+        click.echo(f"  private       eps {at_most(spent.eps, 3)} of {found.eps:g}")
+        click.echo(f"  in a crowd    eps {at_most(spent.crowd_eps, 3)} of {found.crowd_eps:g}")
+        click.echo("A further campaign is accepted if what all of them spend together stays within the limits.")
 
 
 @policy.command()
 @FOLDER
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def show(folder: Path, as_json: bool) -> None:
-    """Show the policy that is stored in a folder.
+    """Show the policy that is stored in a folder, and what is spent.
 
     Example: untrackable policy show
     """
-    from untrackable.client.stored_policy import stored_policy
+    from untrackable.client.stored_policy import spent_budget, stored_policy
 
     with _one_line_errors(folder):
-        found = stored_policy(folder)
-    _print(found, as_json)
+        found, spent = stored_policy(folder), spent_budget(folder)
+    _print(found, spent, as_json)
 
 
 @policy.command("set")
@@ -167,11 +175,12 @@ def set_(limits: dict[str, Any], no_relay: bool, folder: Path, as_json: bool) ->
 
     Example: untrackable policy set --eps 2
     """
-    from untrackable.client.stored_policy import store_policy, stored_policy
+    from untrackable.client.stored_policy import spent_budget, store_policy, stored_policy
 
     if no_relay and limits["relays"]:
         raise click.UsageError("give --relay or --no-relay, not both")
     with _one_line_errors(folder):
         found = changed_policy(stored_policy(folder), {**limits, **({"relays": ()} if no_relay else {})})
         store_policy(folder, found)
-    _print(found, as_json)
+        spent = spent_budget(folder)
+    _print(found, spent, as_json)

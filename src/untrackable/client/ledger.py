@@ -9,18 +9,19 @@ with their participation, never the number of reports that were sent. Given that
 another one.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import Any
 
-from untrackable.accounting import client_check, wiped_storage
+from untrackable.accounting import client_check
 from untrackable.brackets import at_most
-from untrackable.client.attended_rounds import AttendedRounds, recognition
+from untrackable.client.account import Account
+from untrackable.client.attended_rounds import recognition
 from untrackable.client.life import Life, last_begun
 from untrackable.client.network import AllowedNetwork
 from untrackable.client.policy import Policy
 from untrackable.client.private_folder import Folder
+from untrackable.client.spent_budget import spent_eps
 from untrackable.errors import CampaignRefused, ClockBehind, StateError
 from untrackable.protocol.campaign import Campaign, identify
 from untrackable.theory.attendance import AMONG
@@ -30,90 +31,6 @@ VERSION = 2
 NAME = "ledger"
 
 _WHAT_TO_DO = "put the later one back, or start in another folder and subtract what was spent here from the policy"
-
-
-@dataclass(frozen=True, slots=True)
-class Account:
-    """A campaign's document and the lives of its states. The present one is last."""
-
-    document: bytes
-    lives: tuple[Life, ...]
-
-    @property
-    def campaign(self) -> Campaign:
-        """The campaign of the document."""
-        return _campaign(self.document)
-
-    @property
-    def counted(self) -> list[int | None]:
-        """The number of rounds of each state that counts; None means without end."""
-        lives = [life.rounds for life in self.lives]
-        return [rounds for rounds in wiped_storage.counted_rounds(self.campaign, lives) if rounds != 0]
-
-    def privacy(self, step: float) -> Iterator[LossLaw]:
-        """The privacy losses of the campaign's reports."""
-        for count in self._charged():
-            if count != 0:
-                yield client_check.privacy(self.campaign, count, step)
-
-    def _charged(self) -> list[int | None]:
-        """The numbers of reports that are charged, each as an experiment of its own; None means without end."""
-        charged_by = self.campaign.mechanism.charged_by
-        if charged_by == "states" or self.campaign.guarantee.wipes:
-            return self.counted
-        if any(life.rounds is None for life in self.lives):
-            return [None]
-        if charged_by == "last round":
-            return [max((life.last or 0 for life in self.lives if life.rounds), default=0)]
-        return [sum(life.rounds or 0 for life in self.lives)]
-
-    def promised(self, step: float) -> Iterator[LossLaw]:
-        """The same, or the declared guarantee, confirmed on joining, if the client's own bound is not sharp."""
-        if self.campaign.mechanism.integer_law_is_sharp:
-            yield from self.privacy(step)
-        elif self.counted:
-            yield LossLaw.declared(self.campaign.guarantee.eps, self.campaign.guarantee.delta)
-
-    def in_crowd(self, step: float) -> Iterator[LossLaw]:
-        """The same for an observer who does not know who sent which report, if the campaign relies on a crowd."""
-        for count in self._charged():
-            if count != 0:
-                yield client_check.crowd(self.campaign, count, step)
-
-    def promised_in_crowd(self, step: float) -> Iterator[LossLaw]:
-        """The same, or the declared guarantees, confirmed on joining."""
-        crowd = self.campaign.guarantee.crowd
-        if crowd is None:
-            yield from self.promised(step)
-        elif self.counted:
-            yield LossLaw.declared(crowd.eps, crowd.delta)
-
-    def attended(self) -> AttendedRounds:
-        """The rounds of all lives. No round is answered by two of them."""
-        if self.campaign.guarantee.wipes:
-            return AttendedRounds(self.campaign.attending, self.campaign.rounds, 0)
-        anywhere = [life.rounds_anywhere for life in self.lives]
-        settled = [life.rounds_settled for life in self.lives]
-        return AttendedRounds(self.campaign.attending, _sum(anywhere), _sum(settled))
-
-    def ended(self, now: float) -> tuple[Life, ...]:
-        """The lives without any further round.
-
-        If rounds are answered by chance, those that have begun stay charged, whatever their coins said. If every
-        round is answered, those after the last answered one were missed, and are given back.
-        """
-        begun = 0 if self.campaign.participation == 1 else last_begun(self.campaign, now)
-        return (*(life.ended(0) for life in self.lives[:-1]), *(life.ended(begun) for life in self.lives[-1:]))
-
-    def needs_network(self, now: float) -> bool:
-        """Whether a round to come is answered from the remembered network only."""
-        life, begun = self.lives[-1], last_begun(self.campaign, now)
-        return life.settled is not None and not life.over and (life.last is None or begun <= life.last)
-
-    def tracking(self, step: float) -> Iterator[tuple[int | None, LossLaw]]:
-        """For each state, its number of rounds, and how well they tell one person from two."""
-        for rounds in self.counted:
-            yield rounds, client_check.tracking(self.campaign, rounds, step)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +125,9 @@ class Ledger:
         if delta > policy.delta:
             raise CampaignRefused(
                 f"this campaign does not fit your privacy budget: at eps {policy.eps:g}, all campaigns together "
-                f"need delta {at_most(delta, 3)} (upper), and your policy allows {policy.delta:g}{self._who()}"
+                f"need delta {at_most(delta, 3)} (upper), and your policy allows {policy.delta:g}. At that delta "
+                f"they would spend eps {at_most(self.spent_eps(policy), 3)} (upper); `untrackable policy show` "
+                f"says what is spent. A campaign with fewer rounds or a smaller eps takes less{self._who()}"
             )
         hidden = self.crowd_delta(policy)
         if hidden > policy.crowd_delta:
@@ -246,6 +165,16 @@ class Ledger:
             "If you trust these not to work together, raise it: `untrackable policy set --eps …`"
         )
 
+    def spent_eps(self, policy: Policy) -> float:
+        """The eps that all campaigns together spend at the policy's delta (upper)."""
+        laws = Account.privacy, Account.promised
+        return spent_eps(lambda eps: self._delta(eps, *laws), policy.eps, policy.delta)
+
+    def spent_crowd_eps(self, policy: Policy) -> float:
+        """The same for an observer who does not know who sent which."""
+        laws = Account.in_crowd, Account.promised_in_crowd
+        return spent_eps(lambda eps: self._delta(eps, *laws), policy.crowd_eps, policy.crowd_delta)
+
     def crowd_delta(self, policy: Policy) -> float:
         """Delta of all campaigns together at the policy's eps in a crowd (upper).
 
@@ -255,7 +184,7 @@ class Ledger:
 
     def _delta(self, eps: float, *laws_of: Callable[[Account, float], Iterable[LossLaw]]) -> float:
         """Delta of all campaigns together by the best of these accounts of them (upper)."""
-        step = eps / STEPS
+        step = max(eps, 1e-3) / STEPS
         return min(
             composed((law for account in self.accounts.values() for law in laws(account, step)), step).delta(eps)
             for laws in laws_of
@@ -374,20 +303,10 @@ class Ledger:
         return replace(self, accounts={**self.accounts, identify(account.document): account})
 
 
-@lru_cache(maxsize=64)
-def _campaign(document: bytes) -> Campaign:
-    return Campaign.from_bytes(document)
-
-
 def _document(name: str, document: bytes) -> bytes:
     if identify(document) != name:
         raise ValueError("a campaign under another's id")
     return document
-
-
-def _sum(counts: list[int | None]) -> int | None:
-    """The sum of all counts; None if one of them has no end."""
-    return None if None in counts else sum(count or 0 for count in counts)
 
 
 def _lives(content: list[list[Any]]) -> tuple[Life, ...]:

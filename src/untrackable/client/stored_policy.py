@@ -1,4 +1,4 @@
-"""The policy that a person's folder holds: read it, or change it on purpose."""
+"""The policy that a person's folder holds: read it, compare it with what is spent, or change it on purpose."""
 
 import time
 from dataclasses import replace
@@ -8,6 +8,7 @@ from untrackable.client.ledger import Ledger
 from untrackable.client.membership import Clock, opened_ledger
 from untrackable.client.policy import Policy
 from untrackable.client.private_folder import Folder
+from untrackable.client.spent_budget import Spent
 
 
 def stored_policy(folder: Path) -> Policy | None:
@@ -17,6 +18,19 @@ def stored_policy(folder: Path) -> Policy | None:
     opened = Folder(folder)
     with opened.locked():
         return Ledger.read(opened).policy
+
+
+def spent_budget(folder: Path) -> Spent | None:
+    """What all campaigns of a folder spend, at the deltas of its policy (upper); None if it has no policy yet."""
+    if not folder.exists():
+        return None
+    opened = Folder(folder)
+    with opened.locked():
+        ledger = Ledger.read(opened)
+    limits = ledger.policy
+    if limits is None:
+        return None
+    return Spent(ledger.spent_eps(limits), ledger.spent_crowd_eps(limits))
 
 
 def store_policy(folder: Path, policy: Policy, *, clock: Clock = time.time) -> Policy | None:

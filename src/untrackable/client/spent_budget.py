@@ -1,0 +1,35 @@
+"""How much of a privacy budget is spent, as one number that can be compared with what a person allows."""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+_LARGEST = 64.0
+"""Beyond this eps, nothing is left to protect."""
+_STEPS = 16
+"""How often the interval is halved: the answer is off by less than a thousandth of itself, to the safe side."""
+
+
+class Spent(NamedTuple):
+    """What all campaigns together spend (upper): for somebody who knows whose reports are whose, and in a crowd."""
+
+    eps: float
+    crowd_eps: float
+
+
+def spent_eps(delta_at: Callable[[float], float], allowed: float, delta: float) -> float:
+    """The smallest eps at which no more than `delta` is spent (upper); infinity beyond all that is looked at.
+
+    `delta_at` gives the delta of all campaigns together at an eps, and falls as eps grows. If the eps that is
+    `allowed` is enough, the answer is not above it.
+    """
+    end = allowed if delta_at(allowed) <= delta else max(allowed, _LARGEST)
+    low, high = math.log(1e-3), math.log(end)
+    if delta_at(end) > delta:
+        return math.inf
+    if delta_at(math.exp(low)) <= delta:
+        return 0.0 if delta_at(0.0) <= delta else math.exp(low)
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if delta_at(math.exp(middle)) <= delta else (middle, high)
+    return min(end, math.exp(high))
