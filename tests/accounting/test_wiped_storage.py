@@ -12,7 +12,8 @@ import pytest
 from tests.client.samples import campaign
 from untrackable.accounting import client_check, wiped_storage
 from untrackable.accounting.verification import verify
-from untrackable.client.ledger import Account, Ledger
+from untrackable.client.account import Account
+from untrackable.client.ledger import Ledger
 from untrackable.client.life import Life
 from untrackable.display.campaign_words import guarantee_words
 from untrackable.errors import CampaignError

@@ -18,7 +18,8 @@ from tests.client.samples import campaign
 from tests.client.test_crowd_campaigns import GATEWAY, KEYS, crowded
 from tests.oblivious import test_sealing as rfc
 from untrackable.accounting import client_check
-from untrackable.client.ledger import Account, Ledger
+from untrackable.client.account import Account
+from untrackable.client.ledger import Ledger
 from untrackable.client.life import Life
 from untrackable.client.policy import Policy
 from untrackable.client.sealed_post import UNKNOWN_KEY

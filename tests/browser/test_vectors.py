@@ -16,7 +16,8 @@ from tests.browser.built import SHIPPED, SOURCES, ask, build, script
 from tests.client.samples import campaign
 from untrackable.accounting import client_check
 from untrackable.auditing.evidence.client_audit import audit_client
-from untrackable.client.ledger import Account, Ledger
+from untrackable.client.account import Account
+from untrackable.client.ledger import Ledger
 from untrackable.client.life import Life
 from untrackable.encodings.bit import Bit
 from untrackable.encodings.categories import Categories

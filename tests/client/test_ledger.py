@@ -8,7 +8,8 @@ import pytest
 
 from tests.client.samples import Clock, campaign, client, policy
 from untrackable.accounting.client_check import recompute
-from untrackable.client.ledger import Account, Ledger
+from untrackable.client.account import Account
+from untrackable.client.ledger import Ledger
 from untrackable.client.life import Life
 from untrackable.client.policy import Policy
 from untrackable.errors import CampaignRefused

@@ -13,7 +13,8 @@ from typing import Any
 
 from tests.client.samples import campaign
 from tests.vectors.make import stream
-from untrackable.client.ledger import Account, Ledger
+from untrackable.client.account import Account
+from untrackable.client.ledger import Ledger
 from untrackable.client.life import Life
 from untrackable.client.membership import Member
 from untrackable.client.private_folder import Folder, framed
