@@ -137,7 +137,9 @@ def test_pages_go_where_links_lead_and_devices_stay_devices(tmp_path: Path) -> N
     target.write_text("old", encoding="utf-8")
     link.symlink_to(target)
     arguments = ["audit", *QUICK, "--no-attack", "--html"]
-    assert CliRunner().invoke(main, [*arguments, str(link)]).exit_code == 0
+    assert CliRunner().invoke(main, [*arguments, str(link)]).exit_code == 2
+    assert target.read_text(encoding="utf-8") == "old"
+    assert CliRunner().invoke(main, [*arguments, str(link), "--force"]).exit_code == 0
     assert link.is_symlink()
     assert "deck: can its reports be followed?" in target.read_text(encoding="utf-8")
     if Path("/dev/full").is_char_device():

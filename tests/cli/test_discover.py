@@ -125,7 +125,7 @@ def test_simulated_strings_are_found(tmp_path: Path) -> None:
     encoding, words, out = tmp_path / "words.json", tmp_path / "words.csv", tmp_path / "x.parquet"
     encoding.write_text(json.dumps(WORDS.to_json()))
     words.write_text("value,count\nabba,3000\ncab,2000\nb,1\n")
-    arguments = ["--encoding", str(encoding), "--values", str(words), "--out", str(out)]
+    arguments = ["--encoding", str(encoding), "--values", str(words), "--out", str(out), "--force"]
     run = CliRunner().invoke(main, ["simulate", "deck", "slots=2", "eps_report=4", "--rounds", "2", *arguments])
     assert run.exit_code == 0, run.output
     assert "most held (exact): abba 59.99 %, cab 39.99 %, b 0.02 %" in run.stdout

@@ -62,7 +62,7 @@ def test_what_a_campaign_will_tell(tmp_path: Path) -> None:
     again = run("simulate", asked, "--values", held, "--rounds", 4, "--out", tmp_path / "y.parquet")
     assert f"next: untrackable estimate {tmp_path / 'y.parquet'} --participation 1/6" in again.output
     assert (tmp_path / "y.parquet").read_bytes() == path.read_bytes()
-    refused = run("simulate", asked, "bits=1", "--out", path)
+    refused = run("simulate", asked, "bits=1", "--out", tmp_path / "z.parquet")
     assert "a campaign says how reports are made: give no parameters" in refused.output
 
 
@@ -90,7 +90,7 @@ def test_json_of_both(tmp_path: Path) -> None:
 def test_consistent_frequencies_are_exported_where_asked_for(ending: str, reports: Path, tmp_path: Path) -> None:
     for asked in ([], ["--consistent"]):
         out = tmp_path / f"x{ending}"
-        assert run("estimate", reports, *asked, "--export", out).exit_code == 0
+        assert run("estimate", reports, *asked, "--export", out, "--force").exit_code == 0
         if ending == ".json":
             columns = json.loads(out.read_text())["columns"]
         elif ending == ".csv":
@@ -213,7 +213,8 @@ def test_days_of_use(tmp_path: Path) -> None:
     assert [share["days"] for share in shares] == [1, 7, 14, 28]
     assert shares[2]["lower"] <= 0.75 <= shares[2]["upper"]
     held.write_text("value,count\nday 1 yes,3000\nday 1 no,9000\n")
-    run("simulate", "deck", "--encoding", json.dumps(RETENTION.to_json()), "--values", held, "--out", path)
+    encoding = json.dumps(RETENTION.to_json())
+    run("simulate", "deck", "--encoding", encoding, "--values", held, "--out", path, "--force")
     done = run("estimate", path)
     assert "D28: back on that day" in done.output
     assert "those who removed the program do not answer" in done.output
@@ -261,7 +262,7 @@ def test_candidates_of_hashed_strings_and_of_rappor(tmp_path: Path) -> None:
         ("rappor", "--preset", "paper"),
     )
     for command in commands:
-        done = run("simulate", *command, "--values", held, "--out", path)
+        done = run("simulate", *command, "--values", held, "--out", path, "--force")
         assert done.exit_code == 0, done.output
         answer = json.loads(run("estimate", path, "--candidates", listed, "--json").output)
         assert [row["value"] for row in answer["pooled"]["top"][:2]] == ["cat", "dog"]

@@ -85,7 +85,10 @@ class JobGroup(CommandGroup):
         except click.ClickException as error:
             vars(error)["message"] = printable(error.message)
             raise
-        except (click.Abort, KeyboardInterrupt):
+        except (click.Abort, KeyboardInterrupt) as error:
+            # A prompt turns Ctrl-C into `Abort`, as does somebody who says no.
+            if isinstance(error, click.Abort) and not isinstance(error.__context__, KeyboardInterrupt):
+                raise
             click.echo("\nStopped.", err=True)
             raise click.exceptions.Exit(_INTERRUPTED) from None
 
