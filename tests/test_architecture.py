@@ -16,8 +16,8 @@ CLIENTS = Path(__file__).parent.parent / "clients"
 FILES = sorted(SOURCE.rglob("*.py"))
 
 BASICS = {
-    "errors", "checks", "brackets", "extras", "framing", "lazy_names", "old_names", "progress", "strict_json",
-    "units", "web_address",
+    "errors", "checks", "brackets", "extras", "framing", "lazy_names", "notebook_view", "old_names", "progress",
+    "strict_json", "units", "web_address",
 }  # fmt: skip
 """Small modules at the root that every package may use."""
 
@@ -41,7 +41,10 @@ USES: dict[str, set[str]] = {
     "auditing": {"kernels", "theory", "mechanisms", "reports"},
     "planning": {"theory", "mechanisms", "encodings", "protocol"},
     "paper": {"kernels", "theory", "mechanisms", "display"},
-    "display": {"estimation", "protocol", "answers", "reports", "rappor_decode", "auditing", "planning"},
+    "display": {
+        "theory", "estimation", "protocol", "discovery", "answers", "reports", "rappor_decode", "auditing",
+        "planning",
+    },
     "collector": {
         "estimation", "mechanisms", "encodings", "protocol", "accounting", "discovery", "answers", "reports",
         "auditing", "display", "oblivious", "planning", "serving",

@@ -11,10 +11,11 @@ from untrackable.encodings.encoding import Encoding
 from untrackable.estimation.aggregators import Aggregator
 from untrackable.estimation.estimate import Estimate
 from untrackable.mechanisms.interface import Mechanism
+from untrackable.notebook_view import NotebookView
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Answer:
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Answer(NotebookView):
     """Estimates by round, and pooled over all rounds if that is possible.
 
     `pooling` says why it is not possible, or that it gains nothing.

@@ -16,6 +16,7 @@ from untrackable.mechanisms.catalogue_entry import Entry
 from untrackable.mechanisms.crowd_answer import InCrowd, in_crowd
 from untrackable.mechanisms.demands import Budget, Unsuitable
 from untrackable.mechanisms.interface import Mechanism
+from untrackable.notebook_view import NotebookTable
 from untrackable.progress import Progress, no_progress
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.attendance import HALF_AND_HALF, Attendance
@@ -61,8 +62,8 @@ class ComparedMechanism:
         }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Comparison:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Comparison(NotebookTable):
     """The mechanisms at one goal. Those that are hardest to track come first, then the more accurate ones.
 
     Attendance counts for the order if clients do not answer every round; if they do, it is the same for all.

@@ -14,6 +14,7 @@ from untrackable.brackets import Bracket
 from untrackable.checks import Chance
 from untrackable.mechanisms.crowd_answer import InCrowd as InCrowd
 from untrackable.mechanisms.interface import Mechanism
+from untrackable.notebook_view import NotebookTable
 from untrackable.progress import Progress, no_progress
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.attendance import HALF_AND_HALF, Attendance
@@ -26,8 +27,8 @@ _APART = 1000
 """At most this many of them are followed, because every value is tried for everybody."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Audit:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Audit(NotebookTable):
     """The results of an audit. Numbers are brackets, or say that they are sampled.
 
     If a number is None, `missing` says why. `everlasting` is about all reports ever sent, `lasting` about the

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from untrackable import strict_json
 from untrackable.extras import extra
+from untrackable.notebook_view import NotebookView
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,8 +28,8 @@ class FoundString(NamedTuple):
     p_value: float
 
 
-@dataclass(frozen=True, slots=True)
-class Discovered:
+@dataclass(frozen=True, slots=True, repr=False)
+class Discovered(NotebookView):
     """Strings that people hold, the most frequent first, and leads: the next best strings, which may be noise.
 
     With probability at least 1 - alpha, each of `strings` is held by somebody. `n` is the number of reports. The
@@ -67,6 +68,10 @@ class Discovered:
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """The table of `to_arrow` for any library that takes Arrow data: DuckDB, Polars, pandas and others."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def to_pandas(self) -> Any:
+        """The table of `to_arrow` as a pandas data frame, if pandas is installed."""
+        return self.to_arrow().to_pandas()
 
     def to_json(self) -> str:
         """A JSON object, which also says which numbers are bounds."""

@@ -23,6 +23,7 @@ from untrackable.estimation.intervals import (
 from untrackable.estimation.ordered_values import Distribution, NumberEdges, Quantile
 from untrackable.estimation.sampling import with_sampling
 from untrackable.estimation.spread import UNKNOWN, SampledSpreads, Spreads
+from untrackable.notebook_view import NotebookView
 from untrackable.theory.significance import Dependence, binomial_tail, discovery_level, mean_tail, radius_tail
 from untrackable.theory.simplex import nearest_frequencies
 
@@ -52,8 +53,8 @@ class Ranked(NamedTuple):
     passes_fdr: bool
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Estimate:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Estimate(NotebookView):
     """Estimated frequencies from n reports. They are unbiased, and each says how far it may be from the truth.
 
     `radius` bounds the error of one value that was chosen beforehand. `simultaneous_radius` bounds the errors of

@@ -13,6 +13,7 @@ from untrackable.mechanisms.demands import Unsuitable
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.ordered_catalogue import offered
 from untrackable.mechanisms.truthfulness import Truthfulness
+from untrackable.notebook_view import NotebookTable
 from untrackable.planning.crowd_view import in_crowd
 from untrackable.planning.forecast import errors, report_bytes, standard_error
 from untrackable.planning.goals import FOREVER, Goals, Unknown
@@ -96,8 +97,8 @@ class Refusal:
         return min((change.times for change in self.nearest), default=math.inf)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Plan:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Plan(NotebookTable):
     """The answer: options best first, refusals, and the paper's own selection for the goals of the first option.
 
     Refusals that the smallest change of a goal would help come first.

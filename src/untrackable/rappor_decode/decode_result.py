@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from untrackable.mechanisms.kept.rappor import Rappor
+from untrackable.notebook_view import NotebookTable
 
 Correction = Literal["bonferroni", "fdr"]
 """How p-values are corrected for their number: Bonferroni, or Benjamini and Hochberg for false discoveries."""
@@ -50,8 +51,8 @@ class Unusual:
     indistinct: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Decoded:
+@dataclass(frozen=True, slots=True, repr=False)
+class Decoded(NotebookTable):
     """The `candidates` that were chosen, the most frequent first. `found` are those that passed the test.
 
     `allocated` is the share of people who hold a string that was found. `dispersion` is the variance of the bits

@@ -21,7 +21,7 @@ from untrackable.reports.table import Source
 from untrackable.theory.chance_of_answering import EVERY_ROUND
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class FileAnswer(Answer):
     """The answer, and the files that the reports were in."""
 
