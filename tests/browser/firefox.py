@@ -36,6 +36,7 @@ _NEW_TAB = """const tab = gBrowser.addTab("about:blank", {
     userContextId: arguments[0],
     triggeringPrincipal: Services.scriptSecurityManager.getSystemPrincipal(),
 });"""
+_LOADED = "return location.href == new URL(arguments[0]).href && document.readyState == 'complete';"
 _COMPLAINTS = """return Services.console.getMessageArray()
     .filter(each => each instanceof Ci.nsIScriptError && /content javascript/.test(each.category))
     .map(each => each.errorMessage);"""
@@ -140,9 +141,13 @@ class FirefoxPage:
         self._firefox, self._handle, self.person = firefox, handle, person
 
     def goto(self, address: str) -> None:
-        """Load a page."""
+        """Load a page. A new tab may still be loading its blank one, which is not taken for it."""
         self._firefox.show(self._handle)
         self._firefox.command("WebDriver:Navigate", url=address)
+        end = time.monotonic() + 60
+        while self._firefox.command("WebDriver:ExecuteScript", script=_LOADED, args=[address])["value"] is not True:
+            assert time.monotonic() < end, "the page is not loaded"
+            time.sleep(0.02)
 
     def evaluate(self, script: str, given: object = None) -> Any:
         """The value of an expression, or what a function returns for `given`."""
