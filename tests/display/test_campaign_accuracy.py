@@ -5,7 +5,7 @@ import math
 import pytest
 
 from untrackable import Deck
-from untrackable.display.campaign_accuracy import accuracy_words, campaign_accuracy
+from untrackable.display.campaign_accuracy import CampaignAccuracy, accuracy_words, campaign_accuracy
 from untrackable.display.truth_words import share, truth_words
 from untrackable.encodings.categories import Categories
 from untrackable.mechanisms import Bitwise, Lgrr, Unary
@@ -67,3 +67,8 @@ def test_words_and_shares() -> None:
     )
     assert "any other with 25 %" in truth_words("marks", 0.75, 0.25)
     assert [share(x) for x in (1.0, 0.99997, 0.999999999)] == ["100 %", "99.997 %", "above 99.9999 %"]
+
+
+def test_a_printed_error_is_not_below_the_bound() -> None:
+    found = CampaignAccuracy(1000, 0.0681145, 0.05, None, predicted=False)
+    assert "±0.06812 (upper" in accuracy_words(found)

@@ -96,3 +96,13 @@ def test_the_words_are_those_of_the_command_line() -> None:
 def test_other_things_have_no_view() -> None:
     with pytest.raises(TypeError, match="there is no view of int"):
         fragment(3)
+
+
+def test_intervals_are_rounded_outwards() -> None:
+    strings = (FoundString("a", 0.1, 0.01, 0.1234567, 0.1234512, *[0.1] * (len(FoundString._fields) - 5)),)
+    found = Discovered(strings, (), 1000, 0.05, 1, 10, 0.01, 9)
+    ends = re.search(r"([\d.]+) to ([\d.]+) %", fragment(found))
+    assert ends is not None
+    (string,) = found.strings
+    assert float(ends[1]) <= 100 * string.lower
+    assert float(ends[2]) >= 100 * string.upper

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from untrackable.display.numbers import number
+from untrackable.display.numbers import number, upper
 from untrackable.estimation.sampling import with_sampling
 from untrackable.planning.forecast import errors, people_needed
 from untrackable.planning.goals import FOREVER, LARGEST_ROUNDS, USABLE_ERROR, Goals
@@ -89,7 +89,7 @@ def accuracy_words(found: CampaignAccuracy) -> str:
         told = f"{people}, strings of a share above {number(found.error_upper)} are found (predicted)"
     else:
         told = (
-            f"{people}, shares are off by at most ±{number(found.error_upper)} "
+            f"{people}, shares are off by at most ±{upper(found.error_upper)} "
             f"(upper; all answers at once, except with probability {found.beta:g})"
         )
     if found.usable:

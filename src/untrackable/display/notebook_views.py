@@ -10,6 +10,7 @@ from untrackable.auditing.comparison import Comparison
 from untrackable.auditing.mechanism_audit import Audit
 from untrackable.discovery.discovered import Discovered
 from untrackable.display import audit_words, comparison_words, decoded_words, plan_words
+from untrackable.display.answer_words import range_words
 from untrackable.display.numbers import number
 from untrackable.display.percentages import percent
 from untrackable.estimation.estimate import Estimate
@@ -123,8 +124,7 @@ def _(discovered: Discovered) -> View:
     words = f"{count:,} string{'' if count == 1 else 's'} found in {discovered.n:,} reports"
     said = f"{words}. Each of them is held by somebody, except with probability {discovered.alpha:g} (upper)."
     rows = [
-        (each.string, percent(each.frequency), f"{percent(each.lower)} to {percent(each.upper)}")
-        for each in discovered.strings
+        (each.string, percent(each.frequency), range_words(each.lower, each.upper)) for each in discovered.strings
     ]
     return View(words, [said], ("string", "share", "interval"), rows[:_SHOWN], max(0, len(rows) - _SHOWN))
 
@@ -151,7 +151,7 @@ def _estimated(estimate: Estimate, label: Any) -> View:
             label(each.value),
             percent(each.frequency),
             percent(each.standard_error),
-            f"{percent(each.lower)} to {percent(each.upper)}",
+            range_words(each.lower, each.upper),
             "stands out" if each.stands_out else "",
         )
         for each in estimate.top(min(_SHOWN, count))

@@ -138,7 +138,7 @@ def _unusable(plan: Plan) -> str:
     if not found:
         return "No mechanism meets these goals."
     wanted = number(plan.goals.error or USABLE_ERROR)
-    error = f"±{number(min(found))} (upper)" if min(found) < 1 else "more than ±1"
+    error = f"±{upper(min(found))} (upper)" if min(found) < 1 else "more than ±1"
     told = f"Not usable: the error would be {error}, and it must be at most ±{wanted}."
     return f"{told} No mechanism meets these goals."
 
@@ -208,9 +208,13 @@ def _promises(best: Option) -> str:
         )
     return (
         f"Error at most {upper(best.error_upper)} (upper; {promise(best.goals)}); standard error of one round "
-        f"{number(best.standard_error)} ({error_given(best.goals)}). "
+        f"{_standard_error(best)} ({error_given(best.goals)}). "
         f"Tracking: {best.goals.tolerance.measure} {said(best.tracked)}."
     )
+
+
+def _standard_error(best: Option) -> str:
+    return number(best.standard_error, "nearest" if best.goals.want == "frequencies" else "up")
 
 
 def error_given(goals: Goals) -> str:

@@ -75,24 +75,10 @@ class LevelAggregator(Aggregator):
         return [part for part in parts if isinstance(part, InnerProductAggregator)]
 
     def _array(self, reports: list[int]) -> Reports:
-        if any(not 0 <= report < 1 << self._layout.report_bits for report in reports):
-            raise ValueError(self._range())
-        if not self._layout.bytes:
-            return np.array(reports, dtype=np.uint64)
-        data = b"".join(report.to_bytes(self._layout.bytes, "little") for report in reports)
-        return np.frombuffer(data, dtype=np.uint8).reshape(-1, self._layout.bytes)
+        return self._layout.array(reports, self._range())
 
     def _checked(self, reports: Reports) -> Reports:
-        if self._layout.bytes:
-            if reports.dtype != np.uint8 or reports.shape[-1:] != (self._layout.bytes,):
-                size = self._layout.bytes
-                raise ValueError(
-                    f"reports must be arrays of {size} bytes each, got {reports.dtype} {reports.shape}"
-                )
-            return reports.reshape(-1, self._layout.bytes)
-        # A negative number becomes a word that is too large, and is refused later.
-        kind = np.int64 if reports.dtype.kind == "i" else np.uint64
-        return reports.astype(kind, copy=False).view(np.uint64).reshape(-1)
+        return self._layout.rows(reports)
 
     def _add(self, reports: Reports) -> None:
         """Add reports level by level. If one of them is not valid, all sums are restored."""

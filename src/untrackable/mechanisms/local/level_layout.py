@@ -34,6 +34,27 @@ class LevelLayout:
         """The number of bytes of a report with its level; 0 if both fit into a word of 64 bits."""
         return -(-self.report_bits // 8) if self.report_bits > _WORD else 0
 
+    def array(self, reports: list[int], refusal: str) -> Reports:
+        """Reports that clients send, as an array; those that are too large or negative are refused."""
+        if any(not 0 <= report < 1 << self.report_bits for report in reports):
+            raise ValueError(refusal)
+        if not self.bytes:
+            return np.array(reports, dtype=np.uint64)
+        data = b"".join(report.to_bytes(self.bytes, "little") for report in reports)
+        return np.frombuffer(data, dtype=np.uint8).reshape(-1, self.bytes)
+
+    def rows(self, reports: Reports) -> Reports:
+        """An array of reports with one axis, or two if each is bytes. Their content is checked later."""
+        if not self.bytes:
+            # A negative number becomes a word that is too large.
+            kind = np.int64 if reports.dtype.kind == "i" else np.uint64
+            return reports.astype(kind, copy=False).view(np.uint64).reshape(-1)
+        if reports.dtype != np.uint8 or reports.shape[-1:] != (self.bytes,):
+            raise ValueError(
+                f"reports must be arrays of {self.bytes} bytes each, got {reports.dtype} {reports.shape}"
+            )
+        return reports.reshape(-1, self.bytes)
+
     def joined(self, levels: Words, rest: Reports) -> Reports:
         """These reports with these levels above them."""
         if not self.bytes:

@@ -74,22 +74,10 @@ class ViewAggregator(Aggregator):
         return self.table(whole, beta)
 
     def _array(self, reports: list[int]) -> Reports:
-        if any(not 0 <= report < 1 << self._layout.report_bits for report in reports):
-            raise ValueError(self._range())
-        if not self._layout.bytes:
-            return np.array(reports, dtype=np.uint64)
-        data = b"".join(report.to_bytes(self._layout.bytes, "little") for report in reports)
-        return np.frombuffer(data, dtype=np.uint8).reshape(-1, self._layout.bytes)
+        return self._layout.array(reports, self._range())
 
     def _checked(self, reports: Reports) -> Reports:
-        size = self._layout.bytes
-        if not size:
-            # A negative number becomes a word that is too large, and is refused later.
-            kind = np.int64 if reports.dtype.kind == "i" else np.uint64
-            return reports.astype(kind, copy=False).view(np.uint64).reshape(-1)
-        if reports.dtype != np.uint8 or reports.shape[-1:] != (size,):
-            raise ValueError(f"reports must be arrays of {size} bytes each, got {reports.dtype} {reports.shape}")
-        return reports.reshape(-1, size)
+        return self._layout.rows(reports)
 
     def _possible(self, reports: Reports) -> None:
         if self._mechanism.width > 1:
