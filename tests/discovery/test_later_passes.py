@@ -16,6 +16,7 @@ from untrackable.discovery import string_discovery
 from untrackable.discovery.bucket_tables import BucketTables
 from untrackable.discovery.prefix_search import KeptPrefixes, search
 from untrackable.discovery.string_evidence import Evidence, levels_to_reach, string_evidence
+from untrackable.discovery.string_weights import FloatArray
 
 ALPHA = 0.5
 RUNS = 120
@@ -78,6 +79,29 @@ def test_no_other_string_has_an_influence_on_what_is_taken_out() -> None:
     left = stays[kept[1].parents][kept[2].parents]
     assert np.array_equal(before.own[left], after.own)
     assert not np.array_equal(before.adjusted[left], after.adjusted)
+
+
+def test_a_search_takes_out_what_no_other_string_has_an_influence_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search asks by the strings' own evidence, and takes out nothing besides what is clear."""
+    own: list[FloatArray] = []
+    asked: list[FloatArray] = []
+
+    def noted(words: DiscoveredStrings, tables: BucketTables, kept: list[KeptPrefixes]) -> Evidence:
+        found = string_evidence(words, tables, kept)
+        own.append(found.own)
+        return found
+
+    def nothing(given: FloatArray, alpha: float, names: list[str | None], accepted: dict[str, float]) -> set[str]:
+        asked.append(given)
+        return set()
+
+    monkeypatch.setattr(string_discovery, "string_evidence", noted)
+    monkeypatch.setattr(string_discovery, "_clear", nothing)
+    words = encoding(3)
+    found = discover(words, collected(words, FALLING, 2.0, seed=3), alpha=ALPHA, beam=64, leads=0)
+    assert found.strings
+    assert found.passes == len(asked) == 1
+    assert np.array_equal(asked[0], own[0] / string_discovery.table_share(1))
 
 
 def _without(kept: list[KeptPrefixes], stays: NDArray[np.bool_]) -> list[KeptPrefixes]:
