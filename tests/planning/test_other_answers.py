@@ -7,6 +7,8 @@ import pytest
 
 from untrackable import Goals, plan
 from untrackable.display import plan_words
+from untrackable.display.numbers import cell
+from untrackable.display.truth_words import truth_words
 from untrackable.mechanisms.catalogue import CATALOGUE
 from untrackable.mechanisms.demands import Unsuitable
 from untrackable.planning.other_answers import told_apart
@@ -74,10 +76,15 @@ def test_every_option_says_it() -> None:
     for option, written in zip(found.options, shown["options"], strict=True):
         assert option.other_answers.matched.upper <= found.goals.answer_limit == 0.05
         assert written["other_answers"]["advantage"]["certainty"] in ("exact", "upper", "bracket")
-    assert "other answers" in plan_words.COLUMNS
+    column = plan_words.COLUMNS.index("other answers")
+    for option in found.options:
+        assert plan_words.cells(option)[column] == cell(option.other_answers.advantage)
     words = " ".join(plan_words.verdict(found))
     assert "People with other answers are told apart with advantage " in words
-    assert " with probability " in words
+    best = found.recommended
+    assert best is not None
+    assert best.truthfulness is not None
+    assert truth_words(*best.truthfulness) in words
 
 
 def test_goals_of_answers() -> None:

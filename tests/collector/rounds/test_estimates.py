@@ -16,6 +16,8 @@ from untrackable.answers.number_summary import number_summary
 from untrackable.answers.question import Question
 from untrackable.collector.stores.records import Round, StoredCampaign
 from untrackable.collector.stores.store_address import open_store
+from untrackable.discovery import string_discovery
+from untrackable.discovery.discovered import Discovered, FoundString
 from untrackable.discovery.string_discovery import discover
 from untrackable.encodings.bucket_text import buckets_from_text
 from untrackable.estimation import Rounds
@@ -174,6 +176,23 @@ def test_strings_that_nobody_listed_are_discovered(collector: Collector) -> None
     refused = collector.http.get(f"/campaigns/{asked.id}/estimate", params={"candidate": "cafe"})
     assert problem(refused) == (400, "malformed-request")
     assert "cafe" in collector.http.get(f"/view/{asked.id}").text
+
+
+def test_a_discovered_string_stands_out_if_its_interval_excludes_zero(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody holds each of them, and yet the interval of a share may start at 0."""
+    encoding = DiscoveredStrings(salt=bytes(16), longest=4, prefixes=(2, 4, 4), alphabet="abcdef", bucket_bits=12)
+    mechanism = Dealt(encoding.local(5.0), 30)
+    asked = collected(collector, mechanism, {1: answers(mechanism, encoding.encode_many(["cafe"] * 50))}, encoding)
+    strings = (FoundString("cafe", 0.6, 0.1, 0.2, 0.9, 1e-9), FoundString("bead", 0.3, 0.1, 0.0, 0.7, 1e-3))
+    found = Discovered(strings, (), n=50, alpha=0.05, passes=1, tried=2, findable=None, longest=4)
+    monkeypatch.setattr(string_discovery, "discover", lambda *_, **__: found)
+    rows = collector.http.get(f"/campaigns/{asked.id}/estimate").json()["values"]
+    assert [(row["label"], row["lower"], row["stands_out"]) for row in rows] == [
+        ("cafe", 0.2, True),
+        ("bead", 0.0, False),
+    ]
 
 
 def test_an_answer_is_made_once(collector: Collector, monkeypatch: pytest.MonkeyPatch) -> None:
