@@ -62,6 +62,7 @@ def test_campaign_guarantee_and_bars(collector: Collector) -> None:
     assert "Which &lt;b&gt;page&lt;/b&gt; &amp; &#34;why&#34;?" in text
     assert asked.id in text
     assert "Reports of one person look exactly like reports of two people with the same answer (exact)." in text
+    assert "People with different answers are hidden from each other only as far as the odds above say." in text
     assert "40,000 reports of round 1" in text
     assert text.count('class="whisker"') == len(rows_of(text)) == 12
     estimate = DECK.aggregator().add_saved(collector.store.sums(Round(asked.id, 1)) or b"").estimate()
