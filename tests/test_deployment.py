@@ -32,6 +32,8 @@ needs_nginx = pytest.mark.skipif(
 VERSIONS = (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3)
 RESUMABLE = {"ssl_session_cache off": "ssl_session_cache none", "ssl_conf_command NumTickets 0;": ""}
 """Settings that look as if nobody could resume a session."""
+KEEPS_TRYING = ("StartLimitIntervalSec=0", "Restart=on-failure", "RestartSec=5")
+"""Without the first, systemd gives up after five attempts."""
 
 
 def free_port() -> int:
@@ -218,6 +220,8 @@ def test_the_proxies_suit_the_limits_behind_them(file: str, largest: str) -> Non
     assert int(files) >= int(each)
     for name in ("client_max_body_size", "client_body_buffer_size"):
         assert f"{name} {largest};" in text
+    for line in ("    keepalive 64;", "proxy_http_version 1.1;", 'proxy_set_header Connection "";'):
+        assert line in text, "connections to what is behind it stay open"
     assert "listen 80" not in text
     assert "include" not in re.sub("#.*", "", text)
 
@@ -228,9 +232,9 @@ def test_the_proxies_suit_the_limits_behind_them(file: str, largest: str) -> Non
         (
             "untrackable.service",
             "serve",
-            ("After=network-online.target time-sync.target postgresql.service", "Restart=on-failure"),
+            ("After=network-online.target time-sync.target postgresql.service", *KEEPS_TRYING),
         ),
-        ("untrackable-relay.service", "relay", ("DynamicUser=yes", "ReadOnlyPaths=/", "Restart=on-failure")),
+        ("untrackable-relay.service", "relay", ("DynamicUser=yes", "ReadOnlyPaths=/", *KEEPS_TRYING)),
     ],
 )
 def test_the_units_are_what_systemd_expects(tmp_path: Path, name: str, command: str, lines: tuple[str]) -> None:

@@ -1,19 +1,21 @@
 """What the metrics show: overdue rounds, a doubted clock, the size of the store, connections and the version."""
 
+import asyncio
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 
 from tests.collector.samples import BEGIN, HOUR, bodies, campaign
-from tests.collector.servers import SETTINGS, Collector, collecting, process
+from tests.collector.servers import SETTINGS, Clock, Collector, collecting, process
 from tests.collector.stores.test_store import rows
 from untrackable import __version__
 from untrackable.collector.http.service import Service
 from untrackable.collector.metrics import Metrics, SharedCounters
 from untrackable.collector.rounds.overdue import overdue_rounds
+from untrackable.collector.settings import Settings
 from untrackable.collector.stores.records import Round, StoredCampaign
 from untrackable.collector.stores.store import Store
 
@@ -59,6 +61,27 @@ def test_the_size_of_the_store_grows_with_it(store: Store) -> None:
     assert before > 0
     store.add({Round(asked.id, 1): rows(5000, payload=1)})
     assert store.size() > before + 5000 * 17
+
+
+def test_a_running_collector_measures_its_store_and_says_that_the_clock_is_doubted(store: Store) -> None:
+    clock = Clock()
+    service = Service(store, clock, Settings(sweep=0.01))
+
+    async def seen(what: Callable[[str], bool]) -> None:
+        async with asyncio.timeout(10):
+            while not what(service.metrics.text()):
+                await asyncio.sleep(0.01)
+
+    async def live() -> None:
+        async with service.running():
+            await seen(lambda text: value(text, "store_bytes") > 0)
+            assert value(service.metrics.text(), "clock_doubted") == 0
+            clock.now += HOUR
+            await seen(lambda text: value(text, "clock_doubted") == 1)
+            clock.now -= HOUR
+            await seen(lambda text: value(text, "clock_doubted") == 0)
+
+    asyncio.run(live())
 
 
 def test_several_processes_do_not_add_up_what_all_of_them_see() -> None:

@@ -6,6 +6,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from unittest.mock import MagicMock
 from urllib.parse import urlsplit
 
 import httpx
@@ -132,3 +133,36 @@ def test_beyond_the_backlog_of_all_the_next_request_is_told_so(monkeypatch: pyte
     assert [part[:3] for part in second.split(b"HTTP/1.1 ")[1:]] == [b"200", b"503"]
     assert b"retry-after: " in second
     assert left == 0
+
+
+def test_nothing_more_is_read_while_requests_wait() -> None:
+    """Neither if the application asks for a body nor for an answer, as uvicorn itself would."""
+    go = asyncio.Event()
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await receive()
+        await go.wait()
+        await PlainTextResponse("x")(scope, receive, send)
+
+    async def talk() -> None:
+        config = uvicorn.Config(app, http=LimitedProtocol, lifespan="off", log_config=None)
+        connection = LimitedProtocol(config=config, server_state=ServerState(), app_state={})
+        transport = MagicMock(spec=asyncio.Transport)
+        transport.is_closing.return_value = False
+        transport.get_write_buffer_size.return_value = 0
+        transport.get_extra_info.return_value = None
+        connection.connection_made(transport)
+        connection.data_received(b"GET / HTTP/1.1\r\n\r\n" * 9)
+        await asyncio.sleep(0.05)
+        assert len(connection.pipeline) == 8
+        transport.pause_reading.assert_called_once()
+        transport.resume_reading.assert_not_called()
+        go.set()
+        while connection.pipeline:
+            transport.resume_reading.assert_not_called()
+            await asyncio.sleep(0)
+        await asyncio.sleep(0.05)
+        transport.resume_reading.assert_called_once()
+        connection.connection_lost(None)
+
+    asyncio.run(talk())
