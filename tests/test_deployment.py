@@ -273,6 +273,7 @@ def test_alerts_and_the_page_name_metrics_that_exist() -> None:
     text = (DEPLOY / "alerts.yml").read_text()
     asked = set(re.findall(r"untrackable_\w+", text))
     assert asked <= there
-    for name in ("rounds_overdue", "clock_doubted", "store_bytes", "store_failures_total", "closings_failed_total"):
+    gauges = ("rounds_overdue", "clock_doubted", "store_bytes", "connections", "build_info")
+    for name in (*gauges, "store_failures_total", "closings_failed_total"):
         assert f"untrackable_{name}" in asked
     assert text.count("  - alert: ") == text.count(" expr: ") == text.count(" summary: ")

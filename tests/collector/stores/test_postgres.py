@@ -174,6 +174,25 @@ def test_a_server_that_logs_statements_is_refused_and_told_how_not_to(new_url: N
         open_store(as_role(url, "owner")).close()
 
 
+@pytest.mark.parametrize("name", ["debug_print_raw_parse", "trace_locks", "trace_lwlocks", "wal_debug"])
+def test_settings_of_newer_servers_and_of_those_for_developers_are_refused(
+    name: str, new_url: NewUrl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = new_url("postgresql")
+    real = psycopg.Connection.execute
+
+    def execute(self: Any, query: Any, parameters: Any = None, **named: Any) -> Any:
+        """Most servers do not have it: this one only says that it does."""
+        if "pg_settings" in str(query):
+            rows = f"(SELECT name, setting FROM pg_settings UNION ALL SELECT '{name}', 'on')"  # noqa: S608
+            query = query.replace("pg_settings", f"{rows} AS settings")
+        return real(self, query, parameters, **named)
+
+    monkeypatch.setattr(psycopg.Connection, "execute", execute)
+    with pytest.raises(StoreError, match=f"would write reports into its log.*{name} = off"):
+        open_store(url)
+
+
 def test_a_role_that_may_not_change_what_is_logged_is_told_who_may(new_url: NewUrl) -> None:
     url = new_url("postgresql")
     with roles(url, "owner") as superuser:
