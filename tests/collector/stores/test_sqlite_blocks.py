@@ -11,6 +11,7 @@ import pytest
 from tests.collector.stores.killed_processes import killed_before
 from tests.collector.stores.test_store import ASKED, ID, ROUND, kept, known, payloads, rows
 from untrackable.collector.http.management import create_campaign
+from untrackable.collector.rounds.campaign_end import delete_campaign
 from untrackable.collector.rounds.closing import close_round
 from untrackable.collector.stores import growing_table, sqlite, sqlite_blocks
 from untrackable.collector.stores.records import Round, RoundsClosed, Rows, StoredRound
@@ -193,6 +194,26 @@ def test_a_large_round_is_deleted_in_pieces_and_others_write_in_between(
     done = len(pieces)
     store.tidy()
     assert len(pieces) == done
+
+
+def test_a_campaign_with_a_large_round_is_deleted_in_pieces_too(
+    store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = fill(store)
+    pieces: list[bool] = []
+    real = sqlite_blocks.BlockTables.delete_some
+
+    def delete_some(self: sqlite_blocks.BlockTables, connection: sqlite3.Connection) -> bool:
+        pieces.append(real(self, connection))
+        return pieces[-1]
+
+    monkeypatch.setattr(sqlite_blocks.BlockTables, "delete_some", delete_some)
+    delete_campaign(store, ASKED)
+    assert len(pieces) > 15
+    assert tables(store) == {}
+    assert store.campaigns() == []
+    files = [path.read_bytes() for path in tmp_path.iterdir()]
+    assert not any(row[:16].tobytes() in data for row in given for data in files)
 
 
 @pytest.mark.slow
