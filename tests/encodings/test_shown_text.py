@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from untrackable import Bit, Categories, DiscoveredStrings
 from untrackable.encodings.encoding import from_json
+from untrackable.encodings.record import Record
 from untrackable.encodings.shown_text import check_shown, hidden_places
 from untrackable.errors import EncodingError
 
@@ -83,6 +84,7 @@ def test_texts_of_encodings_are_checked_when_made_and_when_read() -> None:
         lambda: Categories(names=["a", FORGED]),
         lambda: Bit(one=FORGED),
         lambda: Bit(zero="\x1b[2J"),
+        lambda: Record(attributes={"a": Bit(), FORGED: Bit()}),
         lambda: DiscoveredStrings(alphabet="ab\u202e", longest=4, prefixes=(2, 4), bucket_bits=12, salt=bytes(16)),
     ):
         with pytest.raises(ValueError, match="must not contain control characters"):

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import untrackable
 from tests.collector.rounds.test_estimates import SALT, clients, collected
 from tests.collector.rounds.test_small_rounds import crowded
 from tests.collector.rounds.test_small_rounds import filled as with_reports
@@ -151,6 +152,25 @@ def test_texts_of_a_campaign_are_isolated_from_the_direction_of_others(collector
     assert "<h1><bdi>מה 1, 2?</bdi></h1>" in text
     assert text.count("<bdi>") == text.count("</bdi>") == 14
     assert text.count('<th scope="row" dir="auto">') == 12
+
+
+TEXTS = r"(campaign\.|typed\.)?question|(bar|panel)\.label|search|detail|encoding\[0\]|campaign\.answers\[0\]"
+TEXTS_OF_A_FILE = r"title|cell|what|why|source"
+
+
+@pytest.mark.parametrize(
+    ("folder", "files", "texts"),
+    [("collector/dashboard/templates", "*.html", TEXTS), ("display", "page_shell.html", TEXTS_OF_A_FILE)],
+)
+def test_no_page_shows_such_a_text_without_isolating_it(folder: str, files: str, texts: str) -> None:
+    """Titles and attributes have no place for the element, and stand alone."""
+    found = 0
+    for page in (Path(untrackable.__file__).parent / folder).glob(files):
+        shown = re.sub(r'{% block title %}.*|<title>.*|="[^"]*"', "", page.read_text(encoding="utf-8"))
+        for place in re.finditer(rf"(.*?){{{{ ({texts})(?!\w)", shown):
+            found += 1
+            assert place[1].endswith("<bdi>"), (page.name, place[0])
+    assert found >= 5
 
 
 def test_a_campaign_that_has_ended_says_so(collector: Collector) -> None:

@@ -324,7 +324,8 @@ def test_beyond_so_many_connections_senders_are_asked_to_come_again(tmp_path: Pa
     url = f"sqlite:///{tmp_path}/x.db"
     open_store(url).close()
     command = [sys.executable, "-c", FEW, url]
-    with ExitStack() as open_ones, subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:  # noqa: S603
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server, ExitStack() as open_ones:  # noqa: S603
+        open_ones.callback(server.kill)  # Otherwise a failure would wait for it for ever.
         assert server.stdout is not None
         address = server.stdout.readline().strip()
         assert httpx.get(f"{address}/healthz").status_code == 200

@@ -132,6 +132,7 @@ def test_beyond_the_backlog_of_all_the_next_request_is_told_so(monkeypatch: pyte
     assert first.count(b"HTTP/1.1 200 ") == first.count(b"HTTP/1.1 ") == 6
     assert [part[:3] for part in second.split(b"HTTP/1.1 ")[1:]] == [b"200", b"503"]
     assert b"retry-after: " in second
+    assert second.count(b"x-content-type-options: nosniff\r\n") == 1
     assert left == 0
 
 
