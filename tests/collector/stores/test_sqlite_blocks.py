@@ -216,6 +216,23 @@ def test_a_campaign_with_a_large_round_is_deleted_in_pieces_too(
     assert not any(row[:16].tobytes() in data for row in given for data in files)
 
 
+def test_others_do_not_wait_for_long_moves_or_for_the_whole_log(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(store)
+    left = tables(store)["reports_1"]
+    monkeypatch.setattr(sqlite_blocks, "_MOVE_BYTES", 100)
+    connection = store._connect()
+    moved, _ = sqlite_blocks.BlockTables("reports_1", "blocks_1").move(connection, b"", left)
+    assert 0 < moved < left // 2
+    seen: list[str] = []
+    connection.set_trace_callback(seen.append)
+    monkeypatch.setattr(store, "_connect", lambda: connection)
+    store.tidy()
+    emptied = [each for each in seen if "wal_checkpoint" in each]
+    assert emptied == ["PRAGMA wal_checkpoint(PASSIVE)", "PRAGMA wal_checkpoint(TRUNCATE)"]
+
+
 @pytest.mark.slow
 def test_killed_at_every_statement_of_adding_and_closing_a_large_round(tmp_path: Path) -> None:
     """What was acknowledged is there, and whoever closes the round afterwards leaves nothing of it."""
