@@ -10,7 +10,8 @@ PAGE = Path(__file__).parents[3] / "docs" / "http-api.md"
 _INTRODUCTION = """\
 # HTTP API
 
-What a collector answers. A running one has the same as an OpenAPI document at `/openapi.json`. A request that
+Every request that a collector answers. It is for programmers who read answers or manage campaigns from their own
+programs; in a browser, [the dashboard](dashboard.md) does the same. A running one has the same as an OpenAPI document at `/openapi.json`. A request that
 needs a key has the header `Authorization: Bearer ut_…`. Refusals are problems as in RFC 9457, with a `type`, a
 `title` and a `detail`, and change nothing.
 
