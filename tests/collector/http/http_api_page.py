@@ -11,9 +11,11 @@ _INTRODUCTION = """\
 # HTTP API
 
 Every request that a collector answers. It is for programmers who read answers or manage campaigns from their own
-programs; in a browser, [the dashboard](dashboard.md) does the same. A running one has the same as an OpenAPI document at `/openapi.json`. A request that
-needs a key has the header `Authorization: Bearer ut_…`. Refusals are problems as in RFC 9457, with a `type`, a
-`title` and a `detail`, and change nothing.
+programs; in a browser, [the dashboard](dashboard.md) does the same.
+
+A running collector has the same as an OpenAPI document at `/openapi.json`. A request that needs a key has
+the header `Authorization: Bearer ut_…`. Refusals are problems as in RFC 9457, with a `type`, a `title` and a
+`detail`, and change nothing.
 
 Every address may also answer 400 (the request is not HTTP), 408 (too slow), 431 (the head is too large), 500 (a
 fault) and 503 (busy, or the store cannot be reached; try again after `Retry-After`).
