@@ -17,8 +17,8 @@ from untrackable.cli.terminal import one_line_errors, print_json
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from untrackable.accounting.spent_budget import Spent
     from untrackable.client.policy import Policy
-    from untrackable.client.spent_budget import Spent
 
 DEFAULTS = {
     "eps": 1.0,

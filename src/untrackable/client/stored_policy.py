@@ -4,11 +4,11 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+from untrackable.accounting.spent_budget import Spent
 from untrackable.client.ledger import Ledger
 from untrackable.client.membership import Clock, opened_ledger
 from untrackable.client.policy import Policy
 from untrackable.client.private_folder import Folder
-from untrackable.client.spent_budget import Spent
 
 
 def stored_policy(folder: Path) -> Policy | None:
@@ -30,7 +30,10 @@ def spent_budget(folder: Path) -> Spent | None:
     limits = ledger.policy
     if limits is None:
         return None
-    return Spent(ledger.spent_eps(limits), ledger.spent_crowd_eps(limits))
+    joint = ledger.joint
+    return Spent(
+        joint.spent_eps(limits.eps, limits.delta), joint.spent_crowd_eps(limits.crowd_eps, limits.crowd_delta)
+    )
 
 
 def store_policy(folder: Path, policy: Policy, *, clock: Clock = time.time) -> Policy | None:
