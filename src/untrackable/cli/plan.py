@@ -14,6 +14,7 @@ from untrackable.cli.attendance_options import DEFAULT_RECOGNITION, chosen_atten
 from untrackable.cli.bucket_options import bucket_options
 from untrackable.cli.help_layout import PlainCommand
 from untrackable.cli.new_file import NewFile
+from untrackable.cli.plan_together import together_options
 from untrackable.cli.terminal import (
     check_page,
     echo,
@@ -89,6 +90,7 @@ class Rounds(click.ParamType):  # type: ignore[type-arg]
     metavar="FILE",
     help="Write a page with charts.",
 )
+@together_options
 def plan(
     one_value: bool,
     encoding: str | None,
@@ -114,12 +116,17 @@ def plan(
     The rounds that somebody answers, and from where, can give a person away. So clients answer only some rounds, as
     often as --recognition allows. With --recognition 1, attendance is left out and every round is answered.
 
+    With --together, a TOML file has several questions with one budget for all of them: the budget and what is alike
+    come first, then [questions.NAME] with `question`, its answers (categories, values, buckets, …), and options
+    of this command by their names. --campaigns writes a campaign for each question and a directory of them.
+
     Example: untrackable plan --people 10000000 --values 2 --rounds 365 --eps 1
              untrackable plan --values 1024 --rounds 52 --eps 2 --error 0.01
              untrackable plan --people 1000000 --values 1024 --rounds 12 \
                  --eps 2 --want quantiles
              untrackable plan --people 100000 --values 2 --rounds 365 \
                  --crowd-eps 1
+             untrackable plan --together questions.toml --campaigns campaigns
     """
     check_page(html)
     is_default = click.get_current_context().get_parameter_source("observer") is click.core.ParameterSource.DEFAULT
