@@ -6,8 +6,12 @@ from untrackable.display.attendance_words import participation_words
 from untrackable.display.numbers import as_dict, number, upper
 from untrackable.display.plan_words import answered, promise
 from untrackable.planning.goals import AMONG, FOREVER
+from untrackable.planning.question_record import AsRecord
 from untrackable.planning.question_set import Part, QuestionSet
 from untrackable.planning.rounding import counted
+
+_CLOSE = 0.98
+"""Errors of at least this ratio to each other count as equal."""
 
 COLUMNS = ("question", "mechanism", "rounds", "answered", "eps", "error", "asked for", "error alone")
 
@@ -46,7 +50,27 @@ def sentences(found: QuestionSet) -> list[str]:
         "may add up to more than the whole, because the noise in different reports is independent.",
         _division(found),
         *_attendance(found),
+        *_record(found),
     ]
+
+
+def _record(found: QuestionSet) -> list[str]:
+    """Whether one campaign for all questions would be better."""
+    if found.record is None:
+        return []
+    errors = found.record.errors
+    smaller = [part.name for part in found.parts if errors[part.name] < part.error * _CLOSE]
+    larger = [part.name for part in found.parts if errors[part.name] > part.error / _CLOSE]
+    told = ", ".join(f"{name} ≤ {upper(error)}" for name, error in errors.items())
+    as_one = (
+        "one campaign with a record of all answers, of which each report is about one, drawn anew. People attend "
+        f"once. The errors would be: {told} (upper)"
+    )
+    if smaller and not larger:
+        return [f"Better, if people can give all answers at once: {as_one}."]
+    if not smaller:
+        return [f"No better: {as_one}."]
+    return [f"Better for {', '.join(smaller)}, and worse for {', '.join(larger)}: {as_one}."]
 
 
 def _division(found: QuestionSet) -> str:
@@ -93,6 +117,7 @@ def as_json(found: QuestionSet) -> dict[str, Any]:
         "spent_eps_upper": found.spent_eps,
         "recognised_upper": found.recognised,
         "questions": {part.name: _part(part) for part in found.parts},
+        "record": None if found.record is None else _as_record(found.record),
     }
 
 
@@ -112,4 +137,13 @@ def _part(part: Part) -> dict[str, Any]:
         "alone_error_upper": part.alone,
         "everlasting": as_dict(part.option.everlasting),
         "campaign": part.campaign().to_json(),
+    }
+
+
+def _as_record(record: AsRecord) -> dict[str, Any]:
+    return {
+        "mechanism": record.name,
+        "participation": str(record.goals.answered),
+        "errors_upper": dict(record.errors),
+        "campaign": record.campaign().to_json(),
     }

@@ -42,7 +42,7 @@ def errors(mechanism: Mechanism, goals: Goals, people: int) -> Predicted:
     if goals.want != "frequencies":
         return _wanted(mechanism, goals, people)
     if goals.asked is not None:
-        return _cells(mechanism, goals, goals.asked, people)
+        return table_errors(mechanism, goals, goals.asked, people)
     beta = radius_beta(mechanism, goals)
     reports = reports_counted(people, goals.answered, beta)
     if reports == 0:
@@ -86,7 +86,7 @@ def _wanted_error(mechanism: Mechanism, goals: Goals, rounds: Sequence[int], rep
     )
 
 
-def _cells(mechanism: Mechanism, goals: Goals, asked: AskedTables, people: int) -> Predicted:
+def table_errors(mechanism: Mechanism, goals: Goals, asked: AskedTables, people: int) -> Predicted:
     """The errors of all cells of all tables at once, or of the one that is known least well."""
     statistics = asked.cells if goals.simultaneous else 1
     beta = goals.beta / statistics

@@ -23,6 +23,7 @@ from untrackable.planning.goals import USABLE_ERROR, Goals
 from untrackable.planning.participation import with_participation
 from untrackable.planning.planned_campaign import chosen_encoding, draft
 from untrackable.planning.plans import Option, option
+from untrackable.planning.question_record import AsRecord, as_record
 from untrackable.planning.rounding import counted
 from untrackable.planning.shared_attendance import answered_together
 from untrackable.planning.shared_budget import Asked, joint_account, largest_parts
@@ -79,7 +80,8 @@ class QuestionSet:
     """Several questions that one client may answer within one budget of `eps`, `delta` and `recognition`.
 
     `spent_eps` is what all of them together spend at `delta`, and `recognised` how often people are recognised
-    among 1,000 by all of them together. Both are computed as in a client's ledger (upper).
+    among 1,000 by all of them together. Both are computed as in a client's ledger (upper). `record` is the same
+    questions in one campaign, if they fit into one. It has the smaller errors if there are few rounds.
     """
 
     parts: tuple[Part, ...]
@@ -88,6 +90,7 @@ class QuestionSet:
     recognition: float
     spent_eps: float
     recognised: float
+    record: AsRecord | None
 
 
 def plan_together(
@@ -118,8 +121,12 @@ def plan_together(
         progress(name, (len(asked) + 1) / last)
         asked.append(Asked.best(name, answered.replace(eps=eps / math.sqrt(len(goals))), salt))
     progress("budget", 1 - 1 / last)
-    needed = [_needed_eps(question, eps) for question in asked]
-    parts = _divided(asked, needed, eps, delta)
+    record = as_record(goals, eps=eps, delta=delta)
+    try:
+        needed = [_needed_eps(question, eps) for question in asked]
+        parts = _divided(asked, needed, eps, delta)
+    except NoPlan as reason:
+        raise NoPlan(f"{reason}{_record_helps(record, goals)}") from None
     joint = joint_account(asked, parts)
     recognised = joint.recognition()
     _check_accepted(joint, eps, delta)
@@ -129,7 +136,7 @@ def plan_together(
         _part(question, part, need, _alone(question, goals[question.name].replace(delta=delta)))
         for question, part, need in zip(asked, parts, needed, strict=True)
     )
-    return QuestionSet(tuple(made), eps, delta, recognition, joint.spent_eps(eps, delta), recognised)
+    return QuestionSet(tuple(made), eps, delta, recognition, joint.spent_eps(eps, delta), recognised, record)
 
 
 def _checked_eps(eps: float) -> float:
@@ -229,6 +236,19 @@ def _too_much(asked: Sequence[Asked], needs: Sequence[float], eps: float, delta:
     return NoPlan(
         f"{told} With that, they would be {at_most(times, 3)} times as large as asked for. About "
         f"{at_most(times**2, 3)} times as many people would be enough."
+    )
+
+
+def _record_helps(record: AsRecord | None, questions: Mapping[str, Goals]) -> str:
+    """That one campaign with a record of all answers would be accurate enough, if so."""
+    if record is None or any(
+        record.errors[name] > (goals.error or USABLE_ERROR) for name, goals in questions.items()
+    ):
+        return ""
+    told = ", ".join(f"{name} ±{at_most(error, 3)}" for name, error in record.errors.items())
+    return (
+        f" In one campaign with a record of all answers, each report is about one question, drawn anew. That would "
+        f"be accurate enough: {told} (upper). Plan it with an encoding of the type record."
     )
 
 

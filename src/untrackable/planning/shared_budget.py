@@ -1,7 +1,7 @@
 """Divides one privacy budget among several questions, by the sums with which a client's ledger adds them up."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -13,6 +13,7 @@ from untrackable.mechanisms.catalogue_entry import Entry
 from untrackable.mechanisms.demands import Unsuitable
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.ordered_catalogue import offered
+from untrackable.mechanisms.tables_catalogue import TABLES
 from untrackable.planning.forecast import errors
 from untrackable.planning.goals import Goals
 from untrackable.planning.planned_campaign import draft
@@ -59,7 +60,7 @@ class Asked:
         """With the mechanism whose error is smallest at the eps of the goals, of those that nobody can follow."""
         found: list[tuple[float, int, Asked]] = []
         reasons: list[str] = []
-        for entry in offered(goals.want).values():
+        for entry in _entries(goals).values():
             asked = Asked(name, entry, goals, salt)
             try:
                 setting = asked.at(goals.eps or 1.0)
@@ -90,10 +91,14 @@ class Asked:
         return min(most, rounded(found, _DIGITS, "up"))
 
 
+def _entries(goals: Goals) -> Mapping[str, Entry]:
+    return offered(goals.want) if goals.asked is None else TABLES
+
+
 @lru_cache(maxsize=256)
 def _setting(name: str, goals: Goals) -> Setting:
     """Kept, because a search comes back to the same eps."""
-    mechanism, tracked = meeting(offered(goals.want)[name], goals)
+    mechanism, tracked = meeting(_entries(goals)[name], goals)
     return Setting(goals, mechanism, tracked, errors(mechanism, goals, goals.people or 1).figure)
 
 
