@@ -70,8 +70,13 @@ def campaigns(found: QuestionSet) -> list[Campaign]:
 
 def policy_of(found: QuestionSet) -> Policy:
     """What the plan is made for: the default policy, where that is enough."""
-    limits = {"eps": found.eps, "delta": found.delta, "crowd_eps": found.eps, "crowd_delta": found.delta}
-    return Policy(**limits, recognition=max(found.recognition, 0.01))
+    return Policy(
+        eps=found.eps,
+        delta=found.delta,
+        crowd_eps=found.eps,
+        crowd_delta=found.delta,
+        recognition=max(found.recognition, 0.01),
+    )
 
 
 def accepted(folder: Path, asked: Sequence[Campaign], policy: Policy) -> int:

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from untrackable.accounting import client_check
 from untrackable.accounting.attended_rounds import recognition
 from untrackable.accounting.charged_rounds import ChargedRounds
-from untrackable.accounting.spent_budget import spent_eps
+from untrackable.accounting.spent_budget import left_eps, spent_eps
 from untrackable.theory.attendance import AMONG
 from untrackable.theory.integer_losses import STEPS, LossLaw, composed, tracking_step
+
+_Laws = Callable[[ChargedRounds, float], Iterable[LossLaw]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +38,31 @@ class JointAccount:
         """The same for an observer who does not know who sent which."""
         return spent_eps(self.crowd_delta, allowed, delta)
 
-    def delta_by(self, eps: float, *laws_of: Callable[[ChargedRounds, float], Iterable[LossLaw]]) -> float:
+    def left_eps(self, eps: float, delta: float) -> float:
+        """The eps of a further campaign with half of delta that fits beside all others for certain (lower)."""
+        return self._left(eps, delta, ChargedRounds.privacy, ChargedRounds.promised)
+
+    def left_crowd_eps(self, eps: float, delta: float) -> float:
+        """The same for an observer who does not know who sent which."""
+        return self._left(eps, delta, ChargedRounds.in_crowd, ChargedRounds.promised_in_crowd)
+
+    def _left(self, eps: float, delta: float, *laws_of: _Laws) -> float:
+        """A declared guarantee of (eps, delta) bounds everything that has it."""
+        step = _step(eps)
+        spent = [self._composed(step, laws) for laws in laws_of]
+
+        def fits(further: float) -> bool:
+            law = LossLaw.declared(further, delta / 2)
+            return any(composed((one, law), step).delta(eps) <= delta for one in spent)
+
+        return left_eps(fits, eps)
+
+    def delta_by(self, eps: float, *laws_of: _Laws) -> float:
         """Delta of all campaigns together by the best of these accounts of them (upper)."""
-        step = max(eps, 1e-3) / STEPS
-        return min(
-            composed((law for charged in self.charges for law in laws(charged, step)), step).delta(eps)
-            for laws in laws_of
-        )
+        return min(self._composed(_step(eps), laws).delta(eps) for laws in laws_of)
+
+    def _composed(self, step: float, laws: _Laws) -> LossLaw:
+        return composed((law for charged in self.charges for law in laws(charged, step)), step)
 
     def recognition(self) -> float:
         """How often an observer of two places recognises the person among 1,000, by all campaigns (upper).
@@ -69,3 +89,8 @@ class JointAccount:
         if len(trackable) == 1:
             return min(total, client_check.tracking_delta(*trackable[0], gamma))
         return total
+
+
+def _step(eps: float) -> float:
+    """The step of laws that are composed to find delta at eps."""
+    return max(eps, 1e-3) / STEPS

@@ -58,6 +58,21 @@ class Ledger:
             policy.check_not_above(self.policy)
         return replace(self, policy=replace(policy, pins=()))
 
+    def next_life(self, campaign: Campaign, now: float, *, one_network: bool) -> Life:
+        """A life in a campaign that begins with the next round. `CampaignRefused` if there is no later round.
+
+        Its first round comes after all that were answered. Its last is that of the campaign or of the mechanism,
+        whichever is earlier.
+        """
+        account = self.accounts.get(campaign.id)
+        through = max((life.through for life in account.lives), default=0) if account else 0
+        first = max(last_begun(campaign, now), through) + 1
+        ends = [end for end in (campaign.rounds, campaign.mechanism.last_round) if end is not None]
+        last = min(ends, default=None)
+        if last is not None and first > last:
+            raise CampaignRefused("this campaign is over: no later round is left")
+        return Life("", first, last, first - 1, settled=first - 1 if one_network else None)
+
     def joined(self, campaign: Campaign, life: Life) -> "Ledger":
         """The ledger with a new life in a campaign. Earlier lives answer no further round."""
         before = self.accounts.get(campaign.id, Account(campaign.to_bytes(), ()))
