@@ -57,6 +57,10 @@ class DecodeError(UntrackableError):
     """RAPPOR files are malformed, do not belong together, or cannot be decoded."""
 
 
+class NoPlan(UntrackableError):
+    """No plan keeps several questions within one budget; the message says why, and what would help."""
+
+
 class CampaignError(UntrackableError):
     """These bytes are not a campaign or a directory: a field or version is unknown, or they are not canonical."""
 

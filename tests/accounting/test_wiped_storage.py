@@ -11,6 +11,7 @@ import pytest
 
 from tests.client.samples import campaign
 from untrackable.accounting import client_check, wiped_storage
+from untrackable.accounting.charged_rounds import ChargedRounds
 from untrackable.accounting.verification import verify
 from untrackable.client.account import Account
 from untrackable.client.ledger import Ledger
@@ -114,8 +115,8 @@ def test_mechanisms_that_no_client_can_recompute_are_refused() -> None:
 def spent(asked: Campaign, *lives: tuple[int, int]) -> tuple[float, float, float]:
     """What a ledger with these lives charges: two deltas and recognition."""
     listed = tuple(Life(str(first), first, last, first - 1) for first, last in lives)
-    ledger = Ledger({asked.id: Account(asked.to_bytes(), listed)})
-    return ledger._delta(0.5, Account.privacy), ledger._tracking(0.0), ledger.recognition()
+    joint = Ledger({asked.id: Account(asked.to_bytes(), listed)}).joint
+    return joint.delta_by(0.5, ChargedRounds.privacy), joint.tracking_delta(0.0), joint.recognition()
 
 
 def test_ledgers_count_a_campaign_as_a_whole_if_they_may_have_been_wiped() -> None:

@@ -18,6 +18,7 @@ from tests.client.samples import campaign
 from tests.client.test_crowd_campaigns import GATEWAY, KEYS, crowded
 from tests.oblivious import test_sealing as rfc
 from untrackable.accounting import client_check
+from untrackable.accounting.charged_rounds import ChargedRounds
 from untrackable.client.account import Account
 from untrackable.client.ledger import Ledger
 from untrackable.client.life import Life
@@ -182,7 +183,7 @@ def texts(parts: list[tuple[Campaign, list[int]]]) -> list[Any]:
 def test_guarantees_in_a_crowd_are_the_same_numbers(program: Path) -> None:
     found = ask(program, [{"task": "hidden", "campaigns": texts(parts), "eps": eps} for parts, eps in HIDDEN])
     for (parts, eps), delta in zip(HIDDEN, found, strict=True):
-        expected = ledger(parts)._delta(eps, Account.in_crowd)
+        expected = ledger(parts).joint.delta_by(eps, ChargedRounds.in_crowd)
         assert 0 < expected < 1
         assert delta == pytest.approx(expected, rel=1e-9), parts[0][0].mechanism
 
@@ -204,7 +205,7 @@ def test_the_ledger_limits_both_observers(program: Path) -> None:
     ]
     for (parts, more, limit), words in zip(given, ask(program, tasks), strict=True):
         policy = Policy.from_limits({**limits, **more})
-        hidden = ledger(parts)._delta(policy.crowd_eps, Account.in_crowd)
+        hidden = ledger(parts).joint.delta_by(policy.crowd_eps, ChargedRounds.in_crowd)
         assert (hidden > policy.crowd_delta) == (limit == "crowd_delta"), more
         assert words == (limit and f"all campaigns together would exceed the person's policy: {limit}"), more
 

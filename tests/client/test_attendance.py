@@ -429,7 +429,7 @@ def test_what_was_sent_plays_no_part_in_what_is_charged(tmp_path: Path) -> None:
             send(someone, Server(), clock)
         clock.late_in(30)
         with someone.opened(clock.now) as (ledger, _):
-            ledgers.append((ledger.recognition(), ledger.check(policy(delta=1.0))))
+            ledgers.append((ledger.joint.recognition(), ledger.check(policy(delta=1.0))))
         clock = Clock()
     assert ledgers[0] == ledgers[1]
 

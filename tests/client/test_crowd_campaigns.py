@@ -124,7 +124,7 @@ def test_composed_crowds_are_as_the_product_of_their_laws(tmp_path: Path) -> Non
         ledger = Ledger.read(folder)
     one = crowded().mechanism.integer_crowd(people=2_000, reports=5)
     assert one is not None
-    found = ledger.crowd_delta(policy(crowd_eps=0.36))
+    found = ledger.joint.crowd_delta(0.36)
     assert found == pytest.approx((one * one).delta(0.36), rel=0.05)
 
 

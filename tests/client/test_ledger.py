@@ -91,10 +91,10 @@ def test_a_policy_equal_to_what_is_declared_is_enough() -> None:
 def test_lives_of_independent_rounds_are_charged_by_the_round() -> None:
     whole = Account(DECK.to_bytes(), (Life("a", 1, 30, 0),))
     parts = Account(DECK.to_bytes(), (Life("a", 1, 12, 12), Life("b", 13, 30, 12)))
-    (one,), (two,) = whole.privacy(0.01), parts.privacy(0.01)
+    (one,), (two,) = whole.charged.privacy(0.01), parts.charged.privacy(0.01)
     assert one == two
     twice = Account(STORED.to_bytes(), (Life("a", 1, 12, 12), Life("b", 13, 30, 12)))
-    assert len(list(twice.privacy(0.01))) == 2
+    assert len(list(twice.charged.privacy(0.01))) == 2
 
 
 def test_every_life_deals_a_deck_of_its_own() -> None:
@@ -102,7 +102,7 @@ def test_every_life_deals_a_deck_of_its_own() -> None:
     deck = Deck.for_budget(bits=1, slots=10, eps=1.0, delta=1e-6, when_empty="replay", width=1)
     asked = campaign(deck, rounds=100, tracking_delta=1.0)
     lives = tuple(Life(str(i), 10 * i + 1, 10 * i + 10, 10 * i + 10) for i in range(4))
-    laws = list(Account(asked.to_bytes(), lives).privacy(0.01))
+    laws = list(Account(asked.to_bytes(), lives).charged.privacy(0.01))
     told = composed(laws, 0.01).delta(1.0)
     assert told >= Experiment([(deck.base.privacy_factor(), 40)]).delta(1.0).lower > 1e-2
 
@@ -245,7 +245,8 @@ def test_slots_are_charged_as_they_are_whatever_is_declared() -> None:
 def test_independent_rounds_are_charged_nothing_whatever_is_declared() -> None:
     odd = campaign(Deck(bits=2, slots=30, eps_report=0.02), gamma=3.0, tracking_delta=0.5)
     assert ledger(odd).check(policy(eps=1.0, delta=1e-6))[1] == 0.0
-    assert [law.delta(0.0) for _, law in Account(odd.to_bytes(), (Life("a", 1, 9, 0),)).tracking(0.1)] == [0.0]
+    charged = Account(odd.to_bytes(), (Life("a", 1, 9, 0),)).charged
+    assert [law.delta(0.0) for _, law in charged.tracking(0.1)] == [0.0]
 
 
 @pytest.mark.parametrize("gamma", [0.0, 1e-12, 1e-3, 80.0, 1e9])

@@ -236,28 +236,28 @@ def test_attendance_is_charged_for_nothing_then(tmp_path: Path) -> None:
     asked = campaign(Fading(bits=2, eps=1.0, delta=1e-6), rounds=None)
     allowed = Policy(eps=1.0, delta=1e-6, pins=(asked.id,))
     Client(asked, None, allowed, folder=tmp_path / "c", clock=clock, one_network=True).answer(1)
-    assert ledger_of(tmp_path / "c").recognition() == 0.001
+    assert ledger_of(tmp_path / "c").joint.recognition() == 0.001
     (life,) = ledger_of(tmp_path / "c").accounts[asked.id].lives
     assert (life.rounds_anywhere, life.rounds_settled) == (0, None)
 
 
 def test_a_campaign_that_asks_for_it_is_charged_like_that_in_every_ledger() -> None:
     asked = small(attendance=Attendance(one_network=True))
-    assert Ledger().joined(asked, Life("name", 3, 30, 2)).recognition() == 0.001
-    assert Ledger().joined(small(), Life("name", 3, 30, 2)).recognition() == 1.0
+    assert Ledger().joined(asked, Life("name", 3, 30, 2)).joint.recognition() == 0.001
+    assert Ledger().joined(small(), Life("name", 3, 30, 2)).joint.recognition() == 1.0
 
 
 def test_beside_a_campaign_that_is_answered_anywhere_it_is_charged(tmp_path: Path) -> None:
     """Reports from the remembered network show when the person is there, and when not."""
     clock = Clock()
     joined(tmp_path / "c", clock, small(0), one_network=False)
-    alone = ledger_of(tmp_path / "c").recognition()
+    alone = ledger_of(tmp_path / "c").joint.recognition()
     assert alone == 1.0
     rarely = small(1, attendance=Attendance("1/20"))  # type: ignore[arg-type]
     joined(tmp_path / "d", clock, rarely, one_network=False)
-    before = ledger_of(tmp_path / "d").recognition()
+    before = ledger_of(tmp_path / "d").joint.recognition()
     joined(tmp_path / "d", clock, small(2))
-    assert before < 0.0012 < 0.002 < ledger_of(tmp_path / "d").recognition() < 0.1
+    assert before < 0.0012 < 0.002 < ledger_of(tmp_path / "d").joint.recognition() < 0.1
 
 
 def test_turned_on_later_it_is_for_rounds_that_begin_later(tmp_path: Path) -> None:
@@ -266,7 +266,7 @@ def test_turned_on_later_it_is_for_rounds_that_begin_later(tmp_path: Path) -> No
     for round, place in ((1, HOME), (2, WORK)):
         clock.late_in(round)
         assert send(someone, server, clock, place) == "ACCEPTED"
-    before = ledger_of(tmp_path / "c").recognition()
+    before = ledger_of(tmp_path / "c").joint.recognition()
     client(tmp_path / "c", someone.campaign, clock, one_network=True).answer(2)
     (life,) = ledger_of(tmp_path / "c").accounts[someone.campaign.id].lives
     assert (life.settled, life.rounds_anywhere, life.rounds_settled) == (2, 2, 28)
@@ -279,7 +279,7 @@ def test_turned_on_later_it_is_for_rounds_that_begin_later(tmp_path: Path) -> No
         found.append(send(someone, server, clock, place))
     assert found == ["ACCEPTED", "ELSEWHERE"]
     # Only the first two rounds came from anywhere.
-    assert ledger_of(tmp_path / "c").recognition() == pytest.approx(0.0041, abs=1e-4)
+    assert ledger_of(tmp_path / "c").joint.recognition() == pytest.approx(0.0041, abs=1e-4)
 
 
 def test_ledgers_come_back_from_disk(tmp_path: Path) -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.client.samples import Clock, campaign, client, policy
+from untrackable.accounting.spent_budget import spent_eps
 from untrackable.client.ledger import Ledger
 from untrackable.client.private_folder import Folder
-from untrackable.client.spent_budget import spent_eps
 from untrackable.client.stored_policy import spent_budget
 from untrackable.errors import CampaignRefused
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from tests.client.samples import campaign
 from tests.vectors.make import stream
+from untrackable.accounting.charged_rounds import ChargedRounds
 from untrackable.client.account import Account
 from untrackable.client.ledger import Ledger
 from untrackable.client.life import Life
@@ -151,9 +152,9 @@ def wiped(asked: Campaign, rounds: list[int]) -> dict[str, Any]:
         "campaign": asked.to_bytes().decode(),
         "id": asked.id,
         "lives": rounds,
-        "delta": ledger._delta(eps, Account.privacy),
-        "tracking_delta": ledger._tracking(gamma),
-        "recognition": ledger.recognition(),
+        "delta": ledger.joint.delta_by(eps, ChargedRounds.privacy),
+        "tracking_delta": ledger.joint.tracking_delta(gamma),
+        "recognition": ledger.joint.recognition(),
     }
 
 

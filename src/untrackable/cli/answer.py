@@ -17,6 +17,7 @@ from untrackable.cli.policy import FOLDER, lowered_policy, policy_options
 from untrackable.cli.terminal import echo, print_json
 
 if TYPE_CHECKING:
+    from untrackable.client.client import Client
     from untrackable.client.membership import Member
     from untrackable.client.send_times import SendTimes
     from untrackable.encodings.encoding import Encoding
@@ -100,7 +101,7 @@ def answer(
             if used:
                 client.used(newcomer=not used_before)
             else:
-                client.answer(_value(asked))
+                client.answer(_value(asked, client))
             if client.one_network:
                 _warn_if_uncertain()
         due = member.due()
@@ -230,13 +231,15 @@ def _whole_pins(asked: Campaign, pins: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _value(asked: Campaign) -> Any:
+def _value(asked: Campaign, client: Client) -> Any:
     """The answer, from a prompt that does not show it or from the first line of standard input."""
     from untrackable.encodings.text_values import from_text
 
     if not sys.stdin.isatty():
         return from_text(asked.encoding, sys.stdin.readline().rstrip("\r\n"))
     _show_promise(asked)
+    _show_cost(client)
+    echo(asked.question, err=True)
     choices = _choices(asked.encoding)
     if not choices:
         echo(asked.encoding.describe(), err=True)
@@ -269,8 +272,15 @@ def _show_promise(asked: Campaign) -> None:
     echo("What is promised (this device recomputes it, and refuses what does not hold):", err=True)
     for sentence in guarantee_words(asked, strict_json.write(verdict)):
         echo(f"  - {sentence}", err=True)
+
+
+def _show_cost(client: Client) -> None:
+    """What it would take of the budget, before anything is typed."""
+    from untrackable.cli.budget_words import offer_words
+
+    for line in offer_words(client.policy, client.offer()):
+        echo(line, err=True)
     echo("", err=True)
-    echo(asked.question, err=True)
 
 
 def _choices(encoding: Encoding) -> list[str]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import datetime
-import re
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +13,8 @@ from untrackable.cli.answer_options import NO_ANSWERS, encoding_of, mechanism_fo
 from untrackable.cli.attendance_options import attendance_of, chosen_attendance
 from untrackable.cli.bucket_options import bucket_options
 from untrackable.cli.campaign_crowd import CROWD_OPTIONS, crowd_mechanism, crowd_of, crowd_options, gateway_of
-from untrackable.cli.campaign_shown import UNITS, WIPES, show_campaign, when
+from untrackable.cli.campaign_shown import WIPES, show_campaign, when
+from untrackable.cli.campaign_times import first_moment, round_length
 from untrackable.cli.help_layout import CommandGroup
 from untrackable.cli.ready_option import ready_option, ready_question
 from untrackable.cli.terminal import echo, one_line_errors, print_json, read_json, write_page
@@ -205,8 +204,8 @@ def new(
         relied = draft.guarantee.crowd
         made = draft.campaign(
             question=question,
-            first_round=_moment(first),
-            round_seconds=_length(every),
+            first_round=first_moment(first),
+            round_seconds=round_length(every),
             gateway=gateway_of(keys, needed=relied is not None),
         )
         if planned is None and recognition is None:
@@ -358,20 +357,3 @@ def _planned(given: str, encoding: Encoding | None) -> CampaignDraft:
 
     found: CampaignDraft = read_json("--plan", given, drafted)
     return found
-
-
-def _length(given: str) -> int:
-    found = re.fullmatch(r"(\d{1,9})([smhdw])", given)
-    if not found:
-        raise ValueError("--every must be a whole number and a unit: 90s, 15m, 6h, 1d or 1w")
-    return int(found[1]) * UNITS[found[2]]
-
-
-def _moment(given: str | None) -> int:
-    if given is None:
-        return (int(time.time()) // 86400 + 1) * 86400
-    try:
-        found = datetime.datetime.fromisoformat(given)
-    except ValueError:
-        raise ValueError("--first must be a date such as 2027-01-31, or with a time, 2027-01-31T12:00") from None
-    return int((found if found.tzinfo else found.replace(tzinfo=datetime.UTC)).timestamp())

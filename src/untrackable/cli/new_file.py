@@ -17,9 +17,14 @@ class NewFile(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The path, if nothing is lost by writing there. A device or a pipe loses nothing."""
         path = Path(str(super().convert(value, param, ctx)))
-        if path.is_file() and not (ctx is not None and ctx.meta.get(_FORCE)):
+        if path.is_file() and not (ctx is not None and is_forced(ctx)):
             self.fail(f"{path} exists already; choose another name, or give --force to replace it", param, ctx)
         return path
+
+
+def is_forced(ctx: click.Context) -> bool:
+    """Whether --force was given, so that files that exist may be replaced."""
+    return bool(ctx.meta.get(_FORCE))
 
 
 def force_option() -> click.Option:

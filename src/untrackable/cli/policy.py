@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from untrackable.brackets import at_most
+from untrackable.cli.budget_words import left_words, offer_words, spent_words
 from untrackable.cli.help_layout import CommandGroup
-from untrackable.cli.terminal import one_line_errors, print_json
+from untrackable.cli.terminal import echo, one_line_errors, print_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from untrackable.accounting.spent_budget import Left, Spent
     from untrackable.client.policy import Policy
-    from untrackable.client.spent_budget import Spent
 
 DEFAULTS = {
     "eps": 1.0,
@@ -118,9 +118,9 @@ def _one_line_errors(folder: Path) -> Iterator[None]:
         raise click.ClickException(f"cannot use the folder {folder}: {error.strerror}") from None
 
 
-def _print(found: Policy | None, spent: Spent | None, as_json: bool) -> None:
+def _print(found: Policy | None, spent: Spent | None, left: Left | None, as_json: bool) -> None:
     if as_json:
-        told = {} if spent is None else {"spent_upper": spent._asdict()}
+        told = {} if spent is None or left is None else _as_json(spent, left)
         print_json({"policy": None if found is None else found.limits(), **told})
         return
     if found is None:
@@ -138,26 +138,73 @@ def _print(found: Policy | None, spent: Spent | None, as_json: bool) -> None:
     click.echo(
         f"  relays        {', '.join(found.relays) or 'none, so campaigns that rely on a crowd are refused'}"
     )
-    if spent is not None:
-        click.echo("Spent by all campaigns that were answered here, at the same deltas (upper):")
-        click.echo(f"  private       eps {at_most(spent.eps, 3)} of {found.eps:g}")
-        click.echo(f"  in a crowd    eps {at_most(spent.crowd_eps, 3)} of {found.crowd_eps:g}")
-        click.echo("A further campaign is accepted if what all of them spend together stays within the limits.")
+    if spent is not None and left is not None:
+        for line in (*spent_words(found, spent), *left_words(found, left)):
+            click.echo(line)
+
+
+def _as_json(spent: Spent, left: Left) -> dict[str, Any]:
+    return {"spent_upper": spent._asdict(), "left_lower": left._asdict()}
+
+
+def _offered(folder: Path, file: Path, as_json: bool) -> None:
+    """What a campaign would take of the stored policy, or else of the default one."""
+    from untrackable.cli.campaign import read
+    from untrackable.client.offered_campaign import offer
+    from untrackable.client.stored_policy import stored_policy
+
+    asked = read(file)
+    with _one_line_errors(folder):
+        stored = stored_policy(folder)
+        limits = changed_policy(stored, {})
+        found = offer(folder, asked, limits)
+    if as_json:
+        print_json(
+            {
+                "policy": None if stored is None else stored.limits(),
+                "campaign": asked.id,
+                "joined": found.joined,
+                "accepted": found.refusal is None,
+                "refusal": found.refusal,
+                "spent_upper": found.spent._asdict(),
+                "spent_with_it_upper": found.spent_with_it._asdict(),
+                "left_with_it_lower": found.left._asdict(),
+            }
+        )
+        return
+    if stored is None:
+        echo("No policy is stored yet, so this is about the default one.")
+    for line in offer_words(limits, found):
+        echo(line)
 
 
 @policy.command()
 @FOLDER
+@click.option(
+    "--campaign",
+    "file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Say what this campaign would take.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def show(folder: Path, as_json: bool) -> None:
+def show(folder: Path, file: Path | None, as_json: bool) -> None:
     """Show the policy that is stored in a folder, and what is spent.
 
-    Example: untrackable policy show
-    """
-    from untrackable.client.stored_policy import spent_budget, stored_policy
+    It also says what is left for a further campaign. With --campaign, it says what that campaign would take, and
+    whether it would be accepted. Nothing is joined.
 
+    Example: untrackable policy show
+             untrackable policy show --campaign campaign.json
+    """
+    from untrackable.client.stored_policy import left_budget, spent_budget, stored_policy
+
+    if file is not None:
+        _offered(folder, file, as_json)
+        return
     with _one_line_errors(folder):
-        found, spent = stored_policy(folder), spent_budget(folder)
-    _print(found, spent, as_json)
+        found, spent, left = stored_policy(folder), spent_budget(folder), left_budget(folder)
+    _print(found, spent, left, as_json)
 
 
 @policy.command("set")
@@ -175,12 +222,12 @@ def set_(limits: dict[str, Any], no_relay: bool, folder: Path, as_json: bool) ->
 
     Example: untrackable policy set --eps 2
     """
-    from untrackable.client.stored_policy import spent_budget, store_policy, stored_policy
+    from untrackable.client.stored_policy import left_budget, spent_budget, store_policy, stored_policy
 
     if no_relay and limits["relays"]:
         raise click.UsageError("give --relay or --no-relay, not both")
     with _one_line_errors(folder):
         found = changed_policy(stored_policy(folder), {**limits, **({"relays": ()} if no_relay else {})})
         store_policy(folder, found)
-        spent = spent_budget(folder)
-    _print(found, spent, as_json)
+        spent, left = spent_budget(folder), left_budget(folder)
+    _print(found, spent, left, as_json)

@@ -1,14 +1,13 @@
-"""The account of one campaign in a ledger: the lives of its states, and what they reveal."""
+"""The account of one campaign in a ledger: the lives of its states, and what is charged for them."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from untrackable.accounting import client_check, wiped_storage
-from untrackable.client.attended_rounds import AttendedRounds
+from untrackable.accounting import wiped_storage
+from untrackable.accounting.attended_rounds import AttendedRounds
+from untrackable.accounting.charged_rounds import ChargedRounds
 from untrackable.client.life import Life, last_begun
 from untrackable.protocol.campaign import Campaign
-from untrackable.theory.integer_losses import LossLaw
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,16 +23,16 @@ class Account:
         return _campaign(self.document)
 
     @property
+    def charged(self) -> ChargedRounds:
+        """What is charged for all lives. No round is answered by two of them."""
+        reports = tuple(count for count in self._charged() if count != 0)
+        return ChargedRounds(self.campaign, tuple(self.counted), reports, self._attended())
+
+    @property
     def counted(self) -> list[int | None]:
         """The number of rounds of each state that counts; None means without end."""
         lives = [life.rounds for life in self.lives]
         return [rounds for rounds in wiped_storage.counted_rounds(self.campaign, lives) if rounds != 0]
-
-    def privacy(self, step: float) -> Iterator[LossLaw]:
-        """The privacy losses of the campaign's reports."""
-        for count in self._charged():
-            if count != 0:
-                yield client_check.privacy(self.campaign, count, step)
 
     def _charged(self) -> list[int | None]:
         """The numbers of reports that are charged, each as an experiment of its own; None means without end."""
@@ -46,29 +45,7 @@ class Account:
             return [max((life.last or 0 for life in self.lives if life.rounds), default=0)]
         return [sum(life.rounds or 0 for life in self.lives)]
 
-    def promised(self, step: float) -> Iterator[LossLaw]:
-        """The same, or the declared guarantee, confirmed on joining, if the client's own bound is not sharp."""
-        if self.campaign.mechanism.integer_law_is_sharp:
-            yield from self.privacy(step)
-        elif self.counted:
-            yield LossLaw.declared(self.campaign.guarantee.eps, self.campaign.guarantee.delta)
-
-    def in_crowd(self, step: float) -> Iterator[LossLaw]:
-        """The same for an observer who does not know who sent which report, if the campaign relies on a crowd."""
-        for count in self._charged():
-            if count != 0:
-                yield client_check.crowd(self.campaign, count, step)
-
-    def promised_in_crowd(self, step: float) -> Iterator[LossLaw]:
-        """The same, or the declared guarantees, confirmed on joining."""
-        crowd = self.campaign.guarantee.crowd
-        if crowd is None:
-            yield from self.promised(step)
-        elif self.counted:
-            yield LossLaw.declared(crowd.eps, crowd.delta)
-
-    def attended(self) -> AttendedRounds:
-        """The rounds of all lives. No round is answered by two of them."""
+    def _attended(self) -> AttendedRounds:
         if self.campaign.guarantee.wipes:
             return AttendedRounds(self.campaign.attending, self.campaign.rounds, 0)
         anywhere = [life.rounds_anywhere for life in self.lives]
@@ -88,11 +65,6 @@ class Account:
         """Whether a round to come is answered from the remembered network only."""
         life, begun = self.lives[-1], last_begun(self.campaign, now)
         return life.settled is not None and not life.over and (life.last is None or begun <= life.last)
-
-    def tracking(self, step: float) -> Iterator[tuple[int | None, LossLaw]]:
-        """For each state, its number of rounds, and how well they tell one person from two."""
-        for rounds in self.counted:
-            yield rounds, client_check.tracking(self.campaign, rounds, step)
 
 
 @lru_cache(maxsize=64)

@@ -1,14 +1,15 @@
 """The client: it joins campaigns for a person, within their policy, and answers for them."""
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from untrackable.accounting import client_check
 from untrackable.client import active_days, saved_state
 from untrackable.client.ledger import Ledger
-from untrackable.client.life import Life, last_begun
+from untrackable.client.life import last_begun
 from untrackable.client.membership import Clock, Member
+from untrackable.client.offered_campaign import Offer, accepted_life, offer
 from untrackable.client.policy import Policy
 from untrackable.client.private_folder import Folder
 from untrackable.client.saved_state import State
@@ -65,6 +66,10 @@ class Client(Member):
             if encoded != held.value:
                 held.holding(self.campaign, encoded, system).write(self.folder, self._id)
 
+    def offer(self) -> Offer:
+        """What answering would take of the budget, without joining."""
+        return offer(self.folder.path, self.campaign, self.policy, clock=self._clock, one_network=self.one_network)
+
     def used(self, *, newcomer: bool = True) -> None:
         """Note a use, and answer a ready question about days of use from now on.
 
@@ -86,35 +91,15 @@ class Client(Member):
                 active_days.write(self.folder, self._id, days)
 
     def _join(self, ledger: Ledger, before: State | None, value: int, now: float) -> None:
-        self.policy.check_relayed(self.campaign)
-        recomputed = client_check.recompute(self.campaign)
-        if recomputed.problems:
-            raise CampaignRefused(f"this campaign is refused: {'; '.join(recomputed.problems)}")
-        first = self._first(ledger, now)
-        last = self._last()
-        if last is not None and first > last:
-            raise CampaignRefused("this campaign is over: no later round is left")
-        state = State.new(self.campaign, value, first, system)
-        settled = first - 1 if self.one_network else None
-        joined = ledger.joined(self.campaign, Life(state.life, first, last, first - 1, settled=settled))
-        joined.check(self.policy)
+        life = accepted_life(ledger, self.campaign, self.policy, now, one_network=self.one_network)
+        state = State.new(self.campaign, value, life.first, system)
+        joined = ledger.joined(self.campaign, replace(life, name=state.life))
         # The old state belongs to a life that is over.
         if before is not None:
             self.folder.remove(saved_state.name(self._id))
         # The ledger is written first, so that there is never a state that no ledger lists.
         joined.write(self.folder)
         state.write(self.folder, self._id)
-
-    def _first(self, ledger: Ledger, now: float) -> int:
-        """The first round that a new state may answer. It begins later, and comes after all answered rounds."""
-        account = ledger.accounts.get(self._id)
-        through = max((life.through for life in account.lives), default=0) if account else 0
-        return max(last_begun(self.campaign, now), through) + 1
-
-    def _last(self) -> int | None:
-        """The last round of the campaign or of the mechanism, whichever is earlier; None if neither has one."""
-        ends = (self.campaign.rounds, self.campaign.mechanism.last_round)
-        return min((end for end in ends if end is not None), default=None)
 
 
 def members(folder: Path, *, clock: Clock = time.time) -> list[Member]:

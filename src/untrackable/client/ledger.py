@@ -9,23 +9,20 @@ with their participation, never the number of reports that were sent. Given that
 another one.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from untrackable.accounting import client_check
+from untrackable.accounting.joint_account import JointAccount
 from untrackable.brackets import at_most
 from untrackable.client.account import Account
-from untrackable.client.attended_rounds import recognition
 from untrackable.client.life import Life, last_begun
 from untrackable.client.network import AllowedNetwork
 from untrackable.client.policy import Policy
 from untrackable.client.private_folder import Folder
-from untrackable.client.spent_budget import spent_eps
 from untrackable.errors import CampaignRefused, ClockBehind, StateError
 from untrackable.protocol.campaign import Campaign, identify
 from untrackable.theory.attendance import AMONG
-from untrackable.theory.integer_losses import STEPS, LossLaw, composed, tracking_step
 
 VERSION = 2
 NAME = "ledger"
@@ -60,6 +57,21 @@ class Ledger:
         if self.policy is not None:
             policy.check_not_above(self.policy)
         return replace(self, policy=replace(policy, pins=()))
+
+    def next_life(self, campaign: Campaign, now: float, *, one_network: bool) -> Life:
+        """A life in a campaign that begins with the next round. `CampaignRefused` if there is no later round.
+
+        Its first round comes after all that were answered. Its last is that of the campaign or of the mechanism,
+        whichever is earlier.
+        """
+        account = self.accounts.get(campaign.id)
+        through = max((life.through for life in account.lives), default=0) if account else 0
+        first = max(last_begun(campaign, now), through) + 1
+        ends = [end for end in (campaign.rounds, campaign.mechanism.last_round) if end is not None]
+        last = min(ends, default=None)
+        if last is not None and first > last:
+            raise CampaignRefused("this campaign is over: no later round is left")
+        return Life("", first, last, first - 1, settled=first - 1 if one_network else None)
 
     def joined(self, campaign: Campaign, life: Life) -> "Ledger":
         """The ledger with a new life in a campaign. Earlier lives answer no further round."""
@@ -120,16 +132,18 @@ class Ledger:
         It is an error if they, or delta in a crowd, or the recognition of all campaigns together, exceed the
         policy.
         """
-        delta = self._delta(policy.eps, Account.privacy, Account.promised)
-        tracking = self._tracking(policy.gamma)
+        joint = self.joint
+        delta = joint.delta(policy.eps)
+        tracking = joint.tracking_delta(policy.gamma)
         if delta > policy.delta:
+            spent = joint.spent_eps(policy.eps, policy.delta)
             raise CampaignRefused(
                 f"this campaign does not fit your privacy budget: at eps {policy.eps:g}, all campaigns together "
                 f"need delta {at_most(delta, 3)} (upper), and your policy allows {policy.delta:g}. At that delta "
-                f"they would spend eps {at_most(self.spent_eps(policy), 3)} (upper); `untrackable policy show` "
+                f"they would spend eps {at_most(spent, 3)} (upper); `untrackable policy show` "
                 f"says what is spent. A campaign with fewer rounds or a smaller eps takes less{self._who()}"
             )
-        hidden = self.crowd_delta(policy)
+        hidden = joint.crowd_delta(policy.crowd_eps)
         if hidden > policy.crowd_delta:
             raise CampaignRefused(
                 "this campaign does not fit your privacy budget for a collector that sees everybody's reports and "
@@ -144,7 +158,7 @@ class Ledger:
                 f"together need a tracking delta of {at_most(tracking, 3)} (upper), and your policy allows "
                 f"{policy.tracking_delta:g}"
             )
-        if policy.recognition < 1 and (recognised := self.recognition()) > policy.recognition:
+        if policy.recognition < 1 and (recognised := joint.recognition()) > policy.recognition:
             raise CampaignRefused(
                 "this campaign would make you too easy to recognise by your attendance, which is the rounds that "
                 "you answer and the places that you answer from: an observer of two places could tell that you are "
@@ -165,56 +179,10 @@ class Ledger:
             "If you trust these not to work together, raise it: `untrackable policy set --eps …`"
         )
 
-    def spent_eps(self, policy: Policy) -> float:
-        """The eps that all campaigns together spend at the policy's delta (upper)."""
-        laws = Account.privacy, Account.promised
-        return spent_eps(lambda eps: self._delta(eps, *laws), policy.eps, policy.delta)
-
-    def spent_crowd_eps(self, policy: Policy) -> float:
-        """The same for an observer who does not know who sent which."""
-        laws = Account.in_crowd, Account.promised_in_crowd
-        return spent_eps(lambda eps: self._delta(eps, *laws), policy.crowd_eps, policy.crowd_delta)
-
-    def crowd_delta(self, policy: Policy) -> float:
-        """Delta of all campaigns together at the policy's eps in a crowd (upper).
-
-        A campaign that does not rely on a crowd counts with what it reveals to somebody who knows its reports.
-        """
-        return self._delta(policy.crowd_eps, Account.in_crowd, Account.promised_in_crowd)
-
-    def _delta(self, eps: float, *laws_of: Callable[[Account, float], Iterable[LossLaw]]) -> float:
-        """Delta of all campaigns together by the best of these accounts of them (upper)."""
-        step = max(eps, 1e-3) / STEPS
-        return min(
-            composed((law for account in self.accounts.values() for law in laws(account, step)), step).delta(eps)
-            for laws in laws_of
-        )
-
-    def recognition(self) -> float:
-        """How often an observer of two places recognises the person among 1,000, by all campaigns (upper).
-
-        It counts what attendance and reports reveal together, for all rounds that are charged and before any coin
-        is tossed. The number of reports that were really sent plays no part.
-        """
-        accounts = [account for account in self.accounts.values() if account.counted]
-        step = client_check.ATTENDANCE_STEP
-        reports = [
-            client_check.attended_reports(account.campaign, rounds, step)
-            for account in accounts
-            for rounds in account.counted
-        ]
-        found = recognition([account.attended() for account in accounts], (law for law, _ in reports), step)
-        return found if found == 1 / AMONG else min(1.0, found + sum(rare for _, rare in reports))
-
-    def _tracking(self, gamma: float) -> float:
-        """Delta at gamma of one person against two, for all lives; sharper if only one life can be tracked."""
-        step = tracking_step(gamma)
-        laws = [(account.campaign, *life) for account in self.accounts.values() for life in account.tracking(step)]
-        total = composed((law for *_, law in laws), step).delta(gamma)
-        trackable = [(campaign, rounds) for campaign, rounds, law in laws if law.delta(0.0) > 0]
-        if len(trackable) == 1:
-            return min(total, client_check.tracking_delta(*trackable[0], gamma))
-        return total
+    @property
+    def joint(self) -> JointAccount:
+        """What all campaigns reveal together."""
+        return JointAccount(tuple(account.charged for account in self.accounts.values()))
 
     def write(self, folder: Folder) -> None:
         """Replace the ledger on disk.

@@ -9,9 +9,28 @@ _LARGEST = 64.0
 _STEPS = 16
 """How often the interval is halved: the answer is off by less than a thousandth of itself, to the safe side."""
 
+_SMALLEST_LEFT = 1e-3
+"""Less than this part of a budget counts as nothing left."""
+_STEPS_LEFT = 10
+"""How often the interval of what is left is halved: the answer is less than a hundredth too small."""
+
 
 class Spent(NamedTuple):
-    """What all campaigns together spend (upper): for somebody who knows whose reports are whose, and in a crowd."""
+    """What all campaigns together spend (upper): for somebody who knows whose reports are whose, and in a crowd.
+
+    `recognition` is how often an observer of two places recognises the person among 1,000.
+    """
+
+    eps: float
+    crowd_eps: float
+    recognition: float
+
+
+class Left(NamedTuple):
+    """The eps of a further campaign that is accepted for certain, alone and in a crowd (lower).
+
+    Its delta must be at most half of the policy's. A campaign of many quiet rounds may take more than that.
+    """
 
     eps: float
     crowd_eps: float
@@ -33,3 +52,16 @@ def spent_eps(delta_at: Callable[[float], float], allowed: float, delta: float) 
         middle = (low + high) / 2
         low, high = (low, middle) if delta_at(math.exp(middle)) <= delta else (middle, high)
     return min(end, math.exp(high))
+
+
+def left_eps(fits: Callable[[float], bool], allowed: float) -> float:
+    """The largest eps up to `allowed` that still fits (lower); 0 if none does."""
+    if fits(allowed):
+        return allowed
+    low, high = math.log(allowed * _SMALLEST_LEFT), math.log(allowed)
+    if not fits(math.exp(low)):
+        return 0.0
+    for _ in range(_STEPS_LEFT):
+        middle = (low + high) / 2
+        low, high = (middle, high) if fits(math.exp(middle)) else (low, middle)
+    return math.exp(low)

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from untrackable.accounting.attended_rounds import AttendedRounds, recognition
 from untrackable.accounting.client_check import ATTENDANCE_STEP
-from untrackable.client.attended_rounds import AttendedRounds, recognition
 from untrackable.theory.attendance import AMONG, Attendance
 from untrackable.theory.integer_losses import LossLaw
 

@@ -1,0 +1,110 @@
+"""A file of several questions with one budget, in TOML. Its keys are the options of `untrackable plan`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from untrackable.cli.attendance_options import shares_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from untrackable.encodings.encoding import Encoding
+
+_TIMES = ("every", "first")
+_ANSWERS = ("categories", "choices", "buckets", "encoding", "values", "bits", "strings")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+"""A question's name is the name of its campaign's file, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionFile:
+    """What the file says: the demands on all questions and on each, the texts that are shown, and the times."""
+
+    shared: dict[str, Any]
+    questions: dict[str, dict[str, Any]]
+    texts: dict[str, str]
+    every: str
+    first: str | None
+
+
+def read_questions(path: Path) -> QuestionFile:
+    """Read a file of questions. A ValueError says what is wrong with it, and where."""
+    import tomllib
+
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is not a TOML file: {error}") from None
+    except OSError as error:
+        raise ValueError(f"cannot read {path}: {error.strerror}") from None
+    listed = content.pop("questions", None)
+    if not isinstance(listed, dict) or not all(isinstance(asked, dict) for asked in listed.values()):
+        raise ValueError(f"{path} has no questions; begin each with a line such as [questions.smoking]")
+    times = {name: _text(name, content.pop(name)) for name in _TIMES if name in content}
+    questions: dict[str, dict[str, Any]] = {}
+    texts: dict[str, str] = {}
+    for name, asked in listed.items():
+        if not _NAME.fullmatch(name):
+            raise ValueError(f"question {name!r}: a name has letters, digits, - and _ only, because files have it")
+        if "question" not in asked:
+            raise ValueError(f'question {name}: its text is missing; add a line such as question = "Do you smoke?"')
+        texts[name] = _text(f"question {name}: question", asked.pop("question"))
+        try:
+            questions[name] = _demands(asked)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"question {name}: {error}") from None
+    return QuestionFile(_demands(content), questions, texts, times.get("every", "1d"), times.get("first"))
+
+
+def _text(name: str, given: Any) -> str:
+    if not isinstance(given, str):
+        raise TypeError(f"{name} must be a text in quotes, not {type(given).__name__}")
+    return given
+
+
+def _demands(given: dict[str, Any]) -> dict[str, Any]:
+    """The demands as the library names them."""
+    found = dict(given)
+    answers = [name for name in _ANSWERS if name in found]
+    if len(answers) > 1:
+        raise ValueError(f"{' and '.join(answers)} contradict each other; give one of {', '.join(_ANSWERS)}")
+    if "buckets" not in found and (outside := [name for name in ("below", "above") if name in found]):
+        raise ValueError(f"{outside[0]} is for buckets, and there are none")
+    if (meant := _encoding(found)) is not None:
+        found["encoding"] = meant
+    if "one_value" in found:
+        one = found.pop("one_value")
+        if not isinstance(one, bool):
+            raise TypeError(f"one_value must be true or false, not {type(one).__name__}")
+        found["simultaneous"] = not one
+    if "places" in found:
+        found["places"] = shares_of(_text("places", found["places"]))
+    return found
+
+
+def _encoding(found: dict[str, Any]) -> Encoding | None:
+    """The encoding that is described, if any; what describes it is taken out."""
+    from untrackable.encodings.bucket_text import buckets_from_text
+    from untrackable.encodings.categories import Categories
+    from untrackable.encodings.choices import Choices
+    from untrackable.encodings.encoding import from_json
+
+    if "categories" in found:
+        return Categories(names=_names("categories", found.pop("categories")))
+    if "choices" in found:
+        return Choices(names=_names("choices", found.pop("choices")))
+    if "buckets" in found:
+        outside = {name: found.pop(name, "error") for name in ("below", "above")}
+        return buckets_from_text(_text("buckets", found.pop("buckets")), **outside)
+    if "encoding" in found:
+        return from_json(found.pop("encoding"))
+    return None
+
+
+def _names(name: str, given: Any) -> list[str]:
+    if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
+        raise TypeError(f'{name} must be a list of texts, such as ["no", "yes"]')
+    return given

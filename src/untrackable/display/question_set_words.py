@@ -1,0 +1,149 @@
+"""Several questions with one budget, in words: whether they fit, how the budget was divided, and why."""
+
+from typing import Any
+
+from untrackable.display.attendance_words import participation_words
+from untrackable.display.numbers import as_dict, number, upper
+from untrackable.display.plan_words import answered, promise
+from untrackable.planning.goals import AMONG, FOREVER
+from untrackable.planning.question_record import AsRecord
+from untrackable.planning.question_set import Part, QuestionSet
+from untrackable.planning.rounding import counted
+
+_CLOSE = 0.98
+"""Errors of at least this ratio to each other count as equal."""
+
+COLUMNS = ("question", "mechanism", "rounds", "answered", "eps", "error", "asked for", "error alone")
+
+
+def cells(part: Part) -> tuple[str, ...]:
+    """A row of the table under `COLUMNS`."""
+    goals = part.goals
+    about = "≤" if goals.discovered is None else "≈"
+    return (
+        part.name,
+        part.option.name,
+        "for ever" if goals.rounds == FOREVER else f"{goals.rounds:,}",
+        answered(part.option),
+        number(goals.eps or 0.0),
+        f"{about} {upper(part.error)}",
+        "as small as possible" if part.wanted is None else f"≤ {number(part.wanted)}",
+        "unknown" if part.alone is None else f"{about} {upper(part.alone)}",
+    )
+
+
+def caption(found: QuestionSet) -> str:
+    """What the columns mean."""
+    first = found.parts[0].goals
+    return (
+        f"eps: of this question's reports alone, at delta {first.delta:.3g}; error: of a published figure "
+        "(upper); error alone: if the question had the whole budget and were the only one (upper)"
+    )
+
+
+def sentences(found: QuestionSet) -> list[str]:
+    """The answer first, then how the budget was divided, and what it is good for."""
+    return [
+        f"All {len(found.parts)} questions fit into one budget of eps {number(found.eps)} and delta "
+        f"{found.delta:g}: a client that allows this accepts them together, in any order.",
+        f"Together they spend eps {upper(found.spent_eps)} (upper), as a client's ledger adds them up. The parts "
+        "may add up to more than the whole, because the noise in different reports is independent.",
+        _division(found),
+        *_attendance(found),
+        *_record(found),
+    ]
+
+
+def _record(found: QuestionSet) -> list[str]:
+    """Whether one campaign for all questions would be better."""
+    if found.record is None:
+        return []
+    errors = found.record.errors
+    smaller = [part.name for part in found.parts if errors[part.name] < part.error * _CLOSE]
+    larger = [part.name for part in found.parts if errors[part.name] > part.error / _CLOSE]
+    told = ", ".join(f"{name} ≤ {upper(error)}" for name, error in errors.items())
+    as_one = (
+        "one campaign with a record of all answers, of which each report is about one, drawn anew. People attend "
+        f"once. The errors would be: {told} (upper)"
+    )
+    if smaller and not larger:
+        return [f"Better, if people can give all answers at once: {as_one}."]
+    if not smaller:
+        return [f"No better: {as_one}."]
+    return [f"Better for {', '.join(smaller)}, and worse for {', '.join(larger)}: {as_one}."]
+
+
+def _division(found: QuestionSet) -> str:
+    """How the budget was divided."""
+    asked = [part for part in found.parts if part.wanted is not None]
+    if not asked:
+        return "No error was asked for, so every question has the same eps."
+    if len(asked) == len(found.parts):
+        return (
+            "Every question has what its error needs, times the same factor: what was left makes all of them more "
+            "accurate."
+        )
+    names = ", ".join(part.name for part in asked)
+    return f"What was asked for has what it needs ({names}). The rest of the budget is divided evenly."
+
+
+def _attendance(found: QuestionSet) -> list[str]:
+    """How often people answer, and what that reveals in all campaigns together."""
+    first = found.parts[0].goals
+    if first.one_network:
+        return [participation_words(first.answered, one_network=True)]
+    told = (
+        f"People are recognised among {AMONG:,} by all questions together with probability at most "
+        f"{upper(found.recognised)} (upper if they run at the same times or one after the other; guessing: "
+        f"{1 / AMONG:g})."
+    )
+    if all(part.goals.answered == 1 for part in found.parts):
+        return [told]
+    return [f"{told} So each question is answered in some rounds only, fewer than if it were the only one."]
+
+
+def promises(found: QuestionSet) -> list[str]:
+    """Of which figures the errors are, for each question."""
+    return [f"{part.name}: {counted(part.goals.people or 0)} people; {promise(part.goals)}" for part in found.parts]
+
+
+def as_json(found: QuestionSet) -> dict[str, Any]:
+    """The whole answer as JSON; the campaign of each question as `untrackable campaign new --plan` takes it."""
+    return {
+        "verdict": sentences(found),
+        "eps": found.eps,
+        "delta": found.delta,
+        "recognition": found.recognition,
+        "spent_eps_upper": found.spent_eps,
+        "recognised_upper": found.recognised,
+        "questions": {part.name: _part(part) for part in found.parts},
+        "record": None if found.record is None else _as_record(found.record),
+    }
+
+
+def _part(part: Part) -> dict[str, Any]:
+    goals = part.goals
+    return {
+        "mechanism": part.option.name,
+        "people": goals.people,
+        "rounds": goals.rounds,
+        "eps": goals.eps,
+        "delta": goals.delta,
+        "participation": str(goals.answered),
+        "error_upper": part.error,
+        "error_words": promise(goals),
+        "wanted_error": part.wanted,
+        "needed_eps": part.needed_eps,
+        "alone_error_upper": part.alone,
+        "everlasting": as_dict(part.option.everlasting),
+        "campaign": part.campaign().to_json(),
+    }
+
+
+def _as_record(record: AsRecord) -> dict[str, Any]:
+    return {
+        "mechanism": record.name,
+        "participation": str(record.goals.answered),
+        "errors_upper": dict(record.errors),
+        "campaign": record.campaign().to_json(),
+    }

@@ -1,0 +1,284 @@
+"""Several questions with one budget for all of them together: how to divide it, and the campaigns made of it.
+
+One client accepts all of these campaigns. So what each of them may spend is found with the sums by which a client's
+ledger adds them up, and how often people answer follows from all of them.
+"""
+
+import dataclasses
+import math
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from untrackable import checks
+from untrackable.accounting import client_check
+from untrackable.accounting.joint_account import JointAccount
+from untrackable.brackets import at_most
+from untrackable.encodings.salt import SHORTEST_SALT
+from untrackable.errors import NoPlan
+from untrackable.mechanisms.demands import Unsuitable
+from untrackable.planning.forecast import errors, people_needed
+from untrackable.planning.goals import USABLE_ERROR, Goals
+from untrackable.planning.participation import with_participation
+from untrackable.planning.planned_campaign import chosen_encoding, draft
+from untrackable.planning.plans import Option, option
+from untrackable.planning.question_record import AsRecord, as_record
+from untrackable.planning.rounding import counted
+from untrackable.planning.shared_attendance import answered_together
+from untrackable.planning.shared_budget import Asked, joint_account, largest_parts
+from untrackable.planning.solved_goals import Solved
+from untrackable.planning.suitability import meeting
+from untrackable.progress import Progress, no_progress
+from untrackable.protocol.campaign_draft import CampaignDraft
+
+OWN = ("encoding", "values", "bits", "strings", "want", "error", "participation")
+"""Demands of one question."""
+EITHER = ("people", "rounds", "beta", "pooled", "changes", "simultaneous")
+"""Demands of one question, or of all that do not say otherwise."""
+FOR_ALL = ("places", "persistence", "one_network")
+"""Demands that all questions have in common, beside the budget."""
+_BUDGET = ("eps", "delta", "recognition")
+_CROWD = ("observer", "crowd_eps", "crowd_delta")
+
+_LARGEST_EPS = 3.9
+"""At most e^3.9, about fifty times as often as by a guess, answers pick a person out of a crowd."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """One question's part: `option` is its mechanism with its promises, whose goals have its eps and delta.
+
+    `wanted` is the error that was asked for, if any, and `needed_eps` the smallest eps that reaches it. `alone` is
+    the error that the question would have with the whole budget for itself (upper); None if no such plan is known.
+    """
+
+    name: str
+    option: Option
+    wanted: float | None
+    needed_eps: float | None
+    alone: float | None
+    salt: bytes = dataclasses.field(repr=False)
+
+    @property
+    def goals(self) -> Goals:
+        """The goals of the question, with its part of eps and delta and its participation."""
+        return self.option.goals
+
+    @property
+    def error(self) -> float:
+        """The error of a published figure (upper)."""
+        return self.option.error_upper
+
+    def campaign(self) -> CampaignDraft:
+        """The beginning of its campaign."""
+        return draft(self.goals, self.option.mechanism, self.salt)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class QuestionSet:
+    """Several questions that one client may answer within one budget of `eps`, `delta` and `recognition`.
+
+    `spent_eps` is what all of them together spend at `delta`, and `recognised` how often people are recognised
+    among 1,000 by all of them together. Both are computed as in a client's ledger (upper). `record` is the same
+    questions in one campaign, if they fit into one. It has the smaller errors if there are few rounds.
+    """
+
+    parts: tuple[Part, ...]
+    eps: float
+    delta: float
+    recognition: float
+    spent_eps: float
+    recognised: float
+    record: AsRecord | None
+
+
+def plan_together(
+    questions: Mapping[str, Mapping[str, Any]],
+    *,
+    eps: float = 1.0,
+    delta: float = 1e-6,
+    recognition: float = 0.002,
+    progress: Progress = no_progress,
+    **shared: Any,
+) -> QuestionSet:
+    """Divide one budget among several questions; `NoPlan` says why that is not possible.
+
+    Each question has its own demands, which are fields of `Goals`. Demands in common are given once. A question
+    with an `error` gets what that takes, and the rest is divided so that all others lose the same share of their
+    accuracy. If all have an error, the rest makes all of them more accurate. Reports can never be linked.
+
+    Example: plan_together({"smoking": {"values": 2}, "colour": {"values": 8}}, people=10**8, rounds=52)
+    """
+    eps, delta = _checked_eps(eps), checks.open_probability("delta", delta)
+    common = {"eps": eps, "delta": delta / max(1, len(questions)), "recognition": recognition, **shared}
+    goals = {name: _goals(name, demands, shared, common) for name, demands in _checked(questions).items()}
+    last = len(goals) + 2
+    progress("attendance", 0.0)
+    salt = secrets.token_bytes(SHORTEST_SALT)
+    asked: list[Asked] = []
+    for name, answered in zip(goals, answered_together(list(goals.values())), strict=True):
+        progress(name, (len(asked) + 1) / last)
+        asked.append(Asked.best(name, answered.replace(eps=eps / math.sqrt(len(goals))), salt))
+    progress("budget", 1 - 1 / last)
+    record = as_record(goals, eps=eps, delta=delta)
+    try:
+        needed = [_needed_eps(question, eps) for question in asked]
+        parts = _divided(asked, needed, eps, delta)
+    except NoPlan as reason:
+        raise NoPlan(f"{reason}{_record_helps(record, goals)}") from None
+    joint = joint_account(asked, parts)
+    recognised = joint.recognition()
+    _check_accepted(joint, eps, delta)
+    if recognised > recognition:
+        raise NoPlan(f"all questions together would bring recognition to {at_most(recognised, 3)} (upper)")
+    made = (
+        _part(question, part, need, _alone(question, goals[question.name].replace(delta=delta)))
+        for question, part, need in zip(asked, parts, needed, strict=True)
+    )
+    return QuestionSet(tuple(made), eps, delta, recognition, joint.spent_eps(eps, delta), recognised, record)
+
+
+def _checked_eps(eps: float) -> float:
+    eps = checks.epsilon("eps", eps)
+    if eps > _LARGEST_EPS:
+        raise ValueError(
+            f"eps must be at most {_LARGEST_EPS:g}, got {eps}: people would stand out by their answers"
+        )
+    return eps
+
+
+def _checked(questions: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Mapping[str, Any]]:
+    if len(questions) < 2:
+        raise ValueError("give at least two questions; `plan` is for one")
+    return questions
+
+
+def _goals(name: str, demands: Mapping[str, Any], shared: Mapping[str, Any], common: Mapping[str, Any]) -> Goals:
+    """The goals of one question with the whole eps, or an error that names the question."""
+    if crowd := [key for key in (*demands, *shared) if key in _CROWD]:
+        raise ValueError(f"several questions cannot rely on a crowd yet; leave out {crowd[0]}, or plan each alone")
+    if wrong := [key for key in shared if key not in (*EITHER, *FOR_ALL)]:
+        known = ", ".join((*_BUDGET, *EITHER, *FOR_ALL))
+        raise ValueError(f"{wrong[0]} is not known for all questions together; known are {known}")
+    if twice := [key for key in demands if key in (*_BUDGET, *FOR_ALL)]:
+        raise ValueError(f"question {name}: {twice[0]} is for all questions together, so give it once for all")
+    if wrong := [key for key in demands if key not in (*OWN, *EITHER)]:
+        raise ValueError(f"question {name}: {wrong[0]} is not known; known are {', '.join((*OWN, *EITHER))}")
+    both = {**common, **demands}
+    if missing := [key for key in ("people", "rounds") if both.get(key) is None]:
+        raise ValueError(f"question {name}: {missing[0]} is missing; give it for the question or for all")
+    try:
+        goals = Goals(untrackable=(0.0, 0.0), **both)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"question {name}: {error}") from None
+    if chosen_encoding(goals, bytes(SHORTEST_SALT)) is None:
+        raise ValueError(f"question {name}: a campaign must say what the answers are; give an encoding")
+    return goals
+
+
+def _needed_eps(question: Asked, eps: float) -> float | None:
+    """The smallest eps for the error that is wanted; None if none is. `NoPlan` if the whole eps is not enough."""
+    wanted = question.goals.error
+    if wanted is None:
+        return None
+    found = question.needed_eps(wanted, eps)
+    if found is None:
+        raise _inaccurate(question, eps, wanted, "even if it had all of eps, ")
+    return found
+
+
+def _inaccurate(question: Asked, part: float, wanted: float, when: str) -> NoPlan:
+    """The error would be too large; with how many people it would not be."""
+    setting = question.at(part)
+    told = f"±{at_most(setting.error, 3)} (upper)" if setting.error < 1 else "more than ±1"
+    asked = (
+        f"at most ±{wanted:g} is asked for" if question.goals.error else f"above ±{wanted:g} a figure says little"
+    )
+    try:
+        enough = people_needed(setting.mechanism, setting.goals.replace(error=wanted))
+    except ValueError:
+        helped = "Fewer rounds would help"
+    else:
+        helped = f"{counted(enough)} people would be enough, and fewer rounds or questions help"
+    return NoPlan(f"question {question.name}: {when}the error would be {told}, and {asked}. {helped}.")
+
+
+def _divided(asked: Sequence[Asked], needed: Sequence[float | None], eps: float, delta: float) -> list[float]:
+    """The eps of each question. `NoPlan` if the budget is too small for them together."""
+    demanding = [question for question, need in zip(asked, needed, strict=True) if need is not None]
+    needs = [need for need in needed if need is not None]
+    if len(needs) == len(asked):
+        parts = largest_parts(asked, needs, [None] * len(asked), eps=eps, delta=delta)
+    else:
+        parts = largest_parts(asked, [eps] * len(asked), needed, eps=eps, delta=delta)
+    if parts is None or any(part < need for part, need in zip(parts, needed, strict=True) if need is not None):
+        raise _too_much(demanding, needs, eps, delta)
+    for question, part in zip(asked, parts, strict=True):
+        wanted = question.goals.error or USABLE_ERROR
+        if question.at(part).error > wanted:
+            raise _inaccurate(question, part, wanted, "")
+    return parts
+
+
+def _too_much(asked: Sequence[Asked], needs: Sequence[float], eps: float, delta: float) -> NoPlan:
+    """The errors that are wanted need more than the whole budget; what would help."""
+    together = joint_account(asked, needs).spent_eps(eps, delta)
+    told = (
+        f"the errors that are asked for need eps {at_most(together, 3)} together (upper), and the budget is eps "
+        f"{eps:g}."
+    )
+    parts = largest_parts(asked, needs, [None] * len(asked), eps=eps, delta=delta) if len(asked) > 1 else None
+    if parts is None:
+        return NoPlan(f"{told} Ask for larger errors, more people, fewer rounds or fewer questions.")
+    found = zip(asked, parts, strict=True)
+    times = max(question.at(part).error / (question.goals.error or 1.0) for question, part in found)
+    return NoPlan(
+        f"{told} With that, they would be {at_most(times, 3)} times as large as asked for. About "
+        f"{at_most(times**2, 3)} times as many people would be enough."
+    )
+
+
+def _record_helps(record: AsRecord | None, questions: Mapping[str, Goals]) -> str:
+    """That one campaign with a record of all answers would be accurate enough, if so."""
+    if record is None or any(
+        record.errors[name] > (goals.error or USABLE_ERROR) for name, goals in questions.items()
+    ):
+        return ""
+    told = ", ".join(f"{name} ±{at_most(error, 3)}" for name, error in record.errors.items())
+    return (
+        f" In one campaign with a record of all answers, each report is about one question, drawn anew. That would "
+        f"be accurate enough: {told} (upper). Plan it with an encoding of the type record."
+    )
+
+
+def _check_accepted(joint: JointAccount, eps: float, delta: float) -> None:
+    """Nothing is planned that a client would refuse: each campaign by itself, and all of them together."""
+    problems = [
+        f"{charged.campaign.question}: {problem}"
+        for charged in joint.charges
+        for problem in client_check.recompute(charged.campaign).problems
+    ]
+    if joint.delta(eps) > delta:
+        problems.append("all campaigns together would spend more than the budget")
+    if joint.tracking_delta(0.0) > 0:
+        problems.append("reports could be linked")
+    if problems:
+        raise NoPlan(f"a client would not accept these campaigns: {'; '.join(problems)}")
+
+
+def _alone(question: Asked, goals: Goals) -> float | None:
+    """The error with the whole budget, and a participation for this question only (upper)."""
+    try:
+        settled = with_participation(question.entry, goals)
+        mechanism, _ = meeting(question.entry, settled)
+    except Unsuitable:
+        return None
+    return errors(mechanism, settled, settled.people or 1).figure
+
+
+def _part(question: Asked, part: float, need: float | None, alone: float | None) -> Part:
+    setting = question.at(part)
+    wanted = question.goals.error
+    solved = Solved(setting.goals.replace(error=wanted or setting.error), setting.mechanism, setting.tracked)
+    return Part(question.name, option(question.entry.name, solved), wanted, need, alone, question.salt)
