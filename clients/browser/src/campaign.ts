@@ -1,4 +1,5 @@
 /** A campaign: one question asked of everyone, as a public document that is named by its SHA-256. */
+import type { Law } from "./loss_law.js";
 
 export type Fraction = [numerator: bigint, denominator: bigint];
 export type Mechanism =
@@ -11,7 +12,8 @@ export type Mechanism =
       width: number;
     }
   | { mechanism: "rnip"; bits: number; slots: number; eps_report: number; width: number }
-  | { mechanism: "bitwise"; eps_state: number; eps_report: number };
+  | { mechanism: "bitwise"; eps_state: number; eps_report: number }
+  | { mechanism: "dealt"; base: any; slots: number; when_empty: "stop" | "replay" };
 /** How much all reports together may reveal. */
 export interface Limits {
   eps: number;
@@ -47,6 +49,8 @@ export interface Campaign {
   /** The keys with which reports are sealed, if the campaign relies on a crowd. */
   gateway?: { keys: { config: string; first_round: number }[] };
   version: number;
+  /** The loss of one report, if a chunk computed it. It is not part of the document. */
+  one?: Law;
 }
 
 export const LAST_ROUND = 2 ** 32 - 1;

@@ -98,7 +98,7 @@ export function trackingDelta(charged: Charged[], gamma: number): number {
   const [{ asked, rounds }] = trackable;
   const made = asked.mechanism;
   const reports = rounds ?? LAST_ROUND;
-  return made.bits || (changing(asked) && reports > 3)
+  return !made.eps_state || (changing(asked) && reports > 3)
     ? all
     : Math.min(all, keptBit.trackingDelta(lieOf(made, "eps_state"), lieOf(made), reports, gamma));
 }
