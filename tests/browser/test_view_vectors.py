@@ -135,7 +135,7 @@ CHOICES = declared(
 )
 RECORD = declared(
     dealt_for_budget(
-        Views(bits=VISIT.bits, views=VISIT.asked.views, eps=1, weights=(3, 1)),  # type: ignore[union-attr]
+        Views(bits=VISIT.bits, views=VISIT.asked.views, eps=1, weights=(3, 1)),
         slots=30,
         eps=1,
         delta=1e-6,
@@ -263,7 +263,7 @@ def test_a_crowd_hides_prefixes_and_means(program: Path) -> None:
         asked = replace(asked, guarantee=replace(asked.guarantee, crowd=crowd), gateway=GATEWAY)
         law = deck.integer_crowd(people=2000, reports=6, participation=F(1, 2))
         assert law is not None
-        tasks = [
+        tasks: list[dict[str, Any]] = [
             {"task": "problem", "campaign": text_of(asked)},
             {"task": "hidden", "campaigns": [[text_of(asked), [6]]], "eps": 0.4},
         ]
