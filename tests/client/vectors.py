@@ -28,6 +28,7 @@ from untrackable.encodings.number_ranges import Buckets, IntegerRange
 from untrackable.encodings.record import Record
 from untrackable.mechanisms.entropy import Recorded
 from untrackable.mechanisms.inner_product.deck import Deck
+from untrackable.mechanisms.inner_product.faded import Faded
 from untrackable.mechanisms.inner_product.fading import Fading
 from untrackable.mechanisms.inner_product.rnip import InnerProduct
 from untrackable.mechanisms.kept.bitwise import Bitwise
@@ -84,6 +85,15 @@ CASES = [
     (campaign(about(VISIT, slots=4, eps=1.0), encoding=VISIT, rounds=4, eps=4), 22, [2, 3]),
     (campaign(Dealt(Views.prefixes(bits=2, eps=1.0), 4), encoding=STARTS, rounds=4, eps=4), 3, [1, 4]),
     (campaign(Dealt(OneBitMean(values=101, eps=1.0), 4), encoding=PERCENT, rounds=4, eps=4), 33, [1, 2]),
+    (
+        campaign(
+            Faded(local=OneBitMean(values=101, eps=1.0), eps=1.0, delta=1e-6, scale=0.125),
+            encoding=PERCENT,
+            rounds=None,
+        ),
+        33,
+        [1, 16],
+    ),
 ]
 
 

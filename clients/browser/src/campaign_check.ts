@@ -39,7 +39,7 @@ function atMostOne(texts: string[]): boolean {
 }
 
 /** Refuse an encoding or a mechanism that this client does not know, or that is not valid. */
-function checkAnswers({ encoding, mechanism: made }: Campaign) {
+function checkAnswers({ encoding, mechanism: made }: Campaign): undefined {
   const values = valuesOf(encoding);
   need(values, "this client does not know the encoding");
   need(made && keys(made) == FIELDS[made.mechanism], "this client does not know the mechanism");
@@ -69,10 +69,8 @@ export async function parsed(text: string, load: typeof views): Promise<Campaign
     canonical(found) == text && keys(found) == FIELDS[version],
     "the campaign is not a canonical document of version 1 to 5",
   );
-  if (made?.base) {
-    const problem = (await load()).problem(found);
-    need(!problem, problem!);
-  } else checkAnswers(found);
+  const problem = made?.eps_report ? checkAnswers(found) : (await load()).problem(found);
+  need(!problem, problem!);
   need(
     whole(found.first_round, 0, 2 ** 40) &&
       whole(found.round_seconds, 1, 366 * 86400) &&

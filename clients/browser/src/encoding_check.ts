@@ -14,16 +14,12 @@ export const keys = (part: any) => Object.keys(part ?? {}).join();
 
 /** The number of values of an encoding; nothing if this client does not know it. */
 export function valuesOf(encoding: any): bigint | undefined {
-  const { type, version, below, above } = encoding ?? {};
+  const { type, version, bits, names, unknown, edges, high, low, below, above } = encoding ?? {};
   if (version != 1 || !FIELDS[type]?.split("|").includes(keys(encoding))) return;
-  const ranged = (inside: number) => +(below == "separate") + inside + +(above == "separate");
-  return type == "bit"
-    ? 2n
-    : type == "hashed-strings"
-      ? 1n << BigInt(encoding.bits)
-      : BigInt(
-          type == "categories"
-            ? encoding.names.length + +(encoding.unknown == "other")
-            : ranged(type == "buckets" ? encoding.edges.length - 1 : encoding.high - encoding.low + 1),
-        );
+  if (type == "bit") return 2n;
+  if (bits) return 1n << BigInt(bits);
+  const inside = edges ? edges.length - 1 : high - low + 1;
+  return BigInt(
+    names ? names.length + +(unknown == "other") : inside + +(below == "separate") + +(above == "separate"),
+  );
 }

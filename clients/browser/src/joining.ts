@@ -4,7 +4,7 @@ import { parsed } from "./campaign_check.js";
 import { type Allowed, type Campaign, lastBegun } from "./campaign.js";
 import { charge, type Charged, exceeded, unconfirmed } from "./guarantee.js";
 import { request } from "./http.js";
-import { ended, parse, rounds } from "./life.js";
+import { ended, lastOf, parse, rounds } from "./life.js";
 import type { crowd, views } from "./load_chunk.js";
 import { lastRound } from "./mechanisms.js";
 import { need, Refused } from "./refused.js";
@@ -19,8 +19,7 @@ interface Chunks {
 /** A campaign that was checked before, with what a report reveals if a chunk has to say it. */
 export async function known(document: string, { views }: Chunks): Promise<Campaign> {
   const asked = parse(document);
-  const { base } = asked.mechanism;
-  return base ? { ...asked, one: (await views()).oneReport(base) } : asked;
+  return asked.mechanism.eps_report ? asked : { ...asked, ...(await views()).lawsOf(asked) };
 }
 
 /** The campaign's document, if it is the pinned one, and otherwise the problem. */
@@ -73,11 +72,9 @@ export async function entered(
   const last = Math.min(asked.rounds ?? Infinity, lastRound(asked.mechanism));
   if (first > last) return [first, "the campaign is over: no later round is left"];
   account.lives.push([first, last == Infinity ? null : last, first - 1]);
-  const charged = await Promise.all(
-    Object.values(accounts).map(async each =>
-      charge(await known(each.campaign, chunks), each.lives.map(rounds)),
-    ),
-  );
+  const charged: Charged[] = [];
+  for (const { campaign, lives } of Object.values(accounts))
+    charged.push(charge(await known(campaign, chunks), lives.map(rounds), lastOf(lives)));
   const way = asked.gateway && (await (await chunks.crowd()).relayed(asked, policy!, address));
   return [first, typeof way == "string" ? way : await policyProblem(charged, policy!, chunks)];
 }

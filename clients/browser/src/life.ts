@@ -20,8 +20,8 @@ const GRACE = 30;
 export const parse = (document: string): Campaign => JSON.parse(document);
 
 /** What makes the answers and reports of a campaign: this file's own parts, or a chunk. */
-const partsOf = async (asked: Campaign) =>
-  asked.mechanism.base ? views() : { encode, makeReport, newState, reportBits };
+const partsOf = async ({ mechanism }: Campaign) =>
+  mechanism.eps_report ? { encode, makeReport, newState, reportBits } : views();
 
 /** The whole number of a person's answer. */
 export async function encoded(asked: Campaign, raw: unknown): Promise<bigint> {
@@ -34,6 +34,10 @@ export async function encoded(asked: Campaign, raw: unknown): Promise<bigint> {
 export const over = (life?: Life) => !life || (life[1] !== null && life[2] >= life[1]);
 /** The number of rounds that may be answered in all; null if there is no last one. */
 export const rounds = ([first, last]: Life) => (last === null ? null : Math.max(0, last - first + 1));
+
+/** The last round that may be answered; null if there is none. */
+export const lastOf = (lives: Life[]) =>
+  lives.reduce<number | null>((last, [, end]) => (last === null || end === null ? null : Math.max(last, end)), 0);
 
 /** A new state for rounds from `first` on. Its name takes entropy first, then key and mechanism. */
 export async function joined(asked: Campaign, value: bigint, first: number, entropy: Entropy): Promise<State> {
@@ -53,7 +57,7 @@ export async function changed(asked: Campaign, state: State, value: bigint, entr
   const name = String(value);
   const kept = state.kept[name]
     ? state.kept
-    : made.when_empty
+    : made.when_empty || made.local
       ? { [name]: await newState(made, value, entropy, state.kept[String(state.value)]) }
       : { ...state.kept, [name]: await newState(made, value, entropy) };
   return { ...state, value, kept, fresh };

@@ -39,6 +39,7 @@ export function privacy(asked: Campaign, reports: number | null, step: number): 
       ? keptBit.privacyOfChangingValues(lieOf(made), reports)
       : keptBit.privacyOfOneValue(lieOf(made, "eps_state"), lieOf(made), reports, step);
   }
+  if (asked.faded) return asked.faded(reports);
   const one = oneReport(asked);
   const slots = made.slots;
   const count = Math.min(slots, reports ?? slots);
@@ -101,6 +102,7 @@ function* occupancies(draws: number, slots: number): Generator<number[]> {
 export function tracking(asked: Campaign, rounds: number | null, step: number): Law {
   const made = asked.mechanism;
   const reports = rounds ?? LAST_ROUND;
+  if (asked.faded) return nothing();
   if (made.when_empty) return reports <= made.slots ? nothing() : everything();
   if (made.bits) {
     const cross = BigInt(Math.ceil(slotCrossing(made.slots, reports) * 2 ** 128));

@@ -1,4 +1,5 @@
-/** Whether the base of a deck in a document is valid, and what one report of it reveals. */
+/** Whether what reports are about is valid in a document, and what one report reveals. */
+import type { Fraction } from "./campaign.js";
 import { keys } from "./encoding_check.js";
 import { lieThreshold } from "./exact.js";
 import { response } from "./kept_bit.js";
@@ -61,4 +62,17 @@ export function oneReport(base: any): Law {
   if (laws.length == 1) return laws[0][1];
   const step = Math.max(...laws.map(([, law]) => law.step));
   return mixed(laws.map(([share, law]) => [share, onStep(law, step)]));
+}
+
+/** The probability that two values that differ in every view have different answers, if answers have one bit. */
+export function differing(base: any): Fraction {
+  let [one, other]: Fraction = base.views ? [0n, 1n] : [1n, 1n];
+  base.views?.forEach(({ length }: number[], i: number) => {
+    const lists = (1n << BigInt(length)) - 1n;
+    const own = (1n << BigInt(length - 1)) * BigInt(base.weights[i]);
+    if (other % lists) [one, other] = [one * lists, other * lists];
+    one += own * (other / lists);
+  });
+  const total = base.weights?.reduce((sum: bigint, each: number) => sum + BigInt(each), 0n) ?? 1n;
+  return [one, other * total];
 }

@@ -1,4 +1,4 @@
-/** What the reports of decks about parts of a value are: one view of it, or one bit that tells its mean. */
+/** Reports about parts of a value: one view of it, or one bit that tells its mean. */
 import { below } from "./entropy.js";
 import { lieThreshold } from "./exact.js";
 import { type Draw, innerProducts, lies } from "./mechanisms.js";
@@ -17,10 +17,10 @@ export const basesOf = ({ views, width, eps }: any): ViewBase[] =>
 const bitsOf = (base: any) => Math.max(...basesOf(base).map(({ bits, width }) => width * (bits + 1)));
 
 /** The width of a report in bits: the longest one about a view, and above it the number of the view. */
-export const reportBits = ({ base }: any): number =>
+export const reportBits = ({ local, base = local }: any): number =>
   base.views ? bitsOf(base) + (base.views.length > 1 ? (base.views.length - 1).toString(2).length : 0) : 1;
 
-/** Makes reports of a deck's base. */
+/** Makes reports of a deck's base, or of one with its own eps. */
 export const drawOf = ({ base }: any): Draw => (base.views ? aboutViews(base) : oneBit(base));
 
 /** The view is drawn for every report, and never kept. */

@@ -14,8 +14,10 @@ import { charge, privacyDelta, recognised, trackingDelta } from "../src/guarante
 import { campaignProblem, known, policyProblem } from "../src/joining.js";
 import * as mechanisms from "../src/mechanisms.js";
 import type { Kept } from "../src/mechanisms.js";
+import { erfc, quantile } from "../src/normal.js";
 import type { State } from "../src/storage.js";
 import { keyConfig, sealed, sealedAsIs, sender } from "../src/sealing.js";
+import { capacity } from "../src/view_check.js";
 import { basesOf } from "../src/view_reports.js";
 import * as views from "../src/views.js";
 import { wire } from "../src/wire.js";
@@ -38,7 +40,7 @@ function recorded(text: string): Entropy & { used: () => number } {
 
 /** The loaders of chunks, which are in this file. */
 const chunks = { crowd: async () => crowd, views: async () => views };
-const partsOf = (made: any) => (made.base ? views : mechanisms);
+const partsOf = (made: any) => (made.eps_report ? mechanisms : views);
 const reportBits = (made: any) => partsOf(made).reportBits(made);
 
 /** A key pair of X25519 with given bytes. */
@@ -63,13 +65,21 @@ function crc32(bytes: Iterable<number>): number {
 const head = async (made: any) => [0x55, 0x54, 0x53, 2, ...(await sha256(utf8(canonical(made)))).slice(0, 8)];
 const flagBytes = (made: any) => (made.when_empty ? Math.ceil(made.slots / 8) : 0);
 const cardBytes = (made: any) => Math.ceil(reportBits(made) / 8);
+/** The bytes of the last round, the value and the last report, for reports that fade. */
+const fadedSizes = (made: any) => [
+  8,
+  Math.ceil((capacity(made.local) - 1n).toString(2).length / 8),
+  cardBytes(made),
+];
 
 /** A mechanism's state as the bytes of docs/client-format.md. */
 async function packed(made: any, { cards, sent }: Kept): Promise<string> {
+  const sizes = cards.map((_, i) => (made.local ? fadedSizes(made)[i] : cardBytes(made)));
+  const ordered = made.local ? [cards[1], cards[0], cards[2]] : cards;
   const flags = Array.from({ length: flagBytes(made) }, (_, i) =>
     [...Array(8).keys()].reduce((byte, j) => byte | (sent[8 * i + j] ? 128 >> j : 0), 0),
   );
-  const body = [...(await head(made)), ...flags, ...cards.flatMap(card => bytesOf(card, cardBytes(made)))];
+  const body = [...(await head(made)), ...flags, ...ordered.flatMap((card, i) => bytesOf(card, sizes[i]))];
   return hex([...body, ...bytesOf(crc32(body), 4)]);
 }
 
@@ -81,6 +91,13 @@ async function unpacked(made: any, text: string): Promise<Kept> {
   const size = cardBytes(made);
   const whole = hex(bytes.slice(0, -4));
   const count = made.slots ?? 1;
+  if (made.local) {
+    const [ends, middle] = [8, 8 + fadedSizes(made)[1]];
+    const [round, value, report] = [body.slice(0, ends), body.slice(ends, middle), body.slice(middle)].map(
+      each => BigInt("0x" + hex(each)),
+    );
+    return { cards: [value, round, report], sent: [] };
+  }
   if (
     hex(bytes.slice(0, 12)) != hex(await head(made)) ||
     hex(bytesOf(crc32(unhex(whole)), 4)) != hex(bytes.slice(-4))
@@ -145,6 +162,7 @@ const charges = (campaigns: [string, (number | null)[]][]) =>
 function thresholds(made: any) {
   const { lieOf } = mechanisms;
   if (made.eps_state) return { state_flip: lieOf(made, "eps_state"), report_flip: lieOf(made) };
+  if (made.local) return {};
   if (made.base?.views) return Object.fromEntries(basesOf(made.base).map(each => [`flip ${each.width}`, lieOf(each)]));
   return { flip: lieOf({ ...made, eps_report: made.eps_report ?? made.base.eps }) };
 }
@@ -237,6 +255,8 @@ const tasks: Record<string, (given: any) => unknown> = {
       return { refused: error.message };
     }
   },
+
+  normal: ({ numbers, chances }) => [numbers.map(erfc), chances.map(quantile)],
 
   canonical: ({ text }) => canonical(JSON.parse(text)),
 

@@ -27,6 +27,8 @@ from untrackable.encodings.hashed_strings import HashedStrings
 from untrackable.encodings.number_ranges import Buckets, IntegerRange
 from untrackable.encodings.record import Record
 from untrackable.mechanisms.inner_product.deck import Deck
+from untrackable.mechanisms.inner_product.faded import Faded
+from untrackable.mechanisms.inner_product.fading import Fading
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
 from untrackable.mechanisms.local.one_bit_mean import OneBitMean
 from untrackable.mechanisms.local.string_levels import Levelled
@@ -130,6 +132,7 @@ def test_campaigns_that_the_client_cannot_answer_have_no_such_lines(collector: C
         campaign(about(RECORD), encoding=RECORD),
         campaign(Dealt(Views.prefixes(bits=4, eps=1), 30)),
         campaign(Dealt(OneBitMean(values=12, eps=1), 30)),
+        campaign(Faded(local=OneBitMean(values=12, eps=1), eps=1, delta=1e-6, scale=0.1), rounds=None),
     ]
     others = [
         campaign(guarantee=declared, attendance=Attendance(one_network=True)),
@@ -137,6 +140,7 @@ def test_campaigns_that_the_client_cannot_answer_have_no_such_lines(collector: C
         campaign(Deck(bits=4, slots=1_000_001, eps_report=1e-3), rounds=9),
         campaign(Dealt(Levelled(NoisyInnerProduct(bits=8, eps=1), 2), 30), encoding=strings),
         campaign(encoding=CHOICES),
+        campaign(Fading(bits=4, eps=1, delta=1e-6, scale=0.1), rounds=None),
         campaign(Dealt(Views.single_bits(bits=40, eps=1), 30), encoding=words),
     ]
     other = KeyConfig(1, bytes(range(32)), (Suite(1, 3), Suite(1, 1))).to_bytes()

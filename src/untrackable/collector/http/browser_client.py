@@ -22,8 +22,8 @@ _HEADERS = {
 }
 _MECHANISMS = ("bitwise", "deck", "rnip")
 """The mechanisms that the client for web pages knows, by their names in JSON."""
-_DEALT, _BASES = "dealt", ("views", "one-bit-mean")
-"""It also knows decks of these."""
+_WRAPPERS, _LOCAL_MECHANISMS = {"dealt": "base", "faded": "local"}, ("views", "one-bit-mean")
+"""It also knows decks of these, and fading reports of them. The wrapper says in which field each is."""
 _MOST_SLOTS = 1_000_000
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 _UNKNOWN_ENCODING = "discovered-strings"
@@ -64,11 +64,14 @@ def is_local(request: Request) -> bool:
 def takes_part(campaign: Campaign) -> bool:
     """Whether the client for web pages can answer a campaign. It does not know every mechanism, nor its network."""
     mechanism, encoding = campaign.mechanism.to_json(), campaign.encoding
-    dealt = mechanism["mechanism"] == _DEALT and mechanism["base"]["mechanism"] in _BASES
+    wrapped = mechanism.get(_WRAPPERS.get(mechanism["mechanism"], ""), {})
     parts = encoding.to_json()["attributes"] if encoding.kind == _RECORD else []
     kinds = [encoding.kind, *(part["encoding"]["type"] for part in parts)]
     return (
-        (dealt or (mechanism["mechanism"] in _MECHANISMS and encoding.asked is None))
+        (
+            wrapped.get("mechanism") in _LOCAL_MECHANISMS
+            or (mechanism["mechanism"] in _MECHANISMS and encoding.asked is None)
+        )
         and campaign.mechanism.stored_reports <= _MOST_SLOTS
         and _UNKNOWN_ENCODING not in kinds
         and not campaign.attending.one_network
