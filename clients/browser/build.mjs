@@ -1,6 +1,6 @@
 /**
- * Builds the client, and the chunks that it loads to join a campaign and for a crowd: the files that the collector serves, whose
- * names contain digests; or with `--package` those of the npm package, with types.
+ * Builds the client, and the chunks that it loads to join a campaign, for a crowd, and for views of values: the files that
+ * the collector serves, whose names contain digests; or with `--package` those of the npm package, with types.
  */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -39,7 +39,7 @@ const client = chunks =>
       {
         name: "chunks",
         setup: ({ onResolve }) =>
-          onResolve({ filter: /^\.\/(joining|crowd)\.js$/ }, ({ kind, path }) =>
+          onResolve({ filter: /^\.\/(joining|crowd|views)\.js$/ }, ({ kind, path }) =>
             kind == "dynamic-import" ? { path: `./${chunks[path.slice(2, -3)][0]}`, external: true } : null,
           ),
       },
@@ -52,7 +52,9 @@ function fill(folder, files) {
   for (const [file, content] of Object.entries(files)) writeFileSync(join(folder, file), content);
 }
 
-const parts = { joining: await text("src/joining.ts"), crowd: await text("src/crowd.ts") };
+const parts = Object.fromEntries(
+  await Promise.all(["joining", "crowd", "views"].map(async what => [what, await text(`src/${what}.ts`)])),
+);
 const chunks = made => Object.fromEntries(Object.entries(parts).map(([what, part]) => [what, made(what, part)]));
 if (process.argv[2] == "--package") {
   // Applications bundle this one themselves, so it does not insist on how the chunks are written.

@@ -24,6 +24,7 @@ COINS = json.loads(vectors.COINS.read_text(encoding="utf-8"))
 def test_vectors_are_reproduced() -> None:
     assert vectors.vectors() == CASES
     assert vectors.wipes() == json.loads(vectors.WIPES.read_text(encoding="utf-8"))
+    assert vectors.answers() == json.loads(vectors.ANSWERS.read_text(encoding="utf-8"))
     assert vectors.coins() == COINS
 
 

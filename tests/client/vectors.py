@@ -1,7 +1,7 @@
-"""Golden vectors of the client: files and sent bytes, coins, wipes; `make vectors` writes tests/vectors/client.
+"""Golden vectors of the client: files and sent bytes, coins, wipes, answers; `make vectors` writes them.
 
 The entropy of a new state is SHA-256 of a label in counter mode; all that follows is determined by it. Files, keys
-and bodies are hexadecimal; moments are seconds since 1970.
+and bodies are hexadecimal; moments are seconds since 1970. They are in tests/vectors/client.
 """
 
 import json
@@ -21,21 +21,39 @@ from untrackable.client.membership import Member
 from untrackable.client.private_folder import Folder, framed
 from untrackable.client.round_keys import SIZE, Ratchet
 from untrackable.client.saved_state import State
+from untrackable.encodings.bit import Bit
+from untrackable.encodings.categories import Categories
+from untrackable.encodings.choices import Choices
+from untrackable.encodings.encoding import Encoding
+from untrackable.encodings.number_ranges import Buckets, IntegerRange
+from untrackable.encodings.record import Record
 from untrackable.mechanisms.entropy import Recorded
 from untrackable.mechanisms.inner_product.deck import Deck
+from untrackable.mechanisms.inner_product.faded import Faded
 from untrackable.mechanisms.inner_product.fading import Fading
 from untrackable.mechanisms.inner_product.rnip import InnerProduct
 from untrackable.mechanisms.kept.bitwise import Bitwise
+from untrackable.mechanisms.local.one_bit_mean import OneBitMean
+from untrackable.mechanisms.local.views import Views
+from untrackable.mechanisms.wrappers.card_dealing import Dealt
 from untrackable.protocol.campaign import Campaign
 from untrackable.protocol.crowd_declaration import CrowdGuarantee, Gateway, GatewayKey
+from untrackable.strict_json import canonical
 from untrackable.theory.attendance import Attendance
 
 PLACE = Path(__file__).parent.parent / "vectors" / "client" / "lives.json"
 COINS = PLACE.with_name("coins.json")
 WIPES = PLACE.with_name("wipes.json")
+ANSWERS = PLACE.with_name("answers.json")
 FIXED = {"values": "fixed", "tracking_delta": 1}
 OFTEN = Attendance(Fraction(1, 2))
 STORED = InnerProduct(bits=4, slots=100, eps_report=0.05)
+FEATURES = Choices(names=["search", "export", "é"])
+STARTS = Buckets(edges=[0, 50, 200, 1000], above="separate", unit="ms")
+VISIT = Record(
+    attributes={"browser": Categories(names=["Firefox", "Safari"], unknown="other"), "start": STARTS, "new": Bit()},
+    tables=[["browser", "start"], ["new"]],
+)
 
 
 def in_a_crowd(asked: Campaign) -> Campaign:
@@ -49,12 +67,34 @@ def in_a_crowd(asked: Campaign) -> Campaign:
     return replace(asked, guarantee=replace(asked.guarantee, crowd=crowd), gateway=Gateway(tuple(keys)))
 
 
+PERCENT = IntegerRange(low=0, high=100)
+
+
+def about(encoding: Encoding, *, slots: int, eps: float) -> Dealt:
+    """A deck of reports about the tables that an encoding asks for."""
+    assert encoding.asked is not None
+    return Dealt(Views(bits=encoding.bits, views=encoding.asked.views, eps=eps), slots)
+
+
 CASES = [
     (campaign(Deck(bits=4, slots=5, eps_report=0.25), rounds=5, eps=2), 11, [1, 2, 5]),
     (campaign(Fading(bits=10, eps=1.0, delta=1e-6, scale=0.125), rounds=None), 777, [3, 4]),
     (campaign(InnerProduct(bits=3, slots=2, eps_report=0.25), rounds=9, **FIXED), 5, [2, 7]),
     (campaign(Bitwise(eps_state=0.5, eps_report=0.25), rounds=9, **FIXED), 1, [1, 9]),
     (in_a_crowd(campaign(Deck(bits=4, slots=5, eps_report=3.0), rounds=5, eps=9, attendance=OFTEN)), 6, [2, 5]),
+    (campaign(about(FEATURES, slots=4, eps=1.0), encoding=FEATURES, rounds=4, eps=4), 5, [1, 3]),
+    (campaign(about(VISIT, slots=4, eps=1.0), encoding=VISIT, rounds=4, eps=4), 22, [2, 3]),
+    (campaign(Dealt(Views.prefixes(bits=2, eps=1.0), 4), encoding=STARTS, rounds=4, eps=4), 3, [1, 4]),
+    (campaign(Dealt(OneBitMean(values=101, eps=1.0), 4), encoding=PERCENT, rounds=4, eps=4), 33, [1, 2]),
+    (
+        campaign(
+            Faded(local=OneBitMean(values=101, eps=1.0), eps=1.0, delta=1e-6, scale=0.125),
+            encoding=PERCENT,
+            rounds=None,
+        ),
+        33,
+        [1, 16],
+    ),
 ]
 
 
@@ -163,7 +203,33 @@ def wipes() -> list[dict[str, Any]]:
     return [wiped(*case) for case in WIPED]
 
 
+TOLD: list[tuple[Encoding, list[Any]]] = [
+    (FEATURES, [[], ["export"], ["e\u0301", "search", "search"]]),
+    (
+        VISIT,
+        [
+            {"browser": "Safari", "start": 199.5, "new": True},
+            {"new": 0, "start": 1000, "browser": "Lynx"},
+            {"browser": "Firefox", "start": 1001, "new": 1},
+        ],
+    ),
+    (STARTS, [0, 50, 1e9]),
+    (PERCENT, [0, 100]),
+]
+"""What people say, for encodings of several answers at once and of numbers."""
+
+
+def answers() -> list[dict[str, Any]]:
+    """Answers and the values that they are encoded as. Encodings are texts, as in documents."""
+    return [
+        {"encoding": canonical(encoding.to_json()).decode(), "answer": raw, "value": encoding.encode(raw)}
+        for encoding, raws in TOLD
+        for raw in raws
+    ]
+
+
 if __name__ == "__main__":
     PLACE.write_text(json.dumps(vectors(), indent=1) + "\n", encoding="utf-8")
     WIPES.write_text(json.dumps(wipes(), indent=1) + "\n", encoding="utf-8")
+    ANSWERS.write_text(json.dumps(answers(), indent=1) + "\n", encoding="utf-8")
     COINS.write_text(json.dumps(coins(), indent=1) + "\n", encoding="utf-8")

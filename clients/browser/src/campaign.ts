@@ -1,4 +1,5 @@
 /** A campaign: one question asked of everyone, as a public document that is named by its SHA-256. */
+import type { Law } from "./loss_law.js";
 
 export type Fraction = [numerator: bigint, denominator: bigint];
 export type Mechanism =
@@ -11,7 +12,9 @@ export type Mechanism =
       width: number;
     }
   | { mechanism: "rnip"; bits: number; slots: number; eps_report: number; width: number }
-  | { mechanism: "bitwise"; eps_state: number; eps_report: number };
+  | { mechanism: "bitwise"; eps_state: number; eps_report: number }
+  | { mechanism: "dealt"; base: any; slots: number; when_empty: "stop" | "replay" }
+  | { mechanism: "faded"; local: any; eps: number; delta: number; power: number; scale: number };
 /** How much all reports together may reveal. */
 export interface Limits {
   eps: number;
@@ -47,6 +50,9 @@ export interface Campaign {
   /** The keys with which reports are sealed, if the campaign relies on a crowd. */
   gateway?: { keys: { config: string; first_round: number }[] };
   version: number;
+  /** What a chunk adds to the document: the loss of one report, or of all up to a round if they fade. */
+  one?: Law;
+  faded?: (last: number | null) => Law;
 }
 
 export const LAST_ROUND = 2 ** 32 - 1;

@@ -1,7 +1,9 @@
 /** Reads a campaign's document, and refuses one that is not valid or that this client does not know. */
 import { type Campaign, fraction, LAST_ROUND } from "./campaign.js";
 import { canonical } from "./canonical_json.js";
-import { encodings } from "./encodings.js";
+import { keys, valuesOf } from "./encoding_check.js";
+import type { views } from "./load_chunk.js";
+import { whole, within } from "./numbers.js";
 import { need } from "./refused.js";
 
 /** The most slots that a client keeps or accounts for. */
@@ -29,12 +31,6 @@ const GUARANTEE = [
   "crowd,delta,eps,gamma,recognition,tracking_delta,values,wipes",
 ];
 
-export const whole = (number: unknown, low: number, high: number) =>
-  Number.isInteger(number) && (number as number) >= low && (number as number) <= high;
-export const within = (number: unknown, low: number, high: number) =>
-  typeof number == "number" && number >= low && number <= high;
-export const keys = (part: any) => Object.keys(part ?? {}).join();
-
 /** Whether fractions are at most 1 in all. */
 function atMostOne(texts: string[]): boolean {
   const found = texts.map(fraction);
@@ -42,24 +38,39 @@ function atMostOne(texts: string[]): boolean {
   return found.reduce((sum, [one, other]) => sum + one * (whole / other), 0n) <= whole;
 }
 
+/** Refuse an encoding or a mechanism that this client does not know, or that is not valid. */
+function checkAnswers({ encoding, mechanism: made }: Campaign): undefined {
+  const values = valuesOf(encoding);
+  need(values, "this client does not know the encoding");
+  need(made && keys(made) == FIELDS[made.mechanism], "this client does not know the mechanism");
+  need(
+    within(made.eps_report, 2.2e-19, Number.MAX_VALUE) &&
+      (made.mechanism == "bitwise"
+        ? within(made.eps_state, 2.2e-19, Number.MAX_VALUE)
+        : whole(made.bits, 1, 256) &&
+          whole(made.width, 1, Math.min(made.bits, 8)) &&
+          whole(made.slots, 1, MOST_SLOTS) &&
+          /^(undefined|stop|replay)$/.test(made.when_empty)),
+    "the campaign is not valid",
+  );
+  need(values <= 1n << BigInt(made.bits ?? 1), "the mechanism does not take all values");
+}
+
 /** Read a document. One that is not canonical, or that this client does not know, is refused. */
-export function parsed(text: string): Campaign {
+export async function parsed(text: string, load: typeof views): Promise<Campaign> {
   let found!: Campaign;
   try {
     found = JSON.parse(text);
   } catch {
     need(0, "the campaign is not JSON");
   }
-  const { version, encoding, mechanism: made, guarantee, attendance, rounds } = found ?? {};
+  const { version, mechanism: made, guarantee, attendance, rounds } = found ?? {};
   need(
     canonical(found) == text && keys(found) == FIELDS[version],
     "the campaign is not a canonical document of version 1 to 5",
   );
-  need(
-    encoding?.version == 1 && encodings[encoding.type]?.[0].split("|").includes(keys(encoding)),
-    "this client does not know the encoding",
-  );
-  need(made && keys(made) == FIELDS[made.mechanism], "this client does not know the mechanism");
+  const problem = made?.eps_report ? checkAnswers(found) : (await load()).problem(found);
+  need(!problem, problem!);
   need(
     whole(found.first_round, 0, 2 ** 40) &&
       whole(found.round_seconds, 1, 366 * 86400) &&
@@ -71,13 +82,6 @@ export function parsed(text: string): Campaign {
       within(guarantee.delta, 0, 1) &&
       within(guarantee.tracking_delta, 0, 1) &&
       (version < 4 || guarantee.wipes == "any" || whole(guarantee.wipes, 0, MOST_WIPES)) &&
-      within(made.eps_report, 2.2e-19, Number.MAX_VALUE) &&
-      (made.mechanism == "bitwise"
-        ? within(made.eps_state, 2.2e-19, Number.MAX_VALUE)
-        : whole(made.bits, 1, 256) &&
-          whole(made.width, 1, Math.min(made.bits, 8)) &&
-          whole(made.slots, 1, MOST_SLOTS) &&
-          /^(undefined|stop|replay)$/.test(made.when_empty)) &&
       (version == 1 ||
         (attendance &&
           keys(attendance) == "one_network,participation,persistence,places" &&
@@ -95,10 +99,6 @@ export function parsed(text: string): Campaign {
   need(
     !attendance?.one_network,
     "the campaign is answered from one network only, and a browser does not know its network",
-  );
-  need(
-    encodings[encoding.type][1](encoding) <= 1n << BigInt(made.bits ?? 1),
-    "the mechanism does not take all values",
   );
   return found;
 }

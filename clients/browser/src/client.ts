@@ -1,11 +1,10 @@
 /** The client: it joins a campaign for a person, within their policy, and answers for them. */
 import type { Bytes } from "./bytes.js";
 import { type Allowed, begins, type Campaign, lastBegun, type Limits } from "./campaign.js";
-import { encodings } from "./encodings.js";
 import { keyAt, type Ratchet, system } from "./entropy.js";
 import { type Post, post, type Reply } from "./http.js";
-import { answered, answerTime, changed, ended, joined, open, over, parse } from "./life.js";
-import { crowd, joining } from "./load_chunk.js";
+import { answered, answerTime, changed, encoded, ended, joined, open, over, parse } from "./life.js";
+import { crowd, joining, views } from "./load_chunk.js";
 import { need, Refused } from "./refused.js";
 import { type Ledger, locked, read, type State, stored, write } from "./storage.js";
 import { webAddress } from "./web_address.js";
@@ -69,7 +68,7 @@ export class Client {
     if (!(await this.#agreed())) return false;
     const document = (await read(this.#id))[0].accounts[this.#id]?.campaign ?? (await this.#fetched());
     const asked = parse(document);
-    const value = BigInt(await encodings[asked.encoding.type][2](asked.encoding, raw));
+    const value = await encoded(asked, raw);
     await locked("", async () => {
       const [ledger, state] = await read(this.#id);
       const stored = ledger.policy && checked(ledger.policy);
@@ -201,7 +200,7 @@ export class Client {
 
   /** The campaign's document, if it is the pinned one and valid. */
   async #fetched(): Promise<string> {
-    const [document, problem] = await (await joining()).fetched(this.#address, this.#id, crowd);
+    const [document, problem] = await (await joining()).fetched(this.#address, this.#id, { crowd, views });
     need(!problem, problem!);
     return document;
   }
@@ -220,7 +219,7 @@ export class Client {
   async #joined(ledger: Ledger, document: string, asked: Campaign, value: bigint, now: number): Promise<State> {
     const [first, problem] = await (
       await joining()
-    ).entered(ledger, this.#id, document, now, this.#address, crowd);
+    ).entered(ledger, this.#id, document, now, this.#address, { crowd, views });
     need(!problem, problem!);
     // Some browsers ask the person, who may take long.
     navigator.storage?.persist?.().catch(() => {});

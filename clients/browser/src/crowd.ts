@@ -1,7 +1,8 @@
 /** What only campaigns that rely on a crowd need: their guarantee, and how their reports go through a relay. */
 import { type Allowed, type Campaign, LAST_ROUND } from "./campaign.js";
-import { keys, whole, within } from "./campaign_check.js";
+import { keys } from "./encoding_check.js";
 import type { Post } from "./http.js";
+import { whole, within } from "./numbers.js";
 import { need, Refused } from "./refused.js";
 import { firstRelay, relayPost } from "./relay_post.js";
 import { keyConfig, newPair, sealed } from "./sealing.js";

@@ -31,7 +31,7 @@ const ROUNDED_RATIO = 1 + 2 ** -50;
 /** What this many reports of a campaign reveal to somebody who does not know who sent which (upper). */
 export function crowdLaw(asked: Campaign, reports: number | null): Law {
   const { slots } = asked.mechanism;
-  const one = oneReport(asked.mechanism);
+  const one = oneReport(asked);
   const ratio = Math.exp(double(one.pure)) * ROUNDED_RATIO;
   const [share, of] = fraction(attending(asked).participation);
   const round = oneRound(ratio, delta(one, 0), ratio, asked.guarantee.crowd!.people, Number(share) / Number(of));

@@ -15,21 +15,23 @@ export interface Charged {
   rounds: (number | null)[];
   /** The rounds that all of its states answer together, if that is not the sum. */
   attended?: number | null;
+  /** The last round of all states. */
+  last: number | null;
 }
 
 /**
  * A campaign with the rounds of the lives that the ledger knows. Where the campaign declares wipes, the ledger may have begun
  * after one. Then the campaign counts as a whole, as its guarantee does, with one more state for each earlier life.
  */
-export function charge(asked: Campaign, lives: (number | null)[]): Charged {
+export function charge(asked: Campaign, lives: (number | null)[], last = total(lives)): Charged {
   const { wipes } = asked.guarantee;
-  if (!wipes) return { asked, rounds: lives };
+  if (!wipes) return { asked, rounds: lives, last };
   const states = oncePerRound(asked) ? 1 : (wipes as number) + lives.length;
-  return { asked, rounds: Array(states).fill(asked.rounds), attended: asked.rounds };
+  return { asked, rounds: Array(states).fill(asked.rounds), attended: asked.rounds, last: asked.rounds };
 }
 
 /** Whether each round has a report of its own, whichever state makes it. */
-const oncePerRound = (asked: Campaign) => asked.mechanism.when_empty == "stop";
+const oncePerRound = ({ faded, mechanism }: Campaign) => faded || mechanism.when_empty == "stop";
 
 /** What reports of a campaign that relies on a crowd reveal to somebody who does not know who sent which. */
 export type CrowdLaw = (asked: Campaign, reports: number | null) => Law;
@@ -57,7 +59,7 @@ export function unconfirmed(asked: Campaign, hidden?: CrowdLaw): string | undefi
   // What all reports for ever reveal is sometimes known more sharply than what those of some rounds do.
   const everyWay = [asked.rounds, null].map(rounds => privacyDelta([charge({ ...asked, rounds }, [rounds])], eps));
   if (Math.min(...everyWay) > delta) return "delta";
-  return crowd && privacyDelta([{ asked, rounds: [asked.rounds] }], crowd.eps, hidden) > crowd.delta
+  return crowd && privacyDelta([charge(asked, [asked.rounds])], crowd.eps, hidden) > crowd.delta
     ? "delta in the crowd"
     : tooVisible([charge(asked, [asked.rounds])], asked.guarantee);
 }
@@ -72,8 +74,8 @@ function tooVisible(charged: Charged[], limits: Limits): string | undefined {
 /** Delta at eps of all reports. With `hidden`, those that a crowd hides count with what they reveal there. */
 export function privacyDelta(charged: Charged[], eps: number, hidden?: CrowdLaw): number {
   const step = eps / STEPS || 1;
-  const laws = charged.flatMap(({ asked, rounds }) =>
-    (oncePerRound(asked) ? [total(rounds)] : rounds)
+  const laws = charged.flatMap(({ asked, rounds, last }) =>
+    (asked.faded ? [last] : oncePerRound(asked) ? [total(rounds)] : rounds)
       .filter(each => each !== 0)
       .map(each => (hidden && asked.gateway ? hidden(asked, each) : privacy(asked, each, step))),
   );
@@ -98,7 +100,7 @@ export function trackingDelta(charged: Charged[], gamma: number): number {
   const [{ asked, rounds }] = trackable;
   const made = asked.mechanism;
   const reports = rounds ?? LAST_ROUND;
-  return made.bits || (changing(asked) && reports > 3)
+  return !made.eps_state || (changing(asked) && reports > 3)
     ? all
     : Math.min(all, keptBit.trackingDelta(lieOf(made, "eps_state"), lieOf(made), reports, gamma));
 }

@@ -2,6 +2,8 @@
 import { bytesOf, type Bytes } from "./bytes.js";
 import { attending, begins, type Campaign, fraction, LAST_ROUND, lastBegun } from "./campaign.js";
 import { answers, drawn, type Entropy, keyAt, moment, type Ratchet } from "./entropy.js";
+import { encode } from "./encodings.js";
+import { views } from "./load_chunk.js";
 import { makeReport, newState, reportBits } from "./mechanisms.js";
 import { need } from "./refused.js";
 import type { Ledger, Life, State } from "./storage.js";
@@ -17,15 +19,31 @@ const GRACE = 30;
 /** A document that was checked before. */
 export const parse = (document: string): Campaign => JSON.parse(document);
 
+/** What makes the answers and reports of a campaign: this file's own parts, or a chunk. */
+const partsOf = async ({ mechanism }: Campaign) =>
+  mechanism.eps_report ? { encode, makeReport, newState, reportBits } : views();
+
+/** The whole number of a person's answer. */
+export async function encoded(asked: Campaign, raw: unknown): Promise<bigint> {
+  const found = await (await partsOf(asked)).encode(asked.encoding, raw);
+  need(typeof found != "string", found as string);
+  return found;
+}
+
 /** Whether no further round is answered. */
 export const over = (life?: Life) => !life || (life[1] !== null && life[2] >= life[1]);
 /** The number of rounds that may be answered in all; null if there is no last one. */
 export const rounds = ([first, last]: Life) => (last === null ? null : Math.max(0, last - first + 1));
 
+/** The last round that may be answered; null if there is none. */
+export const lastOf = (lives: Life[]) =>
+  lives.reduce<number | null>((last, [, end]) => (last === null || end === null ? null : Math.max(last, end)), 0);
+
 /** A new state for rounds from `first` on. Its name takes entropy first, then key and mechanism. */
 export async function joined(asked: Campaign, value: bigint, first: number, entropy: Entropy): Promise<State> {
   const life = await entropy(16);
   const key = await keyOf(entropy);
+  const { newState } = await partsOf(asked);
   const kept = { [String(value)]: await newState(asked.mechanism, value, entropy) };
   return { life, value, kept, key, round: first, fresh: new Uint8Array(), sealed: null };
 }
@@ -34,11 +52,12 @@ export async function joined(asked: Campaign, value: bigint, first: number, entr
 export async function changed(asked: Campaign, state: State, value: bigint, entropy: Entropy): Promise<State> {
   need(asked.guarantee.values == "any", "this campaign is about a value that never changes");
   const fresh = await keyOf(entropy);
+  const { newState } = await partsOf(asked);
   const made = asked.mechanism;
   const name = String(value);
   const kept = state.kept[name]
     ? state.kept
-    : made.when_empty
+    : made.when_empty || made.local
       ? { [name]: await newState(made, value, entropy, state.kept[String(state.value)]) }
       : { ...state.kept, [name]: await newState(made, value, entropy) };
   return { ...state, value, kept, fresh };
@@ -48,6 +67,7 @@ export async function changed(asked: Campaign, state: State, value: bigint, entr
 export async function answered(asked: Campaign, state: State, { key, round, fresh }: Ratchet): Promise<State> {
   const name = String(state.value);
   const made = asked.mechanism;
+  const { makeReport, reportBits } = await partsOf(asked);
   const [report, after] = await makeReport(
     made,
     state.kept[name],

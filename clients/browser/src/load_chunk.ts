@@ -2,7 +2,9 @@
 import { Refused } from "./refused.js";
 
 /** The addresses and the digests of the chunks; the build sets them. */
-declare const JOINING: string, JOINING_DIGEST: string, CROWD: string, CROWD_DIGEST: string;
+declare const JOINING: string, JOINING_DIGEST: string;
+declare const CROWD: string, CROWD_DIGEST: string;
+declare const VIEWS: string, VIEWS_DIGEST: string;
 
 /** Load a chunk. The browser compares the digest of what it preloads, and imports nothing else. */
 async function loaded<T>(chunk: string, integrity: string, load: () => Promise<T>): Promise<T> {
@@ -27,3 +29,5 @@ async function loaded<T>(chunk: string, integrity: string, load: () => Promise<T
 export const joining = () => loaded(JOINING, JOINING_DIGEST, () => import("./joining.js"));
 /** What only campaigns that rely on a crowd need: Oblivious HTTP, and their arithmetic. */
 export const crowd = () => loaded(CROWD, CROWD_DIGEST, () => import("./crowd.js"));
+/** What only campaigns about parts of a value need: many choices, records, means and quantiles. */
+export const views = () => loaded(VIEWS, VIEWS_DIGEST, () => import("./views.js"));

@@ -11,8 +11,11 @@ const MOST_DRAWS = 2048;
 /** Whether the guarantee is for any sequence of values. */
 export const changing = ({ guarantee }: Campaign) => guarantee.values == "any";
 
+/** The loss of one report. */
+export const oneReport = ({ one, mechanism }: Campaign) => one ?? innerProductLaw(mechanism);
+
 /** The loss of one noisy inner product: ±eps if the report has one of two different answers, else 0. */
-export function oneReport(made: any): Law {
+export function innerProductLaw(made: any): Law {
   const lie = lieOf(made);
   const word = 1n << 64n;
   const others = (1n << BigInt(made.width)) - 1n;
@@ -31,12 +34,13 @@ export function oneReport(made: any): Law {
 /** The privacy loss of this many reports, or of all for ever. */
 export function privacy(asked: Campaign, reports: number | null, step: number): Law {
   const made = asked.mechanism;
-  if (!made.bits) {
+  if (made.eps_state) {
     return changing(asked)
       ? keptBit.privacyOfChangingValues(lieOf(made), reports)
       : keptBit.privacyOfOneValue(lieOf(made, "eps_state"), lieOf(made), reports, step);
   }
-  const one = oneReport(made);
+  if (asked.faded) return asked.faded(reports);
+  const one = oneReport(asked);
   const slots = made.slots;
   const count = Math.min(slots, reports ?? slots);
   if (made.when_empty) {
@@ -98,6 +102,7 @@ function* occupancies(draws: number, slots: number): Generator<number[]> {
 export function tracking(asked: Campaign, rounds: number | null, step: number): Law {
   const made = asked.mechanism;
   const reports = rounds ?? LAST_ROUND;
+  if (asked.faded) return nothing();
   if (made.when_empty) return reports <= made.slots ? nothing() : everything();
   if (made.bits) {
     const cross = BigInt(Math.ceil(slotCrossing(made.slots, reports) * 2 ** 128));

@@ -7,14 +7,19 @@ import { parsed } from "../src/campaign_check.js";
 import { readResponse, writtenPost } from "../src/binary_http.js";
 import { canonical } from "../src/canonical_json.js";
 import * as crowd from "../src/crowd.js";
-import { answered, changed, joined, sendingTime } from "../src/life.js";
-import { encodings } from "../src/encodings.js";
+import { answered, changed, encoded, joined, sendingTime } from "../src/life.js";
+import { encode } from "../src/encodings.js";
 import { answers, type Entropy, keyAt, system } from "../src/entropy.js";
 import { charge, privacyDelta, recognised, trackingDelta } from "../src/guarantee.js";
-import { campaignProblem, policyProblem } from "../src/joining.js";
-import { type Kept, lieOf, makeReport, newState, reportBits } from "../src/mechanisms.js";
+import { campaignProblem, known, policyProblem } from "../src/joining.js";
+import * as mechanisms from "../src/mechanisms.js";
+import type { Kept } from "../src/mechanisms.js";
+import { erfc, quantile } from "../src/normal.js";
 import type { State } from "../src/storage.js";
 import { keyConfig, sealed, sealedAsIs, sender } from "../src/sealing.js";
+import { capacity } from "../src/view_check.js";
+import { basesOf } from "../src/view_reports.js";
+import * as views from "../src/views.js";
 import { wire } from "../src/wire.js";
 
 // Node.js 18 has no global one.
@@ -33,8 +38,10 @@ function recorded(text: string): Entropy & { used: () => number } {
   return Object.assign(take, { used: () => at / 2 });
 }
 
-/** The loader of the chunk for crowds, which is in this file. */
-const load = async () => crowd;
+/** The loaders of chunks, which are in this file. */
+const chunks = { crowd: async () => crowd, views: async () => views };
+const partsOf = (made: any) => (made.eps_report ? mechanisms : views);
+const reportBits = (made: any) => partsOf(made).reportBits(made);
 
 /** A key pair of X25519 with given bytes. */
 async function pairOf(secret: string, open: string): Promise<CryptoKeyPair> {
@@ -58,13 +65,21 @@ function crc32(bytes: Iterable<number>): number {
 const head = async (made: any) => [0x55, 0x54, 0x53, 2, ...(await sha256(utf8(canonical(made)))).slice(0, 8)];
 const flagBytes = (made: any) => (made.when_empty ? Math.ceil(made.slots / 8) : 0);
 const cardBytes = (made: any) => Math.ceil(reportBits(made) / 8);
+/** The bytes of the last round, the value and the last report, for reports that fade. */
+const fadedSizes = (made: any) => [
+  8,
+  Math.ceil((capacity(made.local) - 1n).toString(2).length / 8),
+  cardBytes(made),
+];
 
 /** A mechanism's state as the bytes of docs/client-format.md. */
 async function packed(made: any, { cards, sent }: Kept): Promise<string> {
+  const sizes = cards.map((_, i) => (made.local ? fadedSizes(made)[i] : cardBytes(made)));
+  const ordered = made.local ? [cards[1], cards[0], cards[2]] : cards;
   const flags = Array.from({ length: flagBytes(made) }, (_, i) =>
     [...Array(8).keys()].reduce((byte, j) => byte | (sent[8 * i + j] ? 128 >> j : 0), 0),
   );
-  const body = [...(await head(made)), ...flags, ...cards.flatMap(card => bytesOf(card, cardBytes(made)))];
+  const body = [...(await head(made)), ...flags, ...ordered.flatMap((card, i) => bytesOf(card, sizes[i]))];
   return hex([...body, ...bytesOf(crc32(body), 4)]);
 }
 
@@ -76,6 +91,13 @@ async function unpacked(made: any, text: string): Promise<Kept> {
   const size = cardBytes(made);
   const whole = hex(bytes.slice(0, -4));
   const count = made.slots ?? 1;
+  if (made.local) {
+    const [ends, middle] = [8, 8 + fadedSizes(made)[1]];
+    const [round, value, report] = [body.slice(0, ends), body.slice(ends, middle), body.slice(middle)].map(
+      each => BigInt("0x" + hex(each)),
+    );
+    return { cards: [value, round, report], sent: [] };
+  }
   if (
     hex(bytes.slice(0, 12)) != hex(await head(made)) ||
     hex(bytesOf(crc32(unhex(whole)), 4)) != hex(bytes.slice(-4))
@@ -132,11 +154,25 @@ async function fromFile(made: any, text: string): Promise<State> {
   };
 }
 
+/** Campaigns with the rounds of their lives, as a ledger charges them. */
+const charges = (campaigns: [string, (number | null)[]][]) =>
+  Promise.all(campaigns.map(async ([text, rounds]) => charge(await known(text, chunks), rounds)));
+
+/** The probabilities of lies, over 2^64. */
+function thresholds(made: any) {
+  const { lieOf } = mechanisms;
+  if (made.eps_state) return { state_flip: lieOf(made, "eps_state"), report_flip: lieOf(made) };
+  if (made.local) return {};
+  if (made.base?.views) return Object.fromEntries(basesOf(made.base).map(each => [`flip ${each.width}`, lieOf(each)]));
+  return { flip: lieOf({ ...made, eps_report: made.eps_report ?? made.base.eps }) };
+}
+
 const tasks: Record<string, (given: any) => unknown> = {
   /** Reports of a mechanism, from a new state or from given state bytes. */
   async mechanism({ mechanism: text, entropy, value, state, rounds, changes }) {
     const made = JSON.parse(text);
     const source = recorded(entropy);
+    const { newState, makeReport } = partsOf(made);
     const fresh = await newState(made, BigInt(value), source);
     let kept = state ? await unpacked(made, state) : fresh;
     const reports = [];
@@ -146,11 +182,8 @@ const tasks: Record<string, (given: any) => unknown> = {
       kept = after;
       reports.push(String(report));
     }
-    const thresholds = made.bits
-      ? { flip: lieOf(made) }
-      : { state_flip: lieOf(made, "eps_state"), report_flip: lieOf(made) };
     return {
-      thresholds,
+      thresholds: thresholds(made),
       state: await packed(made, fresh),
       reports,
       state_after: await packed(made, kept),
@@ -160,7 +193,7 @@ const tasks: Record<string, (given: any) => unknown> = {
 
   /** A life: the file as it is made, what is sent and kept in each round, and the file after a change. */
   async life({ campaign, id, value, entropy, steps, made: given, changed: change }) {
-    const asked = parsed(campaign);
+    const asked = await parsed(campaign, chunks.views);
     const source = recorded(entropy);
     const made = asked.mechanism;
     let state = await joined(asked, BigInt(value), 1, source);
@@ -183,12 +216,11 @@ const tasks: Record<string, (given: any) => unknown> = {
 
   /** The reports of many new clients with this value, each over some rounds, from this machine's randomness. */
   async streams({ campaign, value, clients, rounds }) {
-    const asked = parsed(campaign);
-    const encoding = asked.encoding;
+    const asked = await parsed(campaign, chunks.views);
     const found = [];
-    const encoded = BigInt(await encodings[encoding.type][2](encoding, value));
+    const held = await encoded(asked, value);
     for (let i = 0; i < clients; i++) {
-      let state = await joined(asked, encoded, 1, system);
+      let state = await joined(asked, held, 1, system);
       const reports = [];
       for (let round = 1; round <= rounds; round++) {
         state = await answered(asked, state, await keyAt(state, round));
@@ -213,40 +245,36 @@ const tasks: Record<string, (given: any) => unknown> = {
 
   /** An encoded value, or the words of the refusal. */
   async encode({ encoding, raw }) {
+    const given = typeof raw == "string" && raw.startsWith("#") ? Number(raw.slice(1)) : raw;
+    const found = await views.encode(encoding, given);
+    if (typeof found == "string") return { refused: found };
+    if (/choices|record/.test(encoding.type)) return String(found);
     try {
-      return String(
-        await encodings[encoding.type][2](
-          encoding,
-          typeof raw == "string" && raw.startsWith("#") ? Number(raw.slice(1)) : raw,
-        ),
-      );
+      return String(await encode(encoding, given));
     } catch (error: any) {
       return { refused: error.message };
     }
   },
 
+  normal: ({ numbers, chances }) => [numbers.map(erfc), chances.map(quantile)],
+
   canonical: ({ text }) => canonical(JSON.parse(text)),
 
-  problem: async ({ campaign }) => (await campaignProblem(campaign, load)) ?? null,
+  problem: async ({ campaign }) => (await campaignProblem(campaign, chunks)) ?? null,
 
   /** Delta, tracking delta and recognition of campaigns with some rounds, at an eps and a gamma. */
-  revealed({ campaigns, eps, gamma }) {
-    const charged = campaigns.map(([text, rounds]: any) => charge(JSON.parse(text), rounds));
+  async revealed({ campaigns, eps, gamma }) {
+    const charged = await charges(campaigns);
     return [privacyDelta(charged, eps), trackingDelta(charged, gamma), recognised(charged)];
   },
 
   /** Delta of campaigns with some rounds at an eps, to an observer who does not know who sent which report. */
-  hidden({ campaigns, eps }) {
-    const charged = campaigns.map(([text, rounds]: any) => charge(JSON.parse(text), rounds));
-    return privacyDelta(charged, eps, crowd.crowdLaw);
+  async hidden({ campaigns, eps }) {
+    return privacyDelta(await charges(campaigns), eps, crowd.crowdLaw);
   },
 
   policy: async ({ campaigns, policy }) =>
-    (await policyProblem(
-      campaigns.map(([text, rounds]: any) => charge(JSON.parse(text), rounds)),
-      policy,
-      load,
-    )) ?? null,
+    (await policyProblem(await charges(campaigns), policy, chunks)) ?? null,
 
   /** The sender's side of HPKE with a given pair: the encapsulated key, one sealed text, and what is exported. */
   async hpke({ publicKey, info, secret, open, text, associated, exported }) {
@@ -308,7 +336,7 @@ const tasks: Record<string, (given: any) => unknown> = {
       throw new DOMException("", "NotSupportedError");
     };
     try {
-      return await campaignProblem(campaign, load);
+      return await campaignProblem(campaign, chunks);
     } finally {
       crypto.subtle.generateKey = generate;
     }

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import html
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,15 +18,36 @@ from tests.collector.servers import Collector, collecting
 from untrackable import Bit, Bitwise, InnerProduct, Rappor
 from untrackable.collector.http import browser_client
 from untrackable.collector.stores.store_address import open_store
+from untrackable.encodings.categories import Categories
+from untrackable.encodings.choices import Choices
+from untrackable.encodings.days_of_use import READY_QUESTIONS
 from untrackable.encodings.discovered_strings import DiscoveredStrings
+from untrackable.encodings.encoding import Encoding
+from untrackable.encodings.hashed_strings import HashedStrings
+from untrackable.encodings.number_ranges import Buckets, IntegerRange
+from untrackable.encodings.record import Record
 from untrackable.mechanisms.inner_product.deck import Deck
+from untrackable.mechanisms.inner_product.faded import Faded
+from untrackable.mechanisms.inner_product.fading import Fading
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
+from untrackable.mechanisms.local.one_bit_mean import OneBitMean
 from untrackable.mechanisms.local.string_levels import Levelled
+from untrackable.mechanisms.local.views import Views
 from untrackable.mechanisms.wrappers.card_dealing import Dealt
 from untrackable.oblivious.key_config import KeyConfig, Suite
 from untrackable.protocol.campaign import Guarantee
 from untrackable.protocol.crowd_declaration import Gateway, GatewayKey
 from untrackable.theory.attendance import Attendance
+
+CHOICES = Choices(names=["search", "export", "share"])
+RECORD = Record(
+    attributes={"system": Categories(names=["linux", "mac"]), "start": Buckets(edges=[0, 1000, 5000], unit="ms")}
+)
+
+
+def about(encoding: Encoding) -> Dealt:
+    assert encoding.asked is not None
+    return Dealt(Views(bits=encoding.bits, views=encoding.asked.views, eps=1), 30)
 
 
 @pytest.fixture
@@ -35,7 +57,7 @@ def collector(tmp_path: Path) -> Iterator[Collector]:
 
 
 def test_files_are_served_for_ever_and_to_every_origin(collector: Collector) -> None:
-    assert len(browser_client.files()) == 3
+    assert len(browser_client.files()) == 4
     for name, content in browser_client.files().items():
         digest = re.fullmatch(r"[a-z]+-([0-9a-f]{16})\.js", name)
         assert digest
@@ -71,19 +93,55 @@ def test_lines_for_a_crowd_leave_the_relays_to_the_person() -> None:
     assert '"crowd":' not in lines
 
 
+@pytest.mark.parametrize(
+    ("encoding", "call"),
+    [
+        (Bit(), "// True or false: client.answer(true)"),
+        (IntegerRange(low=0, high=28), "// A whole number: client.answer(14)"),
+        (Buckets(edges=[0, 200, 1000], unit="ms"), "// A number in ms: client.answer(200)"),
+        (Buckets(edges=[0, 0.5, 1]), "// A number: client.answer(0.5)"),
+        (Categories(names=["</script>", "b"]), r'// One of the list: client.answer("\u003c/script>")'),
+        (HashedStrings(bits=8, salt=bytes(16), longest=20), '// A text: client.answer("example.org")'),
+        (CHOICES, 'may be empty: client.answer(["search", "export"])'),
+        (RECORD, 'for each attribute: client.answer({"system": "linux", "start": 1000})'),
+    ],
+)
+def test_lines_show_the_call_for_each_kind_of_answer(encoding: Encoding, call: str) -> None:
+    """The example is an answer that the encoding takes; the call itself has none."""
+    lines = browser_client.snippet(campaign(encoding=encoding), "https://collect.example")
+    assert f"{call}\n  await client.answer(null);\n  client.run();" in lines
+    encoding.encode(json.loads(re.findall(r"client\.answer\((.*)\)", call)[0]))
+    assert lines.count("</script>") == 1
+
+
+def test_lines_about_days_of_use_count_them() -> None:
+    question, encoding = READY_QUESTIONS["active-days"]
+    asked = campaign(Deck(bits=5, slots=30, eps_report=0.1), question=question, encoding=encoding)
+    assert "  await client.used();\n  client.run();" in browser_client.snippet(asked, "https://collect.example")
+
+
 def test_campaigns_that_the_client_cannot_answer_have_no_such_lines(collector: Collector) -> None:
     declared = Guarantee(eps=8.0, delta=1e-6, values="any", gamma=0.0, tracking_delta=0.0, recognition=1.0)
     strings = DiscoveredStrings(salt=bytes(16), longest=4, prefixes=(2, 4), alphabet="abcdef", bucket_bits=8)
+    words = Record(attributes={"word": strings, "new": Bit()}, tables=[["new"]])
     answered = [
         campaign(),
         campaign(Bitwise(eps_state=1, eps_report=1), encoding=Bit()),
         campaign(InnerProduct(bits=4, slots=9, eps_report=1)),
+        campaign(about(CHOICES), encoding=CHOICES),
+        campaign(about(RECORD), encoding=RECORD),
+        campaign(Dealt(Views.prefixes(bits=4, eps=1), 30)),
+        campaign(Dealt(OneBitMean(values=12, eps=1), 30)),
+        campaign(Faded(local=OneBitMean(values=12, eps=1), eps=1, delta=1e-6, scale=0.1), rounds=None),
     ]
     others = [
         campaign(guarantee=declared, attendance=Attendance(one_network=True)),
         campaign(Rappor(bloom_bits=8, hashes=1, f=0.5, p=0.5, q=0.75, cohorts=1)),
         campaign(Deck(bits=4, slots=1_000_001, eps_report=1e-3), rounds=9),
         campaign(Dealt(Levelled(NoisyInnerProduct(bits=8, eps=1), 2), 30), encoding=strings),
+        campaign(encoding=CHOICES),
+        campaign(Fading(bits=4, eps=1, delta=1e-6, scale=0.1), rounds=None),
+        campaign(Dealt(Views.single_bits(bits=40, eps=1), 30), encoding=words),
     ]
     other = KeyConfig(1, bytes(range(32)), (Suite(1, 3), Suite(1, 1))).to_bytes()
     answered.append(crowded())

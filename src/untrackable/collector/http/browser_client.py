@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from untrackable import strict_json
+from untrackable.collector.http.embedded_call import embedded_call
 from untrackable.collector.http.problems import Problem, Refused
 from untrackable.oblivious.key_config import AES_128_GCM, KeyConfig
 from untrackable.protocol.campaign import Campaign
@@ -21,9 +22,12 @@ _HEADERS = {
 }
 _MECHANISMS = ("bitwise", "deck", "rnip")
 """The mechanisms that the client for web pages knows, by their names in JSON."""
+_WRAPPERS, _LOCAL_MECHANISMS = {"dealt": "base", "faded": "local"}, ("views", "one-bit-mean")
+"""It also knows decks of these, and fading reports of them. The wrapper says in which field each is."""
 _MOST_SLOTS = 1_000_000
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 _UNKNOWN_ENCODING = "discovered-strings"
+_RECORD = "record"
 
 
 def serve(request: Request) -> Response:
@@ -36,7 +40,7 @@ def serve(request: Request) -> Response:
 
 @lru_cache(maxsize=1)
 def files() -> dict[str, bytes]:
-    """The built files by name: the client, and the parts that it loads to join a campaign and for a crowd."""
+    """The built files by name: the client, and the parts that it loads for some campaigns."""
     folder = resources.files("untrackable.collector") / "browser_client"
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.name.endswith(".js")}
 
@@ -59,11 +63,17 @@ def is_local(request: Request) -> bool:
 
 def takes_part(campaign: Campaign) -> bool:
     """Whether the client for web pages can answer a campaign. It does not know every mechanism, nor its network."""
-    mechanism = campaign.mechanism
+    mechanism, encoding = campaign.mechanism.to_json(), campaign.encoding
+    wrapped = mechanism.get(_WRAPPERS.get(mechanism["mechanism"], ""), {})
+    parts = encoding.to_json()["attributes"] if encoding.kind == _RECORD else []
+    kinds = [encoding.kind, *(part["encoding"]["type"] for part in parts)]
     return (
-        mechanism.to_json()["mechanism"] in _MECHANISMS
-        and mechanism.stored_reports <= _MOST_SLOTS
-        and campaign.encoding.kind != _UNKNOWN_ENCODING
+        (
+            wrapped.get("mechanism") in _LOCAL_MECHANISMS
+            or (mechanism["mechanism"] in _MECHANISMS and encoding.asked is None)
+        )
+        and campaign.mechanism.stored_reports <= _MOST_SLOTS
+        and _UNKNOWN_ENCODING not in kinds
         and not campaign.attending.one_network
         and _sent_by_pages(campaign)
     )
@@ -100,6 +110,6 @@ def snippet(campaign: Campaign, server: str) -> str:
     policy: {strict_json.write(policy)},{trusted}
     consent: () => false, // whether this person agrees
   }});
-  await client.answer(null); // what this person answers
+  {embedded_call(campaign)}
   client.run();
 </script>"""

@@ -1,0 +1,56 @@
+"""The call with which a web page hands a person's answer to the client, for every kind of question."""
+
+from collections.abc import Callable
+from typing import Any
+
+from untrackable import strict_json
+from untrackable.encodings.days_of_use import READY_QUESTIONS
+from untrackable.encodings.encoding import Encoding
+from untrackable.protocol.campaign import Campaign
+
+_SHOWN = 2
+"""The number of names in an example of many choices."""
+
+_WORDS = {
+    "bit": "True or false",
+    "integer-range": "A whole number",
+    "buckets": "A number",
+    "categories": "One of the list",
+    "hashed-strings": "A text",
+    "choices": "A list of the names that this person chose, which may be empty",
+    "record": "An object with a value for each attribute",
+}
+_EXAMPLES: dict[str, Callable[[Any], Any]] = {
+    "bit": lambda encoding: True,
+    "integer-range": lambda encoding: (encoding.low + encoding.high) // 2,
+    "buckets": lambda encoding: _whole(encoding.edges[len(encoding.edges) // 2]),
+    "categories": lambda encoding: encoding.names[0],
+    "hashed-strings": lambda encoding: "example.org",
+    "choices": lambda encoding: list(encoding.names[:_SHOWN]),
+    "record": lambda encoding: {name: _example(part) for name, part in encoding.attributes},
+}
+
+
+def embedded_call(campaign: Campaign) -> str:
+    """Two lines of JavaScript: words about the answer with an example, and the call.
+
+    The call has null in place of an answer, which the client refuses, so that nobody publishes the example.
+    """
+    encoding = campaign.encoding
+    if (campaign.question, encoding) == READY_QUESTIONS["active-days"]:
+        words = "Notes a use today, and answers on how many of the last 28 days there was one"
+        return f"// {words}. The days stay on the device.\n  await client.used();"
+    unit = getattr(encoding, "unit", "")
+    words = f"{_WORDS[encoding.kind]} in {unit}" if unit else _WORDS[encoding.kind]
+    # The lines are part of a page, whose reader must not take a name for the end of the script.
+    example = strict_json.write(_example(encoding)).replace("<", "\\u003c")
+    return f"// {words}: client.answer({example})\n  await client.answer(null);"
+
+
+def _example(encoding: Encoding) -> Any:
+    return _EXAMPLES[encoding.kind](encoding)
+
+
+def _whole(number: float) -> float:
+    """The number, without a point if it has no fraction."""
+    return int(number) if number.is_integer() else number
