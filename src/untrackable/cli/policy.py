@@ -12,6 +12,7 @@ import click
 
 from untrackable.brackets import at_most
 from untrackable.cli.help_layout import CommandGroup
+from untrackable.cli.result_options import JSON
 from untrackable.cli.terminal import one_line_errors, print_json
 
 if TYPE_CHECKING:
@@ -147,7 +148,7 @@ def _print(found: Policy | None, spent: Spent | None, as_json: bool) -> None:
 
 @policy.command()
 @FOLDER
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@JSON
 def show(folder: Path, as_json: bool) -> None:
     """Show the policy that is stored in a folder, and what is spent.
 
@@ -164,7 +165,7 @@ def show(folder: Path, as_json: bool) -> None:
 @policy_options
 @click.option("--no-relay", is_flag=True, help="Trust no relay any more.")
 @FOLDER
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@JSON
 def set_(limits: dict[str, Any], no_relay: bool, folder: Path, as_json: bool) -> None:
     """Change the policy of a folder. Only this can raise it.
 

@@ -1,4 +1,4 @@
-"""The paper's two figures, each with the published points and the computed curves."""
+"""The paper's two figures in one picture, with the published points and the computed curves."""
 
 from pathlib import Path
 
@@ -10,23 +10,24 @@ from untrackable.paper.rappor_rows import PercentilePoint
 
 with extra("plots"):
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure, SubFigure
 
 _OURS, _PAPER, _OTHER = BLUE, RED, GREEN
 """The colours of computed curves, of published points, and of further computed curves."""
 
 
-def write_figures(directory: Path, points: list[PercentilePoint]) -> list[Path]:
-    """Write both figures as PNG files and return their paths."""
-    directory.mkdir(parents=True, exist_ok=True)
-    return [_worst_case(directory), _percentiles(directory, points)]
+def write(path: Path, points: list[PercentilePoint]) -> None:
+    """Write both figures below each other. The ending of the name chooses the format."""
+    figure = Figure(figsize=(9.6, 9.2), layout="constrained")
+    above, below = figure.subfigures(2, 1, squeeze=False, height_ratios=(4.4, 4.8))[:, 0]
+    _worst_case(above.subplots())
+    _percentiles(below, points)
+    save_figure(figure, path)
 
 
-def _worst_case(directory: Path) -> Path:
+def _worst_case(axes: Axes) -> None:
     mechanism = rappor_rows.mechanism()
     plotted = published()["worst_case"]
-    figure = Figure(figsize=(7.2, 4.4), layout="constrained")
-    axes = figure.subplots()
     reports = [point["reports"] for point in plotted]
     axes.plot(
         reports,
@@ -43,11 +44,9 @@ def _worst_case(directory: Path) -> Path:
         xlabel="reports", ylabel="γ, one person against two", title="RAPPOR: worst case over splits", ylim=(0, None)
     )
     _finish(axes)
-    return save_figure(figure, directory / "rappor-worst-case.png")
 
 
-def _percentiles(directory: Path, points: list[PercentilePoint]) -> Path:
-    figure = Figure(figsize=(9.6, 4.8), layout="constrained")
+def _percentiles(figure: SubFigure, points: list[PercentilePoint]) -> None:
     left, right = figure.subplots(1, 2, sharey=True)
     for axes, level, name in ((left, 0.5, "median"), (right, 0.9, "90th percentile")):
         mine = [p for p in points if p.level == level]
@@ -79,7 +78,6 @@ def _percentiles(directory: Path, points: list[PercentilePoint]) -> Path:
         axes.set(xlabel="reports", title=f"RAPPOR: {name} of τ")
         _finish(axes)
     left.set(ylabel="trackability τ", ylim=(0, None))
-    return save_figure(figure, directory / "rappor-percentiles.png")
 
 
 def _finish(axes: Axes) -> None:
