@@ -61,11 +61,8 @@ class NotebookTable(NotebookView):
         with extra("files"):
             import pyarrow as pa
 
-        columns = _display("notebook_columns").columns_of(self)
-        types = {"texts": pa.list_(pa.string())}
-        return pa.table(
-            {name: pa.array(values, type=types.get(kind, kind)) for name, (kind, values) in columns.items()}
-        )
+        tables = _display("notebook_columns")
+        return pa.table({name: tables.arrow_array(column) for name, column in tables.columns_of(self).items()})
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """The table of `to_arrow` for any library that takes Arrow data: DuckDB, Polars, pandas and others."""

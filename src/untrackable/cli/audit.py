@@ -86,7 +86,7 @@ def audit(
         from untrackable.auditing.mechanism_audit import audit as examine
         from untrackable.cli.mechanism_argument import resolve
         from untrackable.display import audit_words
-        from untrackable.display.notebook_views import columns_of
+        from untrackable.display.notebook_columns import columns_of
         from untrackable.display.numbers import as_dict
         from untrackable.mechanisms.demands import Budget
 

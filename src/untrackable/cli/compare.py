@@ -63,7 +63,7 @@ def compare(
     with one_line_errors():
         from untrackable.auditing.comparison import compare as rank
         from untrackable.display import comparison_words
-        from untrackable.display.notebook_views import columns_of
+        from untrackable.display.notebook_columns import columns_of
         from untrackable.display.numbers import as_dict
 
         with progress() as show:

@@ -76,9 +76,9 @@ def demo(once: bool, clients: int, simulated: int, browser: bool, output: Result
 
 
 def _draw(path: Path, outcome: DemoResult) -> None:
-    from untrackable.demo.demo_figure import write
+    from untrackable.demo.demo_figure import demo_picture
 
-    write(path, outcome)
+    demo_picture(outcome).save(path, force=True)
 
 
 def _columns(outcome: DemoResult) -> dict[str, list[Any]]:

@@ -83,7 +83,7 @@ def discover(
                 progress=show,
                 add_up=add_up,
             )
-    from untrackable.display.notebook_views import columns_of
+    from untrackable.display.notebook_columns import columns_of
 
     output.give(
         words=lambda: _print(found),

@@ -173,9 +173,9 @@ def _by_round(
         console.print()
 
     def draw(path: Path) -> None:
-        from untrackable.display.trend_figure import write
+        from untrackable.display.trend_figure import trends_picture
 
-        write(path, trends)
+        trends_picture(trends).save(path, force=True)
 
     output.give(
         words=words,

@@ -64,9 +64,9 @@ def _columns(found: Reproduction) -> dict[str, list[Any]]:
 
 
 def _draw(path: Path, found: Reproduction) -> None:
-    from untrackable.paper import paper_figures
+    from untrackable.paper.paper_figures import paper_picture
 
-    paper_figures.write(path, found.points)
+    paper_picture(found.points).save(path, force=True)
 
 
 def _print(found: Reproduction) -> None:

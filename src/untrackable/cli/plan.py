@@ -118,7 +118,7 @@ def plan(
     )
     with one_line_errors():
         from untrackable.display import plan_words
-        from untrackable.display.notebook_views import columns_of
+        from untrackable.display.notebook_columns import columns_of
         from untrackable.planning.goals import Goals
         from untrackable.planning.plans import plan as solve
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from untrackable.rappor_decode.decode_result import Decoded
 
 _FILE = click.Path(path_type=Path)
+_SHOWN = 40
+"""How many strings the picture has."""
 _STEPS = {
     "hashing the candidates": 1.0,
     "choosing candidates": 2.0,
@@ -71,7 +73,7 @@ def rappor_decode(
     if (map_file is None) == (candidates is None):
         raise click.UsageError("give either MAP or --candidates FILE")
     from untrackable.display import decoded_words
-    from untrackable.display.notebook_views import columns_of
+    from untrackable.display.notebook_columns import columns_of
     from untrackable.rappor_decode.candidate_map import read_map
     from untrackable.rappor_decode.decode import decode
     from untrackable.rappor_decode.rappor_files import read_candidates, read_counts, read_params, read_reports
@@ -99,7 +101,7 @@ def rappor_decode(
             "notes": decoded_words.notes(found),
         },
         columns=lambda: columns_of(found),
-        draw=lambda path: found.plot(path, force=True),
+        draw=lambda path: found.plot(path, force=True, top=_SHOWN),
     )
 
 

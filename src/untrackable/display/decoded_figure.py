@@ -1,18 +1,9 @@
 """The strings that were decoded, as a picture."""
 
-from pathlib import Path
-
 from untrackable.display.figure_style import panels
 from untrackable.display.picture import Picture
 from untrackable.display.share_bars import Bar, BarWords, bars_height, draw_bars
 from untrackable.rappor_decode.decode_result import Decoded
-
-_SHOWN = 40
-
-
-def write(path: Path, decoded: Decoded) -> None:
-    """Write the picture. The ending of the file's name chooses the format."""
-    decoded_picture(decoded, top=_SHOWN).save(path, force=True)
 
 
 def decoded_picture(decoded: Decoded, *, top: int = 20) -> Picture:

@@ -1,7 +1,6 @@
 """An answer as a picture: the most frequent values with their intervals, and values round by round."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from untrackable.answers.answer import Answer
@@ -17,11 +16,6 @@ with extra("plots"):
     from matplotlib.figure import SubFigure
 
 _FEWEST_ROUNDS = 3
-
-
-def write(path: Path, answer: Answer, *, top: int = 20) -> None:
-    """Write the picture. The ending of the file's name chooses the format."""
-    answer_picture(answer, top=top).save(path, force=True)
 
 
 def estimate_picture(estimate: Estimate, *, top: int = 20) -> Picture:

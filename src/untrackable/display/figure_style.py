@@ -1,9 +1,7 @@
 """What all matplotlib figures share: colours, size, panels with titles and legends, and names that can be shown."""
 
 import textwrap
-import warnings
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Literal
 
 from untrackable.extras import extra
@@ -96,11 +94,3 @@ def axis_label(name: str, longest: int) -> str:
     """A name that a figure can show: no formulas, nothing unprintable, not too long."""
     plain = "".join(mark if mark.isprintable() else "�" for mark in name)
     return (plain if len(plain) <= longest else plain[: longest - 1] + "…").replace("$", r"\$")
-
-
-def save_figure(figure: Figure, path: Path) -> Path:
-    """Write a figure; the ending of the name chooses the format, and the same numbers give the same PNG."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph")  # scripts that the font lacks are drawn as boxes
-        figure.savefig(path, dpi=140, metadata={"Software": None} if path.suffix == ".png" else None)
-    return path

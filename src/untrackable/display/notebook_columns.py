@@ -2,19 +2,23 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import singledispatch
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from untrackable import strict_json
 from untrackable.answers.number_trend import NumberTrend
 from untrackable.auditing.comparison import Comparison
 from untrackable.auditing.mechanism_audit import Audit
 from untrackable.brackets import Bracket
+from untrackable.discovery.discovered import Discovered, FoundString
 from untrackable.display import audit_words
 from untrackable.display.numbers import known_ends
 from untrackable.estimation.ordered_values import Distribution
 from untrackable.planning.goals import FOREVER
 from untrackable.planning.plans import Plan
 from untrackable.rappor_decode.decode_result import Candidate, Decoded
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Kind = Literal["bool", "float64", "int64", "string", "texts"]
 
@@ -28,6 +32,14 @@ class Column(NamedTuple):
 
 Columns = dict[str, Column]
 T = TypeVar("T")
+
+
+def arrow_array(column: Column) -> "pa.Array":
+    """A column as an Arrow array of its kind, also if nothing in it is known."""
+    import pyarrow as pa
+
+    types = {"texts": pa.list_(pa.string())}
+    return pa.array(column.values, type=types.get(column.kind, column.kind))
 
 
 @singledispatch
@@ -103,6 +115,16 @@ def _(decoded: Decoded) -> Columns:
     return {
         name: Column(kinds.get(name, "float64"), [getattr(one, name) for one in decoded.candidates])
         for name in Candidate.__slots__
+    }
+
+
+@columns_of.register
+def _(discovered: Discovered) -> Columns:
+    found = [*discovered.strings, *discovered.leads]
+    return {
+        "string": _texts(each.string for each in found),
+        **{name: _floats(getattr(each, name) for each in found) for name in FoundString._fields[1:]},
+        "certain": _truths(place < len(discovered.strings) for place in range(len(found))),
     }
 
 

@@ -51,7 +51,7 @@ def bars_height(count: int) -> float:
     return 1.9 + 0.25 * max(3, count)
 
 
-def draw_bars(panel: SubFigure, bars: Sequence[Bar], words: BarWords) -> None:
+def draw_bars(panel: SubFigure, bars: Sequence[Bar], words: BarWords, *, axis: str = "share of people") -> None:
     """Draw the bars, the first at the top. Each says its share."""
     axes = titled(panel, words.title)
     places = np.arange(len(bars))
@@ -74,7 +74,7 @@ def draw_bars(panel: SubFigure, bars: Sequence[Bar], words: BarWords) -> None:
     axes.invert_yaxis()
     low, high = min([0.0, *shares, *lower]), max([*shares, *upper], default=1.0) or 1.0
     axes.set_xlim(low - 0.02 * (high - low), high + 0.18 * (high - low))
-    axes.set_xlabel("share of people")
+    axes.set_xlabel(axis)
     shares_on(axes, "x")
     axes.locator_params(axis="x", nbins=5)
     plain_axes(axes, "x")

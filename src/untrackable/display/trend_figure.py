@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -35,11 +34,6 @@ with extra("plots"):
 MOST_TRENDS = 6
 """The largest number of trends in a picture."""
 _LONGEST = 28
-
-
-def write(path: Path, found: Trends) -> None:
-    """Write the picture. The ending of the file's name chooses the format."""
-    trends_picture(found).save(path, force=True)
 
 
 def trend_picture(trend: NumberTrend) -> Picture:

@@ -87,7 +87,11 @@ def arrow_table(found: Mapping[str, Any], about: Mapping[str, Any]) -> "pa.Table
     with extra("files"):
         import pyarrow as pa
 
-    table = pa.table({name: pa.array(_texts_if_wide(column)) for name, column in found.items()})
+    arrays = {
+        name: column if isinstance(column, pa.Array) else pa.array(_texts_if_wide(column))
+        for name, column in found.items()
+    }
+    table = pa.table(arrays)
     return table.replace_schema_metadata({name: str(value) for name, value in about.items()})
 
 

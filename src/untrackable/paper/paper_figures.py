@@ -1,8 +1,7 @@
 """The paper's two figures in one picture, with the published points and the computed curves."""
 
-from pathlib import Path
-
-from untrackable.display.figure_style import BLUE, GREEN, RED, plain_axes, save_figure
+from untrackable.display.figure_style import BLUE, GREEN, RED, plain_axes
+from untrackable.display.picture import Picture
 from untrackable.extras import extra
 from untrackable.paper import rappor_rows
 from untrackable.paper.paper_statement import published
@@ -16,13 +15,13 @@ _OURS, _PAPER, _OTHER = BLUE, RED, GREEN
 """The colours of computed curves, of published points, and of further computed curves."""
 
 
-def write(path: Path, points: list[PercentilePoint]) -> None:
-    """Write both figures below each other. The ending of the name chooses the format."""
+def paper_picture(points: list[PercentilePoint]) -> Picture:
+    """Both figures, below each other."""
     figure = Figure(figsize=(9.6, 9.2), layout="constrained")
     above, below = figure.subfigures(2, 1, squeeze=False, height_ratios=(4.4, 4.8))[:, 0]
     _worst_case(above.subplots())
     _percentiles(below, points)
-    save_figure(figure, path)
+    return Picture(figure, "RAPPOR as published and as computed: the worst case over splits, and percentiles of τ")
 
 
 def _worst_case(axes: Axes) -> None:

@@ -246,7 +246,10 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
             f"{HIDDEN},1\n{HIDDEN},2\n".encode(),
             "no column of pseudonyms called .* its first line has 2 columns, which may not be names",
         ),
-        "columns.csv": (b"user,told\na,1\n", "no column of reports called report or irr: its columns are user, told"),
+        "columns.csv": (
+            b"user,told\na,1\n",
+            "reports called report or irr: its columns are user, told",
+        ),
         "negative.csv": (
             b"user,report\n" + b"a,-1\n" * 40,
             "no row can be used; 40 of 40 rows are malformed .line 2",
