@@ -1,15 +1,27 @@
-"""How results show themselves in notebooks: a short line, words with a table, and the table for data tools.
+"""How results show themselves in notebooks: a line, words with a table, a picture, and columns for data tools.
 
 The words and tables are those of the command line. They are in `display`, which is loaded only when somebody looks.
 """
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
+from untrackable import checks
 from untrackable.extras import extra
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+class ShownPicture(Protocol):
+    """A picture that shows itself in a notebook: matplotlib's `figure`, and `words` for those who cannot see it."""
+
+    figure: Any
+    words: str
+
+    def save(self, path: str | Path, *, force: bool = False) -> Path:
+        """Write it as SVG, PDF or PNG, by the path's ending. A file that exists is replaced only with `force`."""
 
 
 class NotebookView:
@@ -24,6 +36,20 @@ class NotebookView:
         html: str = _views().fragment(self)
         return html
 
+    def plot(self, path: str | Path | None = None, *, force: bool = False, top: int = 20) -> ShownPicture:
+        """A picture, which a notebook shows. With a `path`, it is also written there as SVG, PDF or PNG.
+
+        The ending of the path chooses the format. A file that exists is replaced only with `force`. If the picture
+        has a bar for each value or string, it has the first `top` of them.
+        """
+        top = checks.integer("top", top, low=1)
+        if path is not None:
+            _display("picture").picture_path(path, force=force)
+        made: ShownPicture = _display("result_pictures").picture_of(self, top)
+        if path is not None:
+            made.save(path, force=force)
+        return made
+
 
 class NotebookTable(NotebookView):
     """The same with the table of its numbers, for data tools."""
@@ -35,7 +61,8 @@ class NotebookTable(NotebookView):
         with extra("files"):
             import pyarrow as pa
 
-        return pa.table(_views().columns_of(self))
+        tables = _display("notebook_columns")
+        return pa.table({name: tables.arrow_array(column) for name, column in tables.columns_of(self).items()})
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """The table of `to_arrow` for any library that takes Arrow data: DuckDB, Polars, pandas and others."""
@@ -47,4 +74,8 @@ class NotebookTable(NotebookView):
 
 
 def _views() -> Any:
-    return importlib.import_module("untrackable.display.notebook_views")
+    return _display("notebook_views")
+
+
+def _display(module: str) -> Any:
+    return importlib.import_module(f"untrackable.display.{module}")

@@ -169,7 +169,7 @@ def test_file_by_the_law_of_a_mechanism(file: Path) -> None:
         (["--mechanism", "nothing", "--value", "x"], 1, "mechanism must be one of"),
         (["--windows", "a"], 2, "two windows with a comma"),
         (["--windows", "a,z"], 1, "there are no rows in the window 'z'"),
-        (["--pseudonym", "who"], 1, "no pseudonym column called who: the first line names 3 columns"),
+        (["--pseudonym-column", "who"], 1, "no column of pseudonyms called who: its columns are"),
         (["--report", "user", "--format", "integer"], 1, "no row can be used"),
         (["--format", "octal"], 2, "'octal' is not one of"),
         (["--level", "1"], 2, "--level"),

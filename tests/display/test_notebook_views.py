@@ -1,55 +1,15 @@
-"""What notebooks show: a short line, words and a table without scripts, everything escaped, and data frames."""
+"""What notebooks show: a short line, and words and a table without scripts, everything escaped."""
 
 import re
-from functools import cache
-from typing import Any
 
-import numpy as np
-import pandas as pd
-import pyarrow as pa
 import pytest
 
-from untrackable import Bit, Categories, Deck, audit, compare, plan
-from untrackable.answers.answer import answer
-from untrackable.answers.question import Question
+from tests.display.notebook_results import OTHERS, TABLES, result
 from untrackable.discovery.discovered import Discovered, FoundString
 from untrackable.display.notebook_views import fragment
-from untrackable.notebook_view import NotebookTable, NotebookView
-from untrackable.theory.experiment import Experiment
+from untrackable.notebook_view import NotebookView
 
-DECK = Deck(bits=2, slots=9, eps_report=2.0)
-NAMES = Categories(names=["<b>one</b>", "two & three", "four"])
-
-
-def answered() -> Any:
-    sums = DECK.aggregator()
-    for batch in DECK.simulate(np.arange(3000) % 3, rounds=[1], seed=1):
-        sums.add(batch.reports)
-    question = Question(DECK, NAMES)
-    return answer(question, {1: question.prepare(sums)})
-
-
-TABLES = ("audit", "comparison", "plan", "no plan")
-OTHERS = ("estimate", "answer", "experiment", "nothing", "discovered")
 pytestmark = pytest.mark.xdist_group("notebooks")  # they share the results
-
-
-@cache
-def result(name: str) -> Any:
-    if name == "audit":
-        return audit(DECK, reports=4, attack=False)
-    if name == "comparison":
-        return compare(values=2, eps=1, reports=2, people=1000, crowd=20)
-    if name == "plan":
-        return plan(people=10**6, encoding=Bit(), rounds=12, eps=1.0, pooled=4)
-    if name == "no plan":
-        return plan(people=100, values=2, rounds=9, eps=0.1, error=0.001)
-    if name == "discovered":
-        strings = (FoundString(f"<i>{i}</i>", *[0.1] * (len(FoundString._fields) - 1)) for i in range(25))
-        return Discovered(tuple(strings), (), 1000, 0.05, 1, 10, 0.01, 9)
-    if name in ("estimate", "answer"):
-        return answered().best if name == "estimate" else answered()
-    return DECK.privacy() if name == "experiment" else Experiment()
 
 
 @pytest.mark.parametrize("name", [*TABLES, *OTHERS])
@@ -57,7 +17,7 @@ def test_a_short_line_and_a_fragment(name: str) -> None:
     found = result(name)
     assert isinstance(found, NotebookView)
     assert "\n" not in repr(found)
-    assert len(repr(found)) < 300
+    assert len(repr(found)) < 200
     html = found._repr_html_()
     assert re.fullmatch(r"<div>(<p>.*</p>)+<table>.*</table>(<p>.*</p>)?</div>", html, re.S)
     assert not re.search(r"<(?!/?(div|p|table|thead|tbody|tr|th|td)\b)", html), "nothing but words and a table"
@@ -71,19 +31,6 @@ def test_names_are_escaped_and_long_tables_cut() -> None:
     strings = fragment(result("discovered"))
     assert "&lt;i&gt;0&lt;/i&gt;" in strings
     assert "and 5 more" in strings
-
-
-@pytest.mark.parametrize("name", TABLES)
-def test_tables_for_data_tools(name: str) -> None:
-    found = result(name)
-    assert isinstance(found, NotebookTable)
-    table = found.to_arrow()
-    assert isinstance(table, pa.Table)
-    assert pa.table(found).equals(table)
-    frame = found.to_pandas()
-    assert isinstance(frame, pd.DataFrame)
-    assert len(frame) == table.num_rows
-    assert (len(frame) > 0) == (name != "no plan")
 
 
 def test_the_words_are_those_of_the_command_line() -> None:

@@ -180,7 +180,7 @@ def test_what_spark_does_not_take_is_refused(engine: SparkEngine, session: Spark
         estimate_files(tmp_path / "none.parquet", add_up=engine)
     with pytest.raises(ReportFileError, match="is given twice"):
         estimate_files([path, path], add_up=engine)
-    with pytest.raises(ReportFileError, match="has no column 'report'; it has 'round'"):
+    with pytest.raises(ReportFileError, match="has no column 'report': its columns are round"):
         estimate_files(session.range(3).toDF("round"), mechanism=DECK, add_up=engine)
     with pytest.raises(ReportFileError, match="give the mechanism"):
         estimate_files(session.createDataFrame([(1, 5)], "round long, report long"), add_up=engine)

@@ -237,7 +237,7 @@ def test_tables(tmp_path: Path) -> None:
     found = estimated(DECK, np.zeros(1000, dtype=int))
     table = found.to_arrow()
     assert table.column_names == COLUMNS
-    assert table.schema.metadata == {b"reports": b"1000", b"beta": b"0.05"}
+    assert table.schema.metadata == {b"reports": b"1000", b"beta": b"0.05", b"intervals": b"upper"}
     assert table["frequency"].to_pylist() == found.frequencies.tolist()
     found.to_csv(tmp_path / "estimate.csv")
     with (tmp_path / "estimate.csv").open(encoding="utf-8", newline="") as file:

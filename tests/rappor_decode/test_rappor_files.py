@@ -99,7 +99,7 @@ def test_candidates_are_taken_as_they_are(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("", "is empty"),
-        ("k,h,m,p,q\n1,2,3,4,5\n", "line 1: the header must be k,h,m,p,q,f"),
+        ("k,h,m,p,q\n1,2,3,4,5\n", "line 1: the header must be k,h,m,p,q,f: its columns are k, h, m, p, q"),
         ("k,h,m,p,q,f\n", "line 2: one row of parameters was expected, there are none"),
         ("k,h,m,p,q,f\n16,2,4,.5,.75,0\n16,2,4,.5,.75,0\n", "line 3: one row of parameters was expected"),
         ("k,h,m,p,q,f\n16,2,4,.5,.75\n", "line 2: 5 columns instead of 6"),
@@ -148,7 +148,8 @@ def test_malformed_counts(tmp_path: Path, text: str, message: str) -> None:
     ("text", "message"),
     [
         ("", "is empty"),
-        ("a,b\n", "line 1: the header must name the columns cohort and irr"),
+        ("a,b\n", "must name the columns cohort and irr: its first line has 2 columns, which may not be names"),
+        ("user_id,cohort,reply\n", "the columns cohort and irr: its columns are user_id, cohort, reply"),
         ("1,0,x,x,0101\n", "line 1: the header must name"),
         ("cohort,irr\n0,0101\n2,0101\n", "line 3: the cohort must be between 0 and 1, got 2"),
         ("cohort,irr\n0,0101\n1,010\n", "line 3: the report must be 4 characters 0 or 1"),

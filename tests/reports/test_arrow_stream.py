@@ -104,7 +104,7 @@ def test_what_is_neither_file_nor_data_is_refused(given: Any) -> None:
 
 
 def test_data_without_reports_names_its_columns() -> None:
-    with pytest.raises(ReportFileError, match="<DataFrame> has no column 'report'; it has 'round', 'answer'"):
+    with pytest.raises(ReportFileError, match="<DataFrame> has no column 'report': its columns are round, answer"):
         estimate_files(pl.DataFrame({"round": [1], "answer": [3]}), mechanism=NARROW)
 
 
@@ -134,7 +134,7 @@ def test_recorded_reports_are_audited_from_a_query(tmp_path: Path) -> None:
     assert from_frame.people == from_file.people == 60
     assert from_frame.as_dict()["file"] == "<DataFrame>"
     assert from_frame.tracking == from_file.tracking
-    with pytest.raises(AuditError, match="no report column called report"):
+    with pytest.raises(AuditError, match="no column of reports called report or irr: its columns are"):
         audit_file(frame.drop("report"))
 
 

@@ -66,7 +66,7 @@ def test_something_appended_or_inserted(ending: str, tmp_path: Path) -> None:
         (b"", r"is empty \(0 bytes\)"),
         (b"\0\1\2", "is not Parquet, Arrow, CSV or NumPy"),
         (b"no line", "is not Parquet, Arrow, CSV or NumPy"),
-        (b"round,answer\n1,5\n", "line 1: there must be a column 'report'"),
+        (b"round,answer\n1,5\n", "has no column 'report': its columns are round, answer"),
         (b"round,report\n1,5\n1,40\n", "line 3: a report must have 5 bits"),
         (b"round,report\n1,5\n1,1\n", "line 3: a report must be between 2 and 31"),
         (b"round,report\n1,5\n1,6\n1,0\n1,6\n", "line 4: a report must be between 2 and 31"),

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from untrackable import checks
 from untrackable.answers.pooling import pooled_estimate
@@ -12,6 +12,9 @@ from untrackable.estimation.aggregators import Aggregator
 from untrackable.estimation.estimate import Estimate
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.notebook_view import NotebookView
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -49,6 +52,14 @@ class Answer(NotebookView):
         """An estimate with the names of its values, for export."""
         values = range(estimate.frequencies.size) if estimate.values is None else estimate.values
         return dataclasses.replace(estimate, values=[self.label(value) for value in values])
+
+    def to_arrow(self) -> "pa.Table":
+        """The best estimate with the names of its values: a row for each, with both intervals."""
+        return self.labelled(self.best).to_arrow()
+
+    def to_pandas(self) -> Any:
+        """The table of `to_arrow` as a pandas data frame, if pandas is installed."""
+        return self.labelled(self.best).to_pandas()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """The best estimate with names, for any library that takes Arrow data, such as DuckDB and Polars."""

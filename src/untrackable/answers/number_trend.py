@@ -22,16 +22,18 @@ from untrackable.estimation.ordered_values import NumberEdges, cumulative_shares
 from untrackable.estimation.quantile_windows import RoundQuantiles
 from untrackable.estimation.round_numbers import Errors, RoundNumbers
 from untrackable.estimation.rounds import independent_rounds
+from untrackable.notebook_view import NotebookTable
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class NumberTrend:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class NumberTrend(NotebookTable):
     """A number round by round, such as the share of a value.
 
     The true numbers of all rounds lie between `lower` and `upper` at once, except with probability `beta` (upper).
     The `changes` are all true at once, except with probability `beta` (upper). If a client's reports are not
     `independent` from round to round, errors do not cancel, so single rounds are compared, and no longer stretches.
-    Standard errors are estimated for shares, upper for weighted sums, and not known for quantiles.
+    Standard errors are estimated for shares, upper for weighted sums, and not known for quantiles. The `unit` is
+    empty if numbers have none, and None for shares of people.
     """
 
     name: str
@@ -45,6 +47,7 @@ class NumberTrend:
     independent: bool
     changes: tuple[Change, ...]
     quantile: float | None = None
+    unit: str | None = None
 
 
 def share_trends(answer: Answer, values: Sequence[Any], *, beta: float = 0.05) -> tuple[NumberTrend, ...]:
@@ -101,6 +104,7 @@ def sum_trend(
         beta=beta,
         independent=found.independent,
         changes=found.changes(beta, together=together),
+        unit="",
     )
 
 
@@ -117,7 +121,7 @@ def mean_trend(answer: Answer, *, beta: float = 0.05, together: int = 1) -> Numb
         sum_trend(answer, weights, name="mean", beta=beta, together=together)
         for weights in (edges.lower, (edges.lower + edges.upper) / 2, edges.upper)
     )
-    return replace(middle, lower=low.lower, upper=high.upper)
+    return replace(middle, lower=low.lower, upper=high.upper, unit=_unit(answer))
 
 
 def quantile_trend(answer: Answer, quantile: float, *, beta: float = 0.05, together: int = 1) -> NumberTrend:
@@ -152,6 +156,7 @@ def quantile_trend(answer: Answer, quantile: float, *, beta: float = 0.05, toget
         beta=beta,
         independent=found.independent,
         changes=found.changes(beta, together=together),
+        unit=_unit(answer),
     )
 
 
@@ -180,6 +185,12 @@ def number_trends(
 def _numbers(answer: Answer) -> NumberEdges:
     """The numbers that values stand for."""
     return numbered(next(iter(answer.rounds.values())))[1]
+
+
+def _unit(answer: Answer) -> str:
+    """The unit of the numbers, empty if they have none."""
+    unit: str = getattr(answer.encoding, "unit", "")
+    return unit
 
 
 def _reports(answer: Answer) -> tuple[int, ...]:

@@ -14,6 +14,7 @@ from untrackable.cli import campaign as campaigns
 from untrackable.cli.campaign_shown import when
 from untrackable.cli.help_layout import PlainCommand
 from untrackable.cli.policy import FOLDER, lowered_policy, policy_options
+from untrackable.cli.result_options import JSON
 from untrackable.cli.terminal import echo, print_json
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ _CLOCK_CHECK = 20.0
 @click.option("--used-before", is_flag=True, help="With the first --used: it was used before.")
 @click.option("--leave", is_flag=True, help="Stop answering this campaign.")
 @FOLDER
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@JSON
 def answer(
     file: Path,
     pins: tuple[str, ...],
@@ -119,7 +120,7 @@ def answer(
 @click.argument("server")
 @FOLDER
 @click.option("--stay", is_flag=True, help="Keep running and send each report at its own random time.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@JSON
 def send(server: str, folder: Path, stay: bool, as_json: bool) -> None:
     """Send the reports that are due to a collector.
 

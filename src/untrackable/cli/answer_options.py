@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from untrackable.cli.terminal import read_encoding, read_json
+from untrackable.cli.mechanism_options import words_of
+from untrackable.cli.terminal import read_encoding
+from untrackable.errors import UntrackableError
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -38,9 +40,8 @@ def encoding_of(
 def mechanism_for(
     given: str | None, encoding: Encoding, rounds: int, eps: float, delta: float, participation: Fraction
 ) -> Mechanism:
-    """The mechanism that is given as JSON, or the deck for these answers that spends the budget."""
+    """The mechanism that is given, or the deck for these answers that spends the budget."""
     from untrackable.mechanisms.inner_product.deck import Deck
-    from untrackable.mechanisms.registry import from_json
 
     if given is None and encoding.asked is not None:
         from untrackable.mechanisms.local.views import Views
@@ -50,5 +51,13 @@ def mechanism_for(
         return dealt_for_budget(base, slots=rounds, eps=eps, delta=delta, participation=participation)
     if given is None:
         return Deck.for_budget(bits=encoding.bits, slots=rounds, eps=eps, delta=delta, participation=participation)
-    found: Mechanism = read_json("--mechanism", given, from_json)
+    from untrackable.cli.mechanism_argument import resolve
+    from untrackable.mechanisms.demands import Budget
+
+    goal = Budget(values=max(2, encoding.values), eps=eps, delta=delta, reports=rounds, participation=participation)
+    name, *parameters = words_of(given)
+    try:
+        found: Mechanism = resolve(name, parameters, goal=goal)
+    except (UntrackableError, TypeError, ValueError) as error:
+        raise ValueError(f"--mechanism: {error}") from None
     return found

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from untrackable.cli.attendance_options import observed_attendance, shares_of
 from untrackable.cli.help_layout import PlainCommand
-from untrackable.cli.new_file import NewFile
-from untrackable.cli.terminal import check_page, echo, one_line_errors, print_json, progress, write_page
+from untrackable.cli.mechanism_options import PRESET
+from untrackable.cli.progress_display import progress
+from untrackable.cli.result_options import ResultOutput, result_options
+from untrackable.cli.terminal import one_line_errors, print_json
 
 if TYPE_CHECKING:
     from untrackable.auditing.mechanism_audit import Audit
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 @click.command(cls=PlainCommand)
 @click.argument("mechanism", required=False)
 @click.argument("parameters", nargs=-1)
-@click.option("--preset", metavar="NAME", help="Use published parameters instead of your own.")
+@PRESET
 @click.option(
     "--reports", type=click.IntRange(min=2), default=20, show_default=True, help="Reports that the observer holds."
 )
@@ -48,8 +49,7 @@ if TYPE_CHECKING:
 @click.option(
     "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Random seed of the simulations."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
-@click.option("--html", type=NewFile(), metavar="FILE", help="Write a page with charts.")
+@result_options("export", "plot", "html")
 @click.option("--list", "listing", is_flag=True, help="List the mechanisms, their parameters and presets.")
 def audit(
     mechanism: str | None,
@@ -66,28 +66,27 @@ def audit(
     persistence: int,
     no_attack: bool,
     seed: int,
-    as_json: bool,
-    html: Path | None,
+    output: ResultOutput,
     listing: bool,
 ) -> None:
     r"""Show how well a mechanism's reports identify people.
 
     Prints how private the reports are, whether an observer can link those of one person, whether the rounds that
     people answer give them away, and how accurate the estimates are. MECHANISM is a name from --list with key=value
-    PARAMETERS or a --preset, or MODULE:NAME for a mechanism of your own.
+    PARAMETERS or a --preset, the file of a campaign, or MODULE:NAME for a mechanism of your own.
 
     Example: untrackable audit rappor --preset paper --html rappor.html
              untrackable audit deck bits=4 slots=365 eps_report=0.1 \
                  --rounds 365 --participation 1/20
     """
     if listing or mechanism is None:
-        _list(as_json)
+        _list(output.as_json)
         return
-    check_page(html)
     with one_line_errors():
         from untrackable.auditing.mechanism_audit import audit as examine
         from untrackable.cli.mechanism_argument import resolve
         from untrackable.display import audit_words
+        from untrackable.display.notebook_columns import columns_of
         from untrackable.display.numbers import as_dict
         from untrackable.mechanisms.demands import Budget
 
@@ -109,24 +108,23 @@ def audit(
                 seed=seed,
                 progress=show,
             )
-    if html is not None:
+
+    def page() -> str:
         from untrackable.display.audit_page import audit_page
 
         asked: dict[str, Any] = {"reports": reports, "delta": delta, "people": people, "crowd": crowd, "seed": seed}
         asked |= {"rounds": found.rounds, "participation": found.attended.attendance.participation}
         asked |= {"places": ",".join(shares_of(places)), "persistence": persistence}
-        write_page(
-            html,
-            audit_page(
-                found, examined, mechanism, _command(mechanism, parameters, preset, asked, distribution, no_attack)
-            ),
-        )
-    if as_json:
-        print_json({"verdict": audit_words.verdict(found), **as_dict(found)})
-    else:
-        _print(found)
-        if html is not None:
-            echo(f"wrote {html}")
+        again = _command(mechanism, parameters, preset, asked, distribution, no_attack)
+        return audit_page(found, examined, mechanism, again)
+
+    output.give(
+        words=lambda: _print(found),
+        data=lambda: {"verdict": audit_words.verdict(found), **as_dict(found)},
+        columns=lambda: columns_of(found),
+        draw=lambda path: found.plot(path, force=True),
+        page=page,
+    )
 
 
 def _command(

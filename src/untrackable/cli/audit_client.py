@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from untrackable.cli.help_layout import PlainCommand
-from untrackable.cli.terminal import print_json, progress
+from untrackable.cli.progress_display import progress
+from untrackable.cli.result_options import ResultOutput, result_options
+from untrackable.cli.terminal import one_line_errors
 
 if TYPE_CHECKING:
     from untrackable.auditing.evidence.client_audit import ClientAudit
@@ -53,13 +55,13 @@ if TYPE_CHECKING:
     help="Random seed that picks the test clients.",
 )
 @click.option("--check", is_flag=True, help="Fail if a claim is refuted or randomness is shared.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+@result_options("export")
 def audit_client(
     where: str,
     values: tuple[str, ...],
     text: bool,
     reports: int,
-    as_json: bool,
+    output: ResultOutput,
     check: bool,
     **options: Any,
 ) -> None:
@@ -78,19 +80,16 @@ def audit_client(
     factory = _factory(where)
     held = [int(value) if not text and re.fullmatch(r"-?\d{1,1000}", value) else value for value in values]
     from untrackable.auditing.evidence import client_audit
-    from untrackable.errors import UntrackableError
+    from untrackable.display.client_audit_words import verdict
+    from untrackable.display.evidence_table import client_audit_columns
 
-    try:
-        with progress() as show, contextlib.redirect_stdout(sys.stderr):
-            found = client_audit.audit_client(factory, held, reports=reports, progress=show, **options)
-    except (UntrackableError, TypeError, ValueError) as error:
-        raise click.ClickException(str(error)) from None
-    if as_json:
-        from untrackable.display.client_audit_words import verdict
-
-        print_json({**found.as_dict(), "verdict": " ".join(verdict(found))})
-    else:
-        _print(where, found)
+    with one_line_errors(), progress() as show, contextlib.redirect_stdout(sys.stderr):
+        found = client_audit.audit_client(factory, held, reports=reports, progress=show, **options)
+    output.give(
+        words=lambda: _print(where, found),
+        data=lambda: {**found.as_dict(), "verdict": " ".join(verdict(found))},
+        columns=lambda: client_audit_columns(found),
+    )
     if check and (found.refuted or found.shares_randomness):
         sys.exit(1)
 

@@ -3,24 +3,37 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from untrackable.cli.engine_options import engine_options, spark_session
 from untrackable.cli.help_layout import PlainCommand
-from untrackable.cli.terminal import print_json, printable, progress
+from untrackable.cli.mechanism_options import mechanism_options
+from untrackable.cli.progress_display import progress
+from untrackable.cli.renamed_options import renamed_options
+from untrackable.cli.result_options import ResultOutput, result_options
+from untrackable.cli.terminal import one_line_errors, printable
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from untrackable.auditing.evidence.file_audit import FileAudit
+
+
+def _column(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The option that names a column, by default one with a usual name."""
+    help = f"Column with the {what}s."
+    return click.option(f"--{what}-column", what, metavar="NAME", show_default="found by name", help=help)
 
 
 @click.command("audit-file", cls=PlainCommand)
 @click.argument("file", type=click.Path())
-@click.option("--pseudonym", metavar="COLUMN", show_default="found by name", help="Column with the pseudonyms.")
-@click.option("--window", metavar="COLUMN", show_default="found by name", help="Column with the windows.")
-@click.option("--report", metavar="COLUMN", show_default="found by name", help="Column with the reports.")
-@click.option("--round", metavar="COLUMN", show_default="found by name", help="Column with the rounds.")
+@_column("pseudonym")
+@_column("window")
+@_column("report")
+@_column("round")
 @click.option("--windows", metavar="A,B", show_default="the largest", help="The two windows to compare.")
 @click.option(
     "--format",
@@ -52,21 +65,18 @@ if TYPE_CHECKING:
     help="Random seed that picks the people.",
 )
 @engine_options("local", "spark")
-@click.option("--mechanism", metavar="NAME", help="Use the best attack against this mechanism.")
-@click.option("--parameter", "parameters", multiple=True, metavar="KEY=VALUE", help="Parameter of --mechanism.")
-@click.option("--preset", metavar="NAME", help="Published parameters of --mechanism.")
+@mechanism_options("Attack as is best for it.")
 @click.option("--value", help="The value that everyone is assumed to hold.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+@renamed_options({f"--{what}": (f"--{what}-column", what) for what in ("pseudonym", "window", "report", "round")})
+@result_options("export", "plot")
 def audit_file(
     file: str,
     engine: str,
     master: str | None,
     windows: str | None,
-    mechanism: str | None,
-    parameters: tuple[str, ...],
-    preset: str | None,
+    mechanism: Callable[[], Any] | None,
     value: str | None,
-    as_json: bool,
+    output: ResultOutput,
     **options: Any,
 ) -> None:
     r"""Test whether people in a file of reports can be followed.
@@ -79,20 +89,21 @@ def audit_file(
     and reports are never printed.
 
     Example: untrackable audit-file reports.parquet \
-                 --window place --windows home,work
+                 --window-column place --windows home,work
+             untrackable audit-file reports.csv --value 0 \
+                 --mechanism 'rappor f=0.5 p=0.5 q=0.75'
     """
-    if mechanism is None and (value is not None or parameters or preset):
-        raise click.UsageError("--value, --parameter and --preset need --mechanism")
+    if mechanism is None and value is not None:
+        raise click.UsageError("--value needs --mechanism")
     if mechanism is not None and value is None:
         raise click.UsageError("--mechanism needs --value: the value that everyone is assumed to hold")
     two = None if windows is None else tuple(window.strip() for window in windows.split(","))
     if two is not None and len(two) != 2:
         raise click.BadParameter("must be two windows with a comma between them", param_hint="--windows")
     from untrackable.auditing.evidence import file_audit
-    from untrackable.errors import UntrackableError
 
-    try:
-        by = None if mechanism is None else _resolve(mechanism, list(parameters), preset)
+    with one_line_errors():
+        by = None if mechanism is None else mechanism()
         held = int(value) if value is not None and re.fullmatch(r"\d{1,1000}", value) else value
         options |= {"windows": two, "mechanism": by, "value": held}
         with spark_session(engine, master) as session, progress() as show:
@@ -102,20 +113,21 @@ def audit_file(
                 from untrackable.engines.spark_audit import audit_on_spark
 
                 found = audit_on_spark(session, [file], progress=show, **options)
-    except (UntrackableError, TypeError, ValueError) as error:
-        raise click.ClickException(str(error)) from None
-    if as_json:
-        from untrackable.display.file_audit_words import verdict
+    from untrackable.display.evidence_table import file_audit_columns
+    from untrackable.display.file_audit_words import verdict
 
-        print_json({**found.as_dict(), "verdict": " ".join(verdict(found))})
-    else:
-        _print(found)
+    output.give(
+        words=lambda: _print(found),
+        data=lambda: {**found.as_dict(), "verdict": " ".join(verdict(found))},
+        columns=lambda: file_audit_columns(found),
+        draw=lambda path: _draw(path, found),
+    )
 
 
-def _resolve(name: str, parameters: list[str], preset: str | None) -> Any:
-    from untrackable.cli.mechanism_argument import resolve
+def _draw(path: Path, found: FileAudit) -> None:
+    from untrackable.display.evidence_figure import file_audit_picture
 
-    return resolve(name, parameters, preset)
+    file_audit_picture(found).save(path, force=True)
 
 
 def _print(found: FileAudit) -> None:

@@ -17,6 +17,7 @@ from untrackable.cli.campaign_shown import WIPES, show_campaign, when
 from untrackable.cli.campaign_times import first_moment, round_length
 from untrackable.cli.help_layout import CommandGroup
 from untrackable.cli.ready_option import ready_option, ready_question
+from untrackable.cli.result_options import JSON
 from untrackable.cli.terminal import echo, one_line_errors, print_json, read_json, write_page
 
 if TYPE_CHECKING:
@@ -69,9 +70,9 @@ def campaign() -> None:
 @click.option(
     "--mechanism",
     "mechanism_json",
-    metavar="JSON|FILE",
-    show_default="Deck",
-    help="The mechanism, as JSON.",
+    metavar="'NAME key=value …'",
+    show_default="deck",
+    help="The mechanism.",
 )
 @click.option("--gamma", type=float, default=0.0, show_default=True, help="How linkable reports may be.")
 @click.option(
@@ -93,7 +94,7 @@ def campaign() -> None:
     show_default=f"the crowd, or {_PEOPLE}",
     help="People in a round.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@JSON
 def new(
     file: Path,
     question: str | None,
@@ -228,7 +229,7 @@ def new(
 
 @campaign.command()
 @click.argument("file", type=FILE)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@JSON
 def show(file: Path, as_json: bool) -> None:
     """Show what a campaign asks, when, and what it guarantees.
 
@@ -239,7 +240,7 @@ def show(file: Path, as_json: bool) -> None:
 
 @campaign.command()
 @click.argument("file", type=FILE)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@JSON
 def verify(file: Path, as_json: bool) -> None:
     """Check that a campaign keeps the privacy it declares.
 
@@ -281,7 +282,7 @@ def verify(file: Path, as_json: bool) -> None:
 @campaign.command()
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @click.argument("campaigns", nargs=-1, type=FILE)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@JSON
 def directory(file: Path, campaigns: tuple[Path, ...], as_json: bool) -> None:
     """Add campaigns to a directory file and print its digest.
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from untrackable.cli.attendance_options import observed_attendance, shares_of
 from untrackable.cli.help_layout import PlainCommand
-from untrackable.cli.new_file import NewFile
-from untrackable.cli.terminal import check_page, echo, one_line_errors, print_json, progress, write_page
+from untrackable.cli.progress_display import progress
+from untrackable.cli.result_options import ResultOutput, result_options
+from untrackable.cli.terminal import one_line_errors
 
 if TYPE_CHECKING:
     from untrackable.auditing.comparison import Comparison
@@ -38,8 +38,7 @@ if TYPE_CHECKING:
     "--crowd", type=click.IntRange(min=2), default=1000, show_default=True, help="Size of the crowd to hide in."
 )
 @observed_attendance
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
-@click.option("--html", type=NewFile(), metavar="FILE", help="Write a page with a chart.")
+@result_options("export", "plot", "html")
 def compare(
     eps: float,
     delta: float,
@@ -50,8 +49,7 @@ def compare(
     participation: str,
     places: str,
     persistence: int,
-    as_json: bool,
-    html: Path | None,
+    output: ResultOutput,
 ) -> None:
     """Compare all mechanisms at the same level of privacy.
 
@@ -62,10 +60,10 @@ def compare(
     Example: untrackable compare --eps 1 --reports 30 --html compare.html
              untrackable compare --values 2 --participation 1/5
     """
-    check_page(html)
     with one_line_errors():
         from untrackable.auditing.comparison import compare as rank
         from untrackable.display import comparison_words
+        from untrackable.display.notebook_columns import columns_of
         from untrackable.display.numbers import as_dict
 
         with progress() as show:
@@ -81,20 +79,23 @@ def compare(
                 persistence=persistence,
                 progress=lambda what, done: show("comparing", done),
             )
-    if html is not None:
+
+    def page() -> str:
         from untrackable.display.audit_page import comparison_page
 
         again = ["compare", "--eps", f"{eps:g}", "--delta", f"{delta:g}", "--values", str(values)]
         again += ["--reports", str(reports), "--people", str(people), "--crowd", str(crowd)]
         again += ["--participation", str(found.attendance.participation)]
         again += ["--places", ",".join(shares_of(places)), "--persistence", str(persistence)]
-        write_page(html, comparison_page(found, again))
-    if as_json:
-        print_json({"verdict": comparison_words.verdict(found), **as_dict(found)})
-    else:
-        _print(found)
-        if html is not None:
-            echo(f"wrote {html}")
+        return comparison_page(found, again)
+
+    output.give(
+        words=lambda: _print(found),
+        data=lambda: {"verdict": comparison_words.verdict(found), **as_dict(found)},
+        columns=lambda: columns_of(found),
+        draw=lambda path: found.plot(path, force=True),
+        page=page,
+    )
 
 
 def _print(found: Comparison) -> None:

@@ -8,16 +8,17 @@ import signal
 import sys
 import webbrowser
 from contextlib import ExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from untrackable.cli.help_layout import PlainCommand
-from untrackable.cli.new_file import NewFile
-from untrackable.cli.terminal import check_picture, echo, print_json, progress, write_picture
+from untrackable.cli.progress_display import progress
+from untrackable.cli.result_options import ResultOutput, result_options
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import Console
 
     from untrackable.auditing.confidence import Matched
@@ -33,14 +34,11 @@ if TYPE_CHECKING:
     "--simulated", type=click.IntRange(min=100), default=1_000_000, show_default=True, help="Simulated people."
 )
 @click.option("--browser/--no-browser", default=True, help="Open the pages where there is a screen.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
-@click.option("--plot", type=NewFile(), metavar="FILE", help="Write a picture to FILE.")
+@result_options("export", "plot")
 @click.option(
     "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Random seed of the simulation."
 )
-def demo(
-    once: bool, clients: int, simulated: int, browser: bool, as_json: bool, plot: Path | None, seed: int
-) -> None:
+def demo(once: bool, clients: int, simulated: int, browser: bool, output: ResultOutput, seed: int) -> None:
     """See everything work: people, a collector and an observer.
 
     Starts a collector and a relay on this machine and asks 1,002,000 people which of 1,024 homepages is theirs, in
@@ -51,35 +49,51 @@ def demo(
 
     Example: untrackable demo --once --plot demo.png
     """
-    check_picture(plot)
-    from untrackable.demo.demo_run import run
+    from untrackable.demo.demo_run import run, steps_of
     from untrackable.serving.http_server import end_on_signals
 
     end_on_signals()
     with ExitStack() as running:
-        with progress() as show:
+        with progress(steps_of(clients, simulated)) as show:
             outcome = running.enter_context(run(clients=clients, simulated=simulated, seed=seed, progress=show))
-        if as_json:
-            print_json(_as_json(outcome))
-        else:
-            _print(outcome)
-        if plot is not None:
-            from untrackable.demo.demo_figure import write
-
-            write_picture(plot, lambda path: write(path, outcome))
-            if not as_json:
-                echo(f"wrote {plot}")
+        output.give(
+            words=lambda: _print(outcome),
+            data=lambda: _as_json(outcome),
+            columns=lambda: _columns(outcome),
+            draw=lambda path: _draw(path, outcome),
+        )
         if not once:
             click.echo(
                 f"The collector is running at {outcome.address} (Ctrl-C ends it).\n"
                 f"Its dashboard opens the pages for managers with the key {outcome.key}\n"
                 f"Answer yourself, and see your report go out: {outcome.answer_address}",
-                err=as_json,
+                err=output.as_json,
             )
             if has_window() and browser:
                 webbrowser.open(outcome.address)
                 webbrowser.open(outcome.answer_address)
             signal.pause()
+
+
+def _draw(path: Path, outcome: DemoResult) -> None:
+    from untrackable.demo.demo_figure import demo_picture
+
+    demo_picture(outcome).save(path, force=True)
+
+
+def _columns(outcome: DemoResult) -> dict[str, list[Any]]:
+    """One row for each homepage that is shown: the truth, and both estimates with their intervals."""
+    ways = {"alone": outcome.alone, "crowd": outcome.crowd}
+    names = ("frequency", "lower", "upper")
+    return {
+        "value": [outcome.alone.values[value]["label"] for value in outcome.shown],
+        "truth": [float(outcome.truth[value]) for value in outcome.shown],
+        **{
+            f"{way}_{name}": [found.values[value][name] for value in outcome.shown]
+            for way, found in ways.items()
+            for name in names
+        },
+    }
 
 
 def has_window() -> bool:

@@ -9,15 +9,10 @@ import click
 from untrackable import strict_json
 from untrackable.cli.engine_options import engine_options, spark_session
 from untrackable.cli.help_layout import PlainCommand
+from untrackable.cli.progress_display import progress
+from untrackable.cli.result_options import ResultOutput, result_options
 from untrackable.cli.round_options import round_numbers, round_options
-from untrackable.cli.terminal import (
-    one_line_errors,
-    print_json,
-    print_sentences,
-    printable,
-    progress,
-    read_encoding,
-)
+from untrackable.cli.terminal import one_line_errors, print_sentences, printable, read_encoding
 
 if TYPE_CHECKING:
     from untrackable.discovery.discovered import Discovered
@@ -43,7 +38,7 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 @round_options
 @engine_options("local", "cuda", "spark")
 @click.option("--encoding", metavar="JSON", help="What values mean, if the file does not say.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+@result_options("export", "plot")
 def discover(
     files: tuple[str, ...],
     engine: str,
@@ -54,7 +49,7 @@ def discover(
     rounds: str | None,
     assume_round: int | None,
     encoding: str | None,
-    as_json: bool,
+    output: ResultOutput,
 ) -> None:
     """Find strings that many people hold, without a list.
 
@@ -62,6 +57,7 @@ def discover(
     several files are counted together.
 
     Example: untrackable discover reports.parquet --alpha 0.01
+             untrackable discover reports.parquet --plot found.svg
     """
     with one_line_errors(), spark_session(engine, master) as session:
         from untrackable.reports.file_answers import discover_files
@@ -74,7 +70,7 @@ def discover(
             add_up = SparkEngine(session)
 
         meant = read_encoding(encoding)
-        with progress() as show:
+        with progress({"reading": 1.0, "searching": 1.0}) as show:
             found = discover_files(
                 files,
                 encoding=meant,
@@ -87,10 +83,14 @@ def discover(
                 progress=show,
                 add_up=add_up,
             )
-    if as_json:
-        print_json(strict_json.parse(found.to_json()))
-    else:
-        _print(found)
+    from untrackable.display.notebook_columns import columns_of
+
+    output.give(
+        words=lambda: _print(found),
+        data=lambda: strict_json.parse(found.to_json()),
+        columns=lambda: columns_of(found),
+        draw=lambda path: found.plot(path, force=True),
+    )
 
 
 def _findable(found: Discovered) -> str:

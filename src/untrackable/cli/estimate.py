@@ -10,18 +10,11 @@ import click
 from untrackable.cli.bucket_options import bucket_options
 from untrackable.cli.engine_options import engine_options, spark_session
 from untrackable.cli.help_layout import PlainCommand
-from untrackable.cli.new_file import NewFile
+from untrackable.cli.mechanism_options import mechanism_options
+from untrackable.cli.progress_display import progress
+from untrackable.cli.result_options import ResultOutput, result_options
 from untrackable.cli.round_options import round_numbers, round_options
-from untrackable.cli.terminal import (
-    echo,
-    one_line_errors,
-    print_json,
-    print_sentences,
-    printable,
-    progress,
-    read_encoding,
-)
-from untrackable.extras import require
+from untrackable.cli.terminal import one_line_errors, print_sentences, printable, read_encoding
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,9 +25,7 @@ if TYPE_CHECKING:
     from untrackable.answers.number_summary import NumberSummary
     from untrackable.reports.file_answers import FileAnswer
 
-_FORMATS, _EXPORTS = (".png", ".svg", ".pdf"), (".csv", ".parquet", ".arrow", ".json")
 _FILE = click.Path(path_type=Path)
-_OUT = NewFile()
 _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 
 
@@ -52,17 +43,11 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 @click.option("--by-round", is_flag=True, help="Show each round, and where answers changed.")
 @round_options
 @engine_options("local", "cuda", "spark")
-@click.option("--mechanism", metavar="NAME", help="The mechanism, if the file does not say.")
-@click.option(
-    "--parameter", "-p", "parameters", multiple=True, metavar="KEY=VALUE", help="Parameter of --mechanism."
-)
-@click.option("--preset", metavar="NAME", help="Published parameters of --mechanism.")
+@mechanism_options("If the file does not say it.")
 @bucket_options("encoding")
 @click.option("--encoding", metavar="JSON", help="What values mean, if the file does not say.")
 @click.option("--participation", default="1", metavar="SHARE", help="Each person's chance of answering a round.")
-@click.option("--plot", type=_OUT, metavar="FILE", help="Write a picture (.png, .svg or .pdf).")
-@click.option("--export", "out", type=_OUT, metavar="FILE", help="Write all values: .csv, .parquet, .arrow, .json.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+@result_options("export", "plot")
 def estimate(
     files: tuple[str, ...],
     engine: str,
@@ -77,14 +62,10 @@ def estimate(
     by_round: bool,
     rounds: str | None,
     assume_round: int | None,
-    mechanism: str | None,
-    parameters: tuple[str, ...],
-    preset: str | None,
+    mechanism: Callable[[], Any] | None,
     encoding: str | None,
     participation: str,
-    plot: Path | None,
-    out: Path | None,
-    as_json: bool,
+    output: ResultOutput,
 ) -> None:
     """Estimate how many people hold each value, from reports.
 
@@ -99,12 +80,6 @@ def estimate(
     Example: untrackable estimate reports.parquet --plot answer.png
              untrackable estimate reports.parquet --by-round --plot trend.svg
     """
-    _check("--plot", plot, _FORMATS)
-    if plot is not None:
-        require("plots")
-    _check("--export", out, _EXPORTS)
-    if mechanism is None and (parameters or preset):
-        raise click.UsageError("--parameter and --preset need --mechanism")
     with one_line_errors(), spark_session(engine, master) as session:
         from untrackable.reports.file_answers import estimate_files
         from untrackable.reports.summing import sum_files
@@ -115,7 +90,7 @@ def estimate(
 
             add_up = SparkEngine(session)
 
-        made = None if mechanism is None else _resolve(mechanism, parameters, preset)
+        made = None if mechanism is None else mechanism()
         meant = read_encoding(encoding)
         with progress() as show:
             found = estimate_files(
@@ -138,37 +113,23 @@ def estimate(
         if quantiles and (found.encoding is None or not found.encoding.ordered):
             raise ValueError("--quantile is for numbers, and these values are not")
         if by_round:
-            _by_round(found, plot, out, top, consistent, wanted, beta, as_json)
+            _by_round(found, output, top, consistent, wanted, beta)
             return
-        _write(found, plot, out, top, consistent)
-    if as_json:
+    from untrackable.display.estimate_table import as_dict, export
+
+    def data() -> dict[str, Any]:
         from untrackable.display.days_words import days_json
-        from untrackable.display.estimate_table import as_dict
 
         about = as_dict(found, top=top, fdr=fdr, consistent=consistent, quantiles=wanted)
-        print_json({**about, **({"days": days} if (days := days_json(found, beta)) else {})})
-        return
-    _print(found, top, fdr, consistent, number_summary(found.encoding, found.best, wanted), beta)
-    _say_written(plot, out)
+        return {**about, **({"days": days} if (days := days_json(found, beta)) else {})}
 
-
-def _say_written(*paths: Path | None) -> None:
-    for path in paths:
-        if path is not None:
-            echo(f"wrote {path}")
-
-
-def _check(option: str, path: Path | None, endings: tuple[str, ...]) -> None:
-    if path is not None and (path.suffix not in endings or not path.parent.is_dir()):
-        raise click.BadParameter(
-            f"{path} must end in one of {', '.join(endings)} and be in a folder that exists", param_hint=option
-        )
-
-
-def _resolve(name: str, parameters: tuple[str, ...], preset: str | None) -> Any:
-    from untrackable.cli.mechanism_argument import resolve
-
-    return resolve(name, parameters, preset)
+    numbers = number_summary(found.encoding, found.best, wanted)
+    output.give(
+        words=lambda: _print(found, top, fdr, consistent, numbers, beta),
+        data=data,
+        export=lambda path: export(path, found, consistent=consistent),
+        draw=lambda path: found.plot(path, force=True, top=top),
+    )
 
 
 def _candidates(
@@ -193,56 +154,35 @@ def _candidates(
 
 
 def _by_round(
-    found: FileAnswer,
-    plot: Path | None,
-    out: Path | None,
-    top: int,
-    consistent: bool,
-    quantiles: list[float],
-    beta: float,
-    as_json: bool,
+    found: FileAnswer, output: ResultOutput, top: int, consistent: bool, quantiles: list[float], beta: float
 ) -> None:
     """Everything of `estimate --by-round`."""
     from untrackable.display import estimate_table, trend_table
 
     trends = trend_table.trends_of(found, top=top, quantiles=quantiles, beta=beta)
-    if out is not None:
-        trend_table.export(out, found, beta=beta, consistent=consistent)
-    if plot is not None:
-        from untrackable.display.trend_figure import write
 
-        _picture(plot, lambda: write(plot, trends))
-    if as_json:
-        print_json(trend_table.as_dict(found, trends))
-        return
-    from rich.console import Console
+    def words() -> None:
+        from rich.console import Console
 
-    console = Console(highlight=False)
-    print_sentences(console, estimate_table.summary(found)[:1])
-    _print_table(console, trend_table.table(trends))
-    print_sentences(console, trend_table.sentences(trends))
-    console.print()
-    print_sentences(console, trend_table.notes(trends), indent="  ")
-    console.print()
-    _say_written(plot, out)
+        console = Console(highlight=False)
+        print_sentences(console, estimate_table.summary(found)[:1])
+        _print_table(console, trend_table.table(trends))
+        print_sentences(console, trend_table.sentences(trends))
+        console.print()
+        print_sentences(console, trend_table.notes(trends), indent="  ")
+        console.print()
 
+    def draw(path: Path) -> None:
+        from untrackable.display.trend_figure import trends_picture
 
-def _picture(path: Path, write: Callable[[], object]) -> None:
-    try:
-        write()
-    except OSError as error:
-        raise click.ClickException(f"cannot write {path}: {error.strerror}") from None
+        trends_picture(trends).save(path, force=True)
 
-
-def _write(found: FileAnswer, plot: Path | None, out: Path | None, top: int, consistent: bool) -> None:
-    if out is not None:
-        from untrackable.display.estimate_table import export
-
-        export(out, found, consistent=consistent)
-    if plot is not None:
-        from untrackable.display.estimate_figure import write
-
-        _picture(plot, lambda: write(plot, found, top=top))
+    output.give(
+        words=words,
+        data=lambda: trend_table.as_dict(found, trends),
+        export=lambda path: trend_table.export(path, found, beta=beta, consistent=consistent),
+        draw=draw,
+    )
 
 
 def _print(

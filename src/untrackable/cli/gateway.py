@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from untrackable.cli.help_layout import CommandGroup
+from untrackable.cli.result_options import JSON
 from untrackable.cli.terminal import echo, one_line_errors, print_json
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def show(file: Path, number: int | None, as_json: bool) -> None:
     "--before", type=click.IntRange(min=1), metavar="ROUND", help="All keys of the rounds before this one."
 )
 @LIST
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@JSON
 def revoke(file: Path, ids: tuple[int, ...], before: int | None, number: int | None, as_json: bool) -> None:
     """Revoke keys by destroying their private part.
 

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 import click
 
 from untrackable.cli.help_layout import CommandGroup
+from untrackable.cli.result_options import JSON, ResultOutput, result_options
 from untrackable.cli.serve import STORE
 from untrackable.cli.terminal import print_json
 
 if TYPE_CHECKING:
     from untrackable.collector.stores.store import Store
-
-JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 @click.group(cls=CommandGroup)
@@ -61,21 +60,27 @@ def new(role: str, store: str, as_json: bool) -> None:
 
 @keys.command("list")
 @STORE
-@JSON
-def list_(store: str, as_json: bool) -> None:
+@result_options("export")
+def list_(store: str, output: ResultOutput) -> None:
     """List all keys with role, date, and whether they are revoked.
 
     Example: untrackable keys list
     """
     with opened(store) as found:
         known = found.keys()
-    if as_json:
-        print_json([{"id": k.id, "role": k.role, "created": k.created, "revoked": k.revoked} for k in known])
-        return
-    for key in known:
-        click.echo(f"{key.id}  {key.role:<6}  {key.created}{'  revoked' if key.revoked else ''}")
-    if not known:
-        click.echo("There are no keys.", err=True)
+    names = ("id", "role", "created", "revoked")
+
+    def words() -> None:
+        for key in known:
+            click.echo(f"{key.id}  {key.role:<6}  {key.created}{'  revoked' if key.revoked else ''}")
+        if not known:
+            click.echo("There are no keys.", err=True)
+
+    output.give(
+        words=words,
+        data=lambda: [{name: getattr(key, name) for name in names} for key in known],
+        columns=lambda: {name: [getattr(key, name) for key in known] for name in names},
+    )
 
 
 @keys.command()

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from untrackable.cli.help_layout import CommandGroup, PlainCommand
-from untrackable.cli.keys import JSON, opened
+from untrackable.cli.keys import opened
 from untrackable.cli.new_file import NewFile
+from untrackable.cli.result_options import JSON, ResultOutput, result_options
 from untrackable.cli.serve import STORE
 from untrackable.cli.terminal import echo, print_json
 
@@ -84,15 +85,16 @@ def _contents(file: Path) -> bytes:
 
 @manage.command("list")
 @STORE
-@JSON
-def list_(store: str, as_json: bool) -> None:
+@result_options("export")
+def list_(store: str, output: ResultOutput) -> None:
     """List all campaigns and rounds, and what is published.
 
     Example: untrackable manage list --store sqlite:///reports.db
+             untrackable manage list --export campaigns.csv
     """
     from untrackable.protocol.campaign import Campaign
 
-    rows = []
+    rows: list[dict[str, Any]] = []
     with opened(store) as found:
         for stored in found.campaigns():
             asked = Campaign.from_bytes(stored.document)
@@ -111,9 +113,15 @@ def list_(store: str, as_json: bool) -> None:
                     "open": len(known) - closed,
                 }
             )
-    if as_json:
-        print_json(rows)
-        return
+    names = ("id", "question", "published", "rounds", "last_round", "closed", "small", "open")
+    output.give(
+        words=lambda: _print_campaigns(rows),
+        data=lambda: rows,
+        columns=lambda: {name: [row[name] for row in rows] for name in names},
+    )
+
+
+def _print_campaigns(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         published = "published" if row["published"] else "not published"
         of = "" if row["rounds"] is None else f" of {row['rounds']:,}"

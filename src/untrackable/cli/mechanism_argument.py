@@ -1,4 +1,4 @@
-"""The mechanism that a command's arguments name: one of the catalogue, or MODULE:NAME of one's own."""
+"""The mechanism that words name: one of the catalogue, one in a JSON file, or MODULE:NAME of one's own."""
 
 import dataclasses
 import importlib
@@ -8,7 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from untrackable import strict_json
 from untrackable.encodings.discovered_strings import DiscoveredStrings
+from untrackable.mechanisms import registry
 from untrackable.mechanisms.catalogue import CATALOGUE
 from untrackable.mechanisms.catalogue_entry import Entry
 from untrackable.mechanisms.demands import Budget
@@ -39,15 +41,20 @@ def resolve(
 
     With neither, its parameters meet a goal: by default 16 values (2 for yes/no mechanisms) and eps = 2.
     `MODULE:NAME` is imported, also from the current folder, and called with the parameters unless it is already a
-    mechanism.
+    mechanism. A name that ends in .json is the file of a campaign or of a mechanism. JSON itself is a mechanism.
     """
     given = dict(_key_and_value(text) for text in parameters)
+    if name.endswith(".json") or name.lstrip().startswith("{"):
+        if given or preset is not None:
+            raise ValueError("JSON says all parameters of a mechanism: give no others, and no preset")
+        return _from_json(name)
     if ":" in name:
         if preset is not None:
             raise ValueError(f"a preset needs a mechanism of the catalogue, and {name} is not one")
         return _import_mechanism(name, given)
     if name not in CATALOGUE:
-        raise ValueError(f"mechanism must be one of {', '.join(CATALOGUE)}, or MODULE:NAME; got {name!r}")
+        known = f"{', '.join(CATALOGUE)}, a .json file, or MODULE:NAME"
+        raise ValueError(f"mechanism must be one of {known}; got {name!r}")
     entry = CATALOGUE[name]
     if preset is not None:
         if given:
@@ -57,6 +64,19 @@ def resolve(
         wanted = goal or Budget()
         return entry.for_budget(dataclasses.replace(wanted, values=2) if entry.yes_no else wanted)
     return _call(entry.name, entry.make, given)
+
+
+def _from_json(given: str) -> Any:
+    """The mechanism in a JSON text, or in a file of it, which may be a campaign."""
+    try:
+        document = strict_json.parse(given if given.lstrip().startswith("{") else Path(given).read_bytes())
+    except OSError as error:
+        raise ValueError(f"cannot read {given}: {error.strerror}") from None
+    except ValueError as error:
+        raise ValueError(f"a mechanism in JSON cannot be read: {error}") from None
+    if isinstance(document, dict) and isinstance(document.get("mechanism"), dict):
+        document = document["mechanism"]  # of a campaign
+    return registry.from_json(document)
 
 
 def _preset(entry: Entry, preset: str) -> Any:

@@ -5,20 +5,38 @@ from typing import Any
 
 import click
 
+from untrackable.extras import require
+
 _FORCE = "untrackable.force"
+
+PICTURES = (".svg", ".pdf", ".png")
+"""Endings of the pictures that can be written."""
+TABLES = (".csv", ".parquet", ".arrow", ".json")
+"""Endings of the tables that can be written."""
 
 
 class NewFile(click.Path):
-    """A file to write. `PlainCommand` gives --force to each command that has one."""
+    """A file to write, refused before any work is done if it cannot be written.
 
-    def __init__(self) -> None:
+    Its name must end in one of the `endings`, if there are any, and packages of `extra` must be installed.
+    `PlainCommand` gives --force to each command that has such a file.
+    """
+
+    def __init__(self, *endings: str, extra: str | None = None) -> None:
         super().__init__(dir_okay=False, path_type=Path)
+        self._endings, self._extra = endings, extra
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The path, if nothing is lost by writing there. A device or a pipe loses nothing."""
         path = Path(str(super().convert(value, param, ctx)))
+        if self._endings and path.suffix not in self._endings:
+            self.fail(f"{path} must end in one of {', '.join(self._endings)}", param, ctx)
+        if not path.parent.is_dir():
+            self.fail(f"cannot write {path}: there is no folder {path.parent}", param, ctx)
         if path.is_file() and not (ctx is not None and is_forced(ctx)):
             self.fail(f"{path} exists already; choose another name, or give --force to replace it", param, ctx)
+        if self._extra is not None:
+            require(self._extra)
         return path
 
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from untrackable.cli.help_layout import PlainCommand
-from untrackable.cli.terminal import print_json, progress
-from untrackable.extras import require
+from untrackable.cli.progress_display import progress
+from untrackable.cli.result_options import ResultOutput, result_options
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import Console
 
     from untrackable.brackets import Bracket
@@ -21,62 +22,54 @@ if TYPE_CHECKING:
     from untrackable.paper.reproduce import Reproduction
 
 
+def _old_plots(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        raise click.UsageError("--plots DIR is now --plot FILE: one picture with both figures")
+
+
 @click.command(cls=PlainCommand)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
-@click.option(
-    "--plots", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="Write the two figures to DIR."
-)
+@click.option("--plots", hidden=True, expose_value=False, callback=_old_plots)
+@result_options("export", "plot")
 @click.option(
     "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Random seed of the percentiles."
 )
-def paper(as_json: bool, plots: Path | None, seed: int) -> None:
+def paper(output: ResultOutput, seed: int) -> None:
     """Recompute the paper's numbers and show both side by side.
 
     The paper is Naor and Vexler, "Can Two Walk Together". If a number differs, its entry in docs/errata.md is
-    named. Exits with 1 if a number differs without an entry.
+    named. The picture has the paper's two figures. Exits with 1 if a number differs without an entry.
 
-    Example: untrackable paper --plots figures
+    Example: untrackable paper --plot figures.png
     """
-    if plots is not None:
-        require("plots")
-        _prepare(plots)
     from untrackable.paper.reproduce import reproduce
 
     with progress() as show:
         found = reproduce(seed, show)
-        written = _write(plots, found) if plots else []
-    if as_json:
-        print_json(
-            {
-                "rows": [dataclasses.asdict(row) for row in found.rows],
-                "percentiles": [dataclasses.asdict(point) for point in found.points],
-                "plots": [str(path) for path in written],
-            }
-        )
-    else:
-        _print(found, written)
+    output.give(
+        words=lambda: _print(found),
+        data=lambda: {
+            "rows": [dataclasses.asdict(row) for row in found.rows],
+            "percentiles": [dataclasses.asdict(point) for point in found.points],
+        },
+        columns=lambda: _columns(found),
+        draw=lambda path: _draw(path, found),
+    )
     if any(row.verdict == "differs" and not row.erratum for row in found.rows):
         raise SystemExit(1)
 
 
-def _prepare(plots: Path) -> None:
-    """Make the folder before the work, so that a bad place is known at once."""
-    try:
-        plots.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise click.ClickException(f"cannot write figures to {plots}: {error.strerror}") from None
+def _columns(found: Reproduction) -> dict[str, list[Any]]:
+    names = [field.name for field in dataclasses.fields(found.rows[0])]
+    return {name: [getattr(row, name) for row in found.rows] for name in names}
 
 
-def _write(plots: Path, found: Reproduction) -> list[Path]:
-    from untrackable.paper import paper_figures
+def _draw(path: Path, found: Reproduction) -> None:
+    from untrackable.paper.paper_figures import paper_picture
 
-    try:
-        return paper_figures.write_figures(plots, found.points)
-    except OSError as error:
-        raise click.ClickException(f"cannot write figures to {plots}: {error.strerror}") from None
+    paper_picture(found.points).save(path, force=True)
 
 
-def _print(found: Reproduction, written: list[Path]) -> None:
+def _print(found: Reproduction) -> None:
     from rich.console import Console
 
     console = Console()
@@ -93,8 +86,6 @@ def _print(found: Reproduction, written: list[Path]) -> None:
         f"[bold]{len(found.rows) - len(differs)} pass, {len(differs)} differ[/bold]; "
         "each difference is explained in docs/errata.md under its number."
     )
-    for path in written:
-        console.print(f"wrote {path}")
 
 
 def _section(console: Console, section: str, rows: list[PaperStatement]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,19 +13,17 @@ from untrackable.cli.answer_options import encoding_of
 from untrackable.cli.attendance_options import DEFAULT_RECOGNITION, chosen_attendance, shares_of
 from untrackable.cli.bucket_options import bucket_options
 from untrackable.cli.help_layout import PlainCommand
-from untrackable.cli.new_file import NewFile
 from untrackable.cli.plan_together import together_options
-from untrackable.cli.terminal import (
-    check_page,
-    echo,
-    one_line_errors,
-    print_json,
-    progress,
-    write_page,
-)
+from untrackable.cli.progress_display import ShowProgress, progress
+from untrackable.cli.result_options import ResultOutput, result_options
+from untrackable.cli.terminal import one_line_errors
 
 if TYPE_CHECKING:
     from untrackable.planning.plans import Plan
+
+
+_PAGE = 8.0
+"""How much larger the work for a page is than that for the plan: its sliders need hundreds of plans."""
 
 
 class Rounds(click.ParamType):  # type: ignore[type-arg]
@@ -84,13 +81,7 @@ class Rounds(click.ParamType):  # type: ignore[type-arg]
 )
 @click.option("--pooled", type=int, default=1, show_default=True, help="Rounds pooled for one figure.")
 @chosen_attendance
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
-@click.option(
-    "--html",
-    type=NewFile(),
-    metavar="FILE",
-    help="Write a page with charts.",
-)
+@result_options("export", "plot", "html")
 @together_options
 def plan(
     one_value: bool,
@@ -98,8 +89,7 @@ def plan(
     encoding: str | None,
     places: str,
     recognition: float | None,
-    as_json: bool,
-    html: Path | None,
+    output: ResultOutput,
     **demands: Any,
 ) -> None:
     r"""Choose a mechanism and its parameters for your goals.
@@ -135,7 +125,6 @@ def plan(
                  --crowd-eps 1
              untrackable plan --together questions.toml --campaigns campaigns
     """
-    check_page(html)
     is_default = click.get_current_context().get_parameter_source("observer") is click.core.ParameterSource.DEFAULT
     if demands["observer"] == "alone" and not is_default and demands["crowd_eps"] is not None:
         raise click.ClickException("--crowd-eps is for --observer crowd; --eps is the limit for --observer alone")
@@ -145,6 +134,7 @@ def plan(
     )
     with one_line_errors():
         from untrackable.display import plan_json
+        from untrackable.display.notebook_columns import columns_of
         from untrackable.planning.goals import Goals
         from untrackable.planning.plans import plan as solve
 
@@ -160,21 +150,25 @@ def plan(
         except (TypeError, ValueError) as error:
             names = ("encoding", "places", "recognition", *demands)
             raise click.ClickException(_as_options(str(error), names)) from None
-        with progress() as told:
-            found = solve(goals=goals, progress=lambda what, done: told("planning", done))
-            if html is not None:
-                from untrackable.display.plan_page import plan_page
-
-                page = plan_page(found, again, progress=lambda what, done: told(what, done))
-                write_page(html, page)
-    if as_json:
-        print_json(plan_json.as_json(found))
-    else:
-        _print(found, again)
-        if html is not None:
-            echo(f"wrote {html}")
+        steps = {"planning": 1.0, **({} if output.html is None else {"computing the page": _PAGE})}
+        with progress(steps) as show:
+            found = solve(goals=goals, progress=lambda what, done: show("planning", done))
+            page = _page(found, again, show) if output.html is not None else ""
+    output.give(
+        words=lambda: _print(found, again),
+        data=lambda: plan_json.as_json(found),
+        columns=lambda: columns_of(found),
+        draw=lambda path: found.plot(path, force=True),
+        page=lambda: page,
+    )
     if not found.options:
         raise click.exceptions.Exit(1)
+
+
+def _page(found: Plan, again: list[str], show: ShowProgress) -> str:
+    from untrackable.display.plan_page import plan_page
+
+    return plan_page(found, again, progress=lambda what, done: show("computing the page", done))
 
 
 def _option(name: str) -> str:

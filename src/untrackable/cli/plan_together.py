@@ -12,8 +12,10 @@ import click
 from untrackable.cli.campaign_times import first_moment, round_length
 from untrackable.cli.new_file import is_forced
 from untrackable.cli.policy import DEFAULTS
+from untrackable.cli.progress_display import progress
 from untrackable.cli.question_file import read_questions
-from untrackable.cli.terminal import echo, one_line_errors, print_json, progress, write_page
+from untrackable.cli.result_options import ResultOutput
+from untrackable.cli.terminal import echo, one_line_errors, write_page
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,24 +25,26 @@ if TYPE_CHECKING:
     from untrackable.protocol.campaign import Campaign
 
 _DIRECTORY = "directory"
+_OPTIONS = ("together", "campaigns", "as_json", "export")
+"""The options that go together."""
 
 
 def together_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options to a command, which is not run if they are given."""
 
     @functools.wraps(command)
-    def run(*args: Any, together: Path | None, campaigns: Path | None, **options: Any) -> Any:
+    def run(*args: Any, together: Path | None, campaigns: Path | None, output: ResultOutput, **options: Any) -> Any:
         if together is None:
             if campaigns is not None:
                 raise click.UsageError("--campaigns goes with --together")
-            return command(*args, **options)
+            return command(*args, output=output, **options)
         context = click.get_current_context()
         default = click.core.ParameterSource.DEFAULT
-        given = [name for name in options if context.get_parameter_source(name) is not default]
-        if others := [name for name in given if name != "as_json"]:
+        given = [name for name in context.params if context.get_parameter_source(name) is not default]
+        if others := [name for name in given if name not in _OPTIONS]:
             said = f"--{others[0].replace('_', '-')}"
             raise click.UsageError(f"{said} does not go with --together: the file says what is asked for")
-        return _plan(together, campaigns, options["as_json"], forced=is_forced(context))
+        return _plan(together, campaigns, output, forced=is_forced(context))
 
     made: Callable[..., Any] = run
     for option in (
@@ -61,9 +65,10 @@ def together_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return made
 
 
-def _plan(file: Path, folder: Path | None, as_json: bool, *, forced: bool) -> None:
+def _plan(file: Path, folder: Path | None, output: ResultOutput, *, forced: bool) -> None:
     with one_line_errors():
         from untrackable.display import question_set_words
+        from untrackable.display.notebook_columns import columns_of
         from untrackable.planning.question_set import plan_together
 
         asked = read_questions(file)
@@ -84,11 +89,12 @@ def _plan(file: Path, folder: Path | None, as_json: bool, *, forced: bool) -> No
         for campaign in made.values():
             _check_holds(campaign)
     written = _write(made, paths)
-    if as_json:
-        ids = {name: campaign.id for name, campaign in made.items()}
-        print_json({**question_set_words.as_json(found), "policy": _policy(found), "ids": ids, **written})
-        return
-    _print(found, made, file, written)
+    ids = {name: campaign.id for name, campaign in made.items()}
+    output.give(
+        words=lambda: _print(found, made, file, written),
+        data=lambda: {**question_set_words.as_json(found), "policy": _policy(found), "ids": ids, **written},
+        columns=lambda: columns_of(found),
+    )
 
 
 def _paths(folder: Path, asked: QuestionFile, *, forced: bool) -> dict[str, Path]:

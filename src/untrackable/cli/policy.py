@@ -12,6 +12,7 @@ import click
 
 from untrackable.cli.budget_words import left_words, offer_words, spent_words
 from untrackable.cli.help_layout import CommandGroup
+from untrackable.cli.result_options import JSON
 from untrackable.cli.terminal import echo, one_line_errors, print_json
 
 if TYPE_CHECKING:
@@ -187,7 +188,7 @@ def _offered(folder: Path, file: Path, as_json: bool) -> None:
     metavar="FILE",
     help="Say what this campaign would take.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@JSON
 def show(folder: Path, file: Path | None, as_json: bool) -> None:
     """Show the policy that is stored in a folder, and what is spent.
 
@@ -211,7 +212,7 @@ def show(folder: Path, file: Path | None, as_json: bool) -> None:
 @policy_options
 @click.option("--no-relay", is_flag=True, help="Trust no relay any more.")
 @FOLDER
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@JSON
 def set_(limits: dict[str, Any], no_relay: bool, folder: Path, as_json: bool) -> None:
     """Change the policy of a folder. Only this can raise it.
 

@@ -8,13 +8,23 @@ from typing import TYPE_CHECKING
 import click
 
 from untrackable.cli.help_layout import PlainCommand
-from untrackable.cli.new_file import NewFile
-from untrackable.cli.terminal import check_picture, echo, print_json, printable, progress, write_picture
+from untrackable.cli.progress_display import progress
+from untrackable.cli.result_options import ResultOutput, result_options
+from untrackable.cli.terminal import one_line_errors, printable
 
 if TYPE_CHECKING:
     from untrackable.rappor_decode.decode_result import Decoded
 
 _FILE = click.Path(path_type=Path)
+_SHOWN = 40
+"""How many strings the picture has."""
+_STEPS = {
+    "hashing the candidates": 1.0,
+    "choosing candidates": 2.0,
+    "least squares": 1.0,
+    "comparing with chance": 1.0,
+}
+"""The steps of decoding and their relative sizes."""
 
 
 @click.command("rappor-decode", cls=PlainCommand)
@@ -39,13 +49,7 @@ _FILE = click.Path(path_type=Path)
     show_default=True,
     help="Confidence of each interval.",
 )
-@click.option(
-    "--plot",
-    type=NewFile(),
-    metavar="FILE",
-    help="Write a picture (.png, .svg or .pdf).",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+@result_options("export", "plot")
 def rappor_decode(
     params: Path,
     counts: Path,
@@ -56,8 +60,7 @@ def rappor_decode(
     fdr: bool,
     complete: bool,
     level: float,
-    plot: Path | None,
-    as_json: bool,
+    output: ResultOutput,
 ) -> None:
     r"""Find the strings behind data that RAPPOR collected.
 
@@ -69,44 +72,37 @@ def rappor_decode(
     """
     if (map_file is None) == (candidates is None):
         raise click.UsageError("give either MAP or --candidates FILE")
-    check_picture(plot)
-    from untrackable.errors import UntrackableError
+    from untrackable.display import decoded_words
+    from untrackable.display.notebook_columns import columns_of
     from untrackable.rappor_decode.candidate_map import read_map
     from untrackable.rappor_decode.decode import decode
     from untrackable.rappor_decode.rappor_files import read_candidates, read_counts, read_params, read_reports
 
-    try:
-        with progress() as show:
-            mechanism = read_params(params)
-            show("reading the files")
-            sums = (read_reports if from_reports else read_counts)(counts, mechanism)
-            listed = read_map(map_file, mechanism) if map_file else read_candidates(candidates or Path())
-            found = decode(
-                mechanism,
-                sums,
-                listed,
-                alpha=alpha,
-                correction="fdr" if fdr else "bonferroni",
-                unlisted=not complete,
-                level=level,
-                progress=show,
-            )
-    except (UntrackableError, ValueError) as error:
-        raise click.ClickException(str(error)) from None
-    if plot is not None:
-        from untrackable.display.decoded_figure import write
-
-        write_picture(plot, lambda path: write(path, found))
-    if as_json:
-        from untrackable.display import decoded_words
-
-        print_json(
-            {**found.as_dict(), "verdict": decoded_words.verdict(found), "notes": decoded_words.notes(found)}
+    with one_line_errors(), progress(_STEPS) as show:
+        mechanism = read_params(params)
+        show("reading the files")
+        sums = (read_reports if from_reports else read_counts)(counts, mechanism)
+        listed = read_map(map_file, mechanism) if map_file else read_candidates(candidates or Path())
+        found = decode(
+            mechanism,
+            sums,
+            listed,
+            alpha=alpha,
+            correction="fdr" if fdr else "bonferroni",
+            unlisted=not complete,
+            level=level,
+            progress=show,
         )
-        return
-    _print(found)
-    if plot is not None:
-        echo(f"wrote {plot}")
+    output.give(
+        words=lambda: _print(found),
+        data=lambda: {
+            **found.as_dict(),
+            "verdict": decoded_words.verdict(found),
+            "notes": decoded_words.notes(found),
+        },
+        columns=lambda: columns_of(found),
+        draw=lambda path: found.plot(path, force=True, top=_SHOWN),
+    )
 
 
 def _print(found: Decoded) -> None:

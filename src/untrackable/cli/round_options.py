@@ -1,4 +1,4 @@
-"""The options `--rounds` and `--assume-round`, which mean the same in every command that reads files of reports."""
+"""The options `--only-rounds` and `--assume-round` of the commands that read files of reports."""
 
 from __future__ import annotations
 
@@ -7,19 +7,24 @@ from typing import Any
 
 import click
 
+from untrackable.cli.renamed_options import renamed_options
+
 _MOST = 1 << 20
 
 
 def round_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add both options to a command, as its arguments `rounds` (text, for `round_numbers`) and `assume_round`."""
-    selected = click.option("--rounds", metavar="1-7,9", help="Use only the reports of these rounds.")
+    """Add both options to a command, as its arguments `rounds` (text, for `round_numbers`) and `assume_round`.
+
+    Elsewhere, --rounds is how many rounds there are, so this one has another name.
+    """
+    selected = click.option("--only-rounds", "rounds", metavar="1-7,9", help="Use the reports of these rounds.")
     assumed = click.option(
         "--assume-round",
         type=click.IntRange(min=1),
         metavar="N",
         help="The round, if the file does not say.",
     )
-    return selected(assumed(command))
+    return selected(assumed(renamed_options({"--rounds": ("--only-rounds", "rounds")})(command)))
 
 
 def round_numbers(text: str | None) -> list[int] | None:

@@ -10,8 +10,11 @@ import click
 
 from untrackable.cli.bucket_options import bucket_options
 from untrackable.cli.help_layout import PlainCommand
+from untrackable.cli.mechanism_options import PRESET
 from untrackable.cli.new_file import NewFile
-from untrackable.cli.terminal import echo, one_line_errors, print_json, progress, read_encoding
+from untrackable.cli.progress_display import progress
+from untrackable.cli.result_options import JSON
+from untrackable.cli.terminal import echo, one_line_errors, print_json, read_encoding
 
 if TYPE_CHECKING:
     from untrackable.reports.simulation import Simulated
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
 @click.command(cls=PlainCommand)
 @click.argument("mechanism")
 @click.argument("parameters", nargs=-1)
-@click.option("--preset", metavar="NAME", help="Use published parameters instead of your own.")
+@PRESET
 @click.option("--out", type=NewFile(), required=True, metavar="FILE", help="Where to write.")
 @click.option("--people", type=click.IntRange(min=0), show_default="all of --values", help="Number of people.")
 @click.option("--rounds", type=click.IntRange(min=1), default=1, show_default=True, help="Reports of each person.")
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
 @click.option(
     "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="The same seed gives the same file."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a summary.")
+@JSON
 def simulate(
     mechanism: str,
     parameters: tuple[str, ...],

@@ -1,4 +1,4 @@
-"""What the commands share: progress on standard error, JSON on standard output, errors in one line, files."""
+"""What the commands share: JSON on standard output, errors in one line, files, text that is safe to print."""
 
 import io
 import os
@@ -7,51 +7,17 @@ import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from untrackable import strict_json
-from untrackable.extras import require
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-PICTURES = (".png", ".svg", ".pdf")
-"""Endings of the pictures that can be written."""
 _BROKEN_PIPE_STATUS = 128 + 13
 """The status of a program that a broken pipe ended, as shells say it."""
-
-
-class ShowProgress(Protocol):
-    """Shows what is being done and, where it is known, which share of it is done."""
-
-    def __call__(self, what: str, done: float | None = None) -> None:
-        """Show it; `done` goes from 0 to 1."""
-
-
-@contextmanager
-def progress() -> Iterator[ShowProgress]:
-    """A progress bar on standard error, which a pipe does not see."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        tasks: dict[str, Any] = {}
-        current: list[str] = []
-
-        def show(what: str, done: float | None = None) -> None:
-            if what not in tasks:
-                if current and done is None:
-                    bar.update(tasks[current[-1]], total=1.0, completed=1.0, visible=False)
-                tasks[what] = bar.add_task(what, total=None if done is None else 1.0)
-                current.append(what)
-            if done is not None:
-                bar.update(tasks[what], completed=done)
-
-        yield show
 
 
 @contextmanager
@@ -63,29 +29,6 @@ def one_line_errors() -> Iterator[None]:
         yield
     except (UntrackableError, ValueError, TypeError) as error:
         raise click.ClickException(str(error)) from None
-
-
-def check_page(path: Path | None) -> None:
-    """Refuse a page whose folder does not exist, before the work is done."""
-    if path is not None and not path.parent.is_dir():
-        raise click.ClickException(f"cannot write {path}: there is no folder {path.parent}")
-    if path is not None:
-        require("plots")
-
-
-def check_picture(path: Path | None) -> None:
-    """Refuse a --plot whose format is unknown or whose folder does not exist, before the work is done."""
-    check_output("--plot", path, PICTURES)
-    if path is not None:
-        require("plots")
-
-
-def check_output(option: str, path: Path | None, endings: tuple[str, ...]) -> None:
-    """Refuse a file whose ending is none of these or whose folder does not exist, before the work is done."""
-    if path is not None and (path.suffix not in endings or not path.parent.is_dir()):
-        raise click.BadParameter(
-            f"{path} must end in one of {', '.join(endings)} and be in a folder that exists", param_hint=option
-        )
 
 
 def write_page(path: Path, page: str) -> None:
@@ -102,14 +45,6 @@ def write_page(path: Path, page: str) -> None:
     try:
         with whole_file(path) as file:
             file.write(page.encode())
-    except OSError as error:
-        raise click.ClickException(f"cannot write {path}: {error.strerror}") from None
-
-
-def write_picture(path: Path, draw: Callable[[Path], object]) -> None:
-    """Let `draw` write a picture to a file; a file that cannot be written is an error in one line."""
-    try:
-        draw(path)
     except OSError as error:
         raise click.ClickException(f"cannot write {path}: {error.strerror}") from None
 

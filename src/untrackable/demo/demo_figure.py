@@ -1,15 +1,14 @@
 """The figure of the demonstration: the collector's estimates, and how well an observer can follow people."""
 
-from pathlib import Path
-
 import numpy as np
 
 from untrackable.auditing.confidence import Matched
 from untrackable.demo.demo_run import DemoResult
 from untrackable.demo.homepage_question import DAYS, ROUNDS, recognised_if_kept
 from untrackable.demo.observer import LINKED
-from untrackable.display.figure_style import AMBER, BLUE, INK, plain_axes, save_figure
+from untrackable.display.figure_style import AMBER, BLUE, INK, plain_axes
 from untrackable.display.percentages import percent
+from untrackable.display.picture import Picture
 from untrackable.extras import extra
 
 with extra("plots"):
@@ -20,13 +19,14 @@ _LEFT = 0.05
 """The left end of the axis of shares, in percent: below that of a guess."""
 
 
-def write(path: Path, outcome: DemoResult) -> None:
-    """Write the figure. The suffix of the file chooses the format."""
+def demo_picture(outcome: DemoResult) -> Picture:
+    """The estimates on the left, and the shares of people who were followed on the right."""
     figure = Figure(figsize=(11, 4.8), layout="constrained")
     left, right = figure.subplots(1, 2)
     _learned(left, outcome)
     _followed(right, outcome)
-    save_figure(figure, path)
+    words = f"What the collector learns about {outcome.people:,} people, and how well an observer follows them"
+    return Picture(figure, words)
 
 
 def _learned(axes: Axes, outcome: DemoResult) -> None:

@@ -41,6 +41,8 @@ SHOWN = 16
 """Tables and figures show this many homepages."""
 _RELAYED = 200
 """This many people at most send the second campaign's reports from a client of their own, through a relay."""
+_DIRECT, _RELAY, _FOLLOWING = "directly", "through a relay", "following people"
+"""How reports reach the collector, and the last step."""
 _NO_LIMIT = str(10**9)
 """The relay takes so many requests a minute from one address: all clients have the address of this machine."""
 _SHARED_MEMORY = "/dev/shm"  # noqa: S108
@@ -134,8 +136,33 @@ def run(
             crowd,
             promised,
             [value for value in crowd.values if value in alone.values][:SHOWN],
-            follow(asked.mechanism, seed, _share_of(progress, "following people")),
+            follow(asked.mechanism, seed, _share_of(progress, _FOLLOWING)),
         )
+
+
+def steps_of(clients: int, simulated: int) -> dict[str, float]:
+    """The steps that are shown, in their order, with about as many seconds as they take on a small machine."""
+    relayed = min(clients, _RELAYED)
+    direct, sealed = _steps(clients, simulated, _DIRECT), _steps(relayed, simulated + clients - relayed, _RELAY)
+    millions = (simulated + clients) / 1e6
+    return {
+        direct[0]: 1.0 + clients / 60,
+        direct[1]: 4.0 * millions,
+        direct[2]: 1.0 + millions,
+        sealed[0]: 1.0 + relayed / 30,
+        sealed[1]: 4.0 * millions,
+        sealed[2]: 1.0 + millions,
+        _FOLLOWING: 15.0,
+    }
+
+
+def _steps(clients: int, simulated: int, way: str) -> tuple[str, str, str]:
+    """What is shown while a campaign is answered: by clients, by simulated people, and while it is closed."""
+    return (
+        f"{clients:,} clients, {DAYS} days, {way}",
+        f"{simulated:,} simulated people, {DAYS} days, {way}",
+        f"closing rounds of reports that came {way}",
+    )
 
 
 def _memory_folder(clients: int) -> str | None:
@@ -165,18 +192,19 @@ class _People:
 
 def _collect(campaign: Campaign, server: str, key: str, relays: tuple[str, ...], people: _People) -> Collected:
     """All people answer a campaign, and its rounds are closed."""
-    where, way = f"/campaigns/{campaign.id}", "through a relay" if relays else "directly"
+    where, way = f"/campaigns/{campaign.id}", _RELAY if relays else _DIRECT
     clients, values = people.clients_of(campaign), people.values
     folder = people.folder / campaign.id
     folder.mkdir()
     request(server, "POST", "/campaigns?published=true", campaign.to_bytes(), "application/json", key)
-    show = _share_of(people.progress, f"{clients:,} clients, {DAYS} days, {way}")
+    real, simulated, closing = _steps(clients, len(values) - clients, way)
+    show = _share_of(people.progress, real)
     accepted = run_clients(campaign, server, relays, folder, values[:clients].tolist(), show)
-    show = _share_of(people.progress, f"{len(values) - clients:,} simulated people, {DAYS} days, {way}")
+    show = _share_of(people.progress, simulated)
     accepted += send_simulated(campaign, server, values[clients:], people.seed, show)
     for round in range(1, DAYS + 1):
         request(server, "POST", f"{where}/rounds/{round}/close", key=key)
-        people.progress("closing rounds", round / DAYS)
+        people.progress(closing, round / DAYS)
     answer = strict_json.parse(request(server, "GET", f"{where}/estimate?top={_ASKED}"))
     rows = {row["value"]: row for row in answer["values"]}
     return Collected(campaign, accepted, answer["reports"], answer["beta"], rows)

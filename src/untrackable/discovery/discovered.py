@@ -4,8 +4,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from untrackable import strict_json
-from untrackable.extras import extra
-from untrackable.notebook_view import NotebookView
+from untrackable.notebook_view import NotebookTable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,7 +28,7 @@ class FoundString(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Discovered(NotebookView):
+class Discovered(NotebookTable):
     """Strings that people hold, the most frequent first, and leads: the next best strings, which may be noise.
 
     With probability at least 1 - alpha, each of `strings` is held by somebody. `n` is the number of reports. The
@@ -55,23 +54,8 @@ class Discovered(NotebookView):
 
     def to_arrow(self) -> "pa.Table":
         """A row for each of `strings` and then of `leads`; the column `certain` tells them apart."""
-        with extra("files"):
-            import pyarrow as pa
-
-        rows = [{**found._asdict(), "certain": True} for found in self.strings]
-        rows += [{**found._asdict(), "certain": False} for found in self.leads]
-        numbers = [(name, pa.float64()) for name in FoundString._fields if name != "string"]
-        schema = pa.schema([("string", pa.string()), *numbers, ("certain", pa.bool_())])
         said = {"reports": str(self.n), "alpha": repr(self.alpha)}
-        return pa.Table.from_pylist(rows, schema=schema).replace_schema_metadata(said)
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """The table of `to_arrow` for any library that takes Arrow data: DuckDB, Polars, pandas and others."""
-        return self.to_arrow().__arrow_c_stream__(requested_schema)
-
-    def to_pandas(self) -> Any:
-        """The table of `to_arrow` as a pandas data frame, if pandas is installed."""
-        return self.to_arrow().to_pandas()
+        return NotebookTable.to_arrow(self).replace_schema_metadata(said)
 
     def to_json(self) -> str:
         """A JSON object, which also says which numbers are bounds."""

@@ -9,7 +9,7 @@ from untrackable.auditing.mechanism_audit import Apart, Audit, InCrowd
 from untrackable.brackets import Bracket
 from untrackable.display.audited_attendance_words import answering, attendance_words, shares, stay_rows, stays
 from untrackable.display.crowd_words import DOES_NOT_APPLY, both_ends
-from untrackable.display.numbers import lower, number, said, shown, upper
+from untrackable.display.numbers import known_ends, lower, number, said, shown, upper
 
 CAPTIONS = {
     "recognised": (
@@ -103,13 +103,40 @@ FORMULAS = (
 
 
 class Line(NamedTuple):
-    """One row of the table: its heading, what it is, the number, its certainty, and what it means."""
+    """One row of the table: its heading, what it is, the number, its certainty, and what it means.
+
+    `estimate` is a sampled number. `lower` and `upper` are the ends that are known, or those of its interval.
+    """
 
     heading: str
     what: str
     number: str
     certainty: str
     meaning: str
+    estimate: float | None = None
+    lower: float | None = None
+    upper: float | None = None
+
+    @staticmethod
+    def of(heading: str, what: str, bracket: Bracket, meaning: str) -> "Line":
+        """A number that is known as a bracket."""
+        return Line(heading, what, *shown(bracket), meaning, None, *known_ends(bracket))
+
+    @staticmethod
+    def at_most(heading: str, what: str, bound: float, meaning: str) -> "Line":
+        """An upper bound."""
+        return Line(heading, what, upper(bound), "upper", meaning, upper=bound)
+
+    @staticmethod
+    def exactly(heading: str, what: str, value: float, meaning: str) -> "Line":
+        """A number that is known exactly."""
+        return Line(heading, what, number(value), "exact", meaning, lower=value, upper=value)
+
+    @staticmethod
+    def measured(heading: str, what: str, matched: Matched, meaning: str) -> "Line":
+        """A number that was sampled, with its interval."""
+        ends = matched.sampled, matched.lower, matched.upper
+        return Line(heading, what, sampled(matched), "sampled", meaning, *ends)
 
 
 def sampled(matched: Matched) -> str:
@@ -235,7 +262,7 @@ def lines(audit: Audit) -> list[Line]:
 
     def add(heading: str, what: str, bracket: Bracket | None, meaning: str) -> None:
         if bracket is not None:
-            found.append(Line(heading, what, *shown(bracket), meaning))
+            found.append(Line.of(heading, what, bracket, meaning))
 
     def apart(heading: str, what: str, answer: Apart | None, *, advantage: bool) -> None:
         if answer is not None:
@@ -283,7 +310,7 @@ def _crowd_line(audit: Audit, found: InCrowd) -> Line:
     what = f"eps at delta = {found.delta:g}"
     if found.eps is None:
         return Line(heading, what, DOES_NOT_APPLY, "", found.why)
-    return Line(heading, what, *shown(found.eps), "if nobody knows who sent which report")
+    return Line.of(heading, what, found.eps, "if nobody knows who sent which report")
 
 
 def _attendance(audit: Audit) -> Iterable[Line]:
@@ -291,24 +318,19 @@ def _attendance(audit: Audit) -> Iterable[Line]:
     heading = f"Attendance, {audit.rounds:,} rounds"
     often = answering(found.attendance.participation, audit.rounds)
     model = f"places {shares(found.attendance.places)}; {stays(found.attendance.persistence)}"
-    yield Line(
-        heading,
-        f"recognised among {crowd}, at most",
-        *shown(found.alone),
-        f"by attendance alone: {often}",
-    )
-    yield Line(heading, "advantage", *shown(found.advantage), model)
+    yield Line.of(heading, f"recognised among {crowd}, at most", found.alone, f"by attendance alone: {often}")
+    yield Line.of(heading, "advantage", found.advantage, model)
     if found.with_reports is not None:
         meaning = "by reports and attendance together"
-        yield Line(heading, "recognised, with reports, at most", *shown(found.with_reports), meaning)
+        yield Line.of(heading, "recognised, with reports, at most", found.with_reports, meaning)
     for what, recognised in stay_rows(found):
-        yield Line(heading, what, upper(recognised), "upper", "recognised by attendance alone")
+        yield Line.at_most(heading, what, recognised, "recognised by attendance alone")
     if found.matched is not None:
         heading = f"Matching {found.matched.people:,} people by attendance, {audit.rounds:,} rounds"
         limit = f"proved to be at most {upper(found.matched.alone_bound.upper)}"
-        yield Line(heading, "first choice right", sampled(found.matched.alone), "sampled", limit)
+        yield Line.measured(heading, "first choice right", found.matched.alone, limit)
         if found.matched.together is not None:
-            yield Line(heading, "with reports", sampled(found.matched.together), "sampled", "")
+            yield Line.measured(heading, "with reports", found.matched.together, "")
 
 
 def _simulated(audit: Audit) -> Iterable[Line]:
@@ -326,13 +348,13 @@ def _simulated(audit: Audit) -> Iterable[Line]:
         for what, matched, bound in shares:
             if matched is not None:
                 limit = "" if bound is None else f"proved to be at most {upper(bound.upper)}"
-                yield Line(heading, what, sampled(matched), "sampled", limit)
+                yield Line.measured(heading, what, matched, limit)
     if changed is not None:
         heading = f"Finding changes of {changed.people:,} people, {changed.reports} reports"
-        yield Line(heading, "found at 5 % false alarms", sampled(changed.found), "sampled", "")
-        yield Line(heading, "right round named", sampled(changed.when), "sampled", "")
+        yield Line.measured(heading, "found at 5 % false alarms", changed.found, "")
+        yield Line.measured(heading, "right round named", changed.when, "")
         limit = f"proved to be at most {upper(changed.auc_bound.upper)}"
-        yield Line(heading, "area under the curve", sampled(changed.auc), "sampled", limit)
+        yield Line.measured(heading, "area under the curve", changed.auc, limit)
 
 
 def _accuracy(audit: Audit) -> Iterable[Line]:
@@ -340,17 +362,12 @@ def _accuracy(audit: Audit) -> Iterable[Line]:
         return
     found = audit.accuracy
     heading = f"Accuracy, {found.people:,} people"
-    yield Line(
-        heading,
-        "error radius, one round",
-        upper(found.radius),
-        "upper",
-        f"{100 * (1 - found.beta):g} %, one value",
-    )
-    yield Line(heading, "standard error, one round", number(found.standard_error), "exact", found.given)
+    surely = f"{100 * (1 - found.beta):g} %, one value"
+    yield Line.at_most(heading, "error radius, one round", found.radius, surely)
+    yield Line.exactly(heading, "standard error, one round", found.standard_error, found.given)
     if audit.shift is not None:
         meaning = "people whose value it can feign in one round"
-        yield Line(heading, "one dishonest report", number(audit.shift), "exact", meaning)
+        yield Line.exactly(heading, "one dishonest report", audit.shift, meaning)
     if audit.pools:
         radius = found.radius / math.sqrt(audit.reports)
-        yield Line(heading, f"error radius, {audit.reports} rounds pooled", upper(radius), "upper", "")
+        yield Line.at_most(heading, f"error radius, {audit.reports} rounds pooled", radius, "")

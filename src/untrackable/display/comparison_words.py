@@ -17,12 +17,11 @@ CAPTION = (
 
 def verdict(comparison: Comparison) -> list[str]:
     """What the comparison shows."""
-    guess = 1 / comparison.crowd
-    hidden = [r for r in comparison.rows if r.lasts and r.recognised.upper <= guess * (1 + 1e-6)]
-    followed = [r for r in comparison.rows if r.recognised.upper > guess * (1 + 1e-6)]
+    hidden = _hidden(comparison)
+    followed = [r for r in comparison.rows if r.recognised.upper > 1 / comparison.crowd * (1 + 1e-6)]
     sentences = []
-    if hidden:
-        best = min(hidden, key=lambda r: r.all_rounds)
+    best = most_accurate_hidden(comparison)
+    if best is not None:
         sentences.append(
             f"Reports cannot be linked with {_listed([r.name for r in hidden])} (exact), "
             f"{_attended(comparison, best)}. The most accurate of them is {best.name}: standard error "
@@ -43,6 +42,16 @@ def verdict(comparison: Comparison) -> list[str]:
             f"{comparison.crowd:,} with probability at most {upper(worst.recognised.upper)} (upper)."
         )
     return sentences
+
+
+def most_accurate_hidden(comparison: Comparison) -> ComparedMechanism | None:
+    """The most accurate mechanism whose reports cannot be linked and whose privacy lasts, if there is one."""
+    return min(_hidden(comparison), key=lambda row: row.all_rounds, default=None)
+
+
+def _hidden(comparison: Comparison) -> list[ComparedMechanism]:
+    guess = 1 / comparison.crowd
+    return [row for row in comparison.rows if row.lasts and row.recognised.upper <= guess * (1 + 1e-6)]
 
 
 def _crowd(comparison: Comparison) -> list[str]:

@@ -1,90 +1,66 @@
-"""An answer as a picture: the most frequent values with error bars, and over the rounds if there are several."""
+"""An answer as a picture: the most frequent values with their intervals, and values round by round."""
 
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from untrackable.answers.answer import Answer
-from untrackable.display.figure_style import (
-    AMBER,
-    BLUE,
-    FAINT,
-    GREY,
-    INK,
-    RED,
-    TEAL,
-    VIOLET,
-    axis_label,
-    plain_axes,
-    save_figure,
-)
-from untrackable.estimation.rounds import Rounds
+from untrackable.answers.number_trend import share_trends
+from untrackable.display.figure_style import panels
+from untrackable.display.picture import Picture
+from untrackable.display.share_bars import Bar, BarWords, bars_height, draw_bars
+from untrackable.display.trend_figure import MOST_TRENDS, draw_trends, trends_height
+from untrackable.estimation.estimate import Estimate, Ranked
 from untrackable.extras import extra
 
 with extra("plots"):
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import SubFigure
 
-FORMATS = (".png", ".svg", ".pdf")
-_COLORS = (BLUE, RED, AMBER, TEAL, VIOLET, GREY)
-_LONGEST, _FEWEST_ROUNDS = 28, 3
+_FEWEST_ROUNDS = 3
 
 
-def write(path: Path, answer: Answer, *, top: int = 20) -> None:
-    """Write the picture. The ending of the file's name chooses the format."""
-    series = len(answer.rounds) >= _FEWEST_ROUNDS
+def estimate_picture(estimate: Estimate, *, top: int = 20) -> Picture:
+    """The most frequent values, with intervals that hold for all values at once."""
+    rows = estimate.top(top)
+    figure, (panel,) = panels(bars_height(len(rows)))
+    return Picture(figure, _draw(panel, estimate, rows, str, ""))
+
+
+def answer_picture(answer: Answer, *, top: int = 20) -> Picture:
+    """The same with the names of values, and below it the first of them over the rounds, from three rounds on."""
     rows = answer.best.top(top)
-    figure = Figure(figsize=(12 if series else 7.5, 1.6 + 0.24 * max(8, len(rows))), layout="constrained")
-    if series:
-        left, right = figure.subplots(1, 2, width_ratios=(5, 6))
-        _series(right, answer, [row.value for row in rows[: len(_COLORS)]])
-    else:
-        left = figure.subplots()
-    _bars(left, answer, rows)
-    save_figure(figure, path)
+    drawn = rows[:MOST_TRENDS] if len(answer.rounds) >= _FEWEST_ROUNDS else []
+    figure, (bars, *below) = panels(bars_height(len(rows)), *([trends_height(len(drawn))] if drawn else []))
+    pooled = "" if len(answer.rounds) == 1 else " of all rounds" if answer.pooled else " of the last round"
+    words = _draw(bars, answer.best, _in_order(answer, rows), answer.label, pooled)
+    for panel in below:
+        first = share_trends(answer, [row.value for row in drawn], beta=answer.best.beta)
+        few = "" if len(drawn) == len(rows) else f"{len(drawn)} most frequent "
+        draw_trends(panel, first, f"The {few}values, round by round")
+    return Picture(figure, words)
 
 
-def _bars(axes: Axes, answer: Answer, rows: list[Any]) -> None:
-    places = np.arange(len(rows))
-    shares = np.array([row.frequency for row in rows])
-    sides = np.array([[row.frequency - row.lower, row.upper - row.frequency] for row in rows]).T
-    colors = [_COLORS[0] if row.stands_out else FAINT for row in rows]
-    axes.barh(places, np.maximum(0.0, shares), color=colors, alpha=0.45)
-    axes.errorbar(shares, places, xerr=np.maximum(0.0, sides), fmt=".", color=INK, capsize=2, lw=1)
-    axes.set_yticks(places, [axis_label(answer.label(row.value), _LONGEST) for row in rows])
-    axes.invert_yaxis()
-    beta = answer.best.beta
-    axes.set_xlabel(
-        f"share of people; error bars hold for all values at once\nexcept with probability {beta:.3g} (upper)"
+def _in_order(answer: Answer, rows: list[Ranked]) -> list[Ranked]:
+    """Numbers from the lowest to the highest, if all are shown; else the most frequent first."""
+    whole = answer.encoding is not None and answer.encoding.ordered and len(rows) == answer.best.frequencies.size
+    return sorted(rows, key=lambda row: row.value) if whole else rows
+
+
+def _draw(
+    panel: SubFigure, estimate: Estimate, rows: list[Ranked], label: Callable[[Any], str], pooled: str
+) -> str:
+    bars = [Bar(label(row.value), row.frequency, row.lower, row.upper, row.stands_out) for row in rows]
+    count = estimate.frequencies.size
+    shown = f"the {len(rows)} most frequent of {count:,} values" if len(rows) < count else f"{count:,} values"
+    words = f"Shares of {shown}, from {estimate.n:,} reports{pooled}"
+    draw_bars(
+        panel,
+        bars,
+        BarWords(
+            words,
+            "stands out: the interval excludes 0",
+            "may be noise: the interval includes 0",
+            "estimate (sampled), and an interval that holds for all values at once, except with probability "
+            f"{estimate.beta:.3g} (upper)",
+        ),
     )
-    pooled = "" if len(answer.rounds) == 1 else ", all rounds pooled" if answer.pooled else ", last round"
-    axes.set_title(f"{answer.best.n:,} reports{pooled}; the interval of grey bars includes 0", fontsize=10)
-    plain_axes(axes, "x")
-
-
-def _series(axes: Axes, answer: Answer, values: list[Any]) -> None:
-    """Each value over the rounds: its trend with a band if rounds can be pooled, or else error bars."""
-    numbers = list(answer.rounds)
-    try:
-        rounds: Rounds | None = Rounds(answer.mechanism, answer.rounds)
-    except ValueError:
-        rounds = None
-    for value, color in zip(values, _COLORS, strict=False):
-        first = next(iter(answer.rounds.values()))
-        place = value if first.values is None else list(first.values).index(value)
-        shares = np.array([estimate.frequencies[place] for estimate in answer.rounds.values()])
-        name = axis_label(answer.label(value), _LONGEST)
-        if rounds is None:
-            radius = [estimate.radius[place] for estimate in answer.rounds.values()]
-            axes.errorbar(numbers, shares, yerr=radius, fmt=".-", color=color, capsize=2, label=name)
-            continue
-        line = rounds.series(place, beta=first.beta)
-        axes.plot(numbers, shares, ".", color=color, alpha=0.6)
-        axes.plot(numbers, line.trend, color=color, label=name)
-        axes.fill_between(numbers, line.trend_lower, line.trend_upper, color=color, alpha=0.13, lw=0)
-    about = "round alone" if rounds is None else "trend at all rounds"
-    axes.set(xlabel="round", ylabel="share of people")
-    axes.set_title(f"Dots: each round; band: error of the {about} (upper)", fontsize=10)
-    axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
-    plain_axes(axes, "y")
+    return words

@@ -4,20 +4,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from untrackable import checks
 from untrackable.answers.answer import Answer
 from untrackable.answers.number_summary import MEDIAN_AND_95, NumberSummary, number_summary
 from untrackable.brackets import rounded
 from untrackable.display.number_words import number_notes
 from untrackable.display.percentages import percent
-from untrackable.errors import ReportFileError
+from untrackable.display.table_file import write_table
 from untrackable.estimation.estimate import Estimate, Ranked
-from untrackable.estimation.estimate_export import arrow_table, columns, json_text, write_csv
-from untrackable.extras import extra
-from untrackable.reports.atomic_file import whole_file
+from untrackable.estimation.estimate_export import about, columns
 from untrackable.reports.file_answers import FileAnswer
 
-EXPORTS = (".csv", ".parquet", ".arrow", ".json")
 _SPARKS = "▁▂▃▄▅▆▇█"
 _MOST_SPARKS = 20
 _SHORTEST_BAR, _LONGEST_BAR, _LONGEST, _MARK = 8, 24, 30, 10
@@ -188,28 +184,4 @@ def export(path: Path, answer: Answer, *, consistent: bool = False) -> None:
     `consistent` adds the nearest frequencies that are possible.
     """
     estimate = answer.labelled(answer.best)
-    write_columns(path, columns(estimate, consistent=consistent), reports=estimate.n, beta=estimate.beta)
-
-
-def write_columns(path: Path, found: dict[str, Any], *, reports: int, beta: float) -> None:
-    """Write columns as a table. The ending of the name chooses the format."""
-    checks.choice("ending", path.suffix, EXPORTS)
-    try:
-        with whole_file(path) as file:
-            if path.suffix == ".json":
-                file.write(json_text(found, reports=reports, beta=beta).encode())
-            elif path.suffix == ".csv":
-                write_csv(found, Path(file.name))
-            elif path.suffix == ".parquet":
-                with extra("files"):
-                    import pyarrow.parquet
-
-                pyarrow.parquet.write_table(arrow_table(found, reports=reports, beta=beta), file)
-            else:
-                with extra("files"):
-                    import pyarrow.feather
-
-                table = arrow_table(found, reports=reports, beta=beta)
-                pyarrow.feather.write_feather(table, file, compression="uncompressed")
-    except OSError as error:
-        raise ReportFileError(f"cannot write {path}: {error.strerror or error}") from None
+    write_table(path, columns(estimate, consistent=consistent), about(estimate))

@@ -1,21 +1,25 @@
-"""Results in notebooks: a line, HTML without scripts, and columns. The words are those of the command line."""
+"""Results in notebooks: a line, and HTML without scripts. The words are those of the command line."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import singledispatch
 from html import escape
 from typing import Any, NamedTuple
 
 from untrackable.answers.answer import Answer
+from untrackable.answers.number_trend import NumberTrend
 from untrackable.auditing.comparison import Comparison
 from untrackable.auditing.mechanism_audit import Audit
+from untrackable.brackets import Bracket
 from untrackable.discovery.discovered import Discovered
 from untrackable.display import audit_words, comparison_words, decoded_words, plan_words
 from untrackable.display.answer_words import range_words
-from untrackable.display.numbers import number
+from untrackable.display.numbers import number, said, upper
 from untrackable.display.percentages import percent
+from untrackable.display.trend_words import amount, band_note, change_note, change_sentence, trend_name
 from untrackable.estimation.estimate import Estimate
+from untrackable.estimation.ordered_values import Distribution
 from untrackable.planning.plans import Plan
-from untrackable.rappor_decode.decode_result import Candidate, Decoded
+from untrackable.rappor_decode.decode_result import Decoded
 from untrackable.theory.world_pair import WorldPair
 
 _SHOWN = 20
@@ -42,11 +46,11 @@ def title(result: object) -> str:
 def fragment(result: object) -> str:
     """A result as HTML: sentences and a table, everything escaped."""
     seen = view(result)
-    said = "".join(f"<p>{escape(sentence)}</p>" for sentence in seen.sentences)
+    told = "".join(f"<p>{escape(sentence)}</p>" for sentence in seen.sentences)
     head = "".join(f'<th scope="col">{escape(heading)}</th>' for heading in seen.headings)
     body = "".join(f"<tr>{_cells(row)}</tr>" for row in seen.rows)
     rest = f"<p>and {seen.more:,} more</p>" if seen.more else ""
-    return f"<div>{said}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{rest}</div>"
+    return f"<div>{told}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{rest}</div>"
 
 
 def _cells(row: Iterable[str]) -> str:
@@ -59,74 +63,59 @@ def view(result: object) -> View:
     raise TypeError(f"there is no view of {type(result).__name__}")
 
 
-@singledispatch
-def columns_of(result: object) -> dict[str, list[Any]]:
-    """The numbers of a result, as columns."""
-    raise TypeError(f"there is no table of {type(result).__name__}")
-
-
 @view.register
 def _(audit: Audit) -> View:
     rows = [(line.heading, line.what, line.number, line.certainty) for line in audit_words.lines(audit)]
-    said = audit_words.verdict(audit)
-    return View(said[0], said, ("about", "number", "is", "certainty"), rows)
+    return View(_audit_title(audit), audit_words.verdict(audit), ("about", "number", "is", "certainty"), rows)
 
 
-@columns_of.register
-def _(audit: Audit) -> dict[str, list[Any]]:
-    lines = audit_words.lines(audit)
-    return {name: [getattr(line, name) for line in lines] for name in audit_words.Line._fields}
+def _audit_title(audit: Audit) -> str:
+    by_reports, alone, always = audit.recognised, audit.attended.alone, audit.everlasting
+    told = f"recognised among {audit.crowd:,} by {audit.reports} reports {_limit(by_reports)}"
+    told += f", by attendance {_limit(alone)}"
+    return told if always is None else f"{told}; eps for ever {said(always.gamma)}"
+
+
+def _limit(bracket: Bracket) -> str:
+    """A probability that nobody exceeds."""
+    exact = bracket.certainty == "exact"
+    return f"{number(bracket.upper)} (exact)" if exact else f"at most {upper(bracket.upper)} (upper)"
 
 
 @view.register
 def _(comparison: Comparison) -> View:
-    said = comparison_words.verdict(comparison)
+    told = comparison_words.verdict(comparison)
     rows = [comparison_words.cells(row) for row in comparison.rows]
     return View(
-        f"{len(rows)} mechanisms at eps {comparison.eps:g}", said, comparison_words.columns(comparison), rows
+        f"{len(rows)} mechanisms at eps {comparison.eps:g}", told, comparison_words.columns(comparison), rows
     )
-
-
-@columns_of.register
-def _(comparison: Comparison) -> dict[str, list[Any]]:
-    return _columns(comparison_words.columns(comparison), [comparison_words.cells(row) for row in comparison.rows])
 
 
 @view.register
 def _(plan: Plan) -> View:
-    said = plan_words.verdict(plan)
+    told = plan_words.verdict(plan)
     rows = [plan_words.cells(option) for option in plan.options]
     refused = [f"{name}: {why}" for name, why in plan_words.refusals(plan)] if not rows else []
-    return View(said[0], [*said, *refused], plan_words.COLUMNS, rows)
-
-
-@columns_of.register
-def _(plan: Plan) -> dict[str, list[Any]]:
-    return _columns(plan_words.COLUMNS, [plan_words.cells(option) for option in plan.options])
+    return View(told[0], [*told, *refused], plan_words.COLUMNS, rows)
 
 
 @view.register
 def _(decoded: Decoded) -> View:
     rows = decoded_words.cells(decoded)
-    said = [*decoded_words.verdict(decoded), *decoded_words.notes(decoded)]
-    return View(said[0], said, decoded_words.columns(decoded), rows[:_SHOWN], max(0, len(rows) - _SHOWN))
-
-
-@columns_of.register
-def _(decoded: Decoded) -> dict[str, list[Any]]:
-    names = Candidate.__slots__
-    return {name: [getattr(one, name) for one in decoded.candidates] for name in names}
+    words = f"{len(decoded.found):,} of {decoded.listed:,} candidates found in {decoded.reports:,} reports"
+    told = [*decoded_words.verdict(decoded), *decoded_words.notes(decoded)]
+    return View(words, told, decoded_words.columns(decoded), rows[:_SHOWN], max(0, len(rows) - _SHOWN))
 
 
 @view.register
 def _(discovered: Discovered) -> View:
     count = len(discovered.strings)
     words = f"{count:,} string{'' if count == 1 else 's'} found in {discovered.n:,} reports"
-    said = f"{words}. Each of them is held by somebody, except with probability {discovered.alpha:g} (upper)."
+    told = f"{words}. Each of them is held by somebody, except with probability {discovered.alpha:g} (upper)."
     rows = [
         (each.string, percent(each.frequency), range_words(each.lower, each.upper)) for each in discovered.strings
     ]
-    return View(words, [said], ("string", "share", "interval"), rows[:_SHOWN], max(0, len(rows) - _SHOWN))
+    return View(words, [told], ("string", "share", "interval"), rows[:_SHOWN], max(0, len(rows) - _SHOWN))
 
 
 @view.register
@@ -142,7 +131,7 @@ def _(answer: Answer) -> View:
 def _estimated(estimate: Estimate, label: Any) -> View:
     count = estimate.frequencies.size
     words = f"{count:,} values from {estimate.n:,} reports"
-    said = (
+    told = (
         f"{words}. Intervals hold for all values at once, except with probability {estimate.beta:g} (upper); the "
         "standard error is estimated."
     )
@@ -157,19 +146,58 @@ def _estimated(estimate: Estimate, label: Any) -> View:
         for each in estimate.top(min(_SHOWN, count))
     ]
     headings = ("value", "share", "standard error", "interval", "")
-    return View(words, [said], headings, rows, count - len(rows))
+    return View(words, [told], headings, rows, count - len(rows))
 
 
 @view.register
 def _(pair: WorldPair) -> View:
     advantage = pair.advantage()
-    said = (
+    told = (
         f"Two worlds that an observer tells apart with an advantage of {advantage} over a guess. Delta is how far "
         "the odds can exceed the factor e^gamma."
     )
     rows = [(number(gamma), str(pair.delta(gamma))) for gamma in _GAMMAS]
-    return View(f"advantage {advantage}", [said], ("gamma", "delta"), rows)
+    return View(f"advantage {advantage}", [told], ("gamma", "delta"), rows)
 
 
-def _columns(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> dict[str, list[Any]]:
-    return {heading: [row[place] for row in rows] for place, heading in enumerate(headings)}
+@view.register
+def _(trend: NumberTrend) -> View:
+    count = len(trend.changes)
+    changes = "no change is certain" if not count else f"{count} change{'s' * (count > 1)}"
+    of = "share of " if trend.unit is None else ""
+    words = f"{of}{trend_name(trend)} in {len(trend.rounds):,} rounds, {changes}"
+    told = [change_sentence(trend, change, trend.unit) for change in trend.changes]
+    notes = [
+        band_note(trend.beta, len(trend.rounds), all_values=False),
+        change_note(trend.beta, independent=trend.independent, all_values=False),
+    ]
+    columns = ("round", "reports", "estimate", "band")
+    rows = [(f"{at:,}", f"{sent:,}", share, band) for at, sent, share, band in _by_round(trend)][:_SHOWN]
+    return View(words, [f"{words}.", *told, *notes], columns, rows, len(trend.rounds) - len(rows))
+
+
+def _by_round(trend: NumberTrend) -> Iterator[tuple[int, int, str, str]]:
+    lines = zip(trend.rounds, trend.reports, trend.estimates, trend.lower, trend.upper, strict=True)
+    for at, sent, estimate, low, high in lines:
+        ends = amount(float(low), trend.unit, "down"), amount(float(high), trend.unit, "up")
+        yield at, sent, amount(float(estimate), trend.unit), " … ".join(ends)
+
+
+@view.register
+def _(found: Distribution) -> View:
+    count = found.edges.size
+    words = f"the share of people at or below each of {count:,} numbers"
+    told = (
+        f"{words.capitalize()} (sampled). Intervals hold for all numbers at once, except with probability "
+        f"{found.beta:g} (upper)."
+    )
+    step = -(-count // _SHOWN)
+    rows = [
+        (
+            number(float(found.edges[i])),
+            percent(float(found.curve[i])),
+            range_words(float(found.lower_simultaneous[i]), float(found.upper_simultaneous[i])),
+        )
+        for i in range(0, count, step)
+    ]
+    return View(words, [told], ("number", "share", "interval"), rows, count - len(rows))

@@ -1,86 +1,119 @@
-"""An answer round by round as a picture: estimates, the band for all rounds together, and the changes."""
+"""Numbers round by round as a picture: estimates, the band for all rounds together, and the changes."""
 
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from untrackable.answers.number_trend import NumberTrend
 from untrackable.display.figure_style import (
-    AMBER,
     BLUE,
-    FAINT,
-    GREY,
     INK,
     RED,
     TEAL,
-    VIOLET,
     axis_label,
+    legend_below,
+    panels,
     plain_axes,
-    save_figure,
+    shares_on,
+    titled_grid,
 )
+from untrackable.display.picture import Picture
 from untrackable.display.trend_table import Trends
 from untrackable.display.trend_words import trend_name
 from untrackable.extras import extra
 
 with extra("plots"):
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import SubFigure
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
-    from matplotlib.ticker import MaxNLocator, PercentFormatter
+    from matplotlib.ticker import MaxNLocator
 
-_COLORS = (BLUE, RED, AMBER, TEAL, VIOLET, GREY)
+MOST_TRENDS = 6
+"""The largest number of trends in a picture."""
 _LONGEST = 28
 
 
-def write(path: Path, found: Trends) -> None:
-    """Write the picture: the most frequent values, and below them mean and quantiles, if there are any."""
-    panels = [found.shares[: len(_COLORS)], *([found.numbers] if found.numbers else [])]
-    figure = Figure(figsize=(10, 4.6 * len(panels)), layout="constrained")
-    for axes, trends in zip(figure.subplots(len(panels), squeeze=False)[:, 0], panels, strict=True):
-        _draw(axes, trends, found.beta)
-    shares = figure.axes[0]
-    left_out = len(found.shares) - len(panels[0])
+def trend_picture(trend: NumberTrend) -> Picture:
+    """One number round by round."""
+    figure, (panel,) = panels(trends_height(1))
+    words = f"The {'share of ' if trend.unit is None else ''}{trend_name(trend)}, round by round"
+    draw_trends(panel, [trend], words)
+    return Picture(figure, words)
+
+
+def trends_picture(found: Trends) -> Picture:
+    """The most frequent values, and below them mean and quantiles, if there are any."""
+    shares = found.shares[:MOST_TRENDS]
+    left_out = len(found.shares) - len(shares)
     more = f" ({left_out} less frequent values are not drawn)" if left_out else ""
-    shares.set_ylabel("share of people")
-    shares.yaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
-    shares.set_title(f"Shares by round{more}", fontsize=10)
+    parts = [(shares, f"Shares by round{more}")]
     if found.numbers:
-        figure.axes[1].set_ylabel(found.unit or "number")
-        figure.axes[1].set_title("Mean and quantiles by round", fontsize=10)
-    save_figure(figure, path)
+        parts.append((found.numbers, "Mean and quantiles by round"))
+    figure, made = panels(*(trends_height(len(trends)) for trends, _ in parts))
+    for panel, (trends, title) in zip(made, parts, strict=True):
+        draw_trends(panel, trends, title)
+    return Picture(figure, "; ".join(title for _, title in parts))
 
 
-def _draw(axes: Axes, trends: Sequence[NumberTrend], beta: float) -> None:
-    marks: set[bool] = set()
-    ends = np.concatenate([end for trend in trends for end in (trend.lower, trend.upper)])
+def trends_height(count: int) -> float:
+    """Inches of a panel with so many trends."""
+    return 3.9 if count == 1 else 1.9 + 1.45 * _rows(count)
+
+
+def _rows(count: int) -> int:
+    return -(-count // 2)
+
+
+def draw_trends(panel: SubFigure, trends: Sequence[NumberTrend], title: str) -> None:
+    """Draw each trend for itself, two beside each other: its band, and the changes that are certain."""
+    columns, shares = min(2, len(trends)), trends[0].unit is None
+    grid = titled_grid(panel, title, _rows(len(trends)) if columns > 1 else 1, columns, one_scale=shares)
+    for axes, trend in zip(grid, trends, strict=False):
+        _draw(axes, trend)
+        if len(trends) > 1:
+            axes.set_title(axis_label(trend_name(trend), _LONGEST), fontsize=9, loc="left")
+    for axes in grid[len(trends) :]:
+        axes.set_axis_off()
+    for axes in grid[max(0, len(trends) - columns) : len(trends)]:
+        axes.set_xlabel("round", fontsize=9)
+        axes.tick_params(labelbottom=True)
+    for axes in grid[::columns]:
+        axes.set_ylabel("share" if shares else trends[0].unit or "number", fontsize=9)
+    legend_below(panel, _meanings(trends))
+
+
+def _draw(axes: Axes, trend: NumberTrend) -> None:
+    ends = np.concatenate([trend.lower, trend.upper, trend.estimates])
     least, most = ends[np.isfinite(ends)].min(), ends[np.isfinite(ends)].max()
     # Numbers out of range have no bound: their band is drawn a little beyond all others.
     drawn = partial(np.clip, min=least - (most - least) / 10, max=most + (most - least) / 10)
-    for trend, color in zip(trends, _COLORS, strict=False):
-        axes.plot(
-            trend.rounds, trend.estimates, ".-", color=color, lw=1.2, label=axis_label(trend_name(trend), _LONGEST)
-        )
-        axes.fill_between(trend.rounds, drawn(trend.lower), drawn(trend.upper), color=color, alpha=0.13, lw=0)
-        for change in trend.changes:
-            at = trend.rounds.index(change.at)
-            axes.plot(
-                change.at, trend.estimates[at], "^" if change.rose else "v", color=color, ms=10, mec=INK, zorder=4
-            )
-            axes.hlines(trend.estimates[at], change.first, change.last, color=color, lw=4, alpha=0.5, zorder=3)
-            marks.add(change.rose)
-    axes.set_xlabel("round")
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.fill_between(trend.rounds, drawn(trend.lower), drawn(trend.upper), color=BLUE, alpha=0.18, lw=0)
+    axes.plot(trend.rounds, drawn(trend.estimates), ".-", color=BLUE, lw=1.2)
+    for change in trend.changes:
+        height = trend.estimates[trend.rounds.index(change.at)]
+        color = TEAL if change.rose else RED
+        axes.plot(change.at, height, "^" if change.rose else "v", color=color, ms=9, mec=INK, zorder=4)
+        axes.hlines(height, change.first, change.last, color=color, lw=4, alpha=0.5, zorder=3)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
+    axes.locator_params(axis="y", nbins=5)
+    if trend.unit is None:
+        shares_on(axes, "y")
     plain_axes(axes, "y")
-    handles, _ = axes.get_legend_handles_labels()
-    handles.append(
-        Patch(color=FAINT, alpha=0.4, label=f"band: all rounds together,\nexcept with prob. {beta:.3g} (upper)")
-    )
-    for rose, mark, word in ((True, "^", "rose"), (False, "v", "fell")):
-        if rose in marks:
-            handles.append(Line2D([], [], marker=mark, color="none", mfc=FAINT, mec=INK, ms=10, label=word))
-    if marks:
-        handles.append(Line2D([], [], color=FAINT, lw=4, label="for certain within these rounds"))
-    axes.legend(handles=handles, frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
+
+
+def _meanings(trends: Sequence[NumberTrend]) -> list[Any]:
+    """What all marks mean."""
+    beta, changes = trends[0].beta, [change for trend in trends for change in trend.changes]
+    band = f"holds for all rounds together, except with probability {beta:.3g} (upper)"
+    found: list[Any] = [
+        Line2D([], [], marker=".", color=BLUE, lw=1.2, label="estimates (sampled)"),
+        Patch(color=BLUE, alpha=0.18, label=band),
+    ]
+    for rose, mark, color, word in ((True, "^", TEAL, "rose"), (False, "v", RED, "fell")):
+        if any(change.rose == rose for change in changes):
+            label = f"{word}, for certain within the rounds of its bar, most likely at the mark"
+            found.append(Line2D([], [], marker=mark, color=color, mec=INK, ms=8, lw=4, alpha=0.7, label=label))
+    return found

@@ -8,7 +8,7 @@ from untrackable.answers.answer import Answer
 from untrackable.answers.number_trend import NumberTrend, number_trends, share_trends
 from untrackable.answers.trend import at_beta
 from untrackable.display.estimate_table import as_dict as estimate_dict
-from untrackable.display.estimate_table import write_columns
+from untrackable.display.table_file import write_table
 from untrackable.display.trend_words import (
     Unit,
     amount,
@@ -128,4 +128,5 @@ def export(path: Path, answer: Answer, *, beta: float, consistent: bool = False)
     share = beta / len(answer.rounds)
     each = {number: answer.labelled(at_beta(estimate, share)) for number, estimate in answer.rounds.items()}
     found = columns_by_round(each, consistent=consistent)
-    write_columns(path, found, reports=sum(estimate.n for estimate in each.values()), beta=beta)
+    about = {"reports": sum(estimate.n for estimate in each.values()), "beta": beta, "intervals": "upper"}
+    write_table(path, found, about)

@@ -24,6 +24,7 @@ from untrackable.extras import extra
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.progress import Progress
 from untrackable.reports.arrow_stream import StreamTable
+from untrackable.reports.column_names import column_words
 from untrackable.reports.header import Header, agreed, sealed_count
 from untrackable.reports.reader import ReportFile
 from untrackable.reports.report_columns import FOOTER_KEY, HEADER_KEY, REPORT, ROUND
@@ -116,8 +117,8 @@ class _Reports:
                 self._read_headers(session)
         missing = [name for name in (REPORT, nonce) if name is not None and name not in self._frame.columns]
         if missing:
-            names = ", ".join(map(repr, self._frame.columns)) or "none"
-            raise ReportFileError(f"{self.name} has no column {missing[0]!r}; it has {names}")
+            there = column_words(self._frame.columns, shown=True)
+            raise ReportFileError(f"{self.name} has no column {missing[0]!r}: {there}")
 
     def _read_headers(self, session: SparkSession) -> None:
         """What the files themselves say, through Spark's own file systems."""

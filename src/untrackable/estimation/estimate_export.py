@@ -74,18 +74,25 @@ def _cumulative(estimate: "Estimate") -> dict[str, Any]:
 
 def to_arrow(estimate: "Estimate", *, consistent: bool) -> "pa.Table":
     """An Arrow table. The number of reports and beta are in its metadata."""
-    return arrow_table(columns(estimate, consistent=consistent), reports=estimate.n, beta=estimate.beta)
+    return arrow_table(columns(estimate, consistent=consistent), about(estimate))
 
 
-def arrow_table(found: dict[str, Any], *, reports: int, beta: float) -> "pa.Table":
-    """Columns as an Arrow table. The number of reports and beta are in its metadata."""
+def about(estimate: "Estimate") -> dict[str, Any]:
+    """What a table says about all its rows."""
+    return {"reports": estimate.n, "beta": estimate.beta, "intervals": "upper"}
+
+
+def arrow_table(found: Mapping[str, Any], about: Mapping[str, Any]) -> "pa.Table":
+    """Columns as an Arrow table, with what it says about all rows in its metadata."""
     with extra("files"):
         import pyarrow as pa
 
-    if isinstance(found["value"], list):
-        found = {**found, "value": _texts_if_wide(found["value"])}
-    table = pa.table({name: pa.array(column) for name, column in found.items()})
-    return table.replace_schema_metadata({"reports": str(reports), "beta": repr(beta)})
+    arrays = {
+        name: column if isinstance(column, pa.Array) else pa.array(_texts_if_wide(column))
+        for name, column in found.items()
+    }
+    table = pa.table(arrays)
+    return table.replace_schema_metadata({name: str(value) for name, value in about.items()})
 
 
 def to_pandas(estimate: "Estimate", *, consistent: bool) -> Any:
@@ -102,31 +109,31 @@ def to_csv(estimate: "Estimate", path: Path, *, consistent: bool) -> None:
     write_csv(columns(estimate, consistent=consistent), path)
 
 
-def write_csv(found: dict[str, Any], path: Path) -> None:
+def write_csv(found: Mapping[str, Any], path: Path) -> None:
     """Columns as a CSV file with a header. Numbers have all their digits."""
+    rows = len(next(iter(found.values()), ()))
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(found)
-        for start in range(0, len(found["value"]), _ROWS):
+        for start in range(0, rows, _ROWS):
             parts = [column[start : start + _ROWS] for column in found.values()]
             writer.writerows(zip(*(p.tolist() if isinstance(p, np.ndarray) else p for p in parts), strict=True))
 
 
 def to_json(estimate: "Estimate", *, consistent: bool) -> str:
     """A JSON object of columns. Integers wider than 53 bits are text, as JSON readers would round them."""
-    return json_text(columns(estimate, consistent=consistent), reports=estimate.n, beta=estimate.beta)
+    return json_text(columns(estimate, consistent=consistent), about(estimate))
 
 
-def json_text(found: dict[str, Any], *, reports: int, beta: float) -> str:
+def json_text(found: Mapping[str, Any], about: Mapping[str, Any]) -> str:
     """Columns as a JSON object. Integers wider than 53 bits are text, as JSON readers would round them."""
     listed = {name: c.tolist() if isinstance(c, np.ndarray) else c for name, c in found.items()}
-    listed["value"] = _texts_if_wide(listed["value"], bits=53)
-    content = {"reports": reports, "beta": beta, "intervals": "upper", "columns": listed}
-    return strict_json.write(strict_json.finite(content))
+    listed = {name: _texts_if_wide(column, bits=53) for name, column in listed.items()}
+    return strict_json.write(strict_json.finite({**about, "columns": listed}))
 
 
-def _texts_if_wide(values: list[Any], bits: int = 63) -> list[Any]:
+def _texts_if_wide(values: Any, bits: int = 63) -> Any:
     """All values as text if one integer is too wide."""
-    if any(isinstance(value, int) and value.bit_length() > bits for value in values):
+    if isinstance(values, list) and any(isinstance(value, int) and value.bit_length() > bits for value in values):
         return [str(value) for value in values]
     return values

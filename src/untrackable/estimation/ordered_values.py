@@ -8,6 +8,7 @@ import numpy as np
 from untrackable import checks
 from untrackable.estimation.functional import Functional, functional, is_told
 from untrackable.estimation.intervals import FloatArray
+from untrackable.notebook_view import NotebookTable
 
 if TYPE_CHECKING:
     from untrackable.estimation.estimate import Estimate
@@ -43,8 +44,8 @@ class Quantile:
     certainty: str = _QUANTILE
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Distribution:
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
+class Distribution(NotebookTable):
     """The share of people at or below the upper edge of each value but the last.
 
     `shares` is unbiased, so it may decrease; `curve` is the nearest that does not. `lower` and `upper` hold for one

@@ -1,8 +1,7 @@
-"""The paper's two figures, each with the published points and the computed curves."""
+"""The paper's two figures in one picture, with the published points and the computed curves."""
 
-from pathlib import Path
-
-from untrackable.display.figure_style import BLUE, GREEN, RED, plain_axes, save_figure
+from untrackable.display.figure_style import BLUE, GREEN, RED, plain_axes
+from untrackable.display.picture import Picture
 from untrackable.extras import extra
 from untrackable.paper import rappor_rows
 from untrackable.paper.paper_statement import published
@@ -10,23 +9,24 @@ from untrackable.paper.rappor_rows import PercentilePoint
 
 with extra("plots"):
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure, SubFigure
 
 _OURS, _PAPER, _OTHER = BLUE, RED, GREEN
 """The colours of computed curves, of published points, and of further computed curves."""
 
 
-def write_figures(directory: Path, points: list[PercentilePoint]) -> list[Path]:
-    """Write both figures as PNG files and return their paths."""
-    directory.mkdir(parents=True, exist_ok=True)
-    return [_worst_case(directory), _percentiles(directory, points)]
+def paper_picture(points: list[PercentilePoint]) -> Picture:
+    """Both figures, below each other."""
+    figure = Figure(figsize=(9.6, 9.2), layout="constrained")
+    above, below = figure.subfigures(2, 1, squeeze=False, height_ratios=(4.4, 4.8))[:, 0]
+    _worst_case(above.subplots())
+    _percentiles(below, points)
+    return Picture(figure, "RAPPOR as published and as computed: the worst case over splits, and percentiles of τ")
 
 
-def _worst_case(directory: Path) -> Path:
+def _worst_case(axes: Axes) -> None:
     mechanism = rappor_rows.mechanism()
     plotted = published()["worst_case"]
-    figure = Figure(figsize=(7.2, 4.4), layout="constrained")
-    axes = figure.subplots()
     reports = [point["reports"] for point in plotted]
     axes.plot(
         reports,
@@ -43,11 +43,9 @@ def _worst_case(directory: Path) -> Path:
         xlabel="reports", ylabel="γ, one person against two", title="RAPPOR: worst case over splits", ylim=(0, None)
     )
     _finish(axes)
-    return save_figure(figure, directory / "rappor-worst-case.png")
 
 
-def _percentiles(directory: Path, points: list[PercentilePoint]) -> Path:
-    figure = Figure(figsize=(9.6, 4.8), layout="constrained")
+def _percentiles(figure: SubFigure, points: list[PercentilePoint]) -> None:
     left, right = figure.subplots(1, 2, sharey=True)
     for axes, level, name in ((left, 0.5, "median"), (right, 0.9, "90th percentile")):
         mine = [p for p in points if p.level == level]
@@ -79,7 +77,6 @@ def _percentiles(directory: Path, points: list[PercentilePoint]) -> Path:
         axes.set(xlabel="reports", title=f"RAPPOR: {name} of τ")
         _finish(axes)
     left.set(ylabel="trackability τ", ylim=(0, None))
-    return save_figure(figure, directory / "rappor-percentiles.png")
 
 
 def _finish(axes: Axes) -> None:

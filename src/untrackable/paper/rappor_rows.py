@@ -1,7 +1,7 @@
 """The paper's statements about RAPPOR: worst cases, percentiles of τ, and their confidence levels."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -11,6 +11,7 @@ from scipy.special import xlog1py, xlogy
 from untrackable.brackets import Bracket
 from untrackable.mechanisms.kept.rappor import Rappor
 from untrackable.paper.paper_statement import PaperStatement, format_bracket, format_number, published, verdict
+from untrackable.progress import Progress, no_progress
 from untrackable.theory import composition, tracking_bounds
 from untrackable.theory.experiment import Experiment
 from untrackable.theory.factor import FloatArray
@@ -150,14 +151,15 @@ class PercentilePoint:
         return self.plotted[1] <= self.signed.upper and self.signed.lower <= self.plotted[2]
 
 
-def percentile_points(seed: int = 1, progress: Callable[[str], None] = lambda _: None) -> list[PercentilePoint]:
+def percentile_points(seed: int = 1, progress: Progress = no_progress) -> list[PercentilePoint]:
     """All 28 points of the percentile figure."""
     data, rappor = published()["percentiles"], mechanism()
     rng = np.random.default_rng(seed)
     points: list[PercentilePoint] = []
-    for row in range(len(data["0.5"])):
-        reports = data["0.5"][row]["reports"]
-        progress(f"percentiles of τ for {reports} reports")
+    counts = [at["reports"] for at in data["0.5"]]
+    for row, reports in enumerate(counts):
+        # The work grows with the square of the number of reports.
+        progress("percentiles of τ", sum(k * k for k in counts[:row]) / sum(k * k for k in counts))
         trials = [
             e
             for i in range(1, reports // 2 + 1)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from untrackable.errors import DecodeError
 from untrackable.mechanisms.kept.rappor import Rappor, RapporAggregator
+from untrackable.reports.column_names import are_names, column_words
 from untrackable.reports.strict_csv import CsvRow, StrictCsv
 
 _HEADER = ["k", "h", "m", "p", "q", "f"]
@@ -53,8 +54,10 @@ def read_params(path: str | Path) -> Rappor:
     found = list(itertools.islice(file.rows(), 3))
     if not found:
         raise file.empty("a header k,h,m,p,q,f and one row were expected")
-    if [cell.strip() for cell in found[0].cells] != _HEADER:
-        raise file.malformed(found[0].line, "the header must be k,h,m,p,q,f")
+    names = [cell.strip() for cell in found[0].cells]
+    if names != _HEADER:
+        there = column_words(names, shown=are_names(names) or set(names) <= {*_HEADER})
+        raise file.malformed(found[0].line, f"the header must be k,h,m,p,q,f: {there}")
     if len(found) != 2:
         where = found[2].line if len(found) > 2 else found[0].line + 1
         there = "more" if len(found) > 2 else "none"
@@ -151,7 +154,8 @@ def _columns(file: StrictCsv, header: CsvRow) -> tuple[int, int]:
             return names.index("cohort"), names.index(name)
     if len(names) == 5 and not any(name.isdecimal() for name in names):
         return 1, 4
-    raise file.malformed(header.line, "the header must name the columns cohort and irr")
+    there = column_words(header.cells, shown=are_names(header.cells))
+    raise file.malformed(header.line, f"the header must name the columns cohort and irr: {there}")
 
 
 def read_candidates(path: str | Path) -> list[str]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from untrackable.errors import UntrackableError
 from untrackable.extras import extra
+from untrackable.reports.column_names import are_names
 from untrackable.reports.csv_rows import LONGEST_LINE, RowParser, numbered_lines, split_line
 from untrackable.reports.header import Footer, Header
 from untrackable.reports.report_columns import REPORT, ROUND, Block
@@ -94,7 +95,6 @@ class CsvTable:
     """
 
     unit = "line"
-    names_may_be_shown = False
 
     def __init__(self, file: SourceFile, *, compressed: bool, any_separator: bool = False) -> None:
         self.file = file
@@ -115,6 +115,7 @@ class CsvTable:
             names = names.split("\r", 1)[0]
         self._delimiter = max(_SEPARATORS, key=names.count) if any_separator else ","
         self.columns = split_line(names, self._delimiter) or []
+        self.names_may_be_shown = are_names(self.columns)
 
     def cells(self, columns: Sequence[str]) -> Iterator[CellBatch]:
         """The cells of these columns from the beginning, without checks of their content."""

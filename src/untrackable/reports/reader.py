@@ -11,6 +11,7 @@ from untrackable.encodings.encoding import Encoding
 from untrackable.errors import ReportFileError, UntrackableError
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.observed_rounds import LARGEST_ROUND, round_number
+from untrackable.reports.column_names import column_words
 from untrackable.reports.file_type import open_source
 from untrackable.reports.header import Footer, Header, agreed
 from untrackable.reports.report_columns import REPORT, ROUND, SUMS
@@ -140,7 +141,5 @@ def _report_table(source: Source) -> Table:
             f"{file.path} has the sums of a closed round, not reports; `untrackable estimate` and "
             "Mechanism.restore_sums take them"
         )
-    if not table.names_may_be_shown:
-        raise file.malformed(table.unit, table.first - 1, f"there must be a column {REPORT!r}")
-    names = ", ".join(map(repr, table.columns)) or "none"
-    raise file.error(f"{file.path} has no column {REPORT!r}; it has {names}")
+    there = column_words(table.columns, shown=table.names_may_be_shown)
+    raise file.error(f"{file.path} has no column {REPORT!r}: {there}")

@@ -153,7 +153,7 @@ def test_windows(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="must differ"):
         audit_file(path, windows=("mon", "mon"))
     bare = write_csv(tmp_path / "b.csv", ["user", "report"], ((who, told) for who, _, told in rows))
-    with pytest.raises(ValueError, match="no window column"):
+    with pytest.raises(ValueError, match="no column of windows: its columns are user, report"):
         audit_file(bare, windows=("mon", "tue"))
 
 
@@ -242,8 +242,14 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         "damaged.parquet": (damaged(parquet), "damaged"),
         "short.feather": (arrow[: len(arrow) // 2], "damaged or truncated within its"),
         "damaged.feather": (damaged(arrow), "damaged"),
-        "bare.csv": (f"{HIDDEN},1\n{HIDDEN},2\n".encode(), "no pseudonym column called .* names 2 columns"),
-        "columns.csv": (b"user,told\na,1\n", "no report column called report or irr"),
+        "bare.csv": (
+            f"{HIDDEN},1\n{HIDDEN},2\n".encode(),
+            "no column of pseudonyms called .* its first line has 2 columns, which may not be names",
+        ),
+        "columns.csv": (
+            b"user,told\na,1\n",
+            "reports called report or irr: its columns are user, told",
+        ),
         "negative.csv": (
             b"user,report\n" + b"a,-1\n" * 40,
             "no row can be used; 40 of 40 rows are malformed .line 2",
@@ -263,7 +269,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     ):
         with pytest.raises(AuditError, match=message):
             audit_file(tmp_path / name)
-    with pytest.raises(AuditError, match="called nothing: columns are id, report"):
+    with pytest.raises(AuditError, match="called nothing: its columns are id, report"):
         audit_file(tmp_path / "good.parquet", report="nothing")
 
 

@@ -23,6 +23,7 @@ from untrackable.auditing.evidence.recorded_format import FORMATS, FormatName, R
 from untrackable.auditing.evidence.recorded_table import ROUNDS, RecordedColumns, find_columns, open_recorded
 from untrackable.errors import AuditError
 from untrackable.progress import Progress
+from untrackable.reports.column_names import column_words
 from untrackable.reports.table import CellBatch, CellTable, Source
 
 SHOWN = 5
@@ -136,7 +137,8 @@ def audit_file(
     if columns.window is not None:
         windows = reading.two_windows(windows)
     elif windows is not None:
-        raise ValueError("windows were given, but the file has no window column")
+        there = column_words(table.columns, shown=table.names_may_be_shown)
+        raise ValueError(f"windows were given, but the file has no column of windows: {there}")
     found = reading.collect(windows, people, seed)
     both = found.in_both_windows()
     if len(both) < FEWEST_PEOPLE:

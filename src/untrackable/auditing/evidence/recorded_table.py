@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from untrackable.errors import AuditError
+from untrackable.reports.column_names import column_words
 from untrackable.reports.file_type import open_cells, open_stream, recognise
 from untrackable.reports.table import CellTable, Source, SourceFile
 
@@ -68,12 +69,8 @@ def _find(table: CellTable, what: str, asked: str | None, usual: Sequence[str]) 
     names = (asked,) if asked is not None else usual
     found = _usual(table, names)
     if found is None:
-        there = (
-            f"columns are {', '.join(table.columns)}"
-            if table.names_may_be_shown
-            else f"the first line names {len(table.columns)} columns"
-        )
-        raise AuditError(f"no {what} column called {' or '.join(names)}: {there}")
+        there = column_words(table.columns, shown=table.names_may_be_shown)
+        raise AuditError(f"the file has no column of {what}s called {' or '.join(names)}: {there}")
     return found
 
 

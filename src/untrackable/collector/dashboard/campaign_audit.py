@@ -77,7 +77,7 @@ def shown_audit(found: Following) -> dict[str, Any]:
     """The parts of the page: texts and numbers, and nothing that needs this module."""
     groups: dict[str, list[tuple[str, ...]]] = {}
     for line in found.lines:
-        groups.setdefault(line.heading, []).append(tuple(line[1:]))
+        groups.setdefault(line.heading, []).append((line.what, line.number, line.certainty, line.meaning))
     return {
         "lead": found.verdict[:2],
         "verdict": found.verdict[2:],

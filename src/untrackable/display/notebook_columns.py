@@ -1,0 +1,194 @@
+"""Results as columns for data tools. Numbers are numbers, and a column says how certain they are."""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import singledispatch
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+
+from untrackable import strict_json
+from untrackable.answers.number_trend import NumberTrend
+from untrackable.auditing.comparison import Comparison
+from untrackable.auditing.mechanism_audit import Audit
+from untrackable.brackets import Bracket
+from untrackable.discovery.discovered import Discovered, FoundString
+from untrackable.display import audit_words
+from untrackable.display.numbers import known_ends
+from untrackable.estimation.ordered_values import Distribution
+from untrackable.planning.goals import FOREVER
+from untrackable.planning.plans import Plan
+from untrackable.planning.question_set import QuestionSet
+from untrackable.rappor_decode.decode_result import Candidate, Decoded
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Kind = Literal["bool", "float64", "int64", "string", "texts"]
+
+
+class Column(NamedTuple):
+    """A column: what is in it, in the names of Arrow's types (or several texts), and a value for each row."""
+
+    kind: Kind
+    values: list[Any]
+
+
+Columns = dict[str, Column]
+T = TypeVar("T")
+
+
+def arrow_array(column: Column) -> "pa.Array":
+    """A column as an Arrow array of its kind, also if nothing in it is known."""
+    import pyarrow as pa
+
+    types = {"texts": pa.list_(pa.string())}
+    return pa.array(column.values, type=types.get(column.kind, column.kind))
+
+
+@singledispatch
+def columns_of(result: object) -> Columns:
+    """The numbers of a result, as columns. None stands for what is not known."""
+    raise TypeError(f"there is no table of {type(result).__name__}")
+
+
+@columns_of.register
+def _(audit: Audit) -> Columns:
+    lines = audit_words.lines(audit)
+    certainties = ["bracket" if line.certainty == "exact up to ±" else line.certainty for line in lines]
+    return {
+        "about": _texts(line.heading for line in lines),
+        "number": _texts(line.what for line in lines),
+        "estimate": _floats(line.estimate for line in lines),
+        "lower": _floats(line.lower for line in lines),
+        "upper": _floats(line.upper for line in lines),
+        "certainty": _texts(certainties),
+        "meaning": _texts(line.meaning for line in lines),
+    }
+
+
+@columns_of.register
+def _(comparison: Comparison) -> Columns:
+    rows = comparison.rows
+    return {
+        "mechanism": _texts(row.name for row in rows),
+        "private_for_ever": _truths(row.lasts for row in rows),
+        **_ends("recognised", rows, lambda row: row.recognised),
+        **_ends("recognised_with_attendance", rows, lambda row: row.attended),
+        **_ends("tracking_advantage", rows, lambda row: row.tracking.advantage),
+        **_ends("tracking_gamma", rows, lambda row: row.tracking.gamma),
+        **_ends("change_noticed", rows, lambda row: row.noticed),
+        **_ends("eps", rows, lambda row: row.privacy.gamma),
+        **_ends("eps_in_crowd", rows, lambda row: row.in_crowd.eps),
+        **_ends("eps_changing_values", rows, lambda row: row.privacy_any),
+        **_ends("eps_one_report", rows, lambda row: row.one_report),
+        "error_one_round_exact": _floats(row.standard_error for row in rows),
+        "error_all_rounds_exact": _floats(row.all_rounds for row in rows),
+        "radius_one_round_upper": _floats(row.radius for row in rows),
+        "one_dishonest_report_exact": _floats(row.shift for row in rows),
+        "parameters": _texts(row.mechanism for row in rows),
+    }
+
+
+@columns_of.register
+def _(plan: Plan) -> Columns:
+    options = plan.options
+    rounds = [None if option.goals.rounds == FOREVER else option.goals.rounds for option in options]
+    return {
+        "mechanism": _texts(option.name for option in options),
+        "recommended": _truths(option is plan.recommended for option in options),
+        "people": _counts(option.goals.people for option in options),
+        "rounds": _counts(rounds),
+        "participation": _floats(float(option.goals.answered) for option in options),
+        **_ends("eps_alone", options, lambda option: option.everlasting),
+        **_ends("eps_in_crowd", options, lambda option: option.in_crowd.eps),
+        "error_upper": _floats(option.error_upper for option in options),
+        "error_one_round_upper": _floats(option.one_round_upper for option in options),
+        **_ends("recognised", options, lambda option: option.recognised.recognition),
+        **_ends("followed", options, lambda option: option.tracked),
+        **_ends("other_answers", options, lambda option: option.other_answers.advantage),
+        "report_bytes": _counts(option.report_bytes for option in options),
+        "state_bytes": _counts(option.state_bytes for option in options),
+        "parameters": _texts(strict_json.write(option.mechanism.to_json()) for option in options),
+    }
+
+
+@columns_of.register
+def _(together: QuestionSet) -> Columns:
+    parts = together.parts
+    rounds = [None if part.goals.rounds == FOREVER else part.goals.rounds for part in parts]
+    return {
+        "question": _texts(part.name for part in parts),
+        "mechanism": _texts(part.option.name for part in parts),
+        "people": _counts(part.goals.people for part in parts),
+        "rounds": _counts(rounds),
+        "participation": _floats(float(part.goals.answered) for part in parts),
+        "eps": _floats(part.goals.eps for part in parts),
+        "delta": _floats(part.goals.delta for part in parts),
+        "error_upper": _floats(part.error for part in parts),
+        "wanted_error": _floats(part.wanted for part in parts),
+        "error_alone_upper": _floats(part.alone for part in parts),
+        "parameters": _texts(strict_json.write(part.option.mechanism.to_json()) for part in parts),
+    }
+
+
+@columns_of.register
+def _(decoded: Decoded) -> Columns:
+    kinds: dict[str, Kind] = {"name": "string", "alike": "texts", "found": "bool"}
+    return {
+        name: Column(kinds.get(name, "float64"), [getattr(one, name) for one in decoded.candidates])
+        for name in Candidate.__slots__
+    }
+
+
+@columns_of.register
+def _(discovered: Discovered) -> Columns:
+    found = [*discovered.strings, *discovered.leads]
+    return {
+        "string": _texts(each.string for each in found),
+        **{name: _floats(getattr(each, name) for each in found) for name in FoundString._fields[1:]},
+        "certain": _truths(place < len(discovered.strings) for place in range(len(found))),
+    }
+
+
+@columns_of.register
+def _(trend: NumberTrend) -> Columns:
+    errors = [None] * len(trend.rounds) if trend.standard_errors is None else trend.standard_errors
+    return {
+        "round": _counts(trend.rounds),
+        "reports": _counts(trend.reports),
+        "estimate": _floats(trend.estimates),
+        "standard_error": _floats(errors),
+        "lower": _floats(trend.lower),
+        "upper": _floats(trend.upper),
+    }
+
+
+@columns_of.register
+def _(found: Distribution) -> Columns:
+    names = ("shares", "curve", "standard_error", "lower", "upper", "lower_simultaneous", "upper_simultaneous")
+    return {"number": _floats(found.edges), **{name: _floats(getattr(found, name)) for name in names}}
+
+
+def _ends(name: str, rows: Sequence[T], of: Callable[[T], Bracket | None]) -> Columns:
+    """Three columns of one number: both ends, as far as they are known, and the certainty."""
+    found = [of(row) for row in rows]
+    known = [(None, None) if each is None else known_ends(each) for each in found]
+    return {
+        f"{name}_lower": _floats(lower for lower, _ in known),
+        f"{name}_upper": _floats(upper for _, upper in known),
+        f"{name}_certainty": _texts(None if each is None else each.certainty for each in found),
+    }
+
+
+def _texts(values: Iterable[str | None]) -> Column:
+    return Column("string", list(values))
+
+
+def _floats(values: Iterable[float | None]) -> Column:
+    return Column("float64", list(values))
+
+
+def _counts(values: Iterable[int | None]) -> Column:
+    return Column("int64", list(values))
+
+
+def _truths(values: Iterable[bool]) -> Column:
+    return Column("bool", list(values))

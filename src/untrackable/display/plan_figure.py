@@ -1,0 +1,196 @@
+"""A plan as a picture: the options beside each other, and the error of the recommended one by number of people."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from untrackable.display.figure_style import (
+    BLUE,
+    FAINT,
+    INK,
+    RED,
+    axis_label,
+    counts_on,
+    legend_below,
+    panels,
+    plain_axes,
+    shares_on,
+    titled,
+)
+from untrackable.display.numbers import number, upper
+from untrackable.display.percentages import percent
+from untrackable.display.picture import Picture
+from untrackable.extras import extra
+from untrackable.planning.forecast import errors
+from untrackable.planning.goals import FOREVER, USABLE_ERROR, Goals
+from untrackable.planning.plans import Option, Plan
+from untrackable.planning.rounding import counted
+
+with extra("plots"):
+    from matplotlib.figure import SubFigure
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+    from matplotlib.ticker import LogLocator, NullLocator
+
+_LONGEST = 22
+_LINEAR = 30
+"""If the largest is more than this many times the smallest, the axis is logarithmic."""
+_POINTS = 25
+"""The curve is drawn at this many numbers of people, from a hundredth to a hundred times as many as planned."""
+
+
+class _Row(NamedTuple):
+    """A bar: its name, its length, how that is written, and whether it is recommended."""
+
+    name: str
+    length: float
+    text: str
+    recommended: bool
+
+
+def plan_picture(plan: Plan) -> Picture:
+    """What the options reach, the recommended one marked; and what fewer or more people would mean."""
+    best = plan.recommended
+    if best is None:
+        return _refused(plan)
+    title, rows = _options(plan)
+    figure, (above, below) = panels(1.7 + 0.26 * max(3, len(rows)), 3.9)
+    asked = plan.goals.error
+    _draw_rows(above, title, rows, asked if plan.unknown in (None, "error") else None, plan)
+    _draw_people(below, best, asked)
+    return Picture(figure, f"{title}; {best.name} is recommended")
+
+
+def _refused(plan: Plan) -> Picture:
+    """The errors that are too large, and the limit, where no mechanism meets the goals."""
+    known = [(refusal.name, refusal.error_upper) for refusal in plan.refusals if refusal.error_upper is not None]
+    rows = [_Row(name, min(1.0, error), _error_text(error), False) for name, error in sorted(known, key=_second)]
+    if not rows:
+        raise ValueError("there is nothing to draw: no mechanism meets these goals; see refusals")
+    title = "No mechanism meets these goals: errors, at most (upper)"
+    figure, (panel,) = panels(1.9 + 0.26 * max(3, len(rows)))
+    _draw_rows(panel, title, rows, plan.goals.error or USABLE_ERROR, plan)
+    return Picture(figure, title)
+
+
+def _second(pair: tuple[str, float]) -> float:
+    return pair[1]
+
+
+def _options(plan: Plan) -> tuple[str, list[_Row]]:
+    """What the plan solved for, or the error, of each option."""
+    titles = {
+        "people": "People that each mechanism needs (upper)",
+        "eps": "Everlasting eps that each mechanism needs (upper)",
+        "rounds": "Rounds that each mechanism allows (lower)",
+    }
+    title = titles.get(plan.unknown or "", _error_title(plan.goals))
+    return title, [_row(option, plan) for option in plan.options]
+
+
+def _row(option: Option, plan: Plan) -> _Row:
+    goals, best = option.goals, option is plan.recommended
+    match plan.unknown:
+        case "people":
+            return _Row(option.name, float(goals.people or 0), counted(goals.people or 0), best)
+        case "eps":
+            return _Row(option.name, goals.eps or 0.0, upper(goals.eps or 0.0), best)
+        case "rounds" if goals.rounds == FOREVER:
+            return _Row(option.name, math.inf, "for ever", best)
+        case "rounds":
+            return _Row(option.name, float(goals.rounds or 0), number(float(goals.rounds or 0)), best)
+    return _Row(option.name, option.error_upper, _error_text(option.error_upper), best)
+
+
+def _error_text(error: float) -> str:
+    return f"±{percent(error, 'up')}" if error <= 1 else "above ±100 %"
+
+
+def _error_title(goals: Goals) -> str:
+    if goals.discovered is not None:
+        return "The share of people from which on a string is found (predicted)"
+    what = {"frequencies": "a published share", "quantiles": "a share up to a number", "mean": "the mean"}
+    return f"The error of {what[goals.want]}, at most (upper)"
+
+
+def _draw_rows(panel: SubFigure, title: str, rows: list[_Row], limit: float | None, plan: Plan) -> None:
+    """A bar for each row, or where they differ much a mark on a logarithmic axis."""
+    axes = titled(panel, title)
+    places, colors = np.arange(len(rows)), [BLUE if row.recommended else FAINT for row in rows]
+    finite = [row.length for row in rows if math.isfinite(row.length)] + ([] if limit is None else [limit])
+    most = max(finite, default=1.0) or 1.0
+    least = min((length for length in finite if length > 0), default=most)
+    edge = most * (most / least) ** 0.5 if most > _LINEAR * least else most * 1.35
+    lengths = [min(row.length, edge) for row in rows]
+    if most > _LINEAR * least:
+        axes.set_xscale("log")
+        axes.set_xlim(least / 2, edge)
+        axes.xaxis.set_major_locator(LogLocator(numticks=6))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.hlines(places, least / 2, lengths, color=colors, lw=2)
+        axes.scatter(lengths, places, color=colors, s=40, zorder=3)
+    else:
+        axes.set_xlim(0, edge)
+        axes.locator_params(axis="x", nbins=6)
+        axes.barh(places, lengths, color=colors, alpha=0.7, height=0.7)
+    for place, row in zip(places, rows, strict=True):
+        end = (row.length if math.isfinite(row.length) else most, place)
+        axes.annotate(row.text, end, xytext=(7, 0), textcoords="offset points", va="center", fontsize=8)
+    axes.set_yticks(places, [axis_label(row.name, _LONGEST) for row in rows])
+    axes.invert_yaxis()
+    plain_axes(axes, "x")
+    if plan.unknown == "people":
+        counts_on(axes, "x")
+    elif plan.unknown in (None, "error"):
+        shares_on(axes, "x")
+    marks: list[Any] = []
+    if any(row.recommended for row in rows):
+        marks.append(Patch(color=BLUE, alpha=0.7, label="recommended"))
+    if not all(row.recommended for row in rows):
+        others = "meets the goals as well" if plan.options else "does not meet the goals"
+        marks.append(Patch(color=FAINT, alpha=0.7, label=others))
+    if limit is not None:
+        axes.axvline(limit, color=RED, ls="--", lw=1.5)
+        marks.append(_limit_mark(limit))
+    legend_below(panel, marks)
+
+
+def _limit_mark(limit: float) -> Any:
+    return Line2D([], [], color=RED, ls="--", lw=1.5, label=f"asked for: at most ±{percent(limit)}")
+
+
+def _draw_people(panel: SubFigure, best: Option, asked: float | None) -> None:
+    """The error of the recommended option with fewer and with more people."""
+    goals, planned = best.goals, best.goals.people or 1
+    certainty = "upper" if goals.discovered is None else "predicted"
+    axes = titled(panel, f"{best.name}: the error with fewer or more people")
+    people = np.unique(np.geomspace(max(10.0, planned / 100), planned * 100, _POINTS).round().astype(np.int64))
+    found = np.array([errors(best.mechanism, goals, int(count)).figure for count in people])
+    usable = np.isfinite(found) & (found <= 1.0)
+    axes.plot(people[usable], found[usable], color=BLUE, lw=2)
+    axes.plot(planned, best.error_upper, "o", color=INK, ms=7, zorder=4)
+    marks: list[Any] = [
+        Line2D([], [], color=BLUE, lw=2, label=f"error of a figure, at most ({certainty})"),
+        Line2D(
+            [],
+            [],
+            marker="o",
+            color=INK,
+            ms=6,
+            lw=0,
+            label=f"the plan: {counted(planned)} people, {_error_text(best.error_upper)} ({certainty})",
+        ),
+    ]
+    if asked is not None:
+        axes.axhline(asked, color=RED, ls="--", lw=1.5)
+        marks.append(_limit_mark(asked))
+    axes.set(xscale="log", yscale="log")
+    axes.xaxis.set_major_locator(LogLocator(numticks=6))
+    axes.xaxis.set_minor_locator(NullLocator())
+    counts_on(axes, "x")
+    axes.set_xlabel("people")
+    axes.set_ylabel("error")
+    shares_on(axes, "y")
+    plain_axes(axes)
+    legend_below(panel, marks)

@@ -1,0 +1,88 @@
+"""Shares of people as bars with their intervals: of values, and of strings."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from untrackable.display.figure_style import (
+    BLUE,
+    FAINT,
+    INK,
+    axis_label,
+    legend_below,
+    plain_axes,
+    shares_on,
+    titled,
+)
+from untrackable.display.percentages import percent
+from untrackable.extras import extra
+
+with extra("plots"):
+    from matplotlib.figure import SubFigure
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+_LONGEST = 22
+"""Letters of a name beside its bar."""
+
+
+class Bar(NamedTuple):
+    """A share with its interval, and whether somebody certainly holds it."""
+
+    name: str
+    share: float
+    lower: float
+    upper: float
+    certain: bool
+
+
+class BarWords(NamedTuple):
+    """What the marks mean: bars of what somebody holds, bars of what may be nobody's, and the intervals."""
+
+    title: str
+    certain: str
+    uncertain: str
+    interval: str
+
+
+def bars_height(count: int) -> float:
+    """Inches of a panel with so many bars."""
+    return 1.9 + 0.25 * max(3, count)
+
+
+def draw_bars(panel: SubFigure, bars: Sequence[Bar], words: BarWords, *, axis: str = "share of people") -> None:
+    """Draw the bars, the first at the top. Each says its share."""
+    axes = titled(panel, words.title)
+    places = np.arange(len(bars))
+    shares, lower, upper = (np.array([getattr(bar, name) for bar in bars]) for name in ("share", "lower", "upper"))
+    colors = [BLUE if bar.certain else FAINT for bar in bars]
+    axes.barh(places, np.maximum(0.0, shares), color=colors, alpha=0.45, height=0.7)
+    axes.hlines(places, lower, upper, color=INK, lw=1.2)
+    axes.plot(shares, places, "o", color=INK, ms=4)
+    for place, bar in zip(places, bars, strict=True):
+        axes.annotate(
+            percent(bar.share),
+            (max(bar.upper, bar.share), place),
+            xytext=(4, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=8,
+            color=INK,
+        )
+    axes.set_yticks(places, [axis_label(bar.name, _LONGEST) for bar in bars])
+    axes.invert_yaxis()
+    low, high = min([0.0, *shares, *lower]), max([*shares, *upper], default=1.0) or 1.0
+    axes.set_xlim(low - 0.02 * (high - low), high + 0.18 * (high - low))
+    axes.set_xlabel(axis)
+    shares_on(axes, "x")
+    axes.locator_params(axis="x", nbins=5)
+    plain_axes(axes, "x")
+    marks: list[Patch | Line2D] = []
+    if any(bar.certain for bar in bars):
+        marks.append(Patch(color=BLUE, alpha=0.45, label=words.certain))
+    if not all(bar.certain for bar in bars):
+        marks.append(Patch(color=FAINT, alpha=0.45, label=words.uncertain))
+    if bars:
+        marks.append(Line2D([], [], color=INK, marker="o", ms=4, lw=1.2, label=words.interval))
+    legend_below(panel, marks)

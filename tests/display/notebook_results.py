@@ -1,0 +1,90 @@
+"""A small result of each kind, for the tests of what notebooks show. Those are in one group, and so made once."""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from tests.rappor_decode.collected import collected, zipf
+from untrackable import (
+    Bit,
+    Categories,
+    Deck,
+    IntegerRange,
+    Memoized,
+    NoisyInnerProduct,
+    Rappor,
+    audit,
+    compare,
+    plan,
+)
+from untrackable.answers.answer import answer
+from untrackable.answers.number_trend import quantile_trend, share_trends
+from untrackable.answers.question import Question
+from untrackable.discovery.discovered import Discovered, FoundString
+from untrackable.rappor_decode.decode import decode
+from untrackable.theory.experiment import Experiment
+
+DECK = Deck(bits=2, slots=9, eps_report=2.0)
+NAMES = Categories(names=["<b>one</b>", "two & three", "$four$ and a name that is far too long for a bar"])
+MEMOIZED = Memoized(NoisyInnerProduct(bits=2, eps=2.0))
+RAPPOR = Rappor(bloom_bits=16, hashes=2, cohorts=8, p=0.25, q=0.75, f=0.25)
+
+TABLES = ("audit", "attacked", "comparison", "plan", "no plan", "decoded", "share trend", "median", "distribution")
+OTHERS = ("estimate", "answer", "numbers", "experiment", "upper", "infinite", "nothing", "discovered")
+
+
+@cache
+def result(name: str) -> Any:
+    """The result of this name."""
+    return _MADE[name]()
+
+
+def _answered() -> Any:
+    sums = DECK.aggregator()
+    for batch in DECK.simulate(np.arange(3000) % 3, rounds=[1], seed=1):
+        sums.add(batch.reports)
+    question = Question(DECK, NAMES)
+    return answer(question, {1: question.prepare(sums)})
+
+
+def _numbers() -> Any:
+    """Numbers of which all rise in round 4 of 6."""
+    values = np.where(np.arange(6) < 3, np.arange(2000)[:, None] % 2, np.arange(2000)[:, None] % 2 + 2)
+    sums = {number: DECK.aggregator(number) for number in range(1, 7)}
+    for batch in DECK.simulate(values, rounds=6, seed=1):
+        for number in sums:
+            sums[number].add(batch.reports[:, number - 1])
+    return answer(Question(DECK, IntegerRange(low=0, high=3)), sums)
+
+
+def _decoded() -> Any:
+    names = [f"string {i}" for i in range(12)]
+    return decode(RAPPOR, collected(RAPPOR, zipf(names, 4000, np.random.default_rng(1)), 1), names)
+
+
+def _discovered() -> Any:
+    numbers = [0.1] * (len(FoundString._fields) - 1)
+    strings = tuple(FoundString(f"<i>{i}</i>", *numbers) for i in range(25))
+    return Discovered(strings, (FoundString("lead", *numbers),), 1000, 0.05, 1, 10, 0.01, 9)
+
+
+_MADE: dict[str, Any] = {
+    "audit": lambda: audit(DECK, reports=4, attack=False),
+    "attacked": lambda: audit(MEMOIZED, reports=4, crowd=50, rounds=9, participation="1/2"),
+    "comparison": lambda: compare(values=2, eps=1, reports=2, people=1000, crowd=20),
+    "plan": lambda: plan(people=10**6, encoding=Bit(), rounds=12, eps=1.0, pooled=4),
+    "no plan": lambda: plan(people=100, values=2, rounds=9, eps=0.1, error=0.001),
+    "decoded": _decoded,
+    "discovered": _discovered,
+    "estimate": lambda: result("answer").best,
+    "answer": _answered,
+    "numbers": _numbers,
+    "share trend": lambda: share_trends(result("numbers"), [2])[0],
+    "median": lambda: quantile_trend(result("numbers"), 0.5),
+    "distribution": lambda: result("numbers").best.distribution(),
+    "experiment": DECK.privacy,
+    "upper": lambda: DECK.crowd(people=100),
+    "infinite": lambda: RAPPOR.tracking(reports=4),
+    "nothing": Experiment,
+}

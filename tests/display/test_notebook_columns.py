@@ -1,0 +1,100 @@
+"""Results as data frames: numbers are numbers, with their ends and their certainty."""
+
+import math
+
+import duckdb
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from tests.display.notebook_results import TABLES, result
+from untrackable.display.audit_words import lines
+from untrackable.display.notebook_columns import columns_of
+from untrackable.notebook_view import NotebookTable
+
+pytestmark = pytest.mark.xdist_group("notebooks")  # they share the results
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_tables_for_data_tools(name: str) -> None:
+    found = result(name)
+    assert isinstance(found, NotebookTable)
+    table = found.to_arrow()
+    assert isinstance(table, pa.Table)
+    assert pa.table(found).equals(table)
+    frame = found.to_pandas()
+    assert isinstance(frame, pd.DataFrame)
+    assert len(frame) == table.num_rows
+    assert (len(frame) > 0) == (name != "no plan")
+    assert not [field.name for field in table.schema if pa.types.is_null(field.type)]
+
+
+def test_an_audit_has_the_numbers_that_its_words_say() -> None:
+    audit = result("attacked")
+    frame = audit.to_pandas()
+    assert set(frame.certainty) >= {"exact", "upper", "sampled"}
+    assert list(frame.number) == [line.what for line in lines(audit)]
+    worst = frame[frame.number == "gamma, worst case"].iloc[0]
+    assert (worst.lower, worst.upper) == (audit.tracking.pure.lower, audit.tracking.pure.upper)
+    linked = frame[frame.about.str.startswith("Linking 50 people,") & (frame.number == "first choice right")].iloc[
+        0
+    ]
+    top = audit.linked.top1
+    assert (linked.estimate, linked.lower, linked.upper) == (top.sampled, top.lower, top.upper)
+    radius = frame[frame.number == "error radius, one round"].iloc[0]
+    assert radius.upper == audit.accuracy.radius
+    assert math.isnan(radius.lower)
+    exact = frame[frame.certainty == "exact"]
+    assert (exact.upper - exact.lower).fillna(0).abs().max() <= 1e-6 * exact.upper[exact.upper < math.inf].max()
+    assert frame[frame.certainty == "sampled"].estimate.notna().all()
+    assert frame[frame.certainty != "sampled"].estimate.isna().all()
+
+
+def test_a_comparison_has_the_ends_of_every_number() -> None:
+    comparison = result("comparison")
+    table = comparison.to_arrow()
+    for row, plain in zip(comparison.rows, table.to_pylist(), strict=True):
+        assert plain["mechanism"] == row.name
+        assert plain["recognised_upper"] == row.recognised.upper
+        assert plain["recognised_certainty"] == row.recognised.certainty
+        known = row.privacy.gamma.certainty in ("exact", "bracket")
+        assert plain["eps_lower"] == (row.privacy.gamma.lower if known else None)
+        assert plain["error_all_rounds_exact"] == row.all_rounds
+        assert (plain["eps_in_crowd_upper"] is None) == (row.in_crowd.eps is None)
+    best = duckdb.execute(
+        "select mechanism from comparison where private_for_ever order by recognised_upper limit 1"
+    )
+    assert len(best.fetchall()) == 1
+
+
+def test_a_plan_has_types_even_without_options() -> None:
+    plan, none = result("plan"), result("no plan")
+    table = plan.to_arrow()
+    assert none.to_arrow().schema == table.schema
+    first = table.to_pylist()[0]
+    assert first["recommended"] is True
+    assert first["people"] == 10**6
+    assert first["rounds"] == 12
+    assert first["error_upper"] == plan.recommended.error_upper
+    assert first["eps_alone_certainty"] == "exact"
+    assert first["participation"] == float(plan.recommended.goals.answered)
+
+
+def test_trends_and_distributions() -> None:
+    median = result("median").to_arrow()
+    assert median["estimate"].to_pylist() == result("median").estimates.tolist()
+    assert median["standard_error"].null_count == 6
+    assert median.schema.field("standard_error").type == pa.float64()
+    shares = result("distribution").to_pandas()
+    assert shares.number.tolist() == [0, 1, 2]
+    assert (shares.lower_simultaneous <= shares.lower).all()
+
+
+def test_answers_have_names() -> None:
+    assert result("answer").to_arrow()["value"].to_pylist()[1] == "two & three"
+    assert result("answer").to_pandas().frequency.tolist() == result("estimate").frequencies.tolist()
+
+
+def test_other_things_have_no_columns() -> None:
+    with pytest.raises(TypeError, match="there is no table of int"):
+        columns_of(3)
