@@ -40,8 +40,8 @@ def simulated_batches(
 ) -> Iterator[Batch]:
     """Batches of clients with these values. Each batch draws its own random numbers.
 
-    They are independent of `default_rng(seed)`, so the values may be drawn with the same seed. `words` is the number
-    of random words per report.
+    They are independent of `default_rng(seed)`, so values may be drawn with the same seed. `words` is the number of
+    random words per report.
     """
     drawn = max(1, len(rounds) * words)
     size = max(1, _BATCH // drawn)
