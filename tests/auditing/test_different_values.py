@@ -86,7 +86,7 @@ def test_quiet_reports_hide_every_value() -> None:
 )
 def test_attack_stays_within_the_bound(mechanism: Mechanism) -> None:
     weights = (1 / np.arange(1, 9)).tolist()
-    found = link(mechanism, people=400, reports=4, distribution=weights, seed=3)
+    found = link(mechanism, people=400, reports=8, distribution=weights, seed=3)
     assert found.top1_bound is not None
     assert found.top5_bound is not None
     assert 1 / 400 < found.top1.lower <= found.top1_bound.upper

@@ -49,7 +49,7 @@ def searches(people: Sequence[str]) -> tuple[int, list[int]]:
 def test_the_stated_rate_holds_for_all_passes_together(name: str) -> None:
     wrong, passes = searches(POPULATIONS[name])
     assert binom.sf(wrong - 1, RUNS, ALPHA) > 1e-6, f"{wrong} of {RUNS}"
-    assert np.mean(np.array(passes) >= 3) > 0.5, "later passes must happen to be tested"
+    assert np.mean(np.array(passes) >= 3) > 0.25, "later passes must happen to be tested"
 
 
 def test_the_rate_would_not_hold_if_later_passes_had_one_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -116,7 +116,7 @@ def test_too_short_an_interval_is_noticed() -> None:
     raw, most = populations()["extremes"], []
     for found in asked(MECHANISMS["symbol"], LENGTHS, raw):
         spread = found.spread
-        short = LinearSpreads(lambda weights, spread=spread: spread.of(weights).scaled(0.4))  # type: ignore[misc]
+        short = LinearSpreads(lambda weights, spread=spread: spread.of(weights).scaled(0.3))  # type: ignore[misc]
         most.append(missed(dataclasses.replace(found, spread=short), raw, LENGTHS))
     assert np.sum(most, axis=0)[0] > MOST
 

@@ -22,6 +22,7 @@ from untrackable import (
 )
 from untrackable.estimation.aggregators import Reports
 from untrackable.mechanisms.interface import Mechanism
+from untrackable.mechanisms.simulated_batches import simulated_batches
 
 RR = RandomizedResponse(eps=1.0)
 NIP = NoisyInnerProduct(bits=13, eps=1.0, width=1)
@@ -231,3 +232,19 @@ def test_rounds_of_any_integer_kind_and_order() -> None:
 def test_an_empty_population_is_no_error() -> None:
     assert list(Fresh(RR).simulate([], rounds=2, seed=1)) == []
     assert list(RAPPOR.simulate([], rounds=2, seed=1)) == []
+
+
+def test_noise_is_independent_of_values_drawn_with_the_same_seed() -> None:
+    """What a caller draws from the seed, or from what numpy spawns of it, is not the stream of the noise."""
+
+    def first(source: Any) -> int:
+        return int(np.random.default_rng(source).integers(1 << 62))
+
+    def noise(values: NDArray[Any], rounds: tuple[int, ...], rng: np.random.Generator) -> Reports:
+        return rng.integers(1 << 62, size=1, dtype=np.uint64)
+
+    values = np.zeros(3, dtype=np.uint64)
+    for seed in (0, 1, 7, 1 << 70):
+        (batch,) = simulated_batches(noise, values, (1,), words=1, seed=seed)
+        spawned = np.random.SeedSequence(seed).spawn(3)
+        assert int(batch.reports[0]) not in map(first, [seed, [seed, 0], [seed, 0, 0], [seed, 1], *spawned])

@@ -5,22 +5,26 @@ with probability at most 1e-7.
 """
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.stats import binom
 
-from untrackable import Goals, plan
+from untrackable import Deck, Goals, plan
 from untrackable.encodings.categories import Categories
 from untrackable.encodings.number_ranges import IntegerRange
 from untrackable.estimation import Rounds
 from untrackable.estimation.estimate import Estimate
 from untrackable.mechanisms.catalogue import CATALOGUE
 from untrackable.mechanisms.demands import Unsuitable
+from untrackable.mechanisms.inner_product.budget_solver import largest_eps_report
+from untrackable.mechanisms.inner_product.crowd_solver import largest_crowd_eps_report
 from untrackable.mechanisms.local.views import Views
 from untrackable.mechanisms.ordered_catalogue import ORDERED
 from untrackable.mechanisms.wrappers.card_dealing import Dealt
+from untrackable.planning.forecast import errors
 from untrackable.planning.planned_campaign import draft
 from untrackable.planning.plans import Option
 from untrackable.planning.plans import option as option_of
@@ -151,11 +155,38 @@ def test_a_plan_becomes_a_campaign() -> None:
 
 
 def test_a_crowd_hides_views() -> None:
+    """Loud and wide answers suit flat buckets. Plans say so up to thousands of them, and choose views for more."""
     goals = Goals(people=10**6, values=64, rounds=12, crowd_eps=1.0, want="quantiles", recognition=1.0)
-    found = {name: option_of(name, solve(ENTRIES[name], goals)) for name in ("views", "deck")}
-    assert found["views"].in_crowd.eps is not None
-    assert 0.5 < found["views"].in_crowd.eps.lower <= found["views"].in_crowd.eps.upper <= 1
-    assert found["deck"].error_upper < found["views"].error_upper  # loud and wide answers suit flat buckets
+    found = option_of("views", solve(ENTRIES["views"], goals))
+    assert found.in_crowd.eps is not None
+    assert 0.5 < found.in_crowd.eps.lower <= found.in_crowd.eps.upper <= 1
+    for values, best in ((64, "deck"), (1024, "deck"), (65_536, "views")):
+        asked = goals.replace(values=values, people=100_000, error=0.999)
+        errors = {name: option_of(name, solve(ENTRIES[name], asked)).error_upper for name in ("views", "deck")}
+        assert min(errors, key=lambda name: errors[name]) == best
+        if values == 1024:
+            assert plan(goals=asked).options[0].name == best
+
+
+@pytest.mark.parametrize("want", ["quantiles", "mean", "frequencies"])
+@pytest.mark.parametrize("budget", [{"crowd_eps": 1.0}, {"eps": 6.0, "rounds": 1}, {"eps": 1.0}], ids=str)
+def test_the_width_suits_what_is_wanted(want: Any, budget: dict[str, Any]) -> None:
+    """No other width of a deck's answers, set for the same budget, has a smaller error."""
+    people = 5_000 if "crowd_eps" in budget else 50_000
+    demands: dict[str, Any] = {"people": people, "values": 100, "rounds": 3, "error": 0.9999, "recognition": 1.0}
+    goals = Goals(**demands | {"matched_by_answer": 1.0, "want": want} | budget)
+    found = option_of("deck", solve(ENTRIES["deck"], goals))
+    chosen = found.mechanism
+    assert isinstance(chosen, Deck)
+    for width in range(1, 8):
+        if goals.crowd_eps is not None:
+            eps = largest_crowd_eps_report(7, width, chosen.slots, people, 0.99, 1e-6, Fraction(1))
+        else:
+            eps = largest_eps_report(
+                bits=7, slots=chosen.slots, eps=goals.eps or 0.0, delta=1e-6, accounting="exact", width=width
+            )
+        other = Deck(bits=7, slots=chosen.slots, eps_report=eps, width=width)
+        assert found.error_upper <= errors(other, goals, people).figure * (1 + 1e-3)
 
 
 def test_wants_that_make_no_sense_are_refused() -> None:

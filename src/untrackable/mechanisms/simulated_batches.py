@@ -14,6 +14,8 @@ _BATCH = 1 << 21
 """The most random words that one simulated batch draws."""
 _PER_ENTRY = 11
 """Compiled kernels are worth loading if each entry of their tables serves 2^11 random words or more."""
+_NOISE = 0x6E6F697365
+"""The key of the noise. It keeps it apart from whatever else a caller draws from the same seed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,7 +40,8 @@ def simulated_batches(
 ) -> Iterator[Batch]:
     """Batches of clients with these values. Each batch draws its own random numbers.
 
-    `words` is the number of random words per report.
+    They are independent of `default_rng(seed)`, so values may be drawn with the same seed. `words` is the number of
+    random words per report.
     """
     drawn = max(1, len(rounds) * words)
     size = max(1, _BATCH // drawn)
@@ -46,7 +49,7 @@ def simulated_batches(
 
     def batches() -> Iterator[Batch]:
         for start in range(0, values.shape[0], size):
-            rng = np.random.default_rng([seed, start])
+            rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_NOISE, start)))
             yield Batch(start, rounds, simulate(values[start : start + size], rounds, rng))
 
     return batches()

@@ -221,7 +221,7 @@ class Goals:
             steps = np.diff(edges.lower)
             if self.want == "mean" and not (np.isfinite(edges.lower).all() and np.allclose(steps, steps[0])):
                 raise ValueError(
-                    "want must not be mean: the values must stand for numbers at equal distances, within a range"
+                    "want must not be mean: the answers must stand for numbers at equal distances, within a range"
                 )
 
     def _settle_tolerance(self) -> None:

@@ -115,7 +115,7 @@ def test_advantage_of_rappor_is_nearly_exact_and_of_deck_nothing() -> None:
     exact = rappor.tracking(reports=8, split=4).advantage()
     found = advantage_lower(*halves(streams(rappor, "x", 4000, 8, seed=5)))
     assert exact.lower > 0.9
-    assert exact.lower - 0.1 < found.lower < exact.upper
+    assert exact.lower - 0.15 < found.lower < exact.upper
     assert found.similarity == "learned agreement of bits"
     assert found.same.lower < found.same.sampled < found.same.upper
     deck = Deck(bits=6, slots=8, eps_report=1.0)

@@ -10,6 +10,7 @@ from untrackable.mechanisms.inner_product.crowd_solver import (
     largest_crowd_eps_report,
 )
 from untrackable.mechanisms.inner_product.inner_product_settings import LAST_CARD, dealt
+from untrackable.mechanisms.inner_product.width_error import width_error
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.local.multi_bit_reports import LARGEST_WIDTH
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
@@ -19,8 +20,6 @@ _TRIED = 2
 
 _KEPT_BACK = 0.01
 """The part of the crowd's eps that is not spent, so that a client can confirm the rest with coarser sums."""
-_BETA = 0.05
-"""The probability with which an error may exceed its radius, where the budget has none."""
 
 
 def fading(budget: Budget) -> Mechanism:
@@ -33,7 +32,7 @@ def fading(budget: Budget) -> Mechanism:
 
 
 def deck(budget: Budget) -> Mechanism:
-    """The deck with the smallest error radius that a crowd hides within its budget.
+    """The deck that a crowd hides within its budget, with the width that suits the wanted figure best.
 
     If eps is finite, all cards together also stay within it if somebody knows whose they are.
     """
@@ -56,8 +55,8 @@ def deck(budget: Budget) -> Mechanism:
         )
         return min(found, LARGEST_EPS_REPORT)
 
-    def radius(base: NoisyInnerProduct) -> float:
-        return base.accuracy(1, budget.beta or _BETA).radius
+    def error(base: NoisyInnerProduct) -> float:
+        return width_error(base, budget)
 
     def with_eps(width: int, eps_report: float) -> NoisyInnerProduct:
         return NoisyInnerProduct(bits=budget.bits, eps=eps_report, width=width)
@@ -66,7 +65,7 @@ def deck(budget: Budget) -> Mechanism:
     most = {width: alone(width) for width in widths}
     guessed = [with_eps(w, min(most[w], guessed_eps_report(budget.bits, w, *asked))) for w in widths]
     if crowd.roughly:
-        return dealt(min(guessed, key=radius), slots, budget)
-    nearest = [base.width for base in sorted(guessed, key=radius)[:_TRIED]]
+        return dealt(min(guessed, key=error), slots, budget)
+    nearest = [base.width for base in sorted(guessed, key=error)[:_TRIED]]
     solved = [with_eps(w, largest_crowd_eps_report(budget.bits, w, *asked, most[w])) for w in nearest]
-    return dealt(min(solved, key=radius), slots, budget)
+    return dealt(min(solved, key=error), slots, budget)

@@ -8,6 +8,7 @@ from untrackable.mechanisms.inner_product.budget_solver import QUIET, best_base
 from untrackable.mechanisms.inner_product.deck import Deck
 from untrackable.mechanisms.inner_product.fading import Fading
 from untrackable.mechanisms.inner_product.rnip import InnerProduct
+from untrackable.mechanisms.inner_product.width_error import width_error
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.local.multi_bit_reports import LARGEST_WIDTH
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
@@ -105,7 +106,7 @@ def memoized(budget: Budget) -> Memoized:
     def with_width(width: int) -> NoisyInnerProduct:
         return NoisyInnerProduct(bits=budget.bits, eps=budget.eps, width=width)
 
-    base = with_width(1) if budget.beta is None else _smallest_radius(with_width, budget.bits, budget.beta)
+    base = with_width(1) if budget.beta is None else _most_accurate(with_width, budget)
     return Memoized(base if budget.levels is None else Levelled(base, budget.levels))
 
 
@@ -130,17 +131,17 @@ def _spending(
 
     if budget.beta is None:
         return with_width(published)
-    return _smallest_radius(with_width, budget.bits, budget.beta)
+    return _most_accurate(with_width, budget)
 
 
-def _smallest_radius(with_width: Callable[[int], NoisyInnerProduct], bits: int, beta: float) -> NoisyInnerProduct:
-    """The base with the smallest error radius. It need not be the one with the smallest standard error."""
+def _most_accurate(with_width: Callable[[int], NoisyInnerProduct], budget: Budget) -> NoisyInnerProduct:
+    """The base with the smallest error radius of the wanted figure. Its standard error need not be the smallest."""
 
-    def radius(base: NoisyInnerProduct) -> float:
-        return base.accuracy(1, beta).radius
+    def error(base: NoisyInnerProduct) -> float:
+        return width_error(base, budget)
 
-    narrow, widest = with_width(1), min(bits, LARGEST_WIDTH)
+    narrow, widest = with_width(1), min(budget.bits, LARGEST_WIDTH)
     wide = with_width(widest) if widest > 1 else narrow
-    if narrow.eps <= QUIET and radius(narrow) <= radius(wide):
+    if narrow.eps <= QUIET and error(narrow) <= error(wide):
         return narrow
-    return min([narrow, *map(with_width, range(2, widest)), wide], key=radius)
+    return min([narrow, *map(with_width, range(2, widest)), wide], key=error)
