@@ -194,8 +194,8 @@ def test_guarantees_are_the_same_numbers(program: Path) -> None:
                 first += count or 0
             accounts[asked.id] = Account(asked.to_bytes(), tuple(lives))
         ledger, step = Ledger(accounts), eps / STEPS
-        delta = composed((law for each in accounts.values() for law in each.privacy(step)), step).delta(eps)
-        expected = [delta, ledger._tracking(0.0), ledger.recognition()]
+        delta = composed((law for each in accounts.values() for law in each.charged.privacy(step)), step).delta(eps)
+        expected = [delta, ledger.joint.tracking_delta(0.0), ledger.joint.recognition()]
         assert delta > 0
         assert found == pytest.approx(expected, rel=1e-8, abs=1e-30), parts[0][0].mechanism
 
