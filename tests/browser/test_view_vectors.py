@@ -307,10 +307,14 @@ def test_documents_that_are_not_valid_or_not_known_are_refused(program: Path) ->
         assert words in found, task
 
 
-def test_a_crowd_hides_prefixes_and_means(program: Path) -> None:
+def test_a_crowd_hides_reports_about_views(program: Path) -> None:
     """What reports reveal in a crowd is the same number, and the campaign is confirmed."""
     crowd = CrowdGuarantee(eps=2, delta=1e-6, people=1000)
-    for base, encoding in ((Views.prefixes(bits=2, eps=2), STARTS), (OneBitMean(values=101, eps=2), PERCENT)):
+    for base, encoding in (
+        (about(FEATURES, slots=1, eps=2).base, FEATURES),
+        (Views.prefixes(bits=2, eps=2), STARTS),
+        (OneBitMean(values=101, eps=2), PERCENT),
+    ):
         deck = Dealt(base, 5)
         asked = declared(deck, encoding, F(1, 2), eps=12)
         asked = replace(asked, guarantee=replace(asked.guarantee, crowd=crowd), gateway=GATEWAY)
