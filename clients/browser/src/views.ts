@@ -27,7 +27,7 @@ const FIELDS: Record<string, string> = {
   faded: "delta,eps,local,mechanism,power,scale",
 };
 
-/** What reports reveal: one of a deck; or all up to a round if they fade, as if cards were dealt without an end. */
+/** What reports reveal: one of a deck; or all up to a round if they fade, as a deck that has no last card. */
 export function lawsOf(asked: Campaign): Partial<Campaign> {
   const made = asked.mechanism;
   if (!made.local) return { one: oneReport(made.base) };
