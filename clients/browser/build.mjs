@@ -1,6 +1,6 @@
 /**
- * Builds the client, and the chunks that it loads to join a campaign, for a crowd, and for views of values: the files that
- * the collector serves, whose names contain digests; or with `--package` those of the npm package, with types.
+ * Builds the client, and the chunks that it loads to join a campaign, for a crowd, and for views of values: the files
+ * that the collector serves, whose names contain digests; or with `--package` those of the npm package, with types.
  */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";

@@ -22,12 +22,14 @@ from untrackable.auditing.evidence.client_audit import audit_client
 from untrackable.client.account import Account
 from untrackable.client.ledger import Ledger
 from untrackable.client.life import Life
+from untrackable.client.policy import Policy
 from untrackable.encodings.bit import Bit
 from untrackable.encodings.choices import Choices
 from untrackable.encodings.encoding import Encoding
 from untrackable.encodings.hashed_strings import HashedStrings
 from untrackable.encodings.number_ranges import Buckets, IntegerRange
 from untrackable.encodings.record import Record
+from untrackable.errors import CampaignRefused
 from untrackable.mechanisms.inner_product.deck import Deck
 from untrackable.mechanisms.inner_product.faded import Faded
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
@@ -198,6 +200,7 @@ def test_guarantees_are_the_same_numbers(program: Path) -> None:
         expected = [delta, ledger.joint.tracking_delta(0.0), ledger.joint.recognition()]
         assert delta > 0
         assert found == pytest.approx(expected, rel=1e-8, abs=1e-30), parts[0][0].mechanism
+        assert found[2] == pytest.approx(expected[2], rel=1e-12)
 
 
 def test_declared_guarantees_are_confirmed_or_refused(program: Path) -> None:
@@ -211,6 +214,28 @@ def test_declared_guarantees_are_confirmed_or_refused(program: Path) -> None:
     bad.append(replace(FADED, guarantee=replace(FADED.guarantee, eps=0.8)))
     found = ask(program, [{"task": "problem", "campaign": text_of(asked)} for asked in bad])
     assert found == ["the campaign's guarantee cannot be confirmed: delta"] * len(bad)
+
+
+def test_all_campaigns_of_a_person_count_together(program: Path) -> None:
+    """As in the Python client's ledger: a policy that each of two campaigns fits may be too small for both."""
+    parts = {asked: [asked.rounds] for asked in (CHOICES, MEAN)}
+    accounts = {asked.id: Account(asked.to_bytes(), (Life("", 1, asked.rounds, 0),)) for asked in parts}
+    tasks: list[dict[str, Any]] = []
+    expected: list[str | None] = []
+    for eps in (1.0, 1.3, 1.9):
+        policy = Policy(eps=eps, delta=1e-6, crowd_eps=eps, crowd_delta=1e-6, recognition=1.0)
+        limits = {name: getattr(policy, name) for name in ("eps", "delta", "gamma", "tracking_delta")}
+        limits |= {"recognition": 1.0, "crowd_eps": eps, "crowd_delta": 1e-6}
+        campaigns = [[text_of(asked), rounds] for asked, rounds in parts.items()]
+        tasks.append({"task": "policy", "campaigns": campaigns, "policy": limits})
+        try:
+            Ledger(accounts).check(policy)
+            expected.append(None)
+        except CampaignRefused:
+            expected.append("all campaigns together would exceed the person's policy: delta")
+    assert None in expected
+    assert expected[0] is not None
+    assert ask(program, tasks) == expected
 
 
 def test_the_normal_distribution(program: Path) -> None:
@@ -282,10 +307,14 @@ def test_documents_that_are_not_valid_or_not_known_are_refused(program: Path) ->
         assert words in found, task
 
 
-def test_a_crowd_hides_prefixes_and_means(program: Path) -> None:
+def test_a_crowd_hides_reports_about_views(program: Path) -> None:
     """What reports reveal in a crowd is the same number, and the campaign is confirmed."""
     crowd = CrowdGuarantee(eps=2, delta=1e-6, people=1000)
-    for base, encoding in ((Views.prefixes(bits=2, eps=2), STARTS), (OneBitMean(values=101, eps=2), PERCENT)):
+    for base, encoding in (
+        (about(FEATURES, slots=1, eps=2).base, FEATURES),
+        (Views.prefixes(bits=2, eps=2), STARTS),
+        (OneBitMean(values=101, eps=2), PERCENT),
+    ):
         deck = Dealt(base, 5)
         asked = declared(deck, encoding, F(1, 2), eps=12)
         asked = replace(asked, guarantee=replace(asked.guarantee, crowd=crowd), gateway=GATEWAY)
@@ -299,6 +328,9 @@ def test_a_crowd_hides_prefixes_and_means(program: Path) -> None:
         assert problem is None
         assert hidden == pytest.approx(law.delta(0.4), rel=1e-6)
         assert hidden > 0
+    faded = replace(asked, mechanism=FADED.mechanism, encoding=STARTS)
+    (problem,) = ask(program, [{"task": "problem", "campaign": text_of(faded)}])
+    assert problem == "this client does not know how well a crowd hides reports that fade"
 
 
 def test_an_audit_confirms_what_a_campaign_claims(program: Path) -> None:

@@ -17,6 +17,7 @@ export const crowdProblem = (asked: Campaign): Promise<string | undefined> =>
   told(async () => {
     const { guarantee, gateway, mechanism } = asked;
     const { crowd } = guarantee;
+    need(!mechanism.local, "this client does not know how well a crowd hides reports that fade");
     need(mechanism.when_empty == "stop", "reports of this mechanism can be linked, so a crowd does not hide them");
     need(
       keys(crowd) == "delta,eps,people" &&

@@ -1,4 +1,4 @@
-/** Reports about parts of a value that get noisier with every round. Cards are the value, the last round and its report. */
+/** Reports about parts of a value that get noisier with every round. Cards: the value, the last round, its report. */
 import type { Entropy } from "./entropy.js";
 import { epsAt } from "./fading_law.js";
 import type { Kept } from "./mechanisms.js";

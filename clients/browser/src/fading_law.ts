@@ -19,7 +19,7 @@ const SUMMED = 5000;
 const CLOSE = 1e-3;
 /** Losses beyond this many standard deviations count as infinite. */
 const REACH = 9;
-/** A Gaussian is cut into cells that are this many times finer than the step, but not finer than this part of it. */
+/** A Gaussian is cut into cells this many times finer than the step, but not finer than this part of its shift. */
 const CELLS = 8;
 const FINEST = 2 ** 11;
 /** Total losses up to this many standard deviations above their mean, and a little more, stay finite. */
@@ -31,8 +31,8 @@ const ROUNDED = 2 ** -40;
 export const epsAt = ({ scale, power }: any, round: number) => scale * round ** -power;
 
 /**
- * The law of rounds 1 … last, each answered with probability `participation`. Two values have different answers with
- * probability `differing`, and then the loss is ±eps.
+ * The law of rounds 1 … last, each answered with probability `participation`. Two values have different answers
+ * with probability `differing`, and then the loss is ±eps.
  */
 export function fadingLaw(made: any, last: number, differing: Fraction, participation: Fraction): Law {
   const hit: Fraction = [differing[0] * participation[0], differing[1] * participation[1]];

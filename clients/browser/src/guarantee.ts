@@ -31,7 +31,7 @@ export function charge(asked: Campaign, lives: (number | null)[], last = total(l
 }
 
 /** Whether each round has a report of its own, whichever state makes it. */
-const oncePerRound = ({ faded, mechanism }: Campaign) => faded || mechanism.when_empty == "stop";
+const oncePerRound = (asked: Campaign) => asked.mechanism.when_empty == "stop";
 
 /** What reports of a campaign that relies on a crowd reveal to somebody who does not know who sent which. */
 export type CrowdLaw = (asked: Campaign, reports: number | null) => Law;

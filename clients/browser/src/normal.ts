@@ -14,7 +14,7 @@ export function erfc(x: number): number {
   return Math.exp(-x * x) / (Math.sqrt(Math.PI) * fraction);
 }
 
-/** The number that a normal one is below with this probability: Newton's steps on the logarithm, which is concave. */
+/** The number that a normal one is below with this probability: Newton's steps on the logarithm, a concave one. */
 export function quantile(chance: number): number {
   if (chance > 0.5) return -quantile(1 - chance);
   let x = -Math.sqrt(-2 * Math.log(chance));

@@ -102,7 +102,6 @@ function* occupancies(draws: number, slots: number): Generator<number[]> {
 export function tracking(asked: Campaign, rounds: number | null, step: number): Law {
   const made = asked.mechanism;
   const reports = rounds ?? LAST_ROUND;
-  if (asked.faded) return nothing();
   if (made.when_empty) return reports <= made.slots ? nothing() : everything();
   if (made.bits) {
     const cross = BigInt(Math.ceil(slotCrossing(made.slots, reports) * 2 ** 128));

@@ -48,7 +48,7 @@ export function valid({ bits, eps, values, views, weights, width }: any): boolea
 /** The number of values that the base takes. */
 export const capacity = ({ bits, values }: any) => (bits ? 1n << BigInt(bits) : BigInt(values));
 
-/** The loss of one report: the mixture over views, for two values that differ in every one; or of one noisy bit. */
+/** The loss of one report: a mixture over views, for two values that differ in every one; or of one noisy bit. */
 export function oneReport(base: any): Law {
   if (!base.views) return response(lieThreshold(base.eps, 2n));
   const bases = basesOf(base);

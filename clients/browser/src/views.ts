@@ -27,12 +27,13 @@ const FIELDS: Record<string, string> = {
   faded: "delta,eps,local,mechanism,power,scale",
 };
 
-/** What reports reveal: one of a deck; or if they fade, all up to a round. */
+/** What reports reveal: one of a deck; or all up to a round if they fade, as a deck that has no last card. */
 export function lawsOf(asked: Campaign): Partial<Campaign> {
   const made = asked.mechanism;
   if (!made.local) return { one: oneReport(made.base) };
   const found = new Map<number | null, Law>();
   return {
+    mechanism: { ...made, slots: Infinity, when_empty: "stop" },
     faded: last => {
       const share = fraction(attending(asked).participation);
       if (!found.has(last)) found.set(last, fadingLaw(made, last ?? Infinity, differing(made.local), share));

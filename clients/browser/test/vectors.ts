@@ -163,7 +163,9 @@ function thresholds(made: any) {
   const { lieOf } = mechanisms;
   if (made.eps_state) return { state_flip: lieOf(made, "eps_state"), report_flip: lieOf(made) };
   if (made.local) return {};
-  if (made.base?.views) return Object.fromEntries(basesOf(made.base).map(each => [`flip ${each.width}`, lieOf(each)]));
+  if (made.base?.views) {
+    return Object.fromEntries(basesOf(made.base).map(each => [`flip ${each.width}`, lieOf(each)]));
+  }
   return { flip: lieOf({ ...made, eps_report: made.eps_report ?? made.base.eps }) };
 }
 

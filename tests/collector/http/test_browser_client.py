@@ -103,7 +103,7 @@ def test_lines_for_a_crowd_leave_the_relays_to_the_person() -> None:
         (Categories(names=["</script>", "b"]), r'// One of the list: client.answer("\u003c/script>")'),
         (HashedStrings(bits=8, salt=bytes(16), longest=20), '// A text: client.answer("example.org")'),
         (CHOICES, 'may be empty: client.answer(["search", "export"])'),
-        (RECORD, 'for each attribute: client.answer({"system": "linux", "start": 1000})'),
+        (RECORD, 'for each attribute, start in ms: client.answer({"system": "linux", "start": 1000})'),
     ],
 )
 def test_lines_show_the_call_for_each_kind_of_answer(encoding: Encoding, call: str) -> None:

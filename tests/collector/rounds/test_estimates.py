@@ -20,9 +20,11 @@ from untrackable.discovery import string_discovery
 from untrackable.discovery.discovered import Discovered, FoundString
 from untrackable.discovery.string_discovery import discover
 from untrackable.encodings.bucket_text import buckets_from_text
+from untrackable.encodings.number_ranges import IntegerRange
 from untrackable.estimation import Rounds
 from untrackable.mechanisms import CountMeanSketch, Lgrr
 from untrackable.mechanisms.interface import Mechanism
+from untrackable.mechanisms.local.one_bit_mean import OneBitMean
 from untrackable.protocol.campaign import Campaign
 
 WORDS = ["red", "green", "blue", "yellow"]
@@ -84,6 +86,18 @@ def test_numbers_have_a_mean_and_quantiles(collector: Collector) -> None:
     jsonschema.validate(found, declared)
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({**found, "numbers": {**found["numbers"], "mode": 1}}, declared)
+
+
+def test_where_only_the_mean_is_told_no_value_has_a_share(collector: Collector) -> None:
+    deck = Dealt(OneBitMean(values=101, eps=3.0), 30)
+    sent = clients(deck, [20, 30, 40] * 20)
+    asked = collected(collector, deck, {1: sent}, IntegerRange(low=0, high=100))
+    found = collector.http.get(f"/campaigns/{asked.id}/estimate").json()
+    estimate = Question(deck, asked.encoding).estimate(deck.aggregator().add(sent), 0.05)
+    assert found["reports"] == 60
+    assert found["values"] == []
+    assert found["numbers"]["mean"]["value"] == pytest.approx(estimate.mean().value)
+    assert collector.http.get(f"/view/{asked.id}").status_code == 200
 
 
 def test_wide_values_for_candidates_only(collector: Collector) -> None:

@@ -40,15 +40,20 @@ def embedded_call(campaign: Campaign) -> str:
     if (campaign.question, encoding) == READY_QUESTIONS["active-days"]:
         words = "Notes a use today, and answers on how many of the last 28 days there was one"
         return f"// {words}. The days stay on the device.\n  await client.used();"
-    unit = getattr(encoding, "unit", "")
-    words = f"{_WORDS[encoding.kind]} in {unit}" if unit else _WORDS[encoding.kind]
     # The lines are part of a page, whose reader must not take a name for the end of the script.
     example = strict_json.write(_example(encoding)).replace("<", "\\u003c")
-    return f"// {words}: client.answer({example})\n  await client.answer(null);"
+    return f"// {_WORDS[encoding.kind]}{_units(encoding)}: client.answer({example})\n  await client.answer(null);"
 
 
 def _example(encoding: Encoding) -> Any:
     return _EXAMPLES[encoding.kind](encoding)
+
+
+def _units(encoding: Encoding) -> str:
+    """The unit of a number, or of each attribute that has one, in words."""
+    unit = getattr(encoding, "unit", "")
+    parts = [(name, getattr(part, "unit", "")) for name, part in getattr(encoding, "attributes", ())]
+    return (f" in {unit}" if unit else "") + "".join(f", {name} in {unit}" for name, unit in parts if unit)
 
 
 def _whole(number: float) -> float:
