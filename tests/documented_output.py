@@ -2,7 +2,8 @@
 
 A comment behind a `print` is all of what that `print` writes. `…` behind a digit stands for more digits, elsewhere
 for any text. An explanation comes last, behind ` — `. An indented block below `<!-- printed by: COMMAND -->` is
-part of what that command prints, wherever its lines are broken.
+part of what that command prints, wherever its lines are broken. Indented lines that begin with `untrackable` are
+commands: they and their options must exist.
 """
 
 import ast
@@ -13,6 +14,7 @@ import sys
 import tokenize
 from collections import defaultdict
 
+import click
 from click.testing import CliRunner
 
 from untrackable.cli import main
@@ -91,3 +93,23 @@ def printed_by(command: str) -> str:
     if done.exit_code:
         raise OutputError(f"`{command}` exits with {done.exit_code}")
     return done.output
+
+
+def named_commands(page: str) -> list[str]:
+    """Command lines of a page, without their comments; not those that leave something out."""
+    lines = re.findall(r"^ {4,}(?:.*(?:/bin/| collector ))?untrackable (.*)$", page.replace("\\\n", ""), re.M)
+    commands = (re.split(r"\s+#|[|<>&]", line)[0].strip() for line in lines)
+    return [command for command in commands if not re.search(r"(?<!\w)(…|\.\.\.)", command)]
+
+
+def check_command(command: str) -> None:
+    """Refuse a command or an option that does not exist."""
+    found: click.Command = main
+    arguments = shlex.split(command)
+    while isinstance(found, click.Group) and arguments and not arguments[0].startswith("-"):
+        name, *arguments = arguments
+        inner = found.get_command(click.Context(found), name)
+        if inner is None:
+            raise OutputError(f"there is no command {name}")
+        found = inner
+    found.make_parser(click.Context(found)).parse_args(arguments)

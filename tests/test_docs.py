@@ -4,6 +4,7 @@ import pkgutil
 import re
 from pathlib import Path
 
+import click
 import pytest
 
 from tests import documented_output
@@ -65,6 +66,21 @@ SHOWN = [
 @pytest.mark.parametrize(("command", "shown"), SHOWN)
 def test_commands_print_what_a_page_shows(command: str, shown: str) -> None:
     assert documented_output.shows(shown, documented_output.printed_by(command))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_that_a_page_names_exist(page: Path) -> None:
+    for command in documented_output.named_commands(page.read_text(encoding="utf-8")):
+        documented_output.check_command(command)
+
+
+def test_a_command_that_does_not_exist_is_refused() -> None:
+    text = "a\n\n    untrackable plan --people 5 \\\n        --values 2  # why\n    untrackable audit … --x\n"
+    assert documented_output.named_commands(text) == ["plan --people 5         --values 2"]
+    documented_output.check_command("manage close 5d41402a 7")
+    for wrong in ("send https://collect.example --every 9:00", "manage shut 5d41402a 7", "plan --persons 5"):
+        with pytest.raises((documented_output.OutputError, click.UsageError)):
+            documented_output.check_command(wrong)
 
 
 def test_there_is_output_to_compare() -> None:
