@@ -213,3 +213,10 @@ def test_answers_are_described_as_in_other_commands(tmp_path: Path) -> None:
     }
     assert found.shared == {"people": 60_000, "rounds": 1}
     assert (found.every, found.first) == ("1w", "2100-01-01")
+
+
+def test_the_page_shows_the_file_that_it_plans() -> None:
+    docs = Path(__file__).parent.parent.parent / "docs"
+    lines = (docs / "questions.toml").read_text(encoding="utf-8").splitlines()
+    shown = "".join(f"    {line}\n" if line else "\n" for line in lines)
+    assert shown in (docs / "planning.md").read_text(encoding="utf-8")
