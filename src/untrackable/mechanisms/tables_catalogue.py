@@ -51,12 +51,12 @@ def _grouped(budget: Budget) -> list[Views]:
         raise Unsuitable("values", "It joins tables that have nothing in common, and these have.")
     sizes = range(2, min(LARGEST_WIDTH // longest, len(budget.views) - 1) + 1)
     if not sizes:
-        raise Unsuitable("values", "It joins some of the tables that are asked for, and there are too few for that.")
+        raise Unsuitable(
+            "values", "It joins some of the tables that are asked for, and there are too few for that."
+        )
     found = []
     for size in sizes:
-        views = tuple(
-            tuple(sorted(bit for view in group for bit in view)) for group in _evenly(budget.views, size)
-        )
+        views = tuple(tuple(sorted(bit for view in group for bit in view)) for group in _evenly(budget.views, size))
         found.append(Views(bits=budget.bits, views=views, eps=1.0, width=max(map(len, views))))
     return found
 
@@ -177,6 +177,9 @@ def _entry(name: str, bases_of: BasesOf) -> Entry:
         reference=True,
     )
 
+
+DECKS = ("views", "groups", "whole")
+"""The mechanisms for a known number of rounds, all of which have the same error."""
 
 TABLES: dict[str, Entry] = {
     entry.name: entry
