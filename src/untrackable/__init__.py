@@ -11,7 +11,8 @@ Encodings, from what people hold to integers and back: `Bit`, `IntegerRange`, `B
 `write_reports` and `read_reports` stream files of reports, `estimate_files` turns them into frequencies, and
 `discover` finds frequent strings that nobody listed.
 `audit` examines a mechanism, `compare` all of them at the same privacy, `audit_file` recorded reports, and
-`audit_client` an implementation as a black box. `plan` turns `Goals` into a mechanism and its parameters.
+`audit_client` an implementation as a black box. `plan` turns `Goals` into a mechanism and its parameters,
+and `plan_together` divides one budget among several questions.
 `attendance` says what the rounds that people answer reveal by themselves.
 A number with a lower and an upper end is a `Bracket`.
 
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from untrackable.mechanisms.wrappers.stored import Stored as Stored
     from untrackable.planning.goals import Goals as Goals
     from untrackable.planning.plans import plan as plan
+    from untrackable.planning.question_set import plan_together as plan_together
     from untrackable.protocol.campaign import Campaign as Campaign
     from untrackable.protocol.campaign import Directory as Directory
     from untrackable.protocol.campaign import Guarantee as Guarantee
@@ -96,6 +98,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "discover": "discovery.string_discovery",
         "estimate_files": "reports.file_answers",
         "plan": "planning.plans",
+        "plan_together": "planning.question_set",
         "read_reports": "reports.reader",
         "write_reports": "reports.writer",
     },

@@ -83,6 +83,6 @@ def test_nothing_is_left_of_a_budget_that_is_spent(tmp_path: Path) -> None:
 
 def test_the_largest_that_fits_is_found() -> None:
     for largest in (0.002, 0.3, 0.999):
-        assert 0.99 * largest < left_eps(lambda eps, largest=largest: eps <= largest, 1.0) <= largest
+        assert 0.99 * largest < left_eps(largest.__ge__, 1.0) <= largest
     assert left_eps(lambda eps: True, 2.0) == 2.0
     assert left_eps(lambda eps: False, 2.0) == 0.0

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from untrackable.cli.campaign_shown import when
 from untrackable.cli.campaign_times import first_moment, round_length
 from untrackable.cli.new_file import is_forced
 from untrackable.cli.policy import DEFAULTS
@@ -73,6 +74,8 @@ def _plan(file: Path, folder: Path | None, output: ResultOutput, *, forced: bool
 
         asked = read_questions(file)
         first, every = first_moment(asked.first, "first"), round_length(asked.every, "every")
+        if (end := first + every) <= time.time():
+            raise ValueError(f"the first round would have ended at {when(end)}; give a later first")
         paths = {} if folder is None else _paths(folder, asked, forced=forced)
         with progress() as told:
             found = plan_together(
@@ -108,12 +111,9 @@ def _paths(folder: Path, asked: QuestionFile, *, forced: bool) -> dict[str, Path
 
 
 def _check_holds(campaign: Campaign) -> None:
-    """The same checks as for a campaign that is made alone."""
+    """The same check as for a campaign that is made alone."""
     from untrackable.accounting.verification import verify
-    from untrackable.cli.campaign_shown import when
 
-    if (end := campaign.first_round + campaign.round_seconds) <= time.time():
-        raise ValueError(f"the first round ended at {when(end)}; give a later first")
     verdict = verify(campaign)
     if not verdict.holds:
         raise ValueError(f"a campaign would not keep what it declares: {'; '.join(verdict.problems)}")

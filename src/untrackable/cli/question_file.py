@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from untrackable.cli.attendance_options import shares_of
+from untrackable.errors import EncodingError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -14,7 +15,13 @@ if TYPE_CHECKING:
     from untrackable.encodings.encoding import Encoding
 
 _TIMES = ("every", "first")
+_BUDGET = ("eps", "delta", "recognition")
+_EITHER = ("people", "rounds", "beta", "pooled", "changes", "one_value")
+_FOR_ALL = (*_BUDGET, *_EITHER, "places", "persistence", "one_network", *_TIMES)
+_CROWD = ("observer", "crowd_eps", "crowd_delta")
+"""Known to `untrackable plan`, and refused in words."""
 _ANSWERS = ("categories", "choices", "buckets", "encoding", "values", "bits", "strings")
+_OF_ONE = ("question", *_ANSWERS, "below", "above", "want", "error", "participation", *_EITHER)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 """A question's name is the name of its campaign's file, too."""
 
@@ -43,20 +50,29 @@ def read_questions(path: Path) -> QuestionFile:
     listed = content.pop("questions", None)
     if not isinstance(listed, dict) or not all(isinstance(asked, dict) for asked in listed.values()):
         raise ValueError(f"{path} has no questions; begin each with a line such as [questions.smoking]")
+    _check_keys("", content, (*_FOR_ALL, *_CROWD), _FOR_ALL)
     times = {name: _text(name, content.pop(name)) for name in _TIMES if name in content}
     questions: dict[str, dict[str, Any]] = {}
     texts: dict[str, str] = {}
     for name, asked in listed.items():
         if not _NAME.fullmatch(name):
             raise ValueError(f"question {name!r}: a name has letters, digits, - and _ only, because files have it")
+        _check_keys(f"question {name}: ", asked, (*_OF_ONE, *_FOR_ALL, *_CROWD), _OF_ONE)
         if "question" not in asked:
             raise ValueError(f'question {name}: its text is missing; add a line such as question = "Do you smoke?"')
         texts[name] = _text(f"question {name}: question", asked.pop("question"))
         try:
             questions[name] = _demands(asked)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, EncodingError) as error:
             raise ValueError(f"question {name}: {error}") from None
     return QuestionFile(_demands(content), questions, texts, times.get("every", "1d"), times.get("first"))
+
+
+def _check_keys(where: str, given: dict[str, Any], known: tuple[str, ...], told: tuple[str, ...]) -> None:
+    if wrong := [key for key in given if key not in known]:
+        raise ValueError(f"{where}{wrong[0]} is not known; known are {', '.join(told)}")
+    if twice := [key for key in given if where and key in _TIMES]:
+        raise ValueError(f"{where}{twice[0]} is for all questions together, so give it once for all")
 
 
 def _text(name: str, given: Any) -> str:

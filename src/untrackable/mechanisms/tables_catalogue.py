@@ -178,6 +178,9 @@ def _entry(name: str, bases_of: BasesOf) -> Entry:
     )
 
 
+DECKS = ("views", "groups", "whole")
+"""The mechanisms for a known number of rounds, all of which have the same error."""
+
 TABLES: dict[str, Entry] = {
     entry.name: entry
     for entry in (

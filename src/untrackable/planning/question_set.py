@@ -195,12 +195,13 @@ def _inaccurate(question: Asked, part: float, wanted: float, when: str) -> NoPla
     asked = (
         f"at most ±{wanted:g} is asked for" if question.goals.error else f"above ±{wanted:g} a figure says little"
     )
+    fewer = "fewer questions" if question.goals.rounds == 1 else "fewer rounds or questions"
     try:
         enough = people_needed(setting.mechanism, setting.goals.replace(error=wanted))
     except ValueError:
-        helped = "Fewer rounds would help"
+        helped = f"What helps: {fewer}"
     else:
-        helped = f"{counted(enough)} people would be enough, and fewer rounds or questions help"
+        helped = f"{counted(enough)} people would be enough; {fewer} help, too"
     return NoPlan(f"question {question.name}: {when}the error would be {told}, and {asked}. {helped}.")
 
 

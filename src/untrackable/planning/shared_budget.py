@@ -61,15 +61,15 @@ class Asked:
         found: list[tuple[float, int, Asked]] = []
         reasons: list[str] = []
         for entry in _entries(goals).values():
-            asked = Asked(name, entry, goals, salt)
             try:
-                setting = asked.at(goals.eps or 1.0)
+                mechanism, _ = _meeting(entry.name, goals)
             except Unsuitable as reason:
                 reasons.append(reason.why)
                 continue
-            # Of one round, nothing can be linked. A campaign declares what two would reveal.
-            if draft(setting.goals, setting.mechanism, salt).guarantee.tracking_delta == 0:
-                found.append((setting.error, len(found), asked))
+            # One report cannot be linked to another. But a campaign declares what two would reveal.
+            if draft(goals, mechanism, salt).guarantee.tracking_delta == 0:
+                asked = Asked(name, entry, goals, salt)
+                found.append((asked.at(goals.eps or 1.0).error, len(found), asked))
         if not found:
             raise NoPlan(f"question {name}: no mechanism meets the goals. {' '.join(dict.fromkeys(reasons))}")
         return min(found)[2]
@@ -96,9 +96,13 @@ def _entries(goals: Goals) -> Mapping[str, Entry]:
 
 
 @lru_cache(maxsize=256)
-def _setting(name: str, goals: Goals) -> Setting:
+def _meeting(name: str, goals: Goals) -> tuple[Mechanism, Bracket]:
     """Kept, because a search comes back to the same eps."""
-    mechanism, tracked = meeting(_entries(goals)[name], goals)
+    return meeting(_entries(goals)[name], goals)
+
+
+def _setting(name: str, goals: Goals) -> Setting:
+    mechanism, tracked = _meeting(name, goals)
     return Setting(goals, mechanism, tracked, errors(mechanism, goals, goals.people or 1).figure)
 
 
