@@ -61,7 +61,9 @@ def test_a_comparison_has_the_ends_of_every_number() -> None:
         assert plain["eps_lower"] == (row.privacy.gamma.lower if known else None)
         assert plain["error_all_rounds_exact"] == row.all_rounds
         assert (plain["eps_in_crowd_upper"] is None) == (row.in_crowd.eps is None)
-    best = duckdb.execute("select mechanism from comparison where private_for_ever order by recognised_upper limit 1")
+    best = duckdb.execute(
+        "select mechanism from comparison where private_for_ever order by recognised_upper limit 1"
+    )
     assert len(best.fetchall()) == 1
 
 
