@@ -81,7 +81,7 @@ lock: $(VENV)/.ready
 
 # The documents as a site, in build/site.
 site: $(VENV)/.ready-dev
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 	@echo "open build/site/index.html"
 
 # A release: builds it, compares it with the checkout, installs it into an empty environment, and tries it out.

@@ -1,5 +1,6 @@
 """The site of documents: it is built without a warning, has every page, and fetches nothing from elsewhere."""
 
+import html
 import re
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 import untrackable
 from tests.collector.http.http_api_page import PAGE, http_api_page
 from tests.distribution import ROOT, said
+from tests.notebooks import NOTEBOOKS, read
 
 DOCS = ROOT / "docs"
 
@@ -26,6 +28,24 @@ def test_every_page_is_there(site: Path) -> None:
     for page in DOCS.glob("*.md"):
         assert (site / f"{page.stem}.html").exists(), page.name
     assert (site / "search" / "search_index.json").stat().st_size > 100_000
+
+
+def test_notebooks_are_pages_with_their_pictures(site: Path) -> None:
+    for path in NOTEBOOKS:
+        text = (site / "notebooks" / f"{path.stem}.html").read_text(encoding="utf-8")
+        stored = read(path)
+        drawn = [
+            output.data["text/plain"]
+            for cell in stored.cells
+            for output in cell.get("outputs", ())
+            if "image/svg+xml" in output.get("data", {})
+        ]
+        assert drawn
+        pictures = re.findall(r'<img alt="([^"]+)" src="data:image/svg\+xml;base64,', text)
+        assert [f"<Picture: {html.unescape(words)}>" for words in pictures] == drawn
+        assert (site / "notebooks" / path.name).read_bytes() == path.read_bytes(), "it can be downloaded"
+        for target in ("product-team", "researcher", "auditor"):
+            assert f"notebooks/{target}.html" in (site / "notebooks.html").read_text(encoding="utf-8")
 
 
 def test_it_fetches_nothing_from_elsewhere(site: Path) -> None:

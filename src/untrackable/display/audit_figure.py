@@ -12,11 +12,13 @@ from untrackable.brackets import Bracket
 from untrackable.display.figure_style import (
     AMBER,
     BLUE,
+    FEWEST_ROWS,
     GREY,
     INK,
     RED,
     VIOLET,
     legend_below,
+    named_rows,
     panels,
     plain_axes,
     shares_on,
@@ -49,7 +51,9 @@ class _Attack(NamedTuple):
 def audit_picture(audit: Audit) -> Picture:
     """Who can be followed, and below it eps against the observers that the audit knows."""
     amounts = list(_amounts(audit))
-    figure, (above, *below) = panels(_FOLLOWED_HEIGHT, *([1.4 + 0.26 * len(amounts)] if amounts else []))
+    figure, (above, *below) = panels(
+        _FOLLOWED_HEIGHT, *([1.4 + 0.26 * max(FEWEST_ROWS, len(amounts))] if amounts else [])
+    )
     words = f"How well a person is picked out of {audit.crowd:,}, as reports grow"
     _draw_followed(above, audit, words)
     for panel in below:
@@ -71,7 +75,7 @@ def _draw_followed(panel: SubFigure, audit: Audit, title: str) -> None:
         marks.append(Line2D([], [], color=color, lw=2, label=f"by {name}: at most (upper)"))
     axes.axhline(guess, color=GREY, ls=":", lw=1.5)
     marks.append(Line2D([], [], color=GREY, ls=":", lw=1.5, label="by guessing (exact)"))
-    beside = max(audit.rounds, audit.reports) / 30
+    beside = max(audit.rounds, audit.reports) / 20
     for place, attack in enumerate(_attacks(audit)):
         marks.append(_draw_attack(axes, attack, attack.reports + place * beside, guess / 2))
     axes.set_yscale("log")
@@ -142,9 +146,8 @@ def _draw_privacy(panel: SubFigure, amounts: list[tuple[str, Bracket]], delta: f
             va="center",
             fontsize=8,
         )
-    axes.set_yticks(places, [name for name, _ in amounts])
+    named_rows(axes, [name for name, _ in amounts])
     axes.set_xlim(0, edge)
-    axes.invert_yaxis()
     axes.set_xlabel("eps")
     plain_axes(axes, "x")
     meanings = ((BLUE, "exact"), (AMBER, "upper bound"), (RED, "no bound"))

@@ -10,9 +10,11 @@ from untrackable.display.figure_style import (
     AMBER,
     BLUE,
     FAINT,
+    FEWEST_ROWS,
     GREY,
     INK,
     legend_below,
+    named_rows,
     panels,
     plain_axes,
     shares_on,
@@ -34,7 +36,7 @@ def comparison_picture(comparison: Comparison) -> Picture:
         f"Mechanisms at eps = {comparison.eps:g} side by side: who is followed after {comparison.reports} "
         f"rounds, and how accurate they are with {comparison.people:,} people"
     )
-    figure, (panel,) = panels(3.0 + 0.24 * max(3, len(rows)))
+    figure, (panel,) = panels(3.0 + 0.24 * max(FEWEST_ROWS, len(rows)))
     followed, accurate = titled_grid(panel, words, 1, 2)
     places, guess = np.arange(len(rows)), 1 / comparison.crowd
     colors = [BLUE if row.lasts else AMBER for row in rows]
@@ -55,8 +57,7 @@ def comparison_picture(comparison: Comparison) -> Picture:
         errors.max() * 1.5,
         f"standard error after\n{comparison.reports} rounds (exact)",
     )
-    followed.set_yticks(places, [row.name for row in rows])
-    followed.invert_yaxis()
+    named_rows(followed, [row.name for row in rows])
     marks: list[Any] = [
         Line2D([], [], marker="o", color=color, lw=0, label=f"{name}; left: by what reports say")
         for color, name in ((BLUE, FOR_EVER), (AMBER, THESE_ROUNDS))

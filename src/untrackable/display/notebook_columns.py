@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 from untrackable import strict_json
 from untrackable.answers.number_trend import NumberTrend
 from untrackable.auditing.comparison import Comparison
+from untrackable.auditing.evidence.file_audit import FileAudit
 from untrackable.auditing.mechanism_audit import Audit
 from untrackable.brackets import Bracket
 from untrackable.discovery.discovered import Discovered, FoundString
@@ -61,6 +62,20 @@ def _(audit: Audit) -> Columns:
         "upper": _floats(line.upper for line in lines),
         "certainty": _texts(certainties),
         "meaning": _texts(line.meaning for line in lines),
+    }
+
+
+@columns_of.register
+def _(audit: FileAudit) -> Columns:
+    found = audit.attacks.values()
+    return {
+        "followed_by": _texts(audit.attacks),
+        "how": _texts(each.similarity for each in found),
+        "advantage_lower": _floats(each.lower for each in found),
+        "advantage_sampled": _floats(each.sampled for each in found),
+        "level": _floats(each.level for each in found),
+        "one_person_recognised_sampled": _floats(each.same.sampled for each in found),
+        "two_taken_for_one_sampled": _floats(each.different.sampled for each in found),
     }
 
 

@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 from untrackable.answers.answer import Answer
 from untrackable.answers.number_trend import NumberTrend
 from untrackable.auditing.comparison import Comparison
+from untrackable.auditing.evidence.file_audit import FileAudit
 from untrackable.auditing.mechanism_audit import Audit
-from untrackable.brackets import Bracket
+from untrackable.brackets import Bracket, at_least
 from untrackable.discovery.discovered import Discovered
-from untrackable.display import audit_words, comparison_words, decoded_words, plan_words
+from untrackable.display import audit_words, comparison_words, decoded_words, file_audit_words, plan_words
 from untrackable.display.answer_words import range_words
 from untrackable.display.numbers import number, said, upper
 from untrackable.display.percentages import percent
@@ -80,6 +81,21 @@ def _limit(bracket: Bracket) -> str:
     """A probability that nobody exceeds."""
     exact = bracket.certainty == "exact"
     return f"{number(bracket.upper)} (exact)" if exact else f"at most {upper(bracket.upper)} (upper)"
+
+
+@view.register
+def _(audit: FileAudit) -> View:
+    rows = [
+        (name, at_least(found.lower, 3), f"{found.sampled:.3g}", found.similarity)
+        for name, found in audit.attacks.items()
+    ]
+    surely = f"lower, {100 * audit.level:.12g} %"
+    best = at_least(max(found.lower for found in audit.attacks.values()), 3)
+    words = f"people can be followed with an advantage of at least {best} ({surely})"
+    if not any(found.lower > 0 for found in audit.attacks.values()):
+        words = f"no way to follow {audit.people:,} people was found"
+    headings = ("people are followed by", f"advantage, at least ({surely})", "sampled", "how")
+    return View(words, file_audit_words.verdict(audit), headings, rows)
 
 
 @view.register

@@ -8,11 +8,12 @@ import numpy as np
 from untrackable.display.figure_style import (
     BLUE,
     FAINT,
+    FEWEST_ROWS,
     INK,
     RED,
-    axis_label,
     counts_on,
     legend_below,
+    named_rows,
     panels,
     plain_axes,
     shares_on,
@@ -33,7 +34,6 @@ with extra("plots"):
     from matplotlib.patches import Patch
     from matplotlib.ticker import LogLocator, NullLocator
 
-_LONGEST = 22
 _LINEAR = 30
 """If the largest is more than this many times the smallest, the axis is logarithmic."""
 _POINTS = 25
@@ -55,7 +55,7 @@ def plan_picture(plan: Plan) -> Picture:
     if best is None:
         return _refused(plan)
     title, rows = _options(plan)
-    figure, (above, below) = panels(1.7 + 0.26 * max(3, len(rows)), 3.9)
+    figure, (above, below) = panels(1.7 + 0.26 * max(FEWEST_ROWS, len(rows)), 3.9)
     asked = plan.goals.error
     _draw_rows(above, title, rows, asked if plan.unknown in (None, "error") else None, plan)
     _draw_people(below, best, asked)
@@ -69,7 +69,7 @@ def _refused(plan: Plan) -> Picture:
     if not rows:
         raise ValueError("there is nothing to draw: no mechanism meets these goals; see refusals")
     title = "No mechanism meets these goals: errors, at most (upper)"
-    figure, (panel,) = panels(1.9 + 0.26 * max(3, len(rows)))
+    figure, (panel,) = panels(1.9 + 0.26 * max(FEWEST_ROWS, len(rows)))
     _draw_rows(panel, title, rows, plan.goals.error or USABLE_ERROR, plan)
     return Picture(figure, title)
 
@@ -137,8 +137,7 @@ def _draw_rows(panel: SubFigure, title: str, rows: list[_Row], limit: float | No
     for place, row in zip(places, rows, strict=True):
         end = (row.length if math.isfinite(row.length) else most, place)
         axes.annotate(row.text, end, xytext=(7, 0), textcoords="offset points", va="center", fontsize=8)
-    axes.set_yticks(places, [axis_label(row.name, _LONGEST) for row in rows])
-    axes.invert_yaxis()
+    named_rows(axes, [row.name for row in rows])
     plain_axes(axes, "x")
     if plan.unknown == "people":
         counts_on(axes, "x")

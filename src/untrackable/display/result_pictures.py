@@ -5,6 +5,7 @@ from functools import singledispatch
 from untrackable.answers.answer import Answer
 from untrackable.answers.number_trend import NumberTrend
 from untrackable.auditing.comparison import Comparison
+from untrackable.auditing.evidence.file_audit import FileAudit
 from untrackable.auditing.mechanism_audit import Audit
 from untrackable.discovery.discovered import Discovered
 from untrackable.display.audit_figure import audit_picture
@@ -14,6 +15,7 @@ from untrackable.display.discovered_figure import discovered_picture
 from untrackable.display.distribution_figure import distribution_picture
 from untrackable.display.estimate_figure import answer_picture, estimate_picture
 from untrackable.display.experiment_figure import experiment_picture
+from untrackable.display.file_audit_figure import file_audit_picture
 from untrackable.display.picture import Picture
 from untrackable.display.plan_figure import plan_picture
 from untrackable.display.trend_figure import trend_picture
@@ -33,6 +35,11 @@ def picture_of(result: object, top: int) -> Picture:
 @picture_of.register
 def _(result: Audit, top: int) -> Picture:
     return audit_picture(result)
+
+
+@picture_of.register
+def _(result: FileAudit, top: int) -> Picture:
+    return file_audit_picture(result)
 
 
 @picture_of.register

@@ -8,9 +8,10 @@ import numpy as np
 from untrackable.display.figure_style import (
     BLUE,
     FAINT,
+    FEWEST_ROWS,
     INK,
-    axis_label,
     legend_below,
+    named_rows,
     plain_axes,
     shares_on,
     titled,
@@ -22,9 +23,6 @@ with extra("plots"):
     from matplotlib.figure import SubFigure
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
-
-_LONGEST = 22
-"""Letters of a name beside its bar."""
 
 
 class Bar(NamedTuple):
@@ -48,7 +46,7 @@ class BarWords(NamedTuple):
 
 def bars_height(count: int) -> float:
     """Inches of a panel with so many bars."""
-    return 1.9 + 0.25 * max(3, count)
+    return 1.9 + 0.25 * max(FEWEST_ROWS, count)
 
 
 def draw_bars(panel: SubFigure, bars: Sequence[Bar], words: BarWords, *, axis: str = "share of people") -> None:
@@ -70,8 +68,7 @@ def draw_bars(panel: SubFigure, bars: Sequence[Bar], words: BarWords, *, axis: s
             fontsize=8,
             color=INK,
         )
-    axes.set_yticks(places, [axis_label(bar.name, _LONGEST) for bar in bars])
-    axes.invert_yaxis()
+    named_rows(axes, [bar.name for bar in bars])
     low, high = min([0.0, *shares, *lower]), max([*shares, *upper], default=1.0) or 1.0
     axes.set_xlim(low - 0.02 * (high - low), high + 0.18 * (high - low))
     axes.set_xlabel(axis)

@@ -22,6 +22,7 @@ from untrackable.auditing.evidence.recorded_attendance import (
 from untrackable.auditing.evidence.recorded_format import FORMATS, FormatName, RecordedFormat, UnreadableReport
 from untrackable.auditing.evidence.recorded_table import ROUNDS, RecordedColumns, find_columns, open_recorded
 from untrackable.errors import AuditError
+from untrackable.notebook_view import NotebookTable
 from untrackable.progress import Progress
 from untrackable.reports.column_names import column_words
 from untrackable.reports.table import CellBatch, CellTable, Source
@@ -48,8 +49,8 @@ class LinkingMechanism(Protocol):
         """ln(one person/two people) for every pair of a row of `first` and a row of `second`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileAudit:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class FileAudit(NotebookTable):
     """The result of `audit_file`. If people are independent, `tracking.lower` holds with confidence `level`.
 
     Of `rows` data rows, `malformed` were left out, and `elsewhere` were in other windows. `examples` has the first
@@ -76,6 +77,12 @@ class FileAudit:
     tracking: Advantage
     attendance: RecordedAttendance | None
     attendance_missing: str
+
+    @property
+    def attacks(self) -> dict[str, Advantage]:
+        """The advantage by what the reports say, and by attendance alone if that was looked at."""
+        by_rounds = {} if self.attendance is None else {"attendance": self.attendance.tracking}
+        return {"reports": self.tracking, **by_rounds}
 
     def as_dict(self) -> dict[str, Any]:
         """The result as JSON data."""
