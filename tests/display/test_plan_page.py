@@ -115,6 +115,9 @@ def test_page_loads_and_sliders_move(browser: Browser, made: Made, width: int, s
         {"people": 10**8, "values": 4, "rounds": "forever", "eps": 2.0, "pooled": 3, "one_network": True},
         {"people": 1_234_567, "values": 2, "rounds": 8, "eps": 1.0, "recognition": 1.0},
         {"people": 10**9, "values": 2, "rounds": 1200, "eps": 1.0, "advantage": 0.0},
+        {"people": 1_234_567, "values": 20, "rounds": 8, "eps": 2.0, "want": "quantiles", "recognition": 1.0},
+        {"values": 20, "rounds": 8, "eps": 2.0, "error": 0.0456, "want": "quantiles", "pooled": 2},
+        {"people": 1_234_567, "values": 20, "rounds": 8, "error": 0.0123, "want": "mean"},
     ],
 )
 def test_the_page_starts_at_the_plan(
@@ -150,16 +153,17 @@ def test_grids_are_plans_themselves(made: Made) -> None:
     said = {refusal.name: refusal.why for refusal in found.refusals}
     assert memoized.why[drawn.start["eps"]][drawn.start["rounds"]] == said["memoized"]
     assert all(
-        (unit is None) == bool(why)
+        (terms is None) == bool(why)
         for line in drawn.lines
-        for units, whys in zip(line.units, line.why, strict=True)
-        for unit, why in zip(units, whys, strict=True)
+        for row, whys in zip(line.terms, line.why, strict=True)
+        for terms, why in zip(row, whys, strict=True)
     )
     for i, j in ((0, 0), (len(drawn.eps) - 1, len(drawn.rounds) - 1)):
         goals = found.goals.replace(eps=drawn.eps[i], rounds=drawn.rounds[j], error=None)
         option = next(o for o in plan(goals=goals).options if o.name == "deck")
-        unit = deck.units[i][j]
-        assert unit is not None
+        terms = deck.terms[i][j]
+        assert terms is not None
+        ((unit, *_),) = terms
         reports = reports_counted(10**6, option.goals.answered, radius_beta(option.mechanism, option.goals))
         assert option.error_upper == pytest.approx(unit / math.sqrt(reports), rel=1e-9)
     assert json.loads(path.read_text("utf-8").split('id="audit-data">')[1].split("</script>")[0])["options"]

@@ -26,8 +26,6 @@ def plan_page(plan: Plan, command: list[str], progress: Progress = no_progress) 
     """The page of a plan; `command` makes it again."""
     if plan.goals.crowd_eps is not None:
         return _crowd_page(plan, command)
-    if plan.goals.want != "frequencies":
-        raise ValueError("a page's charts are of frequencies: leave it out where quantiles or a mean are wanted")
     found = grids(plan, progress)
     best = plan.recommended
     curve = [] if best is None else participation_curve(best)
@@ -46,10 +44,7 @@ def plan_page(plan: Plan, command: list[str], progress: Progress = no_progress) 
         tables=_tables(plan),
         missing=dict(plan_words.refusals(plan)),
         missing_heading="Why not the others",
-        formulas=[
-            plan_page_words.PREDICTED if found.predicted and formula[0] == "Error" else formula
-            for formula in plan_page_words.FORMULAS
-        ],
+        formulas=_formulas(plan),
         how="",
         source="",
         parameters=plan_words.campaign_text(plan),
@@ -77,13 +72,21 @@ def _crowd_page(plan: Plan, command: list[str]) -> str:
         tables=_tables(plan),
         missing=dict(plan_words.refusals(plan)),
         missing_heading="Why not the others",
-        formulas=plan_page_words.FORMULAS,
+        formulas=_formulas(plan),
         how="",
         source="",
         parameters=plan_words.campaign_text(plan),
         command=command_line(command),
         data=plan_json.as_json(plan),
     )
+
+
+def _formulas(plan: Plan) -> list[tuple[str, str, str]]:
+    """What is computed. The error is that of the wanted figure."""
+    error = (
+        plan_page_words.PREDICTED if plan.goals.discovered is not None else plan_page_words.WANTED[plan.goals.want]
+    )
+    return [error if formula[0] == "Error" else formula for formula in plan_page_words.FORMULAS]
 
 
 def _tables(plan: Plan) -> list[tuple[Any, ...]]:

@@ -71,6 +71,34 @@ PREDICTED = (
 )
 """The formula for strings that nobody listed."""
 
+_FREQUENCIES = (
+    "Error",
+    "span·√(ln(2m/β)/(2n)) for m values at once and n reports. If N people answer with probability r each, n "
+    "is a little less than N·r, so that the bound holds on average, and for the frequencies of all people. "
+    "Pooled over independent rounds √(Σ w²·radius²), with weights "
+    "of one over the variance.",
+    "Hoeffding 1963",
+)
+_SUMS = (
+    "the smaller of span·√(ln(2m/β)/(2n)) and √(2·variance·ln(2m/β)/n) + span·ln(2m/β)/(3n), for n reports. "
+    "Variance and span are bounds on what one report adds, whatever people hold, and on whom the sample meets. "
+    "If N people answer with probability r each, n is a little less than N·r."
+)
+WANTED = {
+    "frequencies": _FREQUENCIES,
+    "quantiles": (
+        "Error",
+        f"of the share of people up to a number, for m numbers at once: {_SUMS}",
+        "Hoeffding 1963, Bernstein 1946",
+    ),
+    "mean": (
+        "Error",
+        f"of the mean, as a share of the range of numbers, with m = 1: {_SUMS}",
+        "Hoeffding 1963, Bernstein 1946",
+    ),
+}
+"""The formula for the error of each figure that may be wanted."""
+
 FORMULAS = (
     (
         "Everlasting privacy",
@@ -108,18 +136,11 @@ FORMULAS = (
         "TV(P, Q) ≤ TV(P, P′) + TV(P′, Q), where P′ are two people with the same answer.",
         "",
     ),
-    (
-        "Error",
-        "span·√(ln(2m/β)/(2n)) for m values at once and n reports. If N people answer with probability r each, n "
-        "is a little less than N·r, so that the bound holds on average, and for the frequencies of all people. "
-        "Pooled over independent rounds √(Σ w²·radius²), with weights "
-        "of one over the variance.",
-        "Hoeffding 1963",
-    ),
+    ("Error", "", ""),
     (
         "The paper's own selection",
         "ε′ from the accuracy, L = ⌊ε²/(8ε′² ln(1/δ))⌋, tracking k²/L; its further term L²/2^d is left out.",
         "Naor, Vexler, parameter selection",
     ),
 )
-"""What is computed, as a name, a formula and where it comes from."""
+"""What is computed, as a name, a formula and where it comes from. That of the error is filled in."""

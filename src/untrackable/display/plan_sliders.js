@@ -26,6 +26,12 @@ function counted(people, share, log) {
   return missing < 1 ? Math.floor(log / -Math.log1p(-missing)) : 0;
 }
 const asking = (reports, share, log) => share === 1 || log === null ? reports / share : log / -Math.log1p(share * Math.expm1(-log / reports));
+// The error of so many reports is the largest of its terms; and the number of reports for an error.
+const errorOf = (terms, reports) => Math.max(...terms.map(({ hoeffding, bernstein, part, bias }) => bias + Math.min(hoeffding / Math.sqrt(reports), bernstein / Math.sqrt(reports) + part / reports)));
+const reportsFor = (terms, error) => Math.max(...terms.map(({ hoeffding, bernstein, part, bias }) => {
+  const left = error - bias;
+  return left > 0 ? Math.min(hoeffding / left, (bernstein + Math.sqrt(bernstein ** 2 + 4 * part * left)) / (2 * left)) ** 2 : Infinity;
+}));
 function redraw() {
   const { people, error } = chosen;
   const r = Number(slider("rounds").value), e = Number(slider("eps").value);
@@ -35,21 +41,22 @@ function redraw() {
   const errors = [], needed = [], tracking = [], body = document.createElement("tbody");
   for (const line of grids.lines) {
     grids.rounds.forEach((rounds, i) => {
-      const unit = line.units[e][i];
+      const terms = line.terms[e][i];
       const reports = counted(people, line.shares[e][i], line.log);
-      if (unit !== null && reports > 0) errors.push({ line: line.name, x: rounds, y: unit / Math.sqrt(reports) });
+      if (terms !== null && reports > 0) errors.push({ line: line.name, x: rounds, y: errorOf(terms, reports) });
     });
     grids.eps.forEach((eps, i) => {
-      const unit = line.units[i][r];
-      if (unit !== null) needed.push({ line: line.name, x: eps, y: Math.max(1, asking((unit / error) ** 2, line.shares[i][r], line.log)) });
+      const terms = line.terms[i][r], people = terms === null ? Infinity : asking(reportsFor(terms, error), line.shares[i][r], line.log);
+      if (Number.isFinite(people)) needed.push({ line: line.name, x: eps, y: Math.max(1, people) });
     });
     const followed = line.followed[e][r];
     if (followed !== null) grids.reports[r].forEach((reports, i) => tracking.push({ line: line.name, x: reports, y: followed[i] }));
-    const unit = line.units[e][r], row = body.insertRow();
-    const share = line.shares[e][r], reached = unit / Math.sqrt(counted(people, share, line.log)), most = unit === null ? 0 : followed[followed.length - 1];
+    const terms = line.terms[e][r], row = body.insertRow(), share = line.shares[e][r];
+    const reached = terms === null ? Infinity : errorOf(terms, counted(people, share, line.log)), most = terms === null ? 0 : followed[followed.length - 1];
+    const enough = terms === null ? Infinity : asking(reportsFor(terms, error), share, line.log);
     const met = reached <= error * (1 + 1e-12); // rounding only
-    const cells = unit === null ? [line.name, "no", "–", "–", "–", "–", line.why[e][r]] :
-      [line.name, met ? "yes" : "no", Number.isFinite(reached) ? about + upper(reached) : "–", (grids.predicted ? about : "") + count(Math.ceil(asking((unit / error) ** 2, share, line.log) * (1 - 1e-12))), often(share), (most > 0 ? "≤ " : "") + upper(most), met ? "" : "The error is larger."];
+    const cells = terms === null ? [line.name, "no", "–", "–", "–", "–", line.why[e][r]] :
+      [line.name, met ? "yes" : "no", Number.isFinite(reached) ? about + upper(reached) : "–", Number.isFinite(enough) ? (grids.predicted ? about : "") + count(Math.ceil(enough * (1 - 1e-12))) : "–", often(share), (most > 0 ? "≤ " : "") + upper(most), met ? "" : "The error is larger."];
     cells.forEach((text) => { row.insertCell().textContent = text; });
   }
   document.querySelector("#live tbody").replaceWith(body);

@@ -1,11 +1,13 @@
 """How far a wanted figure of an ordered question may be off, before there is any report: a mean, or shares."""
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from untrackable.estimation.pooled_spread import PooledSpreads
 from untrackable.estimation.spread import SampledSpreads, Spread, Spreads
@@ -15,6 +17,19 @@ from untrackable.mechanisms.interface import Mechanism
 Want = Literal["frequencies", "quantiles", "mean"]
 """What is wanted of a question: the share of each answer, the share up to each number, or the mean of numbers."""
 WANTS: tuple[Want, ...] = ("frequencies", "quantiles", "mean")
+
+
+_ANY_NUMBER = 1000
+"""Spreads of rounds with equally many reports do not depend on how many these are."""
+
+
+class Terms(NamedTuple):
+    """The radius of n reports is bias + min(hoeffding/√n, bernstein/√n + part/n) (upper)."""
+
+    hoeffding: float
+    bernstein: float
+    part: float
+    bias: float
 
 
 class WantedError(NamedTuple):
@@ -40,6 +55,52 @@ def wanted_error(
     For quantiles it is that of the share of people at or below a number: the worst number chosen beforehand, or all
     at once. For a mean, it is a share of the range from the lowest to the highest number.
     """
+    spread = _figure_spread(mechanism, want, values, rounds, reports, participation)
+    n = reports * len(rounds)
+    radius = spread.radius(n, beta, statistics=_statistics(want, values, simultaneous))
+    return WantedError(float(np.max(radius)), float(np.max(spread.standard_error(n))))
+
+
+def wanted_curve(
+    mechanism: Mechanism,
+    want: Want,
+    *,
+    values: int,
+    rounds: Sequence[int],
+    beta: float,
+    participation: Fraction,
+    simultaneous: bool,
+) -> list[Terms]:
+    """The same radius for any number n of reports of each round: the largest of that of all terms.
+
+    Terms that are never the largest are left out.
+    """
+    spread = _figure_spread(mechanism, want, values, rounds, _ANY_NUMBER, participation)
+    log = math.log(2 * _statistics(want, values, simultaneous) / (beta - spread.failure))
+    n = len(rounds)
+    bounds = np.broadcast_arrays(
+        np.asarray(spread.span) * math.sqrt(log / (2 * n)),
+        np.sqrt(2 * log / n * np.asarray(spread.variance)),
+        np.asarray(spread.part) * (log / (3 * n)),
+        spread.bias,
+    )
+    kept: list[NDArray[np.float64]] = []
+    rows = np.stack([np.ravel(each) for each in bounds], axis=-1)
+    for row in rows[np.lexsort(rows.T)[::-1]]:
+        if not any(np.all(row <= other) for other in kept):
+            kept.append(row)
+    return [Terms(*row.tolist()) for row in kept]
+
+
+def _statistics(want: Want, values: int, simultaneous: bool) -> int:
+    """The number of statements that hold at once."""
+    return values - 1 if simultaneous and want == "quantiles" else 1
+
+
+def _figure_spread(
+    mechanism: Mechanism, want: Want, values: int, rounds: Sequence[int], reports: int, participation: Fraction
+) -> Spread:
+    """That of the figure of these rounds, as if all their reports were alike."""
     spreads = [_spreads(mechanism, values, round) for round in rounds]
     if participation < 1:
         spreads = [SampledSpreads(one) for one in spreads]
@@ -50,15 +111,10 @@ def wanted_error(
     pooled = PooledSpreads([(one, reports, share) for one, share in zip(spreads, shares, strict=True)], True)
     together = spreads[0] if len(rounds) == 1 else pooled
     try:
-        spread = _spread(together, want, values)
+        return _spread(together, want, values)
     except ValueError as error:
         why = str(error)
         raise Unsuitable("accuracy", f"{why[:1].upper()}{why[1:]}.", mechanism=mechanism) from None
-    n = reports * len(rounds)
-    statistics = values - 1 if simultaneous and want == "quantiles" else 1
-    return WantedError(
-        float(np.max(spread.radius(n, beta, statistics=statistics))), float(np.max(spread.standard_error(n)))
-    )
 
 
 def _spread(spreads: Spreads, want: Want, values: int) -> Spread:

@@ -130,6 +130,11 @@ def radius_beta(mechanism: Mechanism, goals: Goals) -> float:
     return goals.beta / (mechanism.independent_errors(goals.size) if goals.simultaneous else 1)
 
 
+def counted_beta(mechanism: Mechanism, goals: Goals) -> float:
+    """The probability for which the number of reports is counted: that of one value, or of the wanted figure."""
+    return radius_beta(mechanism, goals) if goals.want == "frequencies" else goals.beta
+
+
 def reports_counted(people: int, participation: Fraction, beta: float) -> int:
     """The number of reports whose radius holds if each of n people answers with probability r; 0 if none does.
 

@@ -4,11 +4,12 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from untrackable.mechanisms.catalogue import CATALOGUE
 from untrackable.mechanisms.catalogue_entry import Entry
 from untrackable.mechanisms.demands import Unsuitable
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.planning.forecast import errors, radius_beta, reports_counted
+from untrackable.mechanisms.ordered_catalogue import offered
+from untrackable.mechanisms.wanted_figure import Terms, wanted_curve
+from untrackable.planning.forecast import counted_beta, errors, reports_counted
 from untrackable.planning.goals import FOREVER, LARGEST_EPS, LARGEST_ROUNDS, Goals
 from untrackable.planning.participation import with_participation
 from untrackable.planning.plans import Option, Plan
@@ -29,16 +30,17 @@ _ENDLESS = 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Line:
-    """One mechanism on the grids: error·√reports by [eps][rounds], and the goals' measure of tracking by reports.
+    """One mechanism on the grids: errors by [eps][rounds], and the goals' measure of tracking by reports.
 
-    None where the mechanism does not meet the goals; `why` is the reason. `shares` are the participations. If
-    errors are bounds, `log` is ln(2/beta) of one value's radius, from which the number of reports follows.
+    An error is the largest of some terms, each a bound for every number of reports. It is None where the mechanism
+    does not meet the goals; `why` is the reason. `shares` are the participations. If errors are bounds, `log` is
+    ln(2/beta) of one radius, from which the number of reports follows.
     """
 
     name: str
     log: float | None
     shares: list[list[float]]
-    units: list[list[float | None]]
+    terms: list[list[list[Terms] | None]]
     followed: list[list[list[float] | None]]
     why: list[list[str]]
 
@@ -95,9 +97,10 @@ def _chosen(plan: Plan) -> list[Entry]:
     best: dict[str, Option] = {}
     for option in plan.options:
         best.setdefault(option.mechanism.to_json()["mechanism"], option)
-    always = [e.name for e in CATALOGUE.values() if e.reference and (plan.goals.size == 2 or not e.yes_no)]
+    entries = offered(plan.goals.want)
+    always = [e.name for e in entries.values() if e.reference and (plan.goals.size == 2 or not e.yes_no)]
     names = [option.name for option in best.values()]
-    return [CATALOGUE[name] for name in list(dict.fromkeys([*names[:1], *always, *names]))[:_MOST_LINES]]
+    return [entries[name] for name in list(dict.fromkeys([*names[:1], *always, *names]))[:_MOST_LINES]]
 
 
 def _line(
@@ -110,18 +113,18 @@ def _line(
     told: Any,
 ) -> Line:
     """One mechanism; `made` are the options that the plan has set already, by eps and rounds."""
-    units: list[list[float | None]] = []
+    terms: list[list[list[Terms] | None]] = []
     followed: list[list[list[float] | None]] = []
     why: list[list[str]] = []
     shares: list[list[float]] = []
     log = None
     for i, one in enumerate(eps):
-        units.append([])
+        terms.append([])
         followed.append([])
         why.append([])
         shares.append([])
         for number, reports in zip(rounds, held, strict=True):
-            told((i + len(units[-1]) / len(rounds)) / len(eps))
+            told((i + len(terms[-1]) / len(rounds)) / len(eps))
             option = made.get((one, number))
             asked = _at(goals, one, number)
             asked = with_participation(entry, asked) if option is None else option.goals
@@ -130,24 +133,36 @@ def _line(
                 mechanism = meeting(entry, asked, by_engine=False)[0] if option is None else option.mechanism
             except Unsuitable as reason:
                 why[-1].append(reason.why)
-                units[-1].append(None)
+                terms[-1].append(None)
                 followed[-1].append(None)
                 continue
             why[-1].append("")
-            log = math.log(2 / radius_beta(mechanism, asked)) if goals.discovered is None else None
-            units[-1].append(_unit(mechanism, asked))
+            log = math.log(2 / counted_beta(mechanism, asked)) if goals.discovered is None else None
+            terms[-1].append(_terms(mechanism, asked))
             tolerances = [asked.replace(reports=k).tolerance for k in reports]
             followed[-1].append([tracking(entry, mechanism, tolerance).upper for tolerance in tolerances])
-    return Line(entry.name, log, shares, units, followed, why)
+    return Line(entry.name, log, shares, terms, followed, why)
 
 
-def _unit(mechanism: Mechanism, goals: Goals) -> float:
-    """The error of one report: errors fall as one over the root of the number of reports."""
+def _terms(mechanism: Mechanism, goals: Goals) -> list[Terms]:
+    """The error by the number of reports of a round. That of frequencies falls as one over the root of it."""
     share = goals.answered
+    if goals.want != "frequencies":
+        pooled = goals.figure if not mechanism.rounds_alike else [1] * goals.pooled
+        return wanted_curve(
+            mechanism,
+            goals.want,
+            values=goals.size,
+            rounds=pooled if mechanism.independent else [goals.figure[-1]],
+            beta=goals.beta,
+            participation=share,
+            simultaneous=goals.simultaneous,
+        )
     people = _PEOPLE * goals.levels * share.denominator  # So that every level has a whole share of the reports.
     counted = goals.discovered is None
-    reports = reports_counted(people, share, radius_beta(mechanism, goals)) if counted else people * share
-    return errors(mechanism, goals, people).figure * math.sqrt(reports)
+    reports = reports_counted(people, share, counted_beta(mechanism, goals)) if counted else people * share
+    unit = errors(mechanism, goals, people).figure * math.sqrt(reports)
+    return [Terms(unit, unit, 0.0, 0.0)]
 
 
 def _at(goals: Goals, eps: float, rounds: int) -> Goals:

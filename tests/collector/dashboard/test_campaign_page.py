@@ -82,7 +82,7 @@ def test_campaign_guarantee_and_bars(collector: Collector) -> None:
 def test_no_filled_bar_has_an_interval_that_starts_at_zero(collector: Collector) -> None:
     """And no pale bar has an interval that excludes 0. There are filled and pale bars here."""
     asked = campaign()
-    filled(collector.store, asked, people=9_000)
+    filled(collector.store, asked, people=15_000)
     rows = rows_of(shown(collector, asked))
     for row in rows:
         starts_at_zero = '"range">0.00 to ' in row

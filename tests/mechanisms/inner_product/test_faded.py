@@ -51,6 +51,33 @@ def test_one_bit_fades_like_a_bit_and_views_pay_for_the_highest_bit() -> None:
 
 
 @both
+def test_rounds_that_are_answered_by_chance_may_be_louder(mechanism: Faded) -> None:
+    """The loudest scale keeps the budget, and a slightly larger one does not."""
+    budget: dict[str, Any] = {"local": mechanism.local, "delta": 1e-6}
+    assert Faded.for_budget(eps=1.0, **budget) == mechanism
+    for share, rounds in ((Fraction(1, 3), None), (Fraction(1, 3), 12), (Fraction(1), 5)):
+        found = Faded.for_budget(eps=1.0, participation=share, rounds=rounds, **budget)
+        assert found.scale > 1.1 * mechanism.scale
+        assert found.eps > 1
+        assert found.privacy(reports=rounds, participation=share).delta(1.0).upper <= 1e-6
+        louder = Faded(local=found.local, eps=9.0, delta=1e-6, scale=1.01 * found.scale)
+        assert louder.privacy(reports=rounds, participation=share).delta(1.0).upper > 1e-6
+        assert found.privacy().delta(found.eps).upper <= 1e-6
+    with pytest.raises(ValueError, match="participation must be above 0"):
+        Faded.for_budget(eps=1.0, participation=0, **budget)
+
+
+@pytest.mark.parametrize("local", [Views.prefixes(bits=2, eps=1.0), OneBitMean(values=5, eps=1.0)])
+def test_a_crowd_hides_louder_reports(local: Any) -> None:
+    people, share = 3_000, Fraction(1, 2)
+    found = Faded.for_crowd(local=local, rounds=2, people=people, eps=1.0, delta=1e-6, participation=share)
+    assert found.scale > 5 * Faded(local=local, eps=1.0, delta=1e-6).scale
+    inside = found.crowd(people=people, reports=2, participation=share).gamma(1e-6)
+    assert 0.97 < inside.upper <= 1 + 1e-9
+    assert found.privacy().delta(found.eps).upper <= 1e-6
+
+
+@both
 def test_states_json_and_estimates(mechanism: Faded) -> None:
     assert from_json(mechanism.to_json()) == mechanism
     for _ in range(20):  # A bit may be 0 or 1.

@@ -2,8 +2,10 @@
 
 import math
 from collections import Counter
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -105,24 +107,31 @@ def best_fading(
     def base(scale: float, width: int, time: float) -> NoisyInnerProduct:
         return NoisyInnerProduct(bits=bits, eps=scale * time, width=width)
 
-    def spent(scale: float, width: int) -> float:
-        parts = Counter((crowd_parts(base(scale, width, time)), people) for time in times.tolist())
-        return crowd_upper(parts, participation).delta(eps).upper
-
     target = gaussian_shift(delta, eps) ** 2 * people / (2 * float(participation))
     guesses = {width: _loudest(width, bits, times, target) for width in range(1, min(bits, LARGEST_WIDTH) + 1)}
     best = min(guesses, key=lambda width: base(guesses[width], width, times[-1]).held_variance(share))
-    found = largest_parameter(
-        lambda scale: spent(scale, best),
-        guesses[best],
-        eps=eps,
-        delta=delta,
-        high=LARGEST_EPS_REPORT,
-        tolerance=_FADING_CLOSE,
-    )
+    rounds_of = [(lambda scale, time=time: base(scale, best, time)) for time in times.tolist()]
+    return loudest_scale(rounds_of, guesses[best], people, eps, delta, participation), best
+
+
+def loudest_scale(
+    rounds: Sequence[Callable[[float], Any]],
+    guess: float,
+    people: int,
+    eps: float,
+    delta: float,
+    participation: Fraction,
+) -> float:
+    """The largest scale with which a crowd keeps rounds (eps, delta)-private; each makes its base of the scale."""
+
+    def spent(scale: float) -> float:
+        parts = Counter((crowd_parts(base(scale)), people) for base in rounds)
+        return crowd_upper(parts, participation).delta(eps).upper
+
+    found = largest_parameter(spent, guess, eps=eps, delta=delta, high=LARGEST_EPS_REPORT, tolerance=_FADING_CLOSE)
     if found == 0:
         raise ValueError(f"people must be more than {people:,}: so small a crowd does not keep this budget")
-    return found, best
+    return found
 
 
 def _loudest(width: int, bits: int, times: FloatArray, target: float) -> float:

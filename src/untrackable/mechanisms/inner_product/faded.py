@@ -1,20 +1,32 @@
 """Fading reports of views or of one noisy bit: noisier with every round, so that all stay private for ever."""
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Never
+from functools import partial
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
+from untrackable.checks import Chance
 from untrackable.errors import StateError
 from untrackable.framing import unpack_integers
 from untrackable.mechanisms.checked_values import local_population
+from untrackable.mechanisms.crowd_privacy import crowd_parts, crowd_size, taking_part
 from untrackable.mechanisms.entropy import Entropy
-from untrackable.mechanisms.inner_product.fading import ROUND_BITS, Fading, Memory
-from untrackable.mechanisms.inner_product.fading_privacy import all_rounds, largest_scale, later_shift
+from untrackable.mechanisms.inner_product.crowd_solver import LARGEST_EPS_REPORT, loudest_scale
+from untrackable.mechanisms.inner_product.fading import (
+    FAINT,
+    LARGEST_CROWD_ROUNDS,
+    ROUND_BITS,
+    Fading,
+    Memory,
+    loudest,
+)
+from untrackable.mechanisms.inner_product.fading_privacy import all_rounds, largest_scale, later_shift, rounded
 from untrackable.mechanisms.interface import Values
 from untrackable.mechanisms.local.local_interface import WeightedLocal
 from untrackable.mechanisms.local.one_bit_mean import OneBitMean
@@ -22,6 +34,10 @@ from untrackable.mechanisms.local.views import Views
 from untrackable.mechanisms.wrappers.dealt_budget import with_eps
 from untrackable.theory.chance_of_answering import EVERY_ROUND
 from untrackable.theory.experiment import Experiment
+from untrackable.theory.gaussian import gaussian_shift
+
+_HALVINGS = 20
+"""The steps in which a first guess of the scale is found, to three digits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, init=False)
@@ -58,14 +74,56 @@ class Faded(Fading):
         return self.local.differing_exact()
 
     @classmethod
-    def for_budget(cls, **given: Any) -> Never:
-        """Not known for these mechanisms: the constructor finds the scale for rounds that are all answered."""
-        raise NotImplementedError("give local, eps and delta to the constructor")
+    def for_budget(  # type: ignore[override]
+        cls,
+        *,
+        local: Views | OneBitMean,
+        eps: float,
+        delta: float,
+        power: float = 0.75,
+        participation: Chance = EVERY_ROUND,
+        rounds: int | None = None,
+    ) -> Self:
+        """The loudest mechanism whose first `rounds` rounds, or all for ever, are (eps, delta)-private.
+
+        With a `participation` below 1, each round is answered with that probability only, so reports may be
+        louder. The mechanism's own `eps` is then larger: that of all rounds for ever, if all were answered.
+        """
+        share = taking_part(participation)
+        if share == 1 and rounds is None:
+            return cls(local=local, eps=eps, delta=delta, power=power)
+        last = None if rounds is None else checks.integer("rounds", rounds, low=1)
+        asked = cls(local=local, eps=eps, delta=delta, power=power, scale=FAINT)
+        scale, own = loudest((1, 1, asked.eps, asked.delta, asked.power), last, share, asked._differing)
+        return cls(local=local, eps=own, delta=delta, power=power, scale=scale)
 
     @classmethod
-    def for_crowd(cls, **given: Any) -> Never:
-        """Not known for these mechanisms."""
-        raise NotImplementedError("fading views are not set for a crowd; dealt_for_crowd sets a deck of them")
+    def for_crowd(  # type: ignore[override]
+        cls,
+        *,
+        local: Views | OneBitMean,
+        rounds: int,
+        people: int,
+        eps: float,
+        delta: float,
+        power: float = 0.75,
+        participation: Chance = EVERY_ROUND,
+    ) -> Self:
+        """The loudest mechanism whose first rounds a crowd of `people` enrolled people keeps private.
+
+        The observer sees all reports of every round, but not who sent which. Somebody who knows which reports are a
+        person's learns far more: the mechanism's own `eps` is that of all rounds for ever, at the same delta.
+        """
+        asked = cls(local=local, eps=eps, delta=delta, power=power, scale=FAINT)
+        last = checks.integer("rounds", rounds, low=1, high=LARGEST_CROWD_ROUNDS)
+        people, share = crowd_size(people), taking_part(participation)
+        sent = [partial(_at, asked.local, math.pow(t, -asked.power)) for t in range(1, last + 1)]
+        # To first order in 1/people, all rounds look like a Gaussian with this shift.
+        target = gaussian_shift(asked.delta, asked.eps) ** 2 * people / (2 * float(share))
+        guess = _solved(sent, target)
+        scale = rounded(loudest_scale(sent, guess, people, asked.eps, asked.delta, share), up=False)
+        alone = all_rounds(1, 1, scale, asked.power, math.inf, asked._differing).gamma(asked.delta).upper
+        return cls(local=local, eps=max(eps, rounded(alone, up=True)), delta=delta, power=power, scale=scale)
 
     def held_error(self, people: int, *, share: float, round: int = 1) -> None:  # type: ignore[override]
         """Not known."""
@@ -123,3 +181,19 @@ class Faded(Fading):
 
     def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
         return local_population(self.local, np.asarray(values), rounds, may_change=True)
+
+
+def _at(local: Views | OneBitMean, time: float, scale: float) -> Any:
+    """The mechanism of a round whose eps is `time` times the scale."""
+    return with_eps(local, scale * time)
+
+
+def _solved(rounds: Sequence[Callable[[float], Any]], target: float) -> float:
+    """The scale at which Σ distance·(e^eps - 1) over all rounds is the target."""
+    low, high = 1e-9, LARGEST_EPS_REPORT
+    for _ in range(_HALVINGS):
+        middle = math.sqrt(low * high)
+        bases = [base(middle) for base in rounds]
+        reached = math.fsum(crowd_parts(base).distance * math.expm1(base.eps) for base in bases)
+        low, high = (middle, high) if reached < target else (low, middle)
+    return low

@@ -45,13 +45,13 @@ from untrackable.theory.integer_gaussian import with_gaussian_tail
 from untrackable.theory.integer_losses import LossLaw, mixed
 
 ROUND_BITS = 64
-_FAINT = 1e-9
+FAINT = 1e-9
 """The scale of a mechanism that is private whatever its budget is."""
 _SELDOM = Fraction(1, 2)
 """Up to this participation, rounds that are answered by chance may certainly be louder."""
 _LARGEST_DETECTION = 2000
 _SMALLEST_DELTA = 1e-11
-_LARGEST_CROWD_ROUNDS = 20_000
+LARGEST_CROWD_ROUNDS = 20_000
 """The largest number of rounds whose privacy in a crowd is computed."""
 
 ndtri = NormalDist().inv_cdf
@@ -144,8 +144,9 @@ class Fading(Mechanism):
             return cls(bits=bits, eps=eps, delta=delta, power=power, width=width)
         last = None if rounds is None else checks.integer("rounds", rounds, low=1)
         # A faint mechanism checks the parameters, and no scale has to be found for it.
-        asked = cls(bits=bits, eps=eps, delta=delta, power=power, width=width, scale=_FAINT)
-        return cls(**_loudest((asked.bits, asked.width, asked.eps, asked.delta, asked.power), last, share))
+        asked = cls(bits=bits, eps=eps, delta=delta, power=power, width=width, scale=FAINT)
+        scale, own = loudest((asked.bits, asked.width, asked.eps, asked.delta, asked.power), last, share)
+        return cls(bits=bits, eps=own, delta=delta, power=power, scale=scale, width=width)
 
     @classmethod
     def for_crowd(
@@ -166,10 +167,10 @@ class Fading(Mechanism):
         is that of a value that this `share` of people holds. Somebody who knows which reports are a person's learns
         far more: the mechanism's own `eps` is that of all rounds for ever, at the same delta.
         """
-        asked = cls(bits=bits, eps=eps, delta=delta, power=power, scale=_FAINT)
+        asked = cls(bits=bits, eps=eps, delta=delta, power=power, scale=FAINT)
         scale, width = best_fading(
             bits=asked.bits,
-            rounds=checks.integer("rounds", rounds, low=1, high=_LARGEST_CROWD_ROUNDS),
+            rounds=checks.integer("rounds", rounds, low=1, high=LARGEST_CROWD_ROUNDS),
             people=crowd_size(people),
             eps=asked.eps,
             delta=asked.delta,
@@ -259,7 +260,7 @@ class Fading(Mechanism):
         """A new report for every round, each with its own noise."""
         if reports is None:
             raise ValueError("reports must be given: fading reports have no last round")
-        reports = checks.integer("reports", reports, low=1, high=_LARGEST_CROWD_ROUNDS)
+        reports = checks.integer("reports", reports, low=1, high=LARGEST_CROWD_ROUNDS)
         return [(self.base(round), 1) for round in range(1, reports + 1)]
 
     def shift(self, *, round: int = 1) -> float:
@@ -353,18 +354,23 @@ class Fading(Mechanism):
 
 
 @lru_cache(maxsize=64)
-def _loudest(
-    parameters: tuple[int, int, float, float, float], rounds: int | None, share: Fraction
-) -> dict[str, Any]:
-    """The parameters of the loudest mechanism whose first rounds, or all, keep the budget."""
+def loudest(
+    parameters: tuple[int, int, float, float, float],
+    rounds: int | None,
+    share: Fraction,
+    differing: Fraction = EVERY_ROUND,
+) -> tuple[float, float]:
+    """The largest scale whose first rounds, or all, keep the budget, and eps of all if all were answered.
+
+    An answered round tells two values apart with the probability `differing` only.
+    """
     bits, width, eps, delta, power = parameters
-    scale = largest_scale(*parameters, math.inf if rounds is None else rounds, share)
+    scale = largest_scale(*parameters, math.inf if rounds is None else rounds, share * differing)
     if share > _SELDOM:
         # The bound on seldom answered rounds is a little coarser than that on rounds that are all answered.
-        scale = max(scale, largest_scale(*parameters))
-    everything = all_rounds(bits, width, scale, power, math.inf, EVERY_ROUND)
-    own = max(eps, rounded(everything.gamma(delta).upper, up=True))
-    return {"bits": bits, "eps": own, "delta": delta, "power": power, "scale": scale, "width": width}
+        scale = max(scale, largest_scale(*parameters, math.inf, differing))
+    everything = all_rounds(bits, width, scale, power, math.inf, differing)
+    return scale, max(eps, rounded(everything.gamma(delta).upper, up=True))
 
 
 @lru_cache(maxsize=16)
