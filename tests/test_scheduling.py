@@ -103,8 +103,8 @@ def test_the_nightly_job_keeps_sums_answers_and_a_backup(tmp_path: Path) -> None
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
     }
 
-    def nightly(address: str) -> int:
-        job = ["sh", str(DOCS / "deploy" / "nightly.sh"), address, str(folder), asked.id]
+    def nightly(address: str, campaigns: tuple[str, ...] = (asked.id,)) -> int:
+        job = ["sh", str(DOCS / "deploy" / "nightly.sh"), address, str(folder), *campaigns]
         return subprocess.run(job, env=settings, cwd=tmp_path, capture_output=True).returncode  # noqa: S603
 
     with process(url, "--minimum-reports", "3") as server:
@@ -130,3 +130,6 @@ def test_the_nightly_job_keeps_sums_answers_and_a_backup(tmp_path: Path) -> None
         copied.close()
         assert server.end() == 0
     assert nightly("http://127.0.0.1:9") != 0, "a collector that does not answer is an error"
+    settings["UNTRACKABLE_STORE"] = f"sqlite:///{tmp_path}/missing.db"
+    assert nightly("http://127.0.0.1:9", campaigns=()) != 0
+    assert not (tmp_path / "missing.db").exists()

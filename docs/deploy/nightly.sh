@@ -11,6 +11,7 @@ for each in json.load(sys.stdin)["rounds"]:
     if each["state"] == "closed" and each["reports"] is not None:
         print(each["round"])'
 
+mkdir -p "$folder"
 for id in "$@"; do
     mkdir -p "$folder/$id"
     rounds=$(curl -sS --fail "$address/campaigns/$id/rounds")
@@ -26,7 +27,11 @@ done
 
 backup="$folder/backup-$(date -u +%Y-%m-%d)"
 case $UNTRACKABLE_STORE in
-sqlite:///*) sqlite3 "${UNTRACKABLE_STORE#sqlite:///}" ".backup '$backup.db'" ;;
+sqlite:///*)
+    store=${UNTRACKABLE_STORE#sqlite:///}
+    test -f "$store" # or sqlite3 would make an empty one
+    sqlite3 "$store" ".backup '$backup.db'"
+    ;;
 *) pg_dump -Fc --schema=untrackable -f "$backup.dump" "$UNTRACKABLE_STORE" ;;
 esac
 find "$folder" -maxdepth 1 -name 'backup-*' -mtime +6 -delete

@@ -112,6 +112,16 @@ def test_a_new_campaign_is_answered_by_chance(tmp_path: Path) -> None:
     assert Campaign.from_bytes(one.read_bytes()).attending.one_network
 
 
+def test_a_coin_that_leaves_out_all_rounds_is_said(tmp_path: Path) -> None:
+    """It comes up once in a million times."""
+    place, folder = tmp_path / "seldom.json", str(tmp_path / "mine")
+    new = ("campaign", "new", str(place), *NEW, "--rounds", "1", "--participation", "1/1000000", "--json")
+    pin = json.loads(run(*new).output)["id"]
+    told = run("answer", str(place), "--pin", pin, "--folder", folder, given="Safari\n")
+    assert "no report will be sent, because the secret coin leaves out all rounds that remain" in told.output
+    assert run("answer", str(place), "--folder", folder, "--leave").output == "left; no report will be sent\n"
+
+
 @pytest.mark.parametrize(
     ("options", "reason"),
     [

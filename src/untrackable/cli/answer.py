@@ -113,7 +113,7 @@ def answer(
     if as_json:
         print_json({"campaign": asked.id, "next_report": due})
     else:
-        click.echo(_answered(due))
+        click.echo("left; no report will be sent" if leave else _answered(due))
 
 
 @click.command(cls=PlainCommand)
@@ -215,7 +215,9 @@ def _warn_if_uncertain() -> None:
 
 
 def _answered(due: float | None) -> str:
-    return "no report will be sent" if due is None else f"answered; the next report goes out {when(int(due))}"
+    if due is None:
+        return "answered; no report will be sent, because the secret coin leaves out all rounds that remain"
+    return f"answered; the next report goes out {when(int(due))}"
 
 
 def _whole_pins(asked: Campaign, pins: tuple[str, ...]) -> tuple[str, ...]:
