@@ -137,7 +137,12 @@ def audit(
 
         def by_values(weights: Sequence[float], people: int) -> Linked:
             return link(
-                mechanism, people=people, reports=reports // 2, distribution=weights, seed=seed, progress=progress
+                mechanism,
+                people=people,
+                reports=reports // 2,
+                distribution=weights,
+                seed=seed,
+                progress=lambda what, done: progress(f"{what}, different answers", done),
             )
 
         if distribution is not None:
