@@ -1,6 +1,7 @@
 """About how long the attacks of an audit take, from a trial with few people."""
 
 import time
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +27,7 @@ def attack_seconds(mechanism: Mechanism, *, reports: int, crowd: int) -> dict[st
         sent = [
             batch.reports for batch in mechanism.simulate(np.zeros(few, dtype=np.int64), rounds=2 * half, seed=1)
         ]
-        both = np.concatenate(sent)
+        both: Any = np.concatenate(sent)
         mechanism.link_scores(both[:, :half], both[:, half:], 0)
         answers = len(zipf_weights(mechanism))
     except (UntrackableError, NotImplementedError, TypeError, ValueError):
