@@ -170,10 +170,11 @@ def test_file_by_the_law_of_a_mechanism(file: Path) -> None:
         (["--windows", "a"], 2, "two windows with a comma"),
         (["--windows", "a,z"], 1, "there are no rows in the window 'z'"),
         (["--pseudonym-column", "who"], 1, "no column of pseudonyms called who: its columns are"),
-        (["--report", "user", "--format", "integer"], 1, "no row can be used"),
+        (["--report-column", "user", "--format", "integer"], 1, "no row can be used"),
         (["--format", "octal"], 2, "'octal' is not one of"),
         (["--level", "1"], 2, "--level"),
-        (["--value", "x"], 2, "need --mechanism"),
+        (["--value", "x"], 2, "--value needs --mechanism"),
+        (["--preset", "x"], 2, "--preset needs --mechanism"),
         (["--mechanism", "Rappor"], 2, "--mechanism needs --value"),
     ],
 )

@@ -108,8 +108,8 @@ def test_what_is_wrong_is_said_in_one_line(reports: Path, tmp_path: Path) -> Non
         ([str(tmp_path / "none.parquet")], "cannot read"),
         ([str(other)], "not of strings to be discovered"),
         ([str(reports), str(reports)], "given twice"),
-        ([str(reports), "--rounds", "9"], "no reports of these rounds"),
-        ([str(reports), "--rounds", "one"], "rounds must be written 1-7,9"),
+        ([str(reports), "--only-rounds", "9"], "no reports of these rounds"),
+        ([str(reports), "--only-rounds", "one"], "rounds must be written 1-7,9"),
         ([str(reports), "--assume-round", "9"], "it is of another round than the one given"),
         ([str(reports), "--encoding", "{"], "--encoding must be JSON"),
     ):

@@ -120,7 +120,7 @@ def test_a_parameter_that_there_is_not_and_a_count_that_cannot_be(tmp_path: Path
 @pytest.mark.parametrize("rounds", ["1", "1-4"])
 def test_pictures(ending: str, rounds: str, reports: Path, tmp_path: Path) -> None:
     picture = tmp_path / f"x{ending}"
-    done = run("estimate", reports, "--rounds", rounds, "--plot", picture)
+    done = run("estimate", reports, "--only-rounds", rounds, "--plot", picture)
     assert done.exit_code == 0, done.output
     assert picture.stat().st_size > 1000
     assert f"wrote {picture}" in done.output
@@ -157,9 +157,9 @@ def test_each_round_and_what_changed(stepping: Path) -> None:
     for name in ("mean", "median", "25th percentile"):
         assert f"the {name} rose in round 5" in done.output
     assert "holds for all 8 rounds and all values together, except with probability 0.05 (upper)" in done.output
-    still = run("estimate", stepping, "--by-round", "--rounds", "1-4", "--top", 2)
+    still = run("estimate", stepping, "--by-round", "--only-rounds", "1-4", "--top", 2)
     assert "no change is certain: the mean, the median, the 95th percentile, the share of 3" in still.output
-    one = run("estimate", stepping, "--by-round", "--rounds", "3")
+    one = run("estimate", stepping, "--by-round", "--only-rounds", "3")
     assert one.exit_code == 0, one.output
 
 
@@ -248,13 +248,41 @@ def test_exports(reports: Path, tmp_path: Path) -> None:
 def test_files_that_do_not_say_what_they_are(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_text("report\n5\n6\n7\n")
-    given = ("--mechanism", "deck", "-p", "bits=3", "-p", "slots=2", "-p", "eps_report=1", "-p", "width=1")
+    given = ("--mechanism", "deck bits=3 slots=2 eps_report=1 width=1")
     done = run("estimate", path, *given, "--assume-round", 1)
     assert done.exit_code == 0, done.output
     assert "has no checksum" in done.output
     assert "does not say of which round" in run("estimate", path, *given).stderr
     assert "does not say which mechanism" in run("estimate", path).stderr
-    assert "need --mechanism" in run("estimate", path, "-p", "bits=3").stderr
+    assert "--preset needs --mechanism" in run("estimate", path, "--preset", "paper").stderr
+    assert "must be a mechanism, such as" in run("estimate", path, "--mechanism", "").stderr
+    assert "No closing quotation" in run("estimate", path, "--mechanism", "deck 'bits=3").stderr
+
+
+def test_a_mechanism_is_written_in_one_way_and_the_old_way_says_so(tmp_path: Path) -> None:
+    path, described = tmp_path / "x.csv", tmp_path / "deck.json"
+    path.write_text("report\n5\n6\n7\n")
+    deck = Deck(bits=3, slots=2, eps_report=1.0, width=1).to_json()
+    described.write_text(json.dumps(deck))
+    words = ("bits=3", "slots=2", "eps_report=1", "width=1")
+    ways = [" ".join(("deck", *words)), str(described), json.dumps(deck)]
+    told = [run("estimate", path, "--assume-round", 1, "--json", "--mechanism", way) for way in ways]
+    old = [text for word in words for text in ("-p", word)]
+    told.append(run("estimate", path, "--assume-round", 1, "--json", "--mechanism", "deck", *old))
+    assert len({done.stdout for done in told}) == 1
+    assert [done.stderr for done in told[:3]] == ["", "", ""]
+    assert "Write them behind the name: --mechanism 'deck bits=3 slots=2 eps_report=1 width=1'" in told[3].stderr
+    more = run("estimate", path, "--mechanism", f"{described} bits=4")
+    assert "JSON says all parameters of a mechanism" in more.stderr
+    assert "cannot read no.json" in run("estimate", path, "--mechanism", "no.json").stderr
+
+
+def test_rounds_are_chosen_by_their_old_name_too(reports: Path) -> None:
+    new, old = (run("estimate", reports, name, "1-2", "--json") for name in ("--only-rounds", "--rounds"))
+    assert new.stdout == old.stdout
+    assert (new.stderr, old.stderr) == ("", "--rounds is now called --only-rounds.\n")
+    both = run("estimate", reports, "--rounds", "1", "--only-rounds", "1")
+    assert "--rounds is the former name of --only-rounds: give --only-rounds only" in both.stderr
 
 
 def test_candidates_of_hashed_strings_and_of_rappor(tmp_path: Path) -> None:
@@ -282,7 +310,6 @@ def test_candidates_of_hashed_strings_and_of_rappor(tmp_path: Path) -> None:
         (["simulate", "poker", "--out", "x.csv"], "mechanism must be one of"),
         (["simulate", "deck", "bits=99999", "--out", "x.csv"], "deck takes bits"),
         (["simulate", "deck", "--out", "x.txt", "--people", "5"], "must end in one of"),
-        (["simulate", "deck", "--out", "no/x.csv", "--people", "5"], "there is no folder"),
         (["simulate", "deck", "--out", "x.csv"], "people must be given"),
         (["simulate", "deck", "--out", "x.csv", "--values", "normal"], "values must be uniform, zipf"),
         (["simulate", "deck", "--out", "x.csv", "--encoding", "{"], "--encoding must be JSON"),
@@ -315,11 +342,11 @@ def test_a_damaged_file_is_no_answer(reports: Path) -> None:
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        (("--rounds", "x"), "rounds must be written 1-7,9"),
-        (("--rounds", "1-99999999"), "fewer than a million"),
-        (("--rounds", "7"), "no reports in these rounds"),
-        (("--plot", "x.txt"), "must end in one of .png"),
-        (("--export", "no/x.csv"), "in a folder that exists"),
+        (("--only-rounds", "x"), "rounds must be written 1-7,9"),
+        (("--only-rounds", "1-99999999"), "fewer than a million"),
+        (("--only-rounds", "7"), "no reports in these rounds"),
+        (("--plot", "x.txt"), "must end in one of .svg, .pdf, .png"),
+        (("--export", "no/x.csv"), "there is no folder"),
         (("--candidates", "no.txt"), "cannot read no.txt"),
         (("--mechanism", "deck"), "made with the mechanism Deck(bits=4"),
         (("--encoding", '{"type":"bit","version":1,"zero":"no","one":"no"}'), "different names"),

@@ -88,6 +88,7 @@ def link(
     # The columns are shuffled, because their order must not reveal the right match where scores tie.
     order = rng.permutation(people)
     first, second = both[:, :reports], both[order, reports:]
+    progress("matching", 0.0)
     rows = _rows(mechanism, first, second, value, weights)
     with running_on(engine):
         matched = _matched(rows, np.argsort(order), rng, level, progress)

@@ -120,7 +120,11 @@ def audit(
     fresh, same = questions.detections(reports)
     tau = questions.maybe("τ", lambda: Trackability([*questions.halves(reports)]))
     accuracy = questions.maybe("accuracy", lambda: method_of(mechanism, "accuracy")(people))
-    curves = questions.curves(reports, crowd, worst, half, tau, progress)
+    # What came before is about half of the work.
+    progress("guarantees", 0.5)
+    curves = questions.curves(
+        reports, crowd, worst, half, tau, lambda what, done: progress(what, 0.5 + (done or 0.0) / 2)
+    )
     colliding = None
     if isinstance(mechanism, Mechanism) and not mechanism.values_alike:
         colliding = Apart.of(mechanism.worst_tracking(reports), delta)
@@ -137,7 +141,12 @@ def audit(
 
         def by_values(weights: Sequence[float], people: int) -> Linked:
             return link(
-                mechanism, people=people, reports=reports // 2, distribution=weights, seed=seed, progress=progress
+                mechanism,
+                people=people,
+                reports=reports // 2,
+                distribution=weights,
+                seed=seed,
+                progress=lambda what, done: progress(f"{what}, different answers", done),
             )
 
         if distribution is not None:

@@ -10,6 +10,7 @@ from untrackable.cli.attendance_options import observed_attendance, shares_of
 from untrackable.cli.help_layout import PlainCommand
 from untrackable.cli.mechanism_options import PRESET
 from untrackable.cli.progress_display import progress
+from untrackable.cli.remaining_time import Seconds
 from untrackable.cli.result_options import ResultOutput, result_options
 from untrackable.cli.terminal import one_line_errors, print_json
 
@@ -92,7 +93,7 @@ def audit(
 
         goal = Budget(reports=reports, delta=delta, people=people)
         examined = resolve(mechanism, parameters, preset, goal)
-        with progress() as show:
+        with progress(_steps(examined, reports, crowd, attack=not no_attack)) as show:
             found = examine(
                 examined,
                 reports=reports,
@@ -125,6 +126,17 @@ def audit(
         draw=lambda path: found.plot(path, force=True),
         page=page,
     )
+
+
+def _steps(mechanism: Any, reports: int, crowd: int, *, attack: bool) -> dict[str, float]:
+    """The steps of an audit with their sizes. What is simulated is tried with few people first."""
+    from untrackable.auditing.attack_trial import attack_seconds
+    from untrackable.mechanisms.interface import Mechanism
+
+    if not attack or not isinstance(mechanism, Mechanism):
+        return {}
+    tried = attack_seconds(mechanism, reports=reports, crowd=crowd)
+    return {"guarantees": 1.0, **{step: Seconds(length) for step, length in tried.items()}, "changes": 1.0}
 
 
 def _command(

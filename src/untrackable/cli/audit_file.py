@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def _column(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """The option that names a column, by default one with a usual name."""
     help = f"Column with the {what}s."
-    return click.option(f"--{what}-column", what, metavar="NAME", show_default="found by name", help=help)
+    return click.option(f"--{what}-column", what, metavar="NAME", show_default="a usual name", help=help)
 
 
 @click.command("audit-file", cls=PlainCommand)
@@ -55,7 +55,7 @@ def _column(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     type=click.IntRange(min=16),
     default=10_000,
     show_default=True,
-    help="Largest number of people to look at.",
+    help="Most people to look at.",
 )
 @click.option(
     "--seed",
@@ -65,7 +65,7 @@ def _column(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     help="Random seed that picks the people.",
 )
 @engine_options("local", "spark")
-@mechanism_options("Attack as is best for it.")
+@mechanism_options("Attack this: 'NAME key=value …'.")
 @click.option("--value", help="The value that everyone is assumed to hold.")
 @renamed_options({f"--{what}": (f"--{what}-column", what) for what in ("pseudonym", "window", "report", "round")})
 @result_options("export", "plot")

@@ -71,9 +71,9 @@ def campaign() -> None:
 @click.option(
     "--mechanism",
     "mechanism_json",
-    metavar="'NAME key=value …'",
-    show_default="deck",
-    help="The mechanism.",
+    metavar="WORDS",
+    show_default="a deck",
+    help="'NAME key=value …'.",
 )
 @click.option("--gamma", type=float, default=0.0, show_default=True, help="How linkable reports may be.")
 @click.option(

@@ -43,7 +43,7 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 @click.option("--by-round", is_flag=True, help="Show each round, and where answers changed.")
 @round_options
 @engine_options("local", "cuda", "spark")
-@mechanism_options("If the file does not say it.")
+@mechanism_options("'NAME key=value …', if the file does not say.")
 @bucket_options("encoding")
 @click.option("--encoding", metavar="JSON", help="What values mean, if the file does not say.")
 @click.option("--participation", default="1", metavar="SHARE", help="Each person's chance of answering a round.")

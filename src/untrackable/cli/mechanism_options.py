@@ -32,8 +32,10 @@ def mechanism_options(help: str) -> Callable[[Callable[..., Any]], Callable[...,
                 echo(_OLD.format(words=shlex.quote(" ".join(words))), err=True)
             return command(*args, mechanism=lambda: _made(words, preset), **options)
 
-        made: Callable[..., Any] = click.option("--parameter", "-p", "parameters", multiple=True, hidden=True)(run)
-        for option in (PRESET, click.option("--mechanism", metavar="'NAME key=value …'", help=help)):
+        made: Callable[..., Any] = click.option(
+            "--parameter", "-p", "parameters", multiple=True, hidden=True, help="A parameter."
+        )(run)
+        for option in (PRESET, click.option("--mechanism", metavar="WORDS", help=help)):
             made = option(made)
         return made
 

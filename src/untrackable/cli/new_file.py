@@ -24,13 +24,13 @@ class NewFile(click.Path):
 
     def __init__(self, *endings: str, extra: str | None = None) -> None:
         super().__init__(dir_okay=False, path_type=Path)
-        self._endings, self._extra = endings, extra
+        self.endings, self._extra = endings, extra
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The path, if nothing is lost by writing there. A device or a pipe loses nothing."""
         path = Path(str(super().convert(value, param, ctx)))
-        if self._endings and path.suffix not in self._endings:
-            self.fail(f"{path} must end in one of {', '.join(self._endings)}", param, ctx)
+        if self.endings and path.suffix not in self.endings:
+            self.fail(f"{path} must end in one of {', '.join(self.endings)}", param, ctx)
         if not path.parent.is_dir():
             self.fail(f"cannot write {path}: there is no folder {path.parent}", param, ctx)
         if path.is_file() and not (ctx is not None and is_forced(ctx)):

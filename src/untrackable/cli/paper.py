@@ -28,7 +28,7 @@ def _old_plots(ctx: click.Context, param: click.Parameter, value: str | None) ->
 
 
 @click.command(cls=PlainCommand)
-@click.option("--plots", hidden=True, expose_value=False, callback=_old_plots)
+@click.option("--plots", hidden=True, expose_value=False, callback=_old_plots, help="Now --plot.")
 @result_options("export", "plot")
 @click.option(
     "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Random seed of the percentiles."

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from untrackable.planning.ways_to_ask import Compared
 
 
-_PAGE = 8.0
-"""How much larger the work for a page is than that for the plan: its sliders need hundreds of plans."""
+_GRIDS = 0.8
+"""The share of a page's work that goes to the plans of its sliders."""
 
 
 class Rounds(click.ParamType):  # type: ignore[type-arg]
@@ -153,9 +153,9 @@ def plan(
         except (TypeError, ValueError) as error:
             names = ("encoding", "places", "recognition", *demands)
             raise click.ClickException(_as_options(str(error), names)) from None
-        steps = {"planning": 1.0, **({} if output.html is None else {"computing the page": _PAGE})}
-        with progress(steps) as show:
-            found = solve(goals=goals, progress=lambda what, done: show("planning", done))
+        with progress() as show:
+            show("planning")
+            found = solve(goals=goals)
             page = _page(found, again, show) if output.html is not None else ""
     output.give(
         words=lambda: _print(found, again),
@@ -171,7 +171,11 @@ def plan(
 def _page(found: Plan, again: list[str], show: ShowProgress) -> str:
     from untrackable.display.plan_page import plan_page
 
-    return plan_page(found, again, progress=lambda what, done: show("computing the page", done))
+    return plan_page(
+        found,
+        again,
+        progress=lambda what, done: show("computing the page", None if done is None else _GRIDS * done),
+    )
 
 
 def _option(name: str) -> str:

@@ -13,7 +13,9 @@ import click
 from untrackable.cli.remaining_time import RemainingTime, roughly
 
 _LONG = 10.0
-"""Work of fewer seconds says nothing where there is no terminal."""
+"""Work of fewer seconds is not announced, and has no lines where there is no terminal."""
+_SIZING = 2.0
+"""Seconds of work from which the length of all of it is computed."""
 _PAUSE, _LONGEST_PAUSE = 10.0, 300.0
 """Seconds between lines where there is no terminal: at first, and at most."""
 _TICK = 0.25
@@ -75,10 +77,9 @@ def _bar(time: RemainingTime) -> Iterator[Callable[[], None]]:
         def tick() -> None:
             nonlocal announced
             left, share = time.left(), time.share()
-            if left is not None and not announced:
+            if not announced and (length := _long(time)):
                 announced = True
-                if time.elapsed + left >= _LONG:
-                    bar.console.print(_announcement(time.elapsed + left), highlight=False)
+                bar.console.print(f"This takes {length}.", highlight=False)
             words = "" if left is None else f"{roughly(left)} left"
             bar.update(
                 task,
@@ -97,11 +98,9 @@ def _lines(time: RemainingTime) -> Iterator[Callable[[], None]]:
 
     def tick() -> None:
         nonlocal announced, pause, next_line
-        left = time.left()
-        if left is not None and not announced:
+        if not announced and (length := _long(time)):
             announced = True
-            if time.elapsed + left >= _LONG:
-                click.echo(_announcement(time.elapsed + left), err=True)
+            click.echo(f"This takes {length}.", err=True)
         if time.elapsed >= next_line:
             click.echo(line(time), err=True)
             pause = min(_LONGEST_PAUSE, 1.5 * pause)
@@ -110,8 +109,12 @@ def _lines(time: RemainingTime) -> Iterator[Callable[[], None]]:
     yield tick
 
 
-def _announcement(seconds: float) -> str:
-    return f"This takes {roughly(seconds)}."
+def _long(time: RemainingTime) -> str:
+    """How long all of the work takes, if it is long, as soon as that is known."""
+    left = time.left()
+    if left is None or time.elapsed < _SIZING or time.elapsed + left < _LONG:
+        return ""
+    return roughly(time.elapsed + left)
 
 
 def line(time: RemainingTime) -> str:

@@ -5,14 +5,18 @@ import time
 from collections.abc import Callable, Mapping
 
 _FIRST_SHARE, _FIRST_SECONDS = 0.01, 0.3
-"""From which share of a step on, or after how many seconds of work, its pace says something."""
+"""From which share of a step on, and after how many seconds of it, its pace says something."""
+
+
+class Seconds(float):
+    """The size of a step whose length is known beforehand, as from a trial."""
 
 
 class RemainingTime:
     """The time that is left of work in steps.
 
-    `sizes` are the steps that are expected, in their order, with their sizes: numbers of which only ratios count.
-    Steps that are not in it count only while they run.
+    `sizes` are the steps that are expected, in their order, with their sizes: `Seconds`, or else numbers of which
+    only ratios count. Steps that are not in it count only while they run.
     """
 
     def __init__(self, sizes: Mapping[str, float], clock: Callable[[], float] = time.monotonic) -> None:
@@ -20,15 +24,18 @@ class RemainingTime:
         self._start = self._began = clock()
         self._done_size = self._done_seconds = 0.0
         self._done: float | None = None
+        self._whole: float | None = None
         self.step = ""
 
     def update(self, step: str, done: float | None) -> None:
         """Note which step is being done, and the share of it that is done, if that is known."""
         if step != self.step:
             self._finish()
-            self.step, self._began, self._done = step, self._clock(), None
+            self.step, self._began, self._done, self._whole = step, self._clock(), None, None
         if done is not None:
-            self._done = min(1.0, done)
+            running = self._clock() - self._began
+            self._done = done
+            self._whole = running / done if done >= _FIRST_SHARE and running >= _FIRST_SECONDS else None
 
     @property
     def elapsed(self) -> float:
@@ -36,33 +43,33 @@ class RemainingTime:
         return self._clock() - self._start
 
     def left(self) -> float | None:
-        """Seconds until the end; None as long as nothing is known."""
-        running = self._clock() - self._began
-        size, later = self._sizes.get(self.step, 0.0), self._later()
-        whole = self._whole_step(running, size)
-        if whole is None:
+        """Seconds until the end; None as long as it is not known."""
+        running, later = self._clock() - self._began, self._later()
+        whole = self._whole if self._whole is not None else self._expected(self._sizes.get(self.step))
+        if whole is None or (running > whole and not later):
             return None
-        seconds, sizes = self._done_seconds + whole, self._done_size + size
-        if later and not sizes:
-            return None
-        return max(0.0, whole - running) + (later * seconds / sizes if later else 0.0)
+        seconds = [self._expected(size, whole) for size in later]
+        known = [each for each in seconds if each is not None]
+        return max(0.0, whole - running) + sum(known) if len(known) == len(seconds) else None
 
     def share(self) -> float | None:
         """The share of all work that is done."""
         left = self.left()
         return None if left is None else self.elapsed / max(self.elapsed + left, 1e-9)
 
-    def _whole_step(self, running: float, size: float) -> float | None:
-        """Seconds that the present step takes."""
-        if self._done is not None and self._done >= _FIRST_SHARE and running >= _FIRST_SECONDS:
-            return running / self._done
-        if self._done_size and size:
-            return max(running, size * self._done_seconds / self._done_size)
-        return None
+    def _expected(self, size: float | None, whole: float | None = None) -> float | None:
+        """Seconds of a step of this size, at the pace of the steps before, and of the present one if known."""
+        if size is None or isinstance(size, Seconds):
+            return size
+        mine = self._sizes.get(self.step, 0.0)
+        seconds, sizes = self._done_seconds, self._done_size
+        if whole is not None and not isinstance(mine, Seconds):
+            seconds, sizes = (seconds + whole, sizes + mine) if mine else (seconds, sizes)
+        return size * seconds / sizes if sizes else None
 
-    def _later(self) -> float:
-        """The size of all steps after this one."""
-        return sum(size for step, size in self._sizes.items() if step != self.step)
+    def _later(self) -> list[float]:
+        """The sizes of all steps after this one."""
+        return [size for step, size in self._sizes.items() if step != self.step]
 
     def _finish(self) -> None:
         """Count the present step as done, and those before it as left out."""
@@ -71,8 +78,9 @@ class RemainingTime:
         for step in list(self._sizes):
             size = self._sizes.pop(step)
             if step == self.step:
-                self._done_size += size
-                self._done_seconds += self._clock() - self._began
+                if not isinstance(size, Seconds):
+                    self._done_size += size
+                    self._done_seconds += self._clock() - self._began
                 return
 
 

@@ -30,7 +30,7 @@ def renamed_options(names: Mapping[str, tuple[str, str]]) -> Callable[[Callable[
 
         made: Callable[..., Any] = run
         for old in names:
-            made = click.option(old, places[old], hidden=True)(made)
+            made = click.option(old, places[old], hidden=True, help=f"Now {names[old][0]}.")(made)
         return made
 
     return add

@@ -74,8 +74,8 @@ class ResultOutput:
             print_json(data())
         else:
             words()
-        for path in written:
-            echo(f"wrote {path}", err=self.as_json)
+            for path in written:
+                echo(f"wrote {path}")
         if problems:
             raise click.ClickException("; ".join(problems))
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @PRESET
 @click.option("--out", type=NewFile(), required=True, metavar="FILE", help="Where to write.")
 @click.option("--people", type=click.IntRange(min=0), show_default="all of --values", help="Number of people.")
-@click.option("--rounds", type=click.IntRange(min=1), default=1, show_default=True, help="Reports of each person.")
+@click.option("--rounds", type=click.IntRange(min=1), default=1, show_default=True, help="Number of rounds.")
 @click.option("--values", default="zipf:1.3", show_default=True, metavar="WHAT", help="What they hold: see above.")
 @bucket_options("encoding")
 @click.option("--encoding", metavar="JSON", help="What values mean, as JSON or a JSON file.")

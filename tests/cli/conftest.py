@@ -1,0 +1,11 @@
+"""Commands in these tests say nothing about how long they take: that depends on the machine."""
+
+import pytest
+
+from untrackable.cli import progress_display
+
+
+@pytest.fixture(autouse=True)
+def no_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No work is so long that it is announced."""
+    monkeypatch.setattr(progress_display, "_LONG", float("inf"))
