@@ -143,6 +143,14 @@ def test_an_audit_draws_the_limits_and_the_attacks() -> None:
     assert shown["for ever"] == audit.everlasting.gamma.upper
 
 
+def test_an_audited_file_draws_what_is_certain_and_what_was_seen() -> None:
+    audit = result("file")
+    (axes,) = axes_of("file")
+    attacks = list(audit.attacks.values())
+    assert [bar.get_width() for bar in axes.patches[len(attacks) :]] == [attack.lower for attack in attacks]
+    assert axes.lines[0].get_xdata().tolist() == [attack.sampled for attack in attacks]
+
+
 def test_a_comparison_has_every_mechanism_in_a_row() -> None:
     rows = result("comparison").rows
     followed, accurate = axes_of("comparison")
