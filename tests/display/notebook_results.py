@@ -75,7 +75,12 @@ def _file() -> Any:
     """Six reports of each person, from home and work in turn, of which people miss every third."""
     (batch,) = MEMOIZED.simulate(np.arange(120) % 4, rounds=6, seed=1)
     rows = [
-        {"user": person, "place": "home" if (person + number) % 2 else "work", "round": number, "report": str(report)}
+        {
+            "user": person,
+            "place": "home" if (person + number) % 2 else "work",
+            "round": number,
+            "report": str(report),
+        }
         for person, sent in enumerate(batch.reports)
         for number, report in enumerate(sent)
         if (person + number) % 3
@@ -99,6 +104,8 @@ _MADE: dict[str, Any] = {
     "attacked": lambda: audit(MEMOIZED, reports=4, crowd=50, rounds=9, participation="1/2"),
     "comparison": lambda: compare(values=2, eps=1, reports=2, people=1000, crowd=20),
     "plan": lambda: plan(people=10**6, encoding=Bit(), rounds=12, eps=1.0, pooled=4),
+    "crowd plan": lambda: plan(people=10**5, values=2, rounds=12, crowd_eps=1.0, observer="crowd"),
+    "strings plan": lambda: plan(people=10**8, strings=8, rounds=4, eps=2.0),
     "no plan": lambda: plan(people=100, values=2, rounds=9, eps=0.1, error=0.001),
     "file": _file,
     "decoded": _decoded,
