@@ -4,6 +4,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from tests.rappor_decode.collected import collected, zipf
 from untrackable import (
@@ -15,6 +16,7 @@ from untrackable import (
     NoisyInnerProduct,
     Rappor,
     audit,
+    audit_file,
     compare,
     plan,
 )
@@ -30,7 +32,18 @@ NAMES = Categories(names=["<b>one</b>", "two & three", "$four$ and a name that i
 MEMOIZED = Memoized(NoisyInnerProduct(bits=2, eps=2.0))
 RAPPOR = Rappor(bloom_bits=16, hashes=2, cohorts=8, p=0.25, q=0.75, f=0.25)
 
-TABLES = ("audit", "attacked", "comparison", "plan", "no plan", "decoded", "share trend", "median", "distribution")
+TABLES = (
+    "audit",
+    "attacked",
+    "comparison",
+    "plan",
+    "no plan",
+    "file",
+    "decoded",
+    "share trend",
+    "median",
+    "distribution",
+)
 OTHERS = ("estimate", "answer", "numbers", "experiment", "upper", "infinite", "nothing", "discovered")
 
 
@@ -58,6 +71,23 @@ def _numbers() -> Any:
     return answer(Question(DECK, IntegerRange(low=0, high=3)), sums)
 
 
+def _file() -> Any:
+    """Six reports of each person, from home and work in turn, of which people miss every third."""
+    (batch,) = MEMOIZED.simulate(np.arange(120) % 4, rounds=6, seed=1)
+    rows = [
+        {
+            "user": person,
+            "place": "home" if (person + number) % 2 else "work",
+            "round": number,
+            "report": str(report),
+        }
+        for person, sent in enumerate(batch.reports)
+        for number, report in enumerate(sent)
+        if (person + number) % 3
+    ]
+    return audit_file(pa.Table.from_pylist(rows))
+
+
 def _decoded() -> Any:
     names = [f"string {i}" for i in range(12)]
     return decode(RAPPOR, collected(RAPPOR, zipf(names, 4000, np.random.default_rng(1)), 1), names)
@@ -74,7 +104,10 @@ _MADE: dict[str, Any] = {
     "attacked": lambda: audit(MEMOIZED, reports=4, crowd=50, rounds=9, participation="1/2"),
     "comparison": lambda: compare(values=2, eps=1, reports=2, people=1000, crowd=20),
     "plan": lambda: plan(people=10**6, encoding=Bit(), rounds=12, eps=1.0, pooled=4),
+    "crowd plan": lambda: plan(people=10**5, values=2, rounds=12, crowd_eps=1.0, observer="crowd"),
+    "strings plan": lambda: plan(people=10**8, strings=8, rounds=4, eps=2.0),
     "no plan": lambda: plan(people=100, values=2, rounds=9, eps=0.1, error=0.001),
+    "file": _file,
     "decoded": _decoded,
     "discovered": _discovered,
     "estimate": lambda: result("answer").best,

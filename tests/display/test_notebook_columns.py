@@ -80,6 +80,14 @@ def test_a_plan_has_types_even_without_options() -> None:
     assert first["participation"] == float(plan.recommended.goals.answered)
 
 
+def test_an_audited_file_has_a_row_for_each_attack() -> None:
+    audit = result("file")
+    by_reports, by_rounds = audit.to_arrow().to_pylist()
+    assert [by_reports["followed_by"], by_rounds["followed_by"]] == ["reports", "attendance"]
+    assert by_reports["advantage_lower"] == audit.tracking.lower > 0
+    assert by_rounds["advantage_sampled"] == audit.attendance.tracking.sampled
+
+
 def test_trends_and_distributions() -> None:
     median = result("median").to_arrow()
     assert median["estimate"].to_pylist() == result("median").estimates.tolist()

@@ -2,6 +2,7 @@
 
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +115,7 @@ def test_bars_are_the_shares_and_their_intervals() -> None:
     assert np.allclose(intervals.get_segments(), ends)
     (first, *_), few = axes_of("estimate", top=1), result("discovered").plot(top=30)
     assert len(first.patches) == 1
-    assert "25 strings found in 1,000 reports, and 1 leads" in few.words
+    assert "25 strings found in 1,000 reports, and 1 lead" in few.words
     colors = [bar.get_facecolor() for bar in few.figure.subfigs[0].axes[0].patches]
     assert len(set(colors[:25])) == 1
     assert colors[25] != colors[0]
@@ -125,6 +126,13 @@ def test_numbers_are_in_order_and_changes_are_marked() -> None:
     assert [label.get_text() for label in bars.get_yticklabels()] == ["0", "1", "2", "3"]
     assert len(trends) == 4
     assert [line.get_marker() for line in axes_of("median")[0].lines] == [".", "^"]
+
+
+def test_numbers_without_bounds_can_be_drawn() -> None:
+    endless = np.full(6, np.inf)
+    trend = replace(result("median"), estimates=endless, lower=-endless, upper=endless)
+    (axes,) = [axes for panel in trend.plot().figure.subfigs for axes in panel.axes]
+    assert np.isfinite(axes.lines[0].get_ydata()).all()
 
 
 def test_an_audit_draws_the_limits_and_the_attacks() -> None:
@@ -143,6 +151,14 @@ def test_an_audit_draws_the_limits_and_the_attacks() -> None:
     assert shown["for ever"] == audit.everlasting.gamma.upper
 
 
+def test_an_audited_file_draws_what_is_certain_and_what_was_seen() -> None:
+    audit = result("file")
+    (axes,) = axes_of("file")
+    attacks = list(audit.attacks.values())
+    assert [bar.get_width() for bar in axes.patches[len(attacks) :]] == [attack.lower for attack in attacks]
+    assert axes.lines[0].get_xdata().tolist() == [attack.sampled for attack in attacks]
+
+
 def test_a_comparison_has_every_mechanism_in_a_row() -> None:
     rows = result("comparison").rows
     followed, accurate = axes_of("comparison")
@@ -159,6 +175,16 @@ def test_a_plan_marks_what_it_recommends() -> None:
     assert blue == [option is plan.recommended for option in plan.options]
     at, error = people.lines[1].get_data()
     assert (at[0], error[0]) == (plan.goals.people, plan.recommended.error_upper)
+
+
+def test_a_plan_says_what_fewer_people_would_mean() -> None:
+    crowd, strings = (
+        [text.get_text() for text in texts(result(f"{kind} plan").plot())] for kind in ("crowd", "strings")
+    )
+    assert any("too few people: the crowd would hide less" in text for text in crowd)
+    assert not any("too few people" in text for text in strings)
+    assert "deck: the share with fewer or more people" in strings
+    assert not any("±" in text for text in strings), "it is a share, and no error"
 
 
 def test_a_plan_without_options_shows_errors_or_says_that_there_is_nothing() -> None:

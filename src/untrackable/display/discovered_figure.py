@@ -13,7 +13,7 @@ def discovered_picture(discovered: Discovered, *, top: int = 20) -> Picture:
     left_out = certain + len(discovered.leads) - len(shown)
     more = f"; {left_out:,} more are not drawn" if left_out else ""
     strings = f"{certain:,} string{'' if certain == 1 else 's'} found in {discovered.n:,} reports"
-    words = strings + (f", and {len(discovered.leads):,} leads" if discovered.leads else "") + more
+    words = strings + _leads(len(discovered.leads)) + more
     figure, (panel,) = panels(bars_height(len(shown)))
     draw_bars(
         panel,
@@ -27,3 +27,7 @@ def discovered_picture(discovered: Discovered, *, top: int = 20) -> Picture:
         ),
     )
     return Picture(figure, words)
+
+
+def _leads(count: int) -> str:
+    return f", and {count:,} lead{'' if count == 1 else 's'}" if count else ""

@@ -33,7 +33,7 @@ def answer_picture(answer: Answer, *, top: int = 20) -> Picture:
     pooled = "" if len(answer.rounds) == 1 else " of all rounds" if answer.pooled else " of the last round"
     words = _draw(bars, answer.best, _in_order(answer, rows), answer.label, pooled)
     for panel in below:
-        first = share_trends(answer, [row.value for row in drawn], beta=answer.best.beta)
+        first = share_trends(answer, [row.value for row in _in_order(answer, drawn)], beta=answer.best.beta)
         few = "" if len(drawn) == len(rows) else f"{len(drawn)} most frequent "
         draw_trends(panel, first, f"The {few}values, round by round")
     return Picture(figure, words)

@@ -19,9 +19,9 @@ _WIDTH = 5.2
 """Inches. On a phone of 390 pixels, letters are still 9 pixels high."""
 _TITLE, _SMALL = 10, 9
 """Sizes of letters."""
-FEWEST_ROWS = 3
+FEWEST_ROWS = 2
 """Panels have room for at least this many rows."""
-_LONGEST = 22
+_LONGEST = 27
 """Letters of a name beside its row."""
 _TITLE_LETTERS, _LEGEND_LETTERS = 58, 70
 """How many letters a line of a title or of a legend has."""
@@ -95,7 +95,7 @@ def _short_count(count: float) -> str:
 
 
 def named_rows(axes: Axes, names: Sequence[str]) -> None:
-    """A row for each name, the first at the top. One or two rows are as high as if there were three."""
+    """A row for each name, the first at the top. One row alone is as high as if there were two."""
     axes.set_yticks(range(len(names)), [axis_label(name, _LONGEST) for name in names])
     axes.set_ylim(max(len(names), FEWEST_ROWS) - 0.5, -0.5)
 

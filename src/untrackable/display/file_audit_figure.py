@@ -29,7 +29,7 @@ def file_audit_picture(audit: FileAudit) -> Picture:
     """The advantage of each attack: what it certainly has, and what was seen."""
     found = list(audit.attacks.values())
     words = f"How well {audit.people:,} people can be followed, on a scale from a guess to certainty"
-    figure, (panel,) = panels(2.8)
+    figure, (panel,) = panels(2.6)
     axes = titled(panel, words)
     places = np.arange(len(found))
     axes.barh(places, 1.0, color=FAINT, alpha=0.2, height=0.5)

@@ -56,21 +56,23 @@ def plan_picture(plan: Plan) -> Picture:
         return _refused(plan)
     title, rows = _options(plan)
     figure, (above, below) = panels(1.7 + 0.26 * max(FEWEST_ROWS, len(rows)), 3.9)
-    asked = plan.goals.error
-    _draw_rows(above, title, rows, asked if plan.unknown in (None, "error") else None, plan)
-    _draw_people(below, best, asked)
+    _draw_rows(above, title, rows, plan, of_errors=plan.unknown in (None, "error"))
+    _draw_people(below, best, plan.goals)
     return Picture(figure, f"{title}; {best.name} is recommended")
 
 
 def _refused(plan: Plan) -> Picture:
     """The errors that are too large, and the limit, where no mechanism meets the goals."""
     known = [(refusal.name, refusal.error_upper) for refusal in plan.refusals if refusal.error_upper is not None]
-    rows = [_Row(name, min(1.0, error), _error_text(error), False) for name, error in sorted(known, key=_second)]
+    rows = [
+        _Row(name, min(1.0, error), _error_text(error, plan.goals), False)
+        for name, error in sorted(known, key=_second)
+    ]
     if not rows:
         raise ValueError("there is nothing to draw: no mechanism meets these goals; see refusals")
     title = "No mechanism meets these goals: errors, at most (upper)"
     figure, (panel,) = panels(1.9 + 0.26 * max(FEWEST_ROWS, len(rows)))
-    _draw_rows(panel, title, rows, plan.goals.error or USABLE_ERROR, plan)
+    _draw_rows(panel, title, rows, plan, of_errors=True)
     return Picture(figure, title)
 
 
@@ -100,23 +102,34 @@ def _row(option: Option, plan: Plan) -> _Row:
             return _Row(option.name, math.inf, "for ever", best)
         case "rounds":
             return _Row(option.name, float(goals.rounds or 0), number(float(goals.rounds or 0)), best)
-    return _Row(option.name, option.error_upper, _error_text(option.error_upper), best)
+    return _Row(option.name, option.error_upper, _error_text(option.error_upper, goals), best)
 
 
-def _error_text(error: float) -> str:
-    return f"±{percent(error, 'up')}" if error <= 1 else "above ±100 %"
+def _error_text(error: float, goals: Goals) -> str:
+    sign = "±" if goals.discovered is None else ""
+    return f"{sign}{percent(error, 'up')}" if error <= 1 else f"above {sign}100 %"
 
 
 def _error_title(goals: Goals) -> str:
     if goals.discovered is not None:
         return "The share of people from which on a string is found (predicted)"
-    what = {"frequencies": "a published share", "quantiles": "a share up to a number", "mean": "the mean"}
+    what = {
+        "frequencies": "a published share",
+        "quantiles": "a share up to a number",
+        "mean": "the mean, of its range",
+    }
     return f"The error of {what[goals.want]}, at most (upper)"
 
 
-def _draw_rows(panel: SubFigure, title: str, rows: list[_Row], limit: float | None, plan: Plan) -> None:
+def _limit(plan: Plan) -> float | None:
+    """The largest error that was asked for, or that is usable where no mechanism has one."""
+    return plan.goals.error if plan.options else plan.goals.error or USABLE_ERROR
+
+
+def _draw_rows(panel: SubFigure, title: str, rows: list[_Row], plan: Plan, *, of_errors: bool) -> None:
     """A bar for each row, or where they differ much a mark on a logarithmic axis."""
     axes = titled(panel, title)
+    limit = _limit(plan) if of_errors else None
     places, colors = np.arange(len(rows)), [BLUE if row.recommended else FAINT for row in rows]
     finite = [row.length for row in rows if math.isfinite(row.length)] + ([] if limit is None else [limit])
     most = max(finite, default=1.0) or 1.0
@@ -139,10 +152,10 @@ def _draw_rows(panel: SubFigure, title: str, rows: list[_Row], limit: float | No
         axes.annotate(row.text, end, xytext=(7, 0), textcoords="offset points", va="center", fontsize=8)
     named_rows(axes, [row.name for row in rows])
     plain_axes(axes, "x")
-    if plan.unknown == "people":
-        counts_on(axes, "x")
-    elif plan.unknown in (None, "error"):
+    if of_errors:
         shares_on(axes, "x")
+    elif plan.unknown == "people":
+        counts_on(axes, "x")
     marks: list[Any] = []
     if any(row.recommended for row in rows):
         marks.append(Patch(color=BLUE, alpha=0.7, label="recommended"))
@@ -151,26 +164,30 @@ def _draw_rows(panel: SubFigure, title: str, rows: list[_Row], limit: float | No
         marks.append(Patch(color=FAINT, alpha=0.7, label=others))
     if limit is not None:
         axes.axvline(limit, color=RED, ls="--", lw=1.5)
-        marks.append(_limit_mark(limit))
+        marks.append(_limit_mark(limit, plan.goals))
     legend_below(panel, marks)
 
 
-def _limit_mark(limit: float) -> Any:
-    return Line2D([], [], color=RED, ls="--", lw=1.5, label=f"asked for: at most ±{percent(limit)}")
+def _limit_mark(limit: float, asked: Goals) -> Any:
+    why = "asked for" if asked.error is not None else "a larger error says little"
+    return Line2D([], [], color=RED, ls="--", lw=1.5, label=f"{why}: at most {_error_text(limit, asked)}")
 
 
-def _draw_people(panel: SubFigure, best: Option, asked: float | None) -> None:
+def _draw_people(panel: SubFigure, best: Option, asked: Goals) -> None:
     """The error of the recommended option with fewer and with more people."""
     goals, planned = best.goals, best.goals.people or 1
-    certainty = "upper" if goals.discovered is None else "predicted"
-    axes = titled(panel, f"{best.name}: the error with fewer or more people")
+    what, certainty = "error of a figure, at most", "upper"
+    if goals.discovered is not None:
+        what, certainty = "share from which on a string is found", "predicted"
+    drawn = what.partition(" ")[0]
+    axes = titled(panel, f"{best.name}: the {drawn} with fewer or more people")
     people = np.unique(np.geomspace(max(10.0, planned / 100), planned * 100, _POINTS).round().astype(np.int64))
     found = np.array([errors(best.mechanism, goals, int(count)).figure for count in people])
     usable = np.isfinite(found) & (found <= 1.0)
     axes.plot(people[usable], found[usable], color=BLUE, lw=2)
     axes.plot(planned, best.error_upper, "o", color=INK, ms=7, zorder=4)
     marks: list[Any] = [
-        Line2D([], [], color=BLUE, lw=2, label=f"error of a figure, at most ({certainty})"),
+        Line2D([], [], color=BLUE, lw=2, label=f"{what} ({certainty})"),
         Line2D(
             [],
             [],
@@ -178,18 +195,22 @@ def _draw_people(panel: SubFigure, best: Option, asked: float | None) -> None:
             color=INK,
             ms=6,
             lw=0,
-            label=f"the plan: {counted(planned)} people, {_error_text(best.error_upper)} ({certainty})",
+            label=f"the plan: {counted(planned)} people, {_error_text(best.error_upper, goals)} ({certainty})",
         ),
     ]
-    if asked is not None:
-        axes.axhline(asked, color=RED, ls="--", lw=1.5)
-        marks.append(_limit_mark(asked))
+    if asked.error is not None:
+        axes.axhline(asked.error, color=RED, ls="--", lw=1.5)
+        marks.append(_limit_mark(asked.error, asked))
+    if goals.crowd_eps is not None:
+        fewer = axes.axvspan(people[0], planned, color=RED, alpha=0.08, lw=0)
+        fewer.set_label("too few people: the crowd would hide less than was promised")
+        marks.append(fewer)
     axes.set(xscale="log", yscale="log")
     axes.xaxis.set_major_locator(LogLocator(numticks=6))
     axes.xaxis.set_minor_locator(NullLocator())
     counts_on(axes, "x")
     axes.set_xlabel("people")
-    axes.set_ylabel("error")
+    axes.set_ylabel(drawn)
     shares_on(axes, "y")
     plain_axes(axes)
     legend_below(panel, marks)

@@ -87,13 +87,14 @@ def draw_trends(panel: SubFigure, trends: Sequence[NumberTrend], title: str) -> 
 
 def _draw(axes: Axes, trend: NumberTrend) -> None:
     ends = np.concatenate([trend.lower, trend.upper, trend.estimates])
-    least, most = ends[np.isfinite(ends)].min(), ends[np.isfinite(ends)].max()
+    finite = ends[np.isfinite(ends)] if np.isfinite(ends).any() else np.zeros(1)
     # Numbers out of range have no bound: their band is drawn a little beyond all others.
-    drawn = partial(np.clip, min=least - (most - least) / 10, max=most + (most - least) / 10)
+    beyond = float(np.ptp(finite)) / 10 or 1.0
+    drawn = partial(np.clip, min=finite.min() - beyond, max=finite.max() + beyond)
     axes.fill_between(trend.rounds, drawn(trend.lower), drawn(trend.upper), color=BLUE, alpha=0.18, lw=0)
     axes.plot(trend.rounds, drawn(trend.estimates), ".-", color=BLUE, lw=1.2)
     for change in trend.changes:
-        height = trend.estimates[trend.rounds.index(change.at)]
+        height = drawn(trend.estimates[trend.rounds.index(change.at)])
         color = TEAL if change.rose else RED
         axes.plot(change.at, height, "^" if change.rose else "v", color=color, ms=9, mec=INK, zorder=4)
         axes.hlines(height, change.first, change.last, color=color, lw=4, alpha=0.5, zorder=3)
