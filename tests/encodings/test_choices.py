@@ -26,10 +26,10 @@ def test_its_table_has_one_cell_for_each_name() -> None:
     asked = FEATURES.asked
     assert asked.views == ((0,), (1,), (2,))
     (table,) = asked.tables
-    assert [(cell.label, cell.view, cell.entries) for cell in table.cells] == [
-        ("search", 0, (1,)),
-        ("export", 1, (1,)),
-        ("share", 2, (1,)),
+    assert [(cell.label, cell.bits, cell.entry) for cell in table.cells] == [
+        ("search", (0,), 1),
+        ("export", (1,), 1),
+        ("share", (2,), 1),
     ]
 
 

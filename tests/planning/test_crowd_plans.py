@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from untrackable.display import plan_words
+from untrackable.display import plan_json, plan_words
 from untrackable.planning.goals import Goals
 from untrackable.planning.plans import Plan, plan
 
@@ -97,7 +97,7 @@ def test_what_is_trusted_is_said(crowd_plan: Plan) -> None:
     assert "work together" in together
     alone = plan_words.verdict(plan(people=10**7, values=2, rounds=4, eps=1.0, recognition=1.0))
     assert alone[1].startswith("Nobody has to be trusted")
-    told = plan_words.as_json(crowd_plan)["options"][0]
+    told = plan_json.as_json(crowd_plan)["options"][0]
     assert told["in_crowd"]["eps"]["certainty"] in ("bracket", "upper")
     assert told["shift"] > 1
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from untrackable import Goals, plan
-from untrackable.display import plan_words
+from untrackable.display import plan_json, plan_words
 from untrackable.display.numbers import cell
 from untrackable.display.truth_words import truth_words
 from untrackable.mechanisms.catalogue import CATALOGUE
@@ -71,7 +71,7 @@ def test_independent_reports_are_exact() -> None:
 
 def test_every_option_says_it() -> None:
     found = plan(people=10**8, values=4, rounds=10, eps=2.0)
-    shown = plan_words.as_json(found)
+    shown = plan_json.as_json(found)
     assert found.options
     for option, written in zip(found.options, shown["options"], strict=True):
         assert option.other_answers.matched.upper <= found.goals.answer_limit == 0.05

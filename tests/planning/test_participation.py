@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import binom
 
 from untrackable import Bitwise, Goals, plan
-from untrackable.display import plan_words
+from untrackable.display import plan_json, plan_words
 from untrackable.mechanisms.attended_tracking import recognition
 from untrackable.mechanisms.catalogue import CATALOGUE
 from untrackable.mechanisms.demands import Unsuitable
@@ -195,7 +195,7 @@ def test_words_and_json_say_it(year: Plan) -> None:
     assert "Each person answers about one round in 19, as a secret coin decides." in words
     assert "Recognised among 1,000 by reports and attendance together: at most 0.00194" in words
     assert "for 37 rounds, which is the worst" in words
-    option = plan_words.as_json(year)["options"][0]
+    option = plan_json.as_json(year)["options"][0]
     assert option["participation"] == option["attendance"]["participation"] == "1/19"
     assert option["recognised"]["worst_stay"] == 37
     assert option["recognised"]["stays_of_7"]["upper"] < option["recognised"]["stays_of_30"]["upper"]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from untrackable import strict_json
+from untrackable.cli.answer_options import encoding_of
 from untrackable.cli.attendance_options import DEFAULT_RECOGNITION, chosen_attendance, shares_of
 from untrackable.cli.bucket_options import bucket_options
 from untrackable.cli.help_layout import PlainCommand
@@ -20,7 +21,6 @@ from untrackable.cli.terminal import (
     one_line_errors,
     print_json,
     progress,
-    read_encoding,
     write_page,
 )
 
@@ -48,6 +48,7 @@ class Rounds(click.ParamType):  # type: ignore[type-arg]
 @click.option("--values", type=int, help="Number of possible answers.")
 @click.option("--bits", type=int, help="Or the width of an encoded answer.")
 @click.option("--strings", type=int, metavar="BYTES", help="Or strings to discover, up to this long.")
+@click.option("--choice", "choices", multiple=True, metavar="NAME", help="Or one of several at once; give all.")
 @bucket_options("encoding")
 @click.option("--encoding", metavar="JSON|FILE", help="Or any other kind of answer, as JSON.")
 @click.option("--rounds", type=Rounds(), metavar="N", help="How often to ask: a number or `forever`.")
@@ -91,6 +92,7 @@ class Rounds(click.ParamType):  # type: ignore[type-arg]
 )
 def plan(
     one_value: bool,
+    choices: tuple[str, ...],
     encoding: str | None,
     places: str,
     recognition: float | None,
@@ -111,6 +113,9 @@ def plan(
     Answers may be numbers in order. With --want quantiles, --error is that of the share of people at or below a
     number; with --want mean it is a share of the range of numbers.
 
+    People may give several answers at once: each --choice is one of them, and a Record as --encoding has several
+    attributes. --error is then that of every share that is asked for, of all of them at once.
+
     The rounds that somebody answers, and from where, can give a person away. So clients answer only some rounds, as
     often as --recognition allows. With --recognition 1, attendance is left out and every round is answered.
 
@@ -118,6 +123,8 @@ def plan(
              untrackable plan --values 1024 --rounds 52 --eps 2 --error 0.01
              untrackable plan --people 1000000 --values 1024 --rounds 12 \
                  --eps 2 --want quantiles
+             untrackable plan --people 1000000 --choice search --choice export \
+                 --choice share --rounds 12 --eps 2
              untrackable plan --people 100000 --values 2 --rounds 365 \
                  --crowd-eps 1
     """
@@ -126,14 +133,15 @@ def plan(
     if demands["observer"] == "alone" and not is_default and demands["crowd_eps"] is not None:
         raise click.ClickException("--crowd-eps is for --observer crowd; --eps is the limit for --observer alone")
     again = _again(
-        {**demands, "recognition": recognition, "places": places, "encoding": encoding, "one_value": one_value}
+        {**demands, "recognition": recognition, "places": places, "encoding": encoding, "one_value": one_value},
+        choices,
     )
     with one_line_errors():
-        from untrackable.display import plan_words
+        from untrackable.display import plan_json
         from untrackable.planning.goals import Goals
         from untrackable.planning.plans import plan as solve
 
-        meant = read_encoding(encoding)
+        meant = encoding_of((), choices, None, encoding)
         try:
             goals = Goals(
                 simultaneous=not one_value,
@@ -153,7 +161,7 @@ def plan(
                 page = plan_page(found, again, progress=lambda what, done: told(what, done))
                 write_page(html, page)
     if as_json:
-        print_json(plan_words.as_json(found))
+        print_json(plan_json.as_json(found))
     else:
         _print(found, again)
         if html is not None:
@@ -171,9 +179,9 @@ def _as_options(message: str, names: tuple[str, ...]) -> str:
     return re.sub(rf"\b({'|'.join(names)})\b(?! of )", lambda found: _option(found[0]), message)
 
 
-def _again(given: dict[str, Any]) -> list[str]:
+def _again(given: dict[str, Any], choices: tuple[str, ...]) -> list[str]:
     """The command that makes this plan again, as it was typed."""
-    words = ["plan"]
+    words = ["plan", *(word for name in choices for word in ("--choice", name))]
     source = click.get_current_context().get_parameter_source
     for name, value in given.items():
         if source(name) is click.core.ParameterSource.DEFAULT:

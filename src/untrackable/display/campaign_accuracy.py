@@ -39,11 +39,9 @@ class CampaignAccuracy:
 def campaign_accuracy(campaign: Campaign, people: int) -> CampaignAccuracy:
     """The accuracy of one round in which this number of people take part, of whom some answer."""
     rounds = FOREVER if campaign.rounds is None else min(campaign.rounds, LARGEST_ROUNDS)
-    asked = campaign.encoding.asked
-    question = {"encoding": campaign.encoding} if asked is None else {"values": max(2, asked.most_cells)}
     goals = Goals(
         people=people,
-        **question,
+        encoding=campaign.encoding,
         rounds=rounds,
         error=USABLE_ERROR,
         participation=campaign.participation,

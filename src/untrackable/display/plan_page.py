@@ -4,7 +4,7 @@ from importlib import resources
 from typing import Any
 
 from untrackable.auditing.following import followed_beside
-from untrackable.display import plan_page_words, plan_words
+from untrackable.display import plan_json, plan_page_words, plan_words
 from untrackable.display.chart_theme import NEUTRAL, Key, Series, Spec, chart_spec, line_series
 from untrackable.display.crowd_chart import crowd_chart
 from untrackable.display.following_chart import following_chart
@@ -56,7 +56,7 @@ def plan_page(plan: Plan, command: list[str], progress: Progress = no_progress) 
         source="",
         parameters=plan_words.campaign_text(plan),
         command=command_line(command),
-        data=plan_words.as_json(plan),
+        data=plan_json.as_json(plan),
         controls=(files / "plan_controls.html").read_text(encoding="utf-8"),
         script=(files / "plan_sliders.js").read_text(encoding="utf-8"),
         grids=as_dict(found),
@@ -84,7 +84,7 @@ def _crowd_page(plan: Plan, command: list[str]) -> str:
         source="",
         parameters=plan_words.campaign_text(plan),
         command=command_line(command),
-        data=plan_words.as_json(plan),
+        data=plan_json.as_json(plan),
     )
 
 

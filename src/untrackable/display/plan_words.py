@@ -1,12 +1,11 @@
 """A plan in words: the recommendation, a table, why not the others, and the paper's own selection."""
 
-import dataclasses
 from typing import Any
 
 from untrackable import strict_json
 from untrackable.display.attendance_words import participation_words
 from untrackable.display.crowd_words import crowd_cell
-from untrackable.display.numbers import as_dict, cell, number, said, upper
+from untrackable.display.numbers import cell, number, said, upper
 from untrackable.display.observer_words import shift_words, trust_words
 from untrackable.display.truth_words import truth_words
 from untrackable.planning.goals import AMONG, FOREVER, USABLE_ERROR, Goals
@@ -30,12 +29,18 @@ COLUMNS = (
     "parameters",
 )
 
+_FEW = 8
+"""Entries of a parameter that are shown one by one."""
+
 
 def asked(goals: Goals) -> str:
     """The goals in a sentence."""
     question = "a yes/no question" if goals.size == 2 else f"a question with {_many(goals.size)} answers"
     if goals.discovered is not None:
         question = f"strings of up to {goals.discovered.longest} symbols, discovered by {goals.levels} prefixes"
+    if goals.asked is not None:
+        tables = f", in {len(goals.asked.tables)} tables" if len(goals.asked.tables) > 1 else ""
+        question = f"several answers at once, of which {goals.asked.cells:,} shares are wanted{tables}"
     parts = [question, "asked without end" if goals.rounds == FOREVER else ""]
     parts += [_rounds(goals)] if isinstance(goals.rounds, int) else []
     parts += [f"{goals.pooled:,} rounds pooled for a figure"] if goals.pooled > 1 else []
@@ -99,6 +104,8 @@ def promise(goals: Goals) -> str:
     if goals.discovered is not None:
         return "the frequency from which on strings are found (predicted)"
     what = "all values at once" if goals.simultaneous and goals.size > 2 else "any one value"
+    if goals.asked is not None:
+        what = f"all {goals.asked.cells:,} shares at once" if goals.simultaneous else "any one share"
     if goals.want == "quantiles":
         what = "the share of people up to any number" + ", all at once" * goals.simultaneous
     if goals.want == "mean":
@@ -196,6 +203,8 @@ def _answer(plan: Plan, best: Option) -> str:
         return f"{best.name}: shares of people up to a number are off by at most {upper(best.error_upper)} (upper)."
     if best.goals.want == "mean":
         return f"{best.name}: the mean is off by at most {upper(best.error_upper)} of the range (upper)."
+    if best.goals.asked is not None:
+        return f"{best.name}: shares are off by at most {upper(best.error_upper)} (upper)."
     return f"{best.name}: frequencies are off by at most {upper(best.error_upper)} (upper)."
 
 
@@ -214,12 +223,17 @@ def _promises(best: Option) -> str:
 
 
 def _standard_error(best: Option) -> str:
-    return number(best.standard_error, "nearest" if best.goals.want == "frequencies" else "up")
+    return number(best.standard_error, "nearest" if _is_plain(best.goals) else "up")
 
 
 def error_given(goals: Goals) -> str:
     """How well the standard error is known, and of what."""
-    return "exact; of a value that nobody holds" if goals.want == "frequencies" else "upper"
+    return "exact; of a value that nobody holds" if _is_plain(goals) else "upper"
+
+
+def _is_plain(goals: Goals) -> bool:
+    """Whether the frequencies of single answers are wanted."""
+    return goals.want == "frequencies" and goals.asked is None
 
 
 def _second(plan: Plan, best: Option) -> list[str]:
@@ -248,8 +262,8 @@ def _answers(option: Option, unknown: str | None) -> str:
 
 def _paper(plan: Plan) -> list[str]:
     found = plan.published
-    if plan.goals.crowd_eps is not None or plan.goals.want != "frequencies":
-        return []  # The paper knows no crowd, and estimates frequencies only.
+    if plan.goals.crowd_eps is not None or not _is_plain(plan.goals):
+        return []  # The paper knows no crowd, and estimates the frequencies of one answer only.
     if found is None:
         return ["The paper's own parameter selection has no answer to these goals."]
     slots = (
@@ -321,56 +335,6 @@ def campaign_text(plan: Plan) -> str:
     )
 
 
-def as_json(plan: Plan) -> dict[str, Any]:
-    """The whole plan as JSON."""
-    return {
-        "verdict": verdict(plan),
-        "goals": _goals(plan.goals),
-        "unknown": plan.unknown,
-        "options": [_option(option) for option in plan.options],
-        "refusals": [
-            {
-                "name": r.name,
-                "binding": r.binding,
-                "why": r.why,
-                "error_upper": r.error_upper,
-                "nearest": [c._asdict() for c in r.nearest],
-            }
-            for r in plan.refusals
-        ],
-        "published": as_dict(plan.published),
-        "campaign": plan.campaign().to_json() if plan.options else None,
-    }
-
-
-def _option(option: Option) -> dict[str, Any]:
-    found = {f.name: getattr(option, f.name) for f in dataclasses.fields(option)}
-    goals: Goals = found.pop("goals")
-    mechanism = found.pop("mechanism")
-    return {
-        "name": found.pop("name"),
-        "mechanism": mechanism.to_json(),
-        **{name: getattr(goals, name) for name in ("people", "rounds", "eps", "delta")},
-        "participation": str(goals.answered),
-        "attendance": goals.attendance.to_json(),
-        "attendance_words": attendance(option),
-        "in_crowd": as_dict(option.in_crowd),
-        "shift": option.shift,
-        "standard_error": option.standard_error,
-        "trust_words": trust_words(option),
-        **as_dict(found),
-    }
-
-
-def _goals(goals: Goals) -> dict[str, Any]:
-    found = {f.name: getattr(goals, f.name) for f in dataclasses.fields(goals)}
-    found["encoding"] = None if goals.encoding is None else goals.encoding.to_json()
-    found["matched_by_answer"] = goals.answer_limit
-    found["places"] = [str(share) for share in goals.places]
-    found["participation"] = None if goals.participation is None else str(goals.participation)
-    return found
-
-
 def _instead(refusal: Refusal) -> str:
     return ", or ".join(change.text for change in refusal.nearest)
 
@@ -383,6 +347,8 @@ def _short(value: Any) -> str:
     if isinstance(value, dict):
         inner = ", ".join(f"{key}={_short(item)}" for key, item in value.items() if key != "mechanism")
         return f"{value['mechanism']}({inner})"
+    if isinstance(value, list) and len(value) > _FEW:
+        return f"[{len(value):,} entries]"
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 

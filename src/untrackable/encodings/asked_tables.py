@@ -8,11 +8,11 @@ View = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One share to estimate: that of people whose bits of a view are one of some numbers."""
+    """One share to estimate: that of people whose `bits` are the number `entry`."""
 
     label: str
-    view: int
-    entries: tuple[int, ...]
+    bits: View
+    entry: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +31,14 @@ class AskedTables:
     tables: tuple[AskedTable, ...]
 
     @property
-    def most_cells(self) -> int:
-        """The number of cells of the largest table."""
-        return max(len(table.cells) for table in self.tables)
+    def cells(self) -> int:
+        """The number of cells of all tables together."""
+        return sum(len(table.cells) for table in self.tables)
+
+    @property
+    def shown(self) -> tuple[View, ...]:
+        """The bits that tables are of, each once. Cells of the same bits are equally well known."""
+        return tuple(dict.fromkeys(cell.bits for table in self.tables for cell in table.cells))
 
     def named(self, name: str | None) -> AskedTable:
         """The table of that name, or the first one."""

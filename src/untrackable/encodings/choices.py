@@ -42,7 +42,7 @@ class Choices(Encoding):
     @property
     def asked(self) -> AskedTables:
         """One table, with the share of people who chose each name."""
-        cells = tuple(Cell(name, place, (1,)) for place, name in enumerate(self.names))
+        cells = tuple(Cell(name, (place,), 1) for place, name in enumerate(self.names))
         return AskedTables(tuple((place,) for place in range(len(self.names))), (AskedTable(NAME, cells),))
 
     def encode(self, raw: Any) -> int:

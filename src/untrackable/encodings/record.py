@@ -70,14 +70,9 @@ class Record(Encoding):
     @property
     def asked(self) -> AskedTables:
         """The tables, and then each attribute by itself."""
-        found = [
-            AskedTable(_table_name(table), tuple(self._table(place))) for place, table in enumerate(self.tables)
-        ]
-        alone = {table[0] for table in self.tables if len(table) == 1}
-        for name in self._encodings:
-            sources = [place for place, table in enumerate(self.tables) if name in table]
-            if sources and name not in alone:
-                found.append(AskedTable(name, tuple(self._margin(min(sources, key=self._size), name))))
+        used = {name for table in self.tables for name in table}
+        alone = [(name,) for name in self._encodings if name in used and (name,) not in self.tables]
+        found = (AskedTable(_table_name(table), tuple(self._table(table))) for table in (*self.tables, *alone))
         return AskedTables(tuple(self._view(table) for table in self.tables), tuple(found))
 
     def attribute(self, name: str) -> Encoding:
@@ -139,34 +134,16 @@ class Record(Encoding):
             cells *= self._encodings[name].values
         return cells
 
-    def _size(self, place: int) -> int:
-        return self._cells(self.tables[place])
-
-    def _entries(self, table: Sequence[str]) -> Iterator[tuple[int, tuple[int, ...]]]:
-        """Each entry of a table's view that stands for values, and these values."""
-        sizes = [self._encodings[name].bits for name in table]
-        for values in itertools.product(*(range(self._encodings[name].values) for name in table)):
+    def _table(self, table: Sequence[str]) -> Iterator[Cell]:
+        """The cells of a table. Entries of its bits that stand for no value are none."""
+        encodings, shown = [self._encodings[name] for name in table], self._view(table)
+        for values in itertools.product(*(range(encoding.values) for encoding in encodings)):
             entry = shift = 0
-            for value, size in zip(values, sizes, strict=True):
+            for value, encoding in zip(values, encodings, strict=True):
                 entry |= value << shift
-                shift += size
-            yield entry, values
-
-    def _table(self, place: int) -> Iterator[Cell]:
-        table = self.tables[place]
-        for entry, values in self._entries(table):
-            labels = (self._encodings[name].label(value) for name, value in zip(table, values, strict=True))
-            yield Cell(" × ".join(labels), place, (entry,))
-
-    def _margin(self, place: int, name: str) -> Iterator[Cell]:
-        """The table of one attribute, added up from a table that it is part of."""
-        table = self.tables[place]
-        position = table.index(name)
-        entries: dict[int, list[int]] = {}
-        for entry, values in self._entries(table):
-            entries.setdefault(values[position], []).append(entry)
-        for value, held in entries.items():
-            yield Cell(self._encodings[name].label(value), place, tuple(held))
+                shift += encoding.bits
+            labels = (encoding.label(value) for value, encoding in zip(values, encodings, strict=True))
+            yield Cell(" × ".join(labels), shown, entry)
 
 
 def _table_name(table: Sequence[str]) -> str:

@@ -64,7 +64,8 @@ class Budget:
     `for_ever` that privacy must not end, and `every_round` that every round needs an estimate. `by_engine` means
     that the engine, and not only a bound, says how loud reports may be, where that takes little time. With a
     `crowd`, reports must be private in it as well, and eps may be infinite. `want` is what is to be estimated:
-    frequencies, quantiles or a mean.
+    frequencies, quantiles or a mean. If tables of parts of a value are asked for, `views` are the bits of those
+    that reports are about, and `shown` those of all tables that are estimated.
     """
 
     values: int = 16
@@ -82,6 +83,8 @@ class Budget:
     by_engine: bool = False
     crowd: CrowdBudget | None = None
     want: str = "frequencies"
+    views: tuple[tuple[int, ...], ...] = ()
+    shown: tuple[tuple[int, ...], ...] = ()
 
     def __post_init__(self) -> None:
         checks.settle(

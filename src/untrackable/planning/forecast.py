@@ -5,7 +5,11 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
+import numpy as np
+
+from untrackable.encodings.asked_tables import AskedTables
 from untrackable.mechanisms.interface import Mechanism
+from untrackable.mechanisms.table_spreads import cell_spreads
 from untrackable.mechanisms.wanted_figure import WantedError, wanted_error
 from untrackable.planning.goals import FOREVER, LARGEST_PEOPLE, Goals
 from untrackable.theory.accuracy import Accuracy
@@ -37,6 +41,8 @@ def errors(mechanism: Mechanism, goals: Goals, people: int) -> Predicted:
         return _thresholds(mechanism, goals, people)
     if goals.want != "frequencies":
         return _wanted(mechanism, goals, people)
+    if goals.asked is not None:
+        return _cells(mechanism, goals, goals.asked, people)
     beta = radius_beta(mechanism, goals)
     reports = reports_counted(people, goals.answered, beta)
     if reports == 0:
@@ -80,11 +86,42 @@ def _wanted_error(mechanism: Mechanism, goals: Goals, rounds: Sequence[int], rep
     )
 
 
+def _cells(mechanism: Mechanism, goals: Goals, asked: AskedTables, people: int) -> Predicted:
+    """The errors of all cells of all tables at once, or of the one that is known least well."""
+    statistics = asked.cells if goals.simultaneous else 1
+    beta = goals.beta / statistics
+
+    def of_round(round: int, count: int) -> float:
+        reports = reports_counted(people * count, goals.answered, beta)
+        if reports == 0:
+            return math.inf
+        return float(np.max(cell_spreads(mechanism, asked.shown, round).radius(reports, beta)))
+
+    one = of_round(goals.figure[-1], 1)
+    if goals.pooled == 1 or not mechanism.independent:
+        return Predicted(one, one)
+    if mechanism.rounds_alike:
+        return Predicted(one, of_round(1, goals.pooled))
+    # Rounds of different noise are pooled by their spans, as in `Rounds.pooled`.
+    reports = reports_counted(people, goals.answered, beta)
+    if reports == 0:
+        return Predicted(one, math.inf)
+    spans = np.array([cell_spreads(mechanism, asked.shown, round).span for round in goals.figure])
+    widest = float(np.max((spans**-2.0).sum(axis=0) ** -0.5))
+    return Predicted(one, widest * math.sqrt(math.log(2 / beta) / (2 * reports)))
+
+
 def standard_error(mechanism: Mechanism, goals: Goals) -> float:
-    """Of one round: the last, or the first if there is no last one."""
+    """Of one round: the last, or the first if there is no last one.
+
+    It is exact for a value that nobody holds. For a mean, quantiles and cells of tables it is an upper bound.
+    """
     sent = max(1, round((goals.people or 1) * goals.answered / goals.levels))
     if goals.want != "frequencies":
         return _wanted_error(mechanism, goals, [goals.figure[-1]], sent).standard_error
+    if goals.asked is not None:
+        cells = cell_spreads(mechanism, goals.asked.shown, goals.figure[-1])
+        return float(np.max(cells.standard_error(sent)))
     return mechanism.accuracy(sent, round=goals.figure[-1], candidates=range(goals.size)).standard_error
 
 

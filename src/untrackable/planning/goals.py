@@ -11,6 +11,7 @@ import numpy as np
 
 from untrackable import checks
 from untrackable.checks import Chance
+from untrackable.encodings.asked_tables import AskedTables
 from untrackable.encodings.discovered_strings import MOST_LEVELS, DiscoveredStrings
 from untrackable.encodings.encoding import LARGEST_BITS, Encoding
 from untrackable.encodings.salt import SHORTEST_SALT
@@ -94,6 +95,9 @@ class Goals:
 
     `want` is what is to be published of an ordered question. For "quantiles", `error` is that of the share of
     people at or below a number. For a "mean" it is a share of the range from the lowest to the highest number.
+
+    If the encoding asks for several answers at once, `error` is that of every cell of every table that it asks for,
+    all of them at once.
     """
 
     people: int | None = None
@@ -195,11 +199,6 @@ class Goals:
             raise ValueError(f"give one of {', '.join(_QUESTIONS)}; got {' and '.join(given) or 'none'}")
         if self.encoding is not None and not isinstance(self.encoding, Encoding):
             raise TypeError(f"encoding must be an Encoding, not {type(self.encoding).__name__}")
-        if self.encoding is not None and self.encoding.asked is not None:
-            raise ValueError(
-                "plans are for questions with one answer; for several at once, `untrackable campaign new` says how "
-                "accurate a round will be"
-            )
         if self.values is not None:
             checks.settle(self, values=checks.integer("values", self.values, low=2))
             if self.width > LARGEST_BITS:
@@ -215,6 +214,8 @@ class Goals:
             return
         if self.discovered is not None:
             raise ValueError(f"want must be frequencies if strings are discovered, got {self.want}")
+        if self.asked is not None:
+            raise ValueError(f"want must be frequencies if there are several answers at once, got {self.want}")
         if self.encoding is not None:
             edges = self.encoding.numbers()
             steps = np.diff(edges.lower)
@@ -282,6 +283,11 @@ class Goals:
         return DiscoveredStrings(
             longest=self.strings, prefixes=prefixes, salt=bytes(SHORTEST_SALT), too_long="truncate"
         )
+
+    @property
+    def asked(self) -> AskedTables | None:
+        """The tables that are asked for, if people give several answers at once."""
+        return None if self.encoding is None else self.encoding.asked
 
     @property
     def levels(self) -> int:
@@ -369,6 +375,8 @@ class Goals:
             participation=self.answered,
             crowd=self._crowd_budget,
             want=self.want,
+            views=() if self.asked is None else self.asked.views,
+            shown=() if self.asked is None else self.asked.shown,
         )
 
     @property

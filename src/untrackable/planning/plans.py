@@ -12,6 +12,7 @@ from untrackable.mechanisms.crowd_answer import InCrowd
 from untrackable.mechanisms.demands import Unsuitable
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.ordered_catalogue import offered
+from untrackable.mechanisms.tables_catalogue import TABLES
 from untrackable.mechanisms.truthfulness import Truthfulness
 from untrackable.notebook_view import NotebookTable
 from untrackable.planning.crowd_view import in_crowd
@@ -65,7 +66,7 @@ class Option:
     def standard_error(self) -> float:
         """Of one round, of a value that nobody holds (exact). It is of the last round, or of the first.
 
-        If a mean or quantiles are wanted, it is theirs, whatever people hold (upper).
+        If a mean or quantiles are wanted, or tables, it is theirs, whatever people hold (upper).
         """
         return standard_error(self.mechanism, self.goals)
 
@@ -136,7 +137,7 @@ def plan(*, goals: Goals | None = None, progress: Progress = no_progress, **dema
         raise TypeError(f"give either goals or their fields, not both: {', '.join(demands)}")
     options: list[Option] = []
     refusals: list[Refusal] = []
-    entries = offered(goals.want)
+    entries = offered(goals.want) if goals.asked is None else TABLES
     for done, entry in enumerate(entries.values()):
         progress(entry.name, done / len(entries))
         try:
@@ -145,8 +146,9 @@ def plan(*, goals: Goals | None = None, progress: Progress = no_progress, **dema
             refusals.append(_refusal(entry, goals, reason))
     options.sort(key=lambda o: _rank(o, goals.unknown))
     refusals.sort(key=lambda r: (not r.nearest, r.times))
-    # The paper selects parameters for frequencies.
-    best = published(options[0].goals) if options and goals.want == "frequencies" else None
+    # The paper selects parameters for the frequencies of one answer.
+    plain = goals.want == "frequencies" and goals.asked is None
+    best = published(options[0].goals) if options and plain else None
     return Plan(goals, goals.unknown, tuple(options), tuple(refusals), best)
 
 

@@ -8,11 +8,12 @@ from numpy.typing import NDArray
 
 from untrackable import checks
 from untrackable.estimation.aggregators import Aggregator, Estimate, FloatArray, Reports, Scope
+from untrackable.estimation.spread import Spread
 from untrackable.kernels.multi_bit_answers import add_answers
 from untrackable.kernels.transform import walsh_hadamard_of_reals
 from untrackable.kernels.view_counting import add_view_signs, possible_view_reports
 from untrackable.mechanisms.local import multi_bit_reports
-from untrackable.mechanisms.local.view_characters import TableLaw
+from untrackable.mechanisms.local.view_characters import TableLaw, View
 from untrackable.mechanisms.local.view_reports import own_reports
 from untrackable.mechanisms.local.view_spread import ViewSpreads
 
@@ -47,15 +48,19 @@ class ViewAggregator(Aggregator):
         # The kernel that counts takes a power of two. The last entries may stay 0.
         self.sums = np.zeros(1 << int(ends[-1] - 1).bit_length(), dtype=np.int64)
 
-    def table(self, view: int, beta: float = 0.05) -> Estimate:
+    def table(self, view: int | View, beta: float = 0.05) -> Estimate:
         """The frequency of each entry of a view's table: of each number that its bits can be.
 
-        Tables of different views agree where they show the same bits.
+        The view is given by its number, or as bits that some view shows together. Tables of different views agree
+        where they show the same bits.
         """
         n, beta = self._counted(), checks.open_probability("beta", beta)
-        view = checks.integer("view", view, low=0, high=len(self._mechanism.views) - 1)
         law = self._mechanism.table_law(view)
         return _estimated(self._frequencies(law, n), n, beta, law)
+
+    def entry_spreads(self, tables: tuple[View, ...]) -> list[Spread]:
+        """How far an entry of each table of some bits may be off. It does not depend on the reports."""
+        return [law.spread for law in self._mechanism.entry_laws(tables)]
 
     def _frequencies(self, law: TableLaw, n: int) -> FloatArray:
         counted = np.zeros(1 << law.bits, dtype=np.int64)

@@ -114,12 +114,27 @@ class EntryLaw(NamedTuple):
         """How far what one report adds may be from its mean."""
         return Spread.of_term(self.square, self.span)
 
+    def with_noise(self, sign: float, bits: int) -> "EntryLaw":
+        """The law if one-bit answers that were always true have the mean `sign` instead, in a table of `bits`."""
+        square, span, rest = self.square / sign**2, self.span / sign, 0.5**bits
+        return EntryLaw(square - (1 - rest) ** 2, square - rest**2, square, span, span / 2 + rest)
+
 
 def table_law(
-    views: Sequence[View], bases: Sequence[NoisyInnerProduct], shares: Sequence[Fraction], view: int
+    views: Sequence[View],
+    bases: Sequence[NoisyInnerProduct],
+    shares: Sequence[Fraction],
+    mine: View,
+    *,
+    noise: bool = True,
 ) -> TableLaw:
-    """The law of the characters of the table of one view, by reports about all views."""
-    mine, size = views[view], 1 << len(views[view])
+    """The law of the characters of the table of some bits, by reports about all views.
+
+    A view must show all these bits together. Without `noise`, it is the law of reports that are always true.
+    """
+    if not any(set(mine) <= set(view) for view in views):
+        raise ValueError("these reports are about other tables: no view shows all bits of this one together")
+    size = 1 << len(mine)
     seen, reach = np.zeros(size), np.zeros(size)
     shared = []
     shown = set(mine)
@@ -132,8 +147,9 @@ def table_law(
         about = share * Fraction(symbols - 1, own - 1)
         both = Fraction((symbols - 1) * (symbols - 2), max(1, (own - 1) * (own - 2)))
         seen[here] += float(about)
-        reach[here] += float(about) * mean_sign(base)
-        shared.append(Shared(i, here, there, float(share * both) * mean_sign(base)))
+        sign = mean_sign(base) if noise else 1.0
+        reach[here] += float(about) * sign
+        shared.append(Shared(i, here, there, float(share * both) * sign))
     seen[0], reach[0] = 1.0, 1.0
     widest = max((1 << bases[part.view].width) - 1 for part in shared)
     return TableLaw(len(mine), seen, reach, shared, min(widest, size - 1))

@@ -16,7 +16,7 @@ from untrackable.mechanisms.local.level_layout import LevelLayout
 from untrackable.mechanisms.local.multi_bit_reports import LARGEST_WIDTH
 from untrackable.mechanisms.local.noisy_inner_product import LARGEST_BITS, NoisyInnerProduct
 from untrackable.mechanisms.local.view_aggregator import ViewAggregator
-from untrackable.mechanisms.local.view_characters import EntryLaw, TableLaw, View, table_law
+from untrackable.mechanisms.local.view_characters import EntryLaw, TableLaw, View, mean_sign, table_law
 from untrackable.mechanisms.local.view_crowd import view_classes
 from untrackable.mechanisms.local.view_reports import ViewReports, common_reports
 from untrackable.theory.accuracy import Accuracy
@@ -139,9 +139,26 @@ class Views(ViewReports):
             shown |= piece << np.uint64(at)
         return shown
 
-    def table_law(self, view: int) -> TableLaw:
-        """How well the table of a view is known, by reports about all views."""
-        return _table_law(self, view)
+    def table_law(self, view: int | View) -> TableLaw:
+        """How well the table of a view, or of some bits that a view shows, is known by reports about all views."""
+        return _table_law(self, self.shown_bits(view))
+
+    def shown_bits(self, view: int | View) -> View:
+        """The bits of a view that is given by its number, or given themselves, after checks."""
+        if isinstance(view, tuple):
+            return _checked_views((view,), self.bits)[0]
+        return self.views[checks.integer("view", view, low=0, high=len(self.views) - 1)]
+
+    def entry_laws(self, tables: tuple[View, ...]) -> tuple[EntryLaw, ...]:
+        """How well one entry of each table of some bits is known. It is the same for every entry of a table.
+
+        With answers of one bit, the law is that of true answers but for the noise, and is found again.
+        """
+        if self.width > 1:
+            return tuple(_table_law(self, bits).entry for bits in tables)
+        sign = mean_sign(self.bases[0])
+        clear = _clear_laws(self.bits, self.views, self.weights, tables)
+        return tuple(law.with_noise(sign, len(bits)) for law, bits in zip(clear, tables, strict=True))
 
     def crowd_classes(self) -> CrowdClasses:
         """Reports of two values that differ in every view, where everybody else holds a third value."""
@@ -173,15 +190,24 @@ class Views(ViewReports):
 
 
 @lru_cache(maxsize=2)
-def _table_law(mechanism: Views, view: int) -> TableLaw:
+def _table_law(mechanism: Views, bits: View) -> TableLaw:
     """Kept for a moment: a table may be large, and is asked about more than once in a row."""
-    return table_law(mechanism.views, mechanism.bases, mechanism.shares(), view)
+    return table_law(mechanism.views, mechanism.bases, mechanism.shares(), bits)
+
+
+@lru_cache(maxsize=16)
+def _clear_laws(
+    bits: int, views: tuple[View, ...], weights: tuple[int, ...], tables: tuple[View, ...]
+) -> tuple[EntryLaw, ...]:
+    """The laws of entries if answers of one bit are always true."""
+    made = Views(bits=bits, views=views, eps=1.0, weights=weights)
+    return tuple(table_law(views, made.bases, made.shares(), table, noise=False).entry for table in tables)
 
 
 @lru_cache(maxsize=64)
 def _entry_laws(mechanism: Views) -> frozenset[EntryLaw]:
     """The laws of the entries of all tables. Tables of the same law are counted once."""
-    return frozenset(_table_law(mechanism, view).entry for view in range(len(mechanism.views)))
+    return frozenset(mechanism.entry_laws(mechanism.views))
 
 
 def _checked_views(given: Iterable[Iterable[int]], bits: int) -> tuple[View, ...]:

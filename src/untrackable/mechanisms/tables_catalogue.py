@@ -1,0 +1,195 @@
+"""Mechanisms for questions with several answers at once, of which tables are asked, and how to set them."""
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from untrackable.mechanisms.catalogue_entry import Entry
+from untrackable.mechanisms.demands import Budget, Unsuitable
+from untrackable.mechanisms.inner_product.budget_solver import QUIET
+from untrackable.mechanisms.inner_product.faded import Faded
+from untrackable.mechanisms.inner_product.inner_product_settings import LAST_CARD
+from untrackable.mechanisms.interface import Mechanism
+from untrackable.mechanisms.local.multi_bit_reports import LARGEST_WIDTH
+from untrackable.mechanisms.local.view_characters import View
+from untrackable.mechanisms.local.views import Views
+from untrackable.mechanisms.wrappers.card_dealing import Dealt
+from untrackable.mechanisms.wrappers.dealt_budget import (
+    LARGEST_CROWD_EPS,
+    guessed_crowd_eps,
+    largest_crowd_eps,
+    largest_eps,
+    with_eps,
+)
+
+LARGEST_WHOLE = 16
+"""The largest number of bits of a value that is asked about as a whole."""
+_BETA = 0.05
+"""The probability with which an error may exceed its radius, where the budget has none."""
+_KEPT_BACK = 0.01
+"""The part of the crowd's eps that is not spent, so that a client can confirm the rest with coarser sums."""
+_TRIED = 2
+"""The number of widths that are solved exactly: those whose first guess has the smallest error."""
+
+BasesOf = Callable[[Budget], list[Views]]
+
+
+def _asked(budget: Budget) -> list[Views]:
+    """One view for each table that is asked for."""
+    return _of_every_width(budget, budget.views)
+
+
+def _grouped(budget: Budget) -> list[Views]:
+    """Views of two or more tables together, with answers as wide as they are.
+
+    They are offered for tables that have no bits in common, such as single choices.
+    """
+    longest = max(map(len, budget.views))
+    if len({bit for view in budget.views for bit in view}) < sum(map(len, budget.views)):
+        raise Unsuitable("values", "It joins tables that have nothing in common, and these have.")
+    sizes = range(2, min(LARGEST_WIDTH // longest, len(budget.views) - 1) + 1)
+    if not sizes:
+        raise Unsuitable("values", "It joins some of the tables that are asked for, and there are too few for that.")
+    found = []
+    for size in sizes:
+        views = tuple(
+            tuple(sorted(bit for view in group for bit in view)) for group in _evenly(budget.views, size)
+        )
+        found.append(Views(bits=budget.bits, views=views, eps=1.0, width=max(map(len, views))))
+    return found
+
+
+def _evenly(views: tuple[View, ...], size: int) -> Iterator[tuple[View, ...]]:
+    """Views in groups of at most this size, all as large as the others or one smaller."""
+    groups = -(-len(views) // size)
+    for i in range(groups):
+        yield views[i * len(views) // groups : (i + 1) * len(views) // groups]
+
+
+def _whole(budget: Budget) -> list[Views]:
+    """One view of the whole value, from which the tables are added up."""
+    if budget.bits > LARGEST_WHOLE:
+        raise Unsuitable(
+            "values",
+            f"It asks about all answers together, and there are 2^{budget.bits} sets of them; 2^{LARGEST_WHOLE} is "
+            "the most.",
+        )
+    return _of_every_width(budget, (tuple(range(budget.bits)),))
+
+
+def _of_every_width(budget: Budget, views: tuple[View, ...]) -> list[Views]:
+    """The reports about these views with answers of every width that fits."""
+    widest = min(LARGEST_WIDTH, max(map(len, views)))
+    return [Views(bits=budget.bits, views=views, eps=1.0, width=width) for width in range(1, widest + 1)]
+
+
+def _radius(base: Views, budget: Budget) -> float:
+    """The largest error radius of a cell, for which widths are compared."""
+    reports = max(1, math.floor(budget.people * budget.participation))
+    laws = base.entry_laws(budget.shown)
+    return max(float(np.max(law.spread.of_sample(1.0).radius(reports, budget.beta or _BETA))) for law in laws)
+
+
+def _alone(bases_of: BasesOf) -> Callable[[Budget], Mechanism]:
+    """A deck with one card for each round. All cards together spend the budget."""
+
+    def set_for(budget: Budget) -> Dealt:
+        slots = budget.last_round(LAST_CARD)
+
+        def loudest(base: Views) -> Any:
+            return with_eps(base, largest_eps(base, slots, budget.eps, budget.delta, budget.participation))
+
+        return Dealt(_best(map(loudest, bases_of(budget)), budget), slots)
+
+    return set_for
+
+
+def _best(bases: Iterator[Views], budget: Budget) -> Views:
+    """The base with the smallest error. If one bit is very noisy already, no wider answer is better."""
+    narrow = next(bases)
+    if narrow.eps <= QUIET:
+        return narrow
+    return min((narrow, *bases), key=lambda base: _radius(base, budget))
+
+
+def _of_report(bases_of: BasesOf) -> Callable[[Budget, float, int], Mechanism]:
+    def set_for_report(budget: Budget, eps_report: float, width: int) -> Dealt:
+        bases = bases_of(budget)
+        return Dealt(with_eps(bases[min(width, len(bases)) - 1], eps_report), budget.last_round(LAST_CARD))
+
+    return set_for_report
+
+
+def _in_crowd(bases_of: BasesOf) -> Callable[[Budget], Mechanism]:
+    """The deck with the smallest error that a crowd hides within its budget, and that keeps the one alone."""
+
+    def set_for_crowd(budget: Budget) -> Dealt:
+        slots, crowd = budget.last_round(LAST_CARD), budget.crowd
+        if crowd is None:
+            raise TypeError("the budget must have a crowd")
+        asked = (slots, crowd.people, crowd.eps * (1 - _KEPT_BACK), crowd.delta, budget.participation)
+
+        def most(base: Views) -> float:
+            if budget.eps == math.inf:
+                return LARGEST_CROWD_EPS
+            alone = largest_eps(base, slots, budget.eps, budget.delta, budget.participation)
+            return min(LARGEST_CROWD_EPS, alone)
+
+        def radius(base: Views) -> float:
+            return _radius(base, budget)
+
+        bases = bases_of(budget)
+        guessed = [with_eps(base, min(most(base), guessed_crowd_eps(base, *asked))) for base in bases]
+        if crowd.roughly:
+            return Dealt(min(guessed, key=radius), slots)
+        near = (with_eps(base, 1.0) for base in sorted(guessed, key=radius)[:_TRIED])
+        solved = (with_eps(base, min(most(base), largest_crowd_eps(base, *asked))) for base in near)
+        return Dealt(min(solved, key=radius), slots)
+
+    return set_for_crowd
+
+
+def _fading(budget: Budget) -> Mechanism:
+    """Reports about the tables that are asked for, noisier with every round, so that there is no last one."""
+    if budget.crowd is not None:
+        raise Unsuitable("crowd", "Its reports get noisier with every round, and that is not planned for a crowd.")
+    return Faded(local=_asked(budget)[0], eps=budget.eps, delta=budget.delta)
+
+
+def _deck(*, bits: int, views: tuple[View, ...], slots: int, eps_report: float, width: int = 1) -> Dealt:
+    """A deck of reports about tables of some bits of a value."""
+    return Dealt(Views(bits=bits, views=views, eps=eps_report, width=width), slots)
+
+
+def _entry(name: str, bases_of: BasesOf) -> Entry:
+    return Entry(
+        name,
+        _deck,
+        _alone(bases_of),
+        "constant",
+        set_for_report=_of_report(bases_of),
+        set_for_crowd=_in_crowd(bases_of),
+        most_values=None,
+        tuned=True,
+        quick=True,
+        reference=True,
+    )
+
+
+TABLES: dict[str, Entry] = {
+    entry.name: entry
+    for entry in (
+        _entry("views", _asked),
+        _entry("groups", _grouped),
+        _entry("whole", _whole),
+        Entry("fading-views", Faded, _fading, "constant", set_for_crowd=_fading, most_values=None, tuned=True),
+    )
+}
+"""The mechanisms that plans offer for questions with several answers at once.
+
+A report of `views` is about one of the tables that are asked for, drawn anew, and a report of `groups` about some of
+them together. A report of `whole` is about all answers together, as if every set of answers were one answer, and the
+tables are added up from these.
+"""
