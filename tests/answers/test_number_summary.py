@@ -89,7 +89,6 @@ def test_names_and_digits() -> None:
 
 def test_numbers_come_back_from_json() -> None:
     """Infinite ones too."""
-    for above, held in (("clamp", 6), ("separate", 14)):
-        found = summed(times(above), held)
+    for found in (summed(times("clamp"), 6), summed(times("separate"), 14)):
         assert found is not None
         assert NumberSummary.from_json(json.loads(json.dumps(found.to_json()))) == found

@@ -6,29 +6,18 @@ import numpy as np
 from PIL import Image
 from playwright.sync_api import Page
 
-FAULTS = """() => [...document.querySelectorAll('.chart')].flatMap(chart => {
-    const found = [], svg = chart.querySelector('svg.marks'), box = svg.getBoundingClientRect();
-    const page = chart.getBoundingClientRect();
-    const within = (a, b) =>
-        a.left >= b.left - 1 && a.right <= b.right + 1 && a.top >= b.top - 1 && a.bottom <= b.bottom + 1;
-    if (!within(box, page) || page.right > innerWidth) found.push('wider than the page');
-    const texts = [...svg.querySelectorAll('text')]
-        .map(text => [text.textContent, text.getBoundingClientRect(), text])
-        .filter(([said, { width }, text]) => said && width && getComputedStyle(text).opacity != 0);
-    for (const [said, seen] of texts) {
-        if (!within(seen, box)) found.push('cut off: ' + said);
-        if (said.includes('…')) found.push('shortened: ' + said);
-    }
-    texts.forEach(([one, a], i) => texts.slice(i + 1).forEach(([other, b]) => {
-        const across = Math.min(a.right, b.right) - Math.max(a.left, b.left);
-        const down = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
-        if (across > 1 && down > 3) found.push(one + ' upon ' + other);
-    }));
-    const strokes = selector => [...svg.querySelectorAll(selector)].map(each => each.getAttribute('stroke'));
+from tests.browser.page_checks import drawing_faults
+
+DRAWN = "[...document.querySelectorAll('.chart')].every(chart => chart.querySelector('svg[role=img]'))"
+UNNAMED = """() => [...document.querySelectorAll('.chart')].flatMap(chart => {
+    const strokes = selector => [...chart.querySelectorAll(selector)].map(each => each.getAttribute('stroke'));
     const named = new Set(strokes('.role-legend-symbol path'));
-    for (const stroke of strokes('.role-mark path, .role-mark line'))
-        if (stroke && !['gray', 'none'].includes(stroke) && !named.has(stroke)) found.push('not named: ' + stroke);
-    return found.map(fault => chart.id + ': ' + fault);
+    const drawn = strokes('.role-mark path, .role-mark line').filter(stroke => stroke && stroke.startsWith('#'));
+    const shortened = [...chart.querySelectorAll('text')].filter(({ textContent }) => textContent.includes('…'));
+    return [
+        ...drawn.filter(stroke => !named.has(stroke)).map(stroke => `${chart.id}: ${stroke} is not in the legend`),
+        ...shortened.map(({ textContent }) => `${chart.id}: shortened: ${textContent}`),
+    ];
 })"""
 SERIES = """chart => {
     const box = chart.querySelector('svg.marks').getBoundingClientRect();
@@ -42,8 +31,10 @@ SERIES = """chart => {
 
 def chart_faults(page: Page) -> list[str]:
     """What is wrong with the charts of a page at its present width."""
-    found: list[str] = page.evaluate(FAULTS)
-    return found + [fault for chart in page.locator(".chart").all() for fault in _unseen(chart)]
+    found: list[str] = page.evaluate(UNNAMED)
+    return (
+        drawing_faults(page) + found + [fault for chart in page.locator(".chart").all() for fault in _unseen(chart)]
+    )
 
 
 def _unseen(chart: object) -> list[str]:

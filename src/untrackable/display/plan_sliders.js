@@ -48,11 +48,11 @@ function redraw() {
     if (followed !== null) grids.reports[r].forEach((reports, i) => tracking.push({ line: line.name, x: reports, y: followed[i] }));
     const unit = line.units[e][r], row = body.insertRow();
     const share = line.shares[e][r], reached = unit / Math.sqrt(counted(people, share, line.log)), most = unit === null ? 0 : followed[followed.length - 1];
-    const met = unit !== null && reached <= error * (1 + 1e-12); // rounding only
-    if (met) meeting.push(line.name);
+    const met = reached <= error * (1 + 1e-12); // rounding only
     const cells = unit === null ? [line.name, "no", "–", "–", "–", "–", line.why[e][r]] :
       [line.name, met ? "yes" : "no", Number.isFinite(reached) ? about + upper(reached) : "–", (grids.predicted ? about : "") + count(Math.ceil(asking((unit / error) ** 2, share, line.log) * (1 - 1e-12))), often(share), (most > 0 ? "≤ " : "") + upper(most), met ? "" : "The error is larger."];
     cells.forEach((text) => { row.insertCell().textContent = text; });
+    if (cells[1] === "yes") meeting.push(line.name);
   }
   document.querySelector("#live tbody").replaceWith(body);
   document.getElementById("live-verdict").textContent = meeting.length ? "These meet the goals: " + meeting.join(", ") + "." : "No mechanism meets these goals.";

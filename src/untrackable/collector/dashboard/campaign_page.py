@@ -121,6 +121,7 @@ class CampaignPage:
             "matching": len(matching),
             "rows": len(rows),
             "others": 0 if discovered or candidates else max(0, _answers(campaign, table) - len(rows)),
+            "shares": bool(rows) or discovered,
             "numbers": _numbers(found.get("numbers")),
             "reports": found["reports"],
             "span": rounds_words(rounds),
@@ -148,7 +149,7 @@ class CampaignPage:
             return None
         if found is None:
             return None
-        table = [
+        by_round = [
             (
                 number,
                 [
@@ -164,7 +165,7 @@ class CampaignPage:
         return {
             "drawn": trend_panels(found),
             "labels": found["labels"],
-            "table": table,
+            "table": by_round,
             "words": band_words(found["beta"], len(found["rounds"])),
             "some": len(rows) > TREND_VALUES,
             "earlier": len(answers.rounds) > MOST_TREND_ROUNDS,

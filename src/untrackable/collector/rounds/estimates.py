@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from untrackable.answers.number_summary import number_summary
 from untrackable.answers.pooling import add_up, merged_sums, pooled_estimate
 from untrackable.answers.question import CandidatesNeeded, Question
@@ -203,7 +205,12 @@ def _discovered(
 
 
 def _rows(question: Question, estimate: Estimate, used: int, top: int) -> list[dict[str, Any]]:
-    """The most frequent values with their labels. Only the first `used` are values of the encoding."""
+    """The most frequent values with their labels. Only the first `used` are values of the encoding.
+
+    There are none if reports tell a mean and no shares.
+    """
+    if not np.isfinite(estimate.standard_error).all():
+        return []
     unused = max(0, estimate.frequencies.size - used) if estimate.values is None else 0
     ranked = [r for r in estimate.top(top + unused) if not isinstance(r.value, int) or r.value < used][:top]
     return [_row(question, each) for each in ranked]
