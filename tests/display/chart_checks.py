@@ -30,11 +30,19 @@ SERIES = """chart => {
 
 
 def chart_faults(page: Page) -> list[str]:
-    """What is wrong with the charts of a page at its present width."""
-    found: list[str] = page.evaluate(UNNAMED)
-    return (
-        drawing_faults(page) + found + [fault for chart in page.locator(".chart").all() for fault in _unseen(chart)]
-    )
+    """What is wrong with the charts of a page at its present width, once they have taken it."""
+    page.wait_for_function(DRAWN)
+    for _ in range(20):
+        if not (found := _faults(page)):
+            break
+        page.wait_for_timeout(100)
+    return found
+
+
+def _faults(page: Page) -> list[str]:
+    unnamed: list[str] = page.evaluate(UNNAMED)
+    hidden = [fault for chart in page.locator(".chart").all() for fault in _unseen(chart)]
+    return drawing_faults(page) + unnamed + hidden
 
 
 def _unseen(chart: object) -> list[str]:
